@@ -1,0 +1,102 @@
+//! Quantiles of raw samples by exclusive interpolation. Pure, no I/O.
+//!
+//! The instrument keeps the samples of a fixed-iteration case and ships these quantiles beside the
+//! histogram, so that a result can be held against scripts that compute
+//! `statistics.quantiles(samples, n=20)[18]` with Python.
+
+/// The `cut`-th of the cut points that divide `sorted` into `parts` parts of equal probability.
+///
+/// The rule is Python's `statistics.quantiles(sorted, n=parts)[cut - 1]` with its default method
+/// `exclusive` (Hyndman and Fan 1996, definition 6): the value at rank `(len + 1) * cut / parts`,
+/// interpolated linearly between the two ranks around it. p95 is `(19, 20)`, p99 is `(99, 100)`, and
+/// `(1, 2)` is the median.
+///
+/// Outside the ranks that exist, Python extends the line through the two outermost samples, and so does
+/// this: a p99 of fewer than 99 samples may lie above the maximum.
+///
+/// `sorted` is in ascending order, in any unit; the result has the same unit. One sample is every quantile
+/// of itself, as in Python 3.13 (earlier versions raise). `None` when there is no sample or when `cut` is
+/// not in `1..parts`.
+pub fn exclusive(sorted: &[u64], cut: u32, parts: u32) -> Option<f64> {
+    if cut == 0 || cut >= parts {
+        return None;
+    }
+    let [_, .., _] = sorted else {
+        return sorted.first().map(|&only| only as f64);
+    };
+    let (cut, parts, count) = (i128::from(cut), i128::from(parts), sorted.len() as i128);
+    let rank = cut * (count + 1);
+    let below = (rank / parts).clamp(1, count - 1);
+    let beyond = rank - below * parts;
+    let index = usize::try_from(below).ok()?;
+    let (low, high) = (
+        i128::from(*sorted.get(index - 1)?),
+        i128::from(*sorted.get(index)?),
+    );
+    Some((low * (parts - beyond) + high * beyond) as f64 / parts as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::exclusive;
+
+    /// Values printed by Python 3.11, `statistics.quantiles(data, n=parts)[cut - 1]`.
+    #[test]
+    fn agrees_with_python() {
+        let latencies = [288, 295, 296, 297, 299, 300, 301, 303, 305, 310, 420, 1210];
+        let ramp: Vec<u64> = (1..=1000).collect();
+        let squares: Vec<u64> = (1..100).map(|i| i * i).collect();
+        let table: [(&[u64], u32, u32, f64); 12] = [
+            (&latencies, 1, 2, 300.5),
+            (&latencies, 1, 4, 296.25),
+            (&latencies, 19, 20, 1486.5),
+            (&latencies, 99, 100, 1897.3),
+            (&latencies, 1, 100, 281.91),
+            (&[7, 11], 99, 100, 14.88),
+            (&[7, 11], 1, 20, 3.6),
+            (&ramp, 19, 20, 950.95),
+            (&ramp, 99, 100, 990.99),
+            (&ramp, 999, 1000, 999.999),
+            (&squares, 99, 100, 9801.0),
+            (&squares, 999, 1000, 9978.3),
+        ];
+        for (samples, cut, parts, expected) in table {
+            assert_eq!(
+                exclusive(samples, cut, parts),
+                Some(expected),
+                "{cut}/{parts} of {} samples",
+                samples.len()
+            );
+        }
+    }
+
+    #[test]
+    fn has_no_answer_without_samples_or_for_a_cut_outside_the_parts() {
+        assert_eq!(exclusive(&[], 1, 2), None);
+        assert_eq!(exclusive(&[1, 2, 3], 0, 2), None);
+        assert_eq!(exclusive(&[1, 2, 3], 2, 2), None);
+        assert_eq!(exclusive(&[1, 2, 3], 1, 0), None);
+        assert_eq!(exclusive(&[5], 99, 100), Some(5.0));
+    }
+
+    #[test]
+    fn the_largest_values_do_not_overflow() {
+        let top = exclusive(&[u64::MAX, u64::MAX], u32::MAX - 1, u32::MAX);
+        assert_eq!(top, Some(u64::MAX as f64));
+    }
+
+    proptest! {
+        #[test]
+        fn rises_with_the_cut_and_the_median_is_the_middle(
+            mut samples in prop::collection::vec(0u64..1 << 40, 2..200),
+            cut in 1u32..99,
+        ) {
+            samples.sort_unstable();
+            prop_assert!(exclusive(&samples, cut, 100) <= exclusive(&samples, cut + 1, 100));
+            let (low, high) = (samples[(samples.len() - 1) / 2], samples[samples.len() / 2]);
+            prop_assert_eq!(exclusive(&samples, 1, 2), Some((low + high) as f64 / 2.0));
+        }
+    }
+}
