@@ -1,0 +1,38 @@
+//! Completion queue.
+
+use super::through_table;
+use crate::bindings::{fi_cq_attr, fi_cq_err_entry, fid_cq, fid_domain};
+use std::ffi::{c_char, c_int, c_void};
+
+through_table! {
+    /// `fi_cq_open`.
+    fn fi_cq_open(domain: *mut fid_domain, attr: *mut fi_cq_attr, queue: *mut *mut fid_cq, context: *mut c_void)
+        -> c_int = ops.cq_open;
+    /// `fi_cq_read`: entries read into `buffer`; `-FI_EAGAIN` where there are none; `-FI_EAVAIL` where the
+    /// next one is an error.
+    fn fi_cq_read(queue: *mut fid_cq, buffer: *mut c_void, count: usize) -> isize = ops.read;
+    /// `fi_cq_readerr`.
+    fn fi_cq_readerr(queue: *mut fid_cq, buffer: *mut fi_cq_err_entry, flags: u64) -> isize = ops.readerr;
+}
+
+/// `fi_cq_strerror`: the provider's text for an error entry. May be null.
+///
+/// # Safety
+///
+/// The contract of [`crate::calls`]; the string is good until the next call on the queue.
+pub unsafe fn fi_cq_strerror(
+    queue: *mut fid_cq,
+    provider_errno: c_int,
+    error_data: *const c_void,
+    buffer: *mut c_char,
+    length: usize,
+) -> *const c_char {
+    // SAFETY: an open queue.
+    let table = unsafe { (*queue).ops };
+    // SAFETY: null or the table of this queue.
+    match unsafe { table.as_ref() }.and_then(|table| table.strerror) {
+        // SAFETY: the caller keeps the contract.
+        Some(call) => unsafe { call(queue, provider_errno, error_data, buffer, length) },
+        None => std::ptr::null(),
+    }
+}

@@ -1,0 +1,43 @@
+//! A version of libfabric or of its API, as `FI_VERSION` packs it.
+
+use std::fmt;
+
+/// Major and minor number, packed as libfabric does, so that versions compare as integers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version(u32);
+
+impl Version {
+    /// From its two numbers.
+    pub const fn new(major: u16, minor: u16) -> Self {
+        Self(((major as u32) << 16) | minor as u32)
+    }
+
+    /// From `fi_version()` and the like.
+    pub const fn from_packed(packed: u32) -> Self {
+        Self(packed)
+    }
+
+    /// As `fi_getinfo` takes it.
+    pub const fn packed(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.0 >> 16, self.0 & 0xffff)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packs_and_orders_as_libfabric() {
+        assert_eq!(Version::new(1, 17).packed(), 0x0001_0011);
+        assert!(Version::new(1, 9) < Version::new(1, 17));
+        assert!(Version::new(1, 22) < Version::new(2, 0));
+        assert_eq!(Version::new(2, 5).to_string(), "2.5");
+    }
+}

@@ -1,0 +1,46 @@
+//! Opens the libraries of this machine. `FABRICBENCH_TEST_LIBFABRIC_2` names a folder with a second one, of
+//! 2.x; without it, that test says so and proves nothing.
+
+use libfabric_sys::{Library, Source, Version};
+
+#[test]
+fn the_system_library_says_what_it_is_and_lists_its_providers() {
+    let library = Library::open(&Source::Search).unwrap();
+    let identity = library.identity();
+    assert!(identity.path.is_absolute(), "{identity:?}");
+    assert_eq!(identity.soname.as_deref(), Some("libfabric.so.1"));
+    assert!(identity.version >= Version::new(1, 17), "{identity:?}");
+    assert!(identity.api <= identity.version, "{identity:?}");
+    let names: Vec<_> = library
+        .providers()
+        .unwrap()
+        .into_iter()
+        .map(|provider| provider.name)
+        .collect();
+    assert!(names.iter().any(|name| name == "shm"), "{names:?}");
+    assert_eq!(library.error_text(-11), library.error_text(11));
+}
+
+#[test]
+fn a_library_of_two_is_asked_for_its_own_symbols_and_api() {
+    let Some(folder) = std::env::var_os("FABRICBENCH_TEST_LIBFABRIC_2") else {
+        println!("skipped: FABRICBENCH_TEST_LIBFABRIC_2 names no folder with a libfabric 2.x");
+        return;
+    };
+    let library = Library::open(&Source::Path(folder.into())).unwrap();
+    let identity = library.identity();
+    assert!(identity.version >= Version::new(2, 0), "{identity:?}");
+    assert_eq!(identity.api, identity.version.min(Version::new(2, 6)));
+    assert!(
+        ["FABRIC_1.8", "FABRIC_1.9"].contains(&identity.symbols.as_str()),
+        "{identity:?}"
+    );
+    let names: Vec<_> = library
+        .providers()
+        .unwrap()
+        .into_iter()
+        .map(|provider| provider.name)
+        .collect();
+    assert!(names.iter().any(|name| name == "tcp"), "{names:?}");
+    assert!(!names.iter().any(|name| name == "net"), "{names:?}");
+}
