@@ -1,0 +1,236 @@
+//! A distribution of durations that can be shipped, merged and asked for quantiles. Pure.
+//!
+//! [HdrHistogram](https://hdrhistogram.github.io/HdrHistogram/) with three significant figures: each value
+//! is off by at most one part in a thousand, whatever its size. In a record it is the V2 DEFLATE encoding of
+//! HdrHistogram in base64, which other tools can read.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::serialization::{Deserializer as HdrDeserializer, Serializer as _, V2DeflateSerializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use snafu::Snafu;
+
+/// Longest base64 text that is decoded; a record line is shorter than this.
+const MAX_ENCODED_BYTES: usize = 16 * 1024;
+/// Largest value kept, in nanoseconds: five minutes, above every case deadline of a single operation.
+const MAX_NANOS: u64 = 300_000_000_000;
+const SIGNIFICANT_FIGURES: u8 = 3;
+
+/// Why an encoded histogram cannot be read.
+#[derive(Debug, Snafu)]
+pub enum HistogramError {
+    /// The text is longer than any histogram of ours.
+    #[snafu(display("a histogram of {length} characters is longer than {MAX_ENCODED_BYTES}"))]
+    TooLong {
+        /// Its length in characters.
+        length: usize,
+    },
+    /// The text is not base64.
+    #[snafu(display("the histogram is not base64: {source}"))]
+    Base64 {
+        /// What the decoder says.
+        source: base64::DecodeError,
+    },
+    /// The bytes are not an HdrHistogram of ours.
+    #[snafu(display("the histogram cannot be decoded: {reason}"))]
+    Encoding {
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Durations in nanoseconds, from 1 ns to five minutes, at three significant figures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Histogram(hdrhistogram::Histogram<u64>);
+
+impl Histogram {
+    /// An empty histogram. All its memory is allocated here: recording never allocates.
+    pub fn new() -> Self {
+        #[allow(clippy::expect_used, reason = "constant bounds that HdrHistogram accepts")]
+        let inner = hdrhistogram::Histogram::new_with_bounds(1, MAX_NANOS, SIGNIFICANT_FIGURES)
+            .expect("1 ns to five minutes at three figures");
+        Self(inner)
+    }
+
+    /// Adds one sample of `nanos`; values beyond the range count at its end.
+    pub fn record(&mut self, nanos: u64) {
+        self.0.saturating_record(nanos);
+    }
+
+    /// Adds all samples of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        // Same bounds on both sides, so nothing can be out of range.
+        let _ = self.0.add(&other.0);
+    }
+
+    /// The number of samples.
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// The value in nanoseconds at or below which the fraction `quantile` (0 to 1) of the samples lies;
+    /// `None` without samples.
+    pub fn quantile(&self, quantile: f64) -> Option<u64> {
+        (self.count() > 0).then(|| self.0.value_at_quantile(quantile))
+    }
+
+    /// Mean in nanoseconds; `None` without samples.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count() > 0).then(|| self.0.mean())
+    }
+
+    /// Pairs of (value in nanoseconds, number of samples at it), ascending.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.0
+            .iter_recorded()
+            .map(|step| (step.value_iterated_to(), step.count_at_value()))
+    }
+
+    /// V2 DEFLATE encoding in base64.
+    ///
+    /// # Errors
+    /// When the encoder fails, which only a histogram beyond its own bounds could cause.
+    pub fn encode(&self) -> Result<String, HistogramError> {
+        let mut bytes = Vec::new();
+        let encoded = V2DeflateSerializer::new().serialize(&self.0, &mut bytes);
+        encoded.map_err(|error| HistogramError::Encoding {
+            reason: format!("{error:?}"),
+        })?;
+        Ok(STANDARD.encode(bytes))
+    }
+
+    /// The histogram that [`Histogram::encode`] made.
+    ///
+    /// # Errors
+    /// When the text is too long, not base64, or no histogram of ours.
+    pub fn decode(text: &str) -> Result<Self, HistogramError> {
+        if text.len() > MAX_ENCODED_BYTES {
+            return TooLongSnafu { length: text.len() }.fail();
+        }
+        let bytes = STANDARD
+            .decode(text)
+            .map_err(|source| HistogramError::Base64 { source })?;
+        let decoded: hdrhistogram::Histogram<u64> = HdrDeserializer::new()
+            .deserialize(&mut bytes.as_slice())
+            .map_err(|error| HistogramError::Encoding {
+                reason: format!("{error:?}"),
+            })?;
+        // The bounds travel in the encoding: a stranger's would merge with loss.
+        if decoded.sigfig() != SIGNIFICANT_FIGURES || decoded.high() > MAX_NANOS {
+            return EncodingSnafu {
+                reason: "its bounds are not 1 ns to five minutes at three figures",
+            }
+            .fail();
+        }
+        let mut histogram = Self::new();
+        histogram.merge(&Self(decoded));
+        Ok(histogram)
+    }
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.encode().map_err(serde::ser::Error::custom)?)
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::decode(&String::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
+}
+
+#[cfg(feature = "crd")]
+mod schema {
+    use std::borrow::Cow;
+
+    use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+    impl JsonSchema for super::Histogram {
+        fn schema_name() -> Cow<'static, str> {
+            "Histogram".into()
+        }
+
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            json_schema!({
+                "type": "string",
+                "description": "HdrHistogram V2 DEFLATE encoding in base64; nanoseconds, 3 significant figures.",
+                "maxLength": super::MAX_ENCODED_BYTES,
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(samples: &[u64]) -> Histogram {
+        let mut histogram = Histogram::new();
+        for sample in samples {
+            histogram.record(*sample);
+        }
+        histogram
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_quantile() {
+        assert_eq!(Histogram::new().quantile(0.5), None);
+        assert_eq!(Histogram::new().mean(), None);
+    }
+
+    #[test]
+    fn what_is_no_histogram_is_refused() {
+        assert!(matches!(
+            Histogram::decode("???"),
+            Err(HistogramError::Base64 { .. })
+        ));
+        assert!(matches!(
+            Histogram::decode("AAAA"),
+            Err(HistogramError::Encoding { .. })
+        ));
+        assert!(matches!(
+            Histogram::decode(&"A".repeat(20_000)),
+            Err(HistogramError::TooLong { .. })
+        ));
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_recording_both(a in prop::collection::vec(1u64..MAX_NANOS, 0..50), b in prop::collection::vec(1u64..MAX_NANOS, 0..50)) {
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            let both: Vec<u64> = a.iter().chain(&b).copied().collect();
+            prop_assert_eq!(merged, of(&both));
+        }
+
+        #[test]
+        fn quantiles_are_within_one_part_in_a_thousand(mut samples in prop::collection::vec(1u64..MAX_NANOS, 1..200), q in 0.0f64..=1.0) {
+            let histogram = of(&samples);
+            samples.sort_unstable();
+            let rank = ((q * samples.len() as f64).ceil() as usize).clamp(1, samples.len());
+            let exact = samples[rank - 1] as f64;
+            let found = histogram.quantile(q).unwrap() as f64;
+            prop_assert!((found - exact).abs() <= exact / 1000.0 + 1.0, "{} for {}", found, exact);
+        }
+
+        #[test]
+        fn encoding_reads_back(samples in prop::collection::vec(1u64..MAX_NANOS, 0..200)) {
+            let histogram = of(&samples);
+            prop_assert_eq!(Histogram::decode(&histogram.encode().unwrap()).unwrap(), histogram);
+        }
+
+        #[test]
+        fn no_text_panics(text: String) {
+            let _ = Histogram::decode(&text);
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Every name that two programs must agree on: API group, labels, annotations, environment variables.
+
+/// API group of the custom resource.
+pub const GROUP: &str = "fabricbench.dev";
+/// API version of the custom resource.
+pub const VERSION: &str = "v1alpha1";
+/// Kind of the custom resource.
+pub const KIND: &str = "BenchmarkRun";
+/// Label with the name of the run a child belongs to.
+pub const LABEL_RUN: &str = "fabricbench.dev/run";
+/// Label with the number of the leg a child belongs to.
+pub const LABEL_LEG: &str = "fabricbench.dev/leg";
+/// Label with the attempt a child belongs to.
+pub const LABEL_ATTEMPT: &str = "fabricbench.dev/attempt";
+/// Annotation with the hash of the plan a child was made for.
+pub const ANNOTATION_PLAN_HASH: &str = "fabricbench.dev/plan-hash";
+/// Label by which Kueue finds the queue of a Job.
+pub const LABEL_QUEUE: &str = "kueue.x-k8s.io/queue-name";
+/// Set by an image to the tuning it was built for; must agree with the spec.
+pub const ENV_VARIANT: &str = "FABRICBENCH_VARIANT";
+/// Rank of a worker, as the Job controller sets it in an Indexed Job.
+pub const ENV_RANK: &str = "JOB_COMPLETION_INDEX";
+/// Prefixes of environment variables that change how a fabric library behaves; all are recorded.
+pub const RECORDED_ENV_PREFIXES: [&str; 3] = ["FI_", "UCX_", "NIXL_"];
+/// Arms the planner adds carry this prefix, which no variant may use.
+pub const CONTROL_PREFIX: &str = "control";

@@ -1,0 +1,161 @@
+//! How one transfer is cut into chunks, one chunk a rail. Pure.
+//!
+//! The rule is shared: the planner prints and checks it, the runner posts by it.
+
+use serde::{Deserialize, Serialize};
+
+/// The rule by which a transfer of some size is spread over rails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum StripingPolicy {
+    /// One rail for each transfer; transfers take the rails in turn.
+    Single,
+    /// All rails from the threshold on, as NIXL's libfabric backend does.
+    Nixl,
+    /// As `Nixl`, but with fewer rails where a chunk would fall below the minimum chunk.
+    NixlCoalesce,
+}
+
+/// A policy with its explicit numbers, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct StripingRule {
+    /// The rule.
+    pub policy: StripingPolicy,
+    /// Smallest transfer that is striped; smaller ones use one rail.
+    pub threshold_bytes: u64,
+    /// Smallest chunk `NixlCoalesce` makes.
+    pub min_chunk_bytes: u64,
+}
+
+/// NIXL's built-in striping threshold (libfabric backend, `NIXL_LIBFABRIC_DEFAULT_STRIPING_THRESHOLD`).
+pub const NIXL_THRESHOLD_BYTES: u64 = 128 * 1024;
+/// Smallest chunk of the transfer coalescing procedure.
+pub const COALESCE_MIN_CHUNK_BYTES: u64 = 16 * 1024;
+
+/// The chunks of one transfer: `rails` of them, all `chunk_bytes` long but the last, which also takes
+/// the remainder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stripes {
+    /// Chunks, and with that rails, used; at least 1.
+    pub rails: u64,
+    /// Length of every chunk but the last, in bytes.
+    pub chunk_bytes: u64,
+    /// Length of the last chunk, in bytes.
+    pub last_chunk_bytes: u64,
+}
+
+impl Stripes {
+    /// Offset and length in bytes of chunk `index`.
+    pub fn chunk(self, index: u64) -> (u64, u64) {
+        let length = if index + 1 == self.rails {
+            self.last_chunk_bytes
+        } else {
+            self.chunk_bytes
+        };
+        (index * self.chunk_bytes, length)
+    }
+
+    fn even(size: u64, rails: u64) -> Self {
+        let chunk_bytes = size / rails;
+        Self {
+            rails,
+            chunk_bytes,
+            last_chunk_bytes: size - chunk_bytes * (rails - 1),
+        }
+    }
+}
+
+impl StripingRule {
+    /// The chunks of a transfer of `size` bytes where `rails` rails are open.
+    pub fn stripes(self, size: u64, rails: u64) -> Stripes {
+        // A chunk holds a byte at least: fewer bytes than rails use fewer rails.
+        let rails = rails.clamp(1, size.max(1));
+        let striped = self.policy != StripingPolicy::Single && size >= self.threshold_bytes;
+        if !striped {
+            return Stripes::even(size, 1);
+        }
+        let coalesced = self.policy == StripingPolicy::NixlCoalesce && size / rails < self.min_chunk_bytes;
+        let used = if coalesced {
+            (size / self.min_chunk_bytes).clamp(1, rails)
+        } else {
+            rails
+        };
+        Stripes::even(size, used)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const KIB: u64 = 1024;
+
+    fn rule(policy: StripingPolicy) -> StripingRule {
+        StripingRule {
+            policy,
+            threshold_bytes: 16 * KIB,
+            min_chunk_bytes: COALESCE_MIN_CHUNK_BYTES,
+        }
+    }
+
+    #[test]
+    fn coalescing_reduces_rails_below_sixteen_kibibytes_a_chunk() {
+        let rails = |size| {
+            let stripes = rule(StripingPolicy::NixlCoalesce).stripes(size, 4);
+            (stripes.rails, stripes.chunk_bytes)
+        };
+        assert_eq!(rails(16 * KIB), (1, 16 * KIB));
+        assert_eq!(rails(32 * KIB), (2, 16 * KIB));
+        assert_eq!(rails(48 * KIB), (3, 16 * KIB));
+        assert_eq!(rails(65_535), (3, 21_845));
+        assert_eq!(rails(64 * KIB), (4, 16 * KIB));
+        assert_eq!(rails(128 * KIB), (4, 32 * KIB));
+    }
+
+    #[test]
+    fn nixl_stripes_over_all_rails_from_its_threshold_on() {
+        assert_eq!(rule(StripingPolicy::Nixl).stripes(16 * KIB - 1, 4).rails, 1);
+        assert_eq!(rule(StripingPolicy::Nixl).stripes(16 * KIB, 4).rails, 4);
+        assert_eq!(
+            rule(StripingPolicy::Nixl).stripes(32 * KIB, 4).chunk_bytes,
+            8 * KIB
+        );
+        assert_eq!(rule(StripingPolicy::Single).stripes(1 << 30, 4).rails, 1);
+    }
+
+    #[test]
+    fn fewer_bytes_than_rails_use_fewer_rails() {
+        let all = StripingRule {
+            threshold_bytes: 0,
+            ..rule(StripingPolicy::Nixl)
+        };
+        assert_eq!(all.stripes(3, 4).rails, 3);
+        assert_eq!(all.stripes(0, 4).rails, 1);
+    }
+
+    proptest! {
+        #[test]
+        fn chunks_cover_the_transfer_exactly(
+            size in 0u64..1 << 34,
+            rails in 1u64..=64,
+            threshold in 0u64..1 << 20,
+            min_chunk in 1u64..1 << 20,
+            policy in prop::sample::select(vec![StripingPolicy::Single, StripingPolicy::Nixl, StripingPolicy::NixlCoalesce]),
+        ) {
+            let rule = StripingRule { policy, threshold_bytes: threshold, min_chunk_bytes: min_chunk };
+            let stripes = rule.stripes(size, rails);
+            prop_assert!(stripes.rails >= 1 && stripes.rails <= rails);
+            let mut next = 0;
+            for index in 0..stripes.rails {
+                let (offset, length) = stripes.chunk(index);
+                prop_assert_eq!(offset, next);
+                next += length;
+            }
+            prop_assert_eq!(next, size);
+        }
+    }
+}

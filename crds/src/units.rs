@@ -1,0 +1,322 @@
+//! Sizes and durations as people write them: `64`, `1Ki`, `16M`, `500ms`. Pure.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use snafu::Snafu;
+
+/// Why a text is not a size or a duration.
+#[derive(Debug, Snafu, PartialEq, Eq, Clone)]
+pub enum UnitError {
+    /// The text does not start with a whole number.
+    #[snafu(display("`{text}` does not start with a whole number; write for example {example}"))]
+    NoNumber {
+        /// What was given.
+        text: String,
+        /// What would be right.
+        example: &'static str,
+    },
+    /// The suffix is none that is known.
+    #[snafu(display("`{text}` has the unknown unit `{unit}`; known are {known}"))]
+    UnknownUnit {
+        /// What was given.
+        text: String,
+        /// Its suffix.
+        unit: String,
+        /// The suffixes there are.
+        known: &'static str,
+    },
+    /// The value does not fit 64 bits.
+    #[snafu(display("`{text}` is too large"))]
+    TooLarge {
+        /// What was given.
+        text: String,
+    },
+}
+
+/// A number of bytes, written `64`, `1Ki`, `16Mi`, `2Gi` (binary) or `1k`, `16M`, `2G` (decimal).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Size(pub u64);
+
+impl Size {
+    /// The number of bytes.
+    pub const fn bytes(self) -> u64 {
+        self.0
+    }
+}
+
+const SIZE_SUFFIXES: [(&str, u64); 9] = [
+    ("", 1),
+    ("k", 1_000),
+    ("M", 1_000_000),
+    ("G", 1_000_000_000),
+    ("T", 1_000_000_000_000),
+    ("Ki", 1 << 10),
+    ("Mi", 1 << 20),
+    ("Gi", 1 << 30),
+    ("Ti", 1 << 40),
+];
+
+impl FromStr for Size {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let known = "none (bytes), k, M, G, T, Ki, Mi, Gi, Ti";
+        scaled(text, &SIZE_SUFFIXES, known, "64, 1Ki or 16M").map(Size)
+    }
+}
+
+/// Shortest exact form: a binary suffix where it divides the value, plain bytes elsewhere.
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let binary = SIZE_SUFFIXES.iter().rev().find(|(suffix, factor)| {
+            suffix.ends_with('i') && self.0 >= *factor && self.0.is_multiple_of(*factor)
+        });
+        match binary {
+            Some((suffix, factor)) => write!(f, "{}{suffix}", self.0 / factor),
+            None => write!(f, "{}", self.0),
+        }
+    }
+}
+
+impl Serialize for Size {
+    /// Plain numbers below 1 Ki stay numbers, so that a manifest reads back as it was written.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = self.to_string();
+        if text.ends_with('i') {
+            serializer.serialize_str(&text)
+        } else {
+            serializer.serialize_u64(self.0)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct SizeVisitor;
+        impl Visitor<'_> for SizeVisitor {
+            type Value = Size;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a size such as 64, 1Ki or 16M")
+            }
+
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Size, E> {
+                Ok(Size(value))
+            }
+
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Size, E> {
+                u64::try_from(value)
+                    .map(Size)
+                    .map_err(|_| E::custom(format!("size {value} is negative")))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Size, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_any(SizeVisitor)
+    }
+}
+
+/// A length of time, written `250us`, `500ms`, `10s`, `2m`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(pub Duration);
+
+const SPAN_SUFFIXES: [(&str, u64); 6] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+
+impl FromStr for Span {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let nanos = scaled(text, &SPAN_SUFFIXES, "ns, us, ms, s, m, h", "500ms or 10s")?;
+        Ok(Span(Duration::from_nanos(nanos)))
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanos = u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX);
+        let unit = SPAN_SUFFIXES
+            .iter()
+            .rev()
+            .find(|(_, factor)| nanos >= *factor && nanos.is_multiple_of(*factor));
+        match unit {
+            Some((suffix, factor)) => write!(f, "{}{suffix}", nanos / factor),
+            None => write!(f, "{nanos}ns"),
+        }
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
+/// `text` as a whole number times the factor of its suffix.
+fn scaled(
+    text: &str,
+    suffixes: &[(&str, u64)],
+    known: &'static str,
+    example: &'static str,
+) -> Result<u64, UnitError> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    if number.is_empty() {
+        return NoNumberSnafu {
+            text: clipped(text),
+            example,
+        }
+        .fail();
+    }
+    let Some((_, factor)) = suffixes.iter().find(|(suffix, _)| *suffix == unit) else {
+        return UnknownUnitSnafu {
+            text: clipped(text),
+            unit: clipped(unit),
+            known,
+        }
+        .fail();
+    };
+    let value = number
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(*factor));
+    value.ok_or_else(|| UnitError::TooLarge { text: clipped(text) })
+}
+
+/// The first characters of a text that came from outside, so that an error stays short.
+fn clipped(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+#[cfg(feature = "crd")]
+mod schema {
+    use std::borrow::Cow;
+
+    use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+    use super::{Size, Span};
+
+    /// Either a number of bytes or a text with a suffix; `validate` checks the text, because the schema's
+    /// rule language prices patterns over such unions too high.
+    impl JsonSchema for Size {
+        fn schema_name() -> Cow<'static, str> {
+            "Size".into()
+        }
+
+        fn inline_schema() -> bool {
+            true
+        }
+
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            json_schema!({"x-kubernetes-int-or-string": true})
+        }
+    }
+
+    impl JsonSchema for Span {
+        fn schema_name() -> Cow<'static, str> {
+            "Span".into()
+        }
+
+        fn inline_schema() -> bool {
+            true
+        }
+
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            json_schema!({"type": "string", "maxLength": 20, "pattern": "^[0-9]+(ns|us|ms|s|m|h)$"})
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn binary_and_decimal_suffixes_differ() {
+        assert_eq!("1Ki".parse(), Ok(Size(1024)));
+        assert_eq!("1k".parse(), Ok(Size(1000)));
+        assert_eq!("16Mi".parse(), Ok(Size(16 << 20)));
+        assert_eq!("0".parse(), Ok(Size(0)));
+    }
+
+    #[test]
+    fn what_is_no_size_is_named() {
+        assert!(matches!("".parse::<Size>(), Err(UnitError::NoNumber { .. })));
+        assert!(matches!("-1".parse::<Size>(), Err(UnitError::NoNumber { .. })));
+        assert!(matches!(
+            "1KB".parse::<Size>(),
+            Err(UnitError::UnknownUnit { .. })
+        ));
+        assert!(matches!(
+            "1.5Mi".parse::<Size>(),
+            Err(UnitError::UnknownUnit { .. })
+        ));
+        assert!(matches!(
+            "99999999999999Ti".parse::<Size>(),
+            Err(UnitError::TooLarge { .. })
+        ));
+    }
+
+    #[test]
+    fn a_size_in_yaml_or_json_is_a_number_or_a_text() {
+        assert_eq!(serde_json::from_str::<Size>("64").ok(), Some(Size(64)));
+        assert_eq!(serde_json::from_str::<Size>("\"1Ki\"").ok(), Some(Size(1024)));
+        assert!(serde_json::from_str::<Size>("-64").is_err());
+        assert!(serde_json::from_str::<Size>("1.5").is_err());
+    }
+
+    #[test]
+    fn spans_keep_their_largest_exact_unit() {
+        assert_eq!(
+            "1500ms".parse::<Span>().map(|span| span.to_string()),
+            Ok("1500ms".to_owned())
+        );
+        assert_eq!(
+            "60s".parse::<Span>().map(|span| span.to_string()),
+            Ok("1m".to_owned())
+        );
+        assert!("10".parse::<Span>().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn every_size_reads_back(bytes: u64) {
+            prop_assert_eq!(Size(bytes).to_string().parse(), Ok(Size(bytes)));
+            let json = serde_json::to_string(&Size(bytes)).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Size>(&json).unwrap(), Size(bytes));
+        }
+
+        #[test]
+        fn every_span_reads_back(nanos in 0u64..=1 << 60) {
+            let span = Span(Duration::from_nanos(nanos));
+            prop_assert_eq!(span.to_string().parse(), Ok(span));
+        }
+
+        #[test]
+        fn no_text_panics(text: String) {
+            let _ = text.parse::<Size>();
+            let _ = text.parse::<Span>();
+        }
+    }
+}

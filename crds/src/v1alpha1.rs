@@ -1,0 +1,37 @@
+//! `fabricbench.dev/v1alpha1`: the `BenchmarkRun` resource.
+//!
+//! One file a concern. Structure, bounds and rules stand in the schema derived from these types; what the
+//! schema cannot say (sizes with suffixes, arms that would be identical) the campaign's `validate` checks.
+
+mod expectation;
+mod placement;
+mod resources;
+mod run;
+mod run_policy;
+mod sampling;
+mod scenario;
+mod status;
+mod transport;
+mod variant;
+
+pub use expectation::{Change, Expectation, SizeRange};
+pub use placement::{Pattern, Placement, Toleration};
+pub use resources::Resources;
+#[cfg(feature = "crd")]
+pub use run::BenchmarkRun;
+pub use run::BenchmarkRunSpec;
+pub use run_policy::RunPolicy;
+pub use sampling::Sampling;
+pub use scenario::{
+    Direction, MemoryKind, Metric, PingPong, PingPongOperation, Polling, Scenario, Transfer,
+    TransferOperation,
+};
+pub use status::{
+    ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonResult, Condition, Engagement, EnvironmentSummary,
+    ExpectationOutcome, ExpectationResult, FabricProof, FabricSummary, Optimization, OptimizationResult,
+    PlacementStatus, Progress, RecordsReference, State, Verdict,
+};
+pub use transport::{
+    Libfabric, LibfabricProvider, Loopback, Nixl, NixlBackend, TransportSpec, Ucx, UcxTransport, Verbs,
+};
+pub use variant::{Doorbell, EnvVar, Inject, Striping, Variant};

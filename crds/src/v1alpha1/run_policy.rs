@@ -1,0 +1,58 @@
+//! Deadlines, retries and clean-up.
+
+use serde::{Deserialize, Serialize};
+
+/// Deadlines, retries and clean-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RunPolicy {
+    /// Longest time from the first worker ready to the last record.
+    #[serde(default = "default_active_deadline")]
+    #[cfg_attr(feature = "crd", schemars(range(min = 10, max = 604_800)))]
+    pub active_deadline_seconds: u32,
+    /// Longest time a gang may wait for nodes.
+    #[serde(default = "default_pending_deadline")]
+    #[cfg_attr(feature = "crd", schemars(range(min = 10, max = 604_800)))]
+    pub pending_deadline_seconds: u32,
+    /// The run is deleted this long after it finished; never where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "crd", schemars(range(max = 31_536_000)))]
+    pub ttl_seconds_after_finished: Option<u32>,
+    /// Attempts after a failure of the infrastructure. Failed measurements are never repeated silently.
+    #[serde(default = "default_backoff_limit")]
+    #[cfg_attr(feature = "crd", schemars(range(max = 10)))]
+    pub backoff_limit: u32,
+    /// Longest time a single case may take; a peer that hangs costs no more.
+    #[serde(default = "default_case_deadline")]
+    #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 3600)))]
+    pub case_deadline_seconds: u32,
+}
+
+impl Default for RunPolicy {
+    fn default() -> Self {
+        Self {
+            active_deadline_seconds: default_active_deadline(),
+            pending_deadline_seconds: default_pending_deadline(),
+            ttl_seconds_after_finished: None,
+            backoff_limit: default_backoff_limit(),
+            case_deadline_seconds: default_case_deadline(),
+        }
+    }
+}
+
+fn default_active_deadline() -> u32 {
+    3600
+}
+
+fn default_pending_deadline() -> u32 {
+    900
+}
+
+fn default_backoff_limit() -> u32 {
+    2
+}
+
+fn default_case_deadline() -> u32 {
+    60
+}
