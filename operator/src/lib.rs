@@ -1,1 +1,4 @@
-//! .
+//! The campaign and its executors: what a run compares, in which order, and what the answers mean.
+#![forbid(unsafe_code)]
+
+pub mod campaign;

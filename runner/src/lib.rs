@@ -1,1 +1,7 @@
-//! .
+//! The instrument: meets its peers, opens a transport, moves bytes and says exactly what it saw.
+//!
+//! The control plane (rendezvous, session, output) may await and allocate; from the scenarios down nothing does while
+//! a window is measured.
+
+pub mod memory;
+pub mod transport;
