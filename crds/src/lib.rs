@@ -12,6 +12,7 @@
 pub mod assignment;
 pub mod histogram;
 pub mod names;
+pub mod quantile;
 pub mod record;
 pub mod striping;
 pub mod units;
