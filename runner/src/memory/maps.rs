@@ -1,0 +1,126 @@
+//! What the kernel's maps of this process say about a range of pages. Reads `/proc/self`; parsing is pure.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::Range;
+
+/// The NUMA node that holds every present page of `range`, by `/proc/self/numa_maps`.
+///
+/// The system calls that say the same (`move_pages`, `get_mempolicy`) are filtered in most pods; this file is not.
+pub(super) fn numa_node(range: Range<u64>) -> Option<u32> {
+    let text = fs::read_to_string("/proc/self/numa_maps").ok()?;
+    only_node(&pages_by_node(&text, range))
+}
+
+/// Size in bytes of the smallest page that backs `range`, by `/proc/self/smaps`.
+pub(super) fn page_bytes(range: Range<u64>) -> Option<u64> {
+    smallest_page(&fs::read_to_string("/proc/self/smaps").ok()?, range)
+}
+
+fn only_node(pages: &BTreeMap<u32, u64>) -> Option<u32> {
+    match pages.iter().next() {
+        Some((node, _)) if pages.len() == 1 => Some(*node),
+        _ => None,
+    }
+}
+
+/// Pages on each node, over the lines of `numa_maps` that start in `range`: `7f00 default anon=5 N0=4 N1=1 …`.
+fn pages_by_node(text: &str, range: Range<u64>) -> BTreeMap<u32, u64> {
+    let mut pages = BTreeMap::new();
+    for line in text.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let start = words.next().and_then(|word| u64::from_str_radix(word, 16).ok());
+        if !start.is_some_and(|start| range.contains(&start)) {
+            continue;
+        }
+        for (node, count) in words.filter_map(|word| word.strip_prefix('N')?.split_once('=')) {
+            if let (Ok(node), Ok(count)) = (node.parse::<u32>(), count.parse::<u64>())
+                && count > 0
+            {
+                *pages.entry(node).or_default() += count;
+            }
+        }
+    }
+    pages
+}
+
+/// The smallest `KernelPageSize` over the areas of `smaps` that start in `range`.
+fn smallest_page(text: &str, range: Range<u64>) -> Option<u64> {
+    let mut inside = false;
+    let mut smallest: Option<u64> = None;
+    for line in text.lines() {
+        if let Some(start) = area_start(line) {
+            inside = range.contains(&start);
+        } else if inside && let Some(size) = line.strip_prefix("KernelPageSize:") {
+            let kibibytes: u64 = size.trim().strip_suffix(" kB")?.parse().ok()?;
+            let bytes = kibibytes.checked_mul(1024)?;
+            smallest = Some(smallest.map_or(bytes, |known| known.min(bytes)));
+        }
+    }
+    smallest
+}
+
+/// Start address, if the line opens an area: `7f00-7f80 rw-p …`.
+fn area_start(line: &str) -> Option<u64> {
+    let (addresses, _) = line.split_once(' ')?;
+    let (start, end) = addresses.split_once('-')?;
+    u64::from_str_radix(end, 16).ok()?;
+    u64::from_str_radix(start, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NUMA_MAPS: &str = "\
+7f0000000000 default file=/lib/N7=1 mapped=2 N3=2 kernelpagesize_kB=4
+7f0000200000 default anon=8 dirty=8 N0=8 kernelpagesize_kB=4
+7f0000400000 bind:1 anon=2 dirty=2 N0=1 N1=1 kernelpagesize_kB=4
+7f0000600000 default
+";
+
+    const SMAPS: &str = "\
+7f0000000000-7f0000200000 rw-p 00000000 00:00 0 
+Size:               2048 kB
+KernelPageSize:        4 kB
+MMUPageSize:           4 kB
+7f0000200000-7f0000400000 rw-p 00000000 00:0f 31 /anon_hugepage (deleted)
+KernelPageSize:     2048 kB
+VmFlags: rd wr mr mw me ht 
+7f0000400000-7f0000600000 rw-p 00000000 00:00 0 
+KernelPageSize:        4 kB
+";
+
+    fn node(range: Range<u64>) -> Option<u32> {
+        only_node(&pages_by_node(NUMA_MAPS, range))
+    }
+
+    #[test]
+    fn one_node_is_named_and_two_are_not() {
+        assert_eq!(node(0x7f00_0020_0000..0x7f00_0040_0000), Some(0));
+        assert_eq!(node(0x7f00_0040_0000..0x7f00_0060_0000), None);
+        assert_eq!(node(0x7f00_0020_0000..0x7f00_0060_0000), None);
+    }
+
+    #[test]
+    fn a_range_without_pages_or_areas_has_no_node() {
+        assert_eq!(node(0x7f00_0060_0000..0x7f00_0080_0000), None);
+        assert_eq!(node(0x1000..0x2000), None);
+    }
+
+    #[test]
+    fn a_file_name_is_not_a_node() {
+        assert_eq!(node(0x7f00_0000_0000..0x7f00_0020_0000), Some(3));
+    }
+
+    #[test]
+    fn the_smallest_page_of_the_range_counts() {
+        let huge = 0x7f00_0020_0000..0x7f00_0040_0000;
+        assert_eq!(smallest_page(SMAPS, huge), Some(2 * 1024 * 1024));
+        assert_eq!(
+            smallest_page(SMAPS, 0x7f00_0020_0000..0x7f00_0060_0000),
+            Some(4096)
+        );
+        assert_eq!(smallest_page(SMAPS, 0x1000..0x2000), None);
+    }
+}

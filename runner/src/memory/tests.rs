@@ -1,0 +1,148 @@
+use crds::record::FailureReason;
+use proptest::prelude::*;
+
+use super::*;
+
+const HOST_KINDS: [MemoryKind; 2] = [MemoryKind::Heap, MemoryKind::SharedMemory];
+
+fn byte_at(memory: &Memory, offset: usize) -> u8 {
+    let mut byte = [0];
+    memory.read_into(offset, &mut byte).unwrap();
+    byte[0]
+}
+
+#[test]
+fn host_memory_is_zero_and_starts_at_a_page() {
+    for kind in HOST_KINDS {
+        let memory = Memory::allocate(kind, 10_000).unwrap();
+        assert_eq!((memory.kind(), memory.length()), (kind, 10_000));
+        assert_eq!(memory.address().addr() % 4096, 0);
+        assert!(!memory.is_device());
+        assert_eq!((byte_at(&memory, 0), byte_at(&memory, 9_999)), (0, 0));
+    }
+}
+
+#[test]
+fn pages_are_present_at_once_and_have_a_node_where_the_kernel_shows_nodes() {
+    for kind in HOST_KINDS {
+        let memory = Memory::allocate(kind, 64 * 4096).unwrap();
+        let shown = std::path::Path::new("/proc/self/numa_maps").exists();
+        assert_eq!(memory.numa_node().is_some(), shown, "{kind:?}");
+    }
+}
+
+#[test]
+fn nothing_and_too_much_are_refused() {
+    for kind in HOST_KINDS {
+        let empty = Memory::allocate(kind, 0).unwrap_err();
+        assert_eq!(empty, MemoryError::Empty { kind });
+        for bytes in [1 << 50, usize::MAX] {
+            let error = Memory::allocate(kind, bytes).unwrap_err();
+            assert_eq!(error.reason(), FailureReason::MemoryUnavailable, "{error}");
+        }
+    }
+}
+
+#[test]
+fn shared_memory_is_the_same_bytes_for_whoever_opens_its_path() {
+    let memory = Memory::allocate(MemoryKind::SharedMemory, 5_000).unwrap();
+    let path = memory.path().unwrap();
+    memory.write_from(4_090, b"crosses a page").unwrap();
+    let seen = std::fs::read(&path).unwrap();
+    assert_eq!(&seen[4_090..4_104], b"crosses a page");
+    // No peer can cut the file and make the owner fault.
+    let file = File::options().read(true).write(true).open(&path).unwrap();
+    assert!(file.set_len(1).is_err());
+}
+
+#[test]
+fn private_memory_has_no_path() {
+    let memory = Memory::allocate(MemoryKind::Heap, 1).unwrap();
+    assert_eq!(memory.path(), None);
+}
+
+#[test]
+fn huge_pages_are_verified_or_refused_with_what_to_do() {
+    match Memory::allocate(MemoryKind::HugePages, 3_000_000) {
+        Ok(memory) => {
+            assert_eq!(memory.address().addr() % (2 * 1024 * 1024), 0);
+            let Backing::Private(mapping) = &memory.backing else {
+                panic!("huge pages are private");
+            };
+            assert_eq!(maps::page_bytes(mapping.range()), Some(2 * 1024 * 1024));
+            memory.fill(0x5a).unwrap();
+            assert_eq!(byte_at(&memory, 2_999_999), 0x5a);
+        }
+        Err(error) => {
+            assert_eq!(error.reason(), FailureReason::MemoryUnavailable);
+            assert!(error.to_string().contains("huge pages of 2 MiB"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn ordinary_pages_are_not_huge() {
+    for kind in HOST_KINDS {
+        let memory = Memory::allocate(kind, 8 * 1024 * 1024).unwrap();
+        let (Backing::Private(mapping) | Backing::Shared(mapping, _)) = &memory.backing else {
+            panic!("host memory is mapped");
+        };
+        assert_eq!(maps::page_bytes(mapping.range()), Some(4096));
+    }
+}
+
+#[test]
+fn gpu_memory_works_or_says_what_is_missing() {
+    match Memory::allocate(MemoryKind::Cuda, 100_000) {
+        Ok(memory) => {
+            assert!(memory.is_device());
+            assert!(memory.pci().is_some());
+            memory.fill(7).unwrap();
+            memory.write_from(99_990, b"0123456789").unwrap();
+            assert_eq!((byte_at(&memory, 99_989), byte_at(&memory, 99_999)), (7, b'9'));
+            assert!(memory.write_from(99_991, b"0123456789").is_err());
+        }
+        Err(error) => {
+            assert_eq!(error.reason(), FailureReason::MemoryUnavailable);
+            let text = error.to_string();
+            assert!(
+                text.contains("no CUDA driver") || text.contains("device 0: cu"),
+                "{text}"
+            );
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn copies_stay_inside_and_change_nothing_else(
+        length in 1usize..9_000,
+        offset in 0usize..10_000,
+        count in 0usize..10_000,
+    ) {
+        let memory = Memory::allocate(MemoryKind::Heap, length).unwrap();
+        memory.fill(1).unwrap();
+        let fits = offset + count <= length;
+        prop_assert_eq!(memory.write_from(offset, &vec![2; count]).is_ok(), fits);
+        prop_assert_eq!(memory.read_into(offset, &mut vec![0; count]).is_ok(), fits);
+        let mut all = vec![0; length];
+        memory.read_into(0, &mut all).unwrap();
+        let changed = if fits { offset..offset + count } else { 0..0 };
+        let expected: Vec<u8> = (0..length).map(|at| if changed.contains(&at) { 2 } else { 1 }).collect();
+        prop_assert_eq!(all, expected);
+    }
+}
+
+#[test]
+fn offsets_that_overflow_are_refused() {
+    let memory = Memory::allocate(MemoryKind::Heap, 10).unwrap();
+    let error = memory.write_from(usize::MAX, &[1]).unwrap_err();
+    assert_eq!(
+        error,
+        MemoryError::OutOfRange {
+            offset: usize::MAX,
+            count: 1,
+            length: 10
+        }
+    );
+}
