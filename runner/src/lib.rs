@@ -4,4 +4,5 @@
 //! a window is measured.
 
 pub mod memory;
+pub mod topology;
 pub mod transport;

@@ -1,0 +1,93 @@
+//! Which interface has an address. Asks the kernel for its addresses; matching is pure.
+
+use std::net::{IpAddr, SocketAddr};
+
+/// Name of the interface that has `ip`; nothing where none has.
+pub(super) fn interface_of(ip: IpAddr) -> Option<String> {
+    let known: Vec<(String, IpAddr)> = if_addrs::get_if_addrs()
+        .ok()?
+        .into_iter()
+        .map(|interface| (interface.name.clone(), interface.ip()))
+        .collect();
+    matching(ip, &known)
+}
+
+fn matching(ip: IpAddr, known: &[(String, IpAddr)]) -> Option<String> {
+    let exact = known.iter().find(|(_, own)| *own == ip);
+    // All of 127.0.0.0/8 is local to the interface that has one address of it.
+    let found = exact.or_else(|| {
+        known
+            .iter()
+            .find(|(_, own)| ip.is_ipv4() && ip.is_loopback() && own.is_ipv4() && own.is_loopback())
+    });
+    // An address label (`eth0:1`) names the interface before its colon.
+    found.map(|(name, _)| name.split(':').next().unwrap_or(name).to_owned())
+}
+
+/// The IP address in an endpoint's address as libraries print it: `10.0.0.1`, `10.0.0.1:7471`, `[::1]:7471`, and
+/// `fi_sockaddr_in://10.0.0.1:7471`.
+pub(super) fn ip_of(text: &str) -> Option<IpAddr> {
+    let text = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    text.parse::<SocketAddr>()
+        .map(|address| address.ip())
+        .or_else(|_| bare.parse())
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    fn known() -> Vec<(String, IpAddr)> {
+        [
+            ("lo", "127.0.0.1"),
+            ("lo", "::1"),
+            ("eth0", "10.0.0.1"),
+            ("eth0:1", "10.0.0.2"),
+            ("eth1", "fd00::1"),
+        ]
+        .map(|(name, address)| (name.to_owned(), ip(address)))
+        .to_vec()
+    }
+
+    #[test]
+    fn addresses_belong_to_their_interface() {
+        for (address, interface) in [
+            ("10.0.0.1", Some("eth0")),
+            ("10.0.0.2", Some("eth0")),
+            ("fd00::1", Some("eth1")),
+            ("127.0.0.4", Some("lo")),
+            ("10.0.0.3", None),
+            ("fd00::2", None),
+        ] {
+            assert_eq!(matching(ip(address), &known()).as_deref(), interface, "{address}");
+        }
+    }
+
+    #[test]
+    fn the_loopback_addresses_of_this_machine_are_its_own() {
+        let own = interface_of(ip("127.0.0.1"));
+        assert!(own.is_some());
+        assert_eq!(interface_of(ip("127.0.0.4")), own);
+        // An address kept for documentation: no machine has it.
+        assert_eq!(interface_of(ip("192.0.2.1")), None);
+    }
+
+    #[test]
+    fn printed_addresses_are_read() {
+        for text in ["10.0.0.1", "10.0.0.1:7471", "fi_sockaddr_in://10.0.0.1:7471"] {
+            assert_eq!(ip_of(text), Some(ip("10.0.0.1")), "{text}");
+        }
+        for text in ["::1", "[::1]", "[::1]:7471", "fi_sockaddr_in6://[::1]:7471"] {
+            assert_eq!(ip_of(text), Some(ip("::1")), "{text}");
+        }
+        for text in ["", "fi_addr_efa://[fe80::1]:3:4", "shm", "10.0.0.1:port"] {
+            assert_eq!(ip_of(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+use super::super::fixture::Tree;
+use super::*;
+
+const NET_DEV: &str = "\
+Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+  eth0: 1000      10    0    0    0     0          0         0     2000      20    0    0    0     0       0          0
+ eth00:7777       10    0    0    0     0          0         0     8888      20    0    0    0     0       0          0";
+
+fn rail(interface: Option<&str>, line: Option<u64>) -> RailFacts {
+    RailFacts {
+        interface: interface.map(str::to_owned),
+        line_bits_per_second: line,
+        ..RailFacts::default()
+    }
+}
+
+/// Writes the first counters, reads, writes the second, reads, and gives the difference.
+fn counted(rails: &[RailFacts], first: &[(&str, &str)], second: &[(&str, &str)]) -> Vec<InterfaceDelta> {
+    let tree = Tree::new();
+    let readings = [first, second].map(|files| {
+        for (path, text) in files {
+            tree.file(path, text);
+        }
+        Reading::take(rails, &tree.roots())
+    });
+    delta(&readings[0], &readings[1], rails)
+}
+
+fn bytes_of(deltas: &[InterfaceDelta]) -> Vec<(&str, u64, u64)> {
+    deltas
+        .iter()
+        .map(|delta| (delta.name.as_str(), delta.tx_bytes, delta.rx_bytes))
+        .collect()
+}
+
+#[test]
+fn the_interface_of_this_namespace_is_counted() {
+    let later = NET_DEV.replace("1000 ", "1500 ").replace("2000 ", "2700 ");
+    let deltas = counted(
+        &[
+            rail(Some("eth0"), Some(5)),
+            rail(None, None),
+            rail(Some("eth0"), Some(5)),
+        ],
+        &[
+            ("proc/self/net/dev", NET_DEV),
+            ("sys/class/net/eth0/statistics/tx_bytes", "1"),
+        ],
+        &[("proc/self/net/dev", &later)],
+    );
+    assert_eq!(bytes_of(&deltas), [("eth0", 700, 500)]);
+    assert_eq!(deltas[0].rails, [0, 2]);
+    assert_eq!(
+        (deltas[0].line_bits_per_second, deltas[0].retransmits),
+        (Some(5), None)
+    );
+}
+
+#[test]
+fn sysfs_serves_where_proc_does_not() {
+    let statistics = "sys/class/net/eth1/statistics";
+    let (sent, received) = (format!("{statistics}/tx_bytes"), format!("{statistics}/rx_bytes"));
+    let deltas = counted(
+        &[rail(Some("eth1"), None)],
+        &[(&sent, "10"), (&received, "20")],
+        &[(&sent, "15"), (&received, "26")],
+    );
+    assert_eq!(bytes_of(&deltas), [("eth1", 5, 6)]);
+}
+
+#[test]
+fn efa_counts_the_wire_and_the_operations_and_the_larger_is_taken() {
+    let at = |name: &str| format!("sys/class/infiniband/rdmap0s6/ports/1/hw_counters/{name}");
+    let files = |values: [(&str, &'static str); 9]| values.map(|(name, value)| (at(name), value));
+    let names = [
+        "tx_bytes",
+        "rx_bytes",
+        "send_bytes",
+        "recv_bytes",
+        "rdma_write_bytes",
+        "rdma_write_recv_bytes",
+        "rdma_read_resp_bytes",
+        "rdma_read_bytes",
+        "retrans_pkts",
+    ];
+    let zero = files(names.map(|name| (name, "0")));
+    let values = ["100", "5000", "10", "1", "200", "2", "3000", "3", "7"];
+    let mut pairs = names.map(|name| (name, "0"));
+    for (pair, value) in pairs.iter_mut().zip(values) {
+        pair.1 = value;
+    }
+    let later = files(pairs);
+    fn borrowed<'a>(files: &'a [(String, &'a str)]) -> Vec<(&'a str, &'a str)> {
+        files.iter().map(|(path, text)| (path.as_str(), *text)).collect()
+    }
+    let deltas = counted(
+        &[rail(Some("rdmap0s6"), None)],
+        &borrowed(&zero),
+        &borrowed(&later),
+    );
+    assert_eq!(bytes_of(&deltas), [("rdmap0s6", 3210, 5000)]);
+    assert_eq!(deltas[0].retransmits, Some(7));
+}
+
+#[test]
+fn infiniband_ports_count_words_of_four_bytes() {
+    let at = |name: &str| format!("sys/class/infiniband/mlx5_0/ports/1/counters/{name}");
+    let (sent, received) = (at("port_xmit_data"), at("port_rcv_data"));
+    let deltas = counted(
+        &[rail(Some("mlx5_0"), None)],
+        &[(&sent, "100"), (&received, "100")],
+        &[(&sent, "150"), (&received, "101")],
+    );
+    assert_eq!(bytes_of(&deltas), [("mlx5_0", 200, 4)]);
+}
+
+#[test]
+fn a_port_without_byte_counters_says_nothing() {
+    let path = "sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts";
+    assert_eq!(
+        counted(&[rail(Some("rxe0"), None)], &[(path, "1")], &[(path, "2")]),
+        []
+    );
+}
+
+#[test]
+fn a_counter_that_was_reset_claims_nothing() {
+    let before = NET_DEV;
+    let after = NET_DEV.replace("1000 ", "1 ").replace("2000 ", "2 ");
+    let deltas = counted(
+        &[rail(Some("eth0"), None)],
+        &[("proc/self/net/dev", before)],
+        &[("proc/self/net/dev", &after)],
+    );
+    assert_eq!(bytes_of(&deltas), [("eth0", 0, 0)]);
+}
+
+#[test]
+fn traffic_over_this_machines_loopback_is_counted() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut facts = crds::record::FabricFacts {
+        rails: vec![RailFacts {
+            address: listener.local_addr().unwrap().to_string(),
+            ..RailFacts::default()
+        }],
+        ..Default::default()
+    };
+    let roots = SystemRoots::default();
+    super::super::complete(&mut facts, &roots);
+    let before = Reading::take(&facts.rails, &roots);
+    let mut sender = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut receiver, _) = listener.accept().unwrap();
+    std::io::Write::write_all(&mut sender, &[7; 50_000]).unwrap();
+    drop(sender);
+    std::io::copy(&mut receiver, &mut std::io::sink()).unwrap();
+    let after = Reading::take(&facts.rails, &roots);
+    let deltas = delta(&before, &after, &facts.rails);
+    assert_eq!(deltas.len(), 1);
+    assert!(
+        deltas[0].tx_bytes >= 50_000 && deltas[0].rx_bytes >= 50_000,
+        "{deltas:?}"
+    );
+    assert!(deltas[0].interval_nanos > 0);
+}

@@ -1,0 +1,59 @@
+//! Trees of files that look like `/sys` and `/proc`, for tests.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::SystemRoots;
+
+/// A tree in a folder of its own, removed when dropped.
+pub(super) struct Tree(TempDir);
+
+impl Tree {
+    pub(super) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(super) fn roots(&self) -> SystemRoots {
+        SystemRoots {
+            sys: self.0.path().join("sys"),
+            proc: self.0.path().join("proc"),
+        }
+    }
+
+    pub(super) fn file(&self, path: &str, text: &str) {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{text}\n")).unwrap();
+    }
+
+    /// A PCI device below `sys/devices`, listed on the PCI bus.
+    pub(super) fn pci(&self, place: &str, numa_node: i32) {
+        self.file(&format!("sys/devices/{place}/numa_node"), &numa_node.to_string());
+        let address = Path::new(place).file_name().unwrap().to_str().unwrap();
+        self.link(
+            &format!("sys/bus/pci/devices/{address}"),
+            &format!("sys/devices/{place}"),
+        );
+    }
+
+    /// An RDMA device with the driver `efa`.
+    pub(super) fn rdma(&self, name: &str, place: &str, numa_node: i32, rate: &str) {
+        self.pci(place, numa_node);
+        self.file("sys/bus/pci/drivers/efa/module", "efa");
+        self.link(&format!("sys/devices/{place}/driver"), "sys/bus/pci/drivers/efa");
+        self.file(&format!("sys/class/infiniband/{name}/ports/1/rate"), rate);
+        self.link(
+            &format!("sys/class/infiniband/{name}/device"),
+            &format!("sys/devices/{place}"),
+        );
+    }
+
+    fn link(&self, at: &str, to: &str) {
+        let at = self.0.path().join(at);
+        fs::create_dir_all(at.parent().unwrap()).unwrap();
+        symlink(self.0.path().join(to), at).unwrap();
+    }
+}
