@@ -1,0 +1,100 @@
+//! How long the control group of this process was throttled. Reads `/proc/self/cgroup` and `cpu.stat`.
+//!
+//! Version 2 counts in microseconds (`throttled_usec`), version 1 in nanoseconds (`throttled_time`). Inside a
+//! container the group's own folder is often the root of the mount, whatever the path in `/proc/self/cgroup` says, so
+//! that is looked at last.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// File with the accounts of this process's control group; `None` where the kernel shows none. `root` is `/` but in
+/// tests.
+pub fn cpu_stat_file(root: &Path) -> Option<PathBuf> {
+    let groups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
+    let mount = root.join("sys/fs/cgroup");
+    let candidates = groups.lines().filter_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?);
+        let path = path.trim_start_matches('/');
+        let is_cpu = controllers.split(',').any(|controller| controller == "cpu");
+        match controllers {
+            "" => Some(vec![mount.join(path), mount.clone()]),
+            _ if is_cpu => Some(vec![
+                mount.join(controllers).join(path),
+                mount.join("cpu").join(path),
+                mount.join(controllers),
+                mount.join("cpu"),
+            ]),
+            _ => None,
+        }
+    });
+    // The first file that counts: under a hybrid mount the version 2 group has no cpu controller.
+    candidates
+        .flatten()
+        .map(|folder| folder.join("cpu.stat"))
+        .find(|file| throttled_nanos(file).is_some())
+}
+
+/// Nanoseconds the group of this file was throttled since it was made; `None` where the file does not say.
+pub fn throttled_nanos(cpu_stat: &Path) -> Option<u64> {
+    let text = fs::read_to_string(cpu_stat).ok()?;
+    text.lines().find_map(|line| {
+        let (name, value) = line.split_once(' ')?;
+        let value: u64 = value.trim().parse().ok()?;
+        match name {
+            "throttled_usec" => Some(value * 1_000),
+            "throttled_time" => Some(value),
+            _ => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(groups: &str, file: &str, text: &str) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("proc/self")).unwrap();
+        fs::write(root.path().join("proc/self/cgroup"), groups).unwrap();
+        let file = root.path().join("sys/fs/cgroup").join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+        root
+    }
+
+    fn throttled(root: &Path) -> Option<u64> {
+        throttled_nanos(&cpu_stat_file(root)?)
+    }
+
+    #[test]
+    fn version_2_counts_microseconds() {
+        let text = "usage_usec 12\nnr_periods 4\nnr_throttled 2\nthrottled_usec 1500\n";
+        let root = machine("0::/pods/a\n", "pods/a/cpu.stat", text);
+        assert_eq!(throttled(root.path()), Some(1_500_000));
+    }
+
+    #[test]
+    fn version_1_counts_nanoseconds() {
+        let groups = "4:memory:/pods/a\n3:cpu,cpuacct:/pods/a\n0::/\n";
+        let root = machine(
+            groups,
+            "cpu,cpuacct/pods/a/cpu.stat",
+            "nr_periods 0\nthrottled_time 77\n",
+        );
+        assert_eq!(throttled(root.path()), Some(77));
+    }
+
+    #[test]
+    fn the_root_of_the_mount_is_the_group_inside_a_container() {
+        let root = machine("1:cpu:/kubepods/x\n", "cpu/cpu.stat", "throttled_time 5\n");
+        assert_eq!(throttled(root.path()), Some(5));
+    }
+
+    #[test]
+    fn what_is_not_shown_is_not_known() {
+        let root = machine("0::/\n", "cpu.stat", "usage_usec 1\n");
+        assert_eq!(throttled(root.path()), None);
+        assert_eq!(cpu_stat_file(Path::new("/nowhere")), None);
+    }
+}

@@ -1,0 +1,121 @@
+//! The accounts of one side over the measured window: CPU time, context switches, throttling, governor. Reads the
+//! kernel's accounts just before and just after; nothing is read inside.
+
+use std::path::{Path, PathBuf};
+
+use crds::record::SideReport;
+
+use super::cpu::{self, Switches};
+use super::{cgroup, clock};
+
+/// Where the accounts of this process are found.
+#[derive(Clone, Debug)]
+pub struct Accounts {
+    cpu_stat: Option<PathBuf>,
+    governors: Vec<PathBuf>,
+}
+
+/// A window that was opened.
+#[derive(Debug)]
+pub struct Window {
+    opened: u64,
+    cpu_nanos: u64,
+    switches: Switches,
+    throttled_nanos: u64,
+    governors: Vec<String>,
+}
+
+impl Accounts {
+    /// Accounts of this process, whose measuring threads run on `cpus`. `root` is `/` but in tests.
+    pub fn find(root: &Path, cpus: &[u32]) -> Self {
+        Self {
+            cpu_stat: cgroup::cpu_stat_file(root),
+            governors: cpu::governor_files(root, cpus),
+        }
+    }
+
+    /// Opens a window. What takes longest is read first, so that least of it falls into the window.
+    pub fn open(&self) -> Window {
+        let governors = cpu::governors(&self.governors);
+        let throttled_nanos = self.throttled_nanos();
+        let switches = cpu::switches();
+        let cpu_nanos = clock::process_cpu_nanos();
+        Window {
+            opened: clock::now(),
+            cpu_nanos,
+            switches,
+            throttled_nanos,
+            governors,
+        }
+    }
+
+    /// Closes it. The report is without what was posted, migrations and interfaces.
+    pub fn close(&self, window: Window) -> SideReport {
+        let window_nanos = clock::now() - window.opened;
+        let cpu_nanos = clock::process_cpu_nanos() - window.cpu_nanos;
+        let switches = cpu::switches();
+        SideReport {
+            window_nanos,
+            cpu_nanos,
+            voluntary_switches: switches.voluntary - window.switches.voluntary,
+            involuntary_switches: switches.involuntary - window.switches.involuntary,
+            throttled_nanos: self.throttled_nanos().saturating_sub(window.throttled_nanos),
+            governor_changed: cpu::governors(&self.governors) != window.governors,
+            ..SideReport::default()
+        }
+    }
+
+    fn throttled_nanos(&self) -> u64 {
+        self.cpu_stat
+            .as_deref()
+            .and_then(cgroup::throttled_nanos)
+            .unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn throttling_and_a_changed_governor_are_seen() {
+        let root = tempfile::tempdir().unwrap();
+        let put = |file: &str, text: &str| {
+            let file = root.path().join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        };
+        put("proc/self/cgroup", "0::/\n");
+        put("sys/fs/cgroup/cpu.stat", "throttled_usec 10\n");
+        put(
+            "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+            "performance\n",
+        );
+        let accounts = Accounts::find(root.path(), &[0]);
+
+        let quiet = accounts.close(accounts.open());
+        assert_eq!((quiet.throttled_nanos, quiet.governor_changed), (0, false));
+
+        let window = accounts.open();
+        put("sys/fs/cgroup/cpu.stat", "throttled_usec 12\n");
+        put(
+            "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+            "powersave\n",
+        );
+        let report = accounts.close(window);
+        assert_eq!((report.throttled_nanos, report.governor_changed), (2_000, true));
+        assert!(report.window_nanos > 0 && report.posted.is_none());
+    }
+
+    #[test]
+    fn work_in_the_window_is_charged_to_it() {
+        let accounts = Accounts::find(Path::new("/"), &[]);
+        let window = accounts.open();
+        let sum = (0..3_000_000u64).fold(0, |sum, value| std::hint::black_box(sum ^ value));
+        std::hint::black_box(sum);
+        let report = accounts.close(window);
+        assert!(report.cpu_nanos > 0 && report.window_nanos > 0);
+    }
+}

@@ -1,0 +1,105 @@
+//! What is counted while posting, in the form of the records. Pure.
+
+use crds::record::PostingCounters;
+
+/// Zero counters of `rails` rails. All their memory is allocated here: counting never allocates.
+pub fn fresh(rails: usize) -> PostingCounters {
+    PostingCounters {
+        bytes_per_rail: vec![0; rails],
+        posts_per_rail: vec![0; rails],
+        ..PostingCounters::default()
+    }
+}
+
+/// Sets all counts to zero, and leaves what the plan says (limit and rails planned).
+pub fn clear(counters: &mut PostingCounters) {
+    let mut bytes_per_rail = std::mem::take(&mut counters.bytes_per_rail);
+    let mut posts_per_rail = std::mem::take(&mut counters.posts_per_rail);
+    bytes_per_rail.fill(0);
+    posts_per_rail.fill(0);
+    *counters = PostingCounters {
+        inject_limit_bytes: counters.inject_limit_bytes,
+        rails_planned: counters.rails_planned,
+        bytes_per_rail,
+        posts_per_rail,
+        ..PostingCounters::default()
+    };
+}
+
+/// Adds what another thread of the same case counted.
+pub fn add(total: &mut PostingCounters, other: &PostingCounters) {
+    // Named one by one, so that a new counter cannot be forgotten here.
+    let PostingCounters {
+        posts,
+        injected,
+        over_limit,
+        refused,
+        inject_limit_bytes,
+        more,
+        app_doorbells,
+        posts_per_burst,
+        again,
+        completions,
+        rails_planned,
+        rails_used: _,
+        bytes_per_rail,
+        posts_per_rail,
+    } = other;
+    total.posts += posts;
+    total.injected += injected;
+    total.over_limit += over_limit;
+    total.refused += refused;
+    total.inject_limit_bytes = *inject_limit_bytes;
+    total.more += more;
+    total.app_doorbells += app_doorbells;
+    total.posts_per_burst = total.posts_per_burst.max(*posts_per_burst);
+    total.again += again;
+    total.completions += completions;
+    total.rails_planned = *rails_planned;
+    add_each(&mut total.bytes_per_rail, bytes_per_rail);
+    add_each(&mut total.posts_per_rail, posts_per_rail);
+    total.rails_used = total.bytes_per_rail.iter().filter(|bytes| **bytes > 0).count() as u64;
+}
+
+fn add_each(total: &mut [u64], other: &[u64]) {
+    for (total, other) in total.iter_mut().zip(other) {
+        *total += other;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_add_up_and_rails_with_bytes_are_used() {
+        let mut one = fresh(3);
+        one.posts = 5;
+        one.posts_per_burst = 4;
+        one.bytes_per_rail = vec![10, 0, 0];
+        let mut other = one.clone();
+        other.posts_per_burst = 2;
+        other.bytes_per_rail = vec![0, 0, 7];
+        let mut total = fresh(3);
+        add(&mut total, &one);
+        add(&mut total, &other);
+        assert_eq!((total.posts, total.posts_per_burst), (10, 4));
+        assert_eq!((total.bytes_per_rail, total.rails_used), (vec![10, 0, 7], 2));
+    }
+
+    #[test]
+    fn clearing_keeps_the_plan() {
+        let mut counters = fresh(2);
+        counters.inject_limit_bytes = Some(64);
+        counters.rails_planned = 2;
+        counters.posts = 9;
+        counters.bytes_per_rail[1] = 5;
+        clear(&mut counters);
+        let expected = PostingCounters {
+            inject_limit_bytes: Some(64),
+            rails_planned: 2,
+            ..fresh(2)
+        };
+        assert_eq!(counters, expected);
+    }
+}
