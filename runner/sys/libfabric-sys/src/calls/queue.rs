@@ -1,7 +1,7 @@
 //! Completion queue.
 
-use super::through_table;
-use crate::bindings::{fi_cq_attr, fi_cq_err_entry, fid_cq, fid_domain};
+use super::{fi_control, through_table};
+use crate::bindings::{FI_GETWAIT, fi_cq_attr, fi_cq_err_entry, fid, fid_cq, fid_domain, fid_fabric};
 use std::ffi::{c_char, c_int, c_void};
 
 through_table! {
@@ -13,6 +13,22 @@ through_table! {
     fn fi_cq_read(queue: *mut fid_cq, buffer: *mut c_void, count: usize) -> isize = ops.read;
     /// `fi_cq_readerr`.
     fn fi_cq_readerr(queue: *mut fid_cq, buffer: *mut fi_cq_err_entry, flags: u64) -> isize = ops.readerr;
+}
+
+through_table! {
+    /// `fi_trywait`: 0 where it is safe to sleep on the file descriptors of these objects, `-FI_EAGAIN` where there
+    /// is something to read first.
+    fn fi_trywait(fabric: *mut fid_fabric, objects: *mut *mut fid, count: c_int) -> c_int = ops.trywait;
+}
+
+/// `fi_control(FI_GETWAIT)`: the file descriptor of a queue that was opened with `FI_WAIT_FD`.
+///
+/// # Safety
+///
+/// The contract of [`crate::calls`].
+pub unsafe fn fi_cq_wait_fd(queue: *mut fid_cq, descriptor: &mut c_int) -> c_int {
+    // SAFETY: a queue begins with its object header; for FI_WAIT_FD the argument is a place for one int.
+    unsafe { fi_control(queue.cast::<fid>(), FI_GETWAIT, std::ptr::from_mut(descriptor).cast()) }
 }
 
 /// `fi_cq_strerror`: the provider's text for an error entry. May be null.
