@@ -8,6 +8,8 @@
 //! instrument starts. A transport belongs to the thread that uses it (`Send`, not `Sync`). After [`Transport::open`],
 //! [`Transport::register`] and [`Transport::connect`], no call allocates, locks or logs.
 
+pub mod libfabric;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -127,9 +129,11 @@ pub struct Post<'a, R> {
     pub length: u64,
     /// Use the library's inject call: the memory is free on return and no completion follows. Never falls back.
     pub inject: bool,
-    /// More posts on this rail follow at once (FI_MORE): the doorbell may wait for them.
+    /// More posts on this rail follow at once (FI_MORE): the doorbell may wait for them. Never with `inject`, whose
+    /// calls take no flags: both together are refused.
     pub more: bool,
-    /// Comes back in the completion; below [`OpenConfig::depth`], and not in use by another post of this rail.
+    /// Comes back in the completion; below [`OpenConfig::depth`], and not in use by another post of this rail. An
+    /// injected post has none, for nothing comes back. Receives have tokens of their own, under the same rules.
     pub token: u32,
 }
 

@@ -71,10 +71,10 @@ pub struct Libfabric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum LibfabricProvider {
-    /// Native TCP; before 2.0 the library calls it `net`.
+    /// Native TCP; before 1.18 the library calls it `net`.
     #[serde(rename = "tcp")]
     Tcp,
-    /// The name `net` itself, which only releases before 2.0 have.
+    /// The name `net` itself, which only releases before 1.18 have.
     #[serde(rename = "net")]
     Net,
     /// TCP messages under the reliable-datagram layer.

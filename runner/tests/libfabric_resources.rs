@@ -1,0 +1,162 @@
+//! What libfabric endpoints hold is given back, and posting allocates nothing. A program of its own, for it counts the
+//! descriptors and the allocations of the whole process.
+#![allow(unsafe_code, reason = "an allocator is unsafe by its trait")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crds::v1alpha1::{Libfabric as Spec, LibfabricProvider, MemoryKind, Polling, TransportSpec};
+use fabricbench_runner::memory::Memory;
+use fabricbench_runner::transport::libfabric::{Libfabric, LibfabricRegion};
+use fabricbench_runner::transport::{
+    Completion, CompletionKind, OpenConfig, Operation, Post, PostError, Region, Transport,
+};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: hands every call to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(pointer, layout) };
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const LENGTH: u64 = 4096;
+
+struct Side {
+    transport: Libfabric,
+    region: LibfabricRegion,
+}
+
+fn pair(provider: LibfabricProvider) -> (Side, Side) {
+    let rails = if provider == LibfabricProvider::Shm {
+        vec![]
+    } else {
+        vec!["127.0.0.1".to_owned()]
+    };
+    let config = OpenConfig {
+        spec: TransportSpec::Libfabric(Spec { provider, rails: 1 }),
+        rails,
+        library: None,
+        inject_bytes: None,
+        depth: 16,
+        polling: Polling::Yield,
+        device_memory: false,
+        peers: 1,
+    };
+    let open = || {
+        let mut transport = Libfabric::open(&config).unwrap();
+        let memory = Memory::allocate(MemoryKind::Heap, usize::try_from(LENGTH).unwrap()).unwrap();
+        let region = transport.register(memory).unwrap();
+        Side { transport, region }
+    };
+    let (mut initiator, mut target) = (open(), open());
+    initiator.transport.connect(target.transport.addresses()).unwrap();
+    target.transport.connect(initiator.transport.addresses()).unwrap();
+    (initiator, target)
+}
+
+/// Writes one after another, each when the one before has completed.
+fn write(initiator: &mut Side, target: &mut Side, operation: Operation, count: usize) {
+    let deadline = Instant::now() + PATIENCE;
+    let mut completions = [Completion {
+        rail: 0,
+        kind: CompletionKind::Posted { token: 0 },
+    }; 16];
+    for _ in 0..count {
+        let region = &initiator.region;
+        let (offset, length, inject, more) = (0, LENGTH, false, false);
+        let post = Post {
+            rail: 0,
+            peer: 0,
+            operation,
+            region,
+            offset,
+            length,
+            inject,
+            more,
+            token: 0,
+        };
+        let mut posted = false;
+        loop {
+            if !posted {
+                match initiator.transport.post(&post) {
+                    Ok(()) => posted = true,
+                    Err(PostError::Again) => {}
+                    Err(other) => panic!("{other:?}"),
+                }
+            }
+            target.transport.poll(&mut completions).unwrap();
+            if initiator.transport.poll(&mut completions).unwrap() > 0 {
+                break;
+            }
+            assert!(Instant::now() < deadline, "a write never completed");
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Open descriptors, and files of this process in `/dev/shm`.
+fn held() -> (usize, BTreeSet<String>) {
+    let own = |name: &String| name.contains(&std::process::id().to_string());
+    let names = |folder| std::fs::read_dir(folder).unwrap().flatten();
+    let files = names("/dev/shm")
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .filter(own)
+        .collect();
+    (names("/proc/self/fd").count(), files)
+}
+
+#[test]
+fn endpoints_give_back_what_they_hold_and_posts_allocate_nothing() {
+    for provider in [
+        LibfabricProvider::Tcp,
+        LibfabricProvider::TcpRxm,
+        LibfabricProvider::Shm,
+    ] {
+        let mut before = None;
+        for round in 0..4 {
+            let (mut initiator, mut target) = pair(provider);
+            let remote = Operation::Write {
+                remote: target.region.remote().rails[0],
+                remote_offset: 0,
+            };
+            write(&mut initiator, &mut target, remote, 10);
+            let allocations = ALLOCATIONS.load(Ordering::Relaxed);
+            write(&mut initiator, &mut target, remote, 200);
+            assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), allocations, "{provider:?}");
+
+            let Side { transport, region } = initiator;
+            if round % 2 == 0 {
+                drop(transport);
+                drop(region);
+            } else {
+                drop(region);
+                drop(transport);
+            }
+            drop(target);
+            let after = held();
+            assert!(after.1.is_empty(), "{provider:?}: left in /dev/shm: {after:?}");
+            // The first round opens what the library keeps for good.
+            if let Some(before) = before.replace(after.clone()) {
+                assert_eq!(after, before, "{provider:?}: descriptors");
+            }
+        }
+    }
+}
