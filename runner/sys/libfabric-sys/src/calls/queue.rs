@@ -28,7 +28,13 @@ through_table! {
 /// The contract of [`crate::calls`].
 pub unsafe fn fi_cq_wait_fd(queue: *mut fid_cq, descriptor: &mut c_int) -> c_int {
     // SAFETY: a queue begins with its object header; for FI_WAIT_FD the argument is a place for one int.
-    unsafe { fi_control(queue.cast::<fid>(), FI_GETWAIT, std::ptr::from_mut(descriptor).cast()) }
+    unsafe {
+        fi_control(
+            queue.cast::<fid>(),
+            FI_GETWAIT,
+            std::ptr::from_mut(descriptor).cast(),
+        )
+    }
 }
 
 /// `fi_cq_strerror`: the provider's text for an error entry. May be null.
