@@ -1,6 +1,6 @@
 #!/bin/sh
 # Writes src/bindings.rs from the headers of libfabric 1.17 (Debian 12: libfabric-dev, libclang-dev,
-# and `cargo install bindgen-cli`). With --check it writes nothing and fails, with a diff, where the
+# and `cargo install --locked bindgen-cli --version 0.73.2`, for other versions write other text). With --check it writes nothing and fails, with a diff, where the
 # checked-in file is not what the headers give.
 #
 # BINDGEN names the program (default: bindgen); INCLUDE_DIR another folder that holds rdma/fabric.h.
@@ -9,6 +9,14 @@ cd "$(dirname "$0")"
 bindgen=${BINDGEN:-bindgen}
 include=${INCLUDE_DIR:-/usr/include}
 wanted=1.17
+wanted_bindgen=0.73.2
+
+found=$("$bindgen" --version 2>/dev/null || echo "bindgen: none")
+if [ "$found" != "bindgen $wanted_bindgen" ]; then
+  echo "regenerate.sh: $bindgen is $found, and $wanted_bindgen is needed:" \
+    "cargo install --locked bindgen-cli --version $wanted_bindgen" >&2
+  exit 2
+fi
 
 found=$(awk '/#define FI_MAJOR_VERSION/ {major = $3} /#define FI_MINOR_VERSION/ {minor = $3} END {print major "." minor}' \
   "$include/rdma/fabric.h")
