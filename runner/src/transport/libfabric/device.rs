@@ -5,8 +5,9 @@ use super::error::{library as library_error, mismatch, no_device, on_rail, refus
 use super::ffi::{self, Info};
 use super::rules::environment;
 use super::rules::hints::{Hints, Wishes, attempts};
-use super::rules::offer::{Offer, by_device};
+use super::rules::offer::Offer;
 use super::rules::provider::{Wanted, wanted};
+use super::rules::rails::choose;
 use crate::transport::{OpenConfig, Rail, TransportError};
 use crds::v1alpha1::{Libfabric, LibfabricProvider, TransportSpec};
 use libfabric_sys::{Library, Source};
@@ -80,61 +81,21 @@ struct Search<'a> {
 impl Search<'_> {
     /// Rails on NICs of their own, by name or in the order of their names.
     fn by_nic(&self, rails: usize) -> Result<Vec<Choice>, TransportError> {
-        let mut found: Vec<Option<(Info, Offer)>> = self
-            .ask(None)?
-            .into_iter()
-            .map(|(info, offer)| Some((info, offer)))
-            .collect();
-        let offers: Vec<Offer> = found.iter().flatten().map(|(_, offer)| offer.clone()).collect();
-        let devices = by_device(&offers);
-        let names: Vec<&str> = devices
-            .iter()
-            .map(|&index| offers[index].domain.as_str())
-            .collect();
-        let chosen = if self.config.rails.is_empty() {
-            if devices.len() < rails {
-                return Err(no_device(
-                    "fi_getinfo",
-                    format!(
-                        "{rails} rails of {} wanted, {} devices there ({}): every rail is a NIC of its own",
-                        self.wanted.provider.name(),
-                        devices.len(),
-                        names.join(", ")
-                    ),
-                ));
-            }
-            devices[..rails].to_vec()
-        } else {
-            let named = |name: &String| {
-                devices
-                    .iter()
-                    .copied()
-                    .find(|&index| offers[index].is_on(name))
-                    .ok_or_else(|| {
-                        no_device(
-                            "fi_getinfo",
-                            format!("no device {name}; there are: {}", names.join(", ")),
-                        )
-                    })
-            };
-            self.config.rails.iter().map(named).collect::<Result<_, _>>()?
-        };
-        chosen
-            .into_iter()
-            .map(|index| {
-                let (info, offer) = found[index].take().ok_or_else(|| {
-                    no_device(
-                        "fi_getinfo",
-                        format!("device {} is named for two rails", offers[index].domain),
-                    )
-                })?;
-                Ok(Choice {
-                    info,
-                    offer,
-                    source: None,
-                })
-            })
-            .collect()
+        let found = self.ask(None)?;
+        let offers: Vec<Offer> = found.iter().map(|(_, offer)| offer.clone()).collect();
+        let chosen =
+            choose(&offers, &self.config.rails, rails).map_err(|message| no_device("fi_getinfo", message))?;
+        let mut found: Vec<_> = found.into_iter().map(Some).collect();
+        let mut taken = Vec::with_capacity(rails);
+        for index in chosen {
+            // Each index comes once, so nothing is left out.
+            taken.extend(found[index].take().map(|(info, offer)| Choice {
+                info,
+                offer,
+                source: None,
+            }));
+        }
+        Ok(taken)
     }
 
     /// Rails by source address; without addresses all rails share the library's first choice, for a rail over TCP

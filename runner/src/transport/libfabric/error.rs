@@ -46,7 +46,7 @@ pub(super) fn on_rail(rail: Rail, error: &CallError) -> TransportError {
 
 /// A failed completion of one rail.
 pub(super) fn completion(rail: Rail, error: &CallError) -> TransportError {
-    let reason = rules::errors::completion_failure(error.number);
+    let reason = rules::errors::completion_failure(error.number, error.provider_number);
     TransportError {
         reason,
         operation: error.call,

@@ -30,6 +30,8 @@ pub(super) struct CallError {
     pub call: &'static str,
     /// Error number, positive.
     pub number: i32,
+    /// The provider's own error number, positive; 0 where it gave none.
+    pub provider_number: i32,
     /// The library's text for it.
     pub text: String,
 }
@@ -40,6 +42,7 @@ impl CallError {
         Self {
             call,
             number: code.saturating_abs(),
+            provider_number: 0,
             text: library.error_text(code),
         }
     }

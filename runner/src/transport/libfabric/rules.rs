@@ -8,3 +8,4 @@ pub(super) mod errors;
 pub(super) mod hints;
 pub(super) mod offer;
 pub(super) mod provider;
+pub(super) mod rails;

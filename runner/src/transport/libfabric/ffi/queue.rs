@@ -131,6 +131,7 @@ impl Rail {
         Batch::Failed(CallError {
             call: "completion",
             number: entry.err,
+            provider_number: entry.prov_errno.saturating_abs(),
             text,
         })
     }

@@ -52,6 +52,7 @@ pub(in crate::transport::libfabric) fn sleep_on(
     Err(CallError {
         call: "ppoll",
         number: error.raw_os_error().unwrap_or(0),
+        provider_number: 0,
         text: error.to_string(),
     })
 }

@@ -18,14 +18,35 @@ pub(in crate::transport::libfabric) fn post_error(code: isize) -> PostError {
     }
 }
 
-/// What an error number in a completion means. Nothing is ever cancelled from this side, so a cancelled operation is
-/// one whose connection went away while it was queued.
-pub(in crate::transport::libfabric) fn completion_failure(number: i32) -> FailureReason {
-    match number {
-        FI_ECANCELED | FI_ECONNABORTED | FI_ECONNREFUSED | FI_ECONNRESET | FI_EHOSTDOWN | FI_EHOSTUNREACH
-        | FI_ENETDOWN | FI_ENETUNREACH | FI_ENOTCONN | FI_ESHUTDOWN | FI_ETIMEDOUT => FailureReason::PeerLost,
-        _ => FailureReason::CompletionFailed,
+/// What an error in a completion means. A provider cancels what was queued when something ends a connection, and
+/// its own error number says what that was: the peer, or an operation that the peer refused.
+pub(in crate::transport::libfabric) fn completion_failure(number: i32, provider: i32) -> FailureReason {
+    let lost = if number == FI_ECANCELED {
+        connection_is_lost(provider)
+    } else {
+        connection_is_lost(number)
+    };
+    if lost {
+        FailureReason::PeerLost
+    } else {
+        FailureReason::CompletionFailed
     }
+}
+
+fn connection_is_lost(number: i32) -> bool {
+    matches!(
+        number,
+        FI_ECONNABORTED
+            | FI_ECONNREFUSED
+            | FI_ECONNRESET
+            | FI_EHOSTDOWN
+            | FI_EHOSTUNREACH
+            | FI_ENETDOWN
+            | FI_ENETUNREACH
+            | FI_ENOTCONN
+            | FI_ESHUTDOWN
+            | FI_ETIMEDOUT
+    )
 }
 
 #[cfg(test)]
@@ -44,7 +65,19 @@ mod tests {
 
     #[test]
     fn a_broken_connection_is_a_lost_peer() {
-        assert_eq!(completion_failure(FI_ECONNRESET), FailureReason::PeerLost);
-        assert_eq!(completion_failure(FI_EINVAL), FailureReason::CompletionFailed);
+        assert_eq!(completion_failure(FI_ECONNRESET, 0), FailureReason::PeerLost);
+        assert_eq!(completion_failure(FI_EINVAL, 0), FailureReason::CompletionFailed);
+    }
+
+    #[test]
+    fn a_cancelled_operation_is_what_the_provider_says() {
+        assert_eq!(
+            completion_failure(FI_ECANCELED, FI_ENOTCONN),
+            FailureReason::PeerLost
+        );
+        assert_eq!(
+            completion_failure(FI_ECANCELED, FI_EINVAL),
+            FailureReason::CompletionFailed
+        );
     }
 }

@@ -145,15 +145,6 @@ pub(in crate::transport::libfabric) fn mr_mode_names(mode: i32) -> Vec<String> {
         .collect()
 }
 
-/// One offer of each device, in the order of the domains' names, so that rail numbers mean the same in every
-/// process and release.
-pub(in crate::transport::libfabric) fn by_device(offers: &[Offer]) -> Vec<usize> {
-    let mut indexes: Vec<usize> = (0..offers.len()).collect();
-    indexes.sort_by(|&a, &b| offers[a].domain.cmp(&offers[b].domain));
-    indexes.dedup_by(|a, b| offers[*a].domain == offers[*b].domain);
-    indexes
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::provider::wanted;
@@ -240,20 +231,6 @@ mod tests {
         };
         assert_eq!(direct.check(), Ok(()));
         assert!(direct.immediate_takes_receive());
-    }
-
-    #[test]
-    fn devices_are_counted_once_and_in_order() {
-        let offers = [
-            offer("efa", "efa", "rdmap1s0-rdm"),
-            offer("efa", "efa", "rdmap0s6-rdm"),
-            { offer("efa", "efa", "rdmap1s0-rdm") },
-        ];
-        let domains: Vec<_> = by_device(&offers)
-            .into_iter()
-            .map(|i| offers[i].domain.as_str())
-            .collect();
-        assert_eq!(domains, ["rdmap0s6-rdm", "rdmap1s0-rdm"]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::transport::{
 };
 use crds::v1alpha1::{Libfabric as Spec, LibfabricProvider, MemoryKind, Polling, TransportSpec};
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Bytes of each side's memory.
@@ -16,6 +17,10 @@ pub(super) const LENGTH: usize = 1 << 20;
 pub(super) const DEPTH: usize = 64;
 /// Longest a test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// shm names an endpoint by process and a counter of the library, so two libraries in one process, which only tests
+/// have, would give two endpoints one name.
+static SHARED_MEMORY: Mutex<()> = Mutex::new(());
 
 /// A provider on one of the libraries.
 #[derive(Clone, Debug)]
@@ -157,10 +162,15 @@ pub(super) struct Pair {
     pub target: Side,
     /// What came while a post waited for room.
     early: Vec<(Completion, bool)>,
+    /// Closed after the endpoints.
+    _alone: Option<MutexGuard<'static, ()>>,
 }
 
 impl Pair {
     pub(super) fn open(config: &OpenConfig) -> Result<Self, TransportError> {
+        let shared =
+            matches!(&config.spec, TransportSpec::Libfabric(spec) if spec.provider == LibfabricProvider::Shm);
+        let alone = shared.then(|| SHARED_MEMORY.lock().unwrap_or_else(PoisonError::into_inner));
         let (mut initiator, mut target) = (Side::open(config)?, Side::open(config)?);
         initiator.transport.connect(target.transport.addresses())?;
         target.transport.connect(initiator.transport.addresses())?;
@@ -168,6 +178,7 @@ impl Pair {
             initiator,
             target,
             early: Vec::new(),
+            _alone: alone,
         })
     }
 

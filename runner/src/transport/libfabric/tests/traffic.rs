@@ -422,7 +422,6 @@ fn what_the_library_returned_is_recorded() {
             facts.fabric.len() > 1 && !facts.rails[0].domain.is_empty(),
             "{facts:?}"
         );
-        println!("{facts:?}");
     }
 }
 
