@@ -9,6 +9,7 @@
 //! Every effect in here is a natural logarithm of a ratio; [`percent_change`] is for printing. The method,
 //! its sources and its simulated coverage are described in `docs/methodology.md`.
 
+pub mod campaign;
 mod error;
 mod expectation;
 mod family;

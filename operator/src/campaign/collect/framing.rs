@@ -1,0 +1,52 @@
+//! Chunks of bytes to lines, bounded.
+
+use crds::record::MAX_LINE_BYTES;
+
+/// A line of the input.
+#[derive(Debug)]
+pub(super) enum RawLine<'a> {
+    /// Without its newline.
+    Whole(&'a [u8]),
+    /// Longer than any line of ours; its bytes are gone.
+    TooLong,
+}
+
+/// What is left of the input after the last newline.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Framing {
+    rest: Vec<u8>,
+    too_long: bool,
+}
+
+impl Framing {
+    /// Calls `each` with every line that `bytes` completes.
+    pub(super) fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(RawLine<'_>)) {
+        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+            let (line, after) = bytes.split_at(end);
+            bytes = after.get(1..).unwrap_or_default();
+            self.keep(line);
+            match self.too_long {
+                true => each(RawLine::TooLong),
+                false => each(RawLine::Whole(&self.rest)),
+            }
+            self.rest.clear();
+            self.too_long = false;
+        }
+        self.keep(bytes);
+    }
+
+    /// What came after the last newline; nothing when the input ends with one.
+    pub(super) fn rest(&mut self) -> Option<Vec<u8>> {
+        let rest = std::mem::take(&mut self.rest);
+        (std::mem::take(&mut self.too_long) || !rest.is_empty()).then_some(rest)
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.too_long || self.rest.len() + bytes.len() >= MAX_LINE_BYTES {
+            self.too_long = true;
+            self.rest.clear();
+        } else {
+            self.rest.extend_from_slice(bytes);
+        }
+    }
+}

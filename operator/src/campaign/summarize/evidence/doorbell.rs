@@ -1,0 +1,64 @@
+//! Doorbell batching: FI_MORE is a hint that providers answer with nothing one could see, so own counters are all
+//! there is. It is never `Confirmed` by them.
+
+use crds::record::PostingCounters;
+use crds::v1alpha1::Engagement;
+
+pub(super) fn judge(counters: &PostingCounters) -> (Engagement, String) {
+    let PostingCounters {
+        posts,
+        injected,
+        more,
+        app_doorbells,
+        posts_per_burst,
+        ..
+    } = counters;
+    if *posts > 0 && injected == posts {
+        return (
+            Engagement::NotApplicable,
+            "every post was an inject call, which carries no FI_MORE".to_owned(),
+        );
+    }
+    if *posts_per_burst < 2 {
+        return (
+            Engagement::NotApplicable,
+            format!("{posts_per_burst} post a rail and burst"),
+        );
+    }
+    if *more == 0 {
+        return (
+            Engagement::NotEngaged,
+            format!("none of {posts} posts carried FI_MORE"),
+        );
+    }
+    (
+        Engagement::RequestedOnly,
+        format!(
+            "{more} of {posts} posts carried FI_MORE, {app_doorbells} doorbells asked for; the provider gives no sign"
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_counters_never_confirm_it() {
+        let counters = |more, posts_per_burst| PostingCounters {
+            posts: 160,
+            more,
+            app_doorbells: 160 - more,
+            posts_per_burst,
+            ..PostingCounters::default()
+        };
+        assert_eq!(judge(&counters(150, 16)).0, Engagement::RequestedOnly);
+        assert_eq!(judge(&counters(0, 16)).0, Engagement::NotEngaged);
+        assert_eq!(judge(&counters(0, 1)).0, Engagement::NotApplicable);
+        let injected = PostingCounters {
+            injected: 160,
+            ..counters(0, 16)
+        };
+        assert_eq!(judge(&injected).0, Engagement::NotApplicable);
+    }
+}

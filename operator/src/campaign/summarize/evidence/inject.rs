@@ -1,0 +1,96 @@
+//! Inject: no completion follows an injected send, so completions that are missing for exactly the injected posts
+//! are a sign that the own request cannot fake.
+
+use crds::record::PostingCounters;
+use crds::v1alpha1::Engagement;
+
+pub(super) fn judge(counters: &PostingCounters) -> (Engagement, String) {
+    let PostingCounters {
+        posts,
+        injected,
+        over_limit,
+        refused,
+        completions,
+        inject_limit_bytes,
+        ..
+    } = counters;
+    let limit = inject_limit_bytes.map_or_else(String::new, |limit| format!(" of {limit} B"));
+    if *injected == 0 && over_limit > refused {
+        return (
+            Engagement::NotEngaged,
+            format!("over the inject limit{limit}: {over_limit} of {posts} posts"),
+        );
+    }
+    if *refused > 0 {
+        return (
+            Engagement::NotEngaged,
+            format!("the provider refused {refused} of {posts} inject calls"),
+        );
+    }
+    if *injected == 0 {
+        return (
+            Engagement::NotEngaged,
+            format!("none of {posts} posts was injected"),
+        );
+    }
+    let others = posts.saturating_sub(*injected);
+    let partly = match over_limit {
+        0 => String::new(),
+        over => format!(" ({over} over the limit{limit})"),
+    };
+    if *completions == others {
+        return (
+            Engagement::Confirmed,
+            format!("{injected} of {posts} posts injected{partly}, completions for the {others} others only"),
+        );
+    }
+    (
+        Engagement::RequestedOnly,
+        format!(
+            "{injected} of {posts} posts injected{partly}, but {completions} completions came for {others} other posts"
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counters(posts: u64, injected: u64, completions: u64) -> PostingCounters {
+        PostingCounters {
+            posts,
+            injected,
+            completions,
+            inject_limit_bytes: Some(128),
+            ..PostingCounters::default()
+        }
+    }
+
+    #[test]
+    fn completions_that_are_missing_confirm_it() {
+        assert_eq!(judge(&counters(1000, 1000, 0)).0, Engagement::Confirmed);
+        assert_eq!(judge(&counters(1000, 600, 400)).0, Engagement::Confirmed);
+        assert_eq!(judge(&counters(1000, 1000, 1000)).0, Engagement::RequestedOnly);
+    }
+
+    #[test]
+    fn over_the_limit_or_refused_is_not_engaged_with_numbers() {
+        let over = PostingCounters {
+            over_limit: 1000,
+            ..counters(1000, 0, 1000)
+        };
+        assert_eq!(
+            judge(&over),
+            (
+                Engagement::NotEngaged,
+                "over the inject limit of 128 B: 1000 of 1000 posts".to_owned()
+            )
+        );
+        let refused = PostingCounters {
+            refused: 3,
+            ..counters(1000, 997, 3)
+        };
+        assert_eq!(judge(&refused).0, Engagement::NotEngaged);
+        assert_eq!(judge(&counters(1000, 0, 1000)).0, Engagement::NotEngaged);
+    }
+}

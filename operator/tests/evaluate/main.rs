@@ -1,0 +1,12 @@
+//! Records to answers: streams are written as a runner writes them, with planted effects, faults and lies, and go
+//! through the same path as those of real workers.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a fixture that is not sound fails the test"
+)]
+
+mod collecting;
+mod comparing;
+mod fixture;
+mod summarizing;
