@@ -73,15 +73,13 @@ pub fn paired(rounds: &[f64], family: &Family, margin: Margin, direction: Direct
     let verdict = interval.map_or(Verdict::Inconclusive, |interval| {
         judge(&interval, margin, direction)
     });
-    let spread = power::robust_spread(rounds);
     PairedResult {
         rounds: rounds.len(),
         estimate,
         verdict,
-        spread,
-        minimum_detectable_effect: interval.zip(spread).map(|(interval, spread)| {
-            power::minimum_detectable_effect(&interval, spread, rounds.len(), margin)
-        }),
+        spread: power::robust_spread(rounds),
+        minimum_detectable_effect: interval
+            .and_then(|interval| power::minimum_detectable_effect(&interval, rounds.len(), family, margin)),
         rounds_to_settle: estimate
             .filter(|_| verdict == Verdict::Inconclusive)
             .map(|estimate| power::rounds_to_settle(rounds, estimate, interval.as_ref(), family, margin)),

@@ -1,21 +1,23 @@
 //! What a number of rounds can show. Pure, no I/O.
 //!
-//! A verdict needs the whole interval on one side of an edge of the margin. With `n` rounds the estimate
-//! must therefore lie beyond that edge by the *reach*
+//! A verdict needs the whole interval on one side of an edge of the margin. For it to come with a
+//! probability of 80 percent, the effect must lie beyond that edge by the *reach* of the rounds
 //!
 //! ```text
-//! reach(n) = half width of the interval + z * sqrt(pi / 3) * spread / sqrt(n),   z = 0.84
+//! reach(n) = scale * (k(n) + z * sqrt(pi / (3 n) + k(n)^2 / (2 n))),   z = 0.84, the 80 percent quantile
 //! ```
 //!
-//! for the verdict to come with a probability of 80 percent: the second term is the 80 percent quantile of
-//! the estimate's own error, as the Hodges-Lehmann estimate has the variance `pi / 3 * spread^2 / n` for
-//! normal values (Lehmann, *Nonparametrics*, chapter 4). The spread is the median absolute deviation from
-//! the median times 1.4826, which estimates the standard deviation of normal values and stays where it is
-//! when a few rounds are outliers.
+//! where `k(n)` is the half width of the same exact interval on normal scores, and `scale` the spread of the
+//! rounds as a standard deviation. The root is the error with which the nearer end of the interval lies
+//! where it does: the Hodges-Lehmann estimate has the variance `pi / (3 n)` (Lehmann, *Nonparametrics*,
+//! chapter 4), and a width estimated from `n` values has a relative error of about `1 / sqrt(2 n)`.
 //!
-//! For other numbers of rounds the half width is scaled by the half widths that the same exact interval has
-//! on normal scores, so that the projection knows how much wider the interval is near the minimum of rounds.
+//! The scale is the half width of the interval measured, divided by `k(n)`: so heavy tails count as they do
+//! in the interval. Rounds that are too few for an interval have their robust spread as scale, the median
+//! absolute deviation from the median times 1.4826. How often an effect of the detectable size is really
+//! found is simulated beside the coverage.
 
+use std::f64::consts::PI;
 use std::fmt;
 
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -65,15 +67,16 @@ pub(super) fn robust_spread(rounds: &[f64]) -> Option<f64> {
     Some(NORMAL_CONSISTENCY * median_of(&mut deviations)?)
 }
 
-/// The smallest effect, as absolute logarithm of the ratio, for which as many rounds with this interval
-/// and spread give `Improved` or `Regressed` with 80 percent probability.
+/// The smallest effect, as absolute logarithm of the ratio, for which as many rounds with an interval as
+/// wide as this one give `Improved` or `Regressed` with 80 percent probability.
 pub(super) fn minimum_detectable_effect(
     interval: &Interval,
-    spread: f64,
     rounds: usize,
+    family: &Family,
     margin: Margin,
-) -> f64 {
-    margin.log_ratio() + reach(interval.half_width(), spread, rounds)
+) -> Option<f64> {
+    let unit = UnitReach::of(u32::try_from(rounds).ok()?, family)?;
+    Some(margin.log_ratio() + interval.half_width() / unit.half_width * unit.reach)
 }
 
 /// Rounds, in all, that would settle an inconclusive comparison with these `rounds` measured; more than
@@ -87,17 +90,13 @@ pub(super) fn rounds_to_settle(
 ) -> RoundsToSettle {
     let measured = u32::try_from(rounds.len()).unwrap_or(u32::MAX);
     let fewest = family.minimum_rounds().max(measured.saturating_add(1));
-    let Some(spread) = robust_spread(rounds) else {
+    let of_interval = interval
+        .and_then(|interval| Some(interval.half_width() / UnitReach::of(measured, family)?.half_width));
+    let Some(scale) = of_interval.or_else(|| robust_spread(rounds)) else {
         return RoundsToSettle::About(fewest.max(family.recommended_rounds()));
     };
-    let scale = interval
-        .and_then(|interval| Some(interval.half_width() / normal_half_width(measured, family.level())?))
-        .unwrap_or(spread);
     let distance = (estimate.abs() - margin.log_ratio()).abs();
-    let settles = |count: u32| {
-        normal_half_width(count, family.level())
-            .is_some_and(|half_width| reach(scale * half_width, spread, count as usize) < distance)
-    };
+    let settles = |count: u32| UnitReach::of(count, family).is_some_and(|unit| scale * unit.reach < distance);
     if fewest > MAX_PROJECTED_ROUNDS || !settles(MAX_PROJECTED_ROUNDS) {
         return RoundsToSettle::MoreThan(MAX_PROJECTED_ROUNDS.max(measured));
     }
@@ -113,18 +112,28 @@ pub(super) fn rounds_to_settle(
     RoundsToSettle::About(high)
 }
 
-fn reach(half_width: f64, spread: f64, rounds: usize) -> f64 {
-    let error = (std::f64::consts::PI / 3.0 / rounds as f64).sqrt() * spread;
-    half_width + Normal::standard().inverse_cdf(POWER) * error
+/// What rounds whose effects have a standard deviation of 1 reach.
+struct UnitReach {
+    half_width: f64,
+    reach: f64,
 }
 
-/// Half width of the interval of `count` normal scores (Blom 1958), in standard deviations; `None` below
-/// the minimum of rounds for `level`.
-fn normal_half_width(count: u32, level: f64) -> Option<f64> {
-    let normal = Normal::standard();
-    let score = |rank: u32| normal.inverse_cdf((f64::from(rank) - 0.375) / (f64::from(count) + 0.25));
-    let scores: Vec<f64> = (1..=count).map(score).collect();
-    signed_rank::interval(&scores, level).map(|interval| interval.half_width())
+impl UnitReach {
+    /// `None` below the family's minimum of rounds.
+    fn of(rounds: u32, family: &Family) -> Option<UnitReach> {
+        let normal = Normal::standard();
+        let n = f64::from(rounds);
+        // Expected order statistics of normal values, as Blom (1958) approximates them.
+        let scores: Vec<f64> = (1..=rounds)
+            .map(|rank| normal.inverse_cdf((f64::from(rank) - 0.375) / (n + 0.25)))
+            .collect();
+        let half_width = signed_rank::interval(&scores, family.level())?.half_width();
+        let error = (PI / (3.0 * n) + half_width * half_width / (2.0 * n)).sqrt();
+        Some(UnitReach {
+            half_width,
+            reach: half_width + normal.inverse_cdf(POWER) * error,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -165,7 +174,7 @@ mod tests {
         let effect = |count: u32, spread: f64| {
             let values = rounds(count, 0.0, spread);
             let interval = signed_rank::interval(&values, family.level()).unwrap();
-            minimum_detectable_effect(&interval, robust_spread(&values).unwrap(), values.len(), margin())
+            minimum_detectable_effect(&interval, values.len(), &family, margin()).unwrap()
         };
         assert!(effect(10, 0.05) > effect(40, 0.05));
         assert!(effect(10, 0.05) > effect(10, 0.02));
@@ -216,7 +225,7 @@ mod tests {
         let detectable = |count: u32| {
             let values = rounds(count, 0.0, 0.05);
             let interval = signed_rank::interval(&values, family.level()).unwrap();
-            minimum_detectable_effect(&interval, robust_spread(&values).unwrap(), values.len(), margin())
+            minimum_detectable_effect(&interval, values.len(), &family, margin()).unwrap()
         };
         assert!(detectable(count * 9 / 10) > 0.05 * 0.95 && detectable(count * 11 / 10) < 0.05 * 1.05);
     }

@@ -54,17 +54,16 @@ impl Cutoff {
 ///
 /// Time and memory grow with the square of the number of values.
 pub fn estimate(values: &[f64]) -> Option<f64> {
-    median_of(&mut walsh_averages(values))
+    middle(&walsh_averages(values))
 }
 
 /// The interval of `values` (all finite) at the two-sided `level`, `None` when they are too few for it.
 pub fn interval(values: &[f64], level: f64) -> Option<Interval> {
     let cutoff = Cutoff::at(values.len(), level)?;
-    let mut averages = walsh_averages(values);
-    let estimate = median_of(&mut averages)?;
-    let last = averages.len().checked_sub(1 + cutoff.given_up)?;
-    let lower = order_statistic(&mut averages, cutoff.given_up);
-    let upper = order_statistic(&mut averages, last);
+    let averages = walsh_averages(values);
+    let lower = *averages.get(cutoff.given_up)?;
+    let upper = *averages.get(averages.len().checked_sub(1 + cutoff.given_up)?)?;
+    let estimate = middle(&averages)?;
     Some(Interval {
         estimate,
         lower,
@@ -90,30 +89,28 @@ fn lower_half(count: usize) -> Vec<f64> {
     probabilities
 }
 
+/// In ascending order.
 fn walsh_averages(values: &[f64]) -> Vec<f64> {
     let mut averages = Vec::with_capacity(values.len() * (values.len() + 1) / 2);
     for (index, first) in values.iter().enumerate() {
         averages.extend(values[index..].iter().map(|second| 0.5 * first + 0.5 * second));
     }
+    averages.sort_unstable_by(f64::total_cmp);
     averages
 }
 
-fn order_statistic(values: &mut [f64], index: usize) -> f64 {
-    *values.select_nth_unstable_by(index, f64::total_cmp).1
+/// The median of `values`, which it sorts; `None` when there are none.
+pub(super) fn median_of(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    middle(values)
 }
 
-/// The median of `values`, which it reorders; `None` when there are none.
-pub(super) fn median_of(values: &mut [f64]) -> Option<f64> {
-    let upper = values.len() / 2;
-    if values.is_empty() {
-        return None;
-    }
-    let high = order_statistic(values, upper);
-    if values.len() % 2 == 1 {
+fn middle(sorted: &[f64]) -> Option<f64> {
+    let high = *sorted.get(sorted.len() / 2)?;
+    if sorted.len() % 2 == 1 {
         return Some(high);
     }
-    let low = values[..upper].iter().copied().max_by(f64::total_cmp)?;
-    Some(0.5 * low + 0.5 * high)
+    Some(0.5 * sorted[sorted.len() / 2 - 1] + 0.5 * high)
 }
 
 #[cfg(test)]

@@ -1,0 +1,26 @@
+//! Simulated campaigns whose true effect is known, put through the same functions as measured ones.
+//!
+//! Every row of a table draws from a stream of its own of one seeded generator, so a table is the same
+//! wherever and in whatever order its rows are computed.
+#![allow(
+    clippy::expect_used,
+    reason = "what is simulated are constants, and a wrong one must stop the test"
+)]
+
+pub mod campaign;
+pub mod experiments;
+pub mod noise;
+pub mod report;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+/// Seed of all simulations.
+const SEED: u64 = 20_240_229;
+
+/// The generator of one row.
+pub fn generator(stream: u64) -> ChaCha8Rng {
+    let mut generator = ChaCha8Rng::seed_from_u64(SEED);
+    generator.set_stream(stream);
+    generator
+}
