@@ -5,7 +5,9 @@ pub mod collect;
 pub mod compare;
 mod distribution;
 mod evaluate;
+pub mod figures;
 pub mod plan;
+pub mod status;
 pub mod summarize;
 
 pub use distribution::Distribution;

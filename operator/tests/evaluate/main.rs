@@ -9,4 +9,5 @@
 mod collecting;
 mod comparing;
 mod fixture;
+mod reporting;
 mod summarizing;

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::{Comparison, Role, Withheld};
 use crate::campaign::compare::{self, CompareError, Margin, Outcome, over_sizes};
+use crate::campaign::figures;
 use crate::campaign::plan::Plan;
 
 /// What became of one expectation.
@@ -14,6 +15,12 @@ use crate::campaign::plan::Plan;
 pub struct ExpectationAnswer {
     /// Its place in the spec.
     pub index: usize,
+    /// Index of the scenario in the plan; nothing where the plan has none of that name.
+    pub scenario: Option<usize>,
+    /// Index of the arm in the plan; nothing where the plan has none of that name.
+    pub arm: Option<usize>,
+    /// What was expected to change.
+    pub metric: Metric,
     /// The expectation in words.
     pub text: String,
     /// What became of it over all its sizes.
@@ -65,6 +72,9 @@ pub(super) fn judge(
         let outcome = over_all.unwrap_or(Outcome::Inconclusive);
         Ok(ExpectationAnswer {
             index,
+            scenario: position(plan, expectation).0,
+            arm: position(plan, expectation).1,
+            metric: expectation.metric,
             text: describe(expectation),
             above_maximum: outcome == Outcome::Met { above_maximum: true },
             reason: reason(outcome.into(), &sizes),
@@ -92,16 +102,22 @@ fn threshold(expectation: &Expectation, margin: Margin) -> Result<compare::Expec
     }
 }
 
+/// Indexes of the scenario and the arm that `expectation` names.
+fn position(plan: &Plan, expectation: &Expectation) -> (Option<usize>, Option<usize>) {
+    let mut scenarios = plan.scenarios.iter();
+    let mut arms = plan.arms.iter();
+    (
+        scenarios.position(|scenario| scenario.assignment.name == expectation.scenario),
+        arms.position(|arm| arm.name == expectation.variant),
+    )
+}
+
 fn of_expectation<'a>(
     plan: &Plan,
     expectation: &Expectation,
     all: &'a [Comparison],
 ) -> impl Iterator<Item = &'a Comparison> {
-    let scenario = plan
-        .scenarios
-        .iter()
-        .position(|scenario| scenario.assignment.name == expectation.scenario);
-    let arm = plan.arms.iter().position(|arm| arm.name == expectation.variant);
+    let (scenario, arm) = position(plan, expectation);
     let (sizes, metric) = (expectation.sizes, expectation.metric);
     all.iter().filter(move |comparison| {
         (Some(comparison.scenario), Some(comparison.arm), comparison.metric) == (scenario, arm, metric)
@@ -139,8 +155,7 @@ fn reason(outcome: crds::v1alpha1::ExpectationOutcome, sizes: &[SizeOutcome]) ->
         return "the scenario has no size in the range".to_owned();
     }
     let deciding = sizes.iter().filter(|size| size.outcome == outcome);
-    let texts =
-        deciding.map(|size| format!("{} B: {}", Size(size.size_bytes), size.reason).replace("i B:", "iB:"));
+    let texts = deciding.map(|size| format!("{}: {}", figures::size(size.size_bytes), size.reason));
     texts.collect::<Vec<_>>().join("; ")
 }
 

@@ -1,0 +1,114 @@
+//! Figures for people: three digits and a unit. Pure.
+
+/// A time in nanoseconds: `412 ns`, `4.13 us`, `58.2 ms`, `1.23 s`.
+pub fn nanos(nanos: f64) -> String {
+    scaled(nanos, 1000.0, &["ns", "us", "ms", "s"])
+}
+
+/// A rate in bytes a second, decimal as links are: `1.21 GB/s`.
+pub fn bytes_per_second(rate: f64) -> String {
+    scaled(rate, 1000.0, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"])
+}
+
+/// A number of bytes, decimal: `412 MB`.
+pub fn bytes(bytes: u64) -> String {
+    scaled(bytes as f64, 1000.0, &["B", "kB", "MB", "GB", "TB", "PB"])
+}
+
+/// Operations a second: `123 k/s`.
+pub fn per_second(rate: f64) -> String {
+    scaled(rate, 1000.0, &["/s", "k/s", "M/s", "G/s"])
+}
+
+/// A message or transfer size, binary where that is exact: `64 B`, `32 KiB`, `1000 B`.
+pub fn size(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let exact = units
+        .into_iter()
+        .find(|(shift, _)| bytes > 0 && bytes.is_multiple_of(1 << shift));
+    match exact {
+        Some((shift, unit)) => format!("{} {unit}", bytes >> shift),
+        None => format!("{bytes} B"),
+    }
+}
+
+/// A change in percent with its sign: `-6.2 %`.
+pub fn percent(percent: f64) -> String {
+    // Rounded first, so that nothing prints as -0.0.
+    let rounded = (percent * 10.0).round() / 10.0 + 0.0;
+    match rounded.abs() < 1000.0 {
+        true => format!("{rounded:+.1} %"),
+        false => format!("{rounded:+.0} %"),
+    }
+}
+
+/// An interval of changes in percent: `[-7.9, -4.4]`.
+pub fn interval(low: f64, high: f64) -> String {
+    let end = |value: f64| percent(value).trim_end_matches(" %").to_owned();
+    format!("[{}, {}]", end(low), end(high))
+}
+
+/// `text` in at most `limit` characters, with an ellipsis where something was left out.
+pub fn clipped(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(limit.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
+fn scaled(value: f64, step: f64, units: &[&str]) -> String {
+    let (mut value, mut unit) = (value, 0);
+    // What would be rounded to 1000 belongs to the next unit.
+    while value.abs() >= 999.5 && unit + 1 < units.len() {
+        value /= step;
+        unit += 1;
+    }
+    let digits = match value.abs() {
+        _ if unit == 0 && value.fract() == 0.0 => 0,
+        value if value >= 99.95 => 0,
+        value if value >= 9.995 => 1,
+        _ => 2,
+    };
+    format!(
+        "{value:.digits$} {}",
+        units.get(unit).copied().unwrap_or_default()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_and_the_unit() {
+        assert_eq!(nanos(412.0), "412 ns");
+        assert_eq!(nanos(4130.0), "4.13 us");
+        assert_eq!(nanos(999_600.0), "1.00 ms");
+        assert_eq!(nanos(58_240_000.0), "58.2 ms");
+        assert_eq!(bytes_per_second(1.2149e9), "1.21 GB/s");
+        assert_eq!(bytes(412_300_000), "412 MB");
+        assert_eq!(per_second(123_456.0), "123 k/s");
+    }
+
+    #[test]
+    fn sizes_are_binary_where_exact() {
+        assert_eq!(size(0), "0 B");
+        assert_eq!(size(1000), "1000 B");
+        assert_eq!(size(48 << 10), "48 KiB");
+        assert_eq!(size(16 << 20), "16 MiB");
+    }
+
+    #[test]
+    fn changes_have_a_sign_and_zero_has_one_only() {
+        assert_eq!(percent(-6.24), "-6.2 %");
+        assert_eq!(percent(-0.01), "+0.0 %");
+        assert_eq!(percent(1234.6), "+1235 %");
+        assert_eq!(interval(-7.94, -4.36), "[-7.9, -4.4]");
+    }
+
+    #[test]
+    fn clipping_counts_characters() {
+        assert_eq!(clipped("größer", 6), "größer");
+        assert_eq!(clipped("größer als", 6), "größe…");
+    }
+}

@@ -1,0 +1,130 @@
+//! Results, comparisons and expectations as they stand in the status: integers with their unit in the name.
+
+use crds::v1alpha1::{
+    ArmResult, CaseValidity, ComparisonResult, ExpectationResult, Metric, OptimizationResult,
+};
+
+use super::{MAX_RESULTS, MAX_TEXT};
+use crate::campaign::compare::RoundsToSettle;
+use crate::campaign::compare::campaign::{Comparison, Comparisons, Role};
+use crate::campaign::figures::clipped;
+use crate::campaign::plan::Plan;
+use crate::campaign::summarize::{CellSummary, Summary};
+
+/// Percent to parts per million.
+const PPM: f64 = 1e4;
+
+fn name(names: &[&str], index: usize) -> String {
+    names
+        .get(index)
+        .map(|name| (*name).to_owned())
+        .unwrap_or_default()
+}
+
+fn names(plan: &Plan) -> (Vec<&str>, Vec<&str>) {
+    let scenarios = plan.scenarios.iter();
+    (
+        scenarios
+            .map(|scenario| scenario.assignment.name.as_str())
+            .collect(),
+        plan.arms.iter().map(|arm| arm.name.as_str()).collect(),
+    )
+}
+
+/// Results of all arms that were measured, and how many more there are.
+pub(super) fn arms(plan: &Plan, summary: &Summary) -> (Vec<ArmResult>, usize) {
+    let (scenarios, arms) = names(plan);
+    let measured: Vec<&CellSummary> = summary.cells.iter().filter(|cell| cell.cases > 0).collect();
+    let result = |cell: &&CellSummary| {
+        let quantile = |quantile: f64| cell.latency.quantile(quantile);
+        let median = |metric: Metric, factor: f64| {
+            cell.metric(metric)
+                .map(|spread| (spread.median * factor).round() as u64)
+        };
+        let optimizations = cell.evidence.iter().map(|evidence| OptimizationResult {
+            optimization: evidence.optimization,
+            engagement: evidence.engagement,
+            reason: clipped(&evidence.reason, MAX_TEXT),
+        });
+        ArmResult {
+            scenario: name(&scenarios, cell.scenario),
+            size_bytes: cell.size_bytes,
+            arm: name(&arms, cell.arm),
+            valid_rounds: cell.valid_rounds.len() as u32,
+            validity: match cell.valid_cases {
+                0 => CaseValidity::Invalid,
+                _ => CaseValidity::Valid,
+            },
+            reason: cell.invalid_reason().map(|reason| clipped(&reason, MAX_TEXT)),
+            p50_nanos: quantile(0.5),
+            p95_nanos: quantile(0.95),
+            p99_nanos: quantile(0.99),
+            p999_nanos: quantile(0.999),
+            min_nanos: cell.min_nanos,
+            max_nanos: cell.max_nanos,
+            bytes_per_second: median(Metric::Throughput, 1.0),
+            completions_per_second: median(Metric::CompletionRate, 1.0),
+            cpu_nanos_per_gib: median(Metric::CpuSecondsPerGib, 1e9),
+            optimizations: optimizations.collect(),
+            fabric: cell.fabric.as_ref().map(|proof| proof.proof),
+        }
+    };
+    let left_out = measured.len().saturating_sub(MAX_RESULTS);
+    (measured.iter().take(MAX_RESULTS).map(result).collect(), left_out)
+}
+
+/// Comparisons on the primary metrics and those that expectations name, and how many more there are of these.
+pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> (Vec<ComparisonResult>, usize) {
+    let (scenarios, arms) = names(plan);
+    let expected = |one: &Comparison| {
+        let mut answers = comparisons.expectations.iter();
+        answers.any(|answer| {
+            (answer.scenario, answer.arm, answer.metric) == (Some(one.scenario), Some(one.arm), one.metric)
+        })
+    };
+    let shown: Vec<&Comparison> = comparisons
+        .all
+        .iter()
+        .filter(|one| one.primary || expected(one))
+        .collect();
+    let result = |one: &&Comparison| {
+        let ends = one.interval_percent();
+        let ppm = |percent: f64| (percent * PPM).round() as i64;
+        ComparisonResult {
+            scenario: name(&scenarios, one.scenario),
+            size_bytes: one.size_bytes,
+            arm: name(&arms, one.arm),
+            metric: one.metric,
+            primary: one.primary,
+            negative_control: one.role != Role::Variant,
+            rounds: one.rounds as u32,
+            effect_ppm: one.effect.map(|effect| ppm(effect.percent)),
+            lower_ppm: ends.map(|(lower, _)| ppm(lower)),
+            upper_ppm: ends.map(|(_, upper)| ppm(upper)),
+            minimum_detectable_ppm: one
+                .minimum_detectable_percent
+                .map(|percent| (percent * PPM).round() as u64),
+            verdict: one.verdict,
+            reason: one
+                .reason
+                .as_ref()
+                .map(|reason| clipped(&reason.to_string(), MAX_TEXT)),
+            rounds_to_settle: match one.rounds_to_settle {
+                Some(RoundsToSettle::About(rounds)) => Some(rounds),
+                Some(RoundsToSettle::MoreThan(_)) | None => None,
+            },
+        }
+    };
+    let left_out = shown.len().saturating_sub(MAX_RESULTS);
+    (shown.iter().take(MAX_RESULTS).map(result).collect(), left_out)
+}
+
+pub(super) fn expectations(comparisons: &Comparisons) -> Vec<ExpectationResult> {
+    let result = |answer: &crate::campaign::compare::campaign::ExpectationAnswer| ExpectationResult {
+        index: answer.index as u32,
+        text: clipped(&answer.text, MAX_TEXT),
+        outcome: answer.outcome,
+        reason: clipped(&answer.reason, MAX_TEXT),
+    };
+    comparisons.expectations.iter().map(result).collect()
+}

@@ -1,0 +1,121 @@
+//! What is written of an evaluation.
+
+use std::collections::BTreeSet;
+
+use crds::v1alpha1::{FabricProof, State, Verdict};
+use fabricbench_operator::campaign::Evaluation;
+use fabricbench_operator::campaign::status::{MAX_WARNINGS, Phase, StatusInput, refused, status};
+
+use crate::fixture::{Campaign, HASH};
+
+fn input<'a>(campaign: &'a Campaign, evaluation: &'a Evaluation) -> StatusInput<'a> {
+    StatusInput {
+        plan: &campaign.plan,
+        plan_hash: HASH,
+        phase: Phase::Complete,
+        evaluation,
+        records: None,
+        generation: Some(1),
+        now: "2026-03-01T10:01:00Z",
+        previous: None,
+    }
+}
+
+#[test]
+fn the_status_holds_what_a_cluster_shows() {
+    let campaign = Campaign {
+        effects: [(("fi-inject", 64), 0.85)].into(),
+        ..Campaign::default()
+    };
+    let evaluation = campaign.evaluation();
+    let status = status(&input(&campaign, &evaluation));
+    assert_eq!(status.state, Some(State::Complete));
+    assert_eq!(
+        status.progress.as_ref().map(|progress| progress.text.as_str()),
+        Some("84/84")
+    );
+    assert_eq!(
+        status.fabric.as_ref().map(|fabric| fabric.proof),
+        Some(FabricProof::Verified)
+    );
+    assert_eq!(status.results.len(), 36);
+    assert_eq!(
+        status.placement.as_ref().map(|placement| placement.nodes.len()),
+        Some(2)
+    );
+    assert!(status.best.as_ref().is_some_and(|best| best.ends_with("B/s")));
+    let inject = status
+        .comparisons
+        .iter()
+        .find(|one| (one.arm.as_str(), one.size_bytes) == ("fi-inject", 64))
+        .unwrap();
+    assert_eq!(inject.verdict, Some(Verdict::Improved));
+    assert!(
+        (-160_000..-140_000).contains(&inject.effect_ppm.unwrap()),
+        "{:?}",
+        inject.effect_ppm
+    );
+    let types: BTreeSet<&str> = status
+        .conditions
+        .iter()
+        .map(|condition| condition.type_.as_str())
+        .collect();
+    assert_eq!(
+        types,
+        ["Accepted", "Complete", "Failed", "Running", "Suspended"].into()
+    );
+}
+
+#[test]
+fn a_condition_keeps_its_time_until_it_changes() {
+    let campaign = Campaign::default();
+    let evaluation = campaign.evaluation();
+    let running = StatusInput {
+        phase: Phase::Running,
+        now: "2026-03-01T10:00:00Z",
+        ..input(&campaign, &evaluation)
+    };
+    let first = status(&running);
+    let second = status(&StatusInput {
+        previous: Some(&first),
+        ..input(&campaign, &evaluation)
+    });
+    let since = |wanted: &str| {
+        let condition = second
+            .conditions
+            .iter()
+            .find(|condition| condition.type_ == wanted)
+            .unwrap();
+        condition.last_transition_time.as_str()
+    };
+    assert_eq!(since("Accepted"), "2026-03-01T10:00:00Z");
+    assert_eq!(since("Complete"), "2026-03-01T10:01:00Z");
+    let invalid = refused(
+        "spec.variants[2]: no",
+        Some(2),
+        "2026-03-01T10:02:00Z",
+        Some(&second),
+    );
+    assert_eq!(
+        (invalid.state, invalid.conditions[0].status.as_str()),
+        (Some(State::Failed), "False")
+    );
+}
+
+#[test]
+fn warnings_are_bounded() {
+    let campaign = Campaign::default();
+    let mut evaluation = campaign.evaluation();
+    evaluation.summary.warnings = (0..500)
+        .map(|number| format!("{number}: {}", "x".repeat(5000)))
+        .collect();
+    let status = status(&input(&campaign, &evaluation));
+    assert_eq!(status.warnings.len(), MAX_WARNINGS);
+    assert!(status.warnings.last().unwrap().starts_with("437 more"));
+    assert!(
+        status
+            .warnings
+            .iter()
+            .all(|warning| warning.chars().count() <= 1024)
+    );
+}
