@@ -15,7 +15,7 @@ mod error;
 pub(crate) mod ffi;
 mod hugepages;
 mod maps;
-mod pages;
+pub(crate) mod pages;
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -9,6 +9,7 @@
 //! [`Transport::register`] and [`Transport::connect`], no call allocates, locks or logs.
 
 pub mod libfabric;
+pub mod loopback;
 
 use std::path::PathBuf;
 use std::sync::Arc;

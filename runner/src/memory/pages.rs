@@ -4,7 +4,7 @@
 //! the range, which would differ from one process to the next.
 
 use std::fs::File;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::PathBuf;
 
 use crds::v1alpha1::MemoryKind;
@@ -32,17 +32,17 @@ pub(super) fn ordinary(bytes: usize) -> Result<Mapping, MemoryError> {
 ///
 /// # Errors
 /// `Unavailable` when the machine or the control group has no room.
-pub(super) fn shared(bytes: usize) -> Result<(Mapping, File), MemoryError> {
+pub(crate) fn shared(bytes: usize) -> Result<(Mapping, File), MemoryError> {
     let kind = MemoryKind::SharedMemory;
     available::check(kind, bytes)?;
-    shared_file("fabricbench-memory", bytes)
+    shared_file(bytes)
         .and_then(|file| Ok((map(&file, bytes)?, file)))
         .map_err(|error| unavailable(kind, bytes, &error))
 }
 
 /// A sealed file without a name, of at least `bytes` bytes.
-pub(crate) fn shared_file(name: &str, bytes: usize) -> std::io::Result<File> {
-    let descriptor = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+fn shared_file(bytes: usize) -> std::io::Result<File> {
+    let descriptor = memfd_create("fabricbench", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     let length = bytes
         .checked_next_multiple_of(page_size())
         .ok_or(std::io::ErrorKind::OutOfMemory)?;
@@ -54,7 +54,6 @@ pub(crate) fn shared_file(name: &str, bytes: usize) -> std::io::Result<File> {
 
 /// Maps `file` and makes its pages present.
 pub(crate) fn map(file: &File, bytes: usize) -> std::io::Result<Mapping> {
-    use std::os::fd::AsFd;
     Mapping::new(&Pages::File(file.as_fd()), bytes).and_then(populated)
 }
 

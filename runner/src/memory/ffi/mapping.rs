@@ -10,6 +10,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
@@ -126,14 +127,33 @@ impl Mapping {
 
     /// `length` bytes at `offset`; nothing where the mapping has fewer.
     pub(crate) fn span(&self, offset: usize, length: usize) -> Option<Span<'_>> {
-        offset.checked_add(length).filter(|end| *end <= self.length)?;
-        // SAFETY: `offset + length` is at most the length of the mapping, so the start is in it or just behind it.
-        let start = unsafe { self.address.add(offset) };
-        Some(Span {
-            start,
-            length,
+        let whole = Span {
+            start: self.address,
+            length: self.length,
             mapping: PhantomData,
-        })
+        };
+        whole.part(offset as u64, length as u64)
+    }
+
+    /// `N` words at `offset`, which must be a multiple of 8; nothing where the mapping has fewer.
+    pub(crate) fn words<const N: usize>(&self, offset: usize) -> Option<&[AtomicU64; N]> {
+        if !offset.is_multiple_of(align_of::<AtomicU64>()) {
+            return None;
+        }
+        let span = self.span(offset, N * size_of::<AtomicU64>())?;
+        // SAFETY: The span has N words that are mapped for the lifetime of `&self` and aligned, for the mapping
+        // starts at a page. Words are only ever used as atomics, here and by every process that shares them.
+        Some(unsafe { span.start.cast().as_ref() })
+    }
+
+    /// The half word at `offset`, which must be a multiple of 4, for a futex.
+    pub(crate) fn half_word(&self, offset: usize) -> Option<&AtomicU32> {
+        if !offset.is_multiple_of(align_of::<AtomicU32>()) {
+            return None;
+        }
+        let span = self.span(offset, size_of::<AtomicU32>())?;
+        // SAFETY: As in `words`.
+        Some(unsafe { span.start.cast().as_ref() })
     }
 
     fn start(&self) -> *mut c_void {
@@ -187,7 +207,30 @@ pub(crate) struct Span<'a> {
     mapping: PhantomData<&'a Mapping>,
 }
 
-impl Span<'_> {
+impl<'a> Span<'a> {
+    /// `length` bytes at `offset` of this span; nothing where it has fewer.
+    #[inline]
+    pub(crate) fn part(self, offset: u64, length: u64) -> Option<Span<'a>> {
+        let (offset, length) = (usize::try_from(offset).ok()?, usize::try_from(length).ok()?);
+        offset.checked_add(length).filter(|end| *end <= self.length)?;
+        // SAFETY: `offset + length` is at most the length of the span, so the start is in it or just behind it.
+        let start = unsafe { self.start.add(offset) };
+        Some(Self {
+            start,
+            length,
+            mapping: PhantomData,
+        })
+    }
+
+    /// Copies as many bytes as both have from this span to `target`, which may overlap.
+    #[inline]
+    pub(crate) fn copy_to(self, target: Span<'_>) {
+        let length = self.length.min(target.length);
+        // SAFETY: Both spans have `length` mapped bytes, readable and writable, for their lifetimes; `copy` takes
+        // overlapping ranges.
+        unsafe { ptr::copy(self.start.as_ptr(), target.start.as_ptr(), length) }
+    }
+
     /// Copies as many bytes as both have from `bytes`.
     pub(crate) fn write_from(self, bytes: &[u8]) {
         let length = self.length.min(bytes.len());

@@ -1,0 +1,208 @@
+//! A ring of one rail from one side to the other, and the words of its slots. Touches shared memory only.
+//!
+//! One thread of one process fills slots and counts them in `tail`; one thread of one process consumes them and
+//! counts them in `head`. What a slot holds is written before the counter is stored with release order and read after
+//! it was loaded with acquire order, so neither side ever looks at a slot that the other still writes. A slot is free
+//! again when the filling side has seen the head beyond it and has taken its answer (a status, the bytes of a read).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::layout::{FRAGMENT_BYTES, FRAGMENTS, INLINE_BYTES, Layout, SLOT_WORDS};
+use crate::memory::ffi::mapping::{Mapping, Span};
+
+/// What a piece is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Opcode {
+    Send = 1,
+    Write = 2,
+    WriteImmediate = 3,
+    Read = 4,
+}
+
+/// A piece of a message: all of it, where it is short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) opcode: Opcode,
+    /// Bytes of the piece.
+    pub(super) length: u64,
+    /// Bytes of the message.
+    pub(super) message: u64,
+    /// Where the piece begins in the message.
+    pub(super) offset: u64,
+    /// Key of the remote region.
+    pub(super) key: u64,
+    /// Where the message begins in the remote region.
+    pub(super) remote: u64,
+    /// Immediate data.
+    pub(super) immediate: u64,
+    /// Index of the fragment that holds the bytes; nothing where the slot does.
+    pub(super) fragment: Option<u64>,
+}
+
+impl Piece {
+    /// Whether the message begins with it.
+    pub(super) fn is_first(&self) -> bool {
+        self.offset == 0
+    }
+
+    /// Whether the message ends with it.
+    pub(super) fn is_last(&self) -> bool {
+        self.offset + self.length == self.message
+    }
+}
+
+/// A ring, for either side.
+#[derive(Debug)]
+pub(super) struct Ring {
+    mapping: Arc<Mapping>,
+    base: usize,
+    layout: Layout,
+}
+
+/// Offset of the word for the answer's status in a slot.
+const STATUS: usize = SLOT_WORDS - 1;
+const NO_FRAGMENT: u64 = u64::MAX;
+
+impl Ring {
+    pub(super) fn new(mapping: Arc<Mapping>, layout: Layout, rail: usize, claim: usize) -> Self {
+        Self {
+            mapping,
+            base: layout.ring(rail, claim),
+            layout,
+        }
+    }
+
+    /// Number of slots.
+    #[inline]
+    pub(super) fn slots(&self) -> u64 {
+        self.layout.slots as u64
+    }
+
+    /// Slots published since the ring was made.
+    #[inline]
+    pub(super) fn tail(&self) -> u64 {
+        self.counter(Layout::TAIL)
+            .map_or(0, |tail| tail.load(Ordering::Acquire))
+    }
+
+    /// Publishes all slots up to `tail`.
+    #[inline]
+    pub(super) fn publish(&self, tail: u64) {
+        if let Some(counter) = self.counter(Layout::TAIL) {
+            counter.store(tail, Ordering::Release);
+        }
+    }
+
+    /// Slots consumed since the ring was made.
+    #[inline]
+    pub(super) fn head(&self) -> u64 {
+        self.counter(Layout::HEAD)
+            .map_or(0, |head| head.load(Ordering::Acquire))
+    }
+
+    /// Gives all slots up to `head` back.
+    #[inline]
+    pub(super) fn consumed(&self, head: u64) {
+        if let Some(counter) = self.counter(Layout::HEAD) {
+            counter.store(head, Ordering::Release);
+        }
+    }
+
+    /// Writes the words of slot `index`.
+    #[inline]
+    pub(super) fn write(&self, index: u64, piece: &Piece) {
+        if let Some(words) = self.words(index) {
+            let values = [
+                u64::from(piece.opcode as u8),
+                piece.length,
+                piece.message,
+                piece.offset,
+                piece.key,
+                piece.remote,
+                piece.immediate | piece.fragment.map_or(NO_FRAGMENT << 32, |number| number << 32),
+            ];
+            for (word, value) in words.iter().zip(values) {
+                word.store(value, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Reads the words of slot `index`; nothing where they are not what this side would have written. They come from
+    /// another process, so everything that is computed from them is checked here.
+    #[inline]
+    pub(super) fn read(&self, index: u64) -> Option<Piece> {
+        let words = self.words(index)?;
+        let value = |at: usize| words[at].load(Ordering::Relaxed);
+        let (opcode, length, message, offset, last) = (value(0), value(1), value(2), value(3), value(6));
+        let opcode = match opcode {
+            1 => Opcode::Send,
+            2 => Opcode::Write,
+            3 => Opcode::WriteImmediate,
+            4 => Opcode::Read,
+            _ => return None,
+        };
+        let fragment = Some(last >> 32).filter(|number| *number != NO_FRAGMENT >> 32);
+        let room = if fragment.is_some() {
+            FRAGMENT_BYTES
+        } else {
+            INLINE_BYTES
+        };
+        let inside = length <= room && offset.checked_add(length)? <= message;
+        inside.then_some(Piece {
+            opcode,
+            length,
+            message,
+            offset,
+            key: value(4),
+            remote: value(5),
+            immediate: last & u64::from(u32::MAX),
+            fragment,
+        })
+    }
+
+    /// Writes the answer of slot `index`: 0, or the errno of what failed.
+    #[inline]
+    pub(super) fn answer(&self, index: u64, status: i32) {
+        if let Some(words) = self.words(index) {
+            words[STATUS].store(u64::from(status.unsigned_abs()), Ordering::Relaxed);
+        }
+    }
+
+    /// Reads the answer of slot `index`.
+    #[inline]
+    pub(super) fn status(&self, index: u64) -> i32 {
+        let status = self
+            .words(index)
+            .map_or(0, |words| words[STATUS].load(Ordering::Relaxed));
+        i32::try_from(status).unwrap_or(i32::MAX)
+    }
+
+    /// The bytes of slot `index`, or of its fragment.
+    #[inline]
+    pub(super) fn payload(&self, index: u64, fragment: Option<u64>, length: u64) -> Option<Span<'_>> {
+        let at = match fragment {
+            Some(index) => self.layout.fragment((index % FRAGMENTS) as usize),
+            None => self.slot(index) + SLOT_WORDS * 8,
+        };
+        self.mapping.span(self.base + at, usize::try_from(length).ok()?)
+    }
+
+    #[inline]
+    fn slot(&self, index: u64) -> usize {
+        // The number of slots is a power of two.
+        Layout::slot(index as usize & (self.layout.slots - 1))
+    }
+
+    #[inline]
+    fn words(&self, index: u64) -> Option<&[AtomicU64; SLOT_WORDS]> {
+        self.mapping.words(self.base + self.slot(index))
+    }
+
+    #[inline]
+    fn counter(&self, at: usize) -> Option<&AtomicU64> {
+        let [word] = self.mapping.words(self.base + at)?;
+        Some(word)
+    }
+}

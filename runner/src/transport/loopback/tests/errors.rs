@@ -1,0 +1,253 @@
+//! What is wrong is said, once, in bounded time, and changes no byte.
+
+use super::*;
+
+fn write(side: &mut Side, remote: RemoteKey, remote_offset: u64, length: u64) {
+    side.post(|post| {
+        post.operation = Operation::WriteImmediate {
+            remote,
+            remote_offset,
+            immediate: 1,
+        };
+        (post.length, post.token) = (length, 4);
+    })
+    .unwrap();
+}
+
+#[test]
+fn memory_that_is_not_registered_or_not_so_long_is_not_reached() {
+    for (offset, length, wrong_key) in [
+        (0, 8, true),
+        (4090, 8, false),
+        (4000, 3000, false),
+        (u64::MAX, 8, false),
+    ] {
+        let (mut one, mut two) = pair(1, 16);
+        one.memory.fill(1).unwrap();
+        let mut remote = two.key();
+        remote.key ^= u64::from(wrong_key) << 60;
+        write(&mut one, remote, offset, length);
+        let error = error_of(&mut one, Some(&mut two));
+        assert_eq!(error.reason, FailureReason::CompletionFailed);
+        assert!(
+            error.message.contains("token 4") && error.message.contains("no memory registered"),
+            "{error}"
+        );
+        assert_eq!(two.bytes(0, 4096), vec![0; 4096]);
+        // The connection still works.
+        write(&mut one, two.key(), 0, 8);
+        settle(&mut one, &mut two, (1, 1));
+    }
+}
+
+#[test]
+fn a_dropped_region_is_not_reached() {
+    let (mut one, mut two) = pair(1, 16);
+    let remote = two.key();
+    let fresh = two.transport.register(Arc::clone(&two.memory)).unwrap();
+    drop(std::mem::replace(&mut two.region, fresh));
+    write(&mut one, remote, 0, 8);
+    assert_eq!(
+        error_of(&mut one, Some(&mut two)).reason,
+        FailureReason::CompletionFailed
+    );
+}
+
+#[test]
+fn memory_of_a_post_in_flight_outlives_its_region() {
+    let (mut one, mut two) = pair(1, 16);
+    one.memory.fill(8).unwrap();
+    write(&mut one, two.key(), 0, 3000);
+    let other = Memory::allocate(MemoryKind::Heap, 64).unwrap();
+    let fresh = one.transport.register(Arc::clone(&other)).unwrap();
+    drop(std::mem::replace(&mut one.region, fresh));
+    drop(one.transport.register(other).unwrap());
+    settle(&mut one, &mut two, (1, 1));
+    assert_eq!(two.bytes(0, 3000), vec![8; 3000]);
+}
+
+#[test]
+fn a_message_longer_than_its_receive_fails_on_both_sides() {
+    for length in [100, 3000] {
+        let (mut one, mut two) = pair(1, 16);
+        two.receive(0, 0, 99, 0);
+        one.post(|post| post.length = length).unwrap();
+        let mut room = [EMPTY; 8];
+        let at_target = two.transport.poll(&mut room).unwrap_err();
+        assert!(at_target.message.contains("receive of 99 bytes"), "{at_target}");
+        let at_sender = error_of(&mut one, Some(&mut two));
+        assert!(
+            at_sender.message.contains("longer than the receive"),
+            "{at_sender}"
+        );
+        assert_eq!(two.bytes(0, 4096), vec![0; 4096]);
+    }
+}
+
+#[test]
+fn a_completion_before_an_error_is_not_lost() {
+    let (mut one, mut two) = pair(1, 16);
+    let mut remote = two.key();
+    write(&mut one, remote, 0, 8);
+    remote.key ^= 1 << 60;
+    write(&mut one, remote, 0, 8);
+    two.poll();
+    assert_eq!(one.poll(), [CompletionKind::Posted { token: 4 }]);
+    let mut room = [EMPTY; 8];
+    assert!(one.transport.poll(&mut room).is_err());
+    assert_eq!(one.transport.poll(&mut room), Ok(0));
+}
+
+#[test]
+fn a_peer_that_closes_is_lost_to_posts_it_left_undone() {
+    let (mut one, two) = pair(1, 16);
+    write(&mut one, two.key(), 0, 8);
+    drop(two);
+    let error = error_of(&mut one, None);
+    assert_eq!(error.reason, FailureReason::PeerLost);
+    assert!(error.message.contains("closed its endpoint"), "{error}");
+    assert_eq!(one.post(|post| post.length = 1), Err(PostError::Failed(107)));
+}
+
+#[test]
+fn a_peer_that_closes_after_its_work_is_no_error() {
+    let (mut one, mut two) = pair(1, 16);
+    write(&mut one, two.key(), 0, 8);
+    settle(&mut one, &mut two, (1, 1));
+    one.receive(0, 0, 8, 0);
+    two.post(|post| (post.length, post.inject) = (8, true)).unwrap();
+    drop(two);
+    let mut room = [EMPTY; 8];
+    assert_eq!(one.transport.poll(&mut room), Ok(1));
+    for _ in 0..ENOUGH {
+        assert_eq!(one.transport.poll(&mut room), Ok(0));
+    }
+}
+
+#[test]
+fn more_peers_than_were_asked_for_are_refused() {
+    let config = config(1, 16, Polling::Spin);
+    let target = Loopback::open(&config).unwrap();
+    let mut first = Loopback::open(&config).unwrap();
+    let mut second = Loopback::open(&config).unwrap();
+    assert_eq!(first.connect(target.addresses()), Ok(0));
+    let error = second.connect(target.addresses()).unwrap_err();
+    assert!(error.message.contains("opened for 1 peers"), "{error}");
+}
+
+#[test]
+fn strange_addresses_are_refused() {
+    let mut one = Loopback::open(&config(2, 16, Polling::Spin)).unwrap();
+    let other = Loopback::open(&config(1, 16, Polling::Spin)).unwrap();
+    let reason = |result: Result<Peer, TransportError>| result.unwrap_err().reason;
+    assert_eq!(reason(one.connect(other.addresses())), FailureReason::Refused);
+    let nonsense = EndpointAddresses {
+        rails: vec![b"10.0.0.1".to_vec(); 2],
+    };
+    assert_eq!(reason(one.connect(&nonsense)), FailureReason::Refused);
+    // One side cannot pretend to be another: the number at the start of the segment differs.
+    let own = one.own.name();
+    let stranger = SegmentName {
+        nonce: own.nonce ^ 1,
+        ..own
+    };
+    assert_eq!(
+        reason(one.connect(&stranger.addresses(2))),
+        FailureReason::FabricUnreachable
+    );
+    let no_file = SegmentName {
+        descriptor: 1_000_000,
+        ..own
+    };
+    assert_eq!(
+        reason(one.connect(&no_file.addresses(2))),
+        FailureReason::FabricUnreachable
+    );
+    let no_process = SegmentName {
+        process: u32::MAX,
+        ..own
+    };
+    assert_eq!(
+        reason(one.connect(&no_process.addresses(2))),
+        FailureReason::FabricUnreachable
+    );
+    let two_names_of_one = SegmentName::of(other.addresses()).unwrap().addresses(2);
+    assert_eq!(reason(one.connect(&two_names_of_one)), FailureReason::Refused);
+}
+
+#[test]
+fn what_cannot_be_opened_is_refused() {
+    let plain = config(1, 16, Polling::Spin);
+    let libfabric = TransportSpec::Libfabric(Libfabric {
+        provider: LibfabricProvider::Tcp,
+        rails: 1,
+    });
+    for (wrong, reason) in [
+        (
+            OpenConfig {
+                spec: libfabric,
+                ..plain.clone()
+            },
+            FailureReason::Internal,
+        ),
+        (
+            OpenConfig {
+                library: Some("/opt/lib".into()),
+                ..plain.clone()
+            },
+            FailureReason::LibraryAbsent,
+        ),
+        (
+            OpenConfig {
+                rails: vec!["eth0".to_owned()],
+                ..plain.clone()
+            },
+            FailureReason::NoDevice,
+        ),
+        (
+            OpenConfig {
+                depth: 65_537,
+                ..plain.clone()
+            },
+            FailureReason::Refused,
+        ),
+        (
+            OpenConfig {
+                peers: 1025,
+                ..plain.clone()
+            },
+            FailureReason::Refused,
+        ),
+        (config(0, 16, Polling::Spin), FailureReason::Refused),
+        (config(65, 16, Polling::Spin), FailureReason::Refused),
+        (
+            OpenConfig {
+                depth: 65_536,
+                peers: 1024,
+                ..config(64, 16, Polling::Spin)
+            },
+            FailureReason::MemoryUnavailable,
+        ),
+    ] {
+        let error = Loopback::open(&wrong).unwrap_err();
+        assert_eq!(error.reason, reason, "{error}");
+    }
+}
+
+#[test]
+fn nonsense_in_a_ring_is_an_error_and_no_crash() {
+    let (mut one, mut two) = pair(1, 16);
+    let mut room = [EMPTY; 8];
+    // What a hostile peer could write: an unknown operation, more slots than there are, answers to no posts.
+    let ring = one.transport.own.segment.ring(0, 0);
+    for tail in [1, 1000] {
+        ring.publish(tail);
+        let error = one.transport.poll(&mut room).unwrap_err();
+        assert!(error.message.contains("no runner of this version"), "{error}");
+    }
+    one.transport.own.segment.ring(0, 0).consumed(5);
+    two.post(|post| post.length = 1).unwrap();
+    let error = two.transport.poll(&mut room).unwrap_err();
+    assert!(error.message.contains("no runner of this version"), "{error}");
+    assert_eq!(two.transport.poll(&mut room), Ok(0));
+}

@@ -1,0 +1,219 @@
+//! Inject, doorbells, full rings, and sends without a receive.
+
+use super::*;
+
+const INVALID: PostError = PostError::Refused(22);
+const TOO_LONG: PostError = PostError::Refused(90);
+
+#[test]
+fn injected_memory_is_free_at_once_and_nothing_completes() {
+    let (mut one, mut two) = pair(1, 16);
+    let remote = two.key();
+    one.memory.fill(5).unwrap();
+    two.receive(0, 0, 256, 0);
+    one.post(|post| (post.inject, post.length) = (true, 256)).unwrap();
+    one.post(|post| {
+        post.operation = Operation::Write {
+            remote,
+            remote_offset: 1000,
+        };
+        (post.inject, post.length) = (true, 8);
+    })
+    .unwrap();
+    one.post(|post| {
+        post.operation = Operation::WriteImmediate {
+            remote,
+            remote_offset: 2000,
+            immediate: 1,
+        };
+        (post.inject, post.length) = (true, 8);
+    })
+    .unwrap();
+    one.memory.fill(6).unwrap();
+    assert_eq!(one.transport.injected_writes_completed(0), Some(0));
+    let (done, received) = settle(&mut one, &mut two, (0, 2));
+    assert_eq!((done.len(), received.len()), (0, 2));
+    one.poll();
+    for (offset, length) in [(0, 256), (1000, 8), (2000, 8)] {
+        assert_eq!(two.bytes(offset, length), vec![5; length]);
+    }
+    // Only the write without immediate data counts: the others are seen at the target.
+    assert_eq!(one.transport.injected_writes_completed(0), Some(1));
+    assert_eq!(one.transport.injected_writes_completed(1), None);
+}
+
+#[test]
+fn inject_never_falls_back() {
+    let (mut one, two) = pair(1, 16);
+    let remote = two.key();
+    assert_eq!(
+        one.post(|post| (post.inject, post.length) = (true, 257)),
+        Err(TOO_LONG)
+    );
+    let read = Operation::Read {
+        remote,
+        remote_offset: 0,
+    };
+    assert_eq!(
+        one.post(|post| (post.inject, post.operation) = (true, read)),
+        Err(INVALID)
+    );
+    assert_eq!(one.transport.facts().inject_limits.send_bytes, 256);
+}
+
+#[test]
+fn nothing_of_a_burst_arrives_before_its_last_post() {
+    for first in [8, 3000] {
+        let (mut one, mut two) = pair(2, 16);
+        let remote = two.key();
+        let mut write = |rail, length, immediate, more| {
+            one.post(|post| {
+                post.operation = Operation::WriteImmediate {
+                    remote,
+                    remote_offset: 0,
+                    immediate,
+                };
+                (post.rail, post.length, post.more) = (rail, length, more);
+            })
+            .unwrap();
+        };
+        write(0, first, 1, true);
+        write(0, 8, 2, true);
+        // Another rail is another endpoint: its doorbell does not ring for this one.
+        write(1, 8, 10, false);
+        assert_eq!(two.poll(), [CompletionKind::RemoteWrite { immediate: 10 }]);
+        assert_eq!((one.poll().len(), two.poll().len()), (1, 0));
+        one.post(|post| {
+            post.operation = Operation::WriteImmediate {
+                remote,
+                remote_offset: 0,
+                immediate: 3,
+            };
+            post.length = 8;
+        })
+        .unwrap();
+        let (_, received) = settle(&mut one, &mut two, (3, 3));
+        let immediates = [1, 2, 3].map(|immediate| CompletionKind::RemoteWrite { immediate });
+        assert_eq!(received, immediates);
+    }
+}
+
+#[test]
+fn a_doorbell_rings_for_all_peers_of_the_rail() {
+    let mut one = Side::open(
+        &OpenConfig {
+            peers: 2,
+            ..config(1, 16, Polling::Spin)
+        },
+        MemoryKind::Heap,
+        64,
+    );
+    let mut targets = [0, 1].map(|_| {
+        let mut side = Side::open(&config(1, 16, Polling::Spin), MemoryKind::Heap, 64);
+        connect(&mut one, &mut side);
+        side.receive(0, 0, 64, 0);
+        side
+    });
+    one.post(|post| (post.peer, post.more) = (0, true)).unwrap();
+    assert_eq!(targets[0].poll(), []);
+    one.post(|post| post.peer = 1).unwrap();
+    assert_eq!(targets.each_mut().map(|target| target.poll().len()), [1, 1]);
+}
+
+#[test]
+fn a_full_queue_says_again_and_rings_for_what_is_in_it() {
+    let (mut one, mut two) = pair(1, 16);
+    let depth = one.transport.facts().transmit_depth;
+    assert_eq!(depth, 16);
+    for _ in 0..depth {
+        one.post(|post| (post.length, post.more) = (8, true)).unwrap();
+    }
+    assert_eq!(one.post(|post| post.length = 8), Err(PostError::Again));
+    for token in 0..16 {
+        two.receive(0, 0, 8, token);
+    }
+    settle(&mut one, &mut two, (16, 16));
+    one.post(|post| post.length = 8).unwrap();
+}
+
+#[test]
+fn an_inject_behind_a_long_message_says_again_until_there_is_room() {
+    let (mut one, mut two) = pair_with(1, 16, MemoryKind::Heap, 1_000_000);
+    let remote = two.key();
+    one.post(|post| {
+        post.operation = Operation::Write {
+            remote,
+            remote_offset: 0,
+        };
+        post.length = 1_000_000;
+    })
+    .unwrap();
+    assert_eq!(
+        one.post(|post| (post.length, post.inject) = (8, true)),
+        Err(PostError::Again)
+    );
+    settle(&mut one, &mut two, (1, 0));
+    one.post(|post| (post.length, post.inject) = (8, true)).unwrap();
+}
+
+#[test]
+fn receives_are_bounded() {
+    let (_one, mut two) = pair(1, 16);
+    for token in 0..16 {
+        two.receive(0, 0, 8, token);
+    }
+    let again = two.transport.post_receive(0, &two.region, 0, 8, 16);
+    assert_eq!(again, Err(PostError::Again));
+}
+
+#[test]
+fn a_send_without_a_receive_waits_and_so_does_what_is_behind_it() {
+    let (mut one, mut two) = pair(1, 16);
+    let remote = two.key();
+    one.memory.fill(9).unwrap();
+    one.post(|post| post.length = 8).unwrap();
+    one.post(|post| {
+        post.operation = Operation::Write {
+            remote,
+            remote_offset: 100,
+        };
+        post.length = 8;
+    })
+    .unwrap();
+    assert_eq!((two.poll().len(), one.poll().len()), (0, 0));
+    assert_eq!(two.bytes(100, 8), [0; 8]);
+    two.receive(0, 0, 8, 7);
+    let (_, received) = settle(&mut one, &mut two, (2, 1));
+    assert!(matches!(received[0], CompletionKind::Received { token: 7, .. }));
+    assert_eq!(two.bytes(100, 8), [9; 8]);
+}
+
+#[test]
+fn arguments_that_fit_nothing_are_refused() {
+    let (mut one, two) = pair(1, 16);
+    assert_eq!(one.post(|post| post.rail = 1), Err(INVALID));
+    assert_eq!(one.post(|post| post.peer = 1), Err(INVALID));
+    assert_eq!(one.post(|post| post.length = 4097), Err(INVALID));
+    assert_eq!(
+        one.post(|post| (post.offset, post.length) = (u64::MAX, 1)),
+        Err(INVALID)
+    );
+    let foreign = Post {
+        rail: 0,
+        peer: 0,
+        operation: Operation::Send { immediate: 0 },
+        region: &two.region,
+        offset: 0,
+        length: 1,
+        inject: false,
+        more: false,
+        token: 0,
+    };
+    assert_eq!(one.transport.post(&foreign), Err(INVALID));
+    assert_eq!(one.transport.post_receive(0, &two.region, 0, 1, 0), Err(INVALID));
+    assert_eq!(one.transport.post_receive(1, &one.region, 0, 1, 0), Err(INVALID));
+    assert_eq!(
+        one.transport.post_receive(0, &one.region, 4096, 1, 0),
+        Err(INVALID)
+    );
+}
