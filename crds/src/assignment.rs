@@ -122,6 +122,18 @@ pub struct ScenarioAssignment {
     pub max_size_bytes: u64,
 }
 
+impl ScenarioAssignment {
+    /// Bytes of one region that an instrument process registers for the scenario: every transfer that may be in flight
+    /// has a place of its own. A worker that sends and receives has two of them.
+    pub fn region_bytes(&self) -> u64 {
+        let in_flight = match &self.workload {
+            Workload::PingPong(_) => 1,
+            Workload::Transfer(transfer) => u64::from(transfer.window) * u64::from(transfer.threads),
+        };
+        self.max_size_bytes.saturating_mul(in_flight)
+    }
+}
+
 /// What a scenario does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]

@@ -18,6 +18,8 @@ pub const ANNOTATION_PLAN_HASH: &str = "fabricbench.dev/plan-hash";
 pub const LABEL_QUEUE: &str = "kueue.x-k8s.io/queue-name";
 /// Set by an image to the tuning it was built for; must agree with the spec.
 pub const ENV_VARIANT: &str = "FABRICBENCH_VARIANT";
+/// Environment variables that begin so belong to fabricbench.
+pub const ENV_PREFIX: &str = "FABRICBENCH_";
 /// Rank of a worker, as the Job controller sets it in an Indexed Job.
 pub const ENV_RANK: &str = "JOB_COMPLETION_INDEX";
 /// Prefixes of environment variables that change how a fabric library behaves; all are recorded.

@@ -86,6 +86,71 @@ impl StripingRule {
     }
 }
 
+/// Consecutive transfers of one burst that NIXL's libfabric backend posts on one rail before it takes the next, where
+/// they are not striped (`nixl_libfabric_engine`, write descriptor lists).
+pub const NIXL_GROUP: u64 = 16;
+
+impl StripingPolicy {
+    /// Consecutive unstriped transfers of one burst that share a rail.
+    pub fn group(self) -> u64 {
+        match self {
+            Self::Single => 1,
+            Self::Nixl | Self::NixlCoalesce => NIXL_GROUP,
+        }
+    }
+}
+
+/// Gives transfers of one chunk their rails, in turn: a rail for each group of a burst, and the next rail for the next
+/// burst. Chunk `i` of a transfer of several chunks takes rail `i`, as in NIXL. One of these for each initiator thread
+/// and arm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RailRotation {
+    next: u64,
+    in_group: u64,
+}
+
+impl RailRotation {
+    /// The rail of the next transfer of one chunk, where `rails` (at least 1) are open.
+    pub fn rail(&mut self, policy: StripingPolicy, rails: u64) -> u64 {
+        let rail = self.next % rails.max(1);
+        self.in_group += 1;
+        if self.in_group >= policy.group() {
+            self.advance();
+        }
+        rail
+    }
+
+    /// Ends a burst: the next one takes another rail.
+    pub fn end_burst(&mut self) {
+        if self.in_group > 0 {
+            self.advance();
+        }
+    }
+
+    fn advance(&mut self) {
+        self.next += 1;
+        self.in_group = 0;
+    }
+}
+
+impl StripingRule {
+    /// Most posts that one burst of `batch` transfers of `size` bytes puts on one rail, where `rails` are open.
+    pub fn posts_per_burst(self, size: u64, rails: u64, batch: u64) -> u64 {
+        if self.stripes(size, rails).rails > 1 {
+            return batch;
+        }
+        let mut rotation = RailRotation::default();
+        let mut posts = vec![0_u64; usize::try_from(rails.max(1)).unwrap_or(1)];
+        for _ in 0..batch {
+            let rail = usize::try_from(rotation.rail(self.policy, rails)).unwrap_or(0);
+            if let Some(count) = posts.get_mut(rail) {
+                *count += 1;
+            }
+        }
+        posts.into_iter().max().unwrap_or(0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -135,6 +200,34 @@ mod tests {
         };
         assert_eq!(all.stripes(3, 4).rails, 3);
         assert_eq!(all.stripes(0, 4).rails, 1);
+    }
+
+    #[test]
+    fn unstriped_transfers_take_the_rails_in_turn() {
+        let rails = |policy, batch: usize| {
+            let mut rotation = RailRotation::default();
+            let mut bursts = Vec::new();
+            for _ in 0..2 {
+                bursts.push((0..batch).map(|_| rotation.rail(policy, 4)).collect::<Vec<_>>());
+                rotation.end_burst();
+            }
+            bursts
+        };
+        assert_eq!(rails(StripingPolicy::Single, 3), [[0, 1, 2], [3, 0, 1]]);
+        assert_eq!(rails(StripingPolicy::Nixl, 3), [[0, 0, 0], [1, 1, 1]]);
+        assert_eq!(rails(StripingPolicy::Nixl, 18)[0][15..], [0, 1, 1]);
+        assert_eq!(rails(StripingPolicy::Nixl, 18)[1][0], 2);
+    }
+
+    #[test]
+    fn posts_on_a_rail_follow_the_policy() {
+        let posts = |policy, size, batch| rule(policy).posts_per_burst(size, 4, batch);
+        assert_eq!(posts(StripingPolicy::Nixl, 32 * KIB, 8), 8);
+        assert_eq!(posts(StripingPolicy::Nixl, 64, 8), 8);
+        assert_eq!(posts(StripingPolicy::Nixl, 64, 20), 16);
+        assert_eq!(posts(StripingPolicy::Nixl, 64, 80), 32);
+        assert_eq!(posts(StripingPolicy::Single, 32 * KIB, 8), 2);
+        assert_eq!(posts(StripingPolicy::Single, 32 * KIB, 1), 1);
     }
 
     proptest! {

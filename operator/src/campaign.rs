@@ -7,8 +7,11 @@ mod distribution;
 mod evaluate;
 pub mod figures;
 pub mod plan;
+pub mod plan_check;
+pub mod posting;
 pub mod status;
 pub mod summarize;
+pub mod validate;
 
 pub use distribution::Distribution;
 pub use evaluate::{Evaluation, Overall, evaluate};

@@ -2,3 +2,5 @@
 #![forbid(unsafe_code)]
 
 pub mod campaign;
+pub mod cli;
+pub mod manifest;

@@ -7,6 +7,22 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 
+/// Every field but `suspend` and `runPolicy.ttlSecondsAfterFinished` is as it was: a plan is never edited under its
+/// records. Fields with a default are always there; the others may neither appear nor vanish.
+#[cfg(feature = "crd")]
+const IMMUTABLE: &str = "self.baseline == oldSelf.baseline && self.variants == oldSelf.variants \
+    && self.transport == oldSelf.transport && self.scenarios == oldSelf.scenarios \
+    && self.placement == oldSelf.placement && self.resources == oldSelf.resources \
+    && self.sampling == oldSelf.sampling \
+    && self.runPolicy.activeDeadlineSeconds == oldSelf.runPolicy.activeDeadlineSeconds \
+    && self.runPolicy.pendingDeadlineSeconds == oldSelf.runPolicy.pendingDeadlineSeconds \
+    && self.runPolicy.caseDeadlineSeconds == oldSelf.runPolicy.caseDeadlineSeconds \
+    && self.runPolicy.backoffLimit == oldSelf.runPolicy.backoffLimit \
+    && has(self.image) == has(oldSelf.image) && (!has(self.image) || self.image == oldSelf.image) \
+    && has(self.striping) == has(oldSelf.striping) && (!has(self.striping) || self.striping == oldSelf.striping) \
+    && has(self.expectations) == has(oldSelf.expectations) \
+    && (!has(self.expectations) || self.expectations == oldSelf.expectations)";
+
 /// A campaign: variants, scenarios and sizes, and the fabric resources they are compared on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::CustomResource, kube::KubeSchema))]
@@ -27,13 +43,13 @@ use serde::{Deserialize, Serialize};
     printcolumn(name = "Fabric", type_ = "string", json_path = ".status.fabric.proof", description = "Whether the bytes were seen on the fabric that was asked for"),
     printcolumn(name = "Best", type_ = "string", json_path = ".status.best", description = "Highest throughput of any variant"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp", description = "Time since creation"),
-    validation = kube::core::Rule::new("self.metadata.name.size() <= 52").message("metadata.name: at most 52 characters, so that the names of its pods fit"),
+    validation = kube::core::Rule::new("self.metadata.name.size() <= 52 && !self.metadata.name.contains('.')").message("metadata.name: at most 52 characters and no dot, so that the names of its pods and services fit"),
 ))]
 #[cfg_attr(feature = "crd", x_kube(
     validation = kube::core::Rule::new("self.variants.exists(v, v.name == self.baseline)").message("baseline must be the name of one of variants").field_path(".baseline"),
     validation = kube::core::Rule::new("!has(self.expectations) || self.expectations.all(e, self.variants.exists(v, v.name == e.variant) && e.variant != self.baseline)").message("expectations[].variant must be the name of a variant other than the baseline").field_path(".expectations"),
     validation = kube::core::Rule::new("!has(self.expectations) || self.expectations.all(e, self.scenarios.exists(s, s.name == e.scenario))").message("expectations[].scenario must be the name of one of scenarios").field_path(".expectations"),
-    validation = kube::core::Rule::new("!has(oldSelf.variants) || (self.baseline == oldSelf.baseline && self.variants == oldSelf.variants && self.scenarios == oldSelf.scenarios && self.transport == oldSelf.transport)").message("the spec is immutable but for suspend and runPolicy.ttlSecondsAfterFinished: make a new run"),
+    validation = kube::core::Rule::new(IMMUTABLE).message("the spec is immutable but for suspend and runPolicy.ttlSecondsAfterFinished: make a new run"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BenchmarkRunSpec {

@@ -1,0 +1,88 @@
+//! Random orders, split by subject.
+//!
+//! Every item gets a key from the seed, the subject and its own name, and items are sorted by key. So an item that is
+//! added or taken away changes the order of no others, and no release of a random number crate changes a plan. SHA-256
+//! serves as the pseudo-random function.
+
+use sha2::{Digest, Sha256};
+
+/// Draws orders from one seed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Draw {
+    seed: u64,
+}
+
+impl Draw {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { seed }
+    }
+
+    /// A random order of `items` for `subject`: every item once. Items must have different names.
+    pub(super) fn order<T>(
+        self,
+        subject: &str,
+        items: impl IntoIterator<Item = T>,
+        name: impl Fn(&T) -> String,
+    ) -> Vec<T> {
+        let mut keyed: Vec<_> = items
+            .into_iter()
+            .map(|item| {
+                let name = name(&item);
+                (self.key(subject, &name), name, item)
+            })
+            .collect();
+        keyed.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
+        keyed.into_iter().map(|(_, _, item)| item).collect()
+    }
+
+    fn key(self, subject: &str, name: &str) -> [u8; 32] {
+        let mut hasher = Sha256::new();
+        hasher.update(self.seed.to_be_bytes());
+        hasher.update((subject.len() as u64).to_be_bytes());
+        hasher.update(subject.as_bytes());
+        hasher.update(name.as_bytes());
+        hasher.finalize().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(seed: u64, subject: &str, names: &[&'static str]) -> Vec<&'static str> {
+        Draw::new(seed).order(subject, names.iter().copied(), |name| (*name).to_owned())
+    }
+
+    #[test]
+    fn what_is_added_does_not_shuffle_the_rest() {
+        let few = order(42, "round 1", &["a", "b", "c", "d"]);
+        let mut more = order(42, "round 1", &["a", "b", "new", "c", "d"]);
+        more.retain(|name| *name != "new");
+        assert_eq!(few, more);
+    }
+
+    #[test]
+    fn seed_and_subject_both_decide() {
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+        assert_ne!(order(1, "x", &names), order(2, "x", &names));
+        assert_ne!(order(1, "x", &names), order(1, "y", &names));
+        assert_eq!(order(1, "x", &names), order(1, "x", &names));
+    }
+
+    #[test]
+    fn every_order_is_equally_likely() {
+        let names = ["a", "b", "c"];
+        let mut counts = std::collections::BTreeMap::new();
+        for round in 0..6000 {
+            *counts
+                .entry(order(7, &round.to_string(), &names))
+                .or_insert(0_u32) += 1;
+        }
+        // 6 orders, 1000 each expected; standard deviation 29.
+        assert_eq!(counts.len(), 6);
+        assert!(
+            counts.values().all(|count| (880..=1120).contains(count)),
+            "{counts:?}"
+        );
+    }
+}

@@ -1,0 +1,13 @@
+//! The hash by which a plan is known.
+
+use sha2::{Digest, Sha256};
+
+use super::Plan;
+
+/// SHA-256 of the plan's JSON (fields in declaration order, maps sorted), in hexadecimal.
+pub fn hash(plan: &Plan) -> String {
+    // Serializing into memory what holds text, numbers and lists only cannot fail.
+    let json = serde_json::to_vec(plan).unwrap_or_default();
+    let digest = Sha256::digest(&json);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}

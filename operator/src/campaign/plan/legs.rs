@@ -1,0 +1,179 @@
+//! Legs: what every gang measures, in which order, in streams and assignments that are not too long.
+
+use crds::assignment::{BlockAssignment, MAX_ASSIGNMENT_BYTES, Pass, RoundAssignment};
+use crds::record::MAX_STREAM_BYTES;
+
+use super::draw::Draw;
+use super::estimate::{block_stream_bytes, leg_stream_bytes, round_stream_bytes};
+use super::gangs::{self, Gang};
+use super::{Leg, Plan, PlanError};
+
+/// Gangs of pods that one run may ask a cluster for, one after the other: 60 rounds of 17 images.
+const MAX_LEGS: usize = 1020;
+/// Room in an assignment for everything but rounds: 16 variants with 32 variables of 1 KiB each at most.
+const ASSIGNMENT_HEAD_BYTES: usize = 600 * 1024;
+/// A block in an assignment, and each arm in its order, as JSON with every number at its longest.
+const BLOCK_BYTES: usize = 100;
+const ORDER_BYTES: usize = 4;
+
+/// The legs of `plan`, in the order they run. Where arms have images of their own, every gang has one leg in each
+/// round, in random order; one gang alone measures all rounds in one leg.
+pub(super) fn plan(plan: &Plan) -> Result<Vec<Leg>, PlanError> {
+    let gangs = gangs::plan(&plan.arms, plan.baseline);
+    let draw = Draw::new(plan.sampling.seed);
+    let mut legs = Vec::new();
+    if let [gang] = gangs.as_slice() {
+        let rounds = (0..=plan.rounds).map(|round| draw_round(plan, gang, draw, round));
+        split(plan, gang, rounds.collect(), &mut legs)?;
+    } else {
+        for round in 1..=plan.rounds {
+            for gang in draw.order(&format!("round {round} legs"), &gangs, |gang| gang.name.clone()) {
+                let first = (round == 1).then_some(0);
+                let rounds = first
+                    .into_iter()
+                    .chain([round])
+                    .map(|round| draw_round(plan, gang, draw, round));
+                split(plan, gang, rounds.collect(), &mut legs)?;
+            }
+        }
+    }
+    if legs.len() > MAX_LEGS {
+        return Err(PlanError::TooManyLegs {
+            legs: legs.len(),
+            limit: MAX_LEGS,
+        });
+    }
+    number_blocks(&mut legs);
+    Ok(legs)
+}
+
+/// One round of one gang, all orders drawn: processes, arms, blocks, and the arms of each block (randomized complete
+/// blocks). Round 0 checks every byte and takes no time.
+fn draw_round(plan: &Plan, gang: &Gang, draw: Draw, round: u32) -> RoundAssignment {
+    let pass = if round == 0 {
+        Pass::Integrity
+    } else {
+        Pass::Measure
+    };
+    let arms = || (0_u32..).zip(&gang.arms);
+    let arm_name = |arm: usize| {
+        plan.arms
+            .get(arm)
+            .map_or_else(String::new, |arm| arm.name.clone())
+    };
+    let draw_arms = |subject: &str| {
+        let drawn = draw.order(subject, arms(), |(_, (arm, _))| arm_name(*arm));
+        drawn.into_iter().map(|(place, _)| place).collect::<Vec<_>>()
+    };
+    // A process is known by the first arm it serves.
+    let processes = (0_u32..).zip(&gang.processes).map(|(process, _)| process);
+    let process_order = draw.order(&format!("round {round} processes"), processes, |process| {
+        let first = gang.arms.iter().find(|(_, of)| of == process);
+        first.map_or_else(String::new, |(arm, _)| arm_name(*arm))
+    });
+    let scenarios = (0_u32..).zip(&plan.scenarios);
+    let wanted = scenarios.filter(|(_, scenario)| pass == Pass::Measure || scenario.integrity);
+    let cells =
+        wanted.flat_map(|(index, scenario)| scenario.sizes.iter().map(move |size| (index, scenario, *size)));
+    let cells = draw.order(&format!("round {round} blocks"), cells, |(_, scenario, size)| {
+        format!("{} {size}", scenario.assignment.name)
+    });
+    let blocks = cells
+        .into_iter()
+        .map(|(scenario, planned, size_bytes)| BlockAssignment {
+            block: 0,
+            scenario,
+            size_bytes,
+            order: draw_arms(&format!("round {round} {} {size_bytes}", planned.assignment.name)),
+        });
+    RoundAssignment {
+        round,
+        pass,
+        process_order,
+        arm_order: draw_arms(&format!("round {round} arms")),
+        blocks: blocks.collect(),
+    }
+}
+
+/// Appends the rounds as one leg, or as several where one would have too long a stream or assignment. A round may be
+/// split between blocks, never within one.
+fn split(
+    plan: &Plan,
+    gang: &Gang,
+    rounds: Vec<RoundAssignment>,
+    legs: &mut Vec<Leg>,
+) -> Result<(), PlanError> {
+    let empty = |legs: &Vec<Leg>| Leg {
+        leg: u32::try_from(legs.len()).unwrap_or(u32::MAX),
+        image: gang.image.clone(),
+        processes: gang.processes.clone(),
+        arms: gang.arms.clone(),
+        rounds: Vec::new(),
+    };
+    let arms = gang.arms.len() as u64;
+    let base = leg_stream_bytes(plan, arms);
+    let mut leg = empty(legs);
+    let (mut stream, mut document) = (base, ASSIGNMENT_HEAD_BYTES);
+    for round in rounds {
+        let RoundAssignment { blocks, .. } = &round;
+        let head = RoundAssignment {
+            blocks: Vec::new(),
+            ..round.clone()
+        };
+        let mut part = head.clone();
+        stream += round_stream_bytes(plan, arms);
+        for block in blocks {
+            let bytes = block_stream_bytes(plan, block, round.pass);
+            let text = BLOCK_BYTES + ORDER_BYTES * block.order.len();
+            let alone = base + round_stream_bytes(plan, arms) + bytes;
+            if alone > MAX_STREAM_BYTES {
+                return Err(block_too_large(plan, block, bytes));
+            }
+            if stream + bytes > MAX_STREAM_BYTES || document + text > MAX_ASSIGNMENT_BYTES {
+                push_round(&mut leg, std::mem::replace(&mut part, head.clone()));
+                if !leg.rounds.is_empty() {
+                    legs.push(std::mem::replace(&mut leg, empty(legs)));
+                    leg.leg = u32::try_from(legs.len()).unwrap_or(u32::MAX);
+                }
+                stream = base + round_stream_bytes(plan, arms);
+                document = ASSIGNMENT_HEAD_BYTES;
+            }
+            stream += bytes;
+            document += text;
+            part.blocks.push(block.clone());
+        }
+        push_round(&mut leg, part);
+    }
+    if !leg.rounds.is_empty() {
+        legs.push(leg);
+    }
+    Ok(())
+}
+
+fn push_round(leg: &mut Leg, round: RoundAssignment) {
+    if !round.blocks.is_empty() {
+        leg.rounds.push(round);
+    }
+}
+
+fn block_too_large(plan: &Plan, block: &BlockAssignment, bytes: u64) -> PlanError {
+    let scenario = plan.scenarios.get(block.scenario as usize);
+    let arms = block.order.len() as u64;
+    PlanError::BlockTooLarge {
+        scenario: scenario.map_or_else(String::new, |scenario| scenario.assignment.name.clone()),
+        arms,
+        pairs: plan.pairs(),
+        cases: arms * plan.pairs(),
+        bytes,
+        limit: MAX_STREAM_BYTES,
+    }
+}
+
+/// Numbers all blocks in the order they run, from 0.
+fn number_blocks(legs: &mut [Leg]) {
+    let rounds = legs.iter_mut().flat_map(|leg| &mut leg.rounds);
+    let blocks = rounds.flat_map(|round| &mut round.blocks);
+    for (number, block) in (0_u32..).zip(blocks) {
+        block.block = number;
+    }
+}

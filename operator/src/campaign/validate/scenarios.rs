@@ -1,0 +1,155 @@
+//! Scenarios: sizes, extents and the memory that messages in flight need.
+
+use std::time::Duration;
+
+use crds::assignment::{Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload};
+use crds::units::{Size, Span};
+use crds::v1alpha1::{BenchmarkRunSpec, Metric, PingPong, Scenario, Transfer};
+
+use super::problem::Reporter;
+use super::{ProblemKind, ValidatedScenario};
+
+/// Largest message: the most that an EFA device writes in one operation.
+const MAX_SIZE_BYTES: u64 = 1 << 30;
+/// Largest region of a scenario in one instrument process. Every process of a worker has two, and an environment arm
+/// has a process of its own, so this already asks for a large node.
+const MAX_REGION_BYTES: u64 = 16 << 30;
+/// Measured round trips or transfers where nothing is said, as in the test procedures.
+const DEFAULT_ITERATIONS: u32 = 1000;
+/// Warm-up round trips or transfers where nothing is said.
+const DEFAULT_WARMUP: u32 = 100;
+/// Shortest time worth measuring for.
+const MIN_DURATION: Duration = Duration::from_millis(1);
+
+/// The scenarios of `spec`, in its order. Those that are neither ping-pong nor transfer, which the schema refuses, are
+/// left out.
+pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<ValidatedScenario> {
+    report.unique_names(
+        "spec.scenarios",
+        spec.scenarios.iter().map(|scenario| scenario.name.as_str()),
+    );
+    let deadline = spec.run_policy.case_deadline_seconds;
+    let scenarios = spec.scenarios.iter().enumerate();
+    scenarios
+        .filter_map(|(index, scenario)| {
+            let mut scope = Scope {
+                path: format!("spec.scenarios[{index}]"),
+                case_deadline: Duration::from_secs(deadline.into()),
+                report,
+            };
+            scope.expand(scenario)
+        })
+        .collect()
+}
+
+struct Scope<'a> {
+    path: String,
+    case_deadline: Duration,
+    report: &'a mut Reporter,
+}
+
+impl Scope<'_> {
+    fn expand(&mut self, scenario: &Scenario) -> Option<ValidatedScenario> {
+        let (field, workload, fallback) = match (&scenario.ping_pong, &scenario.transfer) {
+            (Some(ping_pong), _) => ("pingPong", self.ping_pong(ping_pong), Metric::LatencyP50),
+            (None, Some(transfer)) => ("transfer", self.transfer(transfer), Metric::Throughput),
+            (None, None) => return None,
+        };
+        let primary = scenario.primary_metric.unwrap_or(fallback);
+        if !metric_fits(primary, &workload) {
+            self.add("primaryMetric", ProblemKind::MetricDoesNotFit { metric: primary });
+        }
+        let sizes = self.sizes(field, scenario.sizes());
+        let assignment = ScenarioAssignment {
+            name: scenario.name.clone(),
+            memory: scenario.memory,
+            polling: scenario.polling,
+            workload,
+            max_size_bytes: sizes.iter().copied().max().unwrap_or(0),
+        };
+        let region = assignment.region_bytes();
+        if region > MAX_REGION_BYTES {
+            let (region, most) = (Size(region), Size(MAX_REGION_BYTES));
+            self.add(field, ProblemKind::RegionTooLarge { region, most });
+        }
+        Some(ValidatedScenario {
+            assignment,
+            sizes,
+            primary,
+            integrity: scenario.integrity,
+        })
+    }
+
+    fn ping_pong(&mut self, given: &PingPong) -> Workload {
+        Workload::PingPong(PingPongWorkload {
+            operation: given.operation,
+            measured: self.measured("pingPong", given.iterations, given.duration),
+            warmup: self.warmup("pingPong", given.warmup, given.warmup_duration),
+        })
+    }
+
+    fn transfer(&mut self, given: &Transfer) -> Workload {
+        Workload::Transfer(TransferWorkload {
+            operation: given.operation,
+            window: given.window,
+            batch: given.batch,
+            threads: given.threads,
+            direction: given.direction,
+            measured: self.measured("transfer", given.iterations, given.duration),
+            warmup: self.warmup("transfer", given.warmup, given.warmup_duration),
+        })
+    }
+
+    fn measured(&mut self, field: &str, iterations: Option<u32>, duration: Option<Span>) -> Extent {
+        self.span(&format!("{field}.duration"), duration, MIN_DURATION);
+        extent(iterations, duration, DEFAULT_ITERATIONS)
+    }
+
+    fn warmup(&mut self, field: &str, iterations: Option<u32>, duration: Option<Span>) -> Extent {
+        self.span(&format!("{field}.warmupDuration"), duration, Duration::ZERO);
+        extent(iterations, duration, DEFAULT_WARMUP)
+    }
+
+    /// Measuring and warming up may each take up to half the case's deadline.
+    fn span(&mut self, field: &str, given: Option<Span>, least: Duration) {
+        let most = self.case_deadline / 2;
+        if let Some(given) = given.filter(|given| !(least..=most).contains(&given.0)) {
+            let (least, most) = (Span(least), Span(most));
+            self.add(field, ProblemKind::SpanBounds { given, least, most });
+        }
+    }
+
+    /// The sizes in bytes, without those that cannot be.
+    fn sizes(&mut self, field: &str, given: &[Size]) -> Vec<u64> {
+        let mut sizes = Vec::new();
+        for (index, size) in given.iter().copied().enumerate() {
+            let field = format!("{field}.sizes[{index}]");
+            if !(1..=MAX_SIZE_BYTES).contains(&size.bytes()) {
+                let most = Size(MAX_SIZE_BYTES);
+                self.add(&field, ProblemKind::SizeBounds { size, most });
+            } else if sizes.contains(&size.bytes()) {
+                self.add(&field, ProblemKind::DuplicateSize { size });
+            } else {
+                sizes.push(size.bytes());
+            }
+        }
+        sizes
+    }
+
+    fn add(&mut self, field: &str, kind: ProblemKind) {
+        self.report.add(format!("{}.{field}", self.path), kind);
+    }
+}
+
+fn extent(iterations: Option<u32>, duration: Option<Span>, default: u32) -> Extent {
+    match duration {
+        Some(duration) => Extent::DurationNanos(u64::try_from(duration.0.as_nanos()).unwrap_or(u64::MAX)),
+        None => Extent::Iterations(iterations.unwrap_or(default)),
+    }
+}
+
+/// With one message in flight, the rates of a ping-pong are its latency written another way.
+pub(super) fn metric_fits(metric: Metric, workload: &Workload) -> bool {
+    let rate = matches!(metric, Metric::Throughput | Metric::CompletionRate);
+    !(rate && matches!(workload, Workload::PingPong(_)))
+}

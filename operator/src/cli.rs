@@ -1,0 +1,47 @@
+//! The command line: one file a subcommand, each with its arguments and an `execute`.
+
+mod crd;
+mod input;
+mod outcome;
+mod plan;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use input::Input;
+pub use outcome::{Exit, Failure};
+
+/// Is variant B better than A on this fabric, at which sizes, by how much, and how sure is that?
+#[derive(Debug, Parser)]
+#[command(name = "fabricbench", version, about, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Plan(plan::Plan),
+    Crd(crd::Crd),
+}
+
+impl Command {
+    fn execute(self) -> Result<Exit, Failure> {
+        match self {
+            Self::Plan(command) => command.execute(),
+            Self::Crd(command) => command.execute(),
+        }
+    }
+}
+
+/// Runs the command line of this process. Writes results to standard output and what went wrong to standard error.
+pub fn main() -> ExitCode {
+    let exit = Cli::parse().command.execute().unwrap_or_else(|failure| {
+        // Nobody is left to tell when standard error is closed.
+        let _ = writeln!(std::io::stderr(), "{failure}");
+        failure.exit
+    });
+    exit.into()
+}

@@ -1,0 +1,50 @@
+//! `fabricbench plan`: what a file would run.
+
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use super::{Exit, Failure, Input};
+use crate::campaign::plan::{estimate, hash, text};
+
+/// Show what a file would run: legs, rounds, rails and chunks, bytes and time, and what cannot show an effect.
+#[derive(Debug, Args)]
+pub(super) struct Plan {
+    #[command(flatten)]
+    input: Input,
+    /// How it is shown.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// Every block, for programs.
+    Json,
+}
+
+impl Plan {
+    pub(super) fn execute(self) -> Result<Exit, Failure> {
+        let planned = self.input.load()?;
+        let mut out = std::io::stdout().lock();
+        match self.format {
+            Format::Text => {
+                let texts: Vec<_> = planned.iter().map(|planned| text::text(&planned.plan)).collect();
+                write!(out, "{}", texts.join("\n"))?;
+            }
+            Format::Json => {
+                let plans = planned.iter().map(|planned| {
+                    let plan = &planned.plan;
+                    json!({"planHash": hash(plan), "estimate": estimate(plan), "plan": plan})
+                });
+                let plans: Vec<_> = plans.collect();
+                serde_json::to_writer_pretty(&mut out, &plans).map_err(std::io::Error::from)?;
+                writeln!(out)?;
+            }
+        }
+        Ok(Exit::Complete)
+    }
+}
