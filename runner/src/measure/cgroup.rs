@@ -7,11 +7,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// File with the accounts of this process's control group; `None` where the kernel shows none. `root` is `/` but in
-/// tests.
-pub fn cpu_stat_file(root: &Path) -> Option<PathBuf> {
-    let groups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
-    let mount = root.join("sys/fs/cgroup");
+use crate::topology::SystemRoots;
+
+/// File with the accounts of this process's control group; `None` where the kernel shows none.
+pub fn cpu_stat_file(roots: &SystemRoots) -> Option<PathBuf> {
+    let groups = fs::read_to_string(roots.proc.join("self/cgroup")).ok()?;
+    let mount = roots.sys.join("fs/cgroup");
     let candidates = groups.lines().filter_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
         let (controllers, path) = (fields.next()?, fields.next()?);
@@ -63,8 +64,15 @@ mod tests {
         root
     }
 
+    fn roots(root: &Path) -> SystemRoots {
+        SystemRoots {
+            sys: root.join("sys"),
+            proc: root.join("proc"),
+        }
+    }
+
     fn throttled(root: &Path) -> Option<u64> {
-        throttled_nanos(&cpu_stat_file(root)?)
+        throttled_nanos(&cpu_stat_file(&roots(root))?)
     }
 
     #[test]
@@ -95,6 +103,6 @@ mod tests {
     fn what_is_not_shown_is_not_known() {
         let root = machine("0::/\n", "cpu.stat", "usage_usec 1\n");
         assert_eq!(throttled(root.path()), None);
-        assert_eq!(cpu_stat_file(Path::new("/nowhere")), None);
+        assert_eq!(cpu_stat_file(&roots(Path::new("/nowhere"))), None);
     }
 }

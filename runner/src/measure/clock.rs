@@ -5,10 +5,11 @@
 //! the processor's counter, a reading is a few tens of nanoseconds and no system call.
 
 use std::fs;
-use std::path::Path;
 
 use crds::record::ClockFacts;
 use rustix::time::{ClockId, clock_gettime};
+
+use crate::topology::SystemRoots;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// Readings of one batch and number of batches that the overhead is the median of: about 5 ms in all.
@@ -32,9 +33,11 @@ fn nanos_of(clock: ClockId) -> u64 {
     time.tv_sec as u64 * NANOS_PER_SECOND + time.tv_nsec as u64
 }
 
-/// Name, source, resolution and cost of the clock, measured here and now. `root` is `/` but in tests.
-pub fn facts(root: &Path) -> ClockFacts {
-    let source = root.join("sys/devices/system/clocksource/clocksource0/current_clocksource");
+/// Name, source, resolution and cost of the clock, measured here and now.
+pub fn facts(roots: &SystemRoots) -> ClockFacts {
+    let source = roots
+        .sys
+        .join("devices/system/clocksource/clocksource0/current_clocksource");
     ClockFacts {
         name: "CLOCK_MONOTONIC_RAW".to_owned(),
         source: fs::read_to_string(source)
@@ -77,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_clock_goes_forward_and_its_cost_is_known() {
-        let facts = facts(Path::new("/"));
+        let facts = facts(&SystemRoots::default());
         assert!(
             facts.resolution_nanos >= 1 && facts.resolution_nanos < 1_000_000,
             "{facts:?}"
@@ -92,7 +95,11 @@ mod tests {
     #[test]
     fn a_source_that_is_not_shown_is_unknown() {
         let empty = tempfile::tempdir().unwrap();
-        assert_eq!(facts(empty.path()).source, "unknown");
+        let roots = SystemRoots {
+            sys: empty.path().to_owned(),
+            ..SystemRoots::default()
+        };
+        assert_eq!(facts(&roots).source, "unknown");
     }
 
     #[test]

@@ -2,11 +2,13 @@
 //! the kernel, outside timed regions.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
 use snafu::Snafu;
+
+use crate::topology::SystemRoots;
 
 /// A thread cannot be pinned.
 #[derive(Debug, Snafu)]
@@ -57,13 +59,13 @@ pub fn switches() -> Switches {
     )
 }
 
-/// Files that show the frequency governors of `cpus`; none where the kernel shows none. `root` is `/` but in tests.
-pub fn governor_files(root: &Path, cpus: &[u32]) -> Vec<PathBuf> {
+/// Files that show the frequency governors of `cpus`; none where the kernel shows none.
+pub fn governor_files(roots: &SystemRoots, cpus: &[u32]) -> Vec<PathBuf> {
     cpus.iter()
         .map(|cpu| {
-            root.join(format!(
-                "sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"
-            ))
+            roots
+                .sys
+                .join(format!("devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"))
         })
         .filter(|file| file.exists())
         .collect()
@@ -115,10 +117,14 @@ mod tests {
     #[test]
     fn governors_are_read_where_there_are_any() {
         let root = tempfile::tempdir().unwrap();
+        let roots = SystemRoots {
+            sys: root.path().join("sys"),
+            proc: root.path().join("proc"),
+        };
         let folder = root.path().join("sys/devices/system/cpu/cpu1/cpufreq");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("scaling_governor"), "performance\n").unwrap();
-        let files = governor_files(root.path(), &[0, 1]);
+        let files = governor_files(&roots, &[0, 1]);
         assert_eq!(governors(&files), ["performance\n"]);
     }
 }

@@ -1,12 +1,13 @@
 //! The accounts of one side over the measured window: CPU time, context switches, throttling, governor. Reads the
 //! kernel's accounts just before and just after; nothing is read inside.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crds::record::SideReport;
 
 use super::cpu::{self, Switches};
 use super::{cgroup, clock};
+use crate::topology::SystemRoots;
 
 /// Where the accounts of this process are found.
 #[derive(Clone, Debug)]
@@ -26,11 +27,11 @@ pub struct Window {
 }
 
 impl Accounts {
-    /// Accounts of this process, whose measuring threads run on `cpus`. `root` is `/` but in tests.
-    pub fn find(root: &Path, cpus: &[u32]) -> Self {
+    /// Accounts of this process, whose measuring threads run on `cpus`.
+    pub fn find(roots: &SystemRoots, cpus: &[u32]) -> Self {
         Self {
-            cpu_stat: cgroup::cpu_stat_file(root),
-            governors: cpu::governor_files(root, cpus),
+            cpu_stat: cgroup::cpu_stat_file(roots),
+            governors: cpu::governor_files(roots, cpus),
         }
     }
 
@@ -87,13 +88,17 @@ mod tests {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, text).unwrap();
         };
+        let roots = SystemRoots {
+            sys: root.path().join("sys"),
+            proc: root.path().join("proc"),
+        };
         put("proc/self/cgroup", "0::/\n");
         put("sys/fs/cgroup/cpu.stat", "throttled_usec 10\n");
         put(
             "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
             "performance\n",
         );
-        let accounts = Accounts::find(root.path(), &[0]);
+        let accounts = Accounts::find(&roots, &[0]);
 
         let quiet = accounts.close(accounts.open());
         assert_eq!((quiet.throttled_nanos, quiet.governor_changed), (0, false));
@@ -111,7 +116,7 @@ mod tests {
 
     #[test]
     fn work_in_the_window_is_charged_to_it() {
-        let accounts = Accounts::find(Path::new("/"), &[]);
+        let accounts = Accounts::find(&SystemRoots::default(), &[]);
         let window = accounts.open();
         let sum = (0..3_000_000u64).fold(0, |sum, value| std::hint::black_box(sum ^ value));
         std::hint::black_box(sum);

@@ -13,8 +13,9 @@
 //! A post that was answered with EAGAIN is made again without FI_MORE: the posts before it must not stay unrung.
 
 use crds::record::FabricFacts;
+use crds::v1alpha1::TransferOperation;
 
-use crate::transport::{Operation, Rail};
+use crate::transport::Rail;
 
 /// Doorbell state of the rails of one arm.
 #[derive(Clone, Debug)]
@@ -51,15 +52,13 @@ impl Doorbell {
 }
 
 /// Whether the fabric honours FI_MORE for this operation.
-pub fn honours_more(facts: &FabricFacts, operation: &Operation) -> bool {
-    let read = matches!(operation, Operation::Read { .. });
-    !(read && facts.fabric == "efa")
+pub fn honours_more(facts: &FabricFacts, operation: TransferOperation) -> bool {
+    !(operation == TransferOperation::Read && facts.fabric == "efa")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::RemoteKey;
 
     #[test]
     fn without_batching_every_post_rings() {
@@ -99,18 +98,10 @@ mod tests {
             fabric: fabric.into(),
             ..FabricFacts::default()
         };
-        let remote = RemoteKey::default();
-        let read = Operation::Read {
-            remote,
-            remote_offset: 0,
-        };
-        let write = Operation::Write {
-            remote,
-            remote_offset: 0,
-        };
-        assert!(!honours_more(&on("efa"), &read));
-        assert!(honours_more(&on("efa"), &write));
-        assert!(honours_more(&on("efa-direct"), &read));
-        assert!(honours_more(&on("efa-direct"), &write));
+        use TransferOperation::{Read, Write};
+        assert!(!honours_more(&on("efa"), Read));
+        assert!(honours_more(&on("efa"), Write));
+        assert!(honours_more(&on("efa-direct"), Read));
+        assert!(honours_more(&on("efa-direct"), Write));
     }
 }

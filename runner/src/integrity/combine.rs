@@ -1,0 +1,60 @@
+//! Two reports of one case as one: of several threads, or of both sides. Pure.
+
+use crds::record::IntegrityReport;
+
+/// What both found. The checksums are of the bytes of `first`, then of `second`.
+pub fn combine(first: IntegrityReport, second: IntegrityReport) -> IntegrityReport {
+    if second.bytes == 0 && second.duplicated_chunks == 0 {
+        return first;
+    }
+    if first.bytes == 0 && first.duplicated_chunks == 0 {
+        return second;
+    }
+    let checksum = |first: &str, before: &str| {
+        let parse = |text: &str| u32::from_str_radix(text, 16).unwrap_or_default();
+        let combined = crc32c::crc32c_combine(parse(first), parse(before), second.bytes as usize);
+        format!("{combined:08x}")
+    };
+    IntegrityReport {
+        transfers: first.transfers + second.transfers,
+        bytes: first.bytes + second.bytes,
+        crc32c_expected: checksum(&first.crc32c_expected, &second.crc32c_expected),
+        crc32c_found: checksum(&first.crc32c_found, &second.crc32c_found),
+        first_mismatch: first.first_mismatch.or(second.first_mismatch),
+        torn_chunks: first.torn_chunks + second.torn_chunks,
+        duplicated_chunks: first.duplicated_chunks + second.duplicated_chunks,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(bytes: &[u8]) -> IntegrityReport {
+        let checksum = format!("{:08x}", crc32c::crc32c(bytes));
+        IntegrityReport {
+            transfers: 1,
+            bytes: bytes.len() as u64,
+            crc32c_expected: checksum.clone(),
+            crc32c_found: checksum,
+            ..IntegrityReport::default()
+        }
+    }
+
+    #[test]
+    fn checksums_are_those_of_all_bytes() {
+        let combined = combine(report(b"first bytes"), report(b"and the others"));
+        let expected = IntegrityReport {
+            transfers: 2,
+            ..report(b"first bytesand the others")
+        };
+        assert_eq!(combined, expected);
+    }
+
+    #[test]
+    fn a_side_on_which_nothing_landed_adds_nothing() {
+        let one = report(b"bytes");
+        assert_eq!(combine(one.clone(), IntegrityReport::default()), one);
+        assert_eq!(combine(IntegrityReport::default(), one.clone()), one);
+    }
+}

@@ -1,0 +1,246 @@
+//! Fills, poisons and checks memory, and keeps the account of what was found.
+
+use crds::assignment::Pass;
+use crds::record::{CaseFailure, IntegrityReport, Mismatch};
+
+use super::pattern::{self, POISON};
+use crate::memory::{Memory, MemoryError};
+
+/// Bytes looked at in one go.
+const PIECE: usize = 64 * 1024;
+
+/// Checks what arrived at one thread.
+#[derive(Debug)]
+pub struct Verifier {
+    seed: u64,
+    expected: Box<[u8]>,
+    found: Box<[u8]>,
+    crc_expected: u32,
+    crc_found: u32,
+    report: IntegrityReport,
+}
+
+impl Verifier {
+    /// Checks bytes that left with this seed.
+    pub fn new(seed: u64) -> Self {
+        let piece = || vec![0; PIECE].into_boxed_slice();
+        Self {
+            seed,
+            expected: piece(),
+            found: piece(),
+            crc_expected: 0,
+            crc_found: 0,
+            report: IntegrityReport::default(),
+        }
+    }
+
+    /// Checks a chunk (its offset and length in transfer `transfer`) that lies at `offset` of `memory`.
+    ///
+    /// # Errors
+    /// When the memory cannot be read.
+    pub fn check_chunk(
+        &mut self,
+        memory: &Memory,
+        offset: u64,
+        transfer: u64,
+        (in_transfer, length): (u64, u64),
+    ) -> Result<(), CaseFailure> {
+        let mut torn = false;
+        let mut done = 0;
+        while done < length {
+            let count = (length - done).min(PIECE as u64) as usize;
+            let (expected, found) = (&mut self.expected[..count], &mut self.found[..count]);
+            memory
+                .read_into((offset + done) as usize, found)
+                .map_err(|error| of_memory(&error))?;
+            pattern::fill(self.seed, transfer, in_transfer + done, expected);
+            self.crc_expected = crc32c::crc32c_append(self.crc_expected, expected);
+            self.crc_found = crc32c::crc32c_append(self.crc_found, found);
+            if expected != found {
+                torn |= found.contains(&POISON);
+                let first = expected
+                    .iter()
+                    .zip(found.iter())
+                    .position(|(expected, found)| expected != found);
+                if let (Some(index), None) = (first, &self.report.first_mismatch) {
+                    self.report.first_mismatch = Some(Mismatch {
+                        transfer,
+                        offset_bytes: in_transfer + done + index as u64,
+                        expected: expected[index],
+                        found: found[index],
+                    });
+                }
+            }
+            done += count as u64;
+        }
+        self.report.bytes += length;
+        self.report.torn_chunks += u64::from(torn);
+        Ok(())
+    }
+
+    /// A chunk arrived more than once.
+    pub fn duplicate(&mut self) {
+        self.report.duplicated_chunks += 1;
+    }
+
+    /// What was found in `transfers` transfers.
+    pub fn report(&self, transfers: u64) -> IntegrityReport {
+        IntegrityReport {
+            transfers,
+            crc32c_expected: format!("{:08x}", self.crc_expected),
+            crc32c_found: format!("{:08x}", self.crc_found),
+            ..self.report.clone()
+        }
+    }
+}
+
+/// Fills `length` bytes at `offset` of `memory` with transfer `transfer`.
+///
+/// # Errors
+/// When the memory cannot be written.
+pub(crate) fn fill(
+    memory: &Memory,
+    offset: u64,
+    seed: u64,
+    transfer: u64,
+    length: u64,
+) -> Result<(), CaseFailure> {
+    write(memory, offset, length, |position, bytes| {
+        pattern::fill(seed, transfer, position, bytes);
+    })
+}
+
+/// Poisons `length` bytes at `offset` of `memory`.
+///
+/// # Errors
+/// When the memory cannot be written.
+pub(crate) fn poison(memory: &Memory, offset: u64, length: u64) -> Result<(), CaseFailure> {
+    write(memory, offset, length, |_, bytes| bytes.fill(POISON))
+}
+
+fn write(
+    memory: &Memory,
+    offset: u64,
+    length: u64,
+    bytes_at: impl Fn(u64, &mut [u8]),
+) -> Result<(), CaseFailure> {
+    let mut bytes = vec![0; PIECE.min(length as usize)];
+    let mut done = 0;
+    while done < length {
+        let count = (length - done).min(PIECE as u64) as usize;
+        bytes_at(done, &mut bytes[..count]);
+        memory
+            .write_from((offset + done) as usize, &bytes[..count])
+            .map_err(|error| of_memory(&error))?;
+        done += count as u64;
+    }
+    Ok(())
+}
+
+fn of_memory(error: &MemoryError) -> CaseFailure {
+    CaseFailure {
+        reason: error.reason(),
+        message: error.to_string(),
+    }
+}
+
+/// Looks at messages as they arrive: their receive is posted again, and used by another message, right after.
+#[derive(Debug)]
+pub struct Inspector(Verifier);
+
+impl Inspector {
+    /// An inspector in an integrity pass; none where times are taken.
+    pub fn of_pass(pass: Pass, seed: u64) -> Option<Self> {
+        (pass == Pass::Integrity).then(|| Self(Verifier::new(seed)))
+    }
+
+    /// Checks a message of `length` bytes that lies at `offset` of `memory` and should be this chunk of `transfer`;
+    /// poisons the memory again.
+    ///
+    /// # Errors
+    /// When the memory cannot be read or written.
+    pub fn received(
+        &mut self,
+        memory: &Memory,
+        offset: u64,
+        length: u64,
+        transfer: u64,
+        chunk: (u64, u64),
+    ) -> Result<(), CaseFailure> {
+        let torn_before = self.0.report.torn_chunks;
+        self.0.check_chunk(memory, offset, transfer, chunk)?;
+        if length != chunk.1 {
+            self.0.report.torn_chunks = torn_before + 1;
+        }
+        poison(memory, offset, chunk.1)
+    }
+
+    /// The verifier that the inspector uses.
+    pub fn verifier(&mut self) -> &mut Verifier {
+        &mut self.0
+    }
+
+    /// A chunk arrived more than once.
+    pub fn duplicate(&mut self) {
+        self.0.duplicate();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::v1alpha1::MemoryKind;
+
+    use super::*;
+
+    const LENGTH: u64 = 150_000;
+
+    /// A transfer whose byte at `at` is `change`d, checked in two chunks.
+    fn found(change: impl Fn(&Memory)) -> IntegrityReport {
+        let memory = Memory::allocate(MemoryKind::Heap, LENGTH as usize + 64).unwrap();
+        fill(&memory, 64, 7, 3, LENGTH).unwrap();
+        change(&memory);
+        let mut verifier = Verifier::new(7);
+        verifier.check_chunk(&memory, 64, 3, (0, 100_000)).unwrap();
+        verifier
+            .check_chunk(&memory, 64 + 100_000, 3, (100_000, LENGTH - 100_000))
+            .unwrap();
+        verifier.report(1)
+    }
+
+    #[test]
+    fn what_arrived_whole_is_found_whole() {
+        let report = found(|_| ());
+        assert_eq!(
+            (report.bytes, report.first_mismatch, report.torn_chunks),
+            (LENGTH, None, 0)
+        );
+        assert_eq!(report.crc32c_expected, report.crc32c_found);
+    }
+
+    #[test]
+    fn one_flipped_bit_is_found_with_its_place() {
+        let report = found(|memory| {
+            let mut byte = [0];
+            memory.read_into(64 + 120_001, &mut byte).unwrap();
+            memory.write_from(64 + 120_001, &[byte[0] ^ 1]).unwrap();
+        });
+        let mismatch = report.first_mismatch.unwrap();
+        assert_eq!((mismatch.transfer, mismatch.offset_bytes), (3, 120_001));
+        assert_eq!(mismatch.expected ^ mismatch.found, 1);
+        assert_eq!(report.torn_chunks, 0);
+        assert_ne!(report.crc32c_expected, report.crc32c_found);
+    }
+
+    #[test]
+    fn a_chunk_that_was_not_all_written_is_torn() {
+        let report = found(|memory| poison(memory, 64 + 149_999, 1).unwrap());
+        assert_eq!(report.torn_chunks, 1);
+        assert_eq!(report.first_mismatch.unwrap().offset_bytes, 149_999);
+    }
+
+    #[test]
+    fn a_chunk_in_the_wrong_place_is_found() {
+        let report = found(|memory| fill(memory, 64, 7, 4, LENGTH).unwrap());
+        assert!(report.first_mismatch.is_some());
+    }
+}

@@ -1,0 +1,58 @@
+//! Checking transfers in one direction, group by group.
+
+use crds::assignment::Extent;
+use crds::record::CaseFailure;
+use crds::v1alpha1::TransferOperation;
+
+use super::{check_landing, fill_source};
+use crate::scenario::case::{Case, Role};
+use crate::scenario::engine::Engine;
+use crate::scenario::immediate::Signal;
+use crate::scenario::transfer::transfers;
+use crate::transport::Transport;
+
+/// Checks `total` transfers that the side with role `poster` posts. Returns how many landed on this side.
+pub(super) fn check<T: Transport>(
+    engine: &mut Engine<'_, T>,
+    case: &Case<'_>,
+    poster: Role,
+    total: u64,
+) -> Result<u64, CaseFailure> {
+    let posts = case.role == poster;
+    let reads = engine.geometry.operation == TransferOperation::Read;
+    let window = u64::from(engine.geometry.window);
+    // Bytes leave from the poster, but for a read from the other side.
+    let sends_bytes = posts != reads;
+    let lands_in_slots = !sends_bytes && engine.geometry.operation != TransferOperation::Send;
+    let mut first = 0;
+    let mut groups = 0;
+    while first < total {
+        let count = window.min(total - first);
+        if sends_bytes {
+            for slot in 0..count {
+                fill_source(engine, case, slot as usize, first + slot)?;
+            }
+        }
+        groups += 1;
+        if posts {
+            engine.serve_until("waiting for the peer to prepare its memory", |engine| {
+                engine.inbox.prepared >= groups
+            })?;
+            engine.outgoing.realign(0);
+            transfers(engine, Extent::Iterations(count as u32), 0)?;
+            engine.signal(Signal::Posted)?;
+        } else {
+            engine.signal(Signal::Prepared)?;
+            engine.serve_until("waiting for the peer's transfers", |engine| {
+                engine.inbox.posted >= groups
+            })?;
+        }
+        if lands_in_slots {
+            for slot in 0..count {
+                check_landing(engine, slot as usize, first + slot)?;
+            }
+        }
+        first += count;
+    }
+    Ok(if sends_bytes { 0 } else { total })
+}

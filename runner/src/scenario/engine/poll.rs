@@ -1,0 +1,188 @@
+//! Taking what the transport reports.
+
+use crds::record::{CaseFailure, FailureReason};
+
+use super::{Engine, failure, of_transport};
+use crate::bench::lane::receive_refused;
+use crate::bench::receives::{Place, Regions};
+use crate::bench::tokens::Owner;
+use crate::measure::clock;
+use crate::scenario::immediate::{Immediate, Message, Signal};
+use crate::scenario::incoming::ArrivalError;
+use crate::transport::{Completion, CompletionKind, Rail, Transport};
+
+/// A message in a posted receive.
+#[derive(Clone, Copy)]
+struct Received {
+    place: Place,
+    length: u64,
+}
+
+impl<T: Transport> Engine<'_, T> {
+    /// Takes the completions there are, and sends a credit that is due. Returns whether there was any.
+    ///
+    /// # Errors
+    /// When a completion reports an error, the peer has given up, a chunk arrives twice, or the time is up.
+    #[inline]
+    pub fn poll(&mut self) -> Result<bool, CaseFailure> {
+        let lane = &mut *self.lane;
+        let count = lane
+            .transport
+            .poll(&mut lane.completions)
+            .map_err(|error| of_transport(&error))?;
+        if count > 0 {
+            let now = if self.timed { clock::now() } else { 0 };
+            // All are taken even if one fails the case: tokens and receives are needed by the next one.
+            let mut taken = Ok(());
+            for index in 0..count.min(self.lane.completions.len()) {
+                let completion = self.lane.completions[index];
+                taken = taken.and(self.take(completion, now));
+            }
+            taken?;
+            if self.waiting.may_be_over() {
+                return Err(self.deadline_exceeded("with completions still coming in"));
+            }
+        }
+        if self.outgoing.awaits_counters() {
+            self.take_counters();
+        }
+        if self.incoming.owes_credit() {
+            self.try_credit()?;
+        }
+        if self.lane.receives.has_deferred() {
+            self.post_deferred()?;
+        }
+        Ok(count > 0)
+    }
+
+    #[inline]
+    fn take(&mut self, completion: Completion, now: u64) -> Result<(), CaseFailure> {
+        let rail = completion.rail;
+        match completion.kind {
+            CompletionKind::Posted { token } => self.take_own(rail, token, now),
+            CompletionKind::RemoteWrite { immediate } => self.take_message(rail, Some(immediate), None, now),
+            CompletionKind::Received {
+                token,
+                immediate,
+                length,
+            } => {
+                let place = self.lane.receives.place(rail, token);
+                let received = place.map(|place| Received { place, length });
+                let taken = self.take_message(rail, immediate, received, now);
+                let lane = &mut *self.lane;
+                let regions = Regions {
+                    control: &lane.control,
+                    data: &lane.data,
+                };
+                let used = lane.receives.used(rail, token, &mut lane.transport, regions);
+                taken.and(used.map_err(|error| of_transport(&receive_refused(error))))
+            }
+        }
+    }
+
+    #[inline]
+    fn take_own(&mut self, rail: Rail, token: u32, now: u64) -> Result<(), CaseFailure> {
+        let Some(owner) = self.lane.tokens[rail].give_back(token) else {
+            let message = format!("rail {rail} completed token {token}, which was not in flight");
+            return Err(failure(FailureReason::Internal, message));
+        };
+        if owner.slot == Owner::CONTROL {
+            self.lane.first_post.completed();
+        }
+        // Posts of a case that was given up complete late.
+        if owner.case != self.number {
+            return Ok(());
+        }
+        if owner.slot == Owner::CONTROL {
+            self.control_in_flight -= 1;
+        } else {
+            self.posting.completed();
+            self.outgoing.chunk_done(owner.slot, now);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn take_message(
+        &mut self,
+        rail: Rail,
+        immediate: Option<u64>,
+        received: Option<Received>,
+        now: u64,
+    ) -> Result<(), CaseFailure> {
+        let Some(immediate) = immediate.and_then(Immediate::decode) else {
+            let message = format!(
+                "a message came in on rail {rail} whose immediate data is {immediate:?}: the provider does not carry \
+                 immediate data, or someone else uses this endpoint"
+            );
+            return Err(failure(FailureReason::CompletionFailed, message));
+        };
+        if immediate.case != self.tag {
+            // Left over from a case that was given up; but a peer that is ahead has said so, and will not repeat it.
+            if let Message::Signal(Signal::Ready(turnover)) = immediate.message {
+                self.lane.early_ready = Some((immediate.case, turnover));
+            }
+            return Ok(());
+        }
+        match immediate.message {
+            Message::Data { chunk, transfer } => self.take_chunk(rail, chunk, transfer, received)?,
+            Message::Credit(count) => self.outgoing.credit(count, now),
+            Message::Drain(count) => self.incoming.ask_drain(count),
+            Message::Turnover => self.inbox.turnover[rail] += 1,
+            Message::Signal(signal) => self.inbox.take(signal),
+        }
+        match self.inbox.aborted {
+            Some(reason) => Err(failure(
+                reason,
+                "the peer gave the case up; its own report says why".to_owned(),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn take_chunk(
+        &mut self,
+        rail: Rail,
+        chunk: u32,
+        transfer: u64,
+        received: Option<Received>,
+    ) -> Result<(), CaseFailure> {
+        match (self.incoming.chunk(chunk, transfer), &mut self.inspector) {
+            (Ok(_), None) => Ok(()),
+            (Ok(number), Some(inspector)) => {
+                let (Some(received), Some(memory)) = (received, self.lane.memory(self.region)) else {
+                    return Ok(());
+                };
+                let chunk = self.geometry.stripes.chunk(u64::from(chunk));
+                inspector.received(&memory, received.place.offset, received.length, number, chunk)
+            }
+            (Err(ArrivalError::Duplicate), Some(inspector)) => {
+                inspector.duplicate();
+                Ok(())
+            }
+            (Err(error), _) => Err(failure(
+                FailureReason::CompletionFailed,
+                format!(
+                    "rail {rail} delivered chunk {chunk} of transfer {transfer} (modulo 32768) wrongly: {error:?}"
+                ),
+            )),
+        }
+    }
+
+    /// Asks the counters of injected writes how far they are.
+    fn take_counters(&mut self) {
+        for rail in 0..self.counted.len() {
+            if self.outgoing.awaiting_counter(rail) == 0 {
+                continue;
+            }
+            if let Some(count) = self.lane.transport.injected_writes_completed(rail) {
+                let more = count.saturating_sub(self.counted[rail]);
+                if more > 0 {
+                    self.counted[rail] = count;
+                    self.outgoing.counted(rail, more, clock::now());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Posting bursts of transfers by the arm's policy.
+
+use crds::record::{CaseFailure, FailureReason};
+use crds::v1alpha1::TransferOperation;
+
+use super::{Engine, failure};
+use crate::bench::tokens::Owner;
+use crate::measure::clock;
+use crate::posting::{Accepted, PlannedPost};
+use crate::scenario::immediate::{Immediate, Message};
+use crate::scenario::outgoing::Opened;
+use crate::transport::{Operation, Post, PostError, Rail, Transport};
+
+const NO_ROOM: &str = "waiting for the library to take a post (EAGAIN)";
+
+impl<T: Transport> Engine<'_, T> {
+    /// Posts a burst of `transfers` transfers, for which there must be free slots. Returns when all are posted and
+    /// every rail's doorbell was asked for.
+    ///
+    /// # Errors
+    /// When a post fails or is refused, or the time is up while the library takes none.
+    #[inline]
+    pub fn post_burst(&mut self, transfers: u32) -> Result<(), CaseFailure> {
+        self.burst.plan(transfers, self.geometry.stripes, &mut self.turns);
+        self.posting.planned(&self.burst);
+        let mut opened = None;
+        for index in 0..self.burst.len() {
+            let planned = self.burst.post(index);
+            if planned.chunk == 0 {
+                let now = if self.timed { clock::now() } else { 0 };
+                opened = self.outgoing.open(self.geometry.stripes.rails as u32, now);
+            }
+            let Some(opened) = opened else {
+                let message = "a burst was posted without a free slot for each of its transfers".to_owned();
+                return Err(failure(FailureReason::Internal, message));
+            };
+            self.post_chunk(planned, opened)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn post_chunk(&mut self, planned: PlannedPost, opened: Opened) -> Result<(), CaseFailure> {
+        let rail = planned.rail;
+        let owner = Owner {
+            case: self.number,
+            slot: opened.slot,
+        };
+        let (operation, offset) = self.operation(planned, opened);
+        // A post that was answered with EAGAIN must ring, or the posts before it stay unrung.
+        let mut must_ring = planned.last_on_rail;
+        loop {
+            if let Some(token) = self.lane.tokens[rail].take(owner) {
+                let lane = &mut *self.lane;
+                let Some(Some(region)) = lane.data.get(self.region) else {
+                    let message = "the memory of this case is gone".to_owned();
+                    return Err(failure(FailureReason::Internal, message));
+                };
+                let post = Post {
+                    rail,
+                    peer: self.peer,
+                    operation,
+                    region,
+                    offset,
+                    length: planned.length,
+                    inject: false,
+                    more: false,
+                    token,
+                };
+                match self.posting.attempt(&mut lane.transport, post, must_ring) {
+                    Ok(Accepted::Ordinary) => return Ok(()),
+                    Ok(Accepted::Injected) => {
+                        lane.tokens[rail].give_back(token);
+                        return self.injected(rail, opened.slot);
+                    }
+                    Err(error) => {
+                        lane.tokens[rail].give_back(token);
+                        self.not_taken(error, rail, planned.length)?;
+                    }
+                }
+            }
+            must_ring = true;
+            if !self.poll()? {
+                self.idle_awake(NO_ROOM)?;
+            }
+        }
+    }
+
+    #[inline]
+    fn operation(&self, planned: PlannedPost, opened: Opened) -> (Operation, u64) {
+        let slot = opened.slot as usize;
+        let source = self.geometry.source[slot] + planned.offset;
+        let landing = self.geometry.landing[slot] + planned.offset;
+        let remote = self.remote[planned.rail];
+        let immediate = || {
+            let message = Message::Data {
+                chunk: planned.chunk,
+                transfer: opened.number,
+            };
+            Immediate {
+                case: self.tag,
+                message,
+            }
+            .encode()
+        };
+        match self.geometry.operation {
+            TransferOperation::Send => {
+                let immediate = immediate();
+                (Operation::Send { immediate }, source)
+            }
+            TransferOperation::Write => {
+                let remote_offset = landing;
+                (
+                    Operation::Write {
+                        remote,
+                        remote_offset,
+                    },
+                    source,
+                )
+            }
+            TransferOperation::WriteImmediate => {
+                let operation = Operation::WriteImmediate {
+                    remote,
+                    remote_offset: landing,
+                    immediate: immediate(),
+                };
+                (operation, source)
+            }
+            TransferOperation::Read => {
+                let remote_offset = source;
+                (
+                    Operation::Read {
+                        remote,
+                        remote_offset,
+                    },
+                    landing,
+                )
+            }
+        }
+    }
+
+    /// An injected chunk gives no completion: either the peer's credit or echo will tell, or the provider's counter.
+    #[inline]
+    fn injected(&mut self, rail: Rail, slot: u32) -> Result<(), CaseFailure> {
+        if self.geometry.operation != TransferOperation::Write {
+            self.outgoing.chunk_done(slot, 0);
+            return Ok(());
+        }
+        if self.lane.transport.injected_writes_completed(rail).is_none() {
+            let message =
+                "the provider injects RMA writes and counts none of them, so nobody can say when they have \
+                           arrived: use operation WriteImmediate or Send, or no inject, for this scenario"
+                    .to_owned();
+            return Err(failure(FailureReason::Refused, message));
+        }
+        self.outgoing.await_counter(slot, rail);
+        Ok(())
+    }
+
+    fn not_taken(&mut self, error: PostError, rail: Rail, length: u64) -> Result<(), CaseFailure> {
+        match error {
+            PostError::Again => Ok(()),
+            PostError::Refused(errno) => Err(failure(
+                FailureReason::Refused,
+                format!(
+                    "the library refuses {:?} of {length} bytes on rail {rail} (errno {errno})",
+                    self.geometry.operation
+                ),
+            )),
+            PostError::Failed(errno) => Err(self.rail_failed(rail, errno)),
+        }
+    }
+
+    /// The rail is broken for this case and every later one: posts on it may never be rung.
+    pub(super) fn rail_failed(&mut self, rail: Rail, errno: i32) -> CaseFailure {
+        let unrung = self.posting.unrung(rail);
+        let message = format!(
+            "a post on rail {rail} failed (errno {errno}), with {unrung} posts before it waiting for a doorbell"
+        );
+        self.lane.broken = Some(message.clone());
+        failure(FailureReason::PostFailed, message)
+    }
+}

@@ -1,0 +1,148 @@
+//! Making an engine: everything a thread needs in a case is looked up and allocated here.
+
+use crds::assignment::Workload;
+use crds::record::{CaseFailure, FabricFacts, FailureReason, InjectLimits};
+use crds::v1alpha1::{Polling, TransferOperation};
+
+use super::{Engine, failure};
+use crate::bench::lane::Lane;
+use crate::bench::layout::Layout;
+use crate::integrity::Inspector;
+use crate::posting::doorbell::{self, Doorbell};
+use crate::posting::inject::InjectPolicy;
+use crate::posting::striping::RailTurns;
+use crate::posting::{Burst, Posting};
+use crate::scenario::case::{Case, Role};
+use crate::scenario::gate::Gate;
+use crate::scenario::geometry::Geometry;
+use crate::scenario::immediate::CaseTag;
+use crate::scenario::inbox::Inbox;
+use crate::scenario::incoming::Incoming;
+use crate::scenario::outgoing::Outgoing;
+use crate::scenario::run::is_landed_on;
+use crate::scenario::waiting::Waiting;
+use crate::transport::Transport;
+
+/// What the threads of one side share in a case.
+pub struct Setup<'a> {
+    /// The case.
+    pub case: &'a Case<'a>,
+    /// Index of the case's kind of memory; nothing where no payload is sent.
+    pub kind: Option<usize>,
+    /// Its layout.
+    pub layout: Layout,
+    /// How this side waits.
+    pub polling: Polling,
+    /// What the library returned.
+    pub facts: FabricFacts,
+}
+
+impl<'a, T: Transport> Engine<'a, T> {
+    /// An engine for one thread of one side.
+    ///
+    /// # Errors
+    /// When the lane is broken, the peer is not connected or has no memory of the scenario's kind.
+    pub fn new(lane: &'a mut Lane<T>, gate: &'a Gate, setup: &Setup<'_>) -> Result<Self, CaseFailure> {
+        let case = setup.case;
+        if let Some(broken) = &lane.broken {
+            return Err(failure(
+                FailureReason::PostFailed,
+                format!("these endpoints are broken since an earlier case: {broken}"),
+            ));
+        }
+        let rank = case.peer_rank;
+        let Some(peer) = lane.peer(rank).cloned() else {
+            let message =
+                format!("rank {rank} is not connected: its endpoints could not be opened or reached");
+            return Err(failure(FailureReason::FabricUnreachable, message));
+        };
+        let remote = match setup.kind.map(|kind| peer.regions.get(kind)) {
+            Some(Some(Some(region))) => region.rails.clone(),
+            Some(_) => {
+                let kind = case.scenario.memory;
+                let message = format!("rank {rank} has no {kind:?} memory; its own record says why");
+                return Err(failure(FailureReason::MemoryUnavailable, message));
+            }
+            None => Vec::new(),
+        };
+        let rails = lane.transport.rails();
+        let stripes = case.arm.striping.stripes(case.size_bytes, rails as u64);
+        let geometry = Geometry::new(
+            case.scenario,
+            case.pass,
+            case.size_bytes,
+            stripes,
+            setup.layout,
+            rails as u64,
+        );
+        let posting = Posting::new(
+            inject_policy(setup, geometry.operation, &setup.facts.inject_limits),
+            doorbell(setup, &geometry, rails),
+            rails,
+            stripes.rails,
+        );
+        let is_transfer = matches!(case.scenario.workload, Workload::Transfer(_));
+        let credits = is_transfer && geometry.needs_credit();
+        let tag = CaseTag::of(case.number);
+        let mut inbox = Inbox::new(rails);
+        if let Some((_, turnover)) = lane.early_ready.take_if(|(early, _)| *early == tag) {
+            inbox.ready = Some(turnover);
+        }
+        let counted = (0..rails)
+            .map(|rail| lane.transport.injected_writes_completed(rail).unwrap_or(0))
+            .collect();
+        let landed_on = is_landed_on(&case.scenario.workload, case.role);
+        Ok(Self {
+            gate,
+            number: case.number,
+            tag,
+            peer: peer.peer,
+            remote: remote.into(),
+            region: setup.kind.unwrap_or(usize::MAX),
+            receives_payload: landed_on && geometry.operation == TransferOperation::Send,
+            timed: is_transfer,
+            posting,
+            turns: RailTurns::new(
+                case.arm.striping.policy,
+                geometry.operation == TransferOperation::Read,
+                rails,
+            ),
+            burst: Burst::new(geometry.batch, rails),
+            outgoing: Outgoing::new(geometry.window, rails, credits),
+            incoming: Incoming::new(stripes.rails, geometry.window, geometry.batch, credits),
+            inbox,
+            waiting: Waiting::new(setup.polling, case.deadline),
+            counted,
+            control_in_flight: 0,
+            inspector: Inspector::of_pass(case.pass, data_seed(case.seed, case.role.other())),
+            geometry,
+            lane,
+        })
+    }
+}
+
+/// Seed of the bytes that leave from the side with this role.
+pub fn data_seed(seed: u64, from: Role) -> u64 {
+    match from {
+        Role::Initiator => seed,
+        Role::Target => !seed,
+    }
+}
+
+fn inject_policy(setup: &Setup<'_>, operation: TransferOperation, limits: &InjectLimits) -> InjectPolicy {
+    let (arm_max, provider_max) = match operation {
+        // There is no inject call for reads.
+        TransferOperation::Read => (None, 0),
+        TransferOperation::Send => (setup.case.arm.inject_max_bytes, limits.send_bytes),
+        TransferOperation::Write | TransferOperation::WriteImmediate => {
+            (setup.case.arm.inject_max_bytes, limits.write_bytes)
+        }
+    };
+    let device = setup.case.scenario.memory == crds::v1alpha1::MemoryKind::Cuda;
+    InjectPolicy::new(arm_max, provider_max, device)
+}
+
+fn doorbell(setup: &Setup<'_>, geometry: &Geometry, rails: usize) -> Doorbell {
+    let honoured = doorbell::honours_more(&setup.facts, geometry.operation);
+    Doorbell::new(setup.case.arm.doorbell_max_batch.filter(|_| honoured), rails)
+}

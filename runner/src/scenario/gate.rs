@@ -1,0 +1,81 @@
+//! Where the threads of one side meet within a case. Atomics only: waiting threads keep serving their peers.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// Steps of a case that all threads of a side take together.
+#[derive(Debug)]
+pub struct Gate {
+    threads: u32,
+    warm: AtomicU32,
+    done: AtomicU32,
+    window: AtomicBool,
+    end: AtomicBool,
+    failed: AtomicBool,
+}
+
+impl Gate {
+    /// A gate for so many threads.
+    pub fn new(threads: u32) -> Self {
+        Self {
+            threads,
+            warm: AtomicU32::new(0),
+            done: AtomicU32::new(0),
+            window: AtomicBool::new(false),
+            end: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    /// The calling thread's warm-up has drained.
+    pub fn arrive_warm(&self) {
+        self.warm.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether the warm-up of all threads has.
+    pub fn all_warm(&self) -> bool {
+        self.warm.load(Ordering::Acquire) == self.threads
+    }
+
+    /// Opens the measured window for all threads.
+    pub fn open_window(&self) {
+        self.window.store(true, Ordering::Release);
+    }
+
+    /// Whether the measured window is open.
+    #[inline]
+    pub fn window_is_open(&self) -> bool {
+        self.window.load(Ordering::Acquire)
+    }
+
+    /// The calling thread has posted and drained all it had to.
+    pub fn arrive_done(&self) {
+        self.done.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether all threads have.
+    pub fn all_done(&self) -> bool {
+        self.done.load(Ordering::Acquire) == self.threads
+    }
+
+    /// Ends the case for all threads.
+    pub fn end(&self) {
+        self.end.store(true, Ordering::Release);
+    }
+
+    /// Whether the case has ended.
+    #[inline]
+    pub fn ended(&self) -> bool {
+        self.end.load(Ordering::Acquire)
+    }
+
+    /// The calling thread gives the case up.
+    pub fn fail(&self) {
+        self.failed.store(true, Ordering::Release);
+    }
+
+    /// Whether any thread has given the case up.
+    #[inline]
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+}

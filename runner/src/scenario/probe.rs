@@ -1,0 +1,122 @@
+//! Whether every rail carries a message to the peer and back.
+
+use std::time::{Duration, Instant};
+
+use crds::assignment::{ArmAssignment, Extent, Pass, PingPongWorkload, ScenarioAssignment, Workload};
+use crds::record::{CaseFailure, FailureReason};
+use crds::striping::{StripingPolicy, StripingRule};
+use crds::v1alpha1::{MemoryKind, PingPongOperation};
+
+use super::case::{Case, Role};
+use super::engine::{Engine, Setup, failure};
+use super::gate::Gate;
+use super::immediate::{CaseTag, Message};
+use crate::bench::ArmBench;
+use crate::bench::layout::{CONTROL_BYTES, Layout};
+use crate::transport::Transport;
+
+/// Sends one small message over each rail of each thread, and waits for the peer's. To be called at both sides.
+///
+/// # Errors
+/// `FabricUnreachable` naming the rails over which nothing came within `deadline`, or what the library says.
+pub fn probe<T: Transport>(
+    bench: &mut ArmBench<T>,
+    role: Role,
+    peer_rank: u32,
+    deadline: Duration,
+) -> Result<(), CaseFailure> {
+    let nothing = Extent::Iterations(0);
+    let scenario = ScenarioAssignment {
+        name: "probe".to_owned(),
+        memory: MemoryKind::Heap,
+        polling: None,
+        workload: Workload::PingPong(PingPongWorkload {
+            operation: PingPongOperation::Send,
+            measured: nothing,
+            warmup: nothing,
+        }),
+        max_size_bytes: CONTROL_BYTES,
+    };
+    let arm = ArmAssignment {
+        name: "probe".to_owned(),
+        process: 0,
+        inject_max_bytes: None,
+        doorbell_max_batch: None,
+        striping: StripingRule {
+            policy: StripingPolicy::Single,
+            threshold_bytes: 0,
+            min_chunk_bytes: 0,
+        },
+    };
+    let facts = bench.facts().clone();
+    let polling = bench.polling;
+    let begun = Instant::now();
+    for (thread, lane) in bench.lanes.iter_mut().enumerate() {
+        let case = Case {
+            number: u32::MAX,
+            scenario: &scenario,
+            pass: Pass::Measure,
+            size_bytes: CONTROL_BYTES,
+            arm: &arm,
+            role,
+            peer_rank,
+            deadline: deadline.saturating_sub(begun.elapsed()),
+            seed: 0,
+        };
+        let setup = Setup {
+            case: &case,
+            kind: None,
+            layout: Layout { area_bytes: 0 },
+            polling,
+            facts: facts.clone(),
+        };
+        let gate = Gate::new(1);
+        let mut engine = Engine::new(lane, &gate, &setup)?;
+        engine.tag = CaseTag::PROBE;
+        exchange(&mut engine).map_err(|error| unreachable(&engine, thread, peer_rank, deadline, error))?;
+    }
+    Ok(())
+}
+
+fn exchange<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+    for rail in 0..engine.lane.tokens.len() {
+        engine.send(rail, Message::Turnover)?;
+    }
+    engine.serve_until("waiting for a message over every rail", |engine| {
+        engine.inbox.turnover.iter().all(|count| *count > 0)
+    })?;
+    engine.settle()
+}
+
+fn unreachable<T: Transport>(
+    engine: &Engine<'_, T>,
+    thread: usize,
+    rank: u32,
+    deadline: Duration,
+    error: CaseFailure,
+) -> CaseFailure {
+    if error.reason != FailureReason::DeadlineExceeded {
+        return error;
+    }
+    let silent: Vec<usize> = (0..engine.inbox.turnover.len())
+        .filter(|rail| engine.inbox.turnover[*rail] == 0)
+        .collect();
+    let addresses: Vec<String> = engine
+        .lane
+        .transport
+        .facts()
+        .rails
+        .iter()
+        .enumerate()
+        .filter(|(rail, _)| silent.contains(rail))
+        .map(|(_, facts)| facts.address.clone())
+        .collect();
+    failure(
+        FailureReason::FabricUnreachable,
+        format!(
+            "no message from rank {rank} came within {deadline:?} over rails {silent:?} (own addresses {addresses:?}, thread \
+             {thread}): check that the rails of both workers are on one network, and that the security group has a rule \
+             that allows all traffic to and from itself"
+        ),
+    )
+}

@@ -1,0 +1,179 @@
+//! Two workers of one arm, over the test transport.
+
+use std::time::Duration;
+
+use crds::assignment::{
+    ArmAssignment, Assignment, Extent, InstrumentProcess, LegIdentity, Pass, PingPongWorkload, Rendezvous,
+    RoundAssignment, ScenarioAssignment, TransferWorkload, Workload,
+};
+use crds::record::{CaseFailure, IntegrityReport, SideReport};
+use crds::striping::{StripingPolicy, StripingRule};
+use crds::v1alpha1::{
+    Direction, Loopback, MemoryKind, PingPongOperation, Polling, TransferOperation, TransportSpec,
+};
+
+use crate::bench::{ArmBench, Buffers, open_config};
+use crate::scenario::{Case, CaseReport, Outcome, Role, run_case};
+use crate::test_transport::{Faults, Logged, TestTransport};
+
+pub const BASELINE: ArmAssignment = ArmAssignment {
+    name: String::new(),
+    process: 0,
+    inject_max_bytes: None,
+    doorbell_max_batch: None,
+    striping: StripingRule {
+        policy: StripingPolicy::Nixl,
+        threshold_bytes: 16 * 1024,
+        min_chunk_bytes: 16 * 1024,
+    },
+};
+
+/// Both workers of an arm.
+pub struct Pair {
+    pub initiator: ArmBench<TestTransport>,
+    pub target: ArmBench<TestTransport>,
+    pub arm: ArmAssignment,
+    pub scenario: ScenarioAssignment,
+    pub deadline: Duration,
+    pub number: u32,
+}
+
+pub type Both<T> = (Result<T, CaseFailure>, Result<T, CaseFailure>);
+
+pub fn ping_pong(operation: PingPongOperation, iterations: u32) -> Workload {
+    Workload::PingPong(PingPongWorkload {
+        operation,
+        measured: Extent::Iterations(iterations),
+        warmup: Extent::Iterations(5),
+    })
+}
+
+pub fn transfer(operation: TransferOperation, window: u32, batch: u32, iterations: u32) -> TransferWorkload {
+    TransferWorkload {
+        operation,
+        window,
+        batch,
+        threads: 1,
+        direction: Direction::OneWay,
+        measured: Extent::Iterations(iterations),
+        warmup: Extent::Iterations(7),
+    }
+}
+
+fn assignment(scenario: &ScenarioAssignment, arm: &ArmAssignment, rails: u32) -> Assignment {
+    Assignment {
+        version: crds::assignment::ASSIGNMENT_VERSION,
+        identity: LegIdentity {
+            run: "test".to_owned(),
+            uid: "test".to_owned(),
+            plan_hash: "test".to_owned(),
+            leg: 0,
+            attempt: 1,
+        },
+        workers: 2,
+        rendezvous: Rendezvous {
+            host: "localhost".to_owned(),
+            bind: "127.0.0.1".to_owned(),
+            port: 0,
+            timeout_seconds: 1,
+        },
+        transport: TransportSpec::Loopback(Loopback { rails }),
+        bindings: Vec::new(),
+        processes: vec![InstrumentProcess::default()],
+        scenarios: vec![scenario.clone()],
+        arms: vec![arm.clone()],
+        rounds: Vec::<RoundAssignment>::new(),
+        case_deadline_seconds: 10,
+    }
+}
+
+impl Pair {
+    /// Two connected workers with `rails` rails, for sizes up to `max_size_bytes`.
+    pub fn new(workload: Workload, arm: ArmAssignment, rails: u32, max_size_bytes: u64) -> Self {
+        let scenario = ScenarioAssignment {
+            name: "test".to_owned(),
+            memory: MemoryKind::Heap,
+            polling: None,
+            workload,
+            max_size_bytes,
+        };
+        let assignment = assignment(&scenario, &arm, rails);
+        let open = |rank| {
+            let config = open_config(&arm, &assignment, rank, Polling::Yield);
+            let mut buffers = Buffers::new(&assignment);
+            ArmBench::open(&arm, &assignment, &config, &[], &mut buffers).unwrap()
+        };
+        let (mut initiator, mut target) = (open(0), open(1));
+        initiator.connect(1, &target.offer()).unwrap();
+        target.connect(0, &initiator.offer()).unwrap();
+        Self {
+            initiator,
+            target,
+            arm,
+            scenario,
+            deadline: Duration::from_secs(20),
+            number: 0,
+        }
+    }
+
+    /// Makes the transport of a side faulty.
+    pub fn break_side(&mut self, role: Role, faults: &Faults) {
+        let bench = match role {
+            Role::Initiator => &mut self.initiator,
+            Role::Target => &mut self.target,
+        };
+        for lane in &mut bench.lanes {
+            lane.transport.faults = faults.clone();
+        }
+    }
+
+    /// What the initiator posted as payload since it was asked last.
+    pub fn log(&mut self) -> Vec<Logged> {
+        let lanes = self.initiator.lanes.iter_mut();
+        lanes
+            .flat_map(|lane| std::mem::take(&mut lane.transport.log))
+            .collect()
+    }
+
+    /// Runs both sides of a case.
+    pub fn run(&mut self, pass: Pass, size_bytes: u64) -> Both<CaseReport> {
+        self.number += 1;
+        let case = |role, peer_rank| Case {
+            number: self.number,
+            scenario: &self.scenario,
+            pass,
+            size_bytes,
+            arm: &self.arm,
+            role,
+            peer_rank,
+            deadline: self.deadline,
+            seed: 42,
+        };
+        let (ours, theirs) = (case(Role::Initiator, 1), case(Role::Target, 0));
+        let (initiator, target) = (&mut self.initiator, &mut self.target);
+        std::thread::scope(|scope| {
+            let other = scope.spawn(move || run_case(target, &theirs));
+            (run_case(initiator, &ours), other.join().unwrap())
+        })
+    }
+
+    /// Both sides' reports of a measured case.
+    pub fn measure(&mut self, size_bytes: u64) -> (SideReport, SideReport) {
+        let (initiator, target) = self.run(Pass::Measure, size_bytes);
+        let side = |report: Result<CaseReport, CaseFailure>| match report.unwrap().outcome {
+            Outcome::Measured(side) => *side,
+            Outcome::Checked(_) => panic!("a measured case was checked"),
+        };
+        (side(initiator), side(target))
+    }
+
+    /// Both sides' reports of a checked case.
+    pub fn check(&mut self, size_bytes: u64) -> (IntegrityReport, IntegrityReport) {
+        let (initiator, target) = self.run(Pass::Integrity, size_bytes);
+        let report = |report: Result<CaseReport, CaseFailure>| match report.unwrap().outcome {
+            Outcome::Checked(report) => report,
+            Outcome::Measured(_) => panic!("a checked case was measured"),
+        };
+        (report(initiator), report(target))
+    }
+}

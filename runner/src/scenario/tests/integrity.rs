@@ -1,0 +1,155 @@
+//! Integrity passes: what is whole is found whole, what was planted is found.
+
+use crds::assignment::{ArmAssignment, Workload};
+use crds::v1alpha1::Direction;
+use crds::v1alpha1::PingPongOperation;
+use crds::v1alpha1::TransferOperation::{self, Read, Send, Write, WriteImmediate};
+
+use super::fixture::{BASELINE, Pair, ping_pong, transfer};
+use crate::integrity::combine;
+use crate::scenario::Role;
+use crate::test_transport::Faults;
+
+const OPERATIONS: [TransferOperation; 4] = [Send, Write, Read, WriteImmediate];
+const SIZES: [u64; 4] = [1, 100, 4096, 100_003];
+
+fn pair(operation: TransferOperation) -> Pair {
+    let arm = ArmAssignment {
+        doorbell_max_batch: Some(4),
+        inject_max_bytes: Some(128),
+        ..BASELINE
+    };
+    Pair::new(Workload::Transfer(transfer(operation, 8, 3, 10)), arm, 4, 1 << 17)
+}
+
+#[test]
+fn every_byte_of_every_transfer_is_checked_where_it_lands() {
+    for operation in OPERATIONS {
+        let mut pair = pair(operation);
+        for size in SIZES {
+            let (initiator, target) = pair.check(size);
+            let (landed, other) = match operation {
+                Read => (initiator, target),
+                _ => (target, initiator),
+            };
+            assert!(landed.transfers >= 16, "{operation:?} {size}: {landed:?}");
+            assert_eq!(landed.bytes, landed.transfers * size);
+            assert_eq!(
+                (
+                    landed.first_mismatch,
+                    landed.torn_chunks,
+                    landed.duplicated_chunks
+                ),
+                (None, 0, 0)
+            );
+            assert_eq!(landed.crc32c_expected, landed.crc32c_found);
+            assert_eq!(other.bytes, 0);
+        }
+    }
+}
+
+#[test]
+fn a_ping_pong_is_checked_at_both_sides() {
+    for operation in [PingPongOperation::Send, PingPongOperation::WriteImmediate] {
+        let mut pair = Pair::new(ping_pong(operation, 1), BASELINE, 4, 1 << 17);
+        for size in SIZES {
+            let (initiator, target) = pair.check(size);
+            let both = combine(initiator.clone(), target);
+            assert_eq!(both.transfers, 2 * initiator.transfers);
+            assert_eq!(both.bytes, both.transfers * size);
+            assert_eq!(
+                (both.first_mismatch, both.crc32c_expected),
+                (None, both.crc32c_found)
+            );
+        }
+    }
+}
+
+#[test]
+fn both_directions_and_all_threads_are_checked() {
+    for operation in OPERATIONS {
+        let mut workload = transfer(operation, 4, 2, 10);
+        workload.direction = Direction::Both;
+        workload.threads = 2;
+        let mut pair = Pair::new(Workload::Transfer(workload), BASELINE, 2, 1 << 17);
+        let (initiator, target) = pair.check(40_000);
+        for side in [initiator, target] {
+            assert!(side.transfers >= 16, "{side:?}");
+            assert_eq!((side.bytes, side.first_mismatch), (side.transfers * 40_000, None));
+        }
+    }
+}
+
+#[test]
+fn messages_larger_than_the_receives_can_be_apart_are_checked_one_by_one() {
+    let workload = Workload::Transfer(transfer(Send, 64, 8, 10));
+    let mut pair = Pair::new(workload, BASELINE, 2, 4 << 20);
+    let target = pair.check(4 << 20).1;
+    assert_eq!(
+        (target.first_mismatch, target.crc32c_expected),
+        (None, target.crc32c_found)
+    );
+    assert!(target.transfers > 1);
+}
+
+#[test]
+fn a_flipped_bit_is_found() {
+    for operation in OPERATIONS {
+        let mut pair = pair(operation);
+        let faults = Faults {
+            corrupt_at: Some(13),
+            ..Faults::default()
+        };
+        pair.break_side(Role::Initiator, &faults);
+        let (initiator, target) = pair.check(4096);
+        let report = combine(initiator, target);
+        let mismatch = report.first_mismatch.unwrap();
+        assert_eq!((mismatch.transfer, mismatch.offset_bytes), (13, 0));
+        assert_eq!(mismatch.expected ^ mismatch.found, 1);
+        assert_ne!(report.crc32c_expected, report.crc32c_found);
+    }
+}
+
+#[test]
+fn a_torn_chunk_is_found() {
+    for operation in OPERATIONS {
+        let mut pair = pair(operation);
+        let faults = Faults {
+            // A burst of three transfers is delivered rail by rail when it rings: chunk 2 of the second.
+            tear_at: Some(7),
+            ..Faults::default()
+        };
+        pair.break_side(Role::Initiator, &faults);
+        let (initiator, target) = pair.check(100_000);
+        let report = combine(initiator, target);
+        assert_eq!(report.torn_chunks, 1, "{operation:?}");
+        let mismatch = report.first_mismatch.unwrap();
+        assert_eq!(
+            (mismatch.transfer, mismatch.offset_bytes),
+            (1, 2 * 25_000 + 12_500)
+        );
+    }
+}
+
+#[test]
+fn a_duplicated_chunk_is_found() {
+    for operation in [Send, WriteImmediate] {
+        let mut pair = pair(operation);
+        let faults = Faults {
+            duplicate_at: Some(5),
+            ..Faults::default()
+        };
+        pair.break_side(Role::Initiator, &faults);
+        let target = pair.check(100_000).1;
+        assert_eq!((target.duplicated_chunks, target.first_mismatch), (1, None));
+    }
+}
+
+#[test]
+fn checks_and_measurements_can_follow_each_other() {
+    let mut pair = pair(Send);
+    pair.measure(4096);
+    let target = pair.check(100_000).1;
+    assert_eq!((target.first_mismatch, target.torn_chunks), (None, 0));
+    assert_eq!(pair.measure(64).0.posted.unwrap().operations, 10);
+}

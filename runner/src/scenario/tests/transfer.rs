@@ -1,0 +1,208 @@
+//! Measured transfers.
+
+use crds::assignment::{ArmAssignment, Extent, Pass, Workload};
+use crds::striping::{StripingPolicy, StripingRule};
+use crds::v1alpha1::Direction;
+use crds::v1alpha1::TransferOperation::{self, Read, Send, Write, WriteImmediate};
+
+use super::fixture::{BASELINE, Pair, transfer};
+use crate::scenario::Role;
+use crate::test_transport::Faults;
+
+const OPERATIONS: [TransferOperation; 4] = [Send, Write, Read, WriteImmediate];
+
+fn pair(operation: TransferOperation, window: u32, batch: u32, iterations: u32, arm: ArmAssignment) -> Pair {
+    let workload = Workload::Transfer(transfer(operation, window, batch, iterations));
+    Pair::new(workload, arm, 4, 1 << 17)
+}
+
+fn doorbell(max_batch: u32) -> ArmAssignment {
+    ArmAssignment {
+        doorbell_max_batch: Some(max_batch),
+        ..BASELINE
+    }
+}
+
+#[test]
+fn every_transfer_is_a_sample_whatever_the_window() {
+    for operation in OPERATIONS {
+        for (window, batch) in [(1, 1), (2, 1), (16, 1), (16, 16), (9, 4)] {
+            let mut pair = pair(operation, window, batch, 50, BASELINE);
+            for size in [1, 4096, 32 * 1024] {
+                let (initiator, target) = pair.measure(size);
+                let posted = initiator.posted.unwrap();
+                assert_eq!((posted.operations, posted.payload_bytes), (50, 50 * size));
+                assert_eq!(posted.latency.count(), 50);
+                assert!(posted.max_nanos <= posted.elapsed_nanos);
+                assert!(target.posted.is_none());
+                let chunks = if size >= 16 * 1024 { 4 } else { 1 };
+                assert_eq!(
+                    (posted.counters.posts, posted.counters.completions),
+                    (50 * chunks, 50 * chunks)
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn unordered_late_and_refused_posts_change_no_count() {
+    let faults = Faults {
+        reverse: true,
+        delay_polls: 5,
+        again_every: Some(7),
+        ..Faults::default()
+    };
+    for operation in OPERATIONS {
+        let mut pair = pair(operation, 8, 4, 60, doorbell(16));
+        pair.break_side(Role::Initiator, &faults);
+        pair.break_side(Role::Target, &faults);
+        let posted = pair.measure(32 * 1024).0.posted.unwrap();
+        assert_eq!((posted.operations, posted.counters.posts), (60, 240));
+        assert!(posted.counters.again > 0);
+    }
+}
+
+#[test]
+fn coalescing_uses_fewer_rails_and_says_so() {
+    let arm = ArmAssignment {
+        striping: StripingRule {
+            policy: StripingPolicy::NixlCoalesce,
+            ..BASELINE.striping
+        },
+        ..BASELINE
+    };
+    let mut pair = pair(Write, 16, 1, 20, arm);
+    let report = pair.run(Pass::Measure, 32 * 1024).0.unwrap();
+    assert_eq!(
+        report.evidence,
+        ["Transfer coalescing: reducing rails from 4 to 2 for transfer_size=32768"]
+    );
+    let counters = pair.measure(32 * 1024).0.posted.unwrap().counters;
+    assert_eq!((counters.rails_planned, counters.rails_used), (2, 2));
+    let half = 20 * 16 * 1024;
+    assert_eq!(counters.bytes_per_rail, [half, half, 0, 0]);
+}
+
+#[test]
+fn a_burst_rings_each_rail_once() {
+    // Bursts of 8 striped transfers on 4 rails: 8 posts a rail, one doorbell each.
+    let mut pair = pair(Write, 16, 8, 40, doorbell(16));
+    pair.measure(32 * 1024);
+    let log = pair.log();
+    let counters = pair.measure(32 * 1024).0.posted.unwrap().counters;
+    assert_eq!((counters.posts, counters.posts_per_burst), (160, 8));
+    assert_eq!((counters.app_doorbells, counters.more), (20, 140));
+    for rail in 0..4 {
+        let of_rail: Vec<bool> = log
+            .iter()
+            .filter(|post| post.rail == rail)
+            .map(|post| post.more)
+            .collect();
+        assert_eq!(of_rail.last(), Some(&false), "the last post of a burst rings");
+    }
+}
+
+#[test]
+fn a_doorbell_serves_no_more_posts_than_the_arm_says() {
+    let mut pair = pair(Write, 16, 8, 40, doorbell(3));
+    let counters = pair.measure(32 * 1024).0.posted.unwrap().counters;
+    // 8 posts a rail and burst: 3, 3 and 2.
+    assert_eq!((counters.app_doorbells, counters.more), (60, 100));
+}
+
+#[test]
+fn a_post_that_found_no_room_rings() {
+    let mut pair = pair(Write, 16, 16, 64, doorbell(16));
+    let faults = Faults {
+        again_every: Some(5),
+        ..Faults::default()
+    };
+    pair.break_side(Role::Initiator, &faults);
+    let counters = pair.measure(4096).0.posted.unwrap().counters;
+    assert_eq!(counters.posts, 64);
+    // Four bursts of 16 on one rail each would ring four times; each EAGAIN rings once more.
+    assert!(counters.app_doorbells >= 4 + counters.again / 2, "{counters:?}");
+}
+
+#[test]
+fn injected_writes_are_credited_by_the_provider_s_counter() {
+    let arm = ArmAssignment {
+        inject_max_bytes: Some(64),
+        ..BASELINE
+    };
+    for operation in [Send, Write, WriteImmediate] {
+        let mut pair = pair(operation, 8, 2, 40, arm.clone());
+        let posted = pair.measure(64).0.posted.unwrap();
+        assert_eq!(posted.operations, 40);
+        let counters = posted.counters;
+        assert_eq!(
+            (counters.injected, counters.completions, counters.app_doorbells),
+            (40, 0, 40)
+        );
+    }
+}
+
+#[test]
+fn reads_are_never_injected() {
+    let arm = ArmAssignment {
+        inject_max_bytes: Some(64),
+        ..BASELINE
+    };
+    let counters = pair(Read, 8, 2, 20, arm).measure(64).0.posted.unwrap().counters;
+    assert_eq!(
+        (
+            counters.injected,
+            counters.over_limit,
+            counters.inject_limit_bytes
+        ),
+        (0, 0, None)
+    );
+}
+
+#[test]
+fn both_sides_post_at_once() {
+    for operation in OPERATIONS {
+        let mut workload = transfer(operation, 8, 2, 50);
+        workload.direction = Direction::Both;
+        let mut pair = Pair::new(Workload::Transfer(workload), BASELINE, 2, 1 << 17);
+        for size in [64, 32 * 1024] {
+            let (initiator, target) = pair.measure(size);
+            let (initiator, target) = (initiator.posted.unwrap(), target.posted.unwrap());
+            assert_eq!((initiator.operations, target.operations), (50, 50));
+            assert_eq!(
+                (initiator.payload_bytes, target.payload_bytes),
+                (50 * size, 50 * size)
+            );
+        }
+    }
+}
+
+#[test]
+fn threads_post_over_endpoints_of_their_own() {
+    for direction in [Direction::OneWay, Direction::Both] {
+        for operation in [Send, Write] {
+            let mut workload = transfer(operation, 4, 2, 30);
+            workload.threads = 3;
+            workload.direction = direction;
+            let mut pair = Pair::new(Workload::Transfer(workload), BASELINE, 2, 1 << 16);
+            let (initiator, target) = pair.measure(4096);
+            let posted = initiator.posted.unwrap();
+            assert_eq!((posted.operations, posted.latency.count()), (90, 90));
+            assert_eq!(posted.counters.posts, 90);
+            let theirs = target.posted.map_or(0, |posted| posted.operations);
+            assert_eq!(theirs, if direction == Direction::Both { 90 } else { 0 });
+        }
+    }
+}
+
+#[test]
+fn a_duration_ends_the_posting() {
+    let mut workload = transfer(WriteImmediate, 8, 4, 1);
+    workload.measured = Extent::DurationNanos(20_000_000);
+    workload.warmup = Extent::DurationNanos(1_000_000);
+    let mut pair = Pair::new(Workload::Transfer(workload), BASELINE, 2, 1 << 16);
+    let posted = pair.measure(1024).0.posted.unwrap();
+    assert!(posted.elapsed_nanos >= 20_000_000 && posted.operations > 0);
+    assert_eq!(posted.operations, posted.latency.count());
+}

@@ -1,0 +1,428 @@
+//! Two ends in one process, for tests of everything above the trait: deterministic, strict about the trait's rules,
+//! and faulty when told to be. Posts with FI_MORE stay where they are until the doorbell rings.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crds::record::{FabricFacts, InjectLimits, RailFacts};
+
+use crate::memory::Memory;
+use crate::scenario::immediate::{Immediate, Message};
+use crate::transport::{
+    Completion, CompletionKind, EndpointAddresses, OpenConfig, Operation, Peer, Post, PostError, Rail,
+    Region, RemoteKey, RemoteRegion, Transport, TransportError,
+};
+
+/// Largest message that is injected.
+pub const INJECT_LIMIT: u64 = 128;
+
+/// What goes wrong; places count posts of payload from 0.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    /// Every so many-th post of payload is answered with EAGAIN first.
+    pub again_every: Option<u64>,
+    pub refuse_inject: bool,
+    pub fail_at: Option<u64>,
+    pub drop_at: Option<u64>,
+    pub tear_at: Option<u64>,
+    pub corrupt_at: Option<u64>,
+    pub duplicate_at: Option<u64>,
+    /// Own completions come so many polls late.
+    pub delay_polls: u64,
+    /// Completions of a poll come last first.
+    pub reverse: bool,
+    pub no_counter: bool,
+}
+
+/// What was posted as payload and accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Logged {
+    pub rail: Rail,
+    pub length: u64,
+    pub inject: bool,
+    pub more: bool,
+}
+
+#[derive(Default)]
+struct End {
+    regions: Vec<Arc<Memory>>,
+    receives: Vec<VecDeque<Receive>>,
+    unexpected: Vec<VecDeque<(Vec<u8>, u64)>>,
+    completions: VecDeque<Completion>,
+}
+
+struct Receive {
+    memory: Arc<Memory>,
+    offset: u64,
+    length: u64,
+    token: u32,
+}
+
+struct Pending {
+    payload: bool,
+    peer: Peer,
+    operation: Operation,
+    memory: Arc<Memory>,
+    offset: u64,
+    length: u64,
+    injected: Option<Vec<u8>>,
+    token: u32,
+}
+
+pub struct TestTransport {
+    pub faults: Faults,
+    pub log: Vec<Logged>,
+    facts: FabricFacts,
+    addresses: EndpointAddresses,
+    own: Arc<Mutex<End>>,
+    peers: Vec<Arc<Mutex<End>>>,
+    pending: Vec<VecDeque<Pending>>,
+    in_flight: Vec<Vec<bool>>,
+    late: VecDeque<(u64, Completion)>,
+    injected_writes: Vec<u64>,
+    offered: u64,
+    delivered: u64,
+    polls: u64,
+    again_answered: bool,
+}
+
+pub struct TestRegion {
+    memory: Arc<Memory>,
+    key: u64,
+    rails: usize,
+}
+
+static ENDS: Mutex<BTreeMap<u64, Arc<Mutex<End>>>> = Mutex::new(BTreeMap::new());
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Region for TestRegion {
+    fn remote(&self) -> RemoteRegion {
+        let key = RemoteKey {
+            address: 0,
+            key: self.key,
+        };
+        RemoteRegion {
+            rails: vec![key; self.rails],
+            length: self.memory.length() as u64,
+        }
+    }
+
+    fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    fn registration(&self) -> &'static str {
+        "none needed"
+    }
+}
+
+impl End {
+    /// A message arrives: into the oldest receive, or waits for one.
+    fn message(&mut self, rail: Rail, bytes: Vec<u8>, immediate: u64) {
+        let Some(receive) = self.receives[rail].pop_front() else {
+            self.unexpected[rail].push_back((bytes, immediate));
+            return;
+        };
+        assert!(
+            bytes.len() as u64 <= receive.length,
+            "a message of {} bytes is truncated by a receive of {} on rail {rail}",
+            bytes.len(),
+            receive.length
+        );
+        receive
+            .memory
+            .write_from(receive.offset as usize, &bytes)
+            .unwrap();
+        self.completions.push_back(Completion {
+            rail,
+            kind: CompletionKind::Received {
+                token: receive.token,
+                immediate: Some(immediate),
+                length: bytes.len() as u64,
+            },
+        });
+    }
+}
+
+fn bytes_of(memory: &Memory, offset: u64, length: u64) -> Vec<u8> {
+    let mut bytes = vec![0; length as usize];
+    memory.read_into(offset as usize, &mut bytes).unwrap();
+    bytes
+}
+
+fn is_payload(operation: &Operation) -> bool {
+    match operation {
+        Operation::Send { immediate } => {
+            let message = Immediate::decode(*immediate).map(|immediate| immediate.message);
+            matches!(message, Some(Message::Data { .. }))
+        }
+        _ => true,
+    }
+}
+
+impl TestTransport {
+    fn deliver(&mut self, rail: Rail, post: Pending) {
+        let number = self.delivered;
+        self.delivered += u64::from(post.payload);
+        let hit = |place: Option<u64>| post.payload && place == Some(number);
+        let mut bytes = post
+            .injected
+            .clone()
+            .unwrap_or_else(|| bytes_of(&post.memory, post.offset, post.length));
+        if hit(self.faults.corrupt_at) {
+            bytes[0] ^= 1;
+        }
+        let landing = if hit(self.faults.tear_at) {
+            bytes.len() / 2
+        } else {
+            bytes.len()
+        };
+        let times = if hit(self.faults.drop_at) {
+            0
+        } else if hit(self.faults.duplicate_at) {
+            2
+        } else {
+            1
+        };
+        let peer = Arc::clone(&self.peers[post.peer]);
+        for _ in 0..times {
+            let mut peer = lock(&peer);
+            match post.operation {
+                Operation::Send { immediate } => peer.message(rail, bytes[..landing].to_vec(), immediate),
+                Operation::Write {
+                    remote,
+                    remote_offset,
+                } => {
+                    let memory = &peer.regions[remote.key as usize];
+                    memory
+                        .write_from(remote_offset as usize, &bytes[..landing])
+                        .unwrap();
+                }
+                Operation::WriteImmediate {
+                    remote,
+                    remote_offset,
+                    immediate,
+                } => {
+                    let memory = &peer.regions[remote.key as usize];
+                    memory
+                        .write_from(remote_offset as usize, &bytes[..landing])
+                        .unwrap();
+                    let kind = CompletionKind::RemoteWrite { immediate };
+                    peer.completions.push_back(Completion { rail, kind });
+                }
+                Operation::Read {
+                    remote,
+                    remote_offset,
+                } => {
+                    let mut bytes = bytes_of(&peer.regions[remote.key as usize], remote_offset, post.length);
+                    if hit(self.faults.corrupt_at) {
+                        bytes[0] ^= 1;
+                    }
+                    post.memory
+                        .write_from(post.offset as usize, &bytes[..landing])
+                        .unwrap();
+                }
+            }
+        }
+        if post.injected.is_some() {
+            let counts = matches!(post.operation, Operation::Write { .. });
+            self.injected_writes[rail] += u64::from(counts);
+        } else {
+            let kind = CompletionKind::Posted { token: post.token };
+            let due = self.polls + self.faults.delay_polls;
+            self.late.push_back((due, Completion { rail, kind }));
+        }
+    }
+}
+
+impl Transport for TestTransport {
+    type Region = TestRegion;
+
+    fn open(config: &OpenConfig) -> Result<Self, TransportError> {
+        let rails = config.spec.rails() as usize;
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let own = Arc::new(Mutex::new(End {
+            receives: (0..rails).map(|_| VecDeque::new()).collect(),
+            unexpected: (0..rails).map(|_| VecDeque::new()).collect(),
+            ..End::default()
+        }));
+        lock(&ENDS).insert(id, Arc::clone(&own));
+        let rail_facts = |rail| RailFacts {
+            domain: "test".to_owned(),
+            address: format!("test-{id}-{rail}"),
+            ..RailFacts::default()
+        };
+        Ok(Self {
+            faults: Faults::default(),
+            log: Vec::new(),
+            facts: FabricFacts {
+                provider: "test".to_owned(),
+                fabric: "test".to_owned(),
+                rails: (0..rails).map(rail_facts).collect(),
+                inject_limits: InjectLimits {
+                    send_bytes: INJECT_LIMIT,
+                    write_bytes: INJECT_LIMIT,
+                },
+                ..FabricFacts::default()
+            },
+            addresses: EndpointAddresses {
+                rails: vec![id.to_le_bytes().to_vec(); rails],
+            },
+            own,
+            peers: Vec::new(),
+            pending: (0..rails).map(|_| VecDeque::new()).collect(),
+            in_flight: vec![vec![false; config.depth]; rails],
+            late: VecDeque::new(),
+            injected_writes: vec![0; rails],
+            offered: 0,
+            delivered: 0,
+            polls: 0,
+            again_answered: false,
+        })
+    }
+
+    fn facts(&self) -> &FabricFacts {
+        &self.facts
+    }
+
+    fn rails(&self) -> usize {
+        self.pending.len()
+    }
+
+    fn addresses(&self) -> &EndpointAddresses {
+        &self.addresses
+    }
+
+    fn connect(&mut self, peer: &EndpointAddresses) -> Result<Peer, TransportError> {
+        let id = u64::from_le_bytes(peer.rails[0].clone().try_into().unwrap());
+        self.peers.push(Arc::clone(&lock(&ENDS)[&id]));
+        Ok(self.peers.len() - 1)
+    }
+
+    fn register(&mut self, memory: Arc<Memory>) -> Result<TestRegion, TransportError> {
+        let mut own = lock(&self.own);
+        own.regions.push(Arc::clone(&memory));
+        Ok(TestRegion {
+            memory,
+            key: own.regions.len() as u64 - 1,
+            rails: self.pending.len(),
+        })
+    }
+
+    fn post(&mut self, post: &Post<'_, TestRegion>) -> Result<(), PostError> {
+        let payload = is_payload(&post.operation);
+        if payload {
+            let every = self.faults.again_every;
+            if every.is_some_and(|every| self.offered % every == every - 1) && !self.again_answered {
+                self.again_answered = true;
+                return Err(PostError::Again);
+            }
+            self.again_answered = false;
+            if self.faults.fail_at == Some(self.offered) {
+                return Err(PostError::Failed(5));
+            }
+        }
+        if post.inject && self.faults.refuse_inject {
+            return Err(PostError::Refused(38));
+        }
+        assert!(
+            !(post.inject && post.length > INJECT_LIMIT),
+            "injected above the limit"
+        );
+        assert!(!(post.inject && post.more), "inject calls take no flags");
+        let token = &mut self.in_flight[post.rail][post.token as usize];
+        assert!(!*token, "token {} is in use", post.token);
+        *token = !post.inject;
+        self.offered += u64::from(payload);
+        if payload {
+            self.log.push(Logged {
+                rail: post.rail,
+                length: post.length,
+                inject: post.inject,
+                more: post.more,
+            });
+        }
+        let memory = Arc::clone(&post.region.memory);
+        self.pending[post.rail].push_back(Pending {
+            payload,
+            peer: post.peer,
+            operation: post.operation,
+            injected: post.inject.then(|| bytes_of(&memory, post.offset, post.length)),
+            memory,
+            offset: post.offset,
+            length: post.length,
+            token: post.token,
+        });
+        if !post.more {
+            while let Some(pending) = self.pending[post.rail].pop_front() {
+                self.deliver(post.rail, pending);
+            }
+        }
+        Ok(())
+    }
+
+    fn post_receive(
+        &mut self,
+        rail: Rail,
+        region: &TestRegion,
+        offset: u64,
+        length: u64,
+        token: u32,
+    ) -> Result<(), PostError> {
+        let mut own = lock(&self.own);
+        let posted = own.receives[rail].iter().any(|receive| receive.token == token);
+        assert!(!posted, "receive token {token} is in use");
+        own.receives[rail].push_back(Receive {
+            memory: Arc::clone(&region.memory),
+            offset,
+            length,
+            token,
+        });
+        if let Some((bytes, immediate)) = own.unexpected[rail].pop_front() {
+            own.message(rail, bytes, immediate);
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, completions: &mut [Completion]) -> Result<usize, TransportError> {
+        self.polls += 1;
+        let mut count = 0;
+        while count < completions.len() && self.late.front().is_some_and(|(due, _)| *due <= self.polls) {
+            let Some((_, completion)) = self.late.pop_front() else {
+                break;
+            };
+            if let CompletionKind::Posted { token } = completion.kind {
+                self.in_flight[completion.rail][token as usize] = false;
+            }
+            completions[count] = completion;
+            count += 1;
+        }
+        let mut own = lock(&self.own);
+        while count < completions.len() {
+            let Some(completion) = own.completions.pop_front() else {
+                break;
+            };
+            completions[count] = completion;
+            count += 1;
+        }
+        if self.faults.reverse {
+            completions[..count].reverse();
+        }
+        Ok(count)
+    }
+
+    fn injected_writes_completed(&mut self, rail: Rail) -> Option<u64> {
+        (!self.faults.no_counter).then(|| self.injected_writes[rail])
+    }
+
+    fn wait(&mut self, _: Duration) -> Result<(), TransportError> {
+        std::thread::yield_now();
+        Ok(())
+    }
+}
