@@ -4,6 +4,7 @@ mod crd;
 mod input;
 mod outcome;
 mod plan;
+mod run;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -23,6 +24,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::Run),
     Plan(plan::Plan),
     Crd(crd::Crd),
 }
@@ -30,6 +32,7 @@ enum Command {
 impl Command {
     fn execute(self) -> Result<Exit, Failure> {
         match self {
+            Self::Run(command) => command.execute(),
             Self::Plan(command) => command.execute(),
             Self::Crd(command) => command.execute(),
         }

@@ -4,10 +4,11 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use crate::campaign::Overall;
 use crate::manifest::ManifestError;
 
 /// Exit status of every command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     /// 0: complete, and no expectation was missed.
     Complete,
@@ -17,6 +18,16 @@ pub enum Exit {
     WrongFile,
     /// 3: it did not complete, or its numbers cannot be trusted.
     Untrusted,
+}
+
+impl From<Overall> for Exit {
+    fn from(overall: Overall) -> Self {
+        match overall {
+            Overall::NotComplete | Overall::NotTrustworthy => Self::Untrusted,
+            Overall::Missed => Self::Missed,
+            Overall::Good => Self::Complete,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {

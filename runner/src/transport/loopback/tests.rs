@@ -1,7 +1,7 @@
-use crds::v1alpha1::{Libfabric, LibfabricProvider, Loopback as LoopbackSpec, MemoryKind, TransportSpec};
+use crds::v1alpha1::{Libfabric, LibfabricProvider, MemoryKind};
 
 use super::*;
-use crate::transport::{CompletionKind, Operation, Region, RemoteKey};
+use crate::transport::{Region, RemoteKey};
 
 mod delivery;
 mod errors;

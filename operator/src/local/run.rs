@@ -1,0 +1,235 @@
+//! One run on this machine, from its folder to its status. I/O.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crds::v1alpha1::{BenchmarkRun, RecordsReference};
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use snafu::{OptionExt, ResultExt, Snafu};
+use uuid::Uuid;
+
+use super::execute::{ExecuteError, Execution, Stopped, execute};
+use super::output::{OutputError, RunFolder};
+use crate::campaign::collect::Collector;
+use crate::campaign::compare::CompareError;
+use crate::campaign::plan::{Plan, hash};
+use crate::campaign::status::{Phase, StatusInput, status};
+use crate::campaign::{Evaluation, evaluate};
+
+/// Why a run could not be carried out or resumed.
+#[derive(Debug, Snafu)]
+pub enum LocalError {
+    /// The folder stands in the way.
+    #[snafu(display("{source}"))]
+    Folder {
+        /// Why.
+        source: OutputError,
+    },
+    /// The plan could not be carried out.
+    #[snafu(display("{source}"))]
+    Carrying {
+        /// Why not.
+        source: ExecuteError,
+    },
+    /// The records cannot be evaluated.
+    #[snafu(display("{source}"))]
+    Evaluating {
+        /// Why not.
+        source: CompareError,
+    },
+    /// What is to be resumed is another plan: its blocks do not belong to this one.
+    #[snafu(display(
+        "{folder} was measured by another plan ({found}, now {planned}): the spec, --rounds, --seed or this program changed. \
+         Give what it was run with, or measure anew with --output"
+    ))]
+    OtherPlan {
+        /// The run's folder.
+        folder: String,
+        /// Hash of its plan.
+        found: String,
+        /// Hash of the plan now.
+        planned: String,
+    },
+    /// `run.json` lacks what a run of ours has.
+    #[snafu(display("{folder}/run.json has no {field}: it is no run of this program"))]
+    Foreign {
+        /// The run's folder.
+        folder: String,
+        /// The field.
+        field: &'static str,
+    },
+}
+
+/// One run on this machine.
+pub struct LocalRun {
+    plan: Plan,
+    plan_hash: String,
+    run: BenchmarkRun,
+    uid: String,
+    folder: RunFolder,
+}
+
+/// How a run ended.
+pub struct Ended {
+    /// What its records say.
+    pub evaluation: Evaluation,
+    /// Why it ended before its last block.
+    pub stopped: Option<Stopped>,
+}
+
+impl LocalRun {
+    /// A run that nothing was measured of yet, in a new folder.
+    ///
+    /// # Errors
+    /// When the folder cannot be made or holds records.
+    pub fn create(mut run: BenchmarkRun, plan: Plan, path: &Path) -> Result<Self, LocalError> {
+        let folder = RunFolder::create(path).context(FolderSnafu)?;
+        let uid = Uuid::new_v4().to_string();
+        run.metadata.uid = Some(uid.clone());
+        run.metadata.generation = Some(1);
+        Ok(Self {
+            plan_hash: hash(&plan),
+            plan,
+            run,
+            uid,
+            folder,
+        })
+    }
+
+    /// A run that was begun in `path`.
+    ///
+    /// # Errors
+    /// When there is none, or it was begun by another plan.
+    pub fn resume(run: &BenchmarkRun, plan: Plan, path: &Path) -> Result<Self, LocalError> {
+        let folder = RunFolder::open(path).context(FolderSnafu)?;
+        let begun = folder.read_run().context(FolderSnafu)?;
+        let name = path.display().to_string();
+        let uid = begun.metadata.uid.clone().context(ForeignSnafu {
+            folder: &name,
+            field: "metadata.uid",
+        })?;
+        let found = begun.status.as_ref().and_then(|status| status.plan_hash.clone());
+        let found = found.context(ForeignSnafu {
+            folder: &name,
+            field: "status.planHash",
+        })?;
+        let planned = hash(&plan);
+        if found != planned {
+            return OtherPlanSnafu {
+                folder: name,
+                found,
+                planned,
+            }
+            .fail();
+        }
+        let run = BenchmarkRun {
+            spec: run.spec.clone(),
+            ..begun
+        };
+        Ok(Self {
+            plan_hash: planned,
+            plan,
+            run,
+            uid,
+            folder,
+        })
+    }
+
+    /// The run's folder.
+    pub fn folder(&self) -> &RunFolder {
+        &self.folder
+    }
+
+    /// The run's plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The run with its status.
+    pub fn run(&self) -> &BenchmarkRun {
+        &self.run
+    }
+
+    /// Measures what is missing, and writes `run.json` before and after. However it ended, what is measured is kept.
+    ///
+    /// # Errors
+    /// When the folder or the system stands in the way.
+    pub fn carry_out(&mut self, runner: &Path) -> Result<Ended, LocalError> {
+        let mut collector = Collector::new(&self.plan, &self.uid, &self.plan_hash);
+        collector.feed(&self.folder.read_records().context(FolderSnafu)?);
+        collector.end_of_input();
+        self.write(&collector, Phase::Running, None)?;
+        let execution = Execution {
+            plan: &self.plan,
+            uid: &self.uid,
+            runner,
+            folder: &self.folder,
+            deadline: Duration::from_secs(self.run.spec.run_policy.active_deadline_seconds.into()),
+        };
+        let stopped = execute(&execution, &mut collector).context(CarryingSnafu)?;
+        let records = self.records_reference()?;
+        let complete = collector.reports().blocks_done() == self.plan.blocks_total;
+        let phase = if complete {
+            Phase::Complete
+        } else {
+            failed(stopped.as_ref())
+        };
+        let evaluation = self.write(&collector, phase, Some(records))?;
+        Ok(Ended { evaluation, stopped })
+    }
+
+    fn write(
+        &mut self,
+        collector: &Collector,
+        phase: Phase,
+        records: Option<RecordsReference>,
+    ) -> Result<Evaluation, LocalError> {
+        let evaluated = evaluate(&self.plan, &self.run.spec.expectations, collector.reports());
+        let evaluation = evaluated.context(EvaluatingSnafu)?;
+        let input = StatusInput {
+            plan: &self.plan,
+            plan_hash: &self.plan_hash,
+            phase,
+            evaluation: &evaluation,
+            records,
+            generation: self.run.metadata.generation,
+            now: &Timestamp::now().to_string(),
+            previous: self.run.status.as_ref(),
+        };
+        self.run.status = Some(status(&input));
+        self.folder.write_run(&self.run).context(FolderSnafu)?;
+        Ok(evaluation)
+    }
+
+    fn records_reference(&self) -> Result<RecordsReference, LocalError> {
+        let bytes = self.folder.read_records().context(FolderSnafu)?;
+        let sha256 = Sha256::digest(&bytes)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        Ok(RecordsReference {
+            reference: "records.jsonl".to_owned(),
+            sha256,
+        })
+    }
+}
+
+fn failed(stopped: Option<&Stopped>) -> Phase {
+    let (reason, message) = match stopped {
+        Some(Stopped::Interrupted) => (
+            "Interrupted",
+            "told to stop; continue it with --resume".to_owned(),
+        ),
+        Some(Stopped::Deadline) => (
+            "DeadlineExceeded",
+            "spec.runPolicy.activeDeadlineSeconds passed; continue it with --resume".to_owned(),
+        ),
+        Some(Stopped::Workers(words)) => ("WorkersFailed", words.clone()),
+        None => (
+            "BlocksMissing",
+            "the workers ended without measuring every block".to_owned(),
+        ),
+    };
+    Phase::Failed { reason, message }
+}
