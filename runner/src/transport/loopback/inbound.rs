@@ -6,7 +6,8 @@ use rustix::io::Errno;
 use super::receives::{Receive, Receives};
 use super::region::Regions;
 use super::ring::{Opcode, Piece, Ring};
-use crate::transport::CompletionKind;
+use super::sink::Sink;
+use crate::transport::{CompletionKind, Rail};
 
 /// Slots consumed in one go: bounds a poll, and gives the filling side its slots back in time.
 const BUDGET: u64 = 32;
@@ -24,16 +25,12 @@ pub(super) struct Inbound {
     stalled: bool,
 }
 
-/// What came of consuming.
+/// What a peer did wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Consumed {
-    /// Nothing more for now.
-    Nothing,
-    /// A completion.
-    Completion(CompletionKind),
+pub(super) enum Fault {
     /// A message was longer than the receive it met.
     Truncated { message: u64, receive: u64 },
-    /// The other side wrote what it must not.
+    /// What it wrote is nothing that this side would have written.
     Broken,
 }
 
@@ -63,28 +60,32 @@ impl Inbound {
         self.stalled = false;
     }
 
-    /// Slots consumed since the ring was made.
+    /// Consumes what is there, up to a number of slots and as long as there is room for a completion. Returns whether
+    /// anything was there.
+    ///
+    /// # Errors
+    /// The first [`Fault`] met; the slots before it are consumed.
     #[inline]
-    pub(super) fn position(&self) -> u64 {
-        self.head
-    }
-
-    /// Consumes slots up to the next completion, and gives them back.
-    #[inline]
-    pub(super) fn consume(&mut self, regions: &Regions, receives: &mut Receives) -> Consumed {
-        let tail = self.ring.tail();
-        if tail == self.head {
-            return Consumed::Nothing;
-        }
-        if tail.wrapping_sub(self.head) > self.ring.slots() {
-            return Consumed::Broken;
-        }
+    pub(super) fn consume(
+        &mut self,
+        rail: Rail,
+        regions: &Regions,
+        receives: &mut Receives,
+        sink: &mut Sink<'_>,
+    ) -> Result<bool, Fault> {
         let before = self.head;
-        let last = tail.min(before + BUDGET);
-        let mut result = Consumed::Nothing;
-        while self.head < last && result == Consumed::Nothing {
+        let published = self.ring.tail();
+        if published == before {
+            return Ok(false);
+        }
+        if published.wrapping_sub(before) > self.ring.slots() {
+            return Err(Fault::Broken);
+        }
+        let last = published.min(before + BUDGET);
+        let mut result = Ok(());
+        while self.head < last && result.is_ok() && !sink.is_full() {
             let Some(piece) = self.ring.read(self.head) else {
-                result = Consumed::Broken;
+                result = Err(Fault::Broken);
                 break;
             };
             if piece.opcode == Opcode::Send && piece.is_first() && !self.take_receive(&piece, receives) {
@@ -95,13 +96,13 @@ impl Inbound {
                 .answer(self.head, status.map_or_else(Errno::raw_os_error, |()| 0));
             self.head += 1;
             if piece.is_last() {
-                result = self.completion(&piece, status.is_ok());
+                result = self.complete(&piece, status.is_ok(), rail, sink);
             }
         }
         if self.head != before {
             self.ring.consumed(self.head);
         }
-        result
+        result.map(|()| self.head != before)
     }
 
     /// Finds the receive for a message; false where none is posted.
@@ -144,24 +145,28 @@ impl Inbound {
     }
 
     #[inline]
-    fn completion(&mut self, piece: &Piece, ok: bool) -> Consumed {
-        match piece.opcode {
+    fn complete(&mut self, piece: &Piece, ok: bool, rail: Rail, sink: &mut Sink<'_>) -> Result<(), Fault> {
+        let kind = match piece.opcode {
             Opcode::Send => match self.receive.take() {
-                Some(receive) if ok => Consumed::Completion(CompletionKind::Received {
+                Some(receive) if ok => CompletionKind::Received {
                     token: receive.token,
                     immediate: Some(piece.immediate),
                     length: piece.message,
-                }),
-                Some(receive) => Consumed::Truncated {
-                    message: piece.message,
-                    receive: receive.length,
                 },
-                None => Consumed::Broken,
+                Some(receive) => {
+                    return Err(Fault::Truncated {
+                        message: piece.message,
+                        receive: receive.length,
+                    });
+                }
+                None => return Err(Fault::Broken),
             },
-            Opcode::WriteImmediate if ok => Consumed::Completion(CompletionKind::RemoteWrite {
+            Opcode::WriteImmediate if ok => CompletionKind::RemoteWrite {
                 immediate: piece.immediate,
-            }),
-            Opcode::WriteImmediate | Opcode::Write | Opcode::Read => Consumed::Nothing,
-        }
+            },
+            Opcode::WriteImmediate | Opcode::Write | Opcode::Read => return Ok(()),
+        };
+        sink.push(rail, kind);
+        Ok(())
     }
 }

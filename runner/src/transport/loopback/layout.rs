@@ -20,6 +20,11 @@ pub(super) const FRAGMENT_BYTES: u64 = 8 * 1024;
 /// Fragments of a ring; all of them together stay in a core's second-level cache.
 pub(super) const FRAGMENTS: u64 = 32;
 
+/// Longest message: what a posted length can say in every provider's terms.
+pub(super) const MAX_MESSAGE_BYTES: u64 = u32::MAX as u64;
+/// Bits of immediate data that arrive.
+pub(super) const IMMEDIATE: u64 = u32::MAX as u64;
+
 /// Fewest and most slots of a ring.
 pub(super) const SLOTS: std::ops::RangeInclusive<usize> = 16..=65_536;
 /// Most rails of an endpoint, as in a manifest.

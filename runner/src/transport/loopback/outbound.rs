@@ -4,10 +4,12 @@
 //! and goes out piece by piece, as slots and fragments come free: in the order of the posts. With `more`, slots are
 //! filled and not published, and queued messages not begun, until a post without it (or a full ring) rings.
 
-use super::layout::{FRAGMENT_BYTES, FRAGMENTS, INLINE_BYTES};
-use super::region::Regions;
+use super::layout::{FRAGMENT_BYTES, FRAGMENTS, IMMEDIATE, INLINE_BYTES};
+use super::region::{LoopbackRegion, Regions};
 use super::ring::{Opcode, Piece, Ring};
-use crate::transport::PostError;
+use super::sink::Sink;
+use crate::memory::ffi::mapping::Span;
+use crate::transport::{CompletionKind, Operation, Post, PostError, Rail};
 
 /// A post, until its completion.
 #[derive(Clone, Copy, Debug)]
@@ -37,17 +39,62 @@ impl Pending {
         immediate: 0,
     };
 
+    /// What is kept of a post.
+    #[inline]
+    pub(super) fn of(post: &Post<'_, LoopbackRegion>) -> Self {
+        let (opcode, remote, remote_offset, immediate) = match post.operation {
+            Operation::Send { immediate } => (Opcode::Send, None, 0, immediate),
+            Operation::Write {
+                remote,
+                remote_offset,
+            } => (Opcode::Write, Some(remote), remote_offset, 0),
+            Operation::WriteImmediate {
+                remote,
+                remote_offset,
+                immediate,
+            } => (Opcode::WriteImmediate, Some(remote), remote_offset, immediate),
+            Operation::Read {
+                remote,
+                remote_offset,
+            } => (Opcode::Read, Some(remote), remote_offset, 0),
+        };
+        let remote = remote.unwrap_or_default();
+        Self {
+            opcode,
+            token: post.token,
+            inject: post.inject,
+            region: post.region.index(),
+            offset: post.offset,
+            length: post.length,
+            key: remote.key,
+            // The target refuses what lies outside its region, so also the end of all addresses.
+            remote: remote.address.saturating_add(remote_offset),
+            immediate: immediate & IMMEDIATE,
+        }
+    }
+
     fn is_inline(&self) -> bool {
         self.length <= INLINE_BYTES
     }
 }
 
-/// What became of a post.
+/// A post that failed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Done {
-    pub(super) post: Pending,
-    /// 0, or the errno of what failed.
+pub(super) struct Failed {
+    pub(super) opcode: Opcode,
+    pub(super) token: u32,
+    pub(super) length: u64,
+    /// The errno that the other side answered.
     pub(super) status: i32,
+}
+
+/// What the other side did wrong, or could not do.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fault {
+    /// A post failed; those behind it go on.
+    Failed(Failed),
+    /// It writes counters that it cannot have reached.
+    Broken,
 }
 
 /// The filling side of a ring.
@@ -66,18 +113,17 @@ pub(super) struct Outbound {
     answered: u64,
     /// First error among the answers of the post at `oldest`.
     status: i32,
-    /// Slots: `head..published` are with the other side, `published..tail` are filled and not published.
+    /// Slots: `head..answers` are answered, `answers..published` are with the other side, `published..tail` are
+    /// filled and not published.
     head: u64,
+    answers: u64,
     published: u64,
     tail: u64,
     /// Fragments in use: `fragments_free..fragments_used`.
     fragments_used: u64,
     fragments_free: u64,
+    injected_writes: u64,
 }
-
-/// The other side writes counters that it cannot have reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Broken;
 
 impl Outbound {
     /// `posts` in flight at most; a power of two.
@@ -93,19 +139,27 @@ impl Outbound {
             answered: 0,
             status: 0,
             head: 0,
+            answers: 0,
             published: 0,
             tail: 0,
             fragments_used: 0,
             fragments_free: 0,
+            injected_writes: 0,
         }
     }
 
-    /// Takes a post. Returns whether something was published.
+    /// Takes a post of `bytes`. Returns whether something was published.
     ///
     /// # Errors
     /// `Again` when the queue is full, or the ring for an inject, which cannot wait in the queue.
     #[inline]
-    pub(super) fn post(&mut self, post: Pending, more: bool, regions: &Regions) -> Result<bool, PostError> {
+    pub(super) fn post(
+        &mut self,
+        post: Pending,
+        bytes: Span<'_>,
+        more: bool,
+        regions: &Regions,
+    ) -> Result<bool, PostError> {
         if self.newest - self.oldest == self.posts.len() as u64 {
             return Err(PostError::Again);
         }
@@ -117,7 +171,7 @@ impl Outbound {
         self.posts[at] = post;
         self.newest += 1;
         if at_once {
-            self.fill(&post, 0, post.length, None, regions);
+            self.fill(&post, 0, post.length, None, bytes);
             self.cursor = self.newest;
         }
         Ok(!more && self.ring_doorbell(regions))
@@ -141,27 +195,28 @@ impl Outbound {
         self.publish()
     }
 
-    /// The next post that is done; nothing while the oldest is not.
+    /// Collects what is done, as long as there is room for a completion. Returns whether anything was.
     ///
     /// # Errors
-    /// [`Broken`] when the other side's counter is impossible.
+    /// The first [`Fault`] met.
     #[inline]
-    pub(super) fn reap(&mut self, regions: &Regions) -> Result<Option<Done>, Broken> {
+    pub(super) fn reap(&mut self, rail: Rail, regions: &Regions, sink: &mut Sink<'_>) -> Result<bool, Fault> {
         if self.head == self.published {
-            return Ok(None);
+            return Ok(false);
         }
-        let seen = self.ring.head();
-        if seen < self.head || seen > self.published {
-            return Err(Broken);
-        }
-        let post = self.posts[self.place(self.oldest)];
-        while self.head < seen {
-            let fragment = (!post.is_inline()).then_some(self.fragments_free % FRAGMENTS);
-            let length = piece_length(&post, self.answered);
-            let status = self.ring.status(self.head);
-            if status != 0 && self.status == 0 {
-                self.status = status;
+        if self.answers == self.head {
+            let answers = self.ring.head();
+            if answers < self.head || answers > self.published {
+                return Err(Fault::Broken);
             }
+            self.answers = answers;
+        }
+        let before = self.head;
+        while self.head < self.answers && !sink.is_full() {
+            let post = &self.posts[self.place(self.oldest)];
+            let fragment = (!post.is_inline()).then_some(self.fragments_free % FRAGMENTS);
+            let length = piece_length(post, self.answered);
+            let status = self.ring.status(self.head);
             if post.opcode == Opcode::Read
                 && status == 0
                 && let Some(bytes) = self.ring.payload(self.head, fragment, length)
@@ -169,17 +224,46 @@ impl Outbound {
             {
                 bytes.copy_to(local);
             }
+            let is_done = self.answered + length == post.length;
+            if status != 0 && self.status == 0 {
+                self.status = status;
+            }
+            self.answered += length;
             self.head += 1;
             self.fragments_free += u64::from(fragment.is_some());
-            self.answered += length;
-            if self.answered == post.length {
-                let status = self.status;
-                (self.answered, self.status) = (0, 0);
-                self.oldest += 1;
-                return Ok(Some(Done { post, status }));
+            if is_done {
+                self.complete(rail, sink)?;
             }
         }
-        Ok(None)
+        Ok(self.head != before)
+    }
+
+    /// Posts injected without immediate data that the other side has carried out.
+    pub(super) fn injected_writes(&self) -> u64 {
+        self.injected_writes
+    }
+
+    /// Takes the oldest post off the queue, answered to its end.
+    #[inline]
+    fn complete(&mut self, rail: Rail, sink: &mut Sink<'_>) -> Result<(), Fault> {
+        let post = &self.posts[self.place(self.oldest)];
+        let status = self.status;
+        (self.answered, self.status) = (0, 0);
+        self.oldest += 1;
+        if status != 0 {
+            return Err(Fault::Failed(Failed {
+                opcode: post.opcode,
+                token: post.token,
+                length: post.length,
+                status,
+            }));
+        }
+        if !post.inject {
+            sink.push(rail, CompletionKind::Posted { token: post.token });
+        } else if post.opcode == Opcode::Write {
+            self.injected_writes += 1;
+        }
+        Ok(())
     }
 
     /// Whether posts are in flight.
@@ -189,14 +273,16 @@ impl Outbound {
 
     /// Whether the other side has answered something.
     pub(super) fn has_answers(&self) -> bool {
-        self.head != self.published && self.ring.head() != self.head
+        self.head != self.published && (self.answers != self.head || self.ring.head() != self.head)
     }
 
     /// Forgets all posts: the other side is gone.
     pub(super) fn abandon(&mut self) {
         self.oldest = self.newest;
         (self.cursor, self.rung) = (self.newest, self.newest);
-        (self.head, self.published) = (self.tail, self.tail);
+        (self.head, self.answers, self.published) = (self.tail, self.tail, self.tail);
+        (self.answered, self.filled, self.status) = (0, 0, 0);
+        self.fragments_free = self.fragments_used;
     }
 
     fn advance(&mut self, regions: &Regions) {
@@ -209,7 +295,11 @@ impl Outbound {
                     return;
                 }
                 let length = piece_length(&post, self.filled);
-                self.fill(&post, self.filled, length, fragment, regions);
+                // Its memory is kept as long as the post is in flight.
+                let Some(bytes) = regions.local(post.region, post.offset + self.filled, length) else {
+                    return;
+                };
+                self.fill(&post, self.filled, length, fragment, bytes);
                 self.fragments_used += u64::from(fragment.is_some());
                 self.filled += length;
                 if self.filled == post.length {
@@ -222,12 +312,11 @@ impl Outbound {
     }
 
     #[inline]
-    fn fill(&mut self, post: &Pending, offset: u64, length: u64, fragment: Option<u64>, regions: &Regions) {
+    fn fill(&mut self, post: &Pending, offset: u64, length: u64, fragment: Option<u64>, bytes: Span<'_>) {
         if post.opcode != Opcode::Read
-            && let Some(bytes) = self.ring.payload(self.tail, fragment, length)
-            && let Some(local) = regions.local(post.region, post.offset + offset, length)
+            && let Some(payload) = self.ring.payload(self.tail, fragment, length)
         {
-            local.copy_to(bytes);
+            bytes.copy_to(payload);
         }
         self.ring.write(
             self.tail,

@@ -1,7 +1,7 @@
-use crds::v1alpha1::{Libfabric, LibfabricProvider, MemoryKind};
+use crds::v1alpha1::{Libfabric, LibfabricProvider, Loopback as LoopbackSpec, MemoryKind, TransportSpec};
 
 use super::*;
-use crate::transport::{Region, RemoteKey};
+use crate::transport::{CompletionKind, Operation, Region, RemoteKey};
 
 mod delivery;
 mod errors;
