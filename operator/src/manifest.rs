@@ -49,6 +49,11 @@ pub fn load_overlay(file: &Path) -> Result<Overlay, ManifestError> {
             ));
         }
         let value = documents.pop().unwrap_or_default();
+        if !value.is_object() {
+            return Err(Fault::file(
+                "an overlay is an object with transport, memory and resources",
+            ));
+        }
         document::typed(value, "overlay")
     };
     parse().map_err(|fault| ManifestError::new(file, vec![fault]))
@@ -87,10 +92,12 @@ pub fn parse(text: &str, overlay: Option<&Overlay>) -> Result<Vec<BenchmarkRun>,
 }
 
 fn read_document(
-    value: serde_json::Value,
+    mut value: serde_json::Value,
     rules: &SchemaRules,
     overlay: Option<&Overlay>,
 ) -> Result<BenchmarkRun, Vec<Fault>> {
+    document::check_head(&mut value).map_err(|fault| vec![fault])?;
+    rules.check_types(&value)?;
     let mut run = document::benchmark_run(value).map_err(|fault| vec![fault])?;
     if let Some(overlay) = overlay {
         overlay.apply(&mut run.spec);

@@ -24,7 +24,10 @@ pub struct Placement {
     pub single_zone: bool,
     /// Labels a node must have.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[cfg_attr(feature = "crd", schemars(extend("maxProperties" = 16)))]
+    #[cfg_attr(feature = "crd", schemars(extend(
+        "maxProperties" = 16,
+        "additionalProperties" = serde_json::json!({"type": "string", "maxLength": 63})
+    )))]
     pub node_selector: BTreeMap<String, String>,
     /// Taints the workers tolerate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

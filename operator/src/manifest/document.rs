@@ -10,15 +10,16 @@ use super::Fault;
 /// Fields that a document may have beside the spec.
 const FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 
-/// `value` as a `BenchmarkRun`. A status, as a file from a cluster has one, is not looked at.
-pub(super) fn benchmark_run(value: Value) -> Result<BenchmarkRun, Fault> {
-    let Value::Object(mut map) = value else {
+/// Checks that `value` is a `BenchmarkRun` of this version, as far as its outermost fields tell, and drops the status
+/// that a file from a cluster has.
+pub(super) fn check_head(value: &mut Value) -> Result<(), Fault> {
+    let Value::Object(map) = value else {
         return Err(Fault::file(
             "a document must be an object with apiVersion, kind, metadata and spec",
         ));
     };
-    expect(&map, "apiVersion", &format!("{GROUP}/{VERSION}"))?;
-    expect(&map, "kind", KIND)?;
+    expect(map, "apiVersion", &format!("{GROUP}/{VERSION}"))?;
+    expect(map, "kind", KIND)?;
     if let Some(field) = map.keys().find(|field| !FIELDS.contains(&field.as_str())) {
         return Err(Fault::field(
             field.clone(),
@@ -32,7 +33,12 @@ pub(super) fn benchmark_run(value: Value) -> Result<BenchmarkRun, Fault> {
         ));
     }
     map.remove("status");
-    let run: BenchmarkRun = typed(Value::Object(map), "")?;
+    Ok(())
+}
+
+/// `value` as a `BenchmarkRun`.
+pub(super) fn benchmark_run(value: Value) -> Result<BenchmarkRun, Fault> {
+    let run: BenchmarkRun = typed(value, "")?;
     if run.metadata.name.is_none() {
         return Err(Fault::field("metadata.name", "is missing. Give the run a name"));
     }

@@ -2,9 +2,10 @@
 //! its CEL expressions, both taken from the generated resource definition.
 
 use crds::v1alpha1::BenchmarkRun;
-use jsonschema::Validator as Bounds;
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{ValidationError as BoundsError, Validator as Bounds};
 use kube::CustomResourceExt;
-use kube::core::cel::Validator as Cel;
+use kube::core::cel::{ValidationError as CelError, Validator as Cel};
 use serde_json::{Value, json};
 
 use super::Fault;
@@ -35,36 +36,69 @@ impl SchemaRules {
         Ok(Self { schema, bounds })
     }
 
+    /// Checks that every value of a document is of the right type. The types of the program would also take a list for
+    /// an object, and the API server would not.
+    ///
+    /// # Errors
+    /// Every value of another type, with the path of the field.
+    pub(super) fn check_types(&self, document: &Value) -> Result<(), Vec<Fault>> {
+        let errors = self.bounds.iter_errors(document);
+        let faults: Vec<_> = errors
+            .filter(|error| matches!(error.kind(), ValidationErrorKind::Type { .. }))
+            .map(fault)
+            .collect();
+        if faults.is_empty() { Ok(()) } else { Err(faults) }
+    }
+
     /// Checks `run`, defaults filled in.
     ///
     /// # Errors
     /// Every rule that is broken, with the path of the field.
     pub(super) fn check(&self, run: &BenchmarkRun) -> Result<(), Vec<Fault>> {
         let value = serde_json::to_value(run).map_err(|error| vec![Fault::file(error.to_string())])?;
-        let faults: Vec<_> = self
-            .bounds
-            .iter_errors(&value)
-            .map(|error| Fault::field(dotted(error.instance_path().as_str()), error.to_string()))
-            .collect();
+        let faults: Vec<_> = self.bounds.iter_errors(&value).map(fault).collect();
         if !faults.is_empty() {
             return Err(faults);
         }
         // Rules may count on the bounds, so they come second, as in the API server.
         Cel::new().validate(&self.schema, &value, None).map_err(|errors| {
             let faults = errors.into_vec().into_iter();
-            faults
-                .map(|error| Fault::field(error.field_path, error.message))
-                .collect()
+            // The schema knows no field of the metadata, so rules on these name it in their message.
+            let fault = |error: CelError| match error.field_path.as_str() {
+                "" => Fault::file(error.message),
+                path => Fault::field(path, error.message),
+            };
+            faults.map(fault).collect()
         })
     }
 }
 
-/// Kubernetes's own word for "integer or text" as JSON Schema has it.
+/// What is wrong, without a value that would fill the screen.
+fn fault(error: BoundsError<'_>) -> Fault {
+    const SHOWN_CHARS: usize = 60;
+    let path = dotted(error.instance_path().as_str());
+    let long = error.instance().to_string().chars().nth(SHOWN_CHARS).is_some();
+    let what = if long {
+        error.masked_with("it").to_string()
+    } else {
+        error.to_string()
+    };
+    Fault::field(path, what)
+}
+
+/// The words of Kubernetes for "integer or text" and "or nothing", as JSON Schema has them.
 fn plain_json_schema(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
             if map.remove("x-kubernetes-int-or-string").is_some() {
                 map.insert("type".to_owned(), json!(["integer", "string"]));
+            }
+            if map.remove("nullable") == Some(Value::Bool(true))
+                && let Some(kind) = map.get_mut("type")
+            {
+                let mut kinds = kind.as_array().cloned().unwrap_or_else(|| vec![kind.clone()]);
+                kinds.push(json!("null"));
+                *kind = Value::Array(kinds);
             }
             map.values_mut().for_each(plain_json_schema);
         }

@@ -109,6 +109,14 @@ impl<'de> Visitor<'de> for Node<'_> {
         self.count(Value::Null)
     }
 
+    fn visit_none<E: Error>(self) -> Result<Value, E> {
+        self.count(Value::Null)
+    }
+
+    fn visit_some<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.deserialize(deserializer)
+    }
+
     fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
         self.count(Value::Bool(value))
     }

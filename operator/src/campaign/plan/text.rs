@@ -149,7 +149,7 @@ fn process(arm: &Arm) -> String {
         .library
         .iter()
         .map(|library| format!("library {library}"));
-    let image = arm.image.iter().map(|image| format!("image {image}"));
+    let image = arm.image.iter().map(|image| format!("image {}", short(image)));
     env.chain(library).chain(image).collect::<Vec<_>>().join(" ")
 }
 
@@ -181,7 +181,7 @@ fn leg_line(plan: &Plan, leg: &Leg) -> String {
     let image = leg
         .image
         .as_ref()
-        .map_or_else(String::new, |image| format!(" · {image}"));
+        .map_or_else(String::new, |image| format!(" · {}", short(image)));
     format!(
         "{}   {rounds} · {} · {} · {}{image}",
         leg.leg,
@@ -189,6 +189,15 @@ fn leg_line(plan: &Plan, leg: &Leg) -> String {
         counted(leg.processes.len() as u64, "process"),
         arms.collect::<Vec<_>>().join(", "),
     )
+}
+
+/// An image with the first digits of its digest.
+fn short(image: &str) -> String {
+    const DIGITS: usize = 12;
+    match image.split_once("@sha256:") {
+        Some((name, digest)) => format!("{name}@{}", digest.chars().take(DIGITS).collect::<String>()),
+        None => image.to_owned(),
+    }
 }
 
 fn counted(count: u64, noun: &str) -> String {

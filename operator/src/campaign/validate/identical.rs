@@ -126,13 +126,12 @@ impl Comparison<'_> {
                 advice: format!("Set it to {smallest} or less"),
             };
         }
-        let coalesces = [a, b]
-            .iter()
-            .any(|rule| rule.policy == StripingPolicy::NixlCoalesce);
-        if coalesces {
+        let coalescing = [a, b]
+            .into_iter()
+            .filter(|rule| rule.policy == StripingPolicy::NixlCoalesce);
+        if let Some(min_chunk) = coalescing.map(|rule| rule.min_chunk_bytes).max() {
             let (path, given) =
                 self.striping_field(subject, "minChunkBytes", |striping| striping.min_chunk_bytes);
-            let min_chunk = a.min_chunk_bytes.max(b.min_chunk_bytes);
             let reach = min_chunk.saturating_mul(self.rails.into());
             return Cause {
                 path,

@@ -1,0 +1,231 @@
+//! The generated resource definition: small, structural, bounded, immutable where it must be, and the copies of it and
+//! of the schemas current.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::process::Command;
+
+use kube::core::cel::{Validator, compile_schema, estimate_rule_cost};
+use serde_json::{Value, json};
+
+fn fabricbench(arguments: &[&str]) -> Vec<u8> {
+    let output = Command::new(env!("CARGO_BIN_EXE_fabricbench"))
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    output.stdout
+}
+
+fn schema() -> Value {
+    let definition: Value = serde_yaml::from_slice(&fabricbench(&["crd"])).unwrap();
+    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
+}
+
+/// Calls `see` with every schema within `schema` and its path.
+fn walk(schema: &Value, path: &str, see: &mut impl FnMut(&str, &Value)) {
+    see(path, schema);
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        walk(field, &format!("{path}.{name}"), see);
+    }
+    for (key, mark) in [("items", "[]"), ("additionalProperties", "{}")] {
+        if let Some(inner) = schema.get(key) {
+            walk(inner, &format!("{path}{mark}"), see);
+        }
+    }
+}
+
+#[test]
+fn generated_files_are_current() {
+    let generated: [(&str, &[&str]); 3] = [
+        ("charts/fabricbench/crds/benchmarkruns.yaml", &["crd"]),
+        ("docs/record.schema.json", &["crd", "--schema", "records"]),
+        ("docs/assignment.schema.json", &["crd", "--schema", "assignment"]),
+    ];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    for (file, arguments) in generated {
+        let wanted = fabricbench(arguments);
+        let found = std::fs::read(root.join(file)).unwrap_or_default();
+        assert!(found == wanted, "{file} is not current: make generate");
+    }
+}
+
+/// `kubectl apply` keeps the whole object in an annotation of at most 256 KiB.
+#[test]
+fn the_definition_is_small_enough_for_kubectl_apply() {
+    assert!(fabricbench(&["crd"]).len() < 200_000);
+}
+
+#[test]
+fn the_schema_is_structural_and_described() {
+    let mut faults = Vec::new();
+    walk(&schema(), "", &mut |path, schema| {
+        let typed = schema.get("type").is_some() || schema["x-kubernetes-int-or-string"] == true;
+        let foreign = ["$ref", "$defs", "definitions", "const", "not", "if"]
+            .iter()
+            .any(|key| schema.get(key).is_some());
+        let closed = schema["additionalProperties"].is_boolean();
+        let described = schema.get("description").is_some() || path.ends_with(['}', ']']) || path.is_empty();
+        if !typed || foreign || closed || !described {
+            faults.push(path.to_owned());
+        }
+        for branch in schema["oneOf"].as_array().into_iter().flatten() {
+            let keys: Vec<_> = branch.as_object().unwrap().keys().collect();
+            assert_eq!(
+                keys,
+                ["required"],
+                "{path}: a branch may only say what is required"
+            );
+        }
+    });
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn every_list_and_text_of_the_spec_is_bounded() {
+    let mut unbounded = Vec::new();
+    walk(&schema()["properties"]["spec"], "spec", &mut |path, schema| {
+        let bounded = match schema["type"].as_str() {
+            Some("array") => schema.get("maxItems").is_some(),
+            // A pattern of whole words is a bound too.
+            Some("string") => {
+                let words = schema["pattern"]
+                    .as_str()
+                    .is_some_and(|pattern| pattern.starts_with("^(") && pattern.ends_with(")$"));
+                words || schema.get("maxLength").is_some() || schema.get("enum").is_some()
+            }
+            Some("object") => {
+                schema.get("additionalProperties").is_none() || schema.get("maxProperties").is_some()
+            }
+            _ => true,
+        };
+        if !bounded {
+            unbounded.push(path.to_owned());
+        }
+    });
+    assert!(unbounded.is_empty(), "{unbounded:#?}");
+}
+
+#[test]
+fn rules_compile_and_are_cheap() {
+    let mut count = 0;
+    walk(&schema(), "", &mut |path, schema| {
+        let compiled = compile_schema(schema);
+        assert!(
+            !compiled.has_errors(),
+            "{path}: {:?}",
+            compiled.compilation_errors()
+        );
+        for rule in schema["x-kubernetes-validations"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
+            let warnings = estimate_rule_cost(rule["rule"].as_str().unwrap(), &compiled);
+            assert!(warnings.is_empty(), "{path}: {warnings:?}");
+            count += 1;
+        }
+    });
+    assert!(count >= 10, "{count} rules");
+}
+
+/// A run with every field that may be left out.
+fn full_run() -> Value {
+    json!({
+        "apiVersion": "fabricbench.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": {"name": "run"},
+        "spec": {
+            "suspend": false, "image": "one", "baseline": "a", "striping": {"policy": "Nixl"},
+            "variants": [{"name": "a"}, {"name": "b", "inject": {"maxBytes": 64}}],
+            "transport": {"libfabric": {"provider": "tcp", "rails": 4}},
+            "scenarios": [{"name": "s", "pingPong": {"sizes": [64]}}],
+            "placement": {"workers": 2}, "resources": {"gpus": 0}, "sampling": {"seed": 42},
+            "expectations": [{"variant": "b", "scenario": "s", "metric": "LatencyP50", "decreasePercent": {"min": 1}}],
+            "runPolicy": {
+                "activeDeadlineSeconds": 100, "pendingDeadlineSeconds": 100, "ttlSecondsAfterFinished": 100,
+                "backoffLimit": 2, "caseDeadlineSeconds": 60
+            }
+        }
+    })
+}
+
+fn update_refused(schema: &Value, new: &Value, old: &Value) -> bool {
+    let refused = Validator::new().validate(schema, new, Some(old));
+    refused.is_err_and(|errors| {
+        errors
+            .as_slice()
+            .iter()
+            .any(|error| error.message.contains("immutable"))
+    })
+}
+
+#[test]
+fn the_spec_is_immutable_but_for_suspend_and_ttl() {
+    let (schema, old) = (schema(), full_run());
+    assert!(!update_refused(&schema, &old, &old));
+
+    let changed = |pointer: &str, value: Value| {
+        let mut new = old.clone();
+        *new.pointer_mut(pointer).unwrap() = value;
+        update_refused(&schema, &new, &old)
+    };
+    assert!(!changed("/spec/suspend", json!(true)));
+    assert!(!changed("/spec/runPolicy/ttlSecondsAfterFinished", json!(1)));
+    let immutable = [
+        ("/spec/image", json!("two")),
+        ("/spec/baseline", json!("b")),
+        ("/spec/striping/policy", json!("Single")),
+        ("/spec/variants/1/inject/maxBytes", json!("1Ki")),
+        ("/spec/transport/libfabric/rails", json!(2)),
+        ("/spec/scenarios/0/pingPong/sizes/0", json!(128)),
+        ("/spec/placement/workers", json!(3)),
+        ("/spec/resources/gpus", json!(1)),
+        ("/spec/sampling/seed", json!(1)),
+        ("/spec/expectations/0/decreasePercent/min", json!(2)),
+        ("/spec/runPolicy/activeDeadlineSeconds", json!(1000)),
+        ("/spec/runPolicy/pendingDeadlineSeconds", json!(1000)),
+        ("/spec/runPolicy/backoffLimit", json!(3)),
+        ("/spec/runPolicy/caseDeadlineSeconds", json!(1000)),
+    ];
+    for (pointer, value) in immutable {
+        assert!(changed(pointer, value), "{pointer} could be changed");
+    }
+    for field in ["image", "striping", "expectations"] {
+        let mut without = old.clone();
+        without["spec"].as_object_mut().unwrap().remove(field);
+        assert!(
+            update_refused(&schema, &without, &old),
+            "{field} could be taken away"
+        );
+        assert!(update_refused(&schema, &old, &without), "{field} could be added");
+    }
+}
+
+/// A field that is added to the spec must be in the rule, or it could be changed under a plan.
+#[test]
+fn the_rule_of_immutability_names_every_field() {
+    let schema = schema();
+    let spec = &schema["properties"]["spec"];
+    let rules = spec["x-kubernetes-validations"].as_array().unwrap();
+    let rule = rules
+        .iter()
+        .filter_map(|rule| rule["rule"].as_str())
+        .find(|rule| rule.contains("oldSelf"))
+        .unwrap();
+    let named = |field: &str| rule.contains(&format!("self.{field} == oldSelf.{field}"));
+    for field in spec["properties"].as_object().unwrap().keys() {
+        assert!(
+            named(field) || ["suspend", "runPolicy"].contains(&field.as_str()),
+            "{field}"
+        );
+    }
+    for field in spec["properties"]["runPolicy"]["properties"]
+        .as_object()
+        .unwrap()
+        .keys()
+    {
+        assert!(
+            named(&format!("runPolicy.{field}")) || field == "ttlSecondsAfterFinished",
+            "runPolicy.{field}"
+        );
+    }
+}
