@@ -109,6 +109,8 @@ pub enum WarningReason {
     EnvironmentChanged,
     /// A worker left or could not be reached.
     WorkerLost,
+    /// Someone at the rendezvous who does not belong to this attempt was refused.
+    StrangerRefused,
     /// A process had to be killed.
     Killed,
 }
