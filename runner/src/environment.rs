@@ -1,0 +1,73 @@
+//! The machine and its limits, as a worker finds them. Reads `/proc`, `/sys`, `/dev/shm` and environment variables.
+//!
+//! What the kernel does not show is left out, never guessed.
+
+mod cgroup;
+pub mod cpu;
+mod devices;
+mod memory;
+
+use std::fs;
+use std::path::Path;
+
+use crds::names;
+use crds::record::{ClockFacts, HostEnvironment};
+
+use crate::topology::SystemRoots;
+
+/// Digest of the image, set by whoever starts the pod.
+pub const ENV_IMAGE_DIGEST: &str = "FABRICBENCH_IMAGE_DIGEST";
+/// Where shared memory lives.
+const SHARED_MEMORY: &str = "/dev/shm";
+/// Name of the node, set by whoever starts the pod.
+pub const ENV_NODE: &str = "FABRICBENCH_NODE";
+
+/// Everything there is to say of this machine; `variable` looks an environment variable up, `clock` was measured
+/// before.
+pub fn host_environment(
+    roots: &SystemRoots,
+    variable: impl Fn(&str) -> Option<String>,
+    clock: ClockFacts,
+) -> HostEnvironment {
+    let status = text(&roots.proc.join("self/status")).unwrap_or_default();
+    let cpus_allowed = cpu::allowed_list(&status);
+    let limits = cgroup::limits(roots);
+    let (hugepages_2mi_total, hugepages_2mi_free) = memory::hugepages_2mi(roots);
+    HostEnvironment {
+        hostname: text(&roots.proc.join("sys/kernel/hostname")).unwrap_or_default(),
+        node: variable(ENV_NODE),
+        kernel: text(&roots.proc.join("sys/kernel/osrelease")).unwrap_or_default(),
+        cpu_model: cpu::model(&roots.proc),
+        governor: cpu::governor(&roots.sys, &cpu::parse_list(&cpus_allowed)),
+        cpus_allowed,
+        memlock_bytes: memory::locked_limit(&roots.proc),
+        memory_bytes: memory::total(&roots.proc),
+        memory_limit_bytes: limits.memory_bytes,
+        cpu_limit_millis: limits.cpu_millis,
+        hugepages_2mi_total,
+        hugepages_2mi_free,
+        shared_memory_free_bytes: memory::shared_free(Path::new(SHARED_MEMORY)),
+        image_variant: variable(names::ENV_VARIANT),
+        image_digest: variable(ENV_IMAGE_DIGEST),
+        rdma_devices: devices::rdma(&roots.sys),
+        clock,
+    }
+}
+
+/// CPU limit of the control group, in thousandths of a processor.
+pub fn cpu_limit_millis(roots: &SystemRoots) -> Option<u64> {
+    cgroup::limits(roots).cpu_millis
+}
+
+/// Identity of the running kernel: equal in all containers of one machine. Empty where the kernel hides it.
+pub fn boot_id(roots: &SystemRoots) -> String {
+    text(&roots.proc.join("sys/kernel/random/boot_id")).unwrap_or_default()
+}
+
+/// The trimmed text of a small kernel file, where it can be read.
+fn text(path: &Path) -> Option<String> {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests;

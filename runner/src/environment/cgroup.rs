@@ -1,0 +1,89 @@
+//! Limits of the control group, version 1 or 2.
+
+use std::path::{Path, PathBuf};
+
+use super::text;
+use crate::topology::SystemRoots;
+
+/// Version 1 writes "no limit" as the largest page-aligned number.
+const V1_UNLIMITED: u64 = 1 << 62;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Limits {
+    pub memory_bytes: Option<u64>,
+    pub cpu_millis: Option<u64>,
+}
+
+/// The smallest limit of the worker's group and all groups above it that can be seen: each of them binds.
+pub(super) fn limits(roots: &SystemRoots) -> Limits {
+    let membership = text(&roots.proc.join("self/cgroup")).unwrap_or_default();
+    let mount = roots.sys.join("fs/cgroup");
+    let mut limits = Limits::default();
+    for line in membership.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else {
+            continue;
+        };
+        if controllers.is_empty() {
+            for group in groups(&mount, path) {
+                tighten(
+                    &mut limits.memory_bytes,
+                    text(&group.join("memory.max")).and_then(number),
+                );
+                tighten(&mut limits.cpu_millis, v2_cpu(&group));
+            }
+        }
+        for controller in controllers.split(',').filter(|name| !name.is_empty()) {
+            // Controllers that share a hierarchy are mounted under one name and linked under each.
+            let groups = groups(&mount.join(controller), path);
+            match controller {
+                "memory" => groups.for_each(|group| {
+                    let limit = text(&group.join("memory.limit_in_bytes")).and_then(number);
+                    tighten(
+                        &mut limits.memory_bytes,
+                        limit.filter(|limit| *limit < V1_UNLIMITED),
+                    );
+                }),
+                "cpu" => groups.for_each(|group| tighten(&mut limits.cpu_millis, v1_cpu(&group))),
+                _ => {}
+            }
+        }
+    }
+    limits
+}
+
+/// The folders from `path` up to the mount. In a container the mount may be the group itself while `path` is the
+/// host's: then only the mount exists.
+fn groups(mount: &Path, path: &str) -> impl Iterator<Item = PathBuf> + use<> {
+    let inner = Path::new(path.trim_start_matches('/'));
+    let folders: Vec<_> = inner.ancestors().map(|ancestor| mount.join(ancestor)).collect();
+    folders.into_iter().filter(|folder| folder.is_dir())
+}
+
+fn number(text: String) -> Option<u64> {
+    text.parse().ok()
+}
+
+fn v2_cpu(group: &Path) -> Option<u64> {
+    let text = text(&group.join("cpu.max"))?;
+    let (quota, period) = text.split_once(' ')?;
+    millis(quota.parse().ok()?, period.parse().ok()?)
+}
+
+fn v1_cpu(group: &Path) -> Option<u64> {
+    // A quota of -1 is none.
+    let quota = text(&group.join("cpu.cfs_quota_us")).and_then(number)?;
+    let period = text(&group.join("cpu.cfs_period_us")).and_then(number)?;
+    millis(quota, period)
+}
+
+fn millis(quota: u64, period: u64) -> Option<u64> {
+    quota.saturating_mul(1000).checked_div(period)
+}
+
+fn tighten(limit: &mut Option<u64>, other: Option<u64>) {
+    *limit = match (*limit, other) {
+        (Some(limit), Some(other)) => Some(limit.min(other)),
+        (limit, other) => limit.or(other),
+    };
+}

@@ -1,0 +1,157 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use tempfile::TempDir;
+
+use super::*;
+
+struct Machine(TempDir);
+
+impl Machine {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let machine = Self(TempDir::new().unwrap());
+        for (path, text) in files {
+            let path = machine.0.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        machine
+    }
+
+    fn roots(&self) -> SystemRoots {
+        SystemRoots {
+            proc: self.0.path().join("proc"),
+            sys: self.0.path().join("sys"),
+        }
+    }
+
+    fn environment(&self) -> HostEnvironment {
+        host_environment(&self.roots(), |_| None, ClockFacts::default())
+    }
+}
+
+#[test]
+fn facts_come_from_the_kernels_files() {
+    let machine = Machine::new(&[
+        (
+            "proc/self/status",
+            "Name:\tx\nCpus_allowed:\tf\nCpus_allowed_list:\t0-1,3\n",
+        ),
+        (
+            "proc/self/limits",
+            "Limit  Soft Limit  Hard Limit  Units\nMax locked memory         8388608      9000000   bytes\n",
+        ),
+        ("proc/sys/kernel/hostname", "pod-0\n"),
+        ("proc/sys/kernel/osrelease", "6.18.0\n"),
+        ("proc/sys/kernel/random/boot_id", "b00t\n"),
+        (
+            "proc/cpuinfo",
+            "processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\n\nprocessor\t: 1\nmodel name\t: Other\n",
+        ),
+        ("proc/meminfo", "MemTotal:       1024 kB\nMemFree: 2 kB\n"),
+        ("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "12\n"),
+        ("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "7\n"),
+        (
+            "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+            "performance\n",
+        ),
+        (
+            "sys/devices/system/cpu/cpu2/cpufreq/scaling_governor",
+            "powersave\n",
+        ),
+        ("sys/devices/pci0000:00/0000:00:06.0/vendor", "0x1d0f\n"),
+        ("sys/class/infiniband/rxe0/node_type", "1\n"),
+        ("sys/class/infiniband/efa_0/node_type", "1\n"),
+    ]);
+    let device = machine.0.path().join("sys/devices/pci0000:00/0000:00:06.0");
+    symlink(device, machine.0.path().join("sys/class/infiniband/efa_0/device")).unwrap();
+    let variables = [(names::ENV_VARIANT, "doorbell"), (ENV_NODE, "node-a")];
+    let found = |name: &str| {
+        let value = variables.iter().find(|(known, _)| *known == name)?.1;
+        Some(value.to_owned())
+    };
+    let facts = host_environment(&machine.roots(), found, ClockFacts::default());
+    assert_eq!(facts.cpus_allowed, "0-1,3");
+    assert_eq!(
+        facts.governor.as_deref(),
+        Some("performance"),
+        "only of allowed processors"
+    );
+    assert_eq!(facts.memlock_bytes, Some(8_388_608));
+    assert_eq!(
+        (facts.hostname.as_str(), facts.kernel.as_str()),
+        ("pod-0", "6.18.0")
+    );
+    assert_eq!(facts.cpu_model, "Some CPU @ 3 GHz");
+    assert_eq!(facts.memory_bytes, 1024 * 1024);
+    assert_eq!((facts.hugepages_2mi_total, facts.hugepages_2mi_free), (12, 7));
+    assert_eq!(facts.rdma_devices, ["0000:00:06.0", "rxe0"]);
+    assert_eq!(facts.image_variant.as_deref(), Some("doorbell"));
+    assert_eq!(facts.node.as_deref(), Some("node-a"));
+    assert_eq!(facts.image_digest, None);
+    assert_eq!(boot_id(&machine.roots()), "b00t");
+}
+
+#[test]
+fn an_empty_machine_says_nothing() {
+    let facts = Machine::new(&[]).environment();
+    assert_eq!(facts.governor, None);
+    assert_eq!(facts.memlock_bytes, None);
+    assert_eq!(facts.memory_limit_bytes, None);
+    assert_eq!(facts.rdma_devices, Vec::<String>::new());
+}
+
+#[test]
+fn the_smallest_limit_of_a_version_2_hierarchy_binds() {
+    let facts = Machine::new(&[
+        ("proc/self/cgroup", "0::/pods/pod-1/runner\n"),
+        ("sys/fs/cgroup/pods/memory.max", "1000000\n"),
+        ("sys/fs/cgroup/pods/cpu.max", "max 100000\n"),
+        ("sys/fs/cgroup/pods/pod-1/memory.max", "500000\n"),
+        ("sys/fs/cgroup/pods/pod-1/cpu.max", "250000 100000\n"),
+        ("sys/fs/cgroup/pods/pod-1/runner/memory.max", "max\n"),
+    ])
+    .environment();
+    assert_eq!(facts.memory_limit_bytes, Some(500_000));
+    assert_eq!(facts.cpu_limit_millis, Some(2500));
+}
+
+#[test]
+fn a_namespaced_mount_of_version_2_is_read_at_its_root() {
+    let facts = Machine::new(&[
+        ("proc/self/cgroup", "0::/kubepods/pod-of-the-host\n"),
+        ("sys/fs/cgroup/memory.max", "70000\n"),
+        ("sys/fs/cgroup/cpu.max", "150000 100000\n"),
+    ])
+    .environment();
+    assert_eq!(
+        (facts.memory_limit_bytes, facts.cpu_limit_millis),
+        (Some(70_000), Some(1500))
+    );
+}
+
+#[test]
+fn version_1_limits_are_read_and_none_is_none() {
+    let facts = Machine::new(&[
+        ("proc/self/cgroup", "5:cpu,cpuacct:/a\n4:memory:/a\n"),
+        ("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "50000\n"),
+        ("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n"),
+        ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"),
+        (
+            "sys/fs/cgroup/memory/a/memory.limit_in_bytes",
+            "9223372036854771712\n",
+        ),
+    ])
+    .environment();
+    assert_eq!(
+        (facts.memory_limit_bytes, facts.cpu_limit_millis),
+        (None, Some(500))
+    );
+}
+
+#[test]
+fn processor_lists_read() {
+    assert_eq!(cpu::parse_list("0-3,8"), [0, 1, 2, 3, 8]);
+    assert_eq!(cpu::parse_list(""), Vec::<u32>::new());
+    assert_eq!(cpu::parse_list("x,2"), [2]);
+}

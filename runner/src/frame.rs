@@ -1,0 +1,179 @@
+//! Messages between processes: one JSON text a line, bounded in length and time. Reads and writes the streams it is
+//! given.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::Serialize;
+use snafu::{ResultExt, Snafu, ensure};
+
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Why no frame could be read or written.
+#[derive(Debug, Snafu)]
+pub enum FrameError {
+    /// The other side closed the stream.
+    #[snafu(display("the other side closed the connection"))]
+    Closed,
+    /// The line goes on and on.
+    #[snafu(display("a message is longer than {max} bytes"))]
+    TooLong {
+        /// Limit in bytes.
+        max: usize,
+    },
+    /// No whole line in time.
+    #[snafu(display("no whole message came in time"))]
+    TooSlow,
+    /// The stream is broken.
+    #[snafu(display("the connection broke: {source}"))]
+    Broken {
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The line is no message.
+    #[snafu(display("a message cannot be read: {source}"))]
+    Syntax {
+        /// What the parser says.
+        source: serde_json::Error,
+    },
+}
+
+/// Reads lines from a stream that another process writes to.
+#[derive(Debug)]
+pub struct FrameReader<S> {
+    stream: S,
+    pending: Vec<u8>,
+    /// Bytes of `pending` that hold no line end.
+    searched: usize,
+}
+
+impl<S: Read + AsFd> FrameReader<S> {
+    /// A reader of `stream`.
+    pub fn new(stream: S) -> Self {
+        Self {
+            stream,
+            pending: Vec::new(),
+            searched: 0,
+        }
+    }
+
+    /// The stream; what was read ahead stays with the reader.
+    pub fn stream(&self) -> &S {
+        &self.stream
+    }
+
+    /// The next line without its end, at most `max` bytes long. Waits until `deadline`, or for ever without one.
+    ///
+    /// # Errors
+    /// When the stream ends or breaks, the line is too long, or no whole line came in time.
+    pub fn read(&mut self, max: usize, deadline: Option<Instant>) -> Result<Vec<u8>, FrameError> {
+        loop {
+            let end = self.pending[self.searched..]
+                .iter()
+                .position(|byte| *byte == b'\n');
+            if let Some(end) = end.map(|offset| self.searched + offset) {
+                ensure!(end <= max, TooLongSnafu { max });
+                let rest = self.pending.split_off(end + 1);
+                let mut line = std::mem::replace(&mut self.pending, rest);
+                line.pop();
+                self.searched = 0;
+                return Ok(line);
+            }
+            self.searched = self.pending.len();
+            ensure!(self.pending.len() <= max, TooLongSnafu { max });
+            self.fill(deadline)?;
+        }
+    }
+
+    fn fill(&mut self, deadline: Option<Instant>) -> Result<(), FrameError> {
+        if let Some(deadline) = deadline {
+            ensure!(readable(&self.stream, deadline)?, TooSlowSnafu);
+        }
+        let length = self.pending.len();
+        self.pending.resize(length + CHUNK_BYTES, 0);
+        let result = self.stream.read(&mut self.pending[length..]);
+        self.pending.truncate(length + *result.as_ref().unwrap_or(&0));
+        match result {
+            Ok(0) => ClosedSnafu.fail(),
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => ClosedSnafu.fail(),
+            Err(source) => Err(FrameError::Broken { source }),
+        }
+    }
+}
+
+/// Waits until something can be read from `stream` (or it ended): false when `deadline` comes first.
+///
+/// # Errors
+/// When the system cannot wait on it.
+pub fn readable(stream: &impl AsFd, deadline: Instant) -> Result<bool, FrameError> {
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left.min(Duration::from_secs(3600))).unwrap_or(Timespec {
+            tv_sec: 1,
+            tv_nsec: 0,
+        });
+        match poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&left)) {
+            Ok(0) if deadline <= Instant::now() => return Ok(false),
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => return Ok(true),
+            Err(error) => return Err(io::Error::from(error)).context(BrokenSnafu),
+        }
+    }
+}
+
+/// Writes `message` as one line.
+///
+/// # Errors
+/// When it is longer than `max` bytes, or the stream does not take it.
+pub fn write(stream: &mut impl Write, message: &impl Serialize, max: usize) -> Result<(), FrameError> {
+    let mut line = serde_json::to_vec(message).context(SyntaxSnafu)?;
+    ensure!(line.len() <= max, TooLongSnafu { max });
+    line.push(b'\n');
+    stream.write_all(&line).context(BrokenSnafu)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    fn soon() -> Option<Instant> {
+        Some(Instant::now() + Duration::from_millis(50))
+    }
+
+    #[test]
+    fn lines_come_one_by_one_however_they_were_sent() {
+        let (mut here, there) = UnixStream::pair().unwrap();
+        let mut reader = FrameReader::new(there);
+        here.write_all(b"one\ntwo\nthr").unwrap();
+        assert_eq!(reader.read(8, soon()).unwrap(), b"one");
+        assert_eq!(reader.read(8, soon()).unwrap(), b"two");
+        assert!(matches!(reader.read(8, soon()), Err(FrameError::TooSlow)));
+        here.write_all(b"ee\n").unwrap();
+        assert_eq!(reader.read(8, soon()).unwrap(), b"three");
+        drop(here);
+        assert!(matches!(reader.read(8, None), Err(FrameError::Closed)));
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused() {
+        let (mut here, there) = UnixStream::pair().unwrap();
+        let mut reader = FrameReader::new(there);
+        here.write_all(&[b'x'; 100]).unwrap();
+        assert!(matches!(
+            reader.read(64, soon()),
+            Err(FrameError::TooLong { max: 64 })
+        ));
+    }
+
+    #[test]
+    fn a_long_line_is_not_sent() {
+        let error = write(&mut Vec::new(), &"x".repeat(100), 64).unwrap_err();
+        assert!(matches!(error, FrameError::TooLong { max: 64 }));
+    }
+}

@@ -1,0 +1,219 @@
+//! The record stream of the coordinator: one line for each record, flushed at once. Writes to the stream it is given.
+//!
+//! Lines have a limit ([`crds::record::MAX_LINE_BYTES`]); what would be longer is shortened with a mark that says so,
+//! never left out in silence.
+
+mod shorten;
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Write};
+use std::time::Instant;
+
+use crds::record::{ChainWriter, LineError, Record, WarningReason, WarningRecord};
+use snafu::{ResultExt, Snafu};
+
+pub use shorten::bounded;
+
+/// Longest message of a failure or a warning, in bytes.
+pub const MAX_MESSAGE_BYTES: usize = 4 * 1024;
+/// Bytes of all warnings of one stream together. A library that prints in every round would otherwise use up the
+/// stream's 8 MiB; 1 MiB leaves the planner's estimate of the other records right.
+const MAX_WARNINGS_BYTES: usize = 1024 * 1024;
+
+/// Why the stream cannot go on.
+#[derive(Debug, Snafu)]
+pub enum OutputError {
+    /// The reader is gone.
+    #[snafu(display("cannot write the record stream to standard output: {source}"))]
+    Closed {
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A record that cannot be shortened is too long.
+    #[snafu(display("a record does not fit the stream: {source}"))]
+    Unfit {
+        /// What is wrong with it.
+        source: LineError,
+    },
+}
+
+/// Writes the records of one attempt.
+#[derive(Debug)]
+pub struct RecordStream<W> {
+    out: W,
+    chain: ChainWriter,
+    began: Instant,
+    warned: HashSet<u64>,
+    warnings_bytes: usize,
+}
+
+impl<W: Write> RecordStream<W> {
+    /// A stream that begins now.
+    pub fn new(out: W) -> Self {
+        Self {
+            out,
+            chain: ChainWriter::default(),
+            began: Instant::now(),
+            warned: HashSet::new(),
+            warnings_bytes: 0,
+        }
+    }
+
+    /// Nanoseconds since the stream was begun.
+    pub fn elapsed_nanos(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Writes one record.
+    ///
+    /// # Errors
+    /// When the reader is gone, or the record is too long even when shortened.
+    pub fn write(&mut self, mut record: Record) -> Result<(), OutputError> {
+        shorten::messages(&mut record);
+        let line = match self.chain.line(&record) {
+            Err(LineError::TooLong { length, .. }) => self.chain.line(&shorten::whole(record, length)),
+            result => result,
+        };
+        let line = line.context(UnfitSnafu)?;
+        self.out.write_all(line.as_bytes()).context(ClosedSnafu)?;
+        self.out.flush().context(ClosedSnafu)
+    }
+
+    /// Writes a warning, unless the same one stands in the stream already. When the warnings of the stream reach
+    /// their limit, the last one says that the rest is left out.
+    ///
+    /// # Errors
+    /// As [`RecordStream::write`].
+    pub fn warn(
+        &mut self,
+        rank: Option<u32>,
+        reason: WarningReason,
+        message: &str,
+    ) -> Result<(), OutputError> {
+        let message = bounded(message, MAX_MESSAGE_BYTES);
+        let mut hasher = DefaultHasher::new();
+        (rank, reason, &message).hash(&mut hasher);
+        if self.warnings_bytes >= MAX_WARNINGS_BYTES || !self.warned.insert(hasher.finish()) {
+            return Ok(());
+        }
+        self.warnings_bytes += message.len();
+        let warning = WarningRecord {
+            rank,
+            reason,
+            message,
+        };
+        self.write(Record::Warning(warning))?;
+        if self.warnings_bytes < MAX_WARNINGS_BYTES {
+            return Ok(());
+        }
+        self.write(Record::Warning(WarningRecord {
+            rank: None,
+            reason: WarningReason::Limit,
+            message: format!(
+                "warnings of this attempt reached {MAX_WARNINGS_BYTES} bytes; further ones are left out"
+            ),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::assignment::Pass;
+    use crds::record::{CaseFailure, CaseRecord, CaseResult, Chain, FailureReason, IntegrityReport};
+
+    use super::*;
+
+    fn case(result: CaseResult) -> Record {
+        Record::Case(Box::new(CaseRecord {
+            block: 3,
+            round: 1,
+            pass: Pass::Integrity,
+            scenario: "small".into(),
+            size_bytes: 64,
+            arm: "baseline".into(),
+            position: 0,
+            initiator: 0,
+            target: 1,
+            started_nanos: 0,
+            result,
+        }))
+    }
+
+    fn read(bytes: &[u8]) -> Vec<Record> {
+        let mut chain = Chain::default();
+        let text = std::str::from_utf8(bytes).unwrap();
+        text.lines().map(|line| chain.read(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_long_message_is_cut_with_a_mark() {
+        let mut stream = RecordStream::new(Vec::new());
+        let message = "\u{1}".repeat(100_000);
+        let reason = FailureReason::PeerLost;
+        stream
+            .write(case(CaseResult::Failed(CaseFailure { reason, message })))
+            .unwrap();
+        let [Record::Case(record)] = &read(&stream.out)[..] else {
+            panic!("one case");
+        };
+        let CaseResult::Failed(failure) = &record.result else {
+            panic!("a failure");
+        };
+        assert_eq!(failure.reason, reason);
+        assert!(failure.message.len() <= MAX_MESSAGE_BYTES && failure.message.ends_with("bytes left out]"));
+    }
+
+    #[test]
+    fn a_case_that_fits_no_line_becomes_a_failure_of_ours() {
+        let mut stream = RecordStream::new(Vec::new());
+        let report = IntegrityReport {
+            crc32c_found: "f".repeat(20_000),
+            ..IntegrityReport::default()
+        };
+        stream.write(case(CaseResult::Checked(report))).unwrap();
+        let [Record::Case(record)] = &read(&stream.out)[..] else {
+            panic!("one case");
+        };
+        assert!(
+            matches!(&record.result, CaseResult::Failed(failure) if failure.reason == FailureReason::Internal)
+        );
+        assert_eq!(record.block, 3);
+    }
+
+    #[test]
+    fn warnings_are_said_once_and_bounded() {
+        let mut stream = RecordStream::new(Vec::new());
+        for _ in 0..3 {
+            stream.warn(Some(0), WarningReason::Evidence, "the same").unwrap();
+        }
+        stream.warn(Some(1), WarningReason::Evidence, "the same").unwrap();
+        assert_eq!(read(&stream.out).len(), 2);
+        for number in 0..400 {
+            let message = format!("{number} {}", "x".repeat(4000));
+            stream.warn(None, WarningReason::LibraryOutput, &message).unwrap();
+        }
+        assert!(stream.out.len() < 2 * MAX_WARNINGS_BYTES);
+        let Some(Record::Warning(last)) = read(&stream.out).pop() else {
+            panic!("a warning");
+        };
+        assert_eq!(last.reason, WarningReason::Limit);
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_ends_the_stream() {
+        struct Gone;
+        impl Write for Gone {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let error = RecordStream::new(Gone)
+            .warn(None, WarningReason::Limit, "")
+            .unwrap_err();
+        assert!(matches!(error, OutputError::Closed { .. }));
+    }
+}
