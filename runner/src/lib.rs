@@ -1,16 +1,28 @@
 //! The instrument: meets its peers, opens a transport, moves bytes and says exactly what it saw.
 //!
-//! The control plane (rendezvous, session, output) may await and allocate; from the scenarios down nothing does while
-//! a window is measured.
+//! The control plane (rendezvous, session, worker, output) may wait and allocate; from the scenarios down nothing does
+//! while a window is measured.
 
 pub mod bench;
+pub mod cli;
+pub mod environment;
+#[allow(unsafe_code)]
+mod ffi;
+pub mod frame;
+pub mod instrument;
 pub mod integrity;
 pub mod measure;
 pub mod memory;
+pub mod output;
 pub mod posting;
+pub mod probe;
+mod process;
+pub mod rendezvous;
 pub mod scenario;
+pub mod session;
 pub mod topology;
 pub mod transport;
+pub mod worker;
 
 #[cfg(test)]
 mod test_transport;

@@ -8,6 +8,7 @@
 //! instrument starts. A transport belongs to the thread that uses it (`Send`, not `Sync`). After [`Transport::open`],
 //! [`Transport::register`] and [`Transport::connect`], no call allocates, locks or logs.
 
+pub mod choice;
 pub mod libfabric;
 pub mod loopback;
 

@@ -1,0 +1,144 @@
+//! The arms of one instrument process: what they ask for, from the assignment and this machine.
+
+use std::time::Duration;
+
+use crds::assignment::{ArmAssignment, Assignment, ScenarioAssignment};
+use crds::record::{CaseFailure, FailureReason};
+use crds::v1alpha1::Polling;
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use super::arm::{Arm, Opened, failure};
+use super::processors::own_cpus;
+use super::protocol::Begin;
+use super::serve::internal;
+use crate::bench::{ArmBench, Buffers, default_polling, open_config};
+use crate::environment;
+use crate::topology::SystemRoots;
+use crate::transport::choice::{ArmAt, TransportChoice, WithTransport};
+use crate::transport::{OpenConfig, Transport, TransportError};
+
+/// Opens the arms of one instrument process.
+pub(super) struct Opener {
+    assignment: Assignment,
+    rank: u32,
+    process: u32,
+    polling: Polling,
+    /// Processors that measuring threads are pinned to; none where other workers use them, too.
+    pinned: Vec<u32>,
+    buffers: Buffers,
+}
+
+impl Opener {
+    /// Binds this process to the processors of its worker, and decides how it waits where a scenario does not say.
+    ///
+    /// # Errors
+    /// When the processors cannot be had.
+    pub(super) fn new(begin: Begin) -> Result<Self, CaseFailure> {
+        let Begin {
+            assignment,
+            rank,
+            process,
+            processors,
+        } = begin;
+        bind(&processors.cpus)?;
+        let limit = environment::cpu_limit_millis(&SystemRoots::default());
+        let polling = default_polling(own_cpus(&processors, limit), &assignment);
+        let alone = processors.sharers == 1;
+        Ok(Self {
+            buffers: Buffers::new(&assignment),
+            pinned: if alone { processors.cpus } else { Vec::new() },
+            assignment,
+            rank,
+            process,
+            polling,
+        })
+    }
+
+    pub(super) fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    pub(super) fn case_wait(&self) -> Duration {
+        Duration::from_secs(self.assignment.case_deadline_seconds.into())
+    }
+
+    /// The arm of index `index`.
+    ///
+    /// # Errors
+    /// When it is none of this process's.
+    pub(super) fn arm(&self, index: u32) -> Result<ArmAssignment, CaseFailure> {
+        let arm = self.assignment.arms.get(index as usize);
+        arm.filter(|arm| arm.process == self.process)
+            .cloned()
+            .ok_or_else(|| internal(&format!("arm {index} is none of this process")))
+    }
+
+    /// A scenario by its index.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(super) fn scenario(&self, index: u32) -> Result<&ScenarioAssignment, CaseFailure> {
+        let scenario = self.assignment.scenarios.get(index as usize);
+        scenario.ok_or_else(|| internal(&format!("there is no scenario {index}")))
+    }
+
+    /// Opens the endpoints and buffers of `arm`.
+    ///
+    /// # Errors
+    /// When its transport or memory cannot be had as asked for.
+    pub(super) fn open(
+        &mut self,
+        choice: &impl TransportChoice,
+        arm: &ArmAssignment,
+    ) -> Result<Box<dyn Arm>, CaseFailure> {
+        let opening = OpenArm {
+            config: open_config(arm, &self.assignment, self.rank, self.polling),
+            arm,
+            assignment: &self.assignment,
+            cpus: &self.pinned,
+            buffers: &mut self.buffers,
+        };
+        let at = ArmAt {
+            arm: &arm.name,
+            rank: self.rank,
+        };
+        let opened = choice.choose(at, &self.assignment.transport, opening);
+        opened.flatten().map_err(failure)
+    }
+}
+
+struct OpenArm<'a> {
+    config: OpenConfig,
+    arm: &'a ArmAssignment,
+    assignment: &'a Assignment,
+    cpus: &'a [u32],
+    buffers: &'a mut Buffers,
+}
+
+impl WithTransport for OpenArm<'_> {
+    type Output = Result<Box<dyn Arm>, TransportError>;
+
+    fn with<T: Transport + 'static>(self) -> Self::Output {
+        let bench = ArmBench::<T>::open(self.arm, self.assignment, &self.config, self.cpus, self.buffers)?;
+        let assigned = self.arm.clone();
+        Ok(Box::new(Opened { bench, assigned }))
+    }
+}
+
+/// Lets this process run on `cpus` only; threads that libraries start inherit it.
+fn bind(cpus: &[u32]) -> Result<(), CaseFailure> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let mut set = CpuSet::new();
+    for cpu in cpus.iter().filter(|cpu| (**cpu as usize) < CpuSet::MAX_CPU) {
+        set.set(*cpu as usize);
+    }
+    sched_setaffinity(None, &set).map_err(|error| CaseFailure {
+        reason: FailureReason::Refused,
+        message: format!(
+            "this process cannot be bound to processors {cpus:?} (bindings[].cpus): {error}; name processors that the \
+             control group allows"
+        ),
+    })
+}

@@ -1,0 +1,164 @@
+//! The requests of a worker, one after the other.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use crds::names::ENV_VARIANT;
+use crds::record::{CaseFailure, ColdRecord, FailureReason};
+use serde_json::value::RawValue;
+
+use super::arm::Arm;
+use super::open::Opener;
+use super::protocol::{Begin, MAX_MESSAGE_BYTES, Reply, Request};
+use super::{variables, variant};
+use crate::frame::{self, FrameError, FrameReader};
+use crate::rendezvous::message::{CaseOrder, Opened, PeerCase, Side};
+use crate::transport::choice::TransportChoice;
+
+/// Serves one worker.
+pub(super) struct Server<'c, C> {
+    choice: &'c C,
+    reader: FrameReader<UnixStream>,
+    writer: UnixStream,
+    opener: Option<Opener>,
+    arms: BTreeMap<u32, Box<dyn Arm>>,
+    prepared: Option<CaseOrder>,
+}
+
+impl<'c, C: TransportChoice> Server<'c, C> {
+    pub(super) fn new(choice: &'c C, reader: FrameReader<UnixStream>, writer: UnixStream) -> Self {
+        Self {
+            choice,
+            reader,
+            writer,
+            opener: None,
+            arms: BTreeMap::new(),
+            prepared: None,
+        }
+    }
+
+    /// Answers requests until the worker wants no more; all endpoints are closed then.
+    pub(super) fn serve(mut self) -> Result<(), FrameError> {
+        loop {
+            let line = self.reader.read(MAX_MESSAGE_BYTES, None)?;
+            let request = serde_json::from_slice(&line).map_err(|source| FrameError::Syntax { source })?;
+            let last = matches!(request, Request::Leave);
+            let reply = self.answer(request);
+            frame::write(&mut self.writer, &reply, MAX_MESSAGE_BYTES)?;
+            if last {
+                return Ok(());
+            }
+        }
+    }
+
+    fn answer(&mut self, request: Request) -> Reply {
+        match request {
+            Request::Begin(begin) => Reply::Begun(self.begin(*begin)),
+            Request::Open { arm } => Reply::Opened(self.open(arm).map(Box::new)),
+            Request::Connect { arm, peer, offer } => Reply::Connected(self.connect(arm, peer, &offer)),
+            Request::Probe(with) => self.probe(with),
+            Request::Prepare(order) => {
+                self.prepared = Some(order);
+                Reply::Ready(self.arm(order.with.arm).map(drop))
+            }
+            Request::Go => self.go(),
+            Request::Cold { round } => Reply::Cold(self.cold(round)),
+            Request::Leave => {
+                self.arms.clear();
+                Reply::Left
+            }
+        }
+    }
+
+    fn begin(&mut self, begin: Begin) -> Result<(), CaseFailure> {
+        self.opener = Some(Opener::new(begin)?);
+        Ok(())
+    }
+
+    fn open(&mut self, index: u32) -> Result<Opened, CaseFailure> {
+        let opener = self
+            .opener
+            .as_mut()
+            .ok_or_else(|| internal("opened before it was begun"))?;
+        let described = opener.arm(index)?;
+        variant::agrees(env::var(ENV_VARIANT).ok().as_deref(), &described)?;
+        let arm = opener.open(self.choice, &described)?;
+        let mut facts = arm.facts();
+        facts.variables = variables::recorded(variables::texts(env::vars_os()));
+        let offer = arm.offer()?;
+        let opened = Opened { offer, facts };
+        self.arms.insert(index, arm);
+        Ok(opened)
+    }
+
+    fn connect(&mut self, arm: u32, peer: u32, offer: &RawValue) -> Result<(), CaseFailure> {
+        self.arm(arm)?.connect(peer, offer)
+    }
+
+    fn probe(&mut self, with: PeerCase) -> Reply {
+        let within = self.opener.as_ref().map_or(Duration::ZERO, Opener::case_wait);
+        let reached = self.arm(with.arm).and_then(|arm| arm.probe(with, within));
+        Reply::Done {
+            result: reached.map(|()| Side::Reached),
+            evidence: Vec::new(),
+        }
+    }
+
+    fn go(&mut self) -> Reply {
+        let (result, evidence) = match self.run() {
+            Ok((side, evidence)) => (Ok(side), evidence),
+            Err(failure) => (Err(failure), Vec::new()),
+        };
+        Reply::Done { result, evidence }
+    }
+
+    fn run(&mut self) -> Result<(Side, Vec<String>), CaseFailure> {
+        let order = self
+            .prepared
+            .take()
+            .ok_or_else(|| internal("no case was prepared"))?;
+        let opener = self
+            .opener
+            .as_ref()
+            .ok_or_else(|| internal("run before it was begun"))?;
+        let scenario = opener.scenario(order.scenario)?;
+        let index = order.with.arm;
+        let arm = self.arms.get_mut(&index).ok_or_else(|| not_open(index))?;
+        arm.run(&order, scenario, opener.case_wait())
+    }
+
+    fn cold(&self, round: u32) -> Vec<ColdRecord> {
+        let Some(opener) = &self.opener else {
+            return Vec::new();
+        };
+        let mut records = Vec::new();
+        for (index, arm) in &self.arms {
+            records.push(ColdRecord {
+                round,
+                rank: opener.rank(),
+                arm: opener.arm(*index).map(|arm| arm.name).unwrap_or_default(),
+                ..arm.cold()
+            });
+        }
+        records
+    }
+
+    fn arm(&mut self, index: u32) -> Result<&mut (dyn Arm + 'static), CaseFailure> {
+        let arm = self.arms.get_mut(&index).ok_or_else(|| not_open(index))?;
+        Ok(arm.as_mut())
+    }
+}
+
+fn not_open(arm: u32) -> CaseFailure {
+    internal(&format!("arm {arm} is not open"))
+}
+
+/// A failure that is ours.
+pub(super) fn internal(message: &str) -> CaseFailure {
+    CaseFailure {
+        reason: FailureReason::Internal,
+        message: message.into(),
+    }
+}

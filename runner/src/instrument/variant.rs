@@ -1,0 +1,81 @@
+//! Whether what an image says of itself agrees with an arm. Pure.
+
+use crds::assignment::ArmAssignment;
+use crds::names::ENV_VARIANT;
+use crds::record::{CaseFailure, FailureReason};
+use crds::striping::StripingPolicy;
+
+/// Checks `image`, the value of `FABRICBENCH_VARIANT`, against the tuning of `arm`.
+///
+/// # Errors
+/// When they differ: the image would be measured as something it is not.
+pub fn agrees(image: Option<&str>, arm: &ArmAssignment) -> Result<(), CaseFailure> {
+    let Some(image) = image else {
+        return Ok(());
+    };
+    let tuning = tuning(arm);
+    if image == tuning {
+        return Ok(());
+    }
+    Err(CaseFailure {
+        reason: FailureReason::VariantMismatch,
+        message: format!(
+            "the image says {ENV_VARIANT}={image}, and arm {} is tuned as {tuning}; use the image of that name, or one \
+             that does not set {ENV_VARIANT}",
+            arm.name
+        ),
+    })
+}
+
+/// The name of an arm's tuning, as images are called; `mixed` for what no image is built for.
+fn tuning(arm: &ArmAssignment) -> &'static str {
+    let coalesces = arm.striping.policy == StripingPolicy::NixlCoalesce;
+    match (
+        arm.inject_max_bytes.is_some(),
+        arm.doorbell_max_batch.is_some(),
+        coalesces,
+    ) {
+        (false, false, false) => "baseline",
+        (true, false, false) => "fi-inject",
+        (false, true, false) => "doorbell",
+        (false, false, true) => "coalesce",
+        (true, true, true) => "combined",
+        _ => "mixed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::striping::StripingRule;
+
+    use super::*;
+
+    fn arm(inject_max_bytes: Option<u64>, doorbell_max_batch: Option<u32>) -> ArmAssignment {
+        ArmAssignment {
+            name: "an-arm".into(),
+            process: 0,
+            inject_max_bytes,
+            doorbell_max_batch,
+            striping: StripingRule {
+                policy: StripingPolicy::Nixl,
+                threshold_bytes: 1,
+                min_chunk_bytes: 1,
+            },
+        }
+    }
+
+    #[test]
+    fn an_image_is_measured_only_as_what_it_says_it_is() {
+        assert!(agrees(None, &arm(Some(64), None)).is_ok());
+        assert!(agrees(Some("fi-inject"), &arm(Some(64), None)).is_ok());
+        assert!(agrees(Some("baseline"), &arm(None, None)).is_ok());
+        for (image, arm) in [
+            ("doorbell", arm(Some(64), None)),
+            ("baseline", arm(Some(64), Some(2))),
+        ] {
+            let failure = agrees(Some(image), &arm).unwrap_err();
+            assert_eq!(failure.reason, FailureReason::VariantMismatch);
+            assert!(failure.message.contains(image) && failure.message.contains("an-arm"));
+        }
+    }
+}

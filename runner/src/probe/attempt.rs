@@ -1,0 +1,77 @@
+//! One attempt, in a process of its own. Opens a transport or allocates memory, and prints what came of it.
+
+use crds::record::CaseFailure;
+use crds::v1alpha1::{MemoryKind, Polling, TransportSpec};
+
+use super::Target;
+use crate::memory::Memory;
+use crate::transport::choice::{ArmAt, TransportChoice, WithTransport};
+use crate::transport::{OpenConfig, Transport, TransportError};
+
+/// Bytes that are asked for: one huge page.
+const MEMORY_BYTES: usize = 2 * 1024 * 1024;
+
+/// Tries `target` and says what it is.
+///
+/// # Errors
+/// Why it is not available, and what to do.
+pub fn attempt(choice: &impl TransportChoice, target: &Target) -> Result<String, CaseFailure> {
+    match target {
+        Target::Transport(spec) => transport(choice, spec).map_err(|error| CaseFailure {
+            reason: error.reason,
+            message: error.to_string(),
+        }),
+        Target::Memory(kind) => memory(*kind),
+    }
+}
+
+fn transport(choice: &impl TransportChoice, spec: &TransportSpec) -> Result<String, TransportError> {
+    struct Open(OpenConfig);
+    impl WithTransport for Open {
+        type Output = Result<String, TransportError>;
+
+        fn with<T: Transport + 'static>(self) -> Self::Output {
+            let transport = T::open(&self.0)?;
+            let facts = transport.facts();
+            let library = facts
+                .library
+                .as_ref()
+                .map(|library| format!("{} {} ({}), ", library.name, library.version, library.path));
+            let domains: Vec<_> = facts.rails.iter().map(|rail| rail.domain.as_str()).collect();
+            Ok(format!(
+                "{}provider {}, domain {}, inject {} B",
+                library.unwrap_or_default(),
+                facts.provider,
+                domains.join(" "),
+                facts.inject_limits.send_bytes
+            ))
+        }
+    }
+    let config = OpenConfig {
+        spec: spec.clone(),
+        rails: Vec::new(),
+        library: None,
+        inject_bytes: None,
+        depth: 16,
+        polling: Polling::Yield,
+        device_memory: false,
+        peers: 1,
+    };
+    let at = ArmAt {
+        arm: "probe",
+        rank: 0,
+    };
+    choice.choose(at, spec, Open(config))?
+}
+
+fn memory(kind: MemoryKind) -> Result<String, CaseFailure> {
+    let allocated = Memory::allocate(kind, MEMORY_BYTES).map_err(|error| CaseFailure {
+        reason: error.reason(),
+        message: error.to_string(),
+    })?;
+    let node = allocated
+        .numa_node()
+        .map(|node| format!(" on NUMA node {node}"))
+        .unwrap_or_default();
+    Ok(format!("{} bytes{node}", allocated.length()))
+}

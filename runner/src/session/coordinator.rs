@@ -1,0 +1,132 @@
+//! Drives an attempt from the first round to the last and writes its records. Talks to the workers through the gang.
+
+mod block;
+mod probe;
+mod round;
+
+use std::io::Write;
+use std::time::Duration;
+
+use crds::assignment::Assignment;
+use crds::record::{CaseFailure, EndRecord, FailureReason, Record, WarningReason};
+
+use super::Halt;
+use super::endpoints::EndpointLog;
+use super::gang::Gang;
+use super::standing::Unreachable;
+use super::tournament::{Pair, tournament};
+use crate::output::{OutputError, RecordStream};
+use crate::worker::agent::{GRACE, SETUP_WAIT, process_of};
+
+/// The coordinator of one attempt.
+#[derive(Debug)]
+pub struct Coordinator<'a, W> {
+    assignment: &'a Assignment,
+    gang: Gang,
+    stream: RecordStream<W>,
+    steps: Vec<Vec<Pair>>,
+    endpoints: EndpointLog,
+    unreachable: Unreachable,
+    blocks: u32,
+    /// Cases begun, all pairs that run at the same time as one.
+    cases: u32,
+}
+
+impl<'a, W: Write> Coordinator<'a, W> {
+    /// A coordinator whose workers have met.
+    pub fn new(assignment: &'a Assignment, gang: Gang, stream: RecordStream<W>) -> Self {
+        Self {
+            assignment,
+            gang,
+            stream,
+            steps: tournament(assignment.workers),
+            endpoints: EndpointLog::default(),
+            unreachable: Unreachable::default(),
+            blocks: 0,
+            cases: 0,
+        }
+    }
+
+    /// Runs the attempt: all its rounds and the end, and sends everyone home.
+    ///
+    /// # Errors
+    /// When nobody reads the records any more. Everyone is sent home then, too.
+    pub fn run(mut self) -> Result<EndRecord, OutputError> {
+        let halt = match self.rounds() {
+            Ok(()) => None,
+            Err(Halt::Attempt(failure)) => Some(failure),
+            Err(Halt::Output(error)) => {
+                let failure = CaseFailure {
+                    reason: FailureReason::Interrupted,
+                    message: error.to_string(),
+                };
+                self.gang.dismiss(&self.end(Some(failure)));
+                return Err(error);
+            }
+        };
+        let end = self.end(halt);
+        // First of all the instruments end: the record may have to wait for its reader.
+        self.gang.dismiss(&end);
+        self.pass_on_warnings()?;
+        self.stream.write(Record::End(end.clone()))?;
+        Ok(end)
+    }
+
+    fn end(&self, failure: Option<CaseFailure>) -> EndRecord {
+        EndRecord {
+            blocks: self.blocks,
+            complete: failure.is_none(),
+            failure,
+        }
+    }
+
+    fn rounds(&mut self) -> Result<(), Halt> {
+        let assignment = self.assignment;
+        for (index, round) in assignment.rounds.iter().enumerate() {
+            let standing = self.open(index as u32, round)?;
+            if index == 0 {
+                self.probe(&standing)?;
+            }
+            for block in &round.blocks {
+                self.block(round, block, &standing)?;
+            }
+            self.close(round)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the warnings that came from the workers.
+    fn pass_on_warnings(&mut self) -> Result<(), OutputError> {
+        for warning in self.gang.take_warnings() {
+            self.stream
+                .warn(Some(warning.rank), warning.reason, &warning.message)?;
+        }
+        Ok(())
+    }
+
+    fn warn(&mut self, rank: u32, reason: WarningReason, message: &str) -> Result<(), OutputError> {
+        self.stream.warn(Some(rank), reason, message)
+    }
+
+    fn arm_name(&self, arm: u32) -> String {
+        self.assignment
+            .arms
+            .get(arm as usize)
+            .map(|arm| arm.name.clone())
+            .unwrap_or_default()
+    }
+
+    fn process_of(&self, arm: u32) -> u32 {
+        process_of(self.assignment, arm)
+    }
+
+    /// How long a worker may take for a case; the worker's own limit is shorter.
+    fn case_wait(&self) -> Duration {
+        Duration::from_secs(self.assignment.case_deadline_seconds.into()) + 2 * GRACE
+    }
+
+    /// How long a worker may take for `steps` steps of opening, connecting or closing.
+    fn setup_wait(&self, steps: usize) -> Duration {
+        self.case_wait().max(SETUP_WAIT + GRACE) * u32::try_from(steps.max(1)).unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,186 @@
+//! One block: all its arms over all pairs, back to back.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use crds::assignment::{BlockAssignment, RoundAssignment};
+use crds::record::{BlockRecord, CaseFailure, CaseRecord, CaseResult, FailureReason, Record, WarningReason};
+
+use super::Coordinator;
+use crate::rendezvous::message::{CaseOrder, Command, PeerCase, Report};
+use crate::session::merge::SideResult;
+use crate::session::standing::Standing;
+use crate::session::tournament::Pair;
+use crate::session::{Halt, merge};
+
+/// One arm of a block in one step of the tournament.
+struct Turn<'a> {
+    round: &'a RoundAssignment,
+    block: &'a BlockAssignment,
+    position: usize,
+    arm: u32,
+}
+
+impl<W: Write> Coordinator<'_, W> {
+    /// Runs a block. In each step of the tournament disjoint pairs run at the same time, and all of them the same
+    /// arm, or they would load each other with something else.
+    pub(super) fn block(
+        &mut self,
+        round: &RoundAssignment,
+        block: &BlockAssignment,
+        standing: &Standing,
+    ) -> Result<(), Halt> {
+        let mut cases = 0;
+        for pairs in self.steps.clone() {
+            for (position, arm) in block.order.iter().copied().enumerate() {
+                let turn = Turn {
+                    round,
+                    block,
+                    position,
+                    arm,
+                };
+                cases += self.turn(&turn, &pairs, standing)?;
+            }
+        }
+        let block = block.block;
+        self.stream.write(Record::Block(BlockRecord { block, cases }))?;
+        self.blocks += 1;
+        Ok(())
+    }
+
+    fn turn(&mut self, turn: &Turn<'_>, pairs: &[Pair], standing: &Standing) -> Result<u32, Halt> {
+        let mut results: BTreeMap<Pair, CaseResult> = BTreeMap::new();
+        let mut running = Vec::new();
+        for pair in pairs {
+            match self.obstacle(turn.arm, *pair, standing) {
+                Some(failure) => drop(results.insert(*pair, CaseResult::Failed(failure))),
+                None => running.push(*pair),
+            }
+        }
+        let not_ready = self.prepare(turn, &running)?;
+        running.retain(|pair| !not_ready.contains_key(pair));
+        results.extend(
+            not_ready
+                .into_iter()
+                .map(|(pair, failure)| (pair, CaseResult::Failed(failure))),
+        );
+        let started_nanos = self.stream.elapsed_nanos();
+        results.extend(self.go(&running)?);
+        self.pass_on_warnings()?;
+        let cases = results.len() as u32;
+        for (pair, result) in results {
+            let record = self.record(turn, pair, started_nanos, result);
+            self.stream.write(Record::Case(Box::new(record)))?;
+        }
+        Ok(cases)
+    }
+
+    fn obstacle(&self, arm: u32, pair: Pair, standing: &Standing) -> Option<CaseFailure> {
+        let lost = pair.ranks().into_iter().find_map(|rank| self.gang.lost(rank));
+        lost.or_else(|| self.unreachable.get(self.process_of(arm), pair))
+            .cloned()
+            .or_else(|| standing.obstacle(arm, pair))
+    }
+
+    /// Gets both sides of every pair ready; says which pairs are not.
+    fn prepare(&mut self, turn: &Turn<'_>, pairs: &[Pair]) -> Result<BTreeMap<Pair, CaseFailure>, Halt> {
+        self.cases = self.cases.wrapping_add(1);
+        for pair in pairs {
+            for (rank, peer, initiator) in pair.sides() {
+                let arm = turn.arm;
+                let order = CaseOrder {
+                    number: self.cases,
+                    with: PeerCase { arm, peer, initiator },
+                    scenario: turn.block.scenario,
+                    pass: turn.round.pass,
+                    size_bytes: turn.block.size_bytes,
+                    seed: seed(turn.block.block, *pair),
+                };
+                self.gang.send(rank, Command::Prepare(order));
+            }
+        }
+        let ranks: Vec<_> = pairs.iter().flat_map(|pair| pair.ranks()).collect();
+        let wait = self.case_wait();
+        let ready = self
+            .gang
+            .gather(&ranks, "preparing a case", wait, |_, report| match report {
+                Report::Ready(result) => Some(result),
+                _ => None,
+            })?;
+        let failure = |rank: u32| {
+            ready
+                .get(&rank)
+                .and_then(|result| result.as_ref().map_or_else(Some, |said| said.as_ref().err()))
+        };
+        let not_ready = pairs.iter().filter_map(|pair| {
+            let failed = merge::failures(pair.ranks().map(|rank| (rank, failure(rank))))?;
+            Some((*pair, failed))
+        });
+        Ok(not_ready.collect())
+    }
+
+    /// Runs the prepared cases of `pairs` at the same time.
+    fn go(&mut self, pairs: &[Pair]) -> Result<Vec<(Pair, CaseResult)>, Halt> {
+        let ranks: Vec<_> = pairs.iter().flat_map(|pair| pair.ranks()).collect();
+        for rank in &ranks {
+            self.gang.send(*rank, Command::Go);
+        }
+        let wait = self.case_wait();
+        let mut said = Vec::new();
+        let mut done = self
+            .gang
+            .gather(&ranks, "running a case", wait, |rank, report| match report {
+                Report::Done { result, evidence } => {
+                    said.extend(evidence.into_iter().map(|line| (rank, line)));
+                    Some(result)
+                }
+                _ => None,
+            })?;
+        for (rank, line) in said {
+            self.warn(rank, WarningReason::Evidence, &line)?;
+        }
+        let mut side = |rank: u32| -> (u32, SideResult) {
+            let result = done.remove(&rank).unwrap_or_else(|| Err(not_asked()));
+            (rank, result.flatten())
+        };
+        Ok(pairs
+            .iter()
+            .map(|pair| (*pair, merge::case(side(pair.initiator), side(pair.target))))
+            .collect())
+    }
+
+    fn record(&self, turn: &Turn<'_>, pair: Pair, started_nanos: u64, result: CaseResult) -> CaseRecord {
+        let scenario = self.assignment.scenarios.get(turn.block.scenario as usize);
+        CaseRecord {
+            block: turn.block.block,
+            round: turn.round.round,
+            pass: turn.round.pass,
+            scenario: scenario.map(|scenario| scenario.name.clone()).unwrap_or_default(),
+            size_bytes: turn.block.size_bytes,
+            arm: self.arm_name(turn.arm),
+            position: turn.position as u32,
+            initiator: pair.initiator,
+            target: pair.target,
+            started_nanos,
+            result,
+        }
+    }
+}
+
+/// Every rank that `go` asks has an answer or a reason; this is for the type.
+fn not_asked() -> CaseFailure {
+    CaseFailure {
+        reason: FailureReason::Internal,
+        message: "this side was not asked".into(),
+    }
+}
+
+/// Seed of the byte pattern of a case: equal on both sides, different for every block and pair, the same in every
+/// attempt. One step of SplitMix64 (Steele, Lea, Flood 2014) spreads neighbouring numbers.
+fn seed(block: u32, pair: Pair) -> u64 {
+    let number = u64::from(block) << 32 | u64::from(pair.initiator) << 16 | u64::from(pair.target);
+    let mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}

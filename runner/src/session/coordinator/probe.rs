@@ -1,0 +1,107 @@
+//! Reaches every peer on every rail before anything is measured.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use crds::record::{CaseFailure, FailureReason};
+
+use super::Coordinator;
+use crate::rendezvous::message::{Command, PeerCase, Report};
+use crate::session::standing::Standing;
+use crate::session::tournament::Pair;
+use crate::session::{Halt, merge};
+
+/// What usually keeps two workers apart.
+const CAUSES: &str = "usual causes: a security group without a rule that lets it reach itself (EFA), workers in \
+                      different zones or subnets, a firewall, rails of the same number on different networks";
+
+impl<W: Write> Coordinator<'_, W> {
+    /// Probes every pair with the first arm of each instrument process: arms of one process have the same
+    /// environment, library and rails.
+    ///
+    /// # Errors
+    /// When no pair at all can be reached.
+    pub(super) fn probe(&mut self, standing: &Standing) -> Result<(), Halt> {
+        let mut reached = 0;
+        for pairs in self.steps.clone() {
+            for process in 0..self.assignment.processes.len() as u32 {
+                let probed: BTreeMap<Pair, u32> = pairs
+                    .iter()
+                    .filter_map(|pair| Some((*pair, self.probing_arm(process, *pair, standing)?)))
+                    .collect();
+                for (pair, failure) in self.probe_pairs(&probed)? {
+                    match failure {
+                        None => reached += 1,
+                        Some(failure) => self.unreachable.add(process, pair, failure),
+                    }
+                }
+            }
+        }
+        match self.unreachable.first() {
+            Some(failure) if reached == 0 => {
+                let count = self.unreachable.count();
+                Err(Halt::Attempt(CaseFailure {
+                    reason: failure.reason,
+                    message: format!(
+                        "no pair of workers reaches each other ({count} probes failed): {}",
+                        failure.message
+                    ),
+                }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn probing_arm(&self, process: u32, pair: Pair, standing: &Standing) -> Option<u32> {
+        let arms = 0..self.assignment.arms.len() as u32;
+        arms.filter(|arm| self.process_of(*arm) == process)
+            .find(|arm| standing.obstacle(*arm, pair).is_none())
+    }
+
+    fn probe_pairs(
+        &mut self,
+        probed: &BTreeMap<Pair, u32>,
+    ) -> Result<Vec<(Pair, Option<CaseFailure>)>, Halt> {
+        let ranks: Vec<_> = probed.keys().flat_map(|pair| pair.ranks()).collect();
+        for (pair, arm) in probed {
+            for (rank, peer, initiator) in pair.sides() {
+                let arm = *arm;
+                self.gang
+                    .send(rank, Command::Probe(PeerCase { arm, peer, initiator }));
+            }
+        }
+        let wait = self.case_wait();
+        let mut results = self
+            .gang
+            .gather(&ranks, "probing its peer", wait, |_, report| match report {
+                Report::Done { result, .. } => Some(result),
+                _ => None,
+            })?;
+        self.pass_on_warnings()?;
+        let outcome = |pair: &Pair| {
+            let mut said = |rank: u32| results.remove(&rank).and_then(|result| result.flatten().err());
+            let (initiator, target) = (said(pair.initiator), said(pair.target));
+            let failure = merge::failures([
+                (pair.initiator, initiator.as_ref()),
+                (pair.target, target.as_ref()),
+            ]);
+            (*pair, failure.map(|failure| unreachable(*pair, failure)))
+        };
+        Ok(probed.keys().map(outcome).collect())
+    }
+}
+
+fn unreachable(pair: Pair, failure: CaseFailure) -> CaseFailure {
+    let lost = [FailureReason::PeerLost, FailureReason::Interrupted].contains(&failure.reason);
+    CaseFailure {
+        reason: if lost {
+            failure.reason
+        } else {
+            FailureReason::FabricUnreachable
+        },
+        message: format!(
+            "ranks {} and {} do not reach each other over the fabric: {}; {CAUSES}",
+            pair.initiator, pair.target, failure.message
+        ),
+    }
+}

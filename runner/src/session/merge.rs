@@ -1,0 +1,155 @@
+//! Two sides of a case become one result. Pure.
+
+use crds::record::{CaseFailure, CaseResult, FailureReason, Measurement};
+
+use crate::integrity;
+use crate::rendezvous::message::Side;
+
+/// What one side of a case came to.
+pub type SideResult = Result<Side, CaseFailure>;
+
+/// The result of a case from what both sides saw.
+pub fn case(initiator: (u32, SideResult), target: (u32, SideResult)) -> CaseResult {
+    let failed = {
+        let failure = |side: &(u32, SideResult)| (side.0, side.1.as_ref().err().cloned());
+        let (initiator, target) = (failure(&initiator), failure(&target));
+        failures([(initiator.0, initiator.1.as_ref()), (target.0, target.1.as_ref())])
+    };
+    if let Some(failure) = failed {
+        return CaseResult::Failed(failure);
+    }
+    match (initiator.1, target.1) {
+        (Ok(Side::Measured(initiator)), Ok(Side::Measured(target))) => {
+            CaseResult::Measured(Box::new(Measurement {
+                initiator: *initiator,
+                target: *target,
+            }))
+        }
+        (Ok(Side::Checked(initiator)), Ok(Side::Checked(target))) => {
+            CaseResult::Checked(integrity::combine(initiator, target))
+        }
+        (initiator, target) => CaseResult::Failed(CaseFailure {
+            reason: FailureReason::Internal,
+            message: format!("the sides did different things: {initiator:?} and {target:?}"),
+        }),
+    }
+}
+
+/// The failure of several ranks in one: the most telling reason, and what each of them says, once where they say the
+/// same. Nothing where none failed.
+pub fn failures<'a>(sides: impl IntoIterator<Item = (u32, Option<&'a CaseFailure>)>) -> Option<CaseFailure> {
+    let mut cause: Option<&CaseFailure> = None;
+    let mut said: Vec<(&str, Vec<u32>)> = Vec::new();
+    for (rank, failure) in sides {
+        let Some(failure) = failure else { continue };
+        if cause.is_none_or(|cause| weight(failure.reason) > weight(cause.reason)) {
+            cause = Some(failure);
+        }
+        match said.iter_mut().find(|(message, _)| *message == failure.message) {
+            Some((_, ranks)) => ranks.push(rank),
+            None => said.push((&failure.message, vec![rank])),
+        }
+    }
+    let texts: Vec<_> = said
+        .into_iter()
+        .map(|(message, ranks)| format!("{}: {message}", named(&ranks)))
+        .collect();
+    Some(CaseFailure {
+        reason: cause?.reason,
+        message: texts.join("; "),
+    })
+}
+
+fn named(ranks: &[u32]) -> String {
+    let numbers: Vec<_> = ranks.iter().map(u32::to_string).collect();
+    let word = if ranks.len() == 1 { "rank" } else { "ranks" };
+    format!("{word} {}", numbers.join(" and "))
+}
+
+/// A side that waits for one that failed runs into its deadline or loses the connection: what the other one says
+/// tells more.
+fn weight(reason: FailureReason) -> u8 {
+    match reason {
+        FailureReason::DeadlineExceeded => 0,
+        FailureReason::PeerLost => 1,
+        FailureReason::CompletionFailed => 2,
+        _ => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::record::{IntegrityReport, SideReport};
+
+    use super::*;
+
+    fn failure(reason: FailureReason, message: &str) -> SideResult {
+        let message = message.into();
+        Err(CaseFailure { reason, message })
+    }
+
+    #[test]
+    fn both_sides_of_a_measurement_stand_side_by_side() {
+        let side = |nanos| {
+            let report = SideReport {
+                window_nanos: nanos,
+                ..SideReport::default()
+            };
+            Ok(Side::Measured(Box::new(report)))
+        };
+        let CaseResult::Measured(measured) = case((0, side(5)), (1, side(6))) else {
+            panic!("measured");
+        };
+        assert_eq!(
+            (measured.initiator.window_nanos, measured.target.window_nanos),
+            (5, 6)
+        );
+    }
+
+    #[test]
+    fn the_cause_is_named_and_not_who_waited_for_it() {
+        let result = case(
+            (3, failure(FailureReason::DeadlineExceeded, "too long")),
+            (7, failure(FailureReason::MemoryUnavailable, "no pages")),
+        );
+        let CaseResult::Failed(failure) = result else {
+            panic!("failed");
+        };
+        assert_eq!(failure.reason, FailureReason::MemoryUnavailable);
+        assert_eq!(failure.message, "rank 3: too long; rank 7: no pages");
+    }
+
+    #[test]
+    fn what_both_sides_say_is_said_once() {
+        let side = || failure(FailureReason::NoDevice, "no efa");
+        let CaseResult::Failed(failure) = case((0, side()), (1, side())) else {
+            panic!("failed");
+        };
+        assert_eq!(failure.message, "ranks 0 and 1: no efa");
+    }
+
+    #[test]
+    fn the_checks_of_both_sides_are_one() {
+        let side = |bytes| {
+            let report = IntegrityReport {
+                transfers: 1,
+                bytes,
+                ..IntegrityReport::default()
+            };
+            Ok(Side::Checked(report))
+        };
+        let CaseResult::Checked(both) = case((0, side(20)), (1, side(50))) else {
+            panic!("checked");
+        };
+        assert_eq!((both.bytes, both.transfers), (70, 2));
+    }
+
+    #[test]
+    fn sides_that_did_different_things_are_a_failure_of_ours() {
+        let checked = Ok(Side::Checked(IntegrityReport::default()));
+        let CaseResult::Failed(failure) = case((0, checked), (1, Ok(Side::Reached))) else {
+            panic!("failed");
+        };
+        assert_eq!(failure.reason, FailureReason::Internal);
+    }
+}

@@ -1,0 +1,42 @@
+//! One case or probe at this worker.
+
+use super::waiting::{internal, unexpected};
+use super::{Agent, Departure, process_of};
+use crate::instrument::protocol::{Reply, Request};
+use crate::rendezvous::message::{CaseOrder, PeerCase, Report};
+
+impl Agent<'_> {
+    pub(super) fn probe(&mut self, with: PeerCase) -> Result<(), Departure> {
+        self.measure(with.arm, &Request::Probe(with))
+    }
+
+    pub(super) fn prepare(&mut self, order: CaseOrder) -> Result<(), Departure> {
+        let process = process_of(self.assignment, order.with.arm);
+        let result = match self.ask(process, &Request::Prepare(order), self.case_wait())? {
+            Ok(Reply::Ready(result)) => result,
+            Ok(other) => Err(unexpected(&other)),
+            Err(failure) => Err(failure),
+        };
+        self.prepared = result.is_ok().then_some(order);
+        self.report(&Report::Ready(result))
+    }
+
+    pub(super) fn go(&mut self) -> Result<(), Departure> {
+        if let Some(order) = self.prepared.take() {
+            return self.measure(order.with.arm, &Request::Go);
+        }
+        let result = Err(internal("no case was prepared".into()));
+        let evidence = Vec::new();
+        self.report(&Report::Done { result, evidence })
+    }
+
+    fn measure(&mut self, arm: u32, request: &Request) -> Result<(), Departure> {
+        let (result, evidence) =
+            match self.ask(process_of(self.assignment, arm), request, self.case_wait())? {
+                Ok(Reply::Done { result, evidence }) => (result, evidence),
+                Ok(other) => (Err(unexpected(&other)), Vec::new()),
+                Err(failure) => (Err(failure), Vec::new()),
+            };
+        self.report(&Report::Done { result, evidence })
+    }
+}

@@ -1,0 +1,115 @@
+//! A round's instruments: started, opened, connected, closed.
+
+use std::time::Duration;
+
+use crds::assignment::Assignment;
+use crds::record::{CaseFailure, WarningReason};
+use serde_json::value::RawValue;
+
+use super::super::child::Instrument;
+use super::waiting::{internal, unexpected};
+use super::{Agent, Departure, process_of};
+use crate::instrument::protocol::{Begin, Reply, Request};
+use crate::rendezvous::message::{NotConnected, Report};
+
+/// How long an instrument that was told to leave may take to close its endpoints and end.
+const LEAVE_WAIT: Duration = Duration::from_secs(10);
+
+impl Agent<'_> {
+    pub(super) fn open_round(&mut self, index: u32) -> Result<(), Departure> {
+        self.broken.clear();
+        self.prepared = None;
+        let assignment = self.assignment;
+        let Some(round) = assignment.rounds.get(index as usize) else {
+            let failure = internal(format!("there is no round of index {index}"));
+            return Err(Departure::Failed(failure));
+        };
+        self.round = round.round;
+        for process in round.process_order.iter().copied() {
+            if let Err(failure) = self.start(process)? {
+                self.broken.insert(process, failure);
+            }
+            for arm in round
+                .arm_order
+                .iter()
+                .copied()
+                .filter(|arm| process_of(assignment, *arm) == process)
+            {
+                let result = match self.ask(process, &Request::Open { arm }, self.setup_wait())? {
+                    Ok(Reply::Opened(result)) => result,
+                    Ok(other) => Err(unexpected(&other)),
+                    Err(failure) => Err(failure),
+                };
+                self.report(&Report::Opened { arm, result })?;
+            }
+        }
+        self.report(&Report::RoundOpened)
+    }
+
+    fn start(&mut self, process: u32) -> Result<Result<(), CaseFailure>, Departure> {
+        let Some(described) = self.assignment.processes.get(process as usize) else {
+            return Ok(Err(internal(format!("there is no instrument process {process}"))));
+        };
+        self.next_serial += 1;
+        match Instrument::start(self.next_serial, self.assignment, described, self.sender.clone()) {
+            Ok(instrument) => self.instruments.insert(process, instrument),
+            Err(error) => {
+                let message = format!("instrument process {process} cannot be started: {error}");
+                return Ok(Err(internal(message)));
+            }
+        };
+        let begin = Begin {
+            assignment: Assignment {
+                rounds: Vec::new(),
+                ..self.assignment.clone()
+            },
+            rank: self.rank,
+            process,
+            processors: self.processors.clone(),
+        };
+        let reply = self.ask(process, &Request::Begin(Box::new(begin)), self.setup_wait())?;
+        Ok(reply.and_then(|reply| match reply {
+            Reply::Begun(result) => result,
+            other => Err(unexpected(&other)),
+        }))
+    }
+
+    pub(super) fn connect(&mut self, arm: u32, peer: u32, offer: Box<RawValue>) -> Result<(), Departure> {
+        let request = Request::Connect { arm, peer, offer };
+        let result = match self.ask(process_of(self.assignment, arm), &request, self.setup_wait())? {
+            Ok(Reply::Connected(result)) => result,
+            Ok(other) => Err(unexpected(&other)),
+            Err(failure) => Err(failure),
+        };
+        if let Err(failure) = result {
+            self.not_connected.push(NotConnected { arm, peer, failure });
+        }
+        Ok(())
+    }
+
+    pub(super) fn close_round(&mut self) -> Result<(), Departure> {
+        let mut cold = Vec::new();
+        let processes: Vec<_> = self.instruments.keys().copied().collect();
+        for process in processes {
+            let request = Request::Cold { round: self.round };
+            if let Ok(Reply::Cold(records)) = self.ask(process, &request, self.setup_wait())? {
+                cold.extend(records);
+            }
+            let left = self.ask(process, &Request::Leave, LEAVE_WAIT)?;
+            if let (Ok(Reply::Left), Some(instrument)) = (left, self.instruments.remove(&process)) {
+                let ended = instrument.end(LEAVE_WAIT);
+                if !ended.well {
+                    let message = format!(
+                        "instrument process {process} {} after it had closed its arms",
+                        ended.how
+                    );
+                    self.warn(WarningReason::Killed, message)?;
+                }
+                self.ship(process, ended)?;
+            }
+        }
+        // Whoever answered something else is not needed any more.
+        self.instruments.clear();
+        self.report(&Report::RoundEnded { cold })
+    }
+}

@@ -1,0 +1,59 @@
+//! Listens to a connection for as long as it lives. One thread for each.
+
+use std::io;
+use std::sync::mpsc::{Sender, SyncSender};
+use std::thread;
+
+use super::agent::Event;
+use crate::rendezvous::link::LinkReader;
+use crate::rendezvous::message::Report;
+use crate::session::gang::GangEvent;
+
+/// Passes the coordinator's commands on, and its end.
+///
+/// # Errors
+/// When no thread can be started.
+pub fn coordinator(mut receiver: LinkReader, events: SyncSender<Event>) -> io::Result<()> {
+    let follow = move || {
+        loop {
+            let (event, last) = match receiver.receive() {
+                Ok(command) => (Event::Command(command), false),
+                Err(error) => (Event::CoordinatorGone(error.to_string()), true),
+            };
+            if events.send(event).is_err() || last {
+                return;
+            }
+        }
+    };
+    thread::Builder::new()
+        .name("commands".into())
+        .spawn(follow)
+        .map(drop)
+}
+
+/// Passes a worker's reports on, and its end.
+///
+/// # Errors
+/// When no thread can be started.
+pub fn worker(mut receiver: LinkReader, rank: u32, events: Sender<GangEvent>) -> io::Result<()> {
+    let follow = move || {
+        loop {
+            let (event, last) = match receiver.receive() {
+                // Hearing it was all it was for.
+                Ok(Report::Heartbeat) => continue,
+                Ok(report) => (GangEvent::Report { rank, report }, false),
+                Err(error) => {
+                    let how = error.to_string();
+                    (GangEvent::Lost { rank, how }, true)
+                }
+            };
+            if events.send(event).is_err() || last {
+                return;
+            }
+        }
+    };
+    thread::Builder::new()
+        .name("reports".into())
+        .spawn(follow)
+        .map(drop)
+}
