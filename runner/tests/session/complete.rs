@@ -1,0 +1,170 @@
+//! Attempts that come to their end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crds::assignment::{Assignment, InstrumentProcess};
+use crds::record::{CaseResult, Record, WarningReason};
+use crds::v1alpha1::{LibfabricProvider, TransportSpec};
+
+use super::gang::{Finished, Gang};
+use super::plan::{assignment, libfabric, loopback};
+
+fn run(assignment: &Assignment) -> Finished {
+    Gang::start(assignment, 0..assignment.workers, &[]).finish()
+}
+
+/// Every case of every pair is there once, valid, and moved the bytes it says.
+fn assert_complete(assignment: &Assignment, finished: &Finished) {
+    assert!(
+        finished.end().complete,
+        "{:?}\n{}",
+        finished.end(),
+        finished.stderr()
+    );
+    let workers = assignment.workers;
+    assert_eq!(
+        finished.statuses(),
+        (0..workers).map(|rank| (rank, 0)).collect::<Vec<_>>()
+    );
+    assert_eq!(finished.failures(), Vec::new());
+    let pairs = workers * (workers - 1) / 2;
+    let blocks: Vec<_> = assignment.rounds.iter().flat_map(|round| &round.blocks).collect();
+    let mut seen = BTreeSet::new();
+    for case in finished.cases() {
+        assert!(case.initiator < case.target && case.target < workers);
+        assert!(seen.insert((case.block, case.arm.clone(), case.initiator, case.target)));
+        match &case.result {
+            CaseResult::Measured(measured) => {
+                let posted = measured.initiator.posted.as_ref().unwrap();
+                assert_eq!((case.round > 0, posted.operations), (true, 100));
+                assert_eq!(posted.payload_bytes, 100 * case.size_bytes);
+                assert!(posted.elapsed_nanos > 0 && measured.target.window_nanos > 0);
+            }
+            CaseResult::Checked(report) => {
+                assert_eq!(case.round, 0);
+                assert!(report.bytes > 0 && report.first_mismatch.is_none());
+                assert_eq!(report.crc32c_expected, report.crc32c_found);
+            }
+            CaseResult::Failed(failure) => panic!("{failure:?}"),
+        }
+    }
+    assert_eq!(seen.len() as u32, pairs * 2 * blocks.len() as u32);
+    assert_eq!(finished.end().blocks as usize, blocks.len());
+    assert_eq!(
+        finished.count(|record| matches!(record, Record::Hello(_))) as u32,
+        workers
+    );
+    assert_eq!(
+        finished.count(|record| matches!(record, Record::Block(_))),
+        blocks.len()
+    );
+    let arms = workers as usize * 2;
+    assert_eq!(
+        finished.count(|record| matches!(record, Record::Cold(_))),
+        arms * assignment.rounds.len()
+    );
+    assert_eq!(
+        finished.count(|record| matches!(record, Record::Endpoints(_))),
+        arms
+    );
+}
+
+fn completes(workers: u32, transport: TransportSpec) -> Finished {
+    let assignment = assignment(workers, transport, 2);
+    let finished = run(&assignment);
+    assert_complete(&assignment, &finished);
+    finished
+}
+
+#[test]
+fn two_workers_over_loopback() {
+    let finished = completes(2, loopback());
+    let injected = finished.warnings(WarningReason::Evidence);
+    assert_eq!(injected, ["Using fi_injectdata for small message size=64"]);
+    // The arms of a block run back to back, in the order of the assignment.
+    let mut order: BTreeMap<u32, Vec<(u32, &str)>> = BTreeMap::new();
+    for case in finished.cases() {
+        order
+            .entry(case.block)
+            .or_default()
+            .push((case.position, &case.arm));
+    }
+    assert_eq!(order[&0], [(0, "fi-inject"), (1, "baseline")]);
+    assert_eq!(order[&1], [(0, "baseline"), (1, "fi-inject")]);
+}
+
+#[test]
+fn three_workers_over_loopback() {
+    completes(3, loopback());
+}
+
+#[test]
+fn four_workers_over_loopback() {
+    completes(4, loopback());
+}
+
+#[test]
+fn two_workers_over_libfabric_tcp() {
+    let finished = completes(2, libfabric(LibfabricProvider::Tcp));
+    for record in &finished.records {
+        if let Record::Endpoints(endpoints) = record {
+            let fabric = endpoints.fabric.as_ref().unwrap();
+            assert!(
+                ["net", "tcp"].contains(&fabric.provider.as_str()),
+                "{}",
+                fabric.provider
+            );
+            assert_eq!(fabric.rails.len(), 2);
+            assert_eq!(fabric.rails[0].interface.as_deref(), Some("lo"));
+        }
+    }
+}
+
+#[test]
+fn three_workers_over_libfabric_shm() {
+    completes(3, libfabric(LibfabricProvider::Shm));
+}
+
+/// Arms that differ in their environment run in a process each, and each records its own.
+#[test]
+fn arms_of_two_environments() {
+    let mut assignment = assignment(2, loopback(), 1);
+    let variable = ("FI_TEST_ENVIRONMENT".to_owned(), "second".to_owned());
+    assignment.processes.push(InstrumentProcess {
+        env: [variable].into(),
+        library: None,
+    });
+    assignment.arms[1].process = 1;
+    for round in &mut assignment.rounds {
+        round.process_order = vec![1, 0];
+    }
+    let finished = run(&assignment);
+    assert_complete(&assignment, &finished);
+    for record in &finished.records {
+        if let Record::Endpoints(endpoints) = record {
+            let variables = &endpoints.fabric.as_ref().unwrap().variables;
+            let found = variables.get("FI_TEST_ENVIRONMENT").map(String::as_str);
+            assert_eq!(found, (endpoints.arm == "fi-inject").then_some("second"));
+        }
+    }
+}
+
+/// What a library prints is no part of the stream, and its end is kept.
+#[test]
+fn a_library_that_prints() {
+    let mut assignment = assignment(2, libfabric(LibfabricProvider::Shm), 1);
+    let variable = ("FI_LOG_LEVEL".to_owned(), "info".to_owned());
+    assignment.processes[0].env = [variable].into();
+    let finished = run(&assignment);
+    assert_complete(&assignment, &finished);
+    let printed = finished.warnings(WarningReason::LibraryOutput);
+    // One for each process of each round.
+    assert_eq!(printed.len(), 4, "{printed:?}");
+    for text in printed {
+        assert!(
+            text.starts_with("instrument process 0 printed:\n") && text.contains("libfabric:"),
+            "{text}"
+        );
+        assert!(text.len() <= 4096);
+    }
+}

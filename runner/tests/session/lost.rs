@@ -1,0 +1,140 @@
+//! Workers and instruments that die or never come.
+
+use crds::assignment::Assignment;
+use crds::record::{CaseFailure, CaseRecord, FailureReason, Record, WarningReason};
+use rustix::process::{Signal, kill_process};
+
+use super::gang::{Finished, Gang};
+use super::plan::{assignment, endless, loopback};
+
+#[test]
+fn a_worker_that_never_comes_is_named() {
+    let mut assignment = assignment(3, loopback(), 1);
+    assignment.rendezvous.timeout_seconds = 1;
+    let finished = Gang::start(&assignment, [0, 2].into_iter(), &[]).finish();
+    let failure = finished.end().failure.as_ref().unwrap();
+    assert_eq!(failure.reason, FailureReason::WorkerMissing);
+    assert!(
+        failure.message.contains("rank 1 did not come"),
+        "{}",
+        failure.message
+    );
+    assert_eq!(finished.statuses(), [(0, 3), (2, 3)]);
+    assert!(
+        finished
+            .stderr()
+            .contains("2: fabricbench-runner: rank 2: WorkerMissing"),
+        "{}",
+        finished.stderr()
+    );
+    assert_eq!(finished.cases().len(), 0);
+}
+
+#[test]
+fn a_worker_killed_in_a_case_of_two_ends_the_attempt_and_keeps_what_is_finished() {
+    let mut gang = in_an_endless_case(endless(assignment(2, loopback(), 1)));
+    gang.instrument(0);
+    gang.instrument(1);
+    gang.signal(1, Signal::KILL);
+    let finished = gang.finish();
+    let end = finished.end();
+    assert_eq!((end.complete, end.blocks), (false, 1));
+    let failure = end.failure.as_ref().unwrap();
+    assert_eq!(failure.reason, FailureReason::PeerLost);
+    assert!(failure.message.contains("rank 1 was lost"), "{}", failure.message);
+    assert_eq!(finished.statuses(), [(0, 3), (1, 128 + 9)]);
+    assert_eq!(finished.cases().len(), 2);
+    assert_eq!(finished.failures(), Vec::new());
+}
+
+#[test]
+fn a_worker_that_dies_takes_its_pairs_out_and_no_others() {
+    let mut assignment = assignment(3, loopback(), 3);
+    // Long enough to be hit, short enough to be waited for.
+    assignment.case_deadline_seconds = 5;
+    let mut gang = Gang::start(&assignment, 0..3, &[]);
+    gang.wait_for(|record| matches!(record, Record::Block(_)));
+    gang.signal(2, Signal::KILL);
+    let finished = gang.finish();
+    let end = finished.end();
+    assert!(end.complete, "{end:?}");
+    assert_eq!(finished.statuses(), [(0, 0), (1, 0), (2, 128 + 9)]);
+    let failures = finished.failures();
+    assert!(!failures.is_empty());
+    for (case, failure) in failures {
+        assert_eq!(
+            (case.target, failure.reason),
+            (2, FailureReason::PeerLost),
+            "{failure:?}"
+        );
+    }
+    let lost = finished.warnings(WarningReason::WorkerLost);
+    assert!(
+        matches!(lost[..], [message] if message.contains("rank 2")),
+        "{lost:?}"
+    );
+    let of_others = finished.cases().iter().filter(|case| case.target == 1).count();
+    assert_eq!(of_others, 2 * 2 * 4);
+}
+
+#[test]
+fn an_instrument_that_dies_fails_its_arms_for_the_round_and_the_next_one_is_fresh() {
+    let mut gang = in_an_endless_case(short_second_round());
+    kill_process(gang.instrument(1), Signal::KILL).unwrap();
+    let finished = gang.finish();
+    for (case, failure) in failures_of_the_endless_block(&finished) {
+        assert_eq!(
+            (case.round, failure.reason),
+            (0, FailureReason::PeerLost),
+            "{failure:?}"
+        );
+        assert!(
+            failure.message.contains("was ended by signal 9"),
+            "{}",
+            failure.message
+        );
+    }
+}
+
+#[test]
+fn an_instrument_that_hangs_is_killed_after_the_deadline() {
+    let mut gang = in_an_endless_case(short_second_round());
+    kill_process(gang.instrument(1), Signal::STOP).unwrap();
+    let finished = gang.finish();
+    let killed = finished.warnings(WarningReason::Killed);
+    assert!(
+        matches!(killed[..], [message] if message.contains("was killed")),
+        "{killed:?}"
+    );
+    for (case, failure) in failures_of_the_endless_block(&finished) {
+        assert_eq!(
+            (case.round, failure.reason),
+            (0, FailureReason::DeadlineExceeded),
+            "{failure:?}"
+        );
+    }
+}
+
+/// An attempt whose first round has an endless block and whose second one has none.
+fn short_second_round() -> Assignment {
+    let mut assignment = endless(assignment(2, loopback(), 1));
+    assignment.case_deadline_seconds = 2;
+    assignment.rounds[1].blocks.truncate(1);
+    assignment
+}
+
+/// Two workers that have one block behind them.
+fn in_an_endless_case(assignment: Assignment) -> Gang {
+    let mut gang = Gang::start(&assignment, 0..2, &[]);
+    gang.wait_for(|record| matches!(record, Record::Block(_)));
+    gang
+}
+
+/// Both arms of the endless block failed, and nothing else did.
+fn failures_of_the_endless_block(finished: &Finished) -> Vec<(&CaseRecord, &CaseFailure)> {
+    assert!(finished.end().complete, "{:?}", finished.end());
+    let failures = finished.failures();
+    assert_eq!(failures.len(), 2, "{failures:?}");
+    assert!(failures.iter().all(|(case, _)| case.scenario == "endless"));
+    failures
+}

@@ -1,0 +1,158 @@
+//! Assignments for tests.
+
+use std::net::TcpListener;
+
+use crds::assignment::{
+    ASSIGNMENT_VERSION, ArmAssignment, Assignment, BlockAssignment, Extent, InstrumentProcess, LegIdentity,
+    Pass, PingPongWorkload, RankBinding, Rendezvous, RoundAssignment, ScenarioAssignment, TransferWorkload,
+    Workload,
+};
+use crds::striping::{StripingPolicy, StripingRule};
+use crds::v1alpha1::{
+    Direction, Libfabric, LibfabricProvider, Loopback, MemoryKind, PingPongOperation, TransferOperation,
+    TransportSpec,
+};
+
+/// A small campaign: an integrity round and `rounds` measured ones, two scenarios, two arms.
+pub fn assignment(workers: u32, transport: TransportSpec, rounds: u32) -> Assignment {
+    let mut next_block = 0;
+    let mut round = |round: u32| RoundAssignment {
+        round,
+        pass: if round == 0 {
+            Pass::Integrity
+        } else {
+            Pass::Measure
+        },
+        process_order: vec![0],
+        arm_order: vec![1, 0],
+        blocks: [(0, 64), (1, 64 * 1024)]
+            .map(|(scenario, size_bytes)| {
+                next_block += 1;
+                BlockAssignment {
+                    block: next_block - 1,
+                    scenario,
+                    size_bytes,
+                    order: vec![next_block % 2, 1 - next_block % 2],
+                }
+            })
+            .into(),
+    };
+    Assignment {
+        version: ASSIGNMENT_VERSION,
+        identity: LegIdentity {
+            run: "session".into(),
+            uid: "5e551017".into(),
+            plan_hash: "ab12".into(),
+            leg: 0,
+            attempt: 1,
+        },
+        workers,
+        rendezvous: Rendezvous {
+            host: "127.0.0.1".into(),
+            bind: "127.0.0.1".into(),
+            port: free_port(),
+            timeout_seconds: 60,
+        },
+        bindings: bindings(workers, &transport),
+        transport,
+        processes: vec![InstrumentProcess::default()],
+        scenarios: vec![ping_pong(Extent::Iterations(100)), transfer()],
+        arms: vec![arm("baseline", None), arm("fi-inject", Some(128))],
+        rounds: (0..=rounds).map(&mut round).collect(),
+        case_deadline_seconds: 30,
+    }
+}
+
+/// Loopback with two rails.
+pub fn loopback() -> TransportSpec {
+    TransportSpec::Loopback(Loopback { rails: 2 })
+}
+
+/// A provider of libfabric with two rails; shm has one.
+pub fn libfabric(provider: LibfabricProvider) -> TransportSpec {
+    let rails = if provider == LibfabricProvider::Shm { 1 } else { 2 };
+    TransportSpec::Libfabric(Libfabric { provider, rails })
+}
+
+/// Every round ends with a block that measures for so long that whatever a test does happens meanwhile; a short one
+/// comes before it. The second block of a round is of scenario 2.
+pub fn endless(mut assignment: Assignment) -> Assignment {
+    assignment.case_deadline_seconds = 120;
+    assignment.scenarios.push(ScenarioAssignment {
+        name: "endless".into(),
+        ..ping_pong(Extent::DurationNanos(60_000_000_000))
+    });
+    for round in &mut assignment.rounds {
+        round.pass = Pass::Measure;
+        round.blocks[1].scenario = 2;
+        round.blocks[1].size_bytes = 64;
+    }
+    assignment
+}
+
+pub fn arm(name: &str, inject_max_bytes: Option<u64>) -> ArmAssignment {
+    ArmAssignment {
+        name: name.into(),
+        process: 0,
+        inject_max_bytes,
+        doorbell_max_batch: None,
+        striping: StripingRule {
+            policy: StripingPolicy::Nixl,
+            threshold_bytes: 16 * 1024,
+            min_chunk_bytes: 16 * 1024,
+        },
+    }
+}
+
+fn ping_pong(measured: Extent) -> ScenarioAssignment {
+    ScenarioAssignment {
+        name: "small".into(),
+        memory: MemoryKind::Heap,
+        polling: None,
+        workload: Workload::PingPong(PingPongWorkload {
+            operation: PingPongOperation::Send,
+            measured,
+            warmup: Extent::Iterations(10),
+        }),
+        max_size_bytes: 64,
+    }
+}
+
+fn transfer() -> ScenarioAssignment {
+    ScenarioAssignment {
+        name: "large".into(),
+        memory: MemoryKind::Heap,
+        polling: None,
+        workload: Workload::Transfer(TransferWorkload {
+            operation: TransferOperation::Write,
+            window: 4,
+            batch: 2,
+            threads: 1,
+            direction: Direction::OneWay,
+            measured: Extent::Iterations(100),
+            warmup: Extent::Iterations(10),
+        }),
+        max_size_bytes: 64 * 1024,
+    }
+}
+
+/// Rails of tcp stay on loopback; those of shared memory have no address.
+fn bindings(workers: u32, transport: &TransportSpec) -> Vec<RankBinding> {
+    let addressed = matches!(transport, TransportSpec::Libfabric(Libfabric { provider, .. })
+        if *provider != LibfabricProvider::Shm);
+    let rails = if addressed {
+        vec!["127.0.0.1".into(); 2]
+    } else {
+        Vec::new()
+    };
+    let binding = RankBinding {
+        rails,
+        cpus: Vec::new(),
+    };
+    vec![binding; workers as usize]
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
