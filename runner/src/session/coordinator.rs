@@ -83,11 +83,16 @@ impl<'a, W: Write> Coordinator<'a, W> {
     fn rounds(&mut self) -> Result<(), Halt> {
         let assignment = self.assignment;
         for (index, round) in assignment.rounds.iter().enumerate() {
-            let standing = self.open(index as u32, round)?;
+            let mut standing = self.open(index as u32, round)?;
             if index == 0 {
                 self.probe(&standing)?;
             }
+            let mut there = self.gang.alive();
             for block in &round.blocks {
+                if self.gang.alive() != there {
+                    standing = self.reopen(index as u32, round)?;
+                    there = self.gang.alive();
+                }
                 self.block(round, block, &standing)?;
             }
             self.close(round)?;

@@ -109,8 +109,35 @@ impl<W: Write> Coordinator<'_, W> {
         Ok(())
     }
 
+    /// Starts the round's instruments again for the blocks that are left: posts to a worker that died may have broken
+    /// endpoints that others need, too. A block is never split, so its arms still stand side by side.
+    pub(super) fn reopen(&mut self, index: u32, round: &RoundAssignment) -> Result<Standing, Halt> {
+        let message = format!(
+            "the instruments of round {} were started again, for a worker was lost in it",
+            round.round
+        );
+        self.stream
+            .warn(None, WarningReason::EnvironmentChanged, &message)?;
+        self.end_instruments()?;
+        self.open(index, round)
+    }
+
     /// Ends the instruments of the round and writes what its arms cost before their first measured operation.
     pub(super) fn close(&mut self, round: &RoundAssignment) -> Result<(), Halt> {
+        for (rank, cold) in self.end_instruments()? {
+            for record in cold.into_iter().flatten() {
+                let round = round.round;
+                self.stream.write(Record::Cold(ColdRecord {
+                    round,
+                    rank,
+                    ..record
+                }))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_instruments(&mut self) -> Result<BTreeMap<u32, Result<Vec<ColdRecord>, CaseFailure>>, Halt> {
         let ranks = self.gang.alive();
         for rank in &ranks {
             self.gang.send(*rank, Command::CloseRound);
@@ -123,16 +150,6 @@ impl<W: Write> Coordinator<'_, W> {
                 _ => None,
             })?;
         self.pass_on_warnings()?;
-        for (rank, cold) in ended {
-            for record in cold.into_iter().flatten() {
-                let round = round.round;
-                self.stream.write(Record::Cold(ColdRecord {
-                    round,
-                    rank,
-                    ..record
-                }))?;
-            }
-        }
-        Ok(())
+        Ok(ended)
     }
 }
