@@ -3,6 +3,8 @@
 //! Nothing is left to choose: arms, order, chunks and deadlines are all in it. A worker knows its rank from
 //! its environment and everything else from here.
 
+pub mod memory;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -120,18 +122,6 @@ pub struct ScenarioAssignment {
     pub workload: Workload,
     /// Largest size of the scenario in bytes; buffers are made for it once.
     pub max_size_bytes: u64,
-}
-
-impl ScenarioAssignment {
-    /// Bytes of one region that an instrument process registers for the scenario: every transfer that may be in flight
-    /// has a place of its own. A worker that sends and receives has two of them.
-    pub fn region_bytes(&self) -> u64 {
-        let in_flight = match &self.workload {
-            Workload::PingPong(_) => 1,
-            Workload::Transfer(transfer) => u64::from(transfer.window) * u64::from(transfer.threads),
-        };
-        self.max_size_bytes.saturating_mul(in_flight)
-    }
 }
 
 /// What a scenario does.

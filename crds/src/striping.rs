@@ -86,68 +86,35 @@ impl StripingRule {
     }
 }
 
-/// Consecutive transfers of one burst that NIXL's libfabric backend posts on one rail before it takes the next, where
-/// they are not striped (`nixl_libfabric_engine`, write descriptor lists).
+/// Consecutive transfers of one chunk that NIXL's libfabric backend posts on one rail before it takes the next, within
+/// one burst. Reads take the next rail for every transfer.
 pub const NIXL_GROUP: u64 = 16;
 
 impl StripingPolicy {
-    /// Consecutive unstriped transfers of one burst that share a rail.
-    pub fn group(self) -> u64 {
+    /// Consecutive transfers of one chunk of a burst that share a rail; `read` where the operation is a read.
+    pub fn group(self, read: bool) -> u64 {
         match self {
-            Self::Single => 1,
-            Self::Nixl | Self::NixlCoalesce => NIXL_GROUP,
+            Self::Nixl | Self::NixlCoalesce if !read => NIXL_GROUP,
+            Self::Single | Self::Nixl | Self::NixlCoalesce => 1,
         }
-    }
-}
-
-/// Gives transfers of one chunk their rails, in turn: a rail for each group of a burst, and the next rail for the next
-/// burst. Chunk `i` of a transfer of several chunks takes rail `i`, as in NIXL. One of these for each initiator thread
-/// and arm.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RailRotation {
-    next: u64,
-    in_group: u64,
-}
-
-impl RailRotation {
-    /// The rail of the next transfer of one chunk, where `rails` (at least 1) are open.
-    pub fn rail(&mut self, policy: StripingPolicy, rails: u64) -> u64 {
-        let rail = self.next % rails.max(1);
-        self.in_group += 1;
-        if self.in_group >= policy.group() {
-            self.advance();
-        }
-        rail
-    }
-
-    /// Ends a burst: the next one takes another rail.
-    pub fn end_burst(&mut self) {
-        if self.in_group > 0 {
-            self.advance();
-        }
-    }
-
-    fn advance(&mut self) {
-        self.next += 1;
-        self.in_group = 0;
     }
 }
 
 impl StripingRule {
-    /// Most posts that one burst of `batch` transfers of `size` bytes puts on one rail, where `rails` are open.
-    pub fn posts_per_burst(self, size: u64, rails: u64, batch: u64) -> u64 {
-        if self.stripes(size, rails).rails > 1 {
+    /// Most posts that one burst of `batch` transfers of `size` bytes puts on one rail, where `rails` are open. Chunk
+    /// `i` of several takes rail `i`; transfers of one chunk take the rails in turn, by groups.
+    pub fn posts_per_burst(self, size: u64, rails: u64, batch: u64, read: bool) -> u64 {
+        let rails = rails.max(1);
+        if batch == 0 || self.stripes(size, rails).rails > 1 {
             return batch;
         }
-        let mut rotation = RailRotation::default();
-        let mut posts = vec![0_u64; usize::try_from(rails.max(1)).unwrap_or(1)];
-        for _ in 0..batch {
-            let rail = usize::try_from(rotation.rail(self.policy, rails)).unwrap_or(0);
-            if let Some(count) = posts.get_mut(rail) {
-                *count += 1;
-            }
-        }
-        posts.into_iter().max().unwrap_or(0)
+        let group = self.policy.group(read);
+        let groups = batch.div_ceil(group);
+        // The first rail has the most: all of its groups are full, but for the last of the burst.
+        let of_first = groups.div_ceil(rails);
+        let has_last = (groups - 1).is_multiple_of(rails);
+        let missing = if has_last { groups * group - batch } else { 0 };
+        of_first * group - missing
     }
 }
 
@@ -203,34 +170,29 @@ mod tests {
     }
 
     #[test]
-    fn unstriped_transfers_take_the_rails_in_turn() {
-        let rails = |policy, batch: usize| {
-            let mut rotation = RailRotation::default();
-            let mut bursts = Vec::new();
-            for _ in 0..2 {
-                bursts.push((0..batch).map(|_| rotation.rail(policy, 4)).collect::<Vec<_>>());
-                rotation.end_burst();
-            }
-            bursts
-        };
-        assert_eq!(rails(StripingPolicy::Single, 3), [[0, 1, 2], [3, 0, 1]]);
-        assert_eq!(rails(StripingPolicy::Nixl, 3), [[0, 0, 0], [1, 1, 1]]);
-        assert_eq!(rails(StripingPolicy::Nixl, 18)[0][15..], [0, 1, 1]);
-        assert_eq!(rails(StripingPolicy::Nixl, 18)[1][0], 2);
-    }
-
-    #[test]
     fn posts_on_a_rail_follow_the_policy() {
-        let posts = |policy, size, batch| rule(policy).posts_per_burst(size, 4, batch);
+        let posts = |policy, size, batch| rule(policy).posts_per_burst(size, 4, batch, false);
         assert_eq!(posts(StripingPolicy::Nixl, 32 * KIB, 8), 8);
         assert_eq!(posts(StripingPolicy::Nixl, 64, 8), 8);
         assert_eq!(posts(StripingPolicy::Nixl, 64, 20), 16);
         assert_eq!(posts(StripingPolicy::Nixl, 64, 80), 32);
         assert_eq!(posts(StripingPolicy::Single, 32 * KIB, 8), 2);
         assert_eq!(posts(StripingPolicy::Single, 32 * KIB, 1), 1);
+        assert_eq!(rule(StripingPolicy::Nixl).posts_per_burst(64, 4, 8, true), 2);
     }
 
     proptest! {
+        #[test]
+        fn the_fullest_rail_is_the_fullest_of_a_burst(batch in 1u64..300, rails in 1u64..=64, read: bool) {
+            let policy = StripingPolicy::Nixl;
+            let mut posts = vec![0; rails as usize];
+            for index in 0..batch {
+                posts[(index / policy.group(read) % rails) as usize] += 1;
+            }
+            let most = rule(policy).posts_per_burst(64, rails, batch, read);
+            prop_assert_eq!(Some(most), posts.into_iter().max());
+        }
+
         #[test]
         fn chunks_cover_the_transfer_exactly(
             size in 0u64..1 << 34,

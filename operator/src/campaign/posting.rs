@@ -67,7 +67,9 @@ impl Posting {
     pub fn of(tuning: Tuning, burst: Burst, size: u64, rails: u32) -> Self {
         let rails = u64::from(rails);
         let stripes = tuning.striping.stripes(size, rails);
-        let posts_per_burst = tuning.striping.posts_per_burst(size, rails, burst.transfers);
+        let posts_per_burst = tuning
+            .striping
+            .posts_per_burst(size, rails, burst.transfers, burst.read);
         let injects = |chunk| !burst.read && tuning.inject_max_bytes.is_some_and(|most| chunk <= most);
         let posts_per_doorbell = match tuning.doorbell_max_batch {
             Some(most) if !burst.read => posts_per_burst.min(u64::from(most)).max(1),
@@ -75,7 +77,7 @@ impl Posting {
         };
         let rotates = stripes.rails == 1 && rails > 1;
         let rotation_group = if rotates {
-            tuning.striping.policy.group().min(burst.transfers)
+            tuning.striping.policy.group(burst.read).min(burst.transfers)
         } else {
             1
         };

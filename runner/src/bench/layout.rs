@@ -6,23 +6,14 @@
 //! allows; where it does not, transfers in flight share slots when times are taken, and fewer are in flight when
 //! bytes are checked.
 
-use crds::assignment::{Assignment, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload};
+use crds::assignment::Assignment;
+pub use crds::assignment::memory::{
+    AREA_BUDGET_BYTES, CONTROL_BYTES, MAX_RECEIVES, PING_PONG_WINDOW, SLOT_ALIGNMENT, SPARE_RECEIVES,
+    is_send, receives_on_a_rail, threads, window,
+};
 use crds::striping::Stripes;
-use crds::v1alpha1::{MemoryKind, PingPongOperation, TransferOperation};
+use crds::v1alpha1::MemoryKind;
 
-/// Most bytes of an area, unless one message alone is larger: above the caches of today's processors, so that large
-/// transfers come from memory, and small enough for every thread to have its own.
-pub const AREA_BUDGET_BYTES: u64 = 128 * 1024 * 1024;
-/// Slots start at multiples of a cache line, so that neighbours do not share one.
-pub const SLOT_ALIGNMENT: u64 = 64;
-/// Bytes of a control message. What it says is in its immediate data.
-pub const CONTROL_BYTES: u64 = 8;
-/// Receives on a rail beyond the messages in flight: for the few control messages that may be on their way.
-pub const SPARE_RECEIVES: u32 = 4;
-/// Most receives on a rail; libraries keep messages that find none until one is posted.
-pub const MAX_RECEIVES: u32 = 512;
-/// Messages of a ping-pong whose memory is not free yet: the echo may be there before the own completion is read.
-pub const PING_PONG_WINDOW: u32 = 4;
 /// Control messages in flight on a rail.
 pub const CONTROL_TOKENS: usize = 16;
 
@@ -66,7 +57,7 @@ impl Layout {
             .scenarios
             .iter()
             .filter(|scenario| scenario.memory == kind);
-        let area_bytes = of_kind.map(|scenario| area_bytes(scenario, rails)).max()?;
+        let area_bytes = of_kind.map(|scenario| scenario.area_bytes(rails)).max()?;
         Some(Self { area_bytes })
     }
 
@@ -79,51 +70,6 @@ impl Layout {
     pub fn landing_offset(self) -> u64 {
         self.area_bytes
     }
-}
-
-fn area_bytes(scenario: &ScenarioAssignment, rails: u64) -> u64 {
-    let slot = scenario
-        .max_size_bytes
-        .max(CONTROL_BYTES)
-        .next_multiple_of(SLOT_ALIGNMENT);
-    let window = u64::from(window(&scenario.workload));
-    let slots = if is_send(&scenario.workload) {
-        rails * u64::from(receives_on_a_rail(window as u32))
-    } else {
-        window
-    };
-    // One message of the largest size, each of its chunks in a slot of its own.
-    let least = slot + rails * SLOT_ALIGNMENT;
-    slots.saturating_mul(slot).min(AREA_BUDGET_BYTES).max(least)
-}
-
-/// Most transfers in flight at one thread.
-pub fn window(workload: &Workload) -> u32 {
-    match workload {
-        Workload::PingPong(_) => PING_PONG_WINDOW,
-        Workload::Transfer(transfer) => transfer.window,
-    }
-}
-
-/// Initiator threads.
-pub fn threads(workload: &Workload) -> u32 {
-    match workload {
-        Workload::PingPong(_) => 1,
-        Workload::Transfer(transfer) => transfer.threads,
-    }
-}
-
-/// Whether the payload goes into posted receives.
-pub fn is_send(workload: &Workload) -> bool {
-    match workload {
-        Workload::PingPong(PingPongWorkload { operation, .. }) => *operation == PingPongOperation::Send,
-        Workload::Transfer(TransferWorkload { operation, .. }) => *operation == TransferOperation::Send,
-    }
-}
-
-/// Receives to be posted on each rail for `in_flight` messages.
-pub fn receives_on_a_rail(in_flight: u32) -> u32 {
-    (in_flight + SPARE_RECEIVES).min(MAX_RECEIVES)
 }
 
 /// Posts in flight that an endpoint must take for every scenario.

@@ -12,13 +12,10 @@ use crds::striping::StripingPolicy;
 
 use crate::transport::Rail;
 
-/// Consecutive transfers of a burst that NIXL's libfabric backend posts on one rail before it takes the next.
-pub const NIXL_GROUP: u64 = 16;
-
 /// Whose turn it is among the rails.
 #[derive(Clone, Debug)]
 pub struct RailTurns {
-    grouped: bool,
+    group: u64,
     rails: u64,
     turn: u64,
 }
@@ -27,7 +24,7 @@ impl RailTurns {
     /// Turns over `rails` rails; `read` where the operation is a read.
     pub fn new(policy: StripingPolicy, read: bool, rails: usize) -> Self {
         Self {
-            grouped: policy != StripingPolicy::Single && !read,
+            group: policy.group(read),
             rails: rails.max(1) as u64,
             turn: 0,
         }
@@ -36,8 +33,8 @@ impl RailTurns {
     /// Rail of the one chunk of transfer `index` of the burst. To be asked in ascending order of `index`.
     #[inline]
     pub fn rail(&mut self, index: u64) -> Rail {
-        let place = if self.grouped {
-            self.turn + index / NIXL_GROUP
+        let place = if self.group > 1 {
+            self.turn + index / self.group
         } else {
             self.advance();
             self.turn + self.rails - 1
@@ -48,7 +45,7 @@ impl RailTurns {
     /// The burst is over.
     #[inline]
     pub fn end_burst(&mut self) {
-        if self.grouped {
+        if self.group > 1 {
             self.advance();
         }
     }

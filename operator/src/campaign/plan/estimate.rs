@@ -6,15 +6,13 @@ use serde::Serialize;
 
 use super::{Leg, Plan, PlannedScenario};
 
-/// Bytes of a case record beside its histograms: counters, both sides, framing. Measured: 1.6 KB with four interfaces.
-const CASE_BYTES: u64 = 2048;
-/// Bytes of a case record of the integrity pass. Measured: 0.5 KB.
+/// Bytes of a case record beside its histograms, with four rails on four interfaces and every number large. The test
+/// below writes such records.
+const CASE_BYTES: u64 = 3072;
+/// Bytes of a case record of the integrity pass: it has a dozen numbers.
 const INTEGRITY_CASE_BYTES: u64 = 1024;
-/// A histogram's encoding is at most so long however many samples it has: latencies of one case spread over some
-/// thousand buckets. Measured: 1.2 KB for 1,000 samples of a heavy-tailed distribution, 5.8 KB for a million.
-const HISTOGRAM_BYTES: u64 = 6 * 1024;
-const HISTOGRAM_HEAD_BYTES: u64 = 256;
-const SAMPLE_BYTES: u64 = 2;
+/// Samples of a case that is bounded by time, for the length of its histogram.
+const TIMED_SAMPLES: u64 = 100_000;
 /// Bytes of the `hello` of one worker: a record line at most.
 const HELLO_BYTES: u64 = crds::record::MAX_LINE_BYTES as u64;
 /// Bytes of the `endpoints` of one arm at one worker.
@@ -136,11 +134,20 @@ pub(super) fn block_stream_bytes(plan: &Plan, block: &BlockAssignment, pass: Pas
         (Pass::Integrity, _) | (_, None) => INTEGRITY_CASE_BYTES,
         (Pass::Measure, Some(scenario)) => {
             let (samples, sides) = samples(&scenario.assignment);
-            let histogram = HISTOGRAM_HEAD_BYTES + SAMPLE_BYTES * samples;
-            CASE_BYTES + sides * histogram.min(HISTOGRAM_BYTES)
+            (CASE_BYTES + sides * histogram_bytes(samples)).min(crds::record::MAX_LINE_BYTES as u64)
         }
     };
     BLOCK_BYTES + plan.pairs() * block.order.len() as u64 * case
+}
+
+/// Bytes that the histogram of `samples` samples takes in a record, where they spread over three decades.
+fn histogram_bytes(samples: u64) -> u64 {
+    match samples {
+        0..=1_000 => 256 + samples,
+        1_001..=10_000 => 3_500,
+        10_001..=100_000 => 7_500,
+        _ => 13_500,
+    }
 }
 
 /// Samples of a case at each posting side, and the number of these.
@@ -155,7 +162,7 @@ fn samples(scenario: &ScenarioAssignment) -> (u64, u64) {
     };
     let samples = match measured {
         Extent::Iterations(iterations) => u64::from(iterations) * threads,
-        Extent::DurationNanos(_) => HISTOGRAM_BYTES,
+        Extent::DurationNanos(_) => TIMED_SAMPLES,
     };
     (samples, if both { 2 } else { 1 })
 }
@@ -224,6 +231,104 @@ impl Case {
         Self {
             bytes: operations.saturating_mul(size).saturating_mul(posters * ways),
             seconds,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::histogram::Histogram;
+    use crds::record::{
+        CaseRecord, CaseResult, ChainWriter, InterfaceDelta, Measurement, Posted, PostingCounters, Record,
+        SeedQuantiles, SideReport,
+    };
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    /// A line as long as they get: four rails on as many interfaces, every number large.
+    fn case_line(samples: u32) -> usize {
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let mut latency = Histogram::new();
+        for _ in 0..samples {
+            // Log-normal by the sum of uniforms, with a heavy tail: from 1 us to some milliseconds.
+            let normal: f64 = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
+            let tail = if random.random::<f64>() < 0.01 { 100.0 } else { 1.0 };
+            latency.record((20_000.0 * (0.7 * normal).exp() * tail) as u64);
+        }
+        let many = 10_000_000_000_u64;
+        let interface = |name: u32| InterfaceDelta {
+            name: format!("rdmap{name}s0-interface"),
+            rails: vec![name],
+            tx_bytes: many,
+            rx_bytes: many,
+            retransmits: Some(many),
+            interval_nanos: many,
+            line_bits_per_second: Some(many),
+        };
+        let counters = PostingCounters {
+            posts: many,
+            injected: many,
+            over_limit: many,
+            app_doorbells: many,
+            more: many,
+            completions: many,
+            bytes_per_rail: vec![many; 4],
+            posts_per_rail: vec![many; 4],
+            ..PostingCounters::default()
+        };
+        let addressed = SideReport {
+            window_nanos: many,
+            cpu_nanos: many,
+            interfaces: (0..4).map(interface).collect(),
+            ..SideReport::default()
+        };
+        let posted = Posted {
+            operations: many,
+            payload_bytes: many,
+            elapsed_nanos: many,
+            latency,
+            min_nanos: many,
+            max_nanos: many,
+            seed_quantiles: Some(SeedQuantiles {
+                p50_nanos: 12_345.678_9,
+                p95_nanos: 12_345.678_9,
+                p99_nanos: 12_345.678_9,
+            }),
+            counters,
+        };
+        let record = Record::Case(Box::new(CaseRecord {
+            block: 100_000,
+            round: 60,
+            pass: Pass::Measure,
+            scenario: "a-scenario-with-a-long-name".to_owned(),
+            size_bytes: many,
+            arm: "an-arm-with-a-long-name".to_owned(),
+            position: 10,
+            initiator: 60,
+            target: 61,
+            started_nanos: many,
+            result: CaseResult::Measured(Box::new(Measurement {
+                initiator: SideReport {
+                    posted: Some(posted),
+                    ..addressed.clone()
+                },
+                target: addressed,
+            })),
+        }));
+        ChainWriter::default().line(&record).unwrap().len()
+    }
+
+    #[test]
+    fn a_case_is_no_longer_than_estimated() {
+        for samples in [0, 100, 1_000, 10_000, 100_000, 1_000_000] {
+            let line = case_line(samples) as u64;
+            let estimated = CASE_BYTES + histogram_bytes(samples.into());
+            assert!(
+                line <= estimated,
+                "{samples} samples: {line} bytes, estimated {estimated}"
+            );
         }
     }
 }

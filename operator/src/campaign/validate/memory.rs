@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use crds::assignment::memory::threads;
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind};
 
 use super::problem::Reporter;
+use super::scenarios::process_bytes;
 use super::{ProblemKind, ValidatedScenario, ValidatedVariant};
 use crate::campaign::posting::Posting;
 
@@ -53,8 +55,7 @@ fn injects_device_memory(
     })
 }
 
-/// Every instrument process of a worker holds a sending and a receiving region at the same time, also while another
-/// one is active: all of them have to be paid for.
+/// Every instrument process of a worker holds its memory also while another one is active: all have to be paid for.
 fn check_huge_pages(
     spec: &BenchmarkRunSpec,
     variants: &[ValidatedVariant],
@@ -70,12 +71,14 @@ fn check_huge_pages(
     let on_huge_pages = scenarios
         .iter()
         .filter(|scenario| scenario.assignment.memory == MemoryKind::HugePages);
+    let rails = spec.transport.rails();
     let needs = on_huge_pages.map(|scenario| {
-        let region = scenario
-            .assignment
-            .region_bytes()
-            .next_multiple_of(HUGE_PAGE_BYTES);
-        (region.saturating_mul(2 * processes), &scenario.assignment.name)
+        let threads = u64::from(threads(&scenario.assignment.workload));
+        let of_thread = process_bytes(&scenario.assignment, rails) / threads.max(1);
+        let needed = of_thread
+            .next_multiple_of(HUGE_PAGE_BYTES)
+            .saturating_mul(threads * processes);
+        (needed, &scenario.assignment.name)
     });
     if let Some((needed, scenario)) = needs.max()
         && needed > given.bytes()

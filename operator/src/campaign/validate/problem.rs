@@ -108,12 +108,12 @@ pub enum ProblemKind {
     },
     /// The messages in flight need more memory than any worker has.
     #[snafu(display(
-        "window x threads x largest size is {region}, more than the {most} that a worker registers at once. \
-         Lower window, threads or the largest size"
+        "messages in flight need {needed} in every instrument process, more than the {most} that one may have. \
+         Lower threads or the largest size"
     ))]
-    RegionTooLarge {
-        /// Bytes of one region.
-        region: Size,
+    TooMuchMemory {
+        /// Bytes of all areas of all threads.
+        needed: Size,
         /// The limit.
         most: Size,
     },

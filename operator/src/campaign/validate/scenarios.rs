@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crds::assignment::{Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload};
+use crds::assignment::{Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload, memory};
 use crds::units::{Size, Span};
 use crds::v1alpha1::{BenchmarkRunSpec, Metric, PingPong, Scenario, Transfer};
 
@@ -11,9 +11,9 @@ use super::{ProblemKind, ValidatedScenario};
 
 /// Largest message: the most that an EFA device writes in one operation.
 const MAX_SIZE_BYTES: u64 = 1 << 30;
-/// Largest region of a scenario in one instrument process. Every process of a worker has two, and an environment arm
-/// has a process of its own, so this already asks for a large node.
-const MAX_REGION_BYTES: u64 = 16 << 30;
+/// Most memory of a scenario in one instrument process. An environment arm has a process of its own, so this already
+/// asks for a large node.
+const MAX_PROCESS_BYTES: u64 = 16 << 30;
 /// Measured round trips or transfers where nothing is said, as in the test procedures.
 const DEFAULT_ITERATIONS: u32 = 1000;
 /// Warm-up round trips or transfers where nothing is said.
@@ -34,6 +34,7 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
         .filter_map(|(index, scenario)| {
             let mut scope = Scope {
                 path: format!("spec.scenarios[{index}]"),
+                rails: spec.transport.rails(),
                 case_deadline: Duration::from_secs(deadline.into()),
                 report,
             };
@@ -44,6 +45,7 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
 
 struct Scope<'a> {
     path: String,
+    rails: u32,
     case_deadline: Duration,
     report: &'a mut Reporter,
 }
@@ -67,10 +69,10 @@ impl Scope<'_> {
             workload,
             max_size_bytes: sizes.iter().copied().max().unwrap_or(0),
         };
-        let region = assignment.region_bytes();
-        if region > MAX_REGION_BYTES {
-            let (region, most) = (Size(region), Size(MAX_REGION_BYTES));
-            self.add(field, ProblemKind::RegionTooLarge { region, most });
+        let needed = process_bytes(&assignment, self.rails);
+        if needed > MAX_PROCESS_BYTES {
+            let (needed, most) = (Size(needed), Size(MAX_PROCESS_BYTES));
+            self.add(field, ProblemKind::TooMuchMemory { needed, most });
         }
         Some(ValidatedScenario {
             assignment,
@@ -139,6 +141,13 @@ impl Scope<'_> {
     fn add(&mut self, field: &str, kind: ProblemKind) {
         self.report.add(format!("{}.{field}", self.path), kind);
     }
+}
+
+/// Memory of `scenario` in one instrument process, in bytes: for each thread an area that transfers leave from and one
+/// that they arrive in.
+pub(super) fn process_bytes(scenario: &ScenarioAssignment, rails: u32) -> u64 {
+    let threads = u64::from(memory::threads(&scenario.workload));
+    scenario.area_bytes(rails.into()).saturating_mul(2 * threads)
 }
 
 fn extent(iterations: Option<u32>, duration: Option<Span>, default: u32) -> Extent {

@@ -154,7 +154,7 @@ fn huge_pages_are_budgeted_for_every_process() {
             "sampling: {{control: {control}}}\nresources: {{hugepages2Mi: {pages}}}\nvariants: [{{name: a}}, {{name: b, library: /opt}}]\n{TCP}scenarios: [{{name: large, memory: HugePages, transfer: {{sizes: [1Mi], window: 16}}}}]"
         )
     };
-    // 16 MiB a region, two of them in each of three processes.
+    // 16 MiB an area, two of them in each of three processes.
     assert_eq!(problems(&spec("96Mi", true)), [""; 0]);
     assert!(problems(&spec("94Mi", true))[0].contains("3 instrument processes need 96Mi"));
     assert_eq!(problems(&spec("64Mi", false)), [""; 0]);
