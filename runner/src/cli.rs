@@ -32,6 +32,9 @@ enum Command {
         /// File that rank 0 repeats its end record in; /dev/termination-log where left out and there.
         #[arg(long, value_name = "FILE")]
         termination_message: Option<PathBuf>,
+        /// Process that started this worker: the worker leaves when it dies.
+        #[arg(long, value_name = "PID")]
+        parent: Option<u32>,
     },
     /// Measure for a worker, which starts this itself.
     #[command(hide = true)]
@@ -77,11 +80,13 @@ pub fn main_with(choice: &impl TransportChoice) -> ExitCode {
             assignment,
             rank,
             termination_message,
+            parent,
         } => {
             let options = WorkerOptions {
                 assignment,
                 rank,
                 termination_message,
+                parent,
             };
             match worker::run(&options) {
                 Ok(()) => (0, None),

@@ -14,12 +14,12 @@ use std::io;
 use std::os::unix::net::UnixStream;
 
 use rustix::fs::FileType;
-use rustix::io::Errno;
-use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use rustix::process::Signal;
 use snafu::{ResultExt, Snafu};
 
 use crate::ffi;
 use crate::frame::{FrameError, FrameReader};
+use crate::process::end_with_parent;
 use crate::transport::choice::TransportChoice;
 use serve::Server;
 
@@ -57,7 +57,9 @@ pub fn run(choice: &impl TransportChoice, parent: u32) -> Result<(), InstrumentE
         what: "taking the worker's socket",
     })?;
     let socket = socket.ok_or(InstrumentError::NoWorker)?;
-    die_with(parent)?;
+    end_with_parent(parent, Signal::KILL).context(StartSnafu {
+        what: "tying this process to its worker",
+    })?;
     let writer = socket.try_clone().context(StartSnafu {
         what: "taking the worker's socket",
     })?;
@@ -78,18 +80,4 @@ fn worker_socket() -> io::Result<Option<UnixStream>> {
     let socket = rustix::io::fcntl_dupfd_cloexec(&stdin, 3)?;
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
     Ok(Some(UnixStream::from(socket)))
-}
-
-/// Makes the kernel kill this process when its worker dies.
-fn die_with(parent: u32) -> Result<(), InstrumentError> {
-    let what = "tying this process to its worker";
-    set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(io::Error::from)
-        .context(StartSnafu { what })?;
-    // It may have died before that.
-    let worker = i32::try_from(parent).ok().and_then(Pid::from_raw);
-    if getppid() != worker {
-        return Err(io::Error::from(Errno::SRCH)).context(StartSnafu { what });
-    }
-    Ok(())
 }

@@ -7,6 +7,9 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+
 /// How often an ending process is looked at.
 const TICK: Duration = Duration::from_millis(2);
 /// How long the end of a stream is waited for once its process has ended: a descendant may hold it open.
@@ -23,6 +26,21 @@ pub fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<Exi
             return Ok(status);
         }
         thread::sleep(TICK);
+    }
+}
+
+/// Makes the kernel send this process `signal` when `parent`, which started it, dies.
+///
+/// # Errors
+/// When the kernel refuses, or the parent is already gone.
+pub fn end_with_parent(parent: u32, signal: Signal) -> io::Result<()> {
+    set_parent_process_death_signal(Some(signal))?;
+    // It may have died before that.
+    let expected = i32::try_from(parent).ok().and_then(Pid::from_raw);
+    if getppid() == expected {
+        Ok(())
+    } else {
+        Err(io::Error::from(Errno::SRCH))
     }
 }
 

@@ -31,6 +31,8 @@ pub struct WorkerOptions {
     pub rank: u32,
     /// File the coordinator's end record is repeated in.
     pub termination_message: Option<PathBuf>,
+    /// Process whose death ends this worker.
+    pub parent: Option<u32>,
 }
 
 /// Why a worker ends without having done its part.

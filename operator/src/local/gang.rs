@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{self, Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -136,7 +136,7 @@ impl Drop for Gang {
 impl Worker {
     fn start(runner: &Path, assignment: &Path, rank: u32, events: Sender<Event>) -> io::Result<Self> {
         let mut child = Command::new(runner)
-            .args(["worker", "--die-with-parent", "--assignment"])
+            .args(["worker", "--parent", &process::id().to_string(), "--assignment"])
             .arg(assignment)
             .args(["--rank", &rank.to_string()])
             .stdin(Stdio::null())

@@ -17,6 +17,7 @@ pub struct Progress {
 struct PlainLines {
     name: String,
     next: Instant,
+    done: Option<u64>,
 }
 
 impl Progress {
@@ -39,6 +40,7 @@ impl Progress {
         let plain = (!terminal).then(|| PlainLines {
             name: name.to_owned(),
             next: Instant::now(),
+            done: None,
         });
         Self { bar, plain }
     }
@@ -49,8 +51,10 @@ impl Progress {
         self.bar.set_message(what.to_owned());
         let total = self.bar.length().unwrap_or(0);
         if let Some(plain) = &mut self.plain
+            && plain.done != Some(done)
             && (Instant::now() >= plain.next || done == total)
         {
+            plain.done = Some(done);
             plain.next = Instant::now() + PLAIN_INTERVAL;
             say(&format!("{}: {done}/{total} blocks, {what}", plain.name));
         }

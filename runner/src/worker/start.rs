@@ -4,12 +4,14 @@ use std::sync::mpsc::sync_channel;
 
 use crds::assignment::Assignment;
 use crds::record::{CaseFailure, EndRecord};
+use rustix::process::Signal;
 use snafu::ResultExt;
 
 use super::agent::{Agent, Departure, Event, MOST_EVENTS};
 use super::coordinate::coordinate;
 use super::coordinator_link::ToCoordinator;
 use super::{StartSnafu, WorkerError, WorkerOptions, facts, follow, read_assignment, signals};
+use crate::process::end_with_parent;
 use crate::rendezvous::message::WorkerHello;
 use crate::rendezvous::{guest, link};
 
@@ -18,6 +20,11 @@ use crate::rendezvous::{guest, link};
 /// # Errors
 /// When the assignment is wrong or the attempt does not come to its end; [`WorkerError::status`] is the exit status.
 pub fn run(options: &WorkerOptions) -> Result<(), WorkerError> {
+    if let Some(parent) = options.parent {
+        end_with_parent(parent, Signal::TERM).context(StartSnafu {
+            what: "tying this worker to the process that started it",
+        })?;
+    }
     let assignment = read_assignment(&options.assignment, options.rank)?;
     let hello = facts::hello(&assignment, options.rank);
     let end = match options.rank {
