@@ -4,3 +4,4 @@
 pub mod campaign;
 pub mod cli;
 pub mod manifest;
+pub mod report;
