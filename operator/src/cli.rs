@@ -4,7 +4,9 @@ mod crd;
 mod input;
 mod outcome;
 mod plan;
+mod report;
 mod run;
+mod terminal;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -26,6 +28,7 @@ struct Cli {
 enum Command {
     Run(run::Run),
     Plan(plan::Plan),
+    Report(report::ReportCommand),
     Crd(crd::Crd),
 }
 
@@ -34,6 +37,7 @@ impl Command {
         match self {
             Self::Run(command) => command.execute(),
             Self::Plan(command) => command.execute(),
+            Self::Report(command) => command.execute(),
             Self::Crd(command) => command.execute(),
         }
     }

@@ -1,12 +1,14 @@
 //! `fabricbench run`: the whole campaign of a file on this machine.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::input::PlannedRun;
-use super::{Exit, Failure, Input};
-use crate::local::{LocalRun, Stopped, find_runner};
+use super::{Exit, Failure, Input, terminal};
+use crate::local::{Ended, LocalRun, Stopped, find_runner};
+use crate::report::{html, text};
 
 /// Carry out a file on this machine: every BenchmarkRun of it, one after the other.
 ///
@@ -38,7 +40,8 @@ impl Run {
         for planned in planned {
             let mut run = self.prepare(planned)?;
             let ended = run.carry_out(&runner).map_err(Failure::incomplete)?;
-            worst = worst.max(ended.evaluation.overall().into());
+            show(&run, &ended)?;
+            worst = worst.max(ended.finished.evaluation.overall().into());
             if ended.stopped == Some(Stopped::Interrupted) {
                 break;
             }
@@ -57,6 +60,21 @@ impl Run {
             ),
         };
         prepared.map_err(Failure::wrong_file)
+    }
+}
+
+/// The report: as a page into the run's folder, as tables to standard output.
+fn show(run: &LocalRun, ended: &Ended) -> Result<(), Failure> {
+    let report = ended.finished.report();
+    let page = html::render(&report).map_err(Failure::incomplete)?;
+    run.folder().write_report(&page).map_err(Failure::incomplete)?;
+    let place = run.folder().report().display().to_string();
+    let text = text::render(&report, &terminal::text_options(Some(&place)));
+    std::io::stdout().lock().write_all(text.as_bytes())?;
+    match &ended.stopped {
+        Some(Stopped::Workers(words)) => Err(Failure::incomplete(words)),
+        Some(Stopped::Deadline) => Err(Failure::incomplete("spec.runPolicy.activeDeadlineSeconds passed")),
+        Some(Stopped::Interrupted) | None => Ok(()),
     }
 }
 

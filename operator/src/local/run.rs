@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use snafu::{OptionExt, ResultExt, Snafu};
 use uuid::Uuid;
 
+use super::FinishedRun;
 use super::execute::{ExecuteError, Execution, Stopped, execute};
 use super::output::{OutputError, RunFolder};
 use crate::campaign::collect::Collector;
@@ -72,8 +73,8 @@ pub struct LocalRun {
 
 /// How a run ended.
 pub struct Ended {
-    /// What its records say.
-    pub evaluation: Evaluation,
+    /// The run with what its records say.
+    pub finished: FinishedRun,
     /// Why it ended before its last block.
     pub stopped: Option<Stopped>,
 }
@@ -141,16 +142,6 @@ impl LocalRun {
         &self.folder
     }
 
-    /// The run's plan.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    /// The run with its status.
-    pub fn run(&self) -> &BenchmarkRun {
-        &self.run
-    }
-
     /// Measures what is missing, and writes `run.json` before and after. However it ended, what is measured is kept.
     ///
     /// # Errors
@@ -176,7 +167,13 @@ impl LocalRun {
             failed(stopped.as_ref())
         };
         let evaluation = self.write(&collector, phase, Some(records))?;
-        Ok(Ended { evaluation, stopped })
+        let finished = FinishedRun {
+            plan: self.plan.clone(),
+            plan_hash: self.plan_hash.clone(),
+            reports: collector.finish(),
+            evaluation,
+        };
+        Ok(Ended { finished, stopped })
     }
 
     fn write(
@@ -185,7 +182,7 @@ impl LocalRun {
         phase: Phase,
         records: Option<RecordsReference>,
     ) -> Result<Evaluation, LocalError> {
-        let evaluated = evaluate(&self.plan, &self.run.spec.expectations, collector.reports());
+        let evaluated = evaluate(&self.plan, collector.reports());
         let evaluation = evaluated.context(EvaluatingSnafu)?;
         let input = StatusInput {
             plan: &self.plan,
