@@ -5,3 +5,4 @@ pub mod campaign;
 pub mod cli;
 pub mod local;
 pub mod manifest;
+pub mod report;

@@ -119,3 +119,47 @@ fn warnings_are_bounded() {
             .all(|warning| warning.chars().count() <= 1024)
     );
 }
+
+mod text {
+    use fabricbench_operator::report::Report;
+    use fabricbench_operator::report::text::{TextOptions, render};
+
+    use super::*;
+
+    fn rendered(campaign: &Campaign, options: &TextOptions<'_>) -> String {
+        let reports = campaign.reports();
+        let evaluation = campaign.evaluation();
+        let report = Report {
+            plan: &campaign.plan,
+            plan_hash: HASH,
+            reports: &reports,
+            evaluation: &evaluation,
+        };
+        render(&report, options)
+    }
+
+    #[test]
+    fn print() {
+        let campaign = Campaign {
+            effects: [
+                (("fi-inject", 64), 0.85),
+                (("doorbell", 128 << 10), 1.1),
+                (("coalesce", 32 << 10), 0.92),
+                (("combined", 64), 0.985),
+            ]
+            .into(),
+            ..Campaign::default()
+        };
+        println!("{}", rendered(&campaign, &TextOptions::default()));
+        println!(
+            "{}",
+            rendered(
+                &campaign,
+                &TextOptions {
+                    width: 80,
+                    ..TextOptions::default()
+                }
+            )
+        );
+    }
+}

@@ -1,10 +1,12 @@
 //! What the workers ran on.
 
+use std::collections::BTreeMap;
+
 use crds::record::{FabricFacts, HelloRecord};
 use crds::v1alpha1::{EnvironmentSummary, Polling};
 use serde::Serialize;
 
-use crate::campaign::collect::Reports;
+use crate::campaign::collect::{Outcome, Reports};
 use crate::campaign::plan::Plan;
 
 /// What the workers ran on.
@@ -13,6 +15,8 @@ use crate::campaign::plan::Plan;
 pub struct Environment {
     /// When the first stream was begun (RFC 3339, UTC).
     pub started_at: Option<String>,
+    /// From the beginning of each stream to the end of its last case that counts, in nanoseconds, all streams together.
+    pub duration_nanos: u64,
     /// Versions of the runners.
     pub runner_versions: Vec<String>,
     /// Every worker of every leg, as its last attempt describes it.
@@ -72,6 +76,7 @@ pub(super) fn environment(plan: &Plan, reports: &Reports) -> Environment {
     };
     Environment {
         started_at: reports.streams.first().map(|stream| stream.started_at.clone()),
+        duration_nanos: duration(reports),
         runner_versions: distinct(reports.streams.iter().map(|stream| stream.runner_version.clone())),
         arms: plan
             .arms
@@ -80,6 +85,19 @@ pub(super) fn environment(plan: &Plan, reports: &Reports) -> Environment {
             .collect(),
         workers,
     }
+}
+
+fn duration(reports: &Reports) -> u64 {
+    let mut ends: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    for case in &reports.cases {
+        let window = match &case.outcome {
+            Outcome::Measured(measured) => measured.initiator.window_nanos.max(measured.target.window_nanos),
+            Outcome::Checked(_) | Outcome::Failed(_) => 0,
+        };
+        let end = ends.entry((case.leg, case.attempt)).or_default();
+        *end = (*end).max(case.started_nanos + window);
+    }
+    ends.values().sum()
 }
 
 impl Environment {

@@ -1,0 +1,26 @@
+//! What an evaluation looks like: for a terminal, for programs, for a browser. Pure, no I/O.
+//!
+//! One file a format. All of them say the same, in the same words ([`words`]): first what changed, by how much and
+//! how surely, then why a cell has no answer, then where the rest is.
+
+pub mod csv;
+pub mod json;
+pub mod text;
+pub mod words;
+
+use crate::campaign::Evaluation;
+use crate::campaign::collect::Reports;
+use crate::campaign::plan::Plan;
+
+/// Everything a report is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<'a> {
+    /// The plan of the run.
+    pub plan: &'a Plan,
+    /// Hash of the plan.
+    pub plan_hash: &'a str,
+    /// The records.
+    pub reports: &'a Reports,
+    /// What they say.
+    pub evaluation: &'a Evaluation,
+}

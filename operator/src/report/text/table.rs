@@ -1,0 +1,144 @@
+//! The verdicts of one scenario: a column for each variant, or a row where these do not fit side by side.
+
+use comfy_table::{Attribute, Cell, Color, ContentArrangement, LineStyle, Table, TableStyle};
+
+use crate::campaign::figures;
+use crate::campaign::plan::PlannedScenario;
+use crate::report::Report;
+use crate::report::words::{self, Answer, Tone};
+
+/// Narrowest column in which an answer can be read.
+const MIN_COLUMN: usize = 22;
+/// Columns taken by the size and the baseline.
+const FIXED: usize = 26;
+const INDENT: &str = "  ";
+
+/// A line under the header only.
+const PLAIN: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+/// And a light one between rows, whose cells run over several lines.
+const RULED: TableStyle = PLAIN.row_separator(LineStyle::none().fill('╌').junction('╌'));
+
+pub(super) fn render(report: &Report<'_>, index: usize, width: u16, color: bool) -> String {
+    let Some(scenario) = report.plan.scenarios.get(index) else {
+        return String::new();
+    };
+    let plan = report.plan;
+    let is_variant =
+        |arm: &usize| *arm != plan.baseline && plan.arms.get(*arm).is_some_and(|arm| arm.control.is_none());
+    let variants: Vec<usize> = (0..plan.arms.len()).filter(is_variant).collect();
+    let mut table = Table::new();
+    table
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(width.saturating_sub(INDENT.len() as u16));
+    if color {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    let side_by_side = FIXED + variants.len() * MIN_COLUMN <= usize::from(width);
+    table.load_style(if side_by_side { RULED } else { PLAIN });
+    match side_by_side {
+        true => columns(&mut table, report, index, scenario, &variants),
+        false => rows(&mut table, report, index, scenario, &variants),
+    }
+    let lines = table.lines().map(|line| format!("{INDENT}{}\n", line.trim_end()));
+    lines.collect()
+}
+
+fn columns(
+    table: &mut Table,
+    report: &Report<'_>,
+    index: usize,
+    scenario: &PlannedScenario,
+    variants: &[usize],
+) {
+    let heads = variants.iter().map(|arm| name(report, *arm));
+    table.set_header(
+        ["size".to_owned(), name(report, report.plan.baseline)]
+            .into_iter()
+            .chain(heads),
+    );
+    for size in &scenario.sizes {
+        let answers = variants
+            .iter()
+            .map(|arm| cell(answer(report, index, scenario, *size, *arm)));
+        let row = [
+            Cell::new(figures::size(*size)),
+            baseline(report, index, scenario, *size),
+        ];
+        table.add_row(row.into_iter().chain(answers));
+    }
+}
+
+fn rows(
+    table: &mut Table,
+    report: &Report<'_>,
+    index: usize,
+    scenario: &PlannedScenario,
+    variants: &[usize],
+) {
+    table.set_header(["size", &name(report, report.plan.baseline), "variant", "change"]);
+    for size in &scenario.sizes {
+        for (place, arm) in variants.iter().enumerate() {
+            let (size_cell, baseline) = match place {
+                0 => (
+                    Cell::new(figures::size(*size)),
+                    baseline(report, index, scenario, *size),
+                ),
+                _ => (Cell::new(""), Cell::new("")),
+            };
+            let answer = cell(answer(report, index, scenario, *size, *arm));
+            table.add_row([size_cell, baseline, Cell::new(name(report, *arm)), answer]);
+        }
+    }
+}
+
+fn name(report: &Report<'_>, arm: usize) -> String {
+    report
+        .plan
+        .arms
+        .get(arm)
+        .map(|arm| arm.name.clone())
+        .unwrap_or_default()
+}
+
+fn baseline(report: &Report<'_>, index: usize, scenario: &PlannedScenario, size: u64) -> Cell {
+    let cell = report.evaluation.summary.cell(index, size, report.plan.baseline);
+    let value = cell.and_then(|cell| cell.metric(scenario.primary));
+    match (value, cell) {
+        (Some(spread), _) => Cell::new(words::figure(scenario.primary, spread.median)),
+        (None, Some(cell)) if cell.cases > 0 => {
+            let reason = cell.invalid_reason().unwrap_or_default();
+            Cell::new(format!("invalid: {reason}")).fg(Color::Red)
+        }
+        (None, _) => Cell::new("not measured yet").add_attribute(Attribute::Dim),
+    }
+}
+
+fn answer(
+    report: &Report<'_>,
+    index: usize,
+    scenario: &PlannedScenario,
+    size: u64,
+    arm: usize,
+) -> Option<Answer> {
+    let comparisons = &report.evaluation.comparisons;
+    comparisons
+        .of(index, size, arm, scenario.primary)
+        .map(words::answer)
+}
+
+fn cell(answer: Option<Answer>) -> Cell {
+    let Some(answer) = answer else {
+        return Cell::new("not compared");
+    };
+    let cell = Cell::new(answer.line());
+    match answer.tone {
+        Tone::Better => cell.fg(Color::Green),
+        Tone::Worse | Tone::Invalid => cell.fg(Color::Red),
+        Tone::Open | Tone::NotEngaged => cell.fg(Color::Yellow),
+        Tone::NotApplicable => cell.add_attribute(Attribute::Dim),
+        Tone::Same => cell,
+    }
+}

@@ -1,0 +1,288 @@
+//! The words in which every format answers.
+
+use std::collections::BTreeSet;
+
+use crds::v1alpha1::{Engagement, FabricProof, MemoryKind, Metric, Optimization, TransportSpec, Verdict};
+
+use super::Report;
+use crate::campaign::compare::campaign::{Comparison, Role, Withheld, metric_name};
+use crate::campaign::figures;
+use crate::campaign::summarize::{CellSummary, FabricEvidence};
+
+/// What a cell comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// Improved.
+    Better,
+    /// Regressed.
+    Worse,
+    /// No change, shown.
+    Same,
+    /// Inconclusive.
+    Open,
+    /// Nothing to compare here, by plan.
+    NotApplicable,
+    /// The optimization did not take part.
+    NotEngaged,
+    /// The numbers cannot be trusted.
+    Invalid,
+}
+
+/// What one comparison answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// What it comes to.
+    pub tone: Tone,
+    /// In a word: a verdict, or why there is none.
+    pub word: &'static str,
+    /// The change with its interval, such as `-6.2 % [-7.9, -4.4]`.
+    pub change: Option<String>,
+    /// What the word needs to be understood.
+    pub reason: Option<String>,
+}
+
+impl Answer {
+    /// All of it in a line.
+    pub fn line(&self) -> String {
+        let Self {
+            tone,
+            word,
+            change,
+            reason,
+        } = self;
+        match (tone, change, reason) {
+            (Tone::Better | Tone::Worse | Tone::Same | Tone::Open, Some(change), None) => {
+                format!("{change} {word}")
+            }
+            (Tone::Open, Some(change), Some(reason)) => format!("{change} {word}: {reason}"),
+            (Tone::NotApplicable, Some(change), Some(reason)) => format!("{word}: {reason} ({change})"),
+            (_, _, Some(reason)) => format!("{word}: {reason}"),
+            (_, _, None) => (*word).to_owned(),
+        }
+    }
+}
+
+/// What `comparison` answers.
+pub fn answer(comparison: &Comparison) -> Answer {
+    let (tone, word) = match (comparison.verdict, &comparison.reason) {
+        (Some(Verdict::Improved), _) => (Tone::Better, "Improved"),
+        (Some(Verdict::Regressed), _) => (Tone::Worse, "Regressed"),
+        (Some(Verdict::NoChange), _) => (Tone::Same, "NoChange"),
+        (Some(Verdict::Inconclusive), _) => (Tone::Open, "Inconclusive"),
+        (None, Some(Withheld::NotEngaged { .. })) => (Tone::NotEngaged, "NotEngaged"),
+        (None, Some(Withheld::Identical { .. })) => (Tone::NotApplicable, "n/a"),
+        (None, Some(Withheld::Control)) => (Tone::NotApplicable, "control"),
+        (None, Some(Withheld::NotPrimary)) => (Tone::NotApplicable, "described"),
+        (None, _) => (Tone::Invalid, "invalid"),
+    };
+    let reason = match (&comparison.reason, comparison.rounds_to_settle) {
+        (Some(Withheld::NotEngaged { message, .. } | Withheld::Identical { message }), _) => {
+            Some(message.clone())
+        }
+        (Some(Withheld::Control), _) => Some("the noise floor".to_owned()),
+        (Some(Withheld::NotPrimary), _) => Some("no verdict on this metric".to_owned()),
+        (Some(Withheld::ControlViolated { .. }), _) => comparison
+            .reason
+            .as_ref()
+            .map(|reason| reason.to_string().replacen("invalid: ", "", 1)),
+        (Some(reason), _) => Some(reason.to_string()),
+        (None, Some(rounds)) => Some(format!("{rounds} would settle it")),
+        (None, None) => None,
+    };
+    Answer {
+        tone,
+        word,
+        change: change(comparison),
+        reason,
+    }
+}
+
+/// The change with its interval, or without one where there is none.
+pub fn change(comparison: &Comparison) -> Option<String> {
+    let effect = figures::percent(comparison.effect?.percent);
+    Some(match comparison.interval_percent() {
+        Some((low, high)) => format!("{effect} {}", figures::interval(low, high)),
+        None => effect,
+    })
+}
+
+/// `value` of `metric` with its unit.
+pub fn figure(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99 | Metric::LatencyP999 => {
+            figures::nanos(value)
+        }
+        Metric::Throughput => figures::bytes_per_second(value),
+        Metric::CompletionRate => figures::per_second(value),
+        Metric::CpuSecondsPerGib => format!("{value:.2} s/GiB"),
+    }
+}
+
+/// Name of the metric in the scenario: half a round trip is a one-way latency.
+pub fn metric_title(ping_pong: bool, metric: Metric) -> String {
+    let latency = !matches!(
+        metric,
+        Metric::Throughput | Metric::CompletionRate | Metric::CpuSecondsPerGib
+    );
+    match (latency, ping_pong) {
+        (true, true) => format!("one-way {}", metric_name(metric)),
+        (true, false) => format!("post-to-completion {}", metric_name(metric)),
+        (false, _) => metric_name(metric).to_owned(),
+    }
+}
+
+/// Name of an optimization.
+pub fn optimization(optimization: Optimization) -> &'static str {
+    match optimization {
+        Optimization::Inject => "inject",
+        Optimization::Doorbell => "doorbell",
+        Optimization::Coalesce => "coalesce",
+    }
+}
+
+/// Name of a proof.
+pub fn proof(proof: FabricProof) -> &'static str {
+    match proof {
+        FabricProof::Verified => "verified",
+        FabricProof::Declared => "declared only",
+        FabricProof::Contradicted => "contradicted",
+    }
+}
+
+/// The fabric in a line.
+pub fn fabric(fabric: Option<&FabricEvidence>) -> String {
+    let Some(fabric) = fabric else {
+        return "nothing was measured yet".to_owned();
+    };
+    let word = proof(fabric.proof);
+    match (fabric.proof, fabric.counted_bytes) {
+        (FabricProof::Verified, Some(counted)) => format!(
+            "{word}: {} counted {} for {} of payload",
+            fabric.interfaces.join(", "),
+            figures::bytes(counted),
+            figures::bytes(fabric.payload_bytes)
+        ),
+        _ => format!("{word}: {}", fabric.reason),
+    }
+}
+
+/// Library and provider: what was asked for, and in brackets what was returned where its name differs.
+pub fn transport(report: &Report<'_>) -> String {
+    let arms = &report.evaluation.summary.environment.arms;
+    let mut versions: Vec<String> = Vec::new();
+    for arm in arms {
+        if let Some(library) = &arm.fabric.library
+            && !versions.contains(&library.version)
+        {
+            versions.push(library.version.clone());
+        }
+    }
+    let library = report.plan.transport.library();
+    let asked = match &report.plan.transport {
+        TransportSpec::Libfabric(libfabric) => libfabric.provider.name(),
+        TransportSpec::Loopback(_)
+        | TransportSpec::Ucx(_)
+        | TransportSpec::Nixl(_)
+        | TransportSpec::Verbs(_) => "",
+    };
+    let returned: BTreeSet<&str> = arms.iter().map(|arm| arm.fabric.provider.as_str()).collect();
+    let returned: Vec<&str> = returned
+        .into_iter()
+        .filter(|name| *name != asked && *name != library)
+        .collect();
+    let mut words = vec![library.to_owned()];
+    if !versions.is_empty() {
+        words.push(versions.join(" and "));
+    }
+    if !asked.is_empty() {
+        words.push(asked.to_owned());
+    }
+    if !returned.is_empty() {
+        words.push(format!("({})", returned.join(", ")));
+    }
+    words.join(" ")
+}
+
+/// Rails, memory, workers, rounds, seed and duration.
+pub fn setting(report: &Report<'_>) -> Vec<String> {
+    let plan = report.plan;
+    let mut memory: Vec<&str> = Vec::new();
+    for scenario in &plan.scenarios {
+        let kind = match scenario.assignment.memory {
+            MemoryKind::Heap => "heap",
+            MemoryKind::HugePages => "huge pages",
+            MemoryKind::SharedMemory => "shared memory",
+            MemoryKind::Cuda => "GPU memory",
+        };
+        if !memory.contains(&kind) {
+            memory.push(kind);
+        }
+    }
+    let environment = &report.evaluation.summary.environment;
+    let hosts: BTreeSet<&str> = environment
+        .workers
+        .iter()
+        .map(|worker| worker.hello.environment.hostname.as_str())
+        .collect();
+    let place = match hosts.len() {
+        1 => " on one machine",
+        _ => "",
+    };
+    let counted = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let mut said = vec![
+        counted(plan.transport.rails(), "rail"),
+        memory.join(", "),
+        format!("{}{place}", counted(plan.workers, "worker")),
+        counted(plan.rounds, "round"),
+        format!("seed {}", plan.sampling.seed),
+    ];
+    if environment.duration_nanos > 0 {
+        said.push(figures::nanos(environment.duration_nanos as f64));
+    }
+    said
+}
+
+/// Largest distance from no change of any interval of a control arm on the primary metric, in percent; of one
+/// scenario or of all.
+pub fn noise_floor(report: &Report<'_>, scenario: Option<usize>) -> Option<f64> {
+    let controls = report.evaluation.comparisons.primary().filter(|one| {
+        one.role == Role::ControlArm && scenario.is_none_or(|scenario| one.scenario == scenario)
+    });
+    let ends = controls.filter_map(Comparison::interval_percent);
+    ends.map(|(low, high)| low.abs().max(high.abs()))
+        .max_by(f64::total_cmp)
+}
+
+/// One optimization of one arm in one scenario: for each kind of engagement the sizes and the reason of the first.
+pub fn engagements(cells: &[&CellSummary], wanted: Optimization) -> Vec<(Engagement, Vec<u64>, String)> {
+    let mut kinds: Vec<(Engagement, Vec<u64>, String)> = Vec::new();
+    for cell in cells {
+        for evidence in cell
+            .evidence
+            .iter()
+            .filter(|evidence| evidence.optimization == wanted)
+        {
+            match kinds
+                .iter_mut()
+                .find(|(engagement, ..)| *engagement == evidence.engagement)
+            {
+                Some((_, sizes, _)) => sizes.push(cell.size_bytes),
+                None => kinds.push((
+                    evidence.engagement,
+                    vec![cell.size_bytes],
+                    evidence.reason.clone(),
+                )),
+            }
+        }
+    }
+    kinds
+}
+
+/// Sizes in a list: `64 B, 128 B`.
+pub fn sizes(sizes: &[u64]) -> String {
+    sizes
+        .iter()
+        .map(|bytes| figures::size(*bytes))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
