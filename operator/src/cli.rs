@@ -1,10 +1,13 @@
 //! The command line: one file a subcommand, each with its arguments and an `execute`.
 
+mod compare;
 mod crd;
 mod input;
 mod outcome;
 mod plan;
+mod report;
 mod run;
+mod stored;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -13,6 +16,7 @@ use clap::{Parser, Subcommand};
 
 pub use input::Input;
 pub use outcome::{Exit, Failure};
+pub use stored::{RECORDS_FILE, RUN_FILE, StoredRun};
 
 /// Is variant B better than A on this fabric, at which sizes, by how much, and how sure is that?
 #[derive(Debug, Parser)]
@@ -26,6 +30,8 @@ struct Cli {
 enum Command {
     Run(run::Run),
     Plan(plan::Plan),
+    Report(report::Report),
+    Compare(compare::Compare),
     Crd(crd::Crd),
 }
 
@@ -34,6 +40,8 @@ impl Command {
         match self {
             Self::Run(command) => command.execute(),
             Self::Plan(command) => command.execute(),
+            Self::Report(command) => command.execute(),
+            Self::Compare(command) => command.execute(),
             Self::Crd(command) => command.execute(),
         }
     }

@@ -4,7 +4,9 @@
 //! how surely, then why a cell has no answer, then where the rest is.
 
 pub mod csv;
+pub mod html;
 pub mod json;
+pub mod runs;
 pub mod text;
 pub mod words;
 

@@ -1,7 +1,7 @@
 //! Records to answers: the one way from what was measured to what is reported, for every executor and every report.
 //! Pure, no I/O.
 
-use crds::v1alpha1::{Expectation, ExpectationOutcome, FabricProof, Verdict};
+use crds::v1alpha1::{ExpectationOutcome, FabricProof, Verdict};
 use serde::Serialize;
 
 use super::collect::Reports;
@@ -33,19 +33,15 @@ pub enum Overall {
     Good,
 }
 
-/// Evaluates `reports` of a run with `plan` and the `expectations` of its spec.
+/// Evaluates `reports` of a run with `plan`.
 ///
 /// Works on any part of the records: what is not there yet is said to be missing.
 ///
 /// # Errors
-/// When the plan's confidence or margin, or a percentage of `expectations`, is none; `validate` refuses such a spec.
-pub fn evaluate(
-    plan: &Plan,
-    expectations: &[Expectation],
-    reports: &Reports,
-) -> Result<Evaluation, CompareError> {
+/// When the plan's confidence, margin, or a percentage that is expected, is none; `validate` refuses such a spec.
+pub fn evaluate(plan: &Plan, reports: &Reports) -> Result<Evaluation, CompareError> {
     let summary = summarize(plan, reports);
-    let comparisons = compare(plan, expectations, reports, &summary)?;
+    let comparisons = compare(plan, reports, &summary)?;
     Ok(Evaluation { summary, comparisons })
 }
 

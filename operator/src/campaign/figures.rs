@@ -5,6 +5,18 @@ pub fn nanos(nanos: f64) -> String {
     scaled(nanos, 1000.0, &["ns", "us", "ms", "s"])
 }
 
+/// How long something took, in nanoseconds: `58 s`, `2 min 5 s`, `1 h 23 min`.
+pub fn duration(nanos: u64) -> String {
+    let seconds = nanos.div_ceil(1_000_000_000);
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, 0) => format!("{minutes} min"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, 0, _) => format!("{hours} h"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
 /// A rate in bytes a second, decimal as links are: `1.21 GB/s`.
 pub fn bytes_per_second(rate: f64) -> String {
     scaled(rate, 1000.0, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"])
@@ -88,6 +100,16 @@ mod tests {
         assert_eq!(bytes_per_second(1.2149e9), "1.21 GB/s");
         assert_eq!(bytes(412_300_000), "412 MB");
         assert_eq!(per_second(123_456.0), "123 k/s");
+    }
+
+    #[test]
+    fn durations_are_whole() {
+        let seconds = |seconds: u64| duration(seconds * 1_000_000_000);
+        assert_eq!(
+            [seconds(58), seconds(120), seconds(125)],
+            ["58 s", "2 min", "2 min 5 s"]
+        );
+        assert_eq!([seconds(7200), seconds(5030)], ["2 h", "1 h 23 min"]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod validity;
 use serde::Serialize;
 
 pub use cell::{CellSummary, InvalidCases, SeedMedians};
-pub use cold::{ColdMetric, ColdSummary};
+pub use cold::{COLD_METRICS, ColdMetric, ColdSummary};
 pub use endpoints::EndpointIndex;
 pub use environment::{Environment, Worker};
 pub use evidence::Evidence;
@@ -27,7 +27,7 @@ pub use statistic::{METRICS, statistic};
 pub use validity::{Invalid, Judgement};
 
 use super::collect::Reports;
-use super::plan::{Cell, Plan};
+use super::plan::Plan;
 
 /// Everything the records say before anything is compared.
 #[derive(Clone, Debug, Serialize)]
@@ -85,12 +85,4 @@ pub fn summarize(plan: &Plan, reports: &Reports) -> Summary {
         cells,
         judgements,
     }
-}
-
-/// What the plan says of an arm in a scenario at a size.
-pub fn planned_cell(plan: &Plan, scenario: usize, size_bytes: u64, arm: usize) -> Option<&Cell> {
-    let cells = &plan.scenarios.get(scenario)?.cells;
-    cells
-        .iter()
-        .find(|cell| (cell.size_bytes, cell.arm) == (size_bytes, arm))
 }

@@ -76,23 +76,33 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 25] 
     });
     [
         report.plan.run.clone(),
-        scenario.map(|scenario| scenario.assignment.name.clone()).unwrap_or_default(),
+        scenario
+            .map(|scenario| scenario.assignment.name.clone())
+            .unwrap_or_default(),
         cell.size_bytes.to_string(),
         arm.map(|arm| arm.name.clone()).unwrap_or_default(),
         format!("{metric:?}"),
         unit(metric).to_owned(),
-        scenario.is_some_and(|scenario| scenario.primary == metric).to_string(),
+        scenario
+            .is_some_and(|scenario| scenario.primary == metric)
+            .to_string(),
         spread.map_or(0, |spread| spread.rounds).to_string(),
         number(spread.map(|spread| spread.median)),
         number(spread.map(|spread| spread.min)),
         number(spread.map(|spread| spread.max)),
         number(spread.and_then(|spread| spread.lower)),
         number(spread.and_then(|spread| spread.upper)),
-        number(comparison.and_then(|comparison| comparison.effect).map(|effect| effect.percent)),
+        number(
+            comparison
+                .and_then(|comparison| comparison.effect)
+                .map(|effect| effect.percent),
+        ),
         number(ends.map(|(lower, _)| lower)),
         number(ends.map(|(_, upper)| upper)),
         number(comparison.and_then(|comparison| comparison.minimum_detectable_percent)),
-        comparison.map(|comparison| comparison.rounds.to_string()).unwrap_or_default(),
+        comparison
+            .map(|comparison| comparison.rounds.to_string())
+            .unwrap_or_default(),
         comparison
             .and_then(|comparison| comparison.verdict)
             .map(|verdict| format!("{verdict:?}"))
@@ -105,7 +115,10 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 25] 
         cell.valid_cases.to_string(),
         cell.invalid_reason().unwrap_or_default(),
         optimizations.collect::<Vec<_>>().join(";"),
-        cell.fabric.as_ref().map(|proof| format!("{:?}", proof.proof)).unwrap_or_default(),
+        cell.fabric
+            .as_ref()
+            .map(|proof| format!("{:?}", proof.proof))
+            .unwrap_or_default(),
     ]
 }
 

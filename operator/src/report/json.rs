@@ -6,9 +6,7 @@ use serde::Serialize;
 
 use super::{Report, csv};
 use crate::campaign::compare::campaign::{Comparison, ExpectationAnswer};
-use crate::campaign::summarize::{
-    CellSummary, ColdSummary, Environment, FabricEvidence, METRICS,
-};
+use crate::campaign::summarize::{CellSummary, ColdSummary, Environment, FabricEvidence, METRICS};
 
 /// Version of this format.
 pub const FORMAT_VERSION: u32 = 1;
@@ -74,7 +72,10 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
         margin_percent: plan.sampling.margin_percent,
         rounds: plan.rounds,
         seed: plan.sampling.seed,
-        units: METRICS.iter().map(|metric| (format!("{metric:?}"), csv::unit(*metric))).collect(),
+        units: METRICS
+            .iter()
+            .map(|metric| (format!("{metric:?}"), csv::unit(*metric)))
+            .collect(),
         fabric: summary.fabric.as_ref(),
         results: summary
             .cells

@@ -237,7 +237,7 @@ pub fn setting(report: &Report<'_>) -> Vec<String> {
         format!("seed {}", plan.sampling.seed),
     ];
     if environment.duration_nanos > 0 {
-        said.push(figures::nanos(environment.duration_nanos as f64));
+        said.push(figures::duration(environment.duration_nanos));
     }
     said
 }

@@ -160,7 +160,7 @@ fn a_run_that_is_not_complete_says_so() {
         crate::fixture::HASH,
         text.as_bytes(),
     );
-    let evaluation = fabricbench_operator::campaign::evaluate(&campaign.plan, &[], &reports).unwrap();
+    let evaluation = fabricbench_operator::campaign::evaluate(&campaign.plan, &reports).unwrap();
     assert_eq!(evaluation.overall(), Overall::NotComplete);
     assert!(evaluation.summary.warnings[0].contains("83 of 84 blocks"));
     // Few rounds: no interval, and the number that would do.
@@ -172,7 +172,7 @@ fn a_run_that_is_not_complete_says_so() {
         crate::fixture::HASH,
         text.as_bytes(),
     );
-    let evaluation = fabricbench_operator::campaign::evaluate(&campaign.plan, &[], &reports).unwrap();
+    let evaluation = fabricbench_operator::campaign::evaluate(&campaign.plan, &reports).unwrap();
     let inject = of(&evaluation, 0, 64, "fi-inject", Metric::LatencyP50);
     assert_eq!(
         (inject.verdict, inject.interval),

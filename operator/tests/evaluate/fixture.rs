@@ -61,7 +61,7 @@ impl Campaign {
     }
 
     pub fn evaluation(&self) -> Evaluation {
-        evaluate(&self.plan, &plan::expectations(), &self.reports()).expect("the fixture's plan is sound")
+        evaluate(&self.plan, &self.reports()).expect("the fixture's plan is sound")
     }
 
     fn records(&self, attempt: u32, without: &[u32]) -> Vec<Record> {

@@ -120,46 +120,128 @@ fn warnings_are_bounded() {
     );
 }
 
-mod text {
-    use fabricbench_operator::report::Report;
+mod formats {
+    use std::sync::LazyLock;
+
+    use fabricbench_operator::campaign::collect::Reports;
     use fabricbench_operator::report::text::{TextOptions, render};
+    use fabricbench_operator::report::{Report, csv, html, json};
 
     use super::*;
 
-    fn rendered(campaign: &Campaign, options: &TextOptions<'_>) -> String {
-        let reports = campaign.reports();
-        let evaluation = campaign.evaluation();
-        let report = Report {
-            plan: &campaign.plan,
-            plan_hash: HASH,
-            reports: &reports,
-            evaluation: &evaluation,
+    struct Planted {
+        campaign: Campaign,
+        reports: Reports,
+        evaluation: Evaluation,
+    }
+
+    impl Planted {
+        fn report(&self) -> Report<'_> {
+            Report {
+                plan: &self.campaign.plan,
+                plan_hash: HASH,
+                reports: &self.reports,
+                evaluation: &self.evaluation,
+            }
+        }
+    }
+
+    static PLANTED: LazyLock<Planted> = LazyLock::new(|| {
+        let effects = [
+            (("fi-inject", 64), 0.85),
+            (("doorbell", 128 << 10), 1.1),
+            (("coalesce", 32 << 10), 0.92),
+            (("combined", 64), 0.985),
+        ];
+        let campaign = Campaign {
+            effects: effects.into(),
+            ..Campaign::default()
         };
-        render(&report, options)
+        Planted {
+            reports: campaign.reports(),
+            evaluation: campaign.evaluation(),
+            campaign,
+        }
+    });
+
+    #[test]
+    fn text_answers_first() {
+        let options = TextOptions {
+            full_report: Some("demo-output/planted/report.html"),
+            ..TextOptions::default()
+        };
+        insta::assert_snapshot!("text", render(&PLANTED.report(), &options));
     }
 
     #[test]
-    fn print() {
-        let campaign = Campaign {
-            effects: [
-                (("fi-inject", 64), 0.85),
-                (("doorbell", 128 << 10), 1.1),
-                (("coalesce", 32 << 10), 0.92),
-                (("combined", 64), 0.985),
-            ]
-            .into(),
-            ..Campaign::default()
+    fn text_fits_a_narrow_terminal() {
+        let options = TextOptions {
+            width: 80,
+            ..TextOptions::default()
         };
-        println!("{}", rendered(&campaign, &TextOptions::default()));
-        println!(
-            "{}",
-            rendered(
-                &campaign,
+        let text = render(&PLANTED.report(), &options);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        insta::assert_snapshot!("text_narrow", text);
+    }
+
+    #[test]
+    fn color_is_only_where_it_is_wanted() {
+        let text = |color| {
+            render(
+                &PLANTED.report(),
                 &TextOptions {
-                    width: 80,
+                    color,
                     ..TextOptions::default()
-                }
+                },
             )
-        );
+        };
+        assert!(!text(false).contains('\u{1b}'));
+        assert!(text(true).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn csv_has_a_row_for_every_scenario_size_arm_and_metric() {
+        let text = csv::render(&PLANTED.report()).unwrap();
+        assert_eq!(text.lines().count(), 1 + 2 * 3 * 6 * 7);
+        let primary: String = text
+            .lines()
+            .filter(|line| line.contains(",primary,") || line.contains(",true,"))
+            .flat_map(|line| [line, "\n"])
+            .collect();
+        insta::assert_snapshot!("csv", primary);
+    }
+
+    #[test]
+    fn json_has_names_units_and_intervals() {
+        let text = json::render(&PLANTED.report()).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(json["units"]["LatencyP50"], "ns");
+        assert_eq!(json["results"].as_array().unwrap().len(), 36);
+        let inject = json["comparisons"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|one| {
+                one["armName"] == "fi-inject" && one["sizeBytes"] == 64 && one["metric"] == "LatencyP50"
+            })
+            .unwrap();
+        assert_eq!(inject["verdict"], "Improved");
+        assert_eq!(inject["scenarioName"], "small");
+        assert!(inject["interval"]["upperPercent"].as_f64().unwrap() < -10.0);
+        assert_eq!(json["expectations"][0]["outcome"], "Met");
+    }
+
+    #[test]
+    fn html_is_one_file_and_escapes_what_it_is_told() {
+        let text = html::render(&PLANTED.report()).unwrap();
+        if let Some(place) = std::env::var_os("FABRICBENCH_TEST_HTML") {
+            std::fs::write(place, &text).unwrap();
+        }
+        assert!(text.contains("Xeon &lt;Gold&gt; &amp;"));
+        assert!(!text.contains("<Gold>"));
+        assert!(!text.contains("<script") && !text.contains("http://") && !text.contains("src="));
+        assert_eq!(text.matches("<svg ").count(), 2 * (4 + 3));
+        // Every stand-in colour became a variable.
+        assert!(!text.contains("#FA0"));
     }
 }

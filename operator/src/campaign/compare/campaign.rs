@@ -14,7 +14,7 @@ mod expectations;
 mod judge;
 mod line;
 
-use crds::v1alpha1::{Engagement, Expectation, Metric, Optimization, Verdict};
+use crds::v1alpha1::{Engagement, Metric, Optimization, Verdict};
 use serde::{Serialize, Serializer};
 use snafu::Snafu;
 
@@ -211,16 +211,11 @@ impl Comparisons {
 /// Compares every arm of `plan` with the baseline.
 ///
 /// # Errors
-/// When the plan's confidence or margin, or a percentage of `expectations`, is none; `validate` refuses such a spec.
-pub fn compare(
-    plan: &Plan,
-    expectations: &[Expectation],
-    reports: &Reports,
-    summary: &Summary,
-) -> Result<Comparisons, CompareError> {
+/// When the plan's confidence, margin, or a percentage that is expected, is none; `validate` refuses such a spec.
+pub fn compare(plan: &Plan, reports: &Reports, summary: &Summary) -> Result<Comparisons, CompareError> {
     let mut all = effects::measure(plan, reports, summary)?;
     judge::judge(plan, reports, summary, &mut all)?;
-    let expectations = expectations::judge(plan, expectations, &all)?;
+    let expectations = expectations::judge(plan, &all)?;
     Ok(Comparisons {
         verdict: verdict_line(plan, &all),
         expectations,

@@ -7,7 +7,7 @@ mod inject;
 use crds::v1alpha1::{Engagement, Optimization};
 use serde::Serialize;
 
-use super::{CellSummary, planned_cell};
+use super::CellSummary;
 use crate::campaign::collect::Measured;
 use crate::campaign::plan::Plan;
 
@@ -25,10 +25,10 @@ pub struct Evidence {
 
 /// Evidence for every optimization that the arm of `cell` asks for; `valid` are its cases that can be trusted.
 pub(super) fn of_cell(plan: &Plan, cell: &CellSummary, valid: &[&Measured]) -> Vec<Evidence> {
-    let Some(planned) = planned_cell(plan, cell.scenario, cell.size_bytes, cell.arm) else {
+    let Some(planned) = plan.cell(cell.scenario, cell.size_bytes, cell.arm) else {
         return Vec::new();
     };
-    let baseline = planned_cell(plan, cell.scenario, cell.size_bytes, plan.baseline);
+    let baseline = plan.cell(cell.scenario, cell.size_bytes, plan.baseline);
     let judge = |asked: &crate::campaign::plan::PlannedOptimization| {
         let (engagement, reason) = match &asked.not_applicable {
             Some(reason) => (Engagement::NotApplicable, reason.clone()),

@@ -24,10 +24,12 @@ pub(super) fn render(text: &mut String, report: &Report<'_>, scenario: usize, wi
             .collect();
         for optimization in OPTIMIZATIONS {
             let kinds = words::engagements(&cells, optimization);
-            let said = kinds.iter().map(|(engagement, sizes, reason)| match sizes.len() == cells.len() {
-                true => format!("{engagement:?} at all sizes ({reason})"),
-                false => format!("{engagement:?} at {} ({reason})", words::sizes(sizes)),
-            });
+            let said = kinds
+                .iter()
+                .map(|(engagement, sizes, reason)| match sizes.len() == cells.len() {
+                    true => format!("{engagement:?} at all sizes ({reason})"),
+                    false => format!("{engagement:?} at {} ({reason})", words::sizes(sizes)),
+                });
             let said = said.collect::<Vec<_>>().join("; ");
             if !said.is_empty() {
                 let about = format!("{}: {} {said}", arm.name, words::optimization(optimization));

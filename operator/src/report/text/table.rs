@@ -12,10 +12,11 @@ const MIN_COLUMN: usize = 22;
 /// Columns taken by the size and the baseline.
 const FIXED: usize = 26;
 const INDENT: &str = "  ";
+/// Stands for a space at which no cell is wrapped; a space again in the output.
+const UNBROKEN: char = '\u{a0}';
 
 /// A line under the header only.
-const PLAIN: TableStyle =
-    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 /// And a light one between rows, whose cells run over several lines.
 const RULED: TableStyle = PLAIN.row_separator(LineStyle::none().fill('╌').junction('╌'));
 
@@ -42,7 +43,8 @@ pub(super) fn render(report: &Report<'_>, index: usize, width: u16, color: bool)
         true => columns(&mut table, report, index, scenario, &variants),
         false => rows(&mut table, report, index, scenario, &variants),
     }
-    let lines = table.lines().map(|line| format!("{INDENT}{}\n", line.trim_end()));
+    let line = |line: String| format!("{INDENT}{}\n", line.trim_end()).replace(UNBROKEN, " ");
+    let lines = table.lines().map(line);
     lines.collect()
 }
 
@@ -130,9 +132,12 @@ fn answer(
 }
 
 fn cell(answer: Option<Answer>) -> Cell {
-    let Some(answer) = answer else {
+    let Some(mut answer) = answer else {
         return Cell::new("not compared");
     };
+    answer.change = answer
+        .change
+        .map(|change| change.replace(' ', &UNBROKEN.to_string()));
     let cell = Cell::new(answer.line());
     match answer.tone {
         Tone::Better => cell.fg(Color::Green),

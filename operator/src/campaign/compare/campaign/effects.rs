@@ -13,7 +13,7 @@ use crate::campaign::compare::{
     CompareError, Direction, Family, Margin, Pair, paired, percent_change, round_effect,
 };
 use crate::campaign::plan::Plan;
-use crate::campaign::summarize::{METRICS, Summary, planned_cell, statistic};
+use crate::campaign::summarize::{METRICS, Summary, statistic};
 
 /// The effect that one pair of workers shows, in percent of the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -105,8 +105,9 @@ fn role(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Role {
         ..
     } = *comparison;
     let is_control = plan.arms.get(arm).is_some_and(|arm| arm.control.is_some());
-    let planned = planned_cell(plan, scenario, size_bytes, arm);
-    let striped_alike = planned_cell(plan, scenario, size_bytes, plan.baseline)
+    let planned = plan.cell(scenario, size_bytes, arm);
+    let striped_alike = plan
+        .cell(scenario, size_bytes, plan.baseline)
         .zip(planned)
         .is_some_and(|(baseline, cell)| {
             (baseline.rails, baseline.chunk_bytes) == (cell.rails, cell.chunk_bytes)

@@ -45,12 +45,8 @@ pub struct SizeOutcome {
     pub reason: String,
 }
 
-/// Judges every expectation by the intervals of its comparisons.
-pub(super) fn judge(
-    plan: &Plan,
-    expectations: &[Expectation],
-    all: &[Comparison],
-) -> Result<Vec<ExpectationAnswer>, CompareError> {
+/// Judges every expectation of the plan by the intervals of its comparisons.
+pub(super) fn judge(plan: &Plan, all: &[Comparison]) -> Result<Vec<ExpectationAnswer>, CompareError> {
     let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
     let judge_one = |(index, expectation): (usize, &Expectation)| {
         let expected = threshold(expectation, margin)?;
@@ -82,7 +78,7 @@ pub(super) fn judge(
             sizes,
         })
     };
-    expectations.iter().enumerate().map(judge_one).collect()
+    plan.expectations.iter().enumerate().map(judge_one).collect()
 }
 
 fn threshold(expectation: &Expectation, margin: Margin) -> Result<compare::Expectation, CompareError> {

@@ -8,7 +8,7 @@ use super::{Comparison, Role, Withheld, nothing_applied};
 use crate::campaign::collect::Reports;
 use crate::campaign::compare::{CompareError, Margin, NullCheck, null_check, percent_change};
 use crate::campaign::plan::{Plan, Separation};
-use crate::campaign::summarize::{Summary, planned_cell};
+use crate::campaign::summarize::Summary;
 
 /// Takes away every verdict that may not be given, and says why.
 pub(super) fn judge(
@@ -112,7 +112,7 @@ fn not_engaged(summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
 }
 
 fn identical(plan: &Plan, summary: &Summary, comparison: &Comparison) -> String {
-    let planned = planned_cell(plan, comparison.scenario, comparison.size_bytes, comparison.arm);
+    let planned = plan.cell(comparison.scenario, comparison.size_bytes, comparison.arm);
     let by_plan = planned.and_then(|cell| {
         let mut reasons = cell.optimizations.iter();
         reasons.find_map(|asked| asked.not_applicable.clone())

@@ -1,0 +1,78 @@
+//! `fabricbench report`: everything again from the records of a finished run.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use console::Term;
+
+use super::stored::StoredRun;
+use super::{Exit, Failure};
+use crate::report::text::TextOptions;
+use crate::report::{self, csv, html, json, text};
+
+/// Show what a finished run says, computed anew from its records.
+#[derive(Debug, Args)]
+pub(super) struct Report {
+    /// Output folder of the run: the one with run.json and records.jsonl.
+    source: PathBuf,
+    /// How it is shown.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// File to write instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people at a terminal.
+    Text,
+    /// Everything, for programs.
+    Json,
+    /// A row for each scenario, size, arm and metric.
+    Csv,
+    /// For people at a browser: one file.
+    Html,
+}
+
+impl Report {
+    pub(super) fn execute(self) -> Result<Exit, Failure> {
+        let stored = StoredRun::load(&self.source)?;
+        let report = report::Report {
+            plan: &stored.plan,
+            plan_hash: &stored.plan_hash,
+            reports: &stored.reports,
+            evaluation: &stored.evaluation,
+        };
+        let rendered = match self.format {
+            Format::Text => text::render(&report, &text_options(self.output.is_some())),
+            Format::Json => json::render(&report).map_err(Failure::incomplete)?,
+            Format::Csv => csv::render(&report).map_err(Failure::incomplete)?,
+            Format::Html => html::render(&report).map_err(Failure::incomplete)?,
+        };
+        match self.output {
+            Some(file) => fs::write(&file, rendered)
+                .map_err(|error| Failure::incomplete(format!("{}: {error}", file.display())))?,
+            None => std::io::stdout().lock().write_all(rendered.as_bytes())?,
+        }
+        Ok(stored.evaluation.overall().into())
+    }
+}
+
+/// Width and colours of this terminal; plain text of a fixed width for a file or a pipe. `NO_COLOR` is respected.
+pub(super) fn text_options(to_file: bool) -> TextOptions<'static> {
+    let terminal = Term::stdout();
+    let default = TextOptions::default();
+    match terminal.is_term() && !to_file {
+        true => TextOptions {
+            width: terminal
+                .size_checked()
+                .map_or(default.width, |(_, columns)| columns),
+            color: console::colors_enabled(),
+            ..default
+        },
+        false => default,
+    }
+}

@@ -1,0 +1,152 @@
+//! What the numbers were taken on, and what it cost to get there.
+
+use maud::{Markup, html};
+
+use super::answers::arm_name;
+use crate::campaign::figures;
+use crate::campaign::summarize::COLD_METRICS;
+use crate::report::Report;
+
+/// Cost before the first measured operation.
+pub(super) fn cold(report: &Report<'_>) -> Markup {
+    html! {
+        section #cold aria-labelledby="cold-title" {
+            h2 #cold-title { "Before the first measured operation" }
+            p.note { "Median of the rounds and their range; every round starts with new processes." }
+            div.scroll tabindex="0" role="region" aria-label="Cold metrics" {
+                table.numbers {
+                    thead {
+                        tr {
+                            th scope="col" { "arm" }
+                            @for metric in COLD_METRICS { th scope="col" { (metric.name()) } }
+                            th scope="col" { "registered" }
+                        }
+                    }
+                    tbody {
+                        @for cold in &report.evaluation.summary.cold {
+                            tr {
+                                th scope="row" { (arm_name(report, cold.arm)) }
+                                @for metric in COLD_METRICS {
+                                    td {
+                                        @if let Some(spread) = cold.nanos.get(&metric) {
+                                            (figures::nanos(spread.median))
+                                            " [" (figures::nanos(spread.min)) ", " (figures::nanos(spread.max)) "]"
+                                        } @else { "not reported" }
+                                    }
+                                }
+                                td { (figures::bytes(cold.registered_bytes)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Workers, libraries and endpoints.
+pub(super) fn environment(report: &Report<'_>) -> Markup {
+    let environment = &report.evaluation.summary.environment;
+    html! {
+        section #environment aria-labelledby="environment-title" {
+            h2 #environment-title { "Environment" }
+            div.scroll tabindex="0" role="region" aria-label="Workers" {
+                table {
+                    caption { "Workers" }
+                    thead {
+                        tr {
+                            @for head in [
+                                "leg", "rank", "host", "kernel", "CPU", "processors", "governor", "locked memory", "memory",
+                                "huge pages 2 MiB", "clock", "image",
+                            ] { th scope="col" { (head) } }
+                        }
+                    }
+                    tbody {
+                        @for worker in &environment.workers {
+                            @let host = &worker.hello.environment;
+                            tr {
+                                td { (worker.leg) }
+                                td { (worker.hello.rank) }
+                                td { (host.hostname) @if let Some(node) = &host.node { " on " (node) } }
+                                td { (host.kernel) }
+                                td { (host.cpu_model) }
+                                td { (host.cpus_allowed) }
+                                td { (host.governor.as_deref().unwrap_or("not shown by the kernel")) }
+                                td { (host.memlock_bytes.map_or_else(|| "unlimited".to_owned(), figures::bytes)) }
+                                td { (figures::bytes(host.memory_limit_bytes.unwrap_or(host.memory_bytes))) }
+                                td { (host.hugepages_2mi_free) " of " (host.hugepages_2mi_total) " free" }
+                                td { (host.clock.name) " (" (host.clock.source) "), " (format!("{:.1}", host.clock.overhead_nanos)) " ns a reading" }
+                                td {
+                                    @match (&host.image_variant, &host.image_digest) {
+                                        (None, None) => "none",
+                                        (variant, digest) => {
+                                            (variant.as_deref().unwrap_or("no variant")) " "
+                                            (digest.as_deref().unwrap_or("digest not told"))
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            div.scroll tabindex="0" role="region" aria-label="Endpoints" {
+                table {
+                    caption { "What the library returned for each arm, at rank 0" }
+                    thead {
+                        tr {
+                            @for head in [
+                                "arm", "library", "provider", "fabric", "rails", "inject limits", "depth", "progress", "polling",
+                                "memory", "variables",
+                            ] { th scope="col" { (head) } }
+                        }
+                    }
+                    tbody {
+                        @for arm in &environment.arms {
+                            @let fabric = &arm.fabric;
+                            tr {
+                                th scope="row" { (arm.arm) }
+                                td {
+                                    @if let Some(library) = &fabric.library {
+                                        (library.name) " " (library.version) " (API " (library.api_version) ") " (library.path)
+                                    } @else { "built in" }
+                                }
+                                td { (fabric.provider) }
+                                td { (fabric.fabric) }
+                                td {
+                                    @for rail in &fabric.rails {
+                                        div {
+                                            (rail.domain) " " (rail.address)
+                                            @if let Some(pci) = &rail.pci { " " (pci) }
+                                            @if let Some(rate) = rail.line_bits_per_second { (format!(" {} Gbit/s", rate as f64 / 1e9)) }
+                                        }
+                                    }
+                                }
+                                td { "send " (fabric.inject_limits.send_bytes) " B, write " (fabric.inject_limits.write_bytes) " B" }
+                                td { (fabric.transmit_depth) }
+                                td { (fabric.progress) }
+                                td { (fabric.polling.map_or_else(|| "not told".to_owned(), |polling| format!("{polling:?}"))) }
+                                td {
+                                    @for memory in &fabric.memory {
+                                        div { (memory.scenario) ": " (format!("{:?}", memory.kind)) ", " (memory.registration) }
+                                    }
+                                    @if fabric.memory.is_empty() { "not told" }
+                                }
+                                td {
+                                    @for (name, value) in &fabric.variables { div { code { (name) "=" (value) } } }
+                                    @if fabric.variables.is_empty() { "none" }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            @if !report.evaluation.summary.evidence_lines.is_empty() {
+                details {
+                    summary { "Evidence lines of the runners" }
+                    ul { @for line in &report.evaluation.summary.evidence_lines { li { code { (line) } } } }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! An axis that has its marks where we want them: at the sizes of a scenario, at the rows of a table, at 1, 2 and 5.
+
+use std::ops::Range;
+
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
+
+/// An axis from `low` to `high` with marks at `keys`.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    low: f64,
+    high: f64,
+    logarithmic: bool,
+    keys: Vec<(f64, String)>,
+}
+
+impl Axis {
+    /// A linear axis.
+    pub(super) fn linear(low: f64, high: f64, keys: Vec<(f64, String)>) -> Self {
+        Self {
+            low,
+            high: if high > low { high } else { low + 1.0 },
+            logarithmic: false,
+            keys,
+        }
+    }
+
+    /// A logarithmic axis; both ends above zero.
+    pub(super) fn logarithmic(low: f64, high: f64, keys: Vec<(f64, String)>) -> Self {
+        let low = low.max(f64::MIN_POSITIVE);
+        Self {
+            low,
+            high: if high > low { high } else { low * 10.0 },
+            logarithmic: true,
+            keys,
+        }
+    }
+
+    /// A logarithmic axis around `values` (above zero) with marks at 1, 2 and 5 times powers of ten.
+    pub(super) fn around(values: impl Iterator<Item = f64>, label: impl Fn(f64) -> String) -> Self {
+        let (low, high) = ends(values.filter(|value| *value > 0.0)).unwrap_or((1.0, 10.0));
+        let (low, high) = (low / 1.15, high * 1.15);
+        let mut keys = Vec::new();
+        let steps: &[f64] = if high / low < 2000.0 {
+            &[1.0, 2.0, 5.0]
+        } else {
+            &[1.0]
+        };
+        for exponent in (low.log10().floor() as i32)..=(high.log10().ceil() as i32) {
+            for step in steps {
+                let key = step * 10f64.powi(exponent);
+                if (low..=high).contains(&key) {
+                    keys.push((key, label(key)));
+                }
+            }
+        }
+        if keys.len() < 3 {
+            keys = steps_of(low, high, 5).map(|key| (key, label(key))).collect();
+        }
+        Self::logarithmic(low, high, keys)
+    }
+
+    /// A linear axis around `values` with about `count` marks.
+    pub(super) fn linear_around(
+        values: impl Iterator<Item = f64>,
+        count: usize,
+        label: impl Fn(f64) -> String,
+    ) -> Self {
+        let (low, high) = ends(values).unwrap_or((-1.0, 1.0));
+        let pad = (high - low).max(1e-9) * 0.06;
+        let (low, high) = (low - pad, high + pad);
+        let keys = steps_of(low, high, count);
+        Self::linear(low, high, keys.map(|key| (key, label(key))).collect())
+    }
+
+    fn position(&self, value: f64) -> f64 {
+        let scale = |value: f64| {
+            if self.logarithmic {
+                value.max(f64::MIN_POSITIVE).ln()
+            } else {
+                value
+            }
+        };
+        let part = (scale(value) - scale(self.low)) / (scale(self.high) - scale(self.low));
+        part.clamp(0.0, 1.0)
+    }
+}
+
+/// About `count` round values from `low` to `high`.
+fn steps_of(low: f64, high: f64, count: usize) -> impl Iterator<Item = f64> {
+    let rough = (high - low) / count.max(1) as f64;
+    let power = 10f64.powf(rough.log10().floor());
+    let factors = [1.0, 2.0, 5.0];
+    let step = factors
+        .iter()
+        .map(|factor| factor * power)
+        .find(|step| *step >= rough);
+    let step = step.unwrap_or(power * 10.0);
+    let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
+    (first..=last).map(move |index| index as f64 * step)
+}
+
+/// Smallest and largest of `values`.
+fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values
+        .filter(|value| value.is_finite())
+        .map(|value| (value, value))
+        .reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))
+}
+
+impl Ranged for Axis {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, (begin, end): (i32, i32)) -> i32 {
+        begin + (f64::from(end - begin) * self.position(*value)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.keys.iter().map(|(key, _)| *key).collect()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.low..self.high
+    }
+}
+
+impl ValueFormatter<f64> for Axis {
+    fn format(value: &f64) -> String {
+        value.to_string()
+    }
+
+    fn format_ext(&self, value: &f64) -> String {
+        let label = self.keys.iter().find(|(key, _)| key == value);
+        label.map(|(_, label)| label.clone()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_stand_at_round_values() {
+        let axis = Axis::around([900.0, 4300.0].into_iter(), |value| value.to_string());
+        let keys: Vec<f64> = axis.keys.iter().map(|(key, _)| *key).collect();
+        assert_eq!(keys, [1000.0, 2000.0, 3000.0, 4000.0]);
+        let axis = Axis::linear_around([-14.0, 3.0].into_iter(), 5, |value| value.to_string());
+        let keys: Vec<f64> = axis.keys.iter().map(|(key, _)| *key).collect();
+        assert_eq!(keys, [-15.0, -10.0, -5.0, 0.0]);
+    }
+
+    #[test]
+    fn values_beyond_the_ends_stay_on_the_axis() {
+        let axis = Axis::logarithmic(1.0, 100.0, Vec::new());
+        assert_eq!(axis.map(&10.0, (0, 200)), 100);
+        assert_eq!(axis.map(&0.0, (0, 200)), 0);
+        assert_eq!(axis.map(&1e9, (0, 200)), 200);
+    }
+}
