@@ -16,7 +16,6 @@ use clap::{Parser, Subcommand};
 
 pub use input::Input;
 pub use outcome::{Exit, Failure};
-pub use stored::{RECORDS_FILE, RUN_FILE, StoredRun};
 
 /// Is variant B better than A on this fabric, at which sizes, by how much, and how sure is that?
 #[derive(Debug, Parser)]

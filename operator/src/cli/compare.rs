@@ -81,7 +81,6 @@ impl Compare {
 fn finished(stored: &StoredRun) -> Finished<'_> {
     Finished {
         plan: &stored.plan,
-        reports: &stored.reports,
         evaluation: &stored.evaluation,
     }
 }

@@ -41,16 +41,6 @@ impl From<Exit> for ExitCode {
     }
 }
 
-impl From<Overall> for Exit {
-    fn from(overall: Overall) -> Self {
-        match overall {
-            Overall::Good => Self::Complete,
-            Overall::Missed => Self::Missed,
-            Overall::NotTrustworthy | Overall::NotComplete => Self::Untrusted,
-        }
-    }
-}
-
 /// Why a command ended early.
 #[derive(Clone, Debug)]
 pub struct Failure {

@@ -43,7 +43,6 @@ impl Report {
         let report = report::Report {
             plan: &stored.plan,
             plan_hash: &stored.plan_hash,
-            reports: &stored.reports,
             evaluation: &stored.evaluation,
         };
         let rendered = match self.format {

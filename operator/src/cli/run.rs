@@ -1,12 +1,17 @@
 //! `fabricbench run`: the whole campaign of a file on this machine.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::input::PlannedRun;
+use super::report::text_options;
 use super::{Exit, Failure, Input};
-use crate::local::{LocalRun, Stopped, find_runner};
+use crate::campaign::plan::hash;
+use crate::local::{Ended, LocalRun, Stopped, find_runner};
+use crate::report::text::TextOptions;
+use crate::report::{Report, html, text};
 
 /// Carry out a file on this machine: every BenchmarkRun of it, one after the other.
 ///
@@ -38,6 +43,7 @@ impl Run {
         for planned in planned {
             let mut run = self.prepare(planned)?;
             let ended = run.carry_out(&runner).map_err(Failure::incomplete)?;
+            show(&run, &ended)?;
             worst = worst.max(ended.evaluation.overall().into());
             if ended.stopped == Some(Stopped::Interrupted) {
                 break;
@@ -58,6 +64,25 @@ impl Run {
         };
         prepared.map_err(Failure::wrong_file)
     }
+}
+
+/// Writes the report of `run` into its folder and the tables to standard output.
+fn show(run: &LocalRun, ended: &Ended) -> Result<(), Failure> {
+    let report = Report {
+        plan: run.plan(),
+        plan_hash: &hash(run.plan()),
+        evaluation: &ended.evaluation,
+    };
+    let page = html::render(&report).map_err(Failure::incomplete)?;
+    run.folder().write_report(&page).map_err(Failure::incomplete)?;
+    let place = run.folder().report().display().to_string();
+    let options = TextOptions {
+        full_report: Some(&place),
+        ..text_options(false)
+    };
+    let shown = text::render(&report, &options);
+    std::io::stdout().lock().write_all(shown.as_bytes())?;
+    Ok(())
 }
 
 /// The schema allows only names that are no path.

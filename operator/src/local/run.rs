@@ -185,7 +185,7 @@ impl LocalRun {
         phase: Phase,
         records: Option<RecordsReference>,
     ) -> Result<Evaluation, LocalError> {
-        let evaluated = evaluate(&self.plan, &self.run.spec.expectations, collector.reports());
+        let evaluated = evaluate(&self.plan, collector.reports());
         let evaluation = evaluated.context(EvaluatingSnafu)?;
         let input = StatusInput {
             plan: &self.plan,

@@ -12,7 +12,6 @@ use serde::Serialize;
 pub use differences::{Difference, differences};
 
 use super::{CompareError, Direction, Family, Interval, Margin, judge, percent_change, rank_sum};
-use crate::campaign::collect::Reports;
 use crate::campaign::evaluate::Evaluation;
 use crate::campaign::plan::Plan;
 use crate::campaign::summarize::CellSummary;
@@ -22,9 +21,7 @@ use crate::campaign::summarize::CellSummary;
 pub struct Finished<'a> {
     /// Its plan.
     pub plan: &'a Plan,
-    /// Its records.
-    pub reports: &'a Reports,
-    /// What they say.
+    /// What its records say.
     pub evaluation: &'a Evaluation,
 }
 
