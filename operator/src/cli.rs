@@ -1,12 +1,13 @@
 //! The command line: one file a subcommand, each with its arguments and an `execute`.
 
+mod compare;
 mod crd;
 mod input;
 mod outcome;
 mod plan;
 mod report;
 mod run;
-mod terminal;
+mod stored;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -28,7 +29,8 @@ struct Cli {
 enum Command {
     Run(run::Run),
     Plan(plan::Plan),
-    Report(report::ReportCommand),
+    Report(report::Report),
+    Compare(compare::Compare),
     Crd(crd::Crd),
 }
 
@@ -38,6 +40,7 @@ impl Command {
             Self::Run(command) => command.execute(),
             Self::Plan(command) => command.execute(),
             Self::Report(command) => command.execute(),
+            Self::Compare(command) => command.execute(),
             Self::Crd(command) => command.execute(),
         }
     }

@@ -5,7 +5,6 @@
 
 mod bindings;
 mod execute;
-mod finished;
 mod gang;
 mod output;
 mod progress;
@@ -13,7 +12,6 @@ mod run;
 mod runner;
 
 pub use execute::{ExecuteError, Stopped};
-pub use finished::{FinishedError, FinishedRun};
 pub use output::{OutputError, RunFolder};
 pub use run::{Ended, LocalError, LocalRun};
 pub use runner::{RunnerError, find_runner};

@@ -6,11 +6,11 @@
 pub mod csv;
 pub mod html;
 pub mod json;
+pub mod runs;
 pub mod text;
 pub mod words;
 
 use crate::campaign::Evaluation;
-use crate::campaign::collect::Reports;
 use crate::campaign::plan::Plan;
 
 /// Everything a report is made of.
@@ -20,8 +20,6 @@ pub struct Report<'a> {
     pub plan: &'a Plan,
     /// Hash of the plan.
     pub plan_hash: &'a str,
-    /// The records.
-    pub reports: &'a Reports,
-    /// What they say.
+    /// What the records say.
     pub evaluation: &'a Evaluation,
 }

@@ -17,8 +17,10 @@ mod interval;
 mod margin;
 mod paired;
 mod power;
+pub mod rank_sum;
 mod ratio;
 mod round_effect;
+pub mod runs;
 pub mod signed_rank;
 mod verdict;
 

@@ -1,59 +1,77 @@
-//! `fabricbench report`: what a run measured, in any format.
+//! `fabricbench report`: everything again from the records of a finished run.
 
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use console::Term;
 
-use super::{Exit, Failure, terminal};
-use crate::local::FinishedRun;
-use crate::report::{Report, csv, html, json, text};
+use super::stored::StoredRun;
+use super::{Exit, Failure};
+use crate::report::text::TextOptions;
+use crate::report::{self, csv, html, json, text};
 
-/// Show what a run measured: computed anew from its records.
+/// Show what a finished run says, computed anew from its records.
 #[derive(Debug, Args)]
-pub(super) struct ReportCommand {
-    /// Folder of the run: holds run.json and records.jsonl.
+pub(super) struct Report {
+    /// Output folder of the run: the one with run.json and records.jsonl.
     source: PathBuf,
     /// How it is shown.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// File to write it to, instead of standard output.
-    #[arg(long, value_name = "FILE")]
+    /// File to write instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Tables for people.
+    /// For people at a terminal.
     Text,
     /// Everything, for programs.
     Json,
     /// A row for each scenario, size, arm and metric.
     Csv,
-    /// One self-contained page.
+    /// For people at a browser: one file.
     Html,
 }
 
-impl ReportCommand {
+impl Report {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
-        let finished = FinishedRun::open(&self.source).map_err(Failure::wrong_file)?;
-        let text = self.render(&finished.report()).map_err(Failure::incomplete)?;
-        match &self.output {
-            Some(path) => fs::write(path, text)
-                .map_err(|error| Failure::incomplete(format!("{}: {error}", path.display())))?,
-            None => std::io::stdout().lock().write_all(text.as_bytes())?,
+        let stored = StoredRun::load(&self.source)?;
+        let report = report::Report {
+            plan: &stored.plan,
+            plan_hash: &stored.plan_hash,
+            evaluation: &stored.evaluation,
+        };
+        let rendered = match self.format {
+            Format::Text => text::render(&report, &text_options(self.output.is_some())),
+            Format::Json => json::render(&report).map_err(Failure::incomplete)?,
+            Format::Csv => csv::render(&report).map_err(Failure::incomplete)?,
+            Format::Html => html::render(&report).map_err(Failure::incomplete)?,
+        };
+        match self.output {
+            Some(file) => fs::write(&file, rendered)
+                .map_err(|error| Failure::incomplete(format!("{}: {error}", file.display())))?,
+            None => std::io::stdout().lock().write_all(rendered.as_bytes())?,
         }
-        Ok(finished.evaluation.overall().into())
+        Ok(stored.evaluation.overall().into())
     }
+}
 
-    fn render(&self, report: &Report<'_>) -> Result<String, Box<dyn std::error::Error>> {
-        Ok(match self.format {
-            Format::Text if self.output.is_some() => text::render(report, &text::TextOptions::default()),
-            Format::Text => text::render(report, &terminal::text_options(None)),
-            Format::Json => json::render(report)?,
-            Format::Csv => csv::render(report)?,
-            Format::Html => html::render(report)?,
-        })
+/// Width and colours of this terminal; plain text of a fixed width for a file or a pipe. `NO_COLOR` is respected.
+pub(super) fn text_options(to_file: bool) -> TextOptions<'static> {
+    let terminal = Term::stdout();
+    let default = TextOptions::default();
+    match terminal.is_term() && !to_file {
+        true => TextOptions {
+            width: terminal
+                .size_checked()
+                .map_or(default.width, |(_, columns)| columns),
+            color: console::colors_enabled(),
+            ..default
+        },
+        false => default,
     }
 }

@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::input::PlannedRun;
-use super::{Exit, Failure, Input, terminal};
+use super::report::text_options;
+use super::{Exit, Failure, Input};
+use crate::campaign::plan::hash;
 use crate::local::{Ended, LocalRun, Stopped, find_runner};
-use crate::report::{html, text};
+use crate::report::text::TextOptions;
+use crate::report::{Report, html, text};
 
 /// Carry out a file on this machine: every BenchmarkRun of it, one after the other.
 ///
@@ -41,7 +44,7 @@ impl Run {
             let mut run = self.prepare(planned)?;
             let ended = run.carry_out(&runner).map_err(Failure::incomplete)?;
             show(&run, &ended)?;
-            worst = worst.max(ended.finished.evaluation.overall().into());
+            worst = worst.max(ended.evaluation.overall().into());
             if ended.stopped == Some(Stopped::Interrupted) {
                 break;
             }
@@ -63,19 +66,23 @@ impl Run {
     }
 }
 
-/// The report: as a page into the run's folder, as tables to standard output.
+/// Writes the report of `run` into its folder and the tables to standard output.
 fn show(run: &LocalRun, ended: &Ended) -> Result<(), Failure> {
-    let report = ended.finished.report();
+    let report = Report {
+        plan: run.plan(),
+        plan_hash: &hash(run.plan()),
+        evaluation: &ended.evaluation,
+    };
     let page = html::render(&report).map_err(Failure::incomplete)?;
     run.folder().write_report(&page).map_err(Failure::incomplete)?;
     let place = run.folder().report().display().to_string();
-    let text = text::render(&report, &terminal::text_options(Some(&place)));
-    std::io::stdout().lock().write_all(text.as_bytes())?;
-    match &ended.stopped {
-        Some(Stopped::Workers(words)) => Err(Failure::incomplete(words)),
-        Some(Stopped::Deadline) => Err(Failure::incomplete("spec.runPolicy.activeDeadlineSeconds passed")),
-        Some(Stopped::Interrupted) | None => Ok(()),
-    }
+    let options = TextOptions {
+        full_report: Some(&place),
+        ..text_options(false)
+    };
+    let shown = text::render(&report, &options);
+    std::io::stdout().lock().write_all(shown.as_bytes())?;
+    Ok(())
 }
 
 /// The schema allows only names that are no path.

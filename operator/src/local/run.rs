@@ -9,7 +9,6 @@ use sha2::{Digest, Sha256};
 use snafu::{OptionExt, ResultExt, Snafu};
 use uuid::Uuid;
 
-use super::FinishedRun;
 use super::execute::{ExecuteError, Execution, Stopped, execute};
 use super::output::{OutputError, RunFolder};
 use crate::campaign::collect::Collector;
@@ -73,8 +72,8 @@ pub struct LocalRun {
 
 /// How a run ended.
 pub struct Ended {
-    /// The run with what its records say.
-    pub finished: FinishedRun,
+    /// What its records say.
+    pub evaluation: Evaluation,
     /// Why it ended before its last block.
     pub stopped: Option<Stopped>,
 }
@@ -142,6 +141,16 @@ impl LocalRun {
         &self.folder
     }
 
+    /// The run's plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The run with its status.
+    pub fn run(&self) -> &BenchmarkRun {
+        &self.run
+    }
+
     /// Measures what is missing, and writes `run.json` before and after. However it ended, what is measured is kept.
     ///
     /// # Errors
@@ -167,13 +176,7 @@ impl LocalRun {
             failed(stopped.as_ref())
         };
         let evaluation = self.write(&collector, phase, Some(records))?;
-        let finished = FinishedRun {
-            plan: self.plan.clone(),
-            plan_hash: self.plan_hash.clone(),
-            reports: collector.finish(),
-            evaluation,
-        };
-        Ok(Ended { finished, stopped })
+        Ok(Ended { evaluation, stopped })
     }
 
     fn write(

@@ -123,7 +123,6 @@ fn warnings_are_bounded() {
 mod formats {
     use std::sync::LazyLock;
 
-    use fabricbench_operator::campaign::collect::Reports;
     use fabricbench_operator::report::text::{TextOptions, render};
     use fabricbench_operator::report::{Report, csv, html, json};
 
@@ -131,7 +130,6 @@ mod formats {
 
     struct Planted {
         campaign: Campaign,
-        reports: Reports,
         evaluation: Evaluation,
     }
 
@@ -140,7 +138,6 @@ mod formats {
             Report {
                 plan: &self.campaign.plan,
                 plan_hash: HASH,
-                reports: &self.reports,
                 evaluation: &self.evaluation,
             }
         }
@@ -158,7 +155,6 @@ mod formats {
             ..Campaign::default()
         };
         Planted {
-            reports: campaign.reports(),
             evaluation: campaign.evaluation(),
             campaign,
         }

@@ -99,8 +99,9 @@ fn walsh_averages(values: &[f64]) -> Vec<f64> {
     averages
 }
 
-/// The median of `values`, which it sorts; `None` when there are none.
-pub(super) fn median_of(values: &mut [f64]) -> Option<f64> {
+/// The median of `values`, which it sorts; the mean of the middle two where their number is even, `None` when there are
+/// none.
+pub fn median_of(values: &mut [f64]) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     middle(values)
 }

@@ -7,10 +7,10 @@ use crds::record::PostingCounters;
 use crds::v1alpha1::{FabricProof, Metric};
 use serde::Serialize;
 
-use super::spread::median;
 use super::statistic::{latency, posters};
 use super::{CaseProof, Evidence, Invalid, Judgement, METRICS, Spread, evidence, statistic};
 use crate::campaign::collect::{Case, Measured, Outcome, Reports};
+use crate::campaign::compare::signed_rank::median_of;
 use crate::campaign::distribution::Distribution;
 use crate::campaign::plan::{Plan, PlannedScenario};
 
@@ -167,9 +167,9 @@ fn cell(scenario: &PlannedScenario, cases: &[Judged<'_>]) -> CellSummary {
     }
     let [p50, p95, p99] = &mut seeds;
     cell.seed_quantiles =
-        median(p50)
-            .zip(median(p95))
-            .zip(median(p99))
+        median_of(p50)
+            .zip(median_of(p95))
+            .zip(median_of(p99))
             .map(|((p50_nanos, p95_nanos), p99_nanos)| SeedMedians {
                 p50_nanos,
                 p95_nanos,
@@ -181,7 +181,7 @@ fn cell(scenario: &PlannedScenario, cases: &[Judged<'_>]) -> CellSummary {
             let values = pairs
                 .iter()
                 .filter_map(|measured| statistic(workload, measured, metric));
-            median(&mut values.collect::<Vec<_>>()).map(|value| (*round, value))
+            median_of(&mut values.collect::<Vec<_>>()).map(|value| (*round, value))
         };
         let spread = Spread::of(rounds.iter().filter_map(of_round).collect());
         cell.metrics.extend(spread.map(|spread| (metric, spread)));

@@ -6,8 +6,8 @@ use crds::record::ColdRecord;
 use serde::Serialize;
 
 use super::Spread;
-use super::spread::median;
 use crate::campaign::collect::Reports;
+use crate::campaign::compare::signed_rank::median_of;
 use crate::campaign::plan::Plan;
 
 /// One step before the first measured operation.
@@ -88,7 +88,7 @@ pub(super) fn cold(plan: &Plan, reports: &Reports) -> Vec<ColdSummary> {
                 rounds.entry(record.round).or_default().extend(nanos);
             }
             let values = rounds.iter_mut();
-            let values = values.filter_map(|(round, nanos)| median(nanos).map(|nanos| (*round, nanos)));
+            let values = values.filter_map(|(round, nanos)| median_of(nanos).map(|nanos| (*round, nanos)));
             Spread::of(values.collect()).map(|spread| (metric, spread))
         };
         Some(ColdSummary {

@@ -33,7 +33,7 @@ impl Spread {
     /// The spread of `values`, pairs of round and value; all above zero. `None` without any.
     pub fn of(values: Vec<(u32, f64)>) -> Option<Self> {
         let mut sorted: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
-        let median = median(&mut sorted)?;
+        let median = signed_rank::median_of(&mut sorted)?;
         let logs: Vec<f64> = sorted.iter().map(|value| value.ln()).collect();
         let finite = logs.iter().all(|log| log.is_finite());
         let interval = finite
@@ -49,16 +49,6 @@ impl Spread {
             values,
         })
     }
-}
-
-/// The median of `values`, which are sorted by this; the mean of the middle two where their number is even.
-pub fn median(values: &mut [f64]) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let (low, high) = (
-        values.get(values.len().checked_sub(1)? / 2)?,
-        values.get(values.len() / 2)?,
-    );
-    Some(f64::midpoint(*low, *high))
 }
 
 #[cfg(test)]

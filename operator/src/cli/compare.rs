@@ -1,0 +1,109 @@
+//! `fabricbench compare`: two finished runs against each other.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use crds::v1alpha1::Verdict;
+use serde_json::json;
+
+use super::report::text_options;
+use super::stored::StoredRun;
+use super::{Exit, Failure};
+use crate::campaign::Overall;
+use crate::campaign::compare::runs::{Difference, Finished, RunComparison, compare_runs, differences};
+use crate::report::runs;
+
+/// Compare two finished runs, where their environments allow it.
+///
+/// Their rounds were not interleaved: whatever changed on the machines between them is in the difference. To compare
+/// two libraries or settings, make them variants of one run.
+#[derive(Debug, Args)]
+pub(super) struct Compare {
+    /// Output folder of the first run.
+    first: PathBuf,
+    /// Output folder of the second run.
+    second: PathBuf,
+    /// Compare though the environments differ; the result says so.
+    #[arg(long)]
+    force: bool,
+    /// How it is shown.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+impl Compare {
+    pub(super) fn execute(self) -> Result<Exit, Failure> {
+        let (first, second) = (StoredRun::load(&self.first)?, StoredRun::load(&self.second)?);
+        for (folder, stored) in [(&self.first, &first), (&self.second, &second)] {
+            if stored.evaluation.overall() == Overall::NotComplete {
+                return Err(Failure::incomplete(format!(
+                    "{}: the run is not complete ({} of {} blocks)",
+                    folder.display(),
+                    stored.evaluation.summary.blocks_done,
+                    stored.evaluation.summary.blocks_total
+                )));
+            }
+        }
+        let (one, other) = (finished(&first), finished(&second));
+        let different = differences(&one, &other);
+        if !different.is_empty() && !self.force {
+            return Err(Failure::incomplete(refusal(&different)));
+        }
+        let comparisons = compare_runs(&one, &other).map_err(Failure::incomplete)?;
+        let mut out = std::io::stdout().lock();
+        match self.format {
+            Format::Text => {
+                let shown = runs::text(&one, &other, &different, &comparisons, &text_options(false));
+                out.write_all(shown.as_bytes())?;
+            }
+            Format::Json => {
+                let document = json!({
+                    "first": one.plan.run, "second": other.plan.run, "interleaved": false,
+                    "differences": different, "comparisons": comparisons,
+                });
+                serde_json::to_writer_pretty(&mut out, &document).map_err(std::io::Error::from)?;
+                writeln!(out)?;
+            }
+        }
+        Ok(exit(&different, &comparisons))
+    }
+}
+
+fn finished(stored: &StoredRun) -> Finished<'_> {
+    Finished {
+        plan: &stored.plan,
+        evaluation: &stored.evaluation,
+    }
+}
+
+fn refusal(different: &[Difference]) -> String {
+    let mut text = "the runs are not comparable:\n".to_owned();
+    for difference in different {
+        text += &format!(
+            "  {}: {} | {}\n",
+            difference.what, difference.first, difference.second
+        );
+    }
+    text + "Use --force to compare them all the same, or make both variants of one run."
+}
+
+fn exit(different: &[Difference], comparisons: &[RunComparison]) -> Exit {
+    let regressed = comparisons
+        .iter()
+        .any(|one| one.verdict == Some(Verdict::Regressed));
+    let usable = comparisons.iter().any(|one| one.verdict.is_some());
+    match (usable && different.is_empty(), regressed) {
+        (false, _) => Exit::Untrusted,
+        (true, true) => Exit::Missed,
+        (true, false) => Exit::Complete,
+    }
+}
