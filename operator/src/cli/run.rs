@@ -82,7 +82,11 @@ fn show(run: &LocalRun, ended: &Ended) -> Result<(), Failure> {
     };
     let shown = text::render(&report, &options);
     std::io::stdout().lock().write_all(shown.as_bytes())?;
-    Ok(())
+    match &ended.stopped {
+        Some(Stopped::Workers(words)) => Err(Failure::incomplete(words)),
+        Some(Stopped::Deadline) => Err(Failure::incomplete("spec.runPolicy.activeDeadlineSeconds passed")),
+        Some(Stopped::Interrupted) | None => Ok(()),
+    }
 }
 
 /// The schema allows only names that are no path.
