@@ -1,6 +1,6 @@
 //! The command line of `fabricbench-runner`.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -73,6 +73,7 @@ pub fn main_with(choice: &impl TransportChoice) -> ExitCode {
     let filter = EnvFilter::try_from_env("FABRICBENCH_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(io::stderr().is_terminal())
         .with_writer(io::stderr)
         .init();
     let (status, error) = match cli.command {

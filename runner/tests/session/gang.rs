@@ -262,7 +262,7 @@ impl Finished {
 }
 
 /// Waits until `found` finds something; asks the system often, for it tells nobody.
-fn eventually<T>(mut found: impl FnMut() -> Option<T>) -> T {
+pub fn eventually<T>(mut found: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some(found) = found() {

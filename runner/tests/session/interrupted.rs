@@ -1,11 +1,15 @@
 //! Workers that are told to stop, and a reader that goes away.
 
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crds::record::{FailureReason, Record};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, test_kill_process};
 
-use super::gang::Gang;
+use super::gang::{Gang, eventually};
 use super::plan::{assignment, endless, loopback};
 
 /// An attempt in the middle of a case, with the instruments known.
@@ -82,4 +86,39 @@ fn a_worker_whose_reader_is_gone_ends() {
         ended.stderr
     );
     assert_eq!(gang.end_of(1).status.code(), Some(3));
+}
+
+#[test]
+fn a_worker_that_is_to_die_with_its_parent_does() {
+    let assignment = assignment(2, loopback(), 1);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("assignment.json");
+    fs::write(&file, serde_json::to_vec(&assignment).unwrap()).unwrap();
+    let script = format!(
+        "{} worker --parent $$ --assignment {} --rank 0 & echo $!; wait",
+        env!("CARGO_BIN_EXE_fabricbench-runner"),
+        file.display()
+    );
+    let mut shell = Command::new("sh")
+        .args(["-c", &script])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(shell.stdout.take().unwrap()).lines();
+    let worker = lines
+        .next()
+        .unwrap()
+        .unwrap()
+        .parse()
+        .ok()
+        .and_then(Pid::from_raw)
+        .unwrap();
+    // It is tied to its parent by the time it listens at the rendezvous.
+    eventually(|| TcpStream::connect(("127.0.0.1", assignment.rendezvous.port)).ok());
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    eventually(|| test_kill_process(worker).is_err().then_some(()));
+    // It said so to its last breath: the first record is whole, the last one is the end.
+    let said: Vec<_> = lines.map_while(Result::ok).collect();
+    assert!(said.last().unwrap().contains("told to stop"), "{said:?}");
 }
