@@ -7,9 +7,6 @@ SHELL := /bin/bash
 CARGO ?= cargo
 target := $(or $(CARGO_TARGET_DIR),target)
 release := $(target)/release
-cache := $(or $(FABRICBENCH_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fabricbench)
-# A second libfabric, newer than Debian's, for tests and benchmarks.
-newer_libfabric = $$(cat $(cache)/mpich-5.0.2/libfabric-folder)
 
 .PHONY: help
 help: ## This list
@@ -21,7 +18,7 @@ binaries: ## Build fabricbench and fabricbench-runner (release)
 	$(CARGO) build --locked --release --bin fabricbench --bin fabricbench-runner
 
 .PHONY: demo
-demo: ## A campaign on this machine: two runs, about two minutes, results in demo-output/
+demo: ## A campaign on this machine: two runs, about a minute, results in demo-output/
 	@.ci/setup demo
 	@$(CARGO) build --locked --release --bin fabricbench --bin fabricbench-runner
 	@rm -rf demo-output
@@ -30,7 +27,7 @@ demo: ## A campaign on this machine: two runs, about two minutes, results in dem
 	if [ $$status -eq 1 ]; then echo "An expectation was not met: that is an answer, and the demo is complete."; fi
 
 .PHONY: test
-test: ## Everything: lints, boundaries, generated files, all tests, a short fuzzing run
+test: ## Everything: lints, boundaries, generated files, all tests
 	@.ci/setup test
 	@.ci/test
 
@@ -46,12 +43,6 @@ verify: ## Fail when a generated file is not current
 truth: binaries ## Real A/A campaigns: how often a verdict is false
 	@.ci/setup test
 	$(CARGO) run --locked --release -p fabricbench-operator --example truth
-
-.PHONY: bench
-bench: binaries ## The runner beside fi_pingpong (and fabtests where FABTESTS names its folder), interleaved
-	@.ci/setup bench
-	FABRICBENCH_TEST_LIBFABRIC_2="$(newer_libfabric)" \
-	    $(CARGO) run --locked --release -p fabricbench-runner --example bench_tools
 
 .PHONY: clean
 clean: ## Remove what was built and measured here
