@@ -1,10 +1,13 @@
-//! Samples of one thread: kept one by one where their number is fixed, counted in a histogram where a duration is.
+//! Samples of one thread: kept one by one where their number is fixed and not very large, else counted in a histogram.
 //! Recording allocates nothing; all memory is made, and its pages touched, before the window.
 
 use crds::assignment::Extent;
 use crds::histogram::Histogram;
 use crds::quantile::exclusive;
 use crds::record::SeedQuantiles;
+
+/// Most samples that are kept one by one, of each thread: 8 MB.
+const MOST_KEPT: u32 = 1_000_000;
 
 /// What the samples of a window come to.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,11 +51,11 @@ impl Recorder {
     pub fn new(measured: Extent) -> Self {
         match measured {
             // Written once, so that no page is touched for the first time while times are taken.
-            Extent::Iterations(count) => Self::Samples(Samples {
+            Extent::Iterations(count) if count <= MOST_KEPT => Self::Samples(Samples {
                 values: vec![u64::MAX; count as usize],
                 count: 0,
             }),
-            Extent::DurationNanos(_) => Self::Distribution(Box::new(Distribution {
+            Extent::Iterations(_) | Extent::DurationNanos(_) => Self::Distribution(Box::new(Distribution {
                 histogram: Histogram::new(),
                 min: u64::MAX,
                 max: 0,
@@ -147,6 +150,12 @@ mod tests {
         assert_eq!((latency.min_nanos, latency.max_nanos), (7, 5_000_001));
         assert_eq!(latency.histogram.count(), 3);
         assert_eq!(latency.seed_quantiles, None);
+    }
+
+    #[test]
+    fn very_many_samples_are_not_kept_one_by_one() {
+        let latency = Recorder::finish([recorded(Extent::Iterations(MOST_KEPT + 1), [5])]);
+        assert_eq!((latency.histogram.count(), latency.seed_quantiles), (1, None));
     }
 
     #[test]

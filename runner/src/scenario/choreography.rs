@@ -150,9 +150,12 @@ fn open_window<T: Transport>(
     side: Side<'_>,
 ) -> Result<Option<Open>, CaseFailure> {
     if !side.conducts {
+        // Thread 0 opens it, which wakes no sleeper: whoever slept would post late.
+        engine.awake = true;
         work.serve(engine, "waiting for the window to open", |engine| {
             engine.gate.window_is_open()
         })?;
+        engine.awake = false;
         return Ok(None);
     }
     let (window, before);

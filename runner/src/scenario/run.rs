@@ -43,6 +43,16 @@ pub fn run_case<T: Transport>(bench: &mut ArmBench<T>, case: &Case<'_>) -> Resul
     if let Some(refused) = &bench.refused[kind] {
         return Err(refused.clone());
     }
+    let largest = case.scenario.max_size_bytes;
+    let rails = bench.lanes.first().map_or(1, |lane| lane.transport.rails()) as u64;
+    let fits = case.scenario.area_bytes(rails) <= bench.kinds[kind].1.area_bytes;
+    if case.size_bytes > largest || !fits {
+        let message = format!(
+            "{} bytes of scenario {:?} do not fit the memory that was made for it, of at most {largest} bytes",
+            case.size_bytes, case.scenario.name
+        );
+        return Err(failure(FailureReason::InvalidAssignment, message));
+    }
     if bench.lanes.len() < threads as usize {
         let message = format!(
             "the scenario has {threads} threads, the endpoints are of {}",

@@ -63,7 +63,8 @@ impl Waiting {
         may_sleep: bool,
     ) -> Result<bool, TransportError> {
         match self.polling {
-            Polling::Spin => std::hint::spin_loop(),
+            // Not even a pause instruction, which alone takes longer than a poll of some processors.
+            Polling::Spin => {}
             Polling::Wait if may_sleep => {
                 transport.wait(LONGEST_SLEEP)?;
                 return Ok(self.is_over());

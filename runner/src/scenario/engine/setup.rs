@@ -112,6 +112,7 @@ impl<'a, T: Transport> Engine<'a, T> {
             incoming: Incoming::new(stripes.rails, geometry.window, geometry.batch, credits),
             inbox,
             waiting: Waiting::new(setup.polling, case.deadline),
+            awake: false,
             counted,
             control_in_flight: 0,
             inspector: Inspector::of_pass(case.pass, data_seed(case.seed, case.role.other())),
@@ -143,6 +144,6 @@ fn inject_policy(setup: &Setup<'_>, operation: TransferOperation, limits: &Injec
 }
 
 fn doorbell(setup: &Setup<'_>, geometry: &Geometry, rails: usize) -> Doorbell {
-    let honoured = doorbell::honours_more(&setup.facts, geometry.operation);
-    Doorbell::new(setup.case.arm.doorbell_max_batch.filter(|_| honoured), rails)
+    let shares = doorbell::may_share_doorbell(geometry.operation);
+    Doorbell::new(setup.case.arm.doorbell_max_batch.filter(|_| shares), rails)
 }

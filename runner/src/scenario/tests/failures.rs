@@ -132,6 +132,19 @@ fn a_peer_that_never_begins_is_named_by_what_is_waited_for() {
 }
 
 #[test]
+fn a_size_above_the_scenario_s_is_refused() {
+    let mut pair = pair(Write, BASELINE);
+    for failure in [
+        pair.run(Pass::Measure, 1 << 20).0,
+        pair.run(Pass::Integrity, 1 << 20).1,
+    ] {
+        let failure = failure.unwrap_err();
+        assert_eq!(failure.reason, FailureReason::InvalidAssignment);
+        assert!(failure.message.contains("1048576 bytes"), "{failure:?}");
+    }
+}
+
+#[test]
 fn a_rank_that_is_not_connected_is_named() {
     let mut pair = pair(Write, BASELINE);
     pair.initiator.lanes[0].peers.clear();

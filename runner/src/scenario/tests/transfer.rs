@@ -144,10 +144,10 @@ fn injected_writes_are_credited_by_the_provider_s_counter() {
 }
 
 #[test]
-fn reads_are_never_injected() {
+fn reads_are_never_injected_and_ring_each() {
     let arm = ArmAssignment {
         inject_max_bytes: Some(64),
-        ..BASELINE
+        ..doorbell(16)
     };
     let counters = pair(Read, 8, 2, 20, arm).measure(64).0.posted.unwrap().counters;
     assert_eq!(
@@ -158,6 +158,7 @@ fn reads_are_never_injected() {
         ),
         (0, 0, None)
     );
+    assert_eq!((counters.more, counters.app_doorbells), (0, counters.posts));
 }
 
 #[test]

@@ -1,0 +1,116 @@
+//! One small leg of two workers, carried out by the product's own program.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crds::assignment::{
+    ASSIGNMENT_VERSION, ArmAssignment, Assignment, BlockAssignment, InstrumentProcess, LegIdentity, Pass,
+    RankBinding, Rendezvous, RoundAssignment, ScenarioAssignment,
+};
+use crds::record::{CaseResult, Chain, Measurement, Record};
+use crds::v1alpha1::TransportSpec;
+
+/// What is measured: one scenario at its largest size, once with each arm.
+pub struct Leg {
+    /// Address and port of rank 0.
+    pub meeting: (String, u16),
+    pub transport: TransportSpec,
+    /// Rails of each rank; none: the workers choose.
+    pub bindings: Vec<RankBinding>,
+    pub process: InstrumentProcess,
+    pub scenario: ScenarioAssignment,
+    pub arms: Vec<ArmAssignment>,
+}
+
+impl Leg {
+    /// Carries it out with workers that `program` starts for their ranks. Returns the records.
+    ///
+    /// # Panics
+    /// With the workers' words when one fails.
+    pub fn records(self, program: impl Fn(usize) -> Command) -> Vec<Record> {
+        let assignment = serde_json::to_vec(&self.assignment()).unwrap();
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&assignment).unwrap();
+        let peer = start(program(1), 1, file.path(), Stdio::null());
+        let coordinator = start(program(0), 0, file.path(), Stdio::piped());
+        let ended = [coordinator, peer].map(|worker| worker.wait_with_output().unwrap());
+        let said = ended
+            .each_ref()
+            .map(|worker| String::from_utf8_lossy(&worker.stderr));
+        assert!(ended.iter().all(|worker| worker.status.success()), "{said:#?}");
+        let mut chain = Chain::default();
+        let stream = String::from_utf8_lossy(&ended[0].stdout);
+        stream.lines().map(|line| chain.read(line).unwrap()).collect()
+    }
+
+    fn assignment(self) -> Assignment {
+        let order: Vec<_> = (0..self.arms.len() as u32).collect();
+        let block = BlockAssignment {
+            block: 0,
+            scenario: 0,
+            size_bytes: self.scenario.max_size_bytes,
+            order: order.clone(),
+        };
+        Assignment {
+            version: ASSIGNMENT_VERSION,
+            identity: LegIdentity {
+                run: "leg".into(),
+                uid: "1e9".into(),
+                plan_hash: "1e9".into(),
+                leg: 0,
+                attempt: 1,
+            },
+            workers: 2,
+            rendezvous: Rendezvous {
+                host: self.meeting.0.clone(),
+                bind: self.meeting.0,
+                port: self.meeting.1,
+                timeout_seconds: 60,
+            },
+            transport: self.transport,
+            bindings: self.bindings,
+            processes: vec![self.process],
+            scenarios: vec![self.scenario],
+            arms: self.arms,
+            rounds: vec![RoundAssignment {
+                round: 1,
+                pass: Pass::Measure,
+                process_order: vec![0],
+                arm_order: order,
+                blocks: vec![block],
+            }],
+            case_deadline_seconds: 60,
+        }
+    }
+}
+
+fn start(mut program: Command, rank: u32, assignment: &Path, stdout: Stdio) -> Child {
+    program
+        .args(["worker", "--parent", &std::process::id().to_string()])
+        .args(["--rank", &rank.to_string(), "--assignment"])
+        .arg(assignment)
+        .stdin(Stdio::null())
+        .stdout(stdout)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// The measurement of each arm.
+///
+/// # Panics
+/// When a case was not measured.
+pub fn measurements(records: &[Record]) -> BTreeMap<&str, &Measurement> {
+    let cases = records.iter().filter_map(|record| match record {
+        Record::Case(case) => Some(case),
+        _ => None,
+    });
+    cases
+        .map(|case| match &case.result {
+            CaseResult::Measured(measurement) => (case.arm.as_str(), &**measurement),
+            other => unreachable!("{} was not measured: {other:?}", case.arm),
+        })
+        .collect()
+}

@@ -1,0 +1,128 @@
+//! Two workers of one arm in this process.
+
+use std::time::Duration;
+
+use crds::assignment::{
+    ASSIGNMENT_VERSION, ArmAssignment, Assignment, InstrumentProcess, LegIdentity, Pass, Rendezvous,
+    ScenarioAssignment, Workload,
+};
+use crds::record::SideReport;
+use crds::striping::{StripingPolicy, StripingRule};
+use crds::v1alpha1::{MemoryKind, Polling, TransportSpec};
+use fabricbench_runner::bench::{ArmBench, Buffers, open_config};
+use fabricbench_runner::scenario::{Case, Outcome, Role, run_case};
+use fabricbench_runner::transport::Transport;
+
+/// Both workers of an arm.
+pub struct Pair<T: Transport> {
+    arm: ArmAssignment,
+    initiator: ArmBench<T>,
+    target: ArmBench<T>,
+    number: u32,
+}
+
+/// The arm that all scenarios here are measured with.
+pub fn arm(inject: Option<u64>, doorbell: Option<u32>) -> ArmAssignment {
+    ArmAssignment {
+        name: "arm".to_owned(),
+        process: 0,
+        inject_max_bytes: inject,
+        doorbell_max_batch: doorbell,
+        striping: StripingRule {
+            policy: StripingPolicy::Nixl,
+            threshold_bytes: 16 * 1024,
+            min_chunk_bytes: 16 * 1024,
+        },
+    }
+}
+
+/// A scenario in ordinary memory.
+pub fn scenario(workload: Workload) -> ScenarioAssignment {
+    ScenarioAssignment {
+        name: "scenario".to_owned(),
+        memory: MemoryKind::Heap,
+        polling: None,
+        workload,
+        max_size_bytes: 64 * 1024,
+    }
+}
+
+impl<T: Transport> Pair<T> {
+    /// Two connected workers for these scenarios.
+    pub fn new(
+        arm: ArmAssignment,
+        scenarios: Vec<ScenarioAssignment>,
+        transport: TransportSpec,
+        polling: Polling,
+    ) -> Self {
+        let text = || "test".to_owned();
+        let assignment = Assignment {
+            version: ASSIGNMENT_VERSION,
+            identity: LegIdentity {
+                run: text(),
+                uid: text(),
+                plan_hash: text(),
+                leg: 0,
+                attempt: 1,
+            },
+            workers: 2,
+            rendezvous: Rendezvous {
+                host: text(),
+                bind: text(),
+                port: 0,
+                timeout_seconds: 1,
+            },
+            transport,
+            bindings: Vec::new(),
+            processes: vec![InstrumentProcess::default()],
+            scenarios,
+            arms: vec![arm.clone()],
+            rounds: Vec::new(),
+            case_deadline_seconds: 60,
+        };
+        let open = |rank| {
+            let config = open_config(&arm, &assignment, rank, polling);
+            ArmBench::open(&arm, &assignment, &config, &[], &mut Buffers::new(&assignment)).unwrap()
+        };
+        let (mut initiator, mut target) = (open(0), open(1));
+        initiator.connect(1, &target.offer()).unwrap();
+        target.connect(0, &initiator.offer()).unwrap();
+        Self {
+            arm,
+            initiator,
+            target,
+            number: 0,
+        }
+    }
+
+    /// The initiator's report of a measured case.
+    pub fn measure(&mut self, scenario: &ScenarioAssignment, size_bytes: u64) -> SideReport {
+        match self.run(scenario, size_bytes, Pass::Measure).0 {
+            Outcome::Measured(side) => *side,
+            Outcome::Checked(_) => unreachable!("a measured case is not checked"),
+        }
+    }
+
+    /// Both sides' outcomes of a case.
+    pub fn run(&mut self, scenario: &ScenarioAssignment, size_bytes: u64, pass: Pass) -> (Outcome, Outcome) {
+        self.number += 1;
+        let case = |role, peer_rank| Case {
+            number: self.number,
+            scenario,
+            pass,
+            size_bytes,
+            arm: &self.arm,
+            role,
+            peer_rank,
+            deadline: Duration::from_secs(60),
+            seed: 1,
+        };
+        let (ours, theirs) = (case(Role::Initiator, 1), case(Role::Target, 0));
+        let (initiator, target) = (&mut self.initiator, &mut self.target);
+        std::thread::scope(|scope| {
+            let other = scope.spawn(move || run_case(target, &theirs));
+            let report = run_case(initiator, &ours).unwrap();
+            (report.outcome, other.join().unwrap().unwrap().outcome)
+        })
+    }
+}

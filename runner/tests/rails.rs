@@ -1,0 +1,183 @@
+//! Rails are real: two network namespaces, four rails of limited rate between them, and the runner's own workers.
+//!
+//! Rate-limited rails give the same throughput to a part in a hundred even on a noisy machine, so that twice the rails
+//! must give nearly twice the bytes. Needs root, `ip` and `tc` (Debian's iproute2) and libfabric.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    missing_docs,
+    reason = "a test that shows its figures"
+)]
+
+#[path = "common/leg.rs"]
+mod leg;
+#[path = "rails/namespaces.rs"]
+mod namespaces;
+
+use std::process::Command;
+
+use crds::assignment::{
+    ArmAssignment, Extent, InstrumentProcess, RankBinding, ScenarioAssignment, TransferWorkload, Workload,
+};
+use crds::record::{Measurement, Record, SideReport};
+use crds::striping::{StripingPolicy, StripingRule};
+use crds::v1alpha1::{Direction, Libfabric, LibfabricProvider, MemoryKind, TransferOperation, TransportSpec};
+
+use leg::{Leg, measurements};
+use namespaces::Namespaces;
+
+const KIB: u64 = 1024;
+const RATE: &str = "200mbit";
+
+fn arm(name: &str, policy: StripingPolicy) -> ArmAssignment {
+    ArmAssignment {
+        name: name.to_owned(),
+        process: 0,
+        inject_max_bytes: None,
+        doorbell_max_batch: None,
+        striping: StripingRule {
+            policy,
+            threshold_bytes: 16 * KIB,
+            min_chunk_bytes: 16 * KIB,
+        },
+    }
+}
+
+/// Writes over the tcp provider, one worker in each namespace.
+fn measure(
+    namespaces: &Namespaces,
+    rails: usize,
+    size_bytes: u64,
+    measured: Extent,
+    arms: Vec<ArmAssignment>,
+) -> Vec<Record> {
+    let leg = Leg {
+        meeting: (namespaces.meeting_address(0), 17_900),
+        transport: TransportSpec::Libfabric(Libfabric {
+            provider: LibfabricProvider::Tcp,
+            rails: rails as u32,
+        }),
+        bindings: (0..2)
+            .map(|side| RankBinding {
+                rails: (0..rails)
+                    .map(|rail| namespaces.rail_address(side, rail))
+                    .collect(),
+                cpus: Vec::new(),
+            })
+            .collect(),
+        process: InstrumentProcess::default(),
+        scenario: ScenarioAssignment {
+            name: "writes".to_owned(),
+            memory: MemoryKind::Heap,
+            polling: None,
+            workload: Workload::Transfer(TransferWorkload {
+                operation: TransferOperation::Write,
+                window: 8,
+                batch: 4,
+                threads: 1,
+                direction: Direction::OneWay,
+                measured,
+                // Longer than the token buckets last, so that only the rate counts.
+                warmup: Extent::DurationNanos(400_000_000),
+            }),
+            max_size_bytes: size_bytes,
+        },
+        arms,
+    };
+    leg.records(|rank| {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", namespaces.name(rank)]);
+        command.arg(env!("CARGO_BIN_EXE_fabricbench-runner"));
+        command
+    })
+}
+
+fn bytes_per_second(measurement: &Measurement) -> f64 {
+    let posted = measurement.initiator.posted.as_ref().unwrap();
+    posted.payload_bytes as f64 / posted.elapsed_nanos as f64 * 1e9
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+#[test]
+fn twice_and_four_times_the_rails_carry_nearly_as_many_times_the_bytes() {
+    let namespaces = Namespaces::with_rails(4, RATE);
+    let mut rates = [Vec::new(), Vec::new(), Vec::new()];
+    // Interleaved, so that a slow moment of the machine meets all of them.
+    for _ in 0..3 {
+        for (index, rails) in [1, 2, 4].into_iter().enumerate() {
+            let records = measure(
+                &namespaces,
+                rails,
+                1024 * KIB,
+                Extent::DurationNanos(1_500_000_000),
+                vec![arm("nixl", StripingPolicy::Nixl)],
+            );
+            rates[index].push(bytes_per_second(measurements(&records)["nixl"]));
+        }
+    }
+    let [one, two, four] = rates.map(median);
+    println!(
+        "1, 2, 4 rails at {RATE} each: {:.1}, {:.1}, {:.1} MB/s",
+        one / 1e6,
+        two / 1e6,
+        four / 1e6
+    );
+    println!("x{:.2} with 2, x{:.2} with 4", two / one, four / one);
+    assert!(two / one >= 1.85, "2 rails carry only x{:.2}", two / one);
+    assert!(four / one >= 3.5, "4 rails carry only x{:.2}", four / one);
+}
+
+#[test]
+fn coalescing_leaves_two_of_four_rails_alone_at_32_kib_and_none_at_64() {
+    let namespaces = Namespaces::with_rails(4, RATE);
+    for (size_bytes, coalesced_rails) in [(32 * KIB, 2), (64 * KIB, 4)] {
+        let arms = vec![
+            arm("nixl", StripingPolicy::Nixl),
+            arm("coalesce", StripingPolicy::NixlCoalesce),
+        ];
+        let records = measure(&namespaces, 4, size_bytes, Extent::Iterations(400), arms);
+        for (arm, rails) in [("nixl", 4), ("coalesce", coalesced_rails)] {
+            let side = &measurements(&records)[arm].initiator;
+            let counters = &side.posted.as_ref().unwrap().counters;
+            println!(
+                "{size_bytes} B, {arm}: posted on rails {:?}",
+                counters.bytes_per_rail
+            );
+            assert_eq!(
+                counters.bytes_per_rail.iter().filter(|bytes| **bytes > 0).count(),
+                rails
+            );
+            assert_eq!(counters.rails_used, rails as u64);
+            assert_carried(side, rails, &counters.bytes_per_rail);
+        }
+    }
+}
+
+/// The interfaces themselves say the same: each counts at least its rail's payload, the unused nearly nothing.
+fn assert_carried(side: &SideReport, used: usize, posted: &[u64]) {
+    assert_eq!(
+        side.interfaces.len(),
+        posted.len(),
+        "each rail has an interface of its own"
+    );
+    let busiest = posted.iter().max().copied().unwrap_or(0);
+    for interface in &side.interfaces {
+        let rail = interface.rails[0] as usize;
+        println!(
+            "  {}: sent {} for {} posted",
+            interface.name, interface.tx_bytes, posted[rail]
+        );
+        assert!(interface.tx_bytes >= posted[rail]);
+    }
+    let quiet = side
+        .interfaces
+        .iter()
+        .filter(|interface| interface.tx_bytes < busiest / 20)
+        .count();
+    assert_eq!(quiet, posted.len() - used, "interfaces without traffic");
+}

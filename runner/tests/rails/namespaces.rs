@@ -1,0 +1,102 @@
+//! Two network namespaces with rate-limited links between them, gone when the test is.
+
+use std::process::{self, Command};
+
+/// Two namespaces, a pair of interfaces for each rail and one for the workers to meet on.
+pub struct Namespaces {
+    sides: [String; 2],
+    rails: usize,
+}
+
+impl Namespaces {
+    /// Makes them; every rail carries `rate` each way.
+    pub fn with_rails(rails: usize, rate: &str) -> Self {
+        let unique = format!("{:x}{:x}", process::id(), thread_number());
+        let made = Self {
+            sides: [format!("fbr-a-{unique}"), format!("fbr-b-{unique}")],
+            rails,
+        };
+        for side in &made.sides {
+            ip(&["netns", "add", side]);
+            ip(&["-n", side, "link", "set", "lo", "up"]);
+        }
+        for link in 0..=rails {
+            made.connect(link, (link < rails).then_some(rate));
+        }
+        made
+    }
+
+    /// Name of the namespace of `side`, 0 or 1.
+    pub fn name(&self, side: usize) -> &str {
+        &self.sides[side]
+    }
+
+    /// Address of rail `rail` in the namespace of `side`.
+    pub fn rail_address(&self, side: usize, rail: usize) -> String {
+        format!("10.91.{rail}.{}", side + 1)
+    }
+
+    /// Address on which the workers meet.
+    pub fn meeting_address(&self, side: usize) -> String {
+        self.rail_address(side, self.rails)
+    }
+
+    fn connect(&self, link: usize, rate: Option<&str>) {
+        let names = [format!("rail{link}a"), format!("rail{link}b")];
+        let [a, b] = &self.sides;
+        ip(&[
+            "link", "add", &names[0], "netns", a, "type", "veth", "peer", "name", &names[1], "netns", b,
+        ]);
+        for (side, (namespace, device)) in self.sides.iter().zip(&names).enumerate() {
+            let (own, peer) = (self.rail_address(side, link), self.rail_address(1 - side, link));
+            ip(&[
+                "-n",
+                namespace,
+                "addr",
+                "add",
+                &own,
+                "peer",
+                &format!("{peer}/32"),
+                "dev",
+                device,
+            ]);
+            ip(&["-n", namespace, "link", "set", device, "up"]);
+            if let Some(rate) = rate {
+                let shape = ["root", "tbf", "rate", rate, "burst", "256k", "latency", "50ms"];
+                run(
+                    "tc",
+                    &[&["-n", namespace, "qdisc", "add", "dev", device], &shape[..]].concat(),
+                );
+            }
+        }
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        for side in &self.sides {
+            // Best effort: a namespace that was never made cannot be deleted.
+            let _ = Command::new("ip").args(["netns", "delete", side]).status();
+        }
+    }
+}
+
+fn thread_number() -> u64 {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+fn ip(arguments: &[&str]) {
+    run("ip", arguments);
+}
+
+fn run(program: &str, arguments: &[&str]) {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{program} {}: {} (network namespaces need root)",
+        arguments.join(" "),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
