@@ -1,7 +1,7 @@
 //! The timed region allocates nothing: a case of many operations allocates exactly as often as one of few.
 
 #![allow(unsafe_code, reason = "a global allocator that counts")]
-#![allow(missing_docs, reason = "a test")]
+#![allow(clippy::unwrap_used, missing_docs, reason = "a test")]
 
 #[path = "common/pair.rs"]
 mod pair;
