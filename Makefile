@@ -7,6 +7,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 target := $(or $(CARGO_TARGET_DIR),target)
 release := $(target)/release
+cache := $(or $(FABRICBENCH_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fabricbench)
 
 .PHONY: help
 help: ## This list
@@ -40,9 +41,17 @@ verify: ## Fail when a generated file is not current
 	@.ci/generate --check
 
 .PHONY: truth
-truth: binaries ## Real A/A campaigns: how often a verdict is false
-	@.ci/setup test
+truth: binaries ## Real campaigns whose answer is known: how often is a verdict wrong
+	@.ci/setup demo
+	$(CARGO) build --locked --release -p fabricbench-runner --example planted
 	$(CARGO) run --locked --release -p fabricbench-operator --example truth
+
+.PHONY: bench
+bench: ## The runner's latency beside fi_pingpong's, and what an operation costs
+	@.ci/setup bench
+	$(CARGO) build --locked --release -p fabricbench-runner --bin fabricbench-runner --examples
+	$(release)/examples/bench --library "$$(cat $(cache)/mpich-5.0.2/libfabric-folder)" $(if $(FABTESTS),--fabtests $(FABTESTS))
+	$(release)/examples/cost
 
 .PHONY: clean
 clean: ## Remove what was built and measured here

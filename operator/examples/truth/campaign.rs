@@ -1,0 +1,94 @@
+//! Carries out one campaign with the product's own program.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::Command;
+use std::{env, fs};
+
+use crds::v1alpha1::BenchmarkRun;
+use tempfile::TempDir;
+
+/// Name and specification of the transports, by turns.
+pub const TRANSPORTS: [(&str, &str); 2] = [
+    ("loopback", "{loopback: {rails: 2}}"),
+    ("shm", "{libfabric: {provider: shm, rails: 1}}"),
+];
+
+/// The programs, and a folder for what they write.
+pub struct Programs {
+    fabricbench: PathBuf,
+    planted: PathBuf,
+    scratch: TempDir,
+}
+
+impl Programs {
+    /// Programs of the same profile as this example.
+    pub fn find() -> Result<Self, Box<dyn Error>> {
+        let here = env::current_exe()?;
+        let examples = here.parent().ok_or("this example has no build folder")?;
+        let folder = examples.parent().ok_or("this example has no build folder")?;
+        Ok(Self {
+            fabricbench: existing(folder.join("fabricbench"))?,
+            planted: existing(examples.join("planted"))?,
+            scratch: tempfile::tempdir()?,
+        })
+    }
+
+    /// Carries out the run that `manifest` names `name`; with the instrument that plants effects, where asked for.
+    pub fn carry_out(
+        &self,
+        name: &str,
+        manifest: &str,
+        with_plants: bool,
+    ) -> Result<BenchmarkRun, Box<dyn Error>> {
+        let file = self.scratch.path().join("truth.yaml");
+        let output = self.scratch.path().join("output");
+        fs::write(&file, manifest)?;
+        let mut command = Command::new(&self.fabricbench);
+        command.arg("run").arg(&file).arg("--output").arg(&output);
+        if with_plants {
+            command.arg("--runner").arg(&self.planted);
+        }
+        let ended = command.output()?;
+        // 1 is an answer too: an expectation that is not met.
+        if !matches!(ended.status.code(), Some(0 | 1)) {
+            let said = String::from_utf8_lossy(&ended.stderr);
+            return Err(format!(
+                "a campaign over {name} did not complete: {}\n{said}",
+                ended.status
+            )
+            .into());
+        }
+        let run = serde_json::from_slice(&fs::read(output.join(name).join("run.json"))?)?;
+        fs::remove_dir_all(&output)?;
+        Ok(run)
+    }
+}
+
+fn existing(path: PathBuf) -> Result<PathBuf, Box<dyn Error>> {
+    if path.is_file() {
+        Ok(path)
+    } else {
+        Err(format!("{} is missing: make truth builds it", path.display()).into())
+    }
+}
+
+/// A manifest with these variants and scenarios, each a YAML list item of its own.
+pub fn manifest(name: &str, transport: &str, items: (&str, &str), seed: u32) -> String {
+    let (variants, scenarios) = items;
+    format!(
+        "apiVersion: fabricbench.dev/v1alpha1
+kind: BenchmarkRun
+metadata: {{name: {name}}}
+spec:
+  baseline: baseline
+  transport: {transport}
+  variants:
+  - {{name: baseline}}
+{variants}
+  scenarios:
+{scenarios}
+  sampling: {{seed: {seed}}}
+"
+    )
+}

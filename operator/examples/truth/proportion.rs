@@ -1,0 +1,23 @@
+//! Proportions and what is known of them.
+
+/// A proportion with its 95 percent interval, for people.
+pub fn percent(successes: u32, trials: u32) -> String {
+    let (low, high) = wilson(successes, trials);
+    let share = 100.0 * f64::from(successes) / f64::from(trials.max(1));
+    format!("{share:.1} % [{:.1}, {:.1}]", 100.0 * low, 100.0 * high)
+}
+
+/// Wilson's score interval of a proportion at 95 percent (E. B. Wilson, 1927).
+pub fn wilson(successes: u32, trials: u32) -> (f64, f64) {
+    if trials == 0 {
+        return (0.0, 1.0);
+    }
+    let (n, p, z) = (f64::from(trials), f64::from(successes) / f64::from(trials), 1.96);
+    let centre = p + z * z / (2.0 * n);
+    let spread = z * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
+    let scale = 1.0 + z * z / n;
+    (
+        ((centre - spread) / scale).max(0.0),
+        ((centre + spread) / scale).min(1.0),
+    )
+}
