@@ -4,6 +4,7 @@
 //! It does I/O, and nothing in it looks at a measured value.
 
 mod bindings;
+mod changes;
 mod execute;
 mod gang;
 mod output;

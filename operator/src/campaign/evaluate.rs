@@ -25,6 +25,8 @@ pub struct Evaluation {
 pub enum Overall {
     /// Some block is missing.
     NotComplete,
+    /// Every case failed.
+    NothingMeasured,
     /// Some number that was asked for cannot be trusted.
     NotTrustworthy,
     /// An expectation was not met, or a variant is worse than the baseline.
@@ -54,6 +56,9 @@ impl Evaluation {
         let unusable = self.summary.cells.iter().any(|cell| cell.valid_cases == 0);
         if !self.summary.complete() {
             return Overall::NotComplete;
+        }
+        if self.summary.nothing_measured().is_some() {
+            return Overall::NothingMeasured;
         }
         let untrustworthy = self
             .comparisons

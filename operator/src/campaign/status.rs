@@ -32,15 +32,28 @@ pub enum Phase {
     Running,
     /// Stopped by its user.
     Suspended,
-    /// It ended with every block measured.
+    /// It ended with every block done.
     Complete,
-    /// It ended without.
+    /// It ended without, or without a measured case.
     Failed {
         /// A closed word for programs.
         reason: &'static str,
         /// A sentence for people.
         message: String,
     },
+}
+
+impl Phase {
+    /// How a run ended of which every block is done: a run without a single measured case did not succeed.
+    pub fn finished(evaluation: &Evaluation) -> Self {
+        match evaluation.summary.nothing_measured() {
+            Some(message) => Self::Failed {
+                reason: "NothingMeasured",
+                message,
+            },
+            None => Self::Complete,
+        }
+    }
 }
 
 /// Everything a status is made of.

@@ -60,6 +60,13 @@ impl Summary {
         self.blocks_done >= self.blocks_total
     }
 
+    /// Where every case of the plan failed: why, in the words of the first.
+    pub fn nothing_measured(&self) -> Option<String> {
+        let mut reasons = self.cells.iter().map(CellSummary::failure);
+        let first = reasons.next()??;
+        reasons.all(|reason| reason.is_some()).then_some(first)
+    }
+
     /// What `arm` did in `scenario` at `size_bytes`; indexes as in the plan.
     pub fn cell(&self, scenario: usize, size_bytes: u64, arm: usize) -> Option<&CellSummary> {
         self.cells

@@ -23,7 +23,7 @@ pub enum Exit {
 impl From<Overall> for Exit {
     fn from(overall: Overall) -> Self {
         match overall {
-            Overall::NotComplete | Overall::NotTrustworthy => Self::Untrusted,
+            Overall::NotComplete | Overall::NothingMeasured | Overall::NotTrustworthy => Self::Untrusted,
             Overall::Missed => Self::Missed,
             Overall::Good => Self::Complete,
         }

@@ -74,14 +74,16 @@ fn show(run: &LocalRun, ended: &Ended) -> Result<(), Failure> {
         evaluation: &ended.evaluation,
     };
     let page = html::render(&report).map_err(Failure::incomplete)?;
-    run.folder().write_report(&page).map_err(Failure::incomplete)?;
+    let written = run.folder().write_report(&page).map_err(Failure::incomplete);
     let place = run.folder().report().display().to_string();
     let options = TextOptions {
-        full_report: Some(&place),
+        full_report: written.is_ok().then_some(&place),
         ..text_options(false)
     };
     let shown = text::render(&report, &options);
+    // The answer is shown even where there is no room for its page.
     std::io::stdout().lock().write_all(shown.as_bytes())?;
+    written?;
     match &ended.stopped {
         Some(Stopped::Workers(words)) => Err(Failure::incomplete(words)),
         Some(Stopped::Deadline) => Err(Failure::incomplete("spec.runPolicy.activeDeadlineSeconds passed")),

@@ -23,6 +23,28 @@ pub enum OutputError {
         /// What the system says.
         source: io::Error,
     },
+    /// The folder cannot be made.
+    #[snafu(display(
+        "the output folder {} cannot be made: {source}. Name another one with --output",
+        path.display()
+    ))]
+    Make {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A record cannot be kept.
+    #[snafu(display(
+        "{}: {source}. What was written before is kept: go on with --resume when there is room",
+        path.display()
+    ))]
+    Append {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// It holds measured records that would be lost.
     #[snafu(display(
         "{} already holds measured records: continue them with --resume, or name another folder with --output",
@@ -75,7 +97,7 @@ impl RunFolder {
         let folder = Self {
             path: path.to_owned(),
         };
-        fs::create_dir_all(path).context(IoSnafu { path })?;
+        fs::create_dir_all(path).context(MakeSnafu { path })?;
         let empty = fs::metadata(folder.records()).map_or(true, |metadata| metadata.len() == 0);
         ensure!(empty, OccupiedSnafu { path });
         Ok(folder)
@@ -196,7 +218,7 @@ impl RecordFile {
         let path = &self.path;
         self.file
             .write_all(format!("{line}\n").as_bytes())
-            .context(IoSnafu { path })
+            .context(AppendSnafu { path })
     }
 
     /// Makes sure that all lines are on the disk.

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use snafu::{OptionExt, ResultExt, Snafu};
 use uuid::Uuid;
 
+use super::changes::changes;
 use super::execute::{ExecuteError, Execution, Stopped, execute};
 use super::output::{OutputError, RunFolder};
 use crate::campaign::collect::Collector;
@@ -40,16 +41,13 @@ pub enum LocalError {
     },
     /// What is to be resumed is another plan: its blocks do not belong to this one.
     #[snafu(display(
-        "{folder} was measured by another plan ({found}, now {planned}): the spec, --rounds, --seed or this program changed. \
-         Give what it was run with, or measure anew with --output"
+        "{folder} was measured by another plan: {difference}. Give what it was run with, or measure anew with --output"
     ))]
     OtherPlan {
         /// The run's folder.
         folder: String,
-        /// Hash of its plan.
-        found: String,
-        /// Hash of the plan now.
-        planned: String,
+        /// In what they differ.
+        difference: String,
     },
     /// `run.json` lacks what a run of ours has.
     #[snafu(display("{folder}/run.json has no {field}: it is no run of this program"))]
@@ -118,8 +116,7 @@ impl LocalRun {
         if found != planned {
             return OtherPlanSnafu {
                 folder: name,
-                found,
-                planned,
+                difference: difference(&begun, run),
             }
             .fail();
         }
@@ -159,7 +156,7 @@ impl LocalRun {
         let mut collector = Collector::new(&self.plan, &self.uid, &self.plan_hash);
         collector.feed(&self.folder.read_records().context(FolderSnafu)?);
         collector.end_of_input();
-        self.write(&collector, Phase::Running, None)?;
+        self.write(&collector, |_| Phase::Running, None)?;
         let execution = Execution {
             plan: &self.plan,
             uid: &self.uid,
@@ -170,10 +167,9 @@ impl LocalRun {
         let stopped = execute(&execution, &mut collector).context(CarryingSnafu)?;
         let records = self.records_reference()?;
         let complete = collector.reports().blocks_done() == self.plan.blocks_total;
-        let phase = if complete {
-            Phase::Complete
-        } else {
-            failed(stopped.as_ref())
+        let phase = |evaluation: &Evaluation| match complete {
+            true => Phase::finished(evaluation),
+            false => failed(stopped.as_ref()),
         };
         let evaluation = self.write(&collector, phase, Some(records))?;
         Ok(Ended { evaluation, stopped })
@@ -182,7 +178,7 @@ impl LocalRun {
     fn write(
         &mut self,
         collector: &Collector,
-        phase: Phase,
+        phase: impl FnOnce(&Evaluation) -> Phase,
         records: Option<RecordsReference>,
     ) -> Result<Evaluation, LocalError> {
         let evaluated = evaluate(&self.plan, collector.reports());
@@ -190,7 +186,7 @@ impl LocalRun {
         let input = StatusInput {
             plan: &self.plan,
             plan_hash: &self.plan_hash,
-            phase,
+            phase: phase(&evaluation),
             evaluation: &evaluation,
             records,
             generation: self.run.metadata.generation,
@@ -212,6 +208,15 @@ impl LocalRun {
             reference: "records.jsonl".to_owned(),
             sha256,
         })
+    }
+}
+
+/// Why two runs have different plans.
+fn difference(begun: &BenchmarkRun, now: &BenchmarkRun) -> String {
+    let changes = changes(&begun.spec, &now.spec);
+    match changes.is_empty() {
+        true => "another version of this program planned it".to_owned(),
+        false => changes.join("; "),
     }
 }
 

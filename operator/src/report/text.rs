@@ -68,6 +68,9 @@ fn head(text: &mut String, report: &Report<'_>, width: u16) {
     );
     let summary = &report.evaluation.summary;
     line(text, "fabric", &words::fabric(summary.fabric.as_ref()), width);
+    if let Some(libraries) = words::libraries(report) {
+        line(text, "library", &libraries, width);
+    }
     let floor = match words::noise_floor(report, None) {
         Some(floor) => format!("within ±{floor:.1} % (control arm, all sizes)"),
         None => match report.plan.arms.iter().any(|arm| arm.control.is_some()) {

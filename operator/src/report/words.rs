@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crds::record::LibraryFacts;
 use crds::v1alpha1::{Engagement, FabricProof, MemoryKind, Metric, Optimization, TransportSpec, Verdict};
 
 use super::Report;
@@ -201,6 +202,27 @@ pub fn transport(report: &Report<'_>) -> String {
         words.push(format!("({})", returned.join(", ")));
     }
     words.join(" ")
+}
+
+/// Version and file of the library of each arm, where not all arms have the same.
+pub fn libraries(report: &Report<'_>) -> Option<String> {
+    let mut arms_of: Vec<(&LibraryFacts, Vec<&str>)> = Vec::new();
+    for arm in &report.evaluation.summary.environment.arms {
+        let Some(library) = &arm.fabric.library else {
+            continue;
+        };
+        match arms_of.iter_mut().find(|(known, _)| *known == library) {
+            Some((_, arms)) => arms.push(&arm.arm),
+            None => arms_of.push((library, vec![&arm.arm])),
+        }
+    }
+    let said = arms_of.iter().map(|(library, arms)| {
+        let LibraryFacts {
+            name, version, path, ..
+        } = library;
+        format!("{}: {name} {version} ({path})", arms.join(", "))
+    });
+    (arms_of.len() > 1).then(|| said.collect::<Vec<_>>().join("; "))
 }
 
 /// Rails, memory, workers, rounds, seed and duration.

@@ -217,7 +217,7 @@ pub fn compare(plan: &Plan, reports: &Reports, summary: &Summary) -> Result<Comp
     judge::judge(plan, reports, summary, &mut all)?;
     let expectations = expectations::judge(plan, &all)?;
     Ok(Comparisons {
-        verdict: verdict_line(plan, &all),
+        verdict: verdict_line(plan, summary, &all),
         expectations,
         all,
     })

@@ -86,6 +86,16 @@ impl CellSummary {
         ))
     }
 
+    /// Where every case failed: why, in the words of the first.
+    pub fn failure(&self) -> Option<String> {
+        self.invalid.iter().find_map(|kind| match &kind.example {
+            Invalid::Failed { failure, message } if kind.cases == self.cases => {
+                Some(format!("{failure:?}: {message}"))
+            }
+            _ => None,
+        })
+    }
+
     /// One value a round of `metric`.
     pub fn metric(&self, metric: Metric) -> Option<&Spread> {
         self.metrics.get(&metric)

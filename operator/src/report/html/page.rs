@@ -51,6 +51,7 @@ fn head(report: &Report<'_>) -> Markup {
             "invalid",
             "Complete, but some numbers cannot be trusted: see the cells marked invalid.",
         ),
+        Overall::NothingMeasured => ("invalid", "Nothing was measured: every case failed."),
         Overall::NotComplete => (
             "invalid",
             "Not complete: what is here counts, the rest is missing.",

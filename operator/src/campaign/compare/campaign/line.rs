@@ -4,10 +4,14 @@ use crds::v1alpha1::Verdict;
 
 use super::{Comparison, Role};
 use crate::campaign::plan::Plan;
+use crate::campaign::summarize::Summary;
 
 /// For each variant, of how many sizes it is better, worse, the same or not settled; sizes at which it is identical to
 /// the baseline do not count.
-pub fn verdict_line(plan: &Plan, all: &[Comparison]) -> String {
+pub fn verdict_line(plan: &Plan, summary: &Summary, all: &[Comparison]) -> String {
+    if let Some(reason) = summary.nothing_measured() {
+        return format!("nothing was measured: {reason}");
+    }
     let mut parts = Vec::new();
     for (index, arm) in plan.arms.iter().enumerate() {
         if index == plan.baseline || arm.control.is_some() {
@@ -43,17 +47,18 @@ fn of_arm(judged: &[&Comparison]) -> String {
     if !said.is_empty() {
         return said.join(" and ");
     }
-    let (same, open, none) = (
-        count(Some(Verdict::NoChange)),
-        count(Some(Verdict::Inconclusive)),
-        count(None),
-    );
-    match (total, same, open, none) {
-        (0, ..) => "not applicable".to_owned(),
-        (_, _, 0, 0) => format!("no change in {same} of {total}"),
-        (_, 0, _, 0) => format!("inconclusive in {open} of {total}"),
-        (_, 0, 0, _) => format!("without verdict in {none} of {total}"),
-        (_, _, _, 0) => format!("no change in {same}, inconclusive in {open} of {total}"),
-        _ => format!("no change in {same}, inconclusive in {open}, without verdict in {none} of {total}"),
+    if total == 0 {
+        return "not applicable".to_owned();
     }
+    for (verdict, word) in [
+        (Some(Verdict::NoChange), "no change"),
+        (Some(Verdict::Inconclusive), "inconclusive"),
+        (None, "without verdict"),
+    ] {
+        match count(verdict) {
+            0 => {}
+            some => said.push(format!("{word} in {some}")),
+        }
+    }
+    format!("{} of {total}", said.join(", "))
 }
