@@ -1,0 +1,28 @@
+//! Manifests of tests.
+
+/// Name of the run that [`run`] describes.
+pub const NAME: &str = "campaign";
+
+/// Two arms whose difference is in the posting.
+pub const INJECT_64: &str = "[{name: baseline}, {name: fi-inject, inject: {maxBytes: 64}}]";
+
+/// Short cases of two sizes.
+pub const SHORT: &str = "[{name: small, pingPong: {sizes: [64, 256], iterations: 200, warmup: 20}}]";
+
+/// Loopback on one rail.
+pub const LOOPBACK: &str = "{loopback: {rails: 1}}";
+
+/// TCP on one rail.
+pub const TCP: &str = "{libfabric: {provider: tcp, rails: 1}}";
+
+/// A run of two workers; each part in YAML's flow style, `rest` as further lines of the spec.
+pub fn run(variants: &str, transport: &str, scenarios: &str, rest: &[&str]) -> String {
+    let mut text = format!(
+        "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {{name: {NAME}}}\nspec:\n  \
+         baseline: baseline\n  variants: {variants}\n  transport: {transport}\n  scenarios: {scenarios}\n"
+    );
+    for line in rest {
+        text.push_str(&format!("  {line}\n"));
+    }
+    text
+}

@@ -1,0 +1,86 @@
+//! The processes of one campaign, found by a mark in their environment, and what they leave in `/dev/shm`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use rustix::process::Pid;
+
+/// Variable that every process of a campaign inherits.
+pub const MARK: &str = "FABRICBENCH_TEST_MARK";
+
+/// A process of a campaign.
+#[derive(Clone, Debug)]
+pub struct Process {
+    pub pid: u32,
+    pub parent: u32,
+    pub arguments: Vec<String>,
+}
+
+impl Process {
+    /// Its number, for signals.
+    pub fn id(&self) -> Pid {
+        Pid::from_raw(self.pid as i32).unwrap()
+    }
+
+    /// Whether it is the worker of `rank`.
+    pub fn is_worker(&self, rank: u32) -> bool {
+        let rank = rank.to_string();
+        let names_rank = self
+            .arguments
+            .windows(2)
+            .any(|pair| pair[0] == "--rank" && pair[1] == rank);
+        self.argument(1) == "worker" && names_rank
+    }
+
+    /// Whether it measures.
+    pub fn is_instrument(&self) -> bool {
+        self.argument(1) == "instrument"
+    }
+
+    fn argument(&self, index: usize) -> &str {
+        self.arguments.get(index).map_or("", String::as_str)
+    }
+}
+
+/// All processes that bear `mark` and have not ended.
+pub fn of_campaign(mark: &str) -> Vec<Process> {
+    let marked = format!("{MARK}={mark}");
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries
+        .filter_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let path = entry.path();
+            let variables = fs::read(path.join("environ")).ok()?;
+            let bears = variables
+                .split(|byte| *byte == 0)
+                .any(|variable| variable == marked.as_bytes());
+            bears.then(|| process(pid, &path)).flatten()
+        })
+        .collect()
+}
+
+fn process(pid: u32, path: &Path) -> Option<Process> {
+    let stat = fs::read_to_string(path.join("stat")).ok()?;
+    // The name in brackets may hold anything; state and parent follow the last bracket.
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    let (state, parent) = (fields.next()?, fields.next()?);
+    let arguments = fs::read_to_string(path.join("cmdline")).ok()?;
+    (state != "Z").then(|| Process {
+        pid,
+        parent: parent.parse().unwrap(),
+        arguments: arguments.split('\0').map(str::to_owned).collect(),
+    })
+}
+
+/// Files in `/dev/shm` that name one of `pids`: libfabric's shm provider calls them by the process that made them.
+pub fn shared_memory_of(pids: &BTreeSet<u32>) -> Vec<String> {
+    let names = fs::read_dir("/dev/shm").unwrap().flatten();
+    names
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| {
+            let mut numbers = name.split(|character: char| !character.is_ascii_digit());
+            numbers.any(|number| number.parse().is_ok_and(|number| pids.contains(&number)))
+        })
+        .collect()
+}
