@@ -1,0 +1,46 @@
+# shellcheck shell=bash
+# What runs, what does not, and what was said.
+
+# status: a table of the processes, then what Kubernetes says of its nodes. Fails when something does not run.
+status() {
+    local name pid failed=0
+    if [ ! -e "$SITE" ]; then
+        say "${SITE_COMMAND}down"
+        return 1
+    fi
+    [ ! -e "$SITE/going-down" ] || say "a \`${SITE_COMMAND}down\` was not finished: \`${SITE_COMMAND}up\` or \`${SITE_COMMAND}down\` goes on"
+    for name in $(process_names); do
+        if pid=$(process_pid "$name"); then
+            printf '%-26s running   %7d MiB  pid %s\n' "$name" "$(resident_mebibytes "$pid")" "$pid"
+        else
+            printf '%-26s ended     %s\n' "$name" "$(tail -n 1 "$SITE/logs/$name.log" | cut -c1-200)"
+            failed=1
+        fi
+    done
+    if process_alive kube-apiserver && [ -e "$SITE/node-count" ]; then
+        kubectl get nodes -o custom-columns="$(status_columns)" || failed=1
+    fi
+    return "$failed"
+}
+
+status_columns() {
+    local columns='NODE:.metadata.name,READY:.status.conditions[?(@.type=="Ready")].status'
+    columns+=',EFA:.status.allocatable.vpc\.amazonaws\.com/efa,GPU:.status.allocatable.nvidia\.com/gpu'
+    columns+=',HUGE PAGES:.status.allocatable.hugepages-2Mi,TYPE:.metadata.labels.node\.kubernetes\.io/instance-type'
+    printf '%s' "$columns"
+}
+
+resident_mebibytes() {
+    awk '/^VmRSS:/ {kib = $2} END {print int(kib / 1024)}' "/proc/$1/status" 2>/dev/null || echo 0
+}
+
+# logs COMPONENT [TAIL ARGUMENT]...
+logs() {
+    local name=${1:-}
+    if [ -z "$name" ] || [ ! -e "$SITE/logs/$name.log" ]; then
+        fail "no component '$name' (there are: $(cd "$SITE/logs" 2>/dev/null && printf '%s ' *.log | sed 's/\.log//g'))"
+    fi
+    shift
+    if [ $# -eq 0 ]; then set -- -n +1; fi
+    tail "$@" "$SITE/logs/$name.log"
+}

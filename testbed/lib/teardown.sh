@@ -1,0 +1,107 @@
+# shellcheck shell=bash
+# Takes everything away again, from whatever state it is in. The order matters: who would restart or recreate a
+# thing goes before it; mounts and cgroups go when no process holds them.
+
+site_down() {
+    [ -e "$SITE" ] || return 0
+    : >"$SITE/going-down"
+    processes_down
+    await 20 "the containers to end" containers_down || fail "processes in cgroup $CGROUP do not end"
+    await 20 "every process to end" members_down || fail "these do not end: $(members | xargs)"
+    shim_sockets_down
+    await 20 "mounts under $SITE to go" mounts_down || fail "mounted still: $(site_mounts | xargs)"
+    networks_down
+    await 20 "cgroups to go" cgroups_down || fail "cgroups left: $(site_cgroups | xargs)"
+    huge_pages_down
+    strays_down
+    rm -rf --one-file-system "$SITE"
+    rmdir "$STATE" 2>/dev/null || true
+}
+
+# What reconciles goes first, so that nothing is recreated.
+processes_down() {
+    local name prefix
+    for prefix in policy kube-proxy kubelet kube-scheduler kube-controller-manager kube-apiserver forward; do
+        for name in $(process_names "$prefix"); do process_stop "$name"; done
+    done
+}
+
+# containers_down: kills what runs in the nodes' cgroups; fails while something does.
+containers_down() {
+    local pids
+    [ "$SITE_NETNS" = "$CONTROL_NETNS" ] || return 0
+    pids=$(site_cgroups | while read -r folder; do cat "$folder/cgroup.procs" 2>/dev/null || true; done)
+    [ -n "$pids" ] || return 0
+    xargs -r kill -KILL 2>/dev/null <<<"$pids" || true
+    return 1
+}
+
+# members_down: kills containerd, its shims, etcd and whatever else bears this site's mark; fails while one lives.
+members_down() {
+    local pid left=1
+    for pid in $(members); do
+        kill -KILL "$pid" 2>/dev/null || true
+        # A zombie is no one's but its parent's to clear.
+        if process_start_time "$pid" >/dev/null; then left=0; fi
+    done
+    [ "$left" = 1 ]
+}
+
+# Shims listen in a folder that no setting moves; killed ones leave their sockets there.
+shim_sockets_down() {
+    local file address
+    for file in "$SITE"/nodes/*/containerd/state/io.containerd.runtime.v2.task/k8s.io/*/address; do
+        [ -e "$file" ] || continue
+        address=$(<"$file")
+        rm -f "${address#unix://}"
+    done
+    rmdir /run/containerd/s /run/containerd 2>/dev/null || true
+}
+
+site_mounts() {
+    findmnt -rno TARGET | grep -F "$SITE/" | sort -r || true
+}
+
+mounts_down() {
+    local target
+    # A target with blanks is written with \x20.
+    for target in $(site_mounts); do umount "$(printf '%b' "$target")" 2>/dev/null || true; done
+    [ -z "$(site_mounts)" ]
+}
+
+# networks_down: namespaces take their links, routes and rules with them.
+networks_down() {
+    local netns
+    for netns in /run/netns/*; do
+        case $(basename "$netns") in
+            "$SITE_NETNS") ;;
+            fbt-node-*) [ "$SITE_NETNS" = "$CONTROL_NETNS" ] || continue ;;
+            *) continue ;;
+        esac
+        ip netns del "$(basename "$netns")" 2>/dev/null || rm -f "$netns"
+    done
+}
+
+# site_cgroups: folders of the nodes' cgroups, deepest first.
+site_cgroups() {
+    local hierarchy
+    [ "$SITE_NETNS" = "$CONTROL_NETNS" ] || return 0
+    for hierarchy in $(cgroup_hierarchies); do
+        [ -d "$hierarchy/$CGROUP" ] || continue
+        find "$hierarchy/$CGROUP" -depth -type d 2>/dev/null || true
+    done
+}
+
+cgroups_down() {
+    site_cgroups | xargs -r rmdir 2>/dev/null || true
+    [ -z "$(site_cgroups)" ]
+}
+
+# strays_down: files that programs write where no setting moves them to.
+strays_down() {
+    [ "$SITE_NETNS" = "$CONTROL_NETNS" ] || return 0
+    rm -rf /var/lib/cni/results/fabricbench-testbed-*
+    rmdir /var/lib/cni/results /var/lib/cni 2>/dev/null || true
+    # kubelet's folder of device plugins; kept where it was there before.
+    if [ -e "$SITE/kubelet-folder-is-ours" ]; then rm -rf --one-file-system /var/lib/kubelet; fi
+}

@@ -1,0 +1,59 @@
+# shellcheck shell=bash
+# The cluster's programs, built from the pinned modules in tools/. A build is named by a digest of all that goes into it,
+# so a second call finds it and does nothing.
+
+TOOLS=$HERE/tools
+
+# tool_folder MODULE: where its binaries lie, or will.
+tool_folder() {
+    local digest
+    digest=$({
+        cat "$TOOLS/$1/go.mod" "$TOOLS/$1/go.sum"
+        tool_flags "$1"
+        uname -m
+    } | sha256sum | cut -c1-16)
+    printf '%s/tools/%s-%s' "$CACHE" "$1" "$digest"
+}
+
+# tool_flags MODULE: the linker's flags.
+tool_flags() {
+    printf -- '-s -w'
+    if [ "$1" = kubernetes ]; then
+        # Without a version every component calls itself v0.0.0, and kubelets are refused as too new.
+        local part=k8s.io/component-base/version minor=${KUBERNETES_VERSION#v1.}
+        printf -- ' -X %s.gitVersion=%s -X %s.gitMajor=1 -X %s.gitMinor=%s' \
+            "$part" "$KUBERNETES_VERSION" "$part" "$part" "${minor%%.*}"
+    fi
+}
+
+# tool_build MODULE: builds it unless that was done.
+tool_build() {
+    local module=$1 folder
+    [ -e "$TOOLS/$module/go.mod" ] || fail "no tool module $module (there are: $(cd "$TOOLS" && printf '%s ' *))"
+    folder=$(tool_folder "$module")
+    [ ! -d "$folder" ] || return 0
+    command -v go >/dev/null || fail "Go is missing (1.25 or newer, https://go.dev/dl): $module is built from source"
+    say "building $module (once; minutes)"
+    rm -rf "$folder.part"
+    mkdir -p "$folder.part"
+    if ! (cd "$TOOLS/$module" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -mod=readonly \
+        -ldflags "$(tool_flags "$module")" -o "$folder.part/" tool); then
+        fail "$module did not build"
+    fi
+    # Go names a program after its package's folder, and etcd's is called server.
+    if [ "$module" = etcd ]; then mv "$folder.part/server" "$folder.part/etcd"; fi
+    mv "$folder.part" "$folder"
+}
+
+# tools_up MODULE...
+tools_up() {
+    local module
+    for module in "$@"; do tool_build "$module"; done
+}
+
+# tool MODULE PROGRAM: the program's path.
+tool() { printf '%s/%s' "$(tool_folder "$1")" "$2"; }
+
+kubernetes() { tool kubernetes "$1"; }
+
+kubectl() { "$(kubernetes kubectl)" --kubeconfig "$SITE/kubeconfig" "$@"; }
