@@ -53,6 +53,20 @@ bench: ## The runner's latency beside fi_pingpong's, and what an operation costs
 	$(release)/examples/bench --library "$$(cat $(cache)/mpich-5.0.2/libfabric-folder)" $(if $(FABTESTS),--fabtests $(FABTESTS))
 	$(release)/examples/cost
 
+.PHONY: cluster
+cluster: ## A real Kubernetes on this machine (root): two nodes, nothing outside touched
+	@.ci/setup cluster
+	@testbed/testbed up
+
+.PHONY: cluster-down
+cluster-down: ## Take that Kubernetes away again, with all that it made
+	@testbed/testbed down
+
+.PHONY: cluster-test
+cluster-test: ## Test that Kubernetes itself: brings one up, and takes it away
+	@.ci/setup cluster
+	@testbed/tests/run
+
 .PHONY: clean
 clean: ## Remove what was built and measured here
 	$(CARGO) clean

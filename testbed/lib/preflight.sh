@@ -34,8 +34,8 @@ missing_kernel_parts() {
         lacking+=("network namespaces")
         return 0
     }
-    try_kernel "veth links" 'ip link add a type veth peer name b' "$1"
-    try_kernel "bridges" 'ip link add a type bridge' "$1"
+    try_kernel "veth links" 'ip link add name try0 type veth peer name try1' "$1"
+    try_kernel "bridges" 'ip link add name try0 type bridge' "$1"
     try_kernel "iptables with comments and conntrack states" \
         'iptables -A INPUT -m comment --comment x -m conntrack --ctstate ESTABLISHED -j ACCEPT' "$1"
     try_kernel "iptables NAT" 'iptables -t nat -A OUTPUT -j RETURN' "$1"

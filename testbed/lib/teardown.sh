@@ -18,11 +18,11 @@ site_down() {
     rmdir "$STATE" 2>/dev/null || true
 }
 
-# What reconciles goes first, so that nothing is recreated.
+# What reconciles goes first, so that nothing is recreated. Killed: what they would save is thrown away.
 processes_down() {
     local name prefix
     for prefix in policy kube-proxy kubelet kube-scheduler kube-controller-manager kube-apiserver forward; do
-        for name in $(process_names "$prefix"); do process_stop "$name"; done
+        for name in $(process_names "$prefix"); do process_stop "$name" KILL; done
     done
 }
 
@@ -100,7 +100,7 @@ cgroups_down() {
 # strays_down: files that programs write where no setting moves them to.
 strays_down() {
     [ "$SITE_NETNS" = "$CONTROL_NETNS" ] || return 0
-    rm -rf /var/lib/cni/results/fabricbench-testbed-*
+    grep -rlsF "$SITE/" /var/lib/cni/results | xargs -r rm -f
     rmdir /var/lib/cni/results /var/lib/cni 2>/dev/null || true
     # kubelet's folder of device plugins; kept where it was there before.
     if [ -e "$SITE/kubelet-folder-is-ours" ]; then rm -rf --one-file-system /var/lib/kubelet; fi
