@@ -64,9 +64,9 @@ node_containerd_up() {
     local node=$1 folder
     folder=$(node_folder "$node")
     mkdir -p "$folder/cni"
-    render "$HERE/config/containerd.toml" "FOLDER=$folder" "PAUSE=$PAUSE_IMAGE" >"$folder/containerd.toml"
-    render "$HERE/config/cni.conflist" "FOLDER=$folder" "MTU=$BRIDGE_MTU" \
-        "POD_RANGE=$(node_pod_range "$node")" >"$folder/cni/10-bridge.conflist"
+    render_to "$folder/containerd.toml" "$HERE/config/containerd.toml" "FOLDER=$folder" "PAUSE=$PAUSE_IMAGE"
+    render_to "$folder/cni/10-bridge.conflist" "$HERE/config/cni.conflist" "FOLDER=$folder" "MTU=$BRIDGE_MTU" \
+        "POD_RANGE=$(node_pod_range "$node")"
     process_start "containerd-$node" "$(node_netns "$node")" containerd --config "$folder/containerd.toml"
     await_process "containerd-$node" 60 "containerd of $node" node_ctr "$node" version
 }
@@ -88,10 +88,11 @@ node_kubelet_up() {
         "/O=system:nodes/CN=system:node:$node" "$server" "DNS:$node,IP:$address"
     [ -e "$folder/kube-proxy.kubeconfig" ] || kubeconfig "$folder/kube-proxy.kubeconfig" kube-proxy \
         "/CN=system:kube-proxy" "$server"
-    render "$HERE/config/kubelet.yaml" "FOLDER=$folder" "NODE=$node" "ADDRESS=$address" "CGROUP=$CGROUP" \
-        "DNS=$DNS_ADDRESS" "CERTIFICATES=$SITE/certificates" >"$folder/kubelet.yaml"
-    render "$HERE/config/kube-proxy.yaml" "NODE=$node" "ADDRESS=$address" "POD_RANGE=$POD_RANGE" \
-        "KUBECONFIG=$folder/kube-proxy.kubeconfig" >"$folder/kube-proxy.yaml"
+    render_to "$folder/kubelet.yaml" "$HERE/config/kubelet.yaml" "FOLDER=$folder" "NODE=$node" "ADDRESS=$address" \
+        "CGROUP=$CGROUP" "DNS=$DNS_ADDRESS" "CERTIFICATES=$SITE/certificates"
+    render_to "$folder/kube-proxy.yaml" "$HERE/config/kube-proxy.yaml" "NODE=$node" "ADDRESS=$address" \
+        "POD_RANGE=$POD_RANGE" "KUBECONFIG=$folder/kube-proxy.kubeconfig"
+    if ! process_alive "kubelet-$node"; then node_heartbeat "$node" >"$folder/heartbeat-before"; fi
     process_start "kubelet-$node" "$(node_netns "$node")" "$(kubernetes kubelet)" \
         --config="$folder/kubelet.yaml" --kubeconfig="$folder/kubelet.kubeconfig" --root-dir="$folder/kubelet" \
         --cert-dir="$folder/kubelet/pki" --hostname-override="$node" --node-ip="$address" \
@@ -100,15 +101,20 @@ node_kubelet_up() {
         --config="$folder/kube-proxy.yaml"
 }
 
-# node_ready NODE: awaits Ready, then the devices. A kubelet that starts sets resources that no plugin reports to zero, so
-# this follows every start.
+# node_ready NODE: awaits Ready as this kubelet reports it, then adds the devices. In its first report a kubelet sets
+# resources that no plugin offers to zero, so this follows every start.
 node_ready() {
-    await_process "kubelet-$1" 90 "node $1" node_is_registered "$1"
+    await_process "kubelet-$1" 90 "node $1" node_reported "$1"
     await_process "kubelet-$1" 90 "node $1 to be Ready" node_condition "$1" Ready True
     node_offer "$1"
 }
 
-node_is_registered() { kubectl get node "$1" -o name; }
+node_reported() { [ "$(node_heartbeat "$1")" != "$(<"$(node_folder "$1")/heartbeat-before")" ]; }
+
+# node_heartbeat NODE: when its kubelet last reported; empty before the first time.
+node_heartbeat() {
+    kubectl get node "$1" --ignore-not-found -o "jsonpath={.status.conditions[?(@.type=='Ready')].lastHeartbeatTime}"
+}
 
 # node_condition NODE CONDITION STATUS: whether it is so.
 node_condition() {

@@ -51,3 +51,11 @@ render() {
     if [[ $text =~ @[A-Z_]+@ ]]; then fail "$file: no value for ${BASH_REMATCH[0]}"; fi
     printf '%s\n' "$text"
 }
+
+# render_to TARGET FILE NAME=VALUE...: writes only what changed; programs watch some of these files.
+render_to() {
+    local target=$1
+    shift
+    render "$@" >"$target.part"
+    if cmp -s "$target.part" "$target"; then rm "$target.part"; else mv "$target.part" "$target"; fi
+}

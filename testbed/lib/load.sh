@@ -1,0 +1,45 @@
+# shellcheck shell=bash
+# `load`: images into the nodes. What a node has is recorded in its own folder, so a second load does nothing.
+
+# load docker-archive FILE | NAME[:TARGET] | FOLDER, with [--context FOLDER] [--build-arg NAME=VALUE]...
+load() {
+    local what=${1:-} context="" dockerfile target="" arguments=() image archive
+    [ -n "$what" ] || fail "load what? NAME[:TARGET] of images/, a folder with a Dockerfile, or docker-archive FILE"
+    shift
+    if [ "$what" = docker-archive ]; then
+        image_load "${1:?load docker-archive FILE}"
+        return
+    fi
+    if [[ $what == */* ]]; then
+        dockerfile=$what/Dockerfile context=$what image=fabricbench.dev/$(basename "$what"):dev
+    else
+        if [[ $what == *:* ]]; then target=${what#*:}; fi
+        dockerfile=$HERE/../images/${what%%:*}/Dockerfile context=$HERE/.. image=fabricbench.dev/${what%%:*}:${target:-dev}
+    fi
+    [ -z "$target" ] || arguments+=(--target "$target")
+    while [ $# -gt 0 ]; do
+        case $1 in
+            --context) context=${2:?--context takes a folder} ;;
+            --build-arg) arguments+=(--build-arg "${2:?--build-arg takes NAME=VALUE}") ;;
+            *) fail "unknown option $1 (testbed help)" ;;
+        esac
+        shift 2
+    done
+    archive=$(image_build "$image" "$dockerfile" "$context" "${arguments[@]}")
+    image_load "$archive"
+    printf '%s\n' "$image"
+}
+
+# image_load ARCHIVE: into every node that does not have it yet.
+image_load() {
+    local archive=$1 node mark digest
+    [ -e "$archive" ] || fail "no archive $archive"
+    digest=$(sha256sum "$archive" | cut -c1-64)
+    for node in $(node_names); do
+        mark=$(node_folder "$node")/loaded/$digest
+        [ ! -e "$mark" ] || continue
+        node_ctr "$node" images import "$archive" >/dev/null || fail "$node did not take $archive"
+        mkdir -p "$(dirname "$mark")"
+        : >"$mark"
+    done
+}
