@@ -50,16 +50,23 @@ impl Programs {
             command.arg("--runner").arg(&self.planted);
         }
         let ended = command.output()?;
-        // 1 is an answer too: an expectation that is not met.
-        if !matches!(ended.status.code(), Some(0 | 1)) {
-            let said = String::from_utf8_lossy(&ended.stderr);
+        // 1 is an answer too: a regression; and 3 where a control arm changed by chance, of which the caller judges.
+        if !matches!(ended.status.code(), Some(0 | 1 | 3)) {
+            let said = [&ended.stdout, &ended.stderr].map(|said| String::from_utf8_lossy(said));
             return Err(format!(
-                "a campaign over {name} did not complete: {}\n{said}",
-                ended.status
+                "this did not complete ({}):\n{manifest}\n{}{}",
+                ended.status, said[0], said[1]
             )
             .into());
         }
-        let run = serde_json::from_slice(&fs::read(output.join(name).join("run.json"))?)?;
+        let run: BenchmarkRun = serde_json::from_slice(&fs::read(output.join(name).join("run.json"))?)?;
+        let comparisons = run.status.iter().flat_map(|status| &status.comparisons);
+        if let Some(lost) = comparisons
+            .clone()
+            .find(|comparison| comparison.lower_ppm.is_none())
+        {
+            return Err(format!("not measured in {}: {lost:?}", output.display()).into());
+        }
         fs::remove_dir_all(&output)?;
         Ok(run)
     }

@@ -87,7 +87,7 @@ pub fn answer(comparison: &Comparison) -> Answer {
             .as_ref()
             .map(|reason| reason.to_string().replacen("invalid: ", "", 1)),
         (Some(reason), _) => Some(reason.to_string()),
-        (None, Some(rounds)) => Some(format!("{rounds} would settle it")),
+        (None, Some(rounds)) => Some(format!("needs {rounds}")),
         (None, None) => None,
     };
     Answer {
