@@ -13,15 +13,19 @@ cache := $(or $(FABRICBENCH_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fabric
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: binaries
-binaries: ## Build fabricbench and fabricbench-runner (release)
+.PHONY: build
+build: ## fabricbench and fabricbench-runner for this machine
 	@.ci/setup build
-	$(CARGO) build --locked --release --bin fabricbench --bin fabricbench-runner
+	@$(CARGO) build --locked --release --bin fabricbench --bin fabricbench-runner
+
+.PHONY: binaries
+binaries: ## Both programs for images, in target/portable: they start on glibc 2.17 and newer
+	@.ci/setup binaries
+	@.ci/portable
 
 .PHONY: demo
-demo: ## A campaign on this machine: two runs, about a minute, results in demo-output/
+demo: build ## A campaign on this machine: two runs, about a minute, results in demo-output/
 	@.ci/setup demo
-	@$(CARGO) build --locked --release --bin fabricbench --bin fabricbench-runner
 	@rm -rf demo-output
 	@status=0; $(release)/fabricbench run examples/demo.yaml --output demo-output || status=$$?; \
 	if [ $$status -gt 1 ]; then exit $$status; fi; \
@@ -41,7 +45,7 @@ verify: ## Fail when a generated file is not current
 	@.ci/generate --check
 
 .PHONY: truth
-truth: binaries ## Real campaigns whose answer is known: how often is a verdict wrong
+truth: build ## Real campaigns whose answer is known: how often is a verdict wrong
 	@.ci/setup demo
 	$(CARGO) build --locked --release -p fabricbench-runner --example planted
 	$(CARGO) run --locked --release -p fabricbench-operator --example truth
