@@ -57,7 +57,9 @@ pub fn run(choice: &impl TransportChoice, parent: u32) -> Result<(), InstrumentE
         what: "taking the worker's socket",
     })?;
     let socket = socket.ok_or(InstrumentError::NoWorker)?;
-    end_with_parent(parent, Signal::KILL).context(StartSnafu {
+    // No stronger signal: at this one libfabric's shm provider frees its memory, for which there is no worker then.
+    // Between cases the closed socket ends the instrument too.
+    end_with_parent(parent, Signal::TERM).context(StartSnafu {
         what: "tying this process to its worker",
     })?;
     let writer = socket.try_clone().context(StartSnafu {

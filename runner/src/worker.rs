@@ -7,6 +7,7 @@ mod coordinate;
 pub mod coordinator_link;
 mod facts;
 mod follow;
+mod shared_memory;
 mod signals;
 mod start;
 mod tail;

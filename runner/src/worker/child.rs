@@ -14,6 +14,7 @@ use crds::assignment::{Assignment, InstrumentProcess};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::agent::Event;
+use super::shared_memory;
 use super::tail::Tail;
 use crate::frame::{self, FrameError, FrameReader};
 use crate::instrument::protocol::{MAX_MESSAGE_BYTES, Reply, Request};
@@ -22,7 +23,7 @@ use crate::transport::choice::required_environment;
 
 /// How long a request may take to leave; an instrument reads whenever it is not measuring.
 const SEND_WAIT: Duration = Duration::from_secs(10);
-/// A running instrument. It is killed when this is dropped, and by the kernel when this thread ends.
+/// A running instrument. It is killed when this is dropped, and told to end by the kernel when this thread ends.
 #[derive(Debug)]
 pub struct Instrument {
     /// Told apart from earlier processes by this.
@@ -120,7 +121,7 @@ impl Instrument {
         }
     }
 
-    /// Kills the process and all of its group, and reaps it. Does nothing when it is gone.
+    /// Kills the process and all of its group, reaps it, and frees its shared memory. Does nothing when it is gone.
     fn kill(&mut self) {
         if std::mem::replace(&mut self.killed, true) {
             return;
@@ -131,6 +132,7 @@ impl Instrument {
         }
         // Already reaped where this fails.
         let _ = self.child.wait();
+        shared_memory::remove_endpoints(self.child.id());
     }
 }
 
