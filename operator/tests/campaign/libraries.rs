@@ -13,7 +13,8 @@ const VARIABLE: &str = "FABRICBENCH_TEST_LIBFABRIC_2";
 /// Fewest rounds with an interval over two comparisons at 95 percent.
 const ROUNDS: u32 = 7;
 
-fn newer_library() -> String {
+/// The folder of a libfabric of version 2.
+pub fn newer_library() -> String {
     let explain = format!("{VARIABLE} must name a folder with libfabric.so.1 of version 2; .ci/test sets it");
     let folder = env::var(VARIABLE).expect(&explain);
     assert!(

@@ -1,24 +1,22 @@
 //! Workers and instruments that die or never come.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-
 use crds::record::{CaseRecord, FailureReason};
 use crds::v1alpha1::State;
 use rustix::process::{Signal, kill_process};
 
-use super::manifest::{INJECT_64, LOOPBACK, NAME, run};
-use super::program::{Desk, Running, fabricbench};
+use super::manifest::{INJECT_64, LOOPBACK, NAME, SHM, run};
+use super::program::{Desk, Running};
 use super::stored::{Stored, blocks, streams};
 
 /// Cases that last for so long that whatever a test does happens meanwhile.
 const LONG: &str = "[{name: small, pingPong: {sizes: [64, 128], duration: 700ms}}]";
 const ROUNDS: &str = "sampling: {rounds: 2, control: false}";
+/// Who spins on shared memory does not see that the other side is gone.
+const DEADLINE: &str = "runPolicy: {caseDeadlineSeconds: 10}";
 
 /// A campaign of an integrity round and two others, two blocks each, that is in the second block of round 1.
-fn measuring(desk: &Desk) -> Running {
-    let manifest = run(INJECT_64, LOOPBACK, LONG, &[ROUNDS]);
+fn measuring(desk: &Desk, transport: &str) -> Running {
+    let manifest = run(INJECT_64, transport, LONG, &[ROUNDS, DEADLINE]);
     let mut running = Running::start(desk.run(&desk.manifest(&manifest)));
     let records = desk.run_folder(NAME).join("records.jsonl");
     running.wait_for(|_| {
@@ -30,8 +28,17 @@ fn measuring(desk: &Desk) -> Running {
 
 #[test]
 fn an_instrument_that_dies_costs_its_round() {
+    an_instrument_dies(LOOPBACK);
+}
+
+#[test]
+fn an_instrument_that_dies_leaves_no_shared_memory() {
+    an_instrument_dies(SHM);
+}
+
+fn an_instrument_dies(transport: &str) {
     let desk = Desk::new();
-    let mut running = measuring(&desk);
+    let mut running = measuring(&desk, transport);
     kill_process(running.instrument(1).id(), Signal::KILL).unwrap();
     running.end().exits(0);
     let stored = Stored::read(&desk.run_folder(NAME));
@@ -55,7 +62,7 @@ fn an_instrument_that_dies_costs_its_round() {
 #[test]
 fn a_worker_that_dies_ends_the_run_which_can_be_resumed() {
     let desk = Desk::new();
-    let mut running = measuring(&desk);
+    let mut running = measuring(&desk, SHM);
     kill_process(running.worker(1).id(), Signal::KILL).unwrap();
     let ended = running.end().exits(3);
     ended.says("worker 1 left with signal: 9");
@@ -69,7 +76,7 @@ fn a_worker_that_dies_ends_the_run_which_can_be_resumed() {
     let kept = stored.blocks()[0].clone();
     assert_eq!(kept.len(), 3);
 
-    let manifest = run(INJECT_64, LOOPBACK, LONG, &[ROUNDS]);
+    let manifest = run(INJECT_64, SHM, LONG, &[ROUNDS, DEADLINE]);
     Running::start(desk.resume(&desk.manifest(&manifest)))
         .end()
         .exits(0);
@@ -79,26 +86,14 @@ fn a_worker_that_dies_ends_the_run_which_can_be_resumed() {
     assert!(stored.blocks()[1].is_disjoint(&kept));
 }
 
-/// A runner whose worker of rank 1 leaves at once.
-fn deserting(folder: &Path) -> String {
-    let runner = env!("CARGO_BIN_EXE_fabricbench").to_owned() + "-runner";
-    let script = format!(
-        "#!/bin/sh\ncase \" $* \" in *' --rank 1 '*) echo 'no, thanks' >&2; exit 7;; esac\nexec {runner} \"$@\"\n"
-    );
-    let file = folder.join("runner");
-    fs::write(&file, script).unwrap();
-    fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
-    file.display().to_string()
-}
+/// Before the runner: rank 1 leaves at once.
+const DESERT: &str = r#"case " $* " in *" --rank 1 "*) echo "no, thanks" >&2; exit 7;; esac; exec"#;
 
 #[test]
 fn a_worker_that_never_comes_is_named() {
     let desk = Desk::new();
-    let manifest = desk.manifest(&run(INJECT_64, LOOPBACK, LONG, &[ROUNDS]));
-    fs::create_dir(desk.output()).unwrap();
-    let runner = deserting(&desk.output());
-    let output = desk.output().display().to_string();
-    let command = fabricbench(["run", &manifest, "--output", &output, "--runner", &runner]);
+    let manifest = desk.manifest(&run(INJECT_64, LOOPBACK, LONG, &[ROUNDS, DEADLINE]));
+    let command = desk.run_by(&desk.runner(DESERT), &manifest);
     let ended = Running::start(command).end().exits(3);
     ended.says("worker 1 left with exit status: 7");
     ended.says("no, thanks");

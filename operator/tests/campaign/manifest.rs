@@ -15,6 +15,9 @@ pub const LOOPBACK: &str = "{loopback: {rails: 1}}";
 /// TCP on one rail.
 pub const TCP: &str = "{libfabric: {provider: tcp, rails: 1}}";
 
+/// Shared memory, whose one rail lives in files that a process which dies leaves behind.
+pub const SHM: &str = "{libfabric: {provider: shm, rails: 1}}";
+
 /// A run of two workers; each part in YAML's flow style, `rest` as further lines of the spec.
 pub fn run(variants: &str, transport: &str, scenarios: &str, rest: &[&str]) -> String {
     let mut text = format!(

@@ -2,14 +2,18 @@
 
 use std::process::Command;
 
-/// `command` after the shell commands of `prepare`, in a user and a mount namespace of its own; root in it, so that it
-/// may mount.
-pub fn with_mounts(prepare: &str, command: &Command) -> Command {
-    let mut wrapped = Command::new("unshare");
+/// `command` in a mount namespace of its own, after the shell command `mount`.
+pub fn with_mounts(mount: &str, command: &Command) -> Command {
+    let mut wrapped = Command::new("sh");
     wrapped
-        .args(["--user", "--map-root-user", "--mount", "sh", "-c"])
-        .arg(format!("{prepare} && exec \"$0\" \"$@\""))
+        .args(["-c", &format!(r#"{} "$0" "$@""#, own_mounts(mount))])
         .arg(command.get_program())
         .args(command.get_args());
     wrapped
+}
+
+/// In front of a command in a shell: it gets a user and a mount namespace of its own, in which the shell command `mount`
+/// comes first. It is root there, so that it may mount.
+pub fn own_mounts(mount: &str) -> String {
+    format!(r#"exec unshare --user --map-root-user --mount sh -c '{mount} && exec "$0" "$@"'"#)
 }

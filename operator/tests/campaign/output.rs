@@ -49,7 +49,7 @@ fn a_file_in_its_place() {
 fn a_file_system_that_is_read_only() {
     let desk = Desk::new();
     fs::create_dir(desk.output()).unwrap();
-    let mount = format!("mount -t tmpfs -o ro none '{}'", desk.output().display());
+    let mount = format!(r#"mount -t tmpfs -o ro none "{}""#, desk.output().display());
     let command = with_mounts(&mount, &desk.run(&desk.manifest(&manifest())));
     let ended = Running::start(command).end().exits(2);
     ended.says("Read-only file system");
@@ -60,7 +60,7 @@ fn a_file_system_that_is_read_only() {
 fn a_file_system_that_is_full() {
     let desk = Desk::new();
     fs::create_dir(desk.output()).unwrap();
-    let mount = format!("mount -t tmpfs -o size=16k none '{}'", desk.output().display());
+    let mount = format!(r#"mount -t tmpfs -o size=16k none "{}""#, desk.output().display());
     let command = with_mounts(&mount, &desk.run(&desk.manifest(&manifest())));
     let ended = Running::start(command).end().exits(3);
     ended.says("No space left on device");

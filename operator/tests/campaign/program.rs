@@ -1,7 +1,8 @@
 //! `fabricbench` as a user starts it, watched while it runs.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -258,6 +259,23 @@ impl Desk {
     /// The command that runs `manifest` into [`Self::output`].
     pub fn run(&self, manifest: &str) -> Command {
         self.to(manifest, "--output")
+    }
+
+    /// A runner that is started by a shell, with `before` in front of the real one's command.
+    pub fn runner(&self, before: &str) -> String {
+        let real = Path::new(env!("CARGO_BIN_EXE_fabricbench")).with_file_name("fabricbench-runner");
+        let file = self.folder.path().join("runner");
+        let script = format!("#!/bin/sh\n{before} '{}' \"$@\"\n", real.display());
+        fs::write(&file, script).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+        file.display().to_string()
+    }
+
+    /// The command that runs `manifest` by another `runner`.
+    pub fn run_by(&self, runner: &str, manifest: &str) -> Command {
+        let mut command = self.run(manifest);
+        command.args(["--runner", runner]);
+        command
     }
 
     /// The command that goes on with what is in [`Self::output`].

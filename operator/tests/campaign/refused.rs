@@ -5,7 +5,9 @@ use std::fs;
 use crds::record::{CaseResult, FailureReason};
 use crds::v1alpha1::{Engagement, State};
 
-use super::manifest::{INJECT_64, LOOPBACK, NAME, SHORT, TCP, run};
+use super::libraries::newer_library;
+use super::manifest::{INJECT_64, LOOPBACK, NAME, SHM, SHORT, TCP, run};
+use super::namespace::own_mounts;
 use super::program::{Desk, Ended, Running};
 use super::stored::Stored;
 
@@ -21,6 +23,11 @@ fn carry_out(manifest: &str) -> (Desk, Ended) {
 #[track_caller]
 fn nothing_can_be_measured(manifest: &str, reason: FailureReason, words: &str) {
     let (desk, ended) = carry_out(manifest);
+    nothing_was_measured(&desk, ended, reason, words);
+}
+
+#[track_caller]
+fn nothing_was_measured(desk: &Desk, ended: Ended, reason: FailureReason, words: &str) {
     let ended = ended.exits(3);
     ended.shows(&format!("failed ({reason:?})"));
     ended.shows(&format!("verdict nothing was measured: {reason:?}"));
@@ -80,6 +87,24 @@ fn gpu_memory_without_a_driver() {
     let scenarios = "[{name: large, memory: Cuda, transfer: {operation: Write, sizes: [1Ki], window: 8, batch: 4, iterations: 200}}]";
     let manifest = run(variants, LOOPBACK, scenarios, &[ROUNDS, "resources: {gpus: 1}"]);
     nothing_can_be_measured(&manifest, FailureReason::MemoryUnavailable, "no CUDA driver");
+}
+
+#[test]
+fn shared_memory_between_workers_that_have_their_own() {
+    let desk = Desk::new();
+    let apart = own_mounts("mount -t tmpfs none /dev/shm");
+    let variants = format!(
+        "[{{name: baseline}}, {{name: newer, library: {}}}]",
+        newer_library()
+    );
+    let manifest = desk.manifest(&run(&variants, SHM, SHORT, &[ROUNDS]));
+    let ended = Running::start(desk.run_by(&desk.runner(&apart), &manifest)).end();
+    nothing_was_measured(
+        &desk,
+        ended,
+        FailureReason::FabricUnreachable,
+        "is not in this worker's /dev/shm",
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crds::v1alpha1::State;
 use rustix::process::Signal;
 
-use super::manifest::{INJECT_64, LOOPBACK, NAME, run};
+use super::manifest::{INJECT_64, NAME, SHM, run};
 use super::program::{Desk, Running};
 use super::stored::{self, Stored, blocks, streams};
 
@@ -17,7 +17,7 @@ fn manifest(rounds: u32, last_size: u32) -> String {
     let scenarios = SCENARIOS.replace("256", &last_size.to_string());
     run(
         INJECT_64,
-        LOOPBACK,
+        SHM,
         &scenarios,
         &[&format!("sampling: {{rounds: {rounds}}}")],
     )
