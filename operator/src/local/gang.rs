@@ -15,6 +15,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 /// How long workers may take to leave after they were asked to.
 const LEAVE: Duration = Duration::from_secs(15);
+/// How long the standard error of a worker that left is read on.
+const LAST_WORD: Duration = Duration::from_secs(1);
 /// Lines of a worker's standard error that are kept for a message.
 const STDERR_LINES: usize = 20;
 
@@ -147,15 +149,19 @@ impl Worker {
             .spawn()?;
         let group = Pid::from_child(&child);
         let stderr = Arc::new(Mutex::new(VecDeque::new()));
+        let (read, last_word) = channel::<()>();
         if let Some(pipe) = child.stderr.take() {
             let kept = Arc::clone(&stderr);
-            thread::spawn(move || keep_last_lines(pipe, &kept));
+            thread::spawn(move || {
+                keep_last_lines(pipe, &kept);
+                drop(read);
+            });
         }
         if let Some(pipe) = child.stdout.take() {
             let events = events.clone();
             thread::spawn(move || forward_lines(pipe, &events));
         }
-        thread::spawn(move || wait(child, rank, &events));
+        thread::spawn(move || wait(child, rank, &last_word, &events));
         Ok(Self {
             group,
             running: true,
@@ -169,8 +175,11 @@ pub(super) fn events() -> (Sender<Event>, Receiver<Event>) {
     channel()
 }
 
-fn wait(mut child: Child, rank: u32, events: &Sender<Event>) {
+/// Tells that the worker left, once its standard error is read: why it left stands there.
+fn wait(mut child: Child, rank: u32, last_word: &Receiver<()>, events: &Sender<Event>) {
     let status = child.wait();
+    // Ends when the sender is dropped; a process of the worker's that outlives it may hold the pipe open.
+    let _ = last_word.recv_timeout(LAST_WORD);
     // Nobody listens any more when the gang is dropped; then nobody needs to know.
     let _ = events.send(Event::Left { rank, status });
 }
@@ -231,11 +240,6 @@ mod tests {
         let deadline = Instant::now() + Duration::from_secs(20);
         while gang.running() {
             assert!(gang.next(deadline).is_some(), "the program never left");
-        }
-        // Standard error is read by a thread of its own, which sees the end of the pipe when the program is gone.
-        while gang.stderr(0).is_empty() {
-            assert!(Instant::now() < deadline, "no word on standard error");
-            thread::yield_now();
         }
         assert!(gang.stderr(0).contains("ls:"), "{}", gang.stderr(0));
     }
