@@ -6,6 +6,7 @@
     reason = "a fixture that is not sound fails the test"
 )]
 
+mod browser;
 mod collecting;
 mod comparing;
 mod fixture;

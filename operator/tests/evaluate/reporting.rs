@@ -120,7 +120,7 @@ fn warnings_are_bounded() {
     );
 }
 
-mod formats {
+pub mod formats {
     use std::sync::LazyLock;
 
     use fabricbench_operator::report::text::{TextOptions, render};
@@ -227,12 +227,13 @@ mod formats {
         assert_eq!(json["expectations"][0]["outcome"], "Met");
     }
 
+    pub fn planted_html() -> String {
+        html::render(&PLANTED.report()).unwrap()
+    }
+
     #[test]
     fn html_is_one_file_and_escapes_what_it_is_told() {
-        let text = html::render(&PLANTED.report()).unwrap();
-        if let Some(place) = std::env::var_os("FABRICBENCH_TEST_HTML") {
-            std::fs::write(place, &text).unwrap();
-        }
+        let text = planted_html();
         assert!(text.contains("Xeon &lt;Gold&gt; &amp;"));
         assert!(!text.contains("<Gold>"));
         assert!(!text.contains("<script") && !text.contains("http://") && !text.contains("src="));

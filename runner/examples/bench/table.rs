@@ -2,6 +2,8 @@
 
 use crds::units::Size;
 
+use crate::ours::Found;
+
 pub const HEADER: &str =
     "| libfabric | provider | size | runner, us | fi_pingpong, us | ratio | fabtests, us | ratio |
 |---|---|---|---|---|---|---|---|";
@@ -17,6 +19,11 @@ pub struct Row {
 }
 
 impl Row {
+    pub fn add_ours(&mut self, found: Found) {
+        self.ours.push(found.micros);
+        (self.version, self.provider) = (found.version, found.provider);
+    }
+
     pub fn line(&self, size: u64) -> String {
         let ratio = |theirs: &[f64]| {
             let ratios = self.ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs);
