@@ -1,16 +1,10 @@
 //! The test procedures of the examples, on this machine through the one overlay: it changes transport, memory and
 //! resources, and nothing else. One round, so that every verdict is honestly open.
-//!
-//! Three of them have several arms at 4 MiB and 16 MiB, which moves 70 to 150 GB over loopback; they run without these
-//! two sizes, and unchanged where that is asked for.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 
 use crds::v1alpha1::{BenchmarkRun, CaseValidity, FabricProof, Scenario};
 use fabricbench_operator::manifest::load;
-use serde_yaml::Value;
 
 use super::program::{Desk, Running, workspace};
 use super::stored::Stored;
@@ -27,7 +21,7 @@ fn t2_inject() {
 
 #[test]
 fn t3_doorbell() {
-    without_largest("nixl-t3-doorbell");
+    unchanged("nixl-t3-doorbell");
 }
 
 #[test]
@@ -37,55 +31,30 @@ fn t4_coalesce() {
 
 #[test]
 fn t5_combined() {
-    without_largest("nixl-t5-combined");
+    unchanged("nixl-t5-combined");
 }
 
 #[test]
 fn all_optimizations() {
-    without_largest("nixl-optimizations");
-}
-
-#[test]
-#[ignore = "moves 300 GB over loopback in 3 to 8 minutes: cargo test -p fabricbench-operator --test campaign -- --ignored"]
-fn every_size_of_those_with_several_arms() {
-    unchanged("nixl-t3-doorbell");
-    unchanged("nixl-t5-combined");
     unchanged("nixl-optimizations");
 }
 
 fn unchanged(name: &str) {
-    measure(name, &text_of(name));
-}
-
-fn without_largest(name: &str) {
-    let mut manifest: Value = serde_yaml::from_str(&text_of(name)).unwrap();
-    let scenarios = manifest["spec"]["scenarios"].as_sequence_mut().unwrap();
-    for scenario in scenarios {
-        if let Some(transfer) = scenario.get_mut("transfer") {
-            let sizes = transfer["sizes"].as_sequence_mut().unwrap();
-            sizes.retain(|size| !matches!(size.as_str(), Some("4Mi" | "16Mi")));
-        }
-    }
-    measure(name, &serde_yaml::to_string(&manifest).unwrap());
-}
-
-fn text_of(name: &str) -> String {
-    fs::read_to_string(workspace().join(format!("examples/{name}.yaml"))).unwrap()
-}
-
-fn measure(name: &str, manifest: &str) {
     let desk = Desk::new();
-    let overlay = workspace().join("examples/overlays/local-tcp.yaml");
-    let file = desk.manifest(manifest);
-    let mut command = desk.run(&file);
-    command.arg("--overlay").arg(overlay).args(["--rounds", "1"]);
+    let examples = workspace().join("examples");
+    let file = examples.join(format!("{name}.yaml"));
+    let mut command = desk.run(&file.display().to_string());
+    command
+        .arg("--overlay")
+        .arg(examples.join("overlays/local-tcp.yaml"))
+        .args(["--rounds", "1"]);
     let ended = Running::start(command).end().exits(0);
     ended.shows("fabric verified: lo counted");
 
     let stored = Stored::read(&desk.run_folder(name));
     stored.is_complete();
     assert_eq!(stored.failures(), Vec::new());
-    let asked = load(Path::new(&file), None).unwrap().remove(0);
+    let asked = load(&file, None).unwrap().remove(0);
     only_the_overlay_differs(&asked, &stored.run);
     every_size_is_answered(&stored);
 }
