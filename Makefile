@@ -32,7 +32,7 @@ demo: build ## A campaign on this machine: two runs, about a minute, results in 
 	if [ $$status -eq 1 ]; then echo "An expectation was not met: that is an answer, and the demo is complete."; fi
 
 .PHONY: test
-test: ## Everything: lints, boundaries, generated files, all tests
+test: ## Everything: lints, boundaries, generated files, all tests, the demo (as root)
 	@.ci/setup test
 	@.ci/test
 

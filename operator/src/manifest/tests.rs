@@ -1,3 +1,5 @@
+//! Files as people write them, and as they should not.
+
 use std::io::Write;
 use std::time::{Duration, Instant};
 

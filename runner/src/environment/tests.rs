@@ -1,3 +1,5 @@
+//! Facts from files of a machine that is made up, and from none.
+
 use std::fs;
 use std::os::unix::fs::symlink;
 

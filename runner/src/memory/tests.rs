@@ -1,3 +1,5 @@
+//! Memory of every kind that this machine has, and how it says no.
+
 use crds::record::FailureReason;
 use proptest::prelude::*;
 

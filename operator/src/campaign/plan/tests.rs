@@ -1,3 +1,5 @@
+//! What is planned: controls, processes, order, and what a change of the run must not shuffle.
+
 use std::collections::BTreeSet;
 
 use crds::assignment::{Assignment, LegIdentity, Pass, Rendezvous};

@@ -1,3 +1,5 @@
+//! Every warning, from the smallest run that deserves it.
+
 use super::*;
 use crate::campaign::plan::plan;
 use crate::campaign::validate::validate;

@@ -1,3 +1,5 @@
+//! Defaults, and mistakes that no schema can find.
+
 use crds::assignment::{Extent, Workload};
 use crds::striping::{NIXL_THRESHOLD_BYTES, StripingPolicy};
 use crds::v1alpha1::{BenchmarkRun, Metric};

@@ -1,3 +1,5 @@
+//! Counters of a machine that is made up, and of this namespace.
+
 use super::super::fixture::Tree;
 use super::*;
 

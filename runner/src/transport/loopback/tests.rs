@@ -1,3 +1,5 @@
+//! The rules of the trait, kept by the transport that everything else is tested with.
+
 use crds::v1alpha1::{Libfabric, LibfabricProvider, Loopback as LoopbackSpec, MemoryKind, TransportSpec};
 
 use super::*;

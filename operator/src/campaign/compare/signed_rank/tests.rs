@@ -1,3 +1,5 @@
+//! The exact distribution against published tables and against every sign pattern.
+
 use proptest::prelude::*;
 use statrs::distribution::{ContinuousCDF, Normal};
 
