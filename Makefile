@@ -66,6 +66,11 @@ cluster: ## A real Kubernetes on this machine (root): two nodes, nothing outside
 cluster-down: ## Take that Kubernetes away again, with all that it made
 	@testbed/testbed down
 
+.PHONY: cluster-test
+cluster-test: ## Test that Kubernetes itself: brings one up, and takes it away
+	@.ci/setup cluster
+	@testbed/tests/run
+
 .PHONY: clean
 clean: ## Remove what was built and measured here
 	$(CARGO) clean

@@ -7,8 +7,8 @@ node_command() {
     node_check "$node"
     folder=$(node_folder "$node")
     case $verb in
-        stop) process_stop "kubelet-$node" ;;
-        crash) process_stop "containerd-$node" KILL ;;
+        stop) process_end "kubelet-$node" ;;
+        crash) process_end "containerd-$node" KILL ;;
         start)
             node_containerd_up "$node"
             node_kubelet_up "$node"

@@ -63,7 +63,11 @@ base_build() {
     local folder=$CACHE/images container
     say "building the base image $BASE_IMAGE"
     mkdir -p "$folder"
-    mmdebstrap --quiet --variant=minbase --include=ca-certificates bookworm "$folder/base.tar" >&2
+    # It hands file descriptors to dash, which knows only those below 10: a caller's are closed, lest none is free.
+    mmdebstrap --quiet --variant=minbase --include=ca-certificates \
+        --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+        --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
+        bookworm "$folder/base.tar" >&2 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
     container=$(bud from scratch)
     bud add --quiet "$container" "$folder/base.tar" / >/dev/null
     bud config --cmd /bin/bash --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$container"

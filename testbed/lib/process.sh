@@ -42,17 +42,21 @@ process_start() {
     disown "$pid"
 }
 
-# process_stop NAME [SIGNAL]: until it has ended; after 10 s by SIGKILL.
-process_stop() {
+# process_end NAME [SIGNAL]: until it has ended; after 10 s by SIGKILL. The record stays: `status` shows what should run.
+process_end() {
     local name=$1 signal=${2:-TERM} pid
-    if pid=$(process_pid "$name"); then
-        kill "-$signal" "$pid" 2>/dev/null || true
-        if ! await 10 "$name to end" process_gone "$name"; then
-            kill -KILL "$pid" 2>/dev/null || true
-            await 10 "$name to end" process_gone "$name"
-        fi
+    pid=$(process_pid "$name") || return 0
+    kill "-$signal" "$pid" 2>/dev/null || true
+    if ! await 10 "$name to end" process_gone "$name"; then
+        kill -KILL "$pid" 2>/dev/null || true
+        await 10 "$name to end" process_gone "$name"
     fi
-    rm -f "$SITE/run/$name.pid"
+}
+
+# process_stop NAME [SIGNAL]: ends it, and forgets it.
+process_stop() {
+    process_end "$@"
+    rm -f "$SITE/run/$1.pid"
 }
 
 process_gone() { ! process_alive "$1"; }

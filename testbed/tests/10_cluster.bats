@@ -1,0 +1,74 @@
+# The cluster itself: nodes, what they claim, DNS, admission, and the command's manners.
+
+setup() { load lib/common; }
+
+@test "both nodes are Ready and offer what a p5.48xlarge does" {
+    for node in node-1 node-2; do
+        run kubectl get node "$node" -o json
+        [ "$(jq -r '.status.conditions[] | select(.type == "Ready").status' <<<"$output")" = True ]
+        [ "$(jq -r '.status.allocatable["vpc.amazonaws.com/efa"]' <<<"$output")" = 32 ]
+        [ "$(jq -r '.status.allocatable["nvidia.com/gpu"]' <<<"$output")" = 8 ]
+        [ "$(jq -r '.metadata.labels["node.kubernetes.io/instance-type"]' <<<"$output")" = p5.48xlarge ]
+    done
+}
+
+@test "every component is of the pinned version" {
+    kubectl version -o json | jq -e --arg version "$KUBERNETES_VERSION" '.serverVersion.gitVersion == $version'
+    kubectl get nodes -o json | jq -e --arg version "$KUBERNETES_VERSION" 'all(.items[].status.nodeInfo; .kubeletVersion == $version)'
+}
+
+@test "CoreDNS serves" {
+    kubectl -n kube-system get deployment coredns -o json | jq -e '.status.availableReplicas == 1'
+}
+
+@test "RBAC is on: a service account may read nothing that it was not given" {
+    run kubectl --as=system:serviceaccount:default:default get secrets
+    [ "$status" -ne 0 ]
+    [[ $output == *"cannot list resource \"secrets\""* ]]
+}
+
+@test "Pod Security admission is on: a privileged pod is refused where the restricted standard holds" {
+    namespace_fresh admission
+    run kubectl -n admission run bad --image="$PROBE_IMAGE" --privileged
+    [ "$status" -ne 0 ]
+    [[ $output == *"violates PodSecurity \"restricted"* ]]
+}
+
+@test "up again changes nothing" {
+    before=$(cat "$SITE"/run/*.pid)
+    run "$TESTBED" up --nodes 2
+    [ "$status" -eq 0 ]
+    [ "$(cat "$SITE"/run/*.pid)" = "$before" ]
+}
+
+@test "up with another number of nodes says why not" {
+    run "$TESTBED" up --nodes 3
+    [ "$status" -ne 0 ]
+    [[ $output == *"the cluster has 2 nodes, not 3"* ]]
+}
+
+@test "of two commands at once one is told to wait" {
+    exec 8>>"/run/lock/$CONTROL_NETNS.lock"
+    flock 8
+    run "$TESTBED" up --nodes 2 8>&-
+    exec 8>&-
+    [ "$status" -ne 0 ]
+    [[ $output == *"another testbed command is at work"* ]]
+}
+
+@test "without root it says so" {
+    # A copy, as a user without rights may not read where the checkout is.
+    copy=$(mktemp -d)
+    cp -r "$HERE/testbed" "$HERE/lib" "$copy/"
+    chmod -R a+rX "$copy"
+    run setpriv --reuid=65534 --regid=65534 --clear-groups "$copy/testbed" up
+    rm -rf "$copy"
+    [ "$status" -eq 1 ]
+    [[ $output == *"needs root"* ]]
+}
+
+@test "nothing listens but on loopback" {
+    run ss -Hltnup
+    listeners=$(grep -E 'socat|kube|etcd|coredns|containerd' <<<"$output" | awk '{print $5}')
+    [ "$listeners" = "127.0.0.1:$CLUSTER_PORT" ]
+}

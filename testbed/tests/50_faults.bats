@@ -1,0 +1,71 @@
+# Faults, each taken back by a command.
+
+setup_file() {
+    load lib/common
+    namespace_fresh faults
+    for index in 1 2; do apply faults pod.yaml "NAME=pod-$index" "NODE=node-$index"; done
+    kubectl -n faults wait pod --all --for=condition=Ready --timeout=60s
+}
+
+setup() { load lib/common; }
+
+ready() { [ "$(kubectl get node "$1" -o "jsonpath={.status.conditions[?(@.type=='Ready')].status}")" = "$2" ]; }
+
+disk_pressure() { [ "$(kubectl get node "$1" -o "jsonpath={.status.conditions[?(@.type=='DiskPressure')].status}")" = "$2" ]; }
+
+@test "a stopped kubelet: NotReady, and Ready with its devices when started" {
+    "$TESTBED" node stop node-2
+    await 60 "node-2 to be NotReady" ready node-2 Unknown
+    run "$TESTBED" status
+    [ "$status" -eq 1 ]
+    "$TESTBED" node start node-2
+    ready node-2 True
+    kubectl get node node-2 -o json | jq -e '.status.allocatable["vpc.amazonaws.com/efa"] == "32"'
+}
+
+@test "a kubelet that was stopped for a moment only has its devices too" {
+    "$TESTBED" node stop node-2
+    "$TESTBED" node start node-2
+    kubectl get node node-2 -o json | jq -e '.status.allocatable["vpc.amazonaws.com/efa"] == "32"'
+}
+
+@test "a killed containerd: its pods live on, and it comes back" {
+    "$TESTBED" node crash node-2
+    [ "$(probe faults pod-1 ask tcp pod-2:80)" = pod-2 ]
+    "$TESTBED" node start node-2
+    [ "$(kubectl -n faults get pod pod-2 -o 'jsonpath={.status.containerStatuses[0].restartCount}')" = 0 ]
+    await 30 "exec in its pods" probe faults pod-2 ask tcp pod-1:80
+}
+
+@test "a partitioned node is out of reach, and healed it is back" {
+    "$TESTBED" node partition node-2
+    run probe faults pod-1 ask tcp pod-2:80
+    [ "$status" -ne 0 ]
+    await 60 "node-2 to be NotReady" ready node-2 Unknown
+    "$TESTBED" node heal node-2
+    await 60 "node-2 to be Ready" ready node-2 True
+    await 30 "pod-2 to answer" probe faults pod-1 ask tcp pod-2:80
+}
+
+@test "a pod whose network is cut answers no one, and mended it does" {
+    "$TESTBED" pod cut pod-2 faults
+    # By address: DNS may well be on the other node.
+    address=$(kubectl -n faults get pod pod-2 -o 'jsonpath={.status.podIP}')
+    run probe faults pod-1 ask tcp "$address:8080"
+    [ "$status" -ne 0 ]
+    "$TESTBED" pod mend pod-2 faults
+    await 30 "pod-2 to answer" probe faults pod-1 ask tcp "$address:8080"
+}
+
+@test "a full disk: DiskPressure, and none when freed" {
+    "$TESTBED" node fill node-2
+    await 60 "DiskPressure" disk_pressure node-2 True
+    "$TESTBED" node free node-2
+    await 60 "no DiskPressure" disk_pressure node-2 False
+}
+
+@test "an unknown node is named" {
+    run "$TESTBED" node stop node-9
+    [ "$status" -eq 1 ]
+    [[ $output == *"no node 'node-9' (nodes: node-1 node-2)"* ]]
+}

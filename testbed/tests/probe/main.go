@@ -1,0 +1,163 @@
+// Probe runs in the pods of the testbed's tests: it answers on ports, and asks other pods, once or until they answer.
+//
+//	probe serve PORT...           answers on TCP and UDP with the host's name, until SIGTERM
+//	probe once PORT               answers one TCP connection, then ends
+//	probe ask tcp|udp HOST:PORT   prints the answer; fails when none comes within two seconds
+//	probe await tcp HOST:PORT     the same, tried again for a minute
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+const (
+	askLimit   = 2 * time.Second
+	awaitLimit = time.Minute
+	retryPause = 100 * time.Millisecond
+)
+
+var errUsage = errors.New("usage: probe serve PORT... | once PORT | ask tcp|udp HOST:PORT | await tcp|udp HOST:PORT")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "probe:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	switch {
+	case len(args) >= 2 && args[0] == "serve":
+		return serve(ctx, args[1:])
+	case len(args) == 2 && args[0] == "once":
+		return once(ctx, args[1])
+	case len(args) == 3 && args[0] == "ask":
+		return ask(args[1], args[2])
+	case len(args) == 3 && args[0] == "await":
+		return await(ctx, args[1], args[2])
+	default:
+		return errUsage
+	}
+}
+
+func serve(ctx context.Context, ports []string) error {
+	name, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	failed := make(chan error)
+	for _, port := range ports {
+		listener, err := net.Listen("tcp", ":"+port)
+		if err != nil {
+			return err
+		}
+		packets, err := net.ListenPacket("udp", ":"+port)
+		if err != nil {
+			return err
+		}
+		go func() { failed <- answerConnections(listener, name) }()
+		go func() { failed <- answerPackets(packets, name) }()
+	}
+	fmt.Println("serving", ports)
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+func answerConnections(listener net.Listener, name string) error {
+	for {
+		connection, err := listener.Accept()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(connection, name)
+		connection.Close()
+	}
+}
+
+func answerPackets(packets net.PacketConn, name string) error {
+	buffer := make([]byte, 64)
+	for {
+		_, peer, err := packets.ReadFrom(buffer)
+		if err != nil {
+			return err
+		}
+		if _, err := packets.WriteTo([]byte(name+"\n"), peer); err != nil {
+			fmt.Fprintln(os.Stderr, "probe:", err)
+		}
+	}
+}
+
+func once(ctx context.Context, port string) error {
+	listener, err := net.Listen("tcp", ":"+port)
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { listener.Close() })
+	connection, err := listener.Accept()
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	fmt.Println("asked by", connection.RemoteAddr())
+	_, err = fmt.Fprintln(connection, "welcome")
+	return err
+}
+
+func ask(network, address string) error {
+	connection, err := net.DialTimeout(network, address, askLimit)
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	if err := connection.SetDeadline(time.Now().Add(askLimit)); err != nil {
+		return err
+	}
+	if network == "udp" {
+		if _, err := connection.Write([]byte("?")); err != nil {
+			return err
+		}
+		answer := make([]byte, 256)
+		length, err := connection.Read(answer)
+		if err != nil {
+			return err
+		}
+		_, err = os.Stdout.Write(answer[:length])
+		return err
+	}
+	answer, err := io.ReadAll(connection)
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(answer)
+	return err
+}
+
+func await(ctx context.Context, network, address string) error {
+	limit, cancel := context.WithTimeout(ctx, awaitLimit)
+	defer cancel()
+	for {
+		err := ask(network, address)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-limit.Done():
+			return err
+		case <-time.After(retryPause):
+		}
+	}
+}

@@ -1,0 +1,30 @@
+# shellcheck shell=bash
+# Before the first test file: a listing of the machine, a cluster, and the image that the tests run in pods.
+# After the last: the cluster goes, whatever failed.
+
+setup_suite() {
+    bats_require_minimum_version 1.5.0
+    load lib/common
+    if [ -e "$SITE" ]; then
+        echo "a cluster is up or half down: testbed down first (the tests kill and rebuild theirs)" >&2
+        return 1
+    fi
+    machine_listing >"$BATS_SUITE_TMPDIR/machine-before"
+    "$TESTBED" up --nodes 2
+    probe_load
+}
+
+teardown_suite() {
+    load lib/common
+    "$TESTBED" api-only down
+    "$TESTBED" down
+}
+
+# probe_load: builds the tests' image when its source changed.
+probe_load() {
+    local context=$CACHE/images/context/probe
+    mkdir -p "$context"
+    (cd "$BATS_TEST_DIRNAME/probe" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$context/probe" .)
+    cp "$BATS_TEST_DIRNAME/probe/Dockerfile" "$context/"
+    "$TESTBED" load "$context"
+}
