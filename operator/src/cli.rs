@@ -50,7 +50,10 @@ impl Command {
 pub fn main() -> ExitCode {
     let exit = Cli::parse().command.execute().unwrap_or_else(|failure| {
         // Nobody is left to tell when standard error is closed.
-        let _ = writeln!(std::io::stderr(), "{failure}");
+        let message = failure.to_string();
+        if !message.is_empty() {
+            let _ = writeln!(std::io::stderr(), "{message}");
+        }
         failure.exit
     });
     exit.into()

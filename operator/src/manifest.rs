@@ -119,7 +119,9 @@ fn read(file: &Path) -> Result<String, ManifestError> {
             "it is longer than {MAX_FILE_BYTES} bytes. Split it"
         )));
     }
-    String::from_utf8(bytes).map_err(|_| fail("it is not UTF-8 text. A manifest is YAML".to_owned()))
+    // Some editors begin a file with a byte order mark.
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    String::from_utf8(text.to_vec()).map_err(|_| fail("it is not UTF-8 text. A manifest is YAML".to_owned()))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `fabricbench compare`: two finished runs against each other.
 
+use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -42,6 +43,13 @@ enum Format {
 
 impl Compare {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
+        if fs::canonicalize(&self.first).ok() == fs::canonicalize(&self.second).ok() && self.first.exists() {
+            return Err(Failure::wrong_file(format!(
+                "{} and {} are the same run: name two",
+                self.first.display(),
+                self.second.display()
+            )));
+        }
         let (first, second) = (StoredRun::load(&self.first)?, StoredRun::load(&self.second)?);
         for (folder, stored) in [(&self.first, &first), (&self.second, &second)] {
             if stored.evaluation.overall() == Overall::NotComplete {

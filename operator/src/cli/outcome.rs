@@ -83,6 +83,11 @@ impl From<ManifestError> for Failure {
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        Self::incomplete(format!("cannot write the output: {error}"))
+        // Whoever reads has seen enough.
+        let message = match error.kind() {
+            io::ErrorKind::BrokenPipe => String::new(),
+            _ => format!("cannot write the output: {error}"),
+        };
+        Self::incomplete(message)
     }
 }

@@ -76,9 +76,12 @@ pub(super) fn execute(
     execution: &Execution<'_>,
     collector: &mut Collector,
 ) -> Result<Option<Stopped>, ExecuteError> {
-    let scratch = tempfile::tempdir().context(SystemSnafu {
-        what: "making a scratch folder",
-    })?;
+    let scratch = tempfile::Builder::new()
+        .prefix("fabricbench-")
+        .tempdir()
+        .context(SystemSnafu {
+            what: "making a scratch folder",
+        })?;
     let until = Instant::now() + execution.deadline;
     let plan = execution.plan;
     let mut records = execution.folder.append_records().context(OutputSnafu)?;

@@ -1,9 +1,10 @@
 //! How far a run is: a bar on a terminal, plain lines otherwise. I/O: writes to standard error.
 
+use std::fmt;
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// Time between two plain lines.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
@@ -31,10 +32,16 @@ impl Progress {
         };
         let bar = ProgressBar::with_draw_target(Some(total), target).with_position(done);
         bar.reset_eta();
-        if let Ok(style) = ProgressStyle::with_template(
-            "{prefix}  {bar:30}  {pos}/{len} blocks  {elapsed} elapsed, about {eta} left  {msg}",
-        ) {
-            bar.set_style(style);
+        if let Ok(style) =
+            ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} blocks, {elapsed}{left}, {msg}")
+        {
+            // Nothing is known before a block is measured.
+            let left = move |state: &ProgressState, text: &mut dyn fmt::Write| {
+                if state.pos() > done {
+                    let _ = write!(text, ", {:#} left", HumanDuration(state.eta()));
+                }
+            };
+            bar.set_style(style.with_key("left", left));
         }
         bar.set_prefix(name.to_owned());
         let plain = (!terminal).then(|| PlainLines {

@@ -15,6 +15,13 @@ fn faults(text: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_fault() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(format!("\u{feff}{RUN}").as_bytes()).unwrap();
+    assert_eq!(load(file.path(), None).unwrap().len(), 1);
+}
+
+#[test]
 fn several_documents_are_several_runs() {
     let text = format!("---\n{RUN}---\n# nothing\n---\n{}", RUN.replace("one", "two"));
     let runs = parse(&text, None).unwrap();

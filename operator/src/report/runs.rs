@@ -33,7 +33,8 @@ pub fn text(
         }
     }
     text += &format!(
-        "  change of the second run [exact rank-sum interval; {} % for a whole scenario], margin {} %\n",
+        "  first and second: medians of the rounds. change: the median of all ratios of a round of the second to one\n  \
+         of the first (not the ratio of the medians) [exact rank-sum interval; {} % for a whole scenario], margin {} %\n",
         first.plan.sampling.confidence_percent, first.plan.sampling.margin_percent
     );
     let mut table = Table::new();

@@ -27,6 +27,7 @@ impl fmt::Display for Fault {
         write!(f, ": {}", self.kind)?;
         match self.lines_skipped {
             0 => Ok(()),
+            1 => f.write_str("; it and the line after it do not count"),
             skipped => write!(f, "; it and {skipped} lines after it do not count"),
         }
     }

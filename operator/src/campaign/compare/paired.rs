@@ -31,8 +31,7 @@ pub struct PairedResult {
 pub enum NoInterval {
     /// The exact interval at the family's level does not exist for so few rounds.
     #[snafu(display(
-        "{rounds} rounds are too few for a verdict over {comparisons} comparisons: at least {minimum} are \
-         needed, {recommended} are recommended"
+        "too few rounds ({rounds}) for a verdict: at least {minimum} are needed here, {recommended} are recommended"
     ))]
     TooFewRounds {
         /// Rounds that counted.
@@ -133,7 +132,7 @@ mod tests {
         assert_eq!(result.rounds_to_settle, Some(RoundsToSettle::About(11)));
         let reason = result.interval.unwrap_err().to_string();
         assert!(
-            reason.contains("10 rounds") && reason.contains("at least 11"),
+            reason.contains("too few rounds (10)") && reason.contains("at least 11"),
             "{reason}"
         );
     }

@@ -130,11 +130,10 @@ fn compare_cells(
             ))
         }
         (None, None) => Some(format!(
-            "{} and {} rounds are too few: at least {} in each are needed for {} comparisons",
+            "too few rounds ({} and {}) for a verdict: at least {} in each are needed here",
             first.len(),
             second.len(),
             rank_sum::minimum_rounds(family.level()),
-            family.comparisons()
         )),
     };
     RunComparison {

@@ -167,7 +167,7 @@ pub enum ProblemKind {
     },
     /// More rails than devices.
     #[snafu(display(
-        "{rails} rails need as many EFA devices and spec.resources.efas is {efas}. Ask for {rails} or use fewer rails"
+        "every rail needs an EFA device: rails is {rails}, spec.resources.efas is {efas}. Ask for {rails} or use fewer rails"
     ))]
     MoreRailsThanEfas {
         /// Rails.

@@ -2,6 +2,7 @@
 
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, LineStyle, Table, TableStyle};
 
+use super::wrapped;
 use crate::campaign::figures;
 use crate::campaign::plan::PlannedScenario;
 use crate::report::Report;
@@ -12,6 +13,8 @@ const MIN_COLUMN: usize = 22;
 /// Columns taken by the size and the baseline.
 const FIXED: usize = 26;
 const INDENT: &str = "  ";
+/// A reason above so many characters makes a table hard to read.
+const LONGEST_IN_CELL: usize = 100;
 /// Stands for a space at which no cell is wrapped; a space again in the output.
 const UNBROKEN: char = '\u{a0}';
 
@@ -39,13 +42,38 @@ pub(super) fn render(report: &Report<'_>, index: usize, width: u16, color: bool)
     }
     let side_by_side = FIXED + variants.len() * MIN_COLUMN <= usize::from(width);
     table.load_style(if side_by_side { RULED } else { PLAIN });
+    let mut notes = Notes::default();
     match side_by_side {
-        true => columns(&mut table, report, index, scenario, &variants),
-        false => rows(&mut table, report, index, scenario, &variants),
+        true => columns(&mut table, report, index, scenario, &variants, &mut notes),
+        false => rows(&mut table, report, index, scenario, &variants, &mut notes),
     }
     let line = |line: String| format!("{INDENT}{}\n", line.trim_end()).replace(UNBROKEN, " ");
-    let lines = table.lines().map(line);
-    lines.collect()
+    let mut text: String = table.lines().map(line).collect();
+    for (number, note) in (1..).zip(&notes.texts) {
+        wrapped(&mut text, &format!("{INDENT}[{number}] "), note, width);
+    }
+    text
+}
+
+/// Reasons too long for a cell, each told once under the table.
+#[derive(Default)]
+struct Notes {
+    texts: Vec<String>,
+}
+
+impl Notes {
+    /// The reason, or where it is told.
+    fn place(&mut self, reason: String) -> String {
+        if reason.chars().count() <= LONGEST_IN_CELL {
+            return reason;
+        }
+        let known = self.texts.iter().position(|text| *text == reason);
+        let index = known.unwrap_or_else(|| {
+            self.texts.push(reason);
+            self.texts.len() - 1
+        });
+        format!("see [{}]", index + 1)
+    }
 }
 
 fn columns(
@@ -54,6 +82,7 @@ fn columns(
     index: usize,
     scenario: &PlannedScenario,
     variants: &[usize],
+    notes: &mut Notes,
 ) {
     let heads = variants.iter().map(|arm| name(report, *arm));
     table.set_header(
@@ -62,13 +91,13 @@ fn columns(
             .chain(heads),
     );
     for size in &scenario.sizes {
-        let answers = variants
-            .iter()
-            .map(|arm| cell(answer(report, index, scenario, *size, *arm)));
         let row = [
             Cell::new(figures::size(*size)),
-            baseline(report, index, scenario, *size),
+            baseline(report, index, scenario, *size, notes),
         ];
+        let answers = variants
+            .iter()
+            .map(|arm| cell(answer(report, index, scenario, *size, *arm), notes));
         table.add_row(row.into_iter().chain(answers));
     }
 }
@@ -79,6 +108,7 @@ fn rows(
     index: usize,
     scenario: &PlannedScenario,
     variants: &[usize],
+    notes: &mut Notes,
 ) {
     table.set_header(["size", &name(report, report.plan.baseline), "variant", "change"]);
     for size in &scenario.sizes {
@@ -86,11 +116,11 @@ fn rows(
             let (size_cell, baseline) = match place {
                 0 => (
                     Cell::new(figures::size(*size)),
-                    baseline(report, index, scenario, *size),
+                    baseline(report, index, scenario, *size, notes),
                 ),
                 _ => (Cell::new(""), Cell::new("")),
             };
-            let answer = cell(answer(report, index, scenario, *size, *arm));
+            let answer = cell(answer(report, index, scenario, *size, *arm), notes);
             table.add_row([size_cell, baseline, Cell::new(name(report, *arm)), answer]);
         }
     }
@@ -105,13 +135,19 @@ fn name(report: &Report<'_>, arm: usize) -> String {
         .unwrap_or_default()
 }
 
-fn baseline(report: &Report<'_>, index: usize, scenario: &PlannedScenario, size: u64) -> Cell {
+fn baseline(
+    report: &Report<'_>,
+    index: usize,
+    scenario: &PlannedScenario,
+    size: u64,
+    notes: &mut Notes,
+) -> Cell {
     let cell = report.evaluation.summary.cell(index, size, report.plan.baseline);
     let value = cell.and_then(|cell| cell.metric(scenario.primary));
     match (value, cell) {
         (Some(spread), _) => Cell::new(words::figure(scenario.primary, spread.median)),
         (None, Some(cell)) if cell.cases > 0 => {
-            let reason = cell.invalid_reason().unwrap_or_default();
+            let reason = notes.place(cell.invalid_reason().unwrap_or_default());
             Cell::new(format!("invalid: {reason}")).fg(Color::Red)
         }
         (None, _) => Cell::new("not measured yet").add_attribute(Attribute::Dim),
@@ -131,13 +167,14 @@ fn answer(
         .map(words::answer)
 }
 
-fn cell(answer: Option<Answer>) -> Cell {
+fn cell(answer: Option<Answer>, notes: &mut Notes) -> Cell {
     let Some(mut answer) = answer else {
         return Cell::new("not compared");
     };
     answer.change = answer
         .change
         .map(|change| change.replace(' ', &UNBROKEN.to_string()));
+    answer.reason = answer.reason.map(|reason| notes.place(reason));
     let cell = Cell::new(answer.line());
     match answer.tone {
         Tone::Better => cell.fg(Color::Green),

@@ -41,7 +41,14 @@ pub(super) fn judge(counters: &PostingCounters) -> (Engagement, String) {
     if *completions == others {
         return (
             Engagement::Confirmed,
-            format!("{injected} of {posts} posts injected{partly}, completions for the {others} others only"),
+            match others {
+                0 => format!("{injected} of {posts} posts injected{partly}, without a completion"),
+                others => {
+                    format!(
+                        "{injected} of {posts} posts injected{partly}, completions for the {others} others only"
+                    )
+                }
+            },
         );
     }
     (
