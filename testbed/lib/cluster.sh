@@ -6,7 +6,7 @@ cluster_up() {
     preflight up
     finish_down
     cluster_size
-    tools_up kubernetes etcd coredns
+    tools_up kubernetes etcd coredns policy
     huge_pages_up
     [ -e /var/lib/kubelet ] || : >"$SITE/kubelet-folder-is-ours"
     control_network_up
@@ -18,6 +18,7 @@ cluster_up() {
     image_load "$(pause_archive)"
     image_load "$(coredns_archive)"
     for node in $(node_names); do node_ready "$node"; done
+    policies_up
     addons_up
     say "up in $((SECONDS - started)) s: $(node_names | wc -l) nodes"
     say "export KUBECONFIG=$SITE/kubeconfig"

@@ -1,21 +1,23 @@
 # shellcheck shell=bash
 # `load`: images into the nodes. What a node has is recorded in its own folder, so a second load does nothing.
 
-# load docker-archive FILE | NAME[:TARGET] | FOLDER, with [--context FOLDER] [--build-arg NAME=VALUE]...
+# load docker-archive FILE | NAME[:TARGET] | FOLDER[:TARGET], with [--context FOLDER] [--build-arg NAME=VALUE]...
 load() {
-    local what=${1:-} context="" dockerfile target="" arguments=() image archive
+    local what=${1:-} name target="" folder context arguments=() image archive
     [ -n "$what" ] || fail "load what? NAME[:TARGET] of images/, a folder with a Dockerfile, or docker-archive FILE"
     shift
     if [ "$what" = docker-archive ]; then
         image_load "${1:?load docker-archive FILE}"
         return
     fi
-    if [[ $what == */* ]]; then
-        dockerfile=$what/Dockerfile context=$what image=fabricbench.dev/$(basename "$what"):dev
+    name=${what%%:*}
+    if [[ $what == *:* ]]; then target=${what#*:}; fi
+    if [[ $name == */* ]]; then
+        folder=$name context=$name
     else
-        if [[ $what == *:* ]]; then target=${what#*:}; fi
-        dockerfile=$HERE/../images/${what%%:*}/Dockerfile context=$HERE/.. image=fabricbench.dev/${what%%:*}:${target:-dev}
+        folder=$HERE/../images/$name context=$HERE/..
     fi
+    image=fabricbench.dev/$(basename "$name"):${target:-dev}
     [ -z "$target" ] || arguments+=(--target "$target")
     while [ $# -gt 0 ]; do
         case $1 in
@@ -25,7 +27,7 @@ load() {
         esac
         shift 2
     done
-    archive=$(image_build "$image" "$dockerfile" "$context" "${arguments[@]}")
+    archive=$(image_build "$image" "$folder/Dockerfile" "$context" "${arguments[@]}")
     image_load "$archive"
     printf '%s\n' "$image"
 }

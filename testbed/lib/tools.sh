@@ -1,14 +1,19 @@
 # shellcheck shell=bash
-# The cluster's programs, built from the pinned modules in tools/. A build is named by a digest of all that goes into it,
-# so a second call finds it and does nothing.
+# The cluster's programs, built from the pinned modules in tools/ and from policy/. A build is named by a digest of all
+# that goes into it, so a second call finds it and does nothing.
 
 TOOLS=$HERE/tools
+
+# tool_module MODULE: its folder.
+tool_module() {
+    if [ "$1" = policy ]; then printf '%s/policy' "$HERE"; else printf '%s/%s' "$TOOLS" "$1"; fi
+}
 
 # tool_folder MODULE: where its binaries lie, or will.
 tool_folder() {
     local digest
     digest=$({
-        cat "$TOOLS/$1/go.mod" "$TOOLS/$1/go.sum"
+        find "$(tool_module "$1")" -type f \( -name '*.go' -o -name 'go.*' \) ! -name '*_test.go' | sort | xargs cat
         tool_flags "$1"
         uname -m
     } | sha256sum | cut -c1-16)
@@ -28,16 +33,17 @@ tool_flags() {
 
 # tool_build MODULE: builds it unless that was done.
 tool_build() {
-    local module=$1 folder
-    [ -e "$TOOLS/$module/go.mod" ] || fail "no tool module $module (there are: $(cd "$TOOLS" && printf '%s ' *))"
+    local module=$1 folder what=tool
+    [ -e "$(tool_module "$module")/go.mod" ] || fail "no tool module $module (there are: $(cd "$TOOLS" && printf '%s ' *))"
     folder=$(tool_folder "$module")
     [ ! -d "$folder" ] || return 0
     command -v go >/dev/null || fail "Go is missing (1.25 or newer, https://go.dev/dl): $module is built from source"
     say "building $module (once; minutes)"
+    if [ "$module" = policy ]; then what=.; fi
     rm -rf "$folder.part"
     mkdir -p "$folder.part"
-    if ! (cd "$TOOLS/$module" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -mod=readonly \
-        -ldflags "$(tool_flags "$module")" -o "$folder.part/" tool); then
+    if ! (cd "$(tool_module "$module")" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -mod=readonly \
+        -ldflags "$(tool_flags "$module")" -o "$folder.part/" "$what"); then
         fail "$module did not build"
     fi
     # Go names a program after its package's folder, and etcd's is called server.

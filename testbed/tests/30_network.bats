@@ -5,6 +5,7 @@ setup_file() {
     namespace_fresh network
     for index in 1 2; do apply network pod.yaml "NAME=pod-$index" "NODE=node-$index"; done
     kubectl -n network wait pod --all --for=condition=Ready --timeout=60s
+    services_serve network pod-1 pod-2
 }
 
 setup() { load lib/common; }

@@ -5,6 +5,7 @@ setup_file() {
     namespace_fresh faults
     for index in 1 2; do apply faults pod.yaml "NAME=pod-$index" "NODE=node-$index"; done
     kubectl -n faults wait pod --all --for=condition=Ready --timeout=60s
+    services_serve faults pod-1 pod-2
 }
 
 setup() { load lib/common; }

@@ -4,7 +4,7 @@
 
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 TESTBED=$HERE/testbed
-for part in settings report process tools; do
+for part in settings report process tools node; do
     # shellcheck source=/dev/null
     . "$HERE/lib/$part.sh"
 done
@@ -28,6 +28,16 @@ apply() {
 
 # probe NAMESPACE POD ARGUMENT...: in a running pod.
 probe() { kubectl -n "$1" exec "$2" -- probe "${@:3}"; }
+
+# services_serve NAMESPACE POD...: awaits that each pod reaches the services of all: kube-proxy follows a moment later.
+services_serve() {
+    local from to
+    for from in "${@:2}"; do
+        for to in "${@:2}"; do
+            await 20 "service $to for $from" probe "$1" "$from" ask tcp "$to.$1.svc.cluster.local:80"
+        done
+    done
+}
 
 # machine_listing: what a testbed could leave behind on the machine.
 machine_listing() {

@@ -1,0 +1,26 @@
+# shellcheck shell=bash
+# The enforcer of NetworkPolicies, one process in each node's namespace. One that meets a policy it does not implement
+# ends; `status` then shows its last words, and `up` starts it again.
+
+POLICY_USER=fabricbench-testbed:policy
+
+policies_up() {
+    local node
+    render "$HERE/manifests/policy.yaml" "USER=$POLICY_USER" | kubectl apply -f - >/dev/null
+    for node in $(node_names); do policy_start "$node"; done
+    for node in $(node_names); do
+        await_process "policy-$node" 60 "NetworkPolicies on $node" policy_enforced "$node"
+    done
+}
+
+policy_start() {
+    local node=$1 config
+    config=$(node_folder "$node")/policy.kubeconfig
+    [ -e "$config" ] || kubeconfig "$config" policy "/CN=$POLICY_USER" "https://$CONTROL_ADDRESS:6443"
+    process_start "policy-$node" "$(node_netns "$node")" "$(tool policy policy)" -kubeconfig "$config" -node "$node" \
+        -pod-range "$(node_pod_range "$node")"
+}
+
+policy_enforced() {
+    nsenter "--net=/run/netns/$(node_netns "$1")" iptables -t mangle -C FORWARD -j FBT-FORWARD
+}

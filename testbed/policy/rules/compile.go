@@ -1,0 +1,159 @@
+package rules
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Direction is the side of a pod that a rule is about.
+type Direction string
+
+// The two directions, by their names in a policy.
+const (
+	Ingress Direction = "ingress"
+	Egress  Direction = "egress"
+)
+
+// Match is one way for a packet to be allowed. An empty field allows any.
+type Match struct {
+	// Set names the set that the other end's address is in.
+	Set string
+	// Protocol is tcp or udp.
+	Protocol string
+	// Ports is a number or a range such as 8000:8010.
+	Ports string
+}
+
+// Isolated is a pod that at least one policy selects for a direction: only what matches is let through.
+type Isolated struct {
+	Address   netip.Addr
+	Direction Direction
+	Allowed   []Match
+}
+
+// Ruleset is all that one node enforces.
+type Ruleset struct {
+	Node     Node
+	Sets     Sets
+	Isolated []Isolated
+	// KnownSet names the set of the addresses of the node's pods; empty when it has none. While there is any policy, an
+	// address without a known pod is cut off: a pod is isolated before it is seen, not after.
+	KnownSet string
+	// Active is whether there is any policy at all.
+	Active bool
+}
+
+// compiler holds what every rule of a snapshot is made from.
+type compiler struct {
+	endpoints  []endpoint
+	namespaces map[string]labels.Set
+	sets       Sets
+}
+
+// Compile gives the rules for one node. Its error names the policy and the field that is not implemented.
+func Compile(snapshot Snapshot, node Node) (Ruleset, error) {
+	c := compiler{snapshot.endpoints(), snapshot.namespaceLabels(), Sets{}}
+	ruleset := Ruleset{Node: node, Active: len(snapshot.Policies) > 0}
+	policies := slices.SortedFunc(slices.Values(snapshot.Policies), func(a, b *networkingv1.NetworkPolicy) int {
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
+	// Also those that select no pod of this node: a policy that is not understood shows at once, not when a pod moves.
+	for _, policy := range policies {
+		if err := check(policy); err != nil {
+			return Ruleset{}, fmt.Errorf("NetworkPolicy %s/%s: %w", policy.Namespace, policy.Name, err)
+		}
+	}
+	var known []endpoint
+	for _, pod := range c.endpoints {
+		if pod.pod.Spec.NodeName != node.Name {
+			continue
+		}
+		known = append(known, pod)
+		for _, direction := range []Direction{Ingress, Egress} {
+			isolated, err := c.isolate(pod, direction, policies)
+			if err != nil {
+				return Ruleset{}, err
+			}
+			if isolated != nil {
+				ruleset.Isolated = append(ruleset.Isolated, *isolated)
+			}
+		}
+	}
+	if ruleset.Active && len(known) > 0 {
+		ruleset.KnownSet = c.sets.addPods(known)
+	}
+	ruleset.Sets = c.sets
+	return ruleset, nil
+}
+
+// isolate unites all policies that select the pod for a direction; nil when none does.
+func (c *compiler) isolate(pod endpoint, direction Direction, policies []*networkingv1.NetworkPolicy) (*Isolated, error) {
+	var isolated *Isolated
+	for _, policy := range policies {
+		selected, err := selects(policy, pod, direction)
+		if err != nil {
+			return nil, fmt.Errorf("NetworkPolicy %s/%s: %w", policy.Namespace, policy.Name, err)
+		}
+		if !selected {
+			continue
+		}
+		if isolated == nil {
+			isolated = &Isolated{Address: pod.address, Direction: direction}
+		}
+		for index, rule := range rulesOf(policy, direction) {
+			matches, err := c.matches(policy.Namespace, pod, direction, rule)
+			if err != nil {
+				return nil, fmt.Errorf("NetworkPolicy %s/%s: %s[%d]: %w", policy.Namespace, policy.Name, direction, index, err)
+			}
+			isolated.Allowed = append(isolated.Allowed, matches...)
+		}
+	}
+	if isolated != nil {
+		slices.SortFunc(isolated.Allowed, func(a, b Match) int {
+			return strings.Compare(a.Set+" "+a.Protocol+" "+a.Ports, b.Set+" "+b.Protocol+" "+b.Ports)
+		})
+		isolated.Allowed = slices.Compact(isolated.Allowed)
+	}
+	return isolated, nil
+}
+
+func selects(policy *networkingv1.NetworkPolicy, pod endpoint, direction Direction) (bool, error) {
+	if policy.Namespace != pod.pod.Namespace || !slices.ContainsFunc(policy.Spec.PolicyTypes, direction.is) {
+		return false, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
+	if err != nil {
+		return false, fmt.Errorf("podSelector: %w", err)
+	}
+	return selector.Matches(labels.Set(pod.pod.Labels)), nil
+}
+
+func (d Direction) is(kind networkingv1.PolicyType) bool {
+	return strings.EqualFold(string(kind), string(d))
+}
+
+// rule is an ingress or an egress rule: both say with whom, and through which ports.
+type rule struct {
+	peers []networkingv1.NetworkPolicyPeer
+	ports []networkingv1.NetworkPolicyPort
+}
+
+func rulesOf(policy *networkingv1.NetworkPolicy, direction Direction) []rule {
+	var found []rule
+	if direction == Ingress {
+		for _, ingress := range policy.Spec.Ingress {
+			found = append(found, rule{ingress.From, ingress.Ports})
+		}
+		return found
+	}
+	for _, egress := range policy.Spec.Egress {
+		found = append(found, rule{egress.To, egress.Ports})
+	}
+	return found
+}
