@@ -182,7 +182,7 @@ fn what_the_file_says_already_is_refused_before_anything_starts() {
         ),
         (
             run(INJECT_64, efa, SHORT, &["resources: {efas: 2}"]),
-            "spec.transport.libfabric.rails: 4 rails need as many EFA devices and spec.resources.efas is 2",
+            "spec.transport.libfabric.rails: every rail needs an EFA device: rails is 4, spec.resources.efas is 2",
         ),
     ] {
         let (desk, ended) = carry_out(&manifest);
