@@ -7,12 +7,14 @@ mod bindings;
 mod changes;
 mod execute;
 mod gang;
+mod interrupt;
 mod output;
 mod progress;
 mod run;
 mod runner;
 
 pub use execute::{ExecuteError, Stopped};
+pub use interrupt::Interrupt;
 pub use output::{OutputError, RunFolder};
 pub use run::{Ended, LocalError, LocalRun};
 pub use runner::{RunnerError, find_runner};

@@ -9,7 +9,7 @@ use super::input::PlannedRun;
 use super::report::text_options;
 use super::{Exit, Failure, Input};
 use crate::campaign::plan::hash;
-use crate::local::{Ended, LocalRun, Stopped, find_runner};
+use crate::local::{Ended, Interrupt, LocalRun, RunFolder, Stopped, find_runner};
 use crate::report::text::TextOptions;
 use crate::report::{Report, html, text};
 
@@ -39,31 +39,61 @@ impl Run {
             .iter()
             .try_for_each(|planned| refuse_images(planned, &self.input.file))?;
         let runner = find_runner(self.runner.as_deref()).map_err(Failure::wrong_file)?;
+        let runs = self.prepare(planned)?;
+        let interrupt = Interrupt::listen()
+            .map_err(|error| Failure::incomplete(format!("listening for Ctrl-C: {error}")))?;
         let mut worst = Exit::Complete;
-        for planned in planned {
-            let mut run = self.prepare(planned)?;
-            let ended = run.carry_out(&runner).map_err(Failure::incomplete)?;
-            show(&run, &ended)?;
-            worst = worst.max(ended.evaluation.overall().into());
-            if ended.stopped == Some(Stopped::Interrupted) {
-                break;
-            }
+        for mut run in runs {
+            let name = run.plan().run.clone();
+            let done = if interrupt.told() {
+                Err(Failure::incomplete("not begun; continue with --resume"))
+            } else {
+                carry_out(&mut run, &runner, &interrupt)
+            };
+            let exit = done.unwrap_or_else(|failure| {
+                // Nobody is left to tell when standard error is closed.
+                let _ = writeln!(std::io::stderr(), "{name}: {failure}");
+                failure.exit
+            });
+            worst = worst.max(exit);
         }
         Ok(worst)
     }
 
-    fn prepare(&self, planned: PlannedRun) -> Result<LocalRun, Failure> {
-        let PlannedRun { run, plan } = planned;
-        let prepared = match &self.resume {
-            Some(earlier) => LocalRun::resume(&run, plan, &earlier.join(folder_name(&run.metadata.name))),
-            None => LocalRun::create(
-                run.clone(),
-                plan,
-                &self.output.join(folder_name(&run.metadata.name)),
-            ),
-        };
-        prepared.map_err(Failure::wrong_file)
+    /// Takes the folders of all runs, so that one that cannot be used is known before anything is measured.
+    fn prepare(&self, planned: Vec<PlannedRun>) -> Result<Vec<LocalRun>, Failure> {
+        let folders = self.resume.as_ref().unwrap_or(&self.output);
+        let folder = |planned: &PlannedRun| folders.join(folder_name(&planned.run.metadata.name));
+        // A file of several runs may have been stopped before the later ones were begun.
+        let begun = |planned: &PlannedRun| RunFolder::open(&folder(planned)).is_ok();
+        let any_begun = planned.iter().any(begun);
+        let mut runs = Vec::new();
+        let mut faults = Vec::new();
+        for one in planned {
+            let folder = folder(&one);
+            let resumed = self.resume.is_some() && (begun(&one) || !any_begun);
+            let PlannedRun { run, plan } = one;
+            let prepared = match resumed {
+                true => LocalRun::resume(&run, plan, &folder),
+                false => LocalRun::create(run, plan, &folder),
+            };
+            match prepared {
+                Ok(run) => runs.push(run),
+                Err(error) => faults.push(error.to_string()),
+            }
+        }
+        if faults.is_empty() {
+            Ok(runs)
+        } else {
+            Err(Failure::wrong_file(faults.join("\n")))
+        }
     }
+}
+
+fn carry_out(run: &mut LocalRun, runner: &Path, interrupt: &Interrupt) -> Result<Exit, Failure> {
+    let ended = run.carry_out(runner, interrupt).map_err(Failure::incomplete)?;
+    show(run, &ended)?;
+    Ok(ended.evaluation.overall().into())
 }
 
 /// Writes the report of `run` into its folder and the tables to standard output.
@@ -97,13 +127,19 @@ fn folder_name(name: &Option<String>) -> &str {
 }
 
 fn refuse_images(planned: &PlannedRun, file: &Path) -> Result<(), Failure> {
-    let variants = &planned.run.spec.variants;
-    let Some(index) = variants.iter().position(|variant| variant.image.is_some()) else {
-        return Ok(());
+    let spec = &planned.run.spec;
+    let variant = spec.variants.iter().position(|variant| variant.image.is_some());
+    let (field, instead) = match (&spec.image, variant) {
+        (Some(_), _) => ("spec.image".to_owned(), "spec.variants".to_owned()),
+        (None, Some(index)) => {
+            let variant = format!("spec.variants[{index}]");
+            (format!("{variant}.image"), variant)
+        }
+        (None, None) => return Ok(()),
     };
     Err(Failure::wrong_file(format!(
-        "{}: spec.variants[{index}].image: an image needs a cluster. On one machine, compare libraries by \
-         spec.variants[{index}].library or settings by spec.variants[{index}].env",
+        "{}: {field}: an image needs a cluster. On one machine, compare libraries by {instead}.library or settings by \
+         {instead}.env",
         file.display()
     )))
 }

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use super::Failure;
-use crate::campaign::collect::collect;
+use crate::campaign::collect::Collector;
 use crate::campaign::plan::{self, Plan};
 use crate::campaign::validate::validate;
 use crate::campaign::{Evaluation, evaluate};
@@ -49,8 +49,10 @@ impl StoredRun {
                  fabricbench measured it. Use that version"
             )));
         }
-        let records = folder.read_records().map_err(Failure::wrong_file)?;
-        let reports = collect(&plan, &uid, &plan_hash, &records);
+        let mut collector = Collector::new(&plan, &uid, &plan_hash);
+        let read = folder.read_records(|piece| collector.feed(piece));
+        read.map_err(Failure::wrong_file)?;
+        let reports = collector.finish();
         let evaluation = evaluate(&plan, &reports).map_err(|error| wrong(&error))?;
         Ok(Self {
             plan,

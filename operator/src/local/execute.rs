@@ -5,17 +5,16 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
-use std::{fs, io, thread};
+use std::{fs, io};
 
 use crds::assignment::{Assignment, LegIdentity, Rendezvous};
 use rustix::thread::{CpuSet, sched_getaffinity};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use snafu::{ResultExt, Snafu};
 
 use super::bindings::bindings;
 use super::gang::{Event, Gang, events};
-use super::output::{OutputError, RecordFile, RunFolder};
+use super::interrupt::Interrupt;
+use super::output::{OutputError, RecordFile};
 use super::progress::Progress;
 use crate::campaign::collect::Collector;
 use crate::campaign::plan::{AssignmentInputs, Leg, Plan, assignment, hash};
@@ -50,8 +49,8 @@ pub(super) struct Execution<'a> {
     pub(super) uid: &'a str,
     /// The instrument's program.
     pub(super) runner: &'a Path,
-    /// The run's folder.
-    pub(super) folder: &'a RunFolder,
+    /// Whether this program was told to stop.
+    pub(super) interrupt: &'a Interrupt,
     /// Longest time for all that is still missing.
     pub(super) deadline: Duration,
 }
@@ -67,7 +66,7 @@ pub enum Stopped {
     Workers(String),
 }
 
-/// Carries out what is missing of the plan. The records are in the folder afterwards, however it ended; `Some` says
+/// Carries out what is missing of the plan. The lines are in `records` afterwards, however it ended; `Some` says
 /// why it ended early.
 ///
 /// # Errors
@@ -75,6 +74,7 @@ pub enum Stopped {
 pub(super) fn execute(
     execution: &Execution<'_>,
     collector: &mut Collector,
+    records: &mut RecordFile,
 ) -> Result<Option<Stopped>, ExecuteError> {
     let scratch = tempfile::Builder::new()
         .prefix("fabricbench-")
@@ -84,7 +84,7 @@ pub(super) fn execute(
         })?;
     let until = Instant::now() + execution.deadline;
     let plan = execution.plan;
-    let mut records = execution.folder.append_records().context(OutputSnafu)?;
+    records.end_unfinished_line().context(OutputSnafu)?;
     let done = collector.reports().blocks_done();
     let mut progress = Progress::start(&plan.run, done.into(), plan.blocks_total.into());
     let mut stopped = None;
@@ -97,7 +97,7 @@ pub(super) fn execute(
         write_assignment(&path, &assignment)?;
         let mut attempt = Attempt {
             collector,
-            records: &mut records,
+            records: &mut *records,
             progress: &mut progress,
         };
         stopped = attempt.carry_out(execution, &path, until)?;
@@ -193,17 +193,13 @@ impl Attempt<'_> {
         until: Instant,
     ) -> Result<Option<Stopped>, ExecuteError> {
         let (sender, receiver) = events();
-        let mut signals = Signals::new([SIGINT, SIGTERM]).context(SystemSnafu {
-            what: "listening for Ctrl-C",
-        })?;
-        let handle = signals.handle();
-        let interrupted = sender.clone();
-        let listener = thread::spawn(move || {
-            for _ in signals.forever() {
-                // The receiver is gone when the attempt is over.
-                let _ = interrupted.send(Event::Interrupted);
-            }
-        });
+        let interrupt = execution.interrupt;
+        interrupt.tell(Some(sender.clone()));
+        // Whatever came before the gang could be told of it.
+        if interrupt.told() {
+            interrupt.tell(None);
+            return Ok(Some(Stopped::Interrupted));
+        }
         let started = Gang::start(
             execution.runner,
             assignment,
@@ -216,20 +212,17 @@ impl Attempt<'_> {
                 what: "starting the workers",
             })
             .and_then(|mut gang| self.follow(&mut gang, until));
-        handle.close();
-        // A listener that panicked has nothing left to tell.
-        let _ = listener.join();
+        interrupt.tell(None);
         outcome
     }
 
     /// Keeps every line until all workers are gone.
     fn follow(&mut self, gang: &mut Gang, until: Instant) -> Result<Option<Stopped>, ExecuteError> {
         let mut stopped = None;
-        let mut streaming = true;
-        while streaming || gang.running() {
+        while gang.running() {
             match gang.next(until) {
                 Some(Event::Line(line)) => self.keep(&line)?,
-                Some(Event::StreamEnded) => streaming = false,
+                Some(Event::StreamEnded) => {}
                 Some(Event::Left { rank, status }) => {
                     let failed = !status.as_ref().is_ok_and(|status| status.success());
                     if failed && stopped.is_none() {

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{self, Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,6 +17,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 const LEAVE: Duration = Duration::from_secs(15);
 /// How long the standard error of a worker that left is read on.
 const LAST_WORD: Duration = Duration::from_secs(1);
+/// Events that wait for this program; a worker that writes faster is held back by its pipe.
+const EVENTS: usize = 64;
 /// Lines of a worker's standard error that are kept for a message.
 const STDERR_LINES: usize = 20;
 
@@ -42,6 +44,8 @@ pub(super) enum Event {
 /// The worker processes of one leg.
 pub(super) struct Gang {
     workers: Vec<Worker>,
+    /// Whether worker 0 may still be heard.
+    streaming: bool,
     events: Receiver<Event>,
 }
 
@@ -57,17 +61,21 @@ impl Gang {
         runner: &Path,
         assignment: &Path,
         workers: u32,
-        sender: Sender<Event>,
+        sender: SyncSender<Event>,
         events: Receiver<Event>,
     ) -> io::Result<Self> {
         let mut gang = Self {
             workers: Vec::new(),
+            streaming: false,
             events,
         };
         for rank in 0..workers {
             let started = Worker::start(runner, assignment, rank, sender.clone());
             match started {
-                Ok(worker) => gang.workers.push(worker),
+                Ok(worker) => {
+                    gang.workers.push(worker);
+                    gang.streaming = true;
+                }
                 Err(error) => {
                     gang.stop();
                     return Err(error);
@@ -82,8 +90,10 @@ impl Gang {
         let left = deadline.saturating_duration_since(Instant::now());
         match self.events.recv_timeout(left) {
             Ok(event) => {
-                if let Event::Left { rank, .. } = &event {
-                    self.workers[*rank as usize].running = false;
+                match &event {
+                    Event::Left { rank, .. } => self.workers[*rank as usize].running = false,
+                    Event::StreamEnded => self.streaming = false,
+                    Event::Line(_) | Event::Interrupted => {}
                 }
                 Some(event)
             }
@@ -91,12 +101,12 @@ impl Gang {
         }
     }
 
-    /// Whether any worker still runs.
+    /// Whether any worker still runs, or worker 0 said what was not yet taken.
     pub(super) fn running(&self) -> bool {
-        self.workers.iter().any(|worker| worker.running)
+        self.streaming || self.workers.iter().any(|worker| worker.running)
     }
 
-    /// Ends every worker that still runs: first asked, then killed. Returns what they still said.
+    /// Ends every worker that still runs: first asked, then killed. Returns what they still said, to its end.
     pub(super) fn stop(&mut self) -> Vec<Event> {
         let mut said = Vec::new();
         for (signal, patience) in [(Signal::TERM, LEAVE), (Signal::KILL, LEAVE)] {
@@ -136,7 +146,7 @@ impl Drop for Gang {
 }
 
 impl Worker {
-    fn start(runner: &Path, assignment: &Path, rank: u32, events: Sender<Event>) -> io::Result<Self> {
+    fn start(runner: &Path, assignment: &Path, rank: u32, events: SyncSender<Event>) -> io::Result<Self> {
         let mut child = Command::new(runner)
             .args(["worker", "--parent", &process::id().to_string(), "--assignment"])
             .arg(assignment)
@@ -171,12 +181,12 @@ impl Worker {
 }
 
 /// A channel for a gang, with the sending end that signals of this program use too.
-pub(super) fn events() -> (Sender<Event>, Receiver<Event>) {
-    channel()
+pub(super) fn events() -> (SyncSender<Event>, Receiver<Event>) {
+    sync_channel(EVENTS)
 }
 
 /// Tells that the worker left, once its standard error is read: why it left stands there.
-fn wait(mut child: Child, rank: u32, last_word: &Receiver<()>, events: &Sender<Event>) {
+fn wait(mut child: Child, rank: u32, last_word: &Receiver<()>, events: &SyncSender<Event>) {
     let status = child.wait();
     // Ends when the sender is dropped; a process of the worker's that outlives it may hold the pipe open.
     let _ = last_word.recv_timeout(LAST_WORD);
@@ -184,7 +194,7 @@ fn wait(mut child: Child, rank: u32, last_word: &Receiver<()>, events: &Sender<E
     let _ = events.send(Event::Left { rank, status });
 }
 
-fn forward_lines(pipe: impl Read, events: &Sender<Event>) {
+fn forward_lines(pipe: impl Read, events: &SyncSender<Event>) {
     let mut reader = BufReader::new(pipe);
     while let Some(line) = bounded_line(&mut reader, MAX_LINE_BYTES) {
         if events.send(Event::Line(line)).is_err() {
@@ -242,5 +252,28 @@ mod tests {
             assert!(gang.next(deadline).is_some(), "the program never left");
         }
         assert!(gang.stderr(0).contains("ls:"), "{}", gang.stderr(0));
+    }
+
+    #[test]
+    fn words_that_come_after_the_worker_left_are_kept() {
+        let scratch = tempfile::tempdir().unwrap();
+        let runner = scratch.path().join("runner");
+        // A process of the worker's says the last line once the worker is gone.
+        let last = "while kill -0 $worker; do sleep 0.05; done; sleep 0.2; echo last";
+        let script = format!(
+            "#!/bin/sh\nworker=$$\ntrap '({last}) 2>/dev/null & exit 0' TERM\necho ready\nwhile :; do sleep 0.05; done\n"
+        );
+        std::fs::write(&runner, script).unwrap();
+        std::fs::set_permissions(&runner, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let (sender, receiver) = events();
+        let mut gang = Gang::start(&runner, Path::new("/nowhere"), 1, sender, receiver).unwrap();
+        let ready = gang.next(Instant::now() + Duration::from_secs(20));
+        assert!(matches!(ready, Some(Event::Line(line)) if line == "ready"));
+        let said = gang.stop();
+        assert!(
+            matches!(&said[..], [Event::Left { .. }, Event::Line(line), Event::StreamEnded] if line == "last"),
+            "{said:?}"
+        );
+        assert!(!gang.running());
     }
 }

@@ -1,14 +1,19 @@
 //! The folder of a run: `records.jsonl`, `run.json`, `report.html`. I/O.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crds::v1alpha1::BenchmarkRun;
 use snafu::{ResultExt, Snafu, ensure};
 
-/// Longest record file that is read back, in bytes: far above what a plan allows.
-const MAX_RECORDS_BYTES: u64 = 1024 * 1024 * 1024;
+/// Most bytes of records that a plan may ask for on one machine: what verified is held in memory to evaluate it.
+pub(super) const MAX_PLANNED_BYTES: u64 = 1024 * 1024 * 1024;
+/// Longest record file that is read back, in bytes: the longest plan, and three times as much of broken attempts.
+const MAX_RECORDS_BYTES: u64 = 4 * MAX_PLANNED_BYTES;
+/// Bytes of a record file that are in memory at a time.
+const PIECE_BYTES: usize = 1024 * 1024;
 /// Longest `run.json` that is read back: above what an object in a cluster may have.
 const MAX_RUN_BYTES: u64 = 4 * 1024 * 1024;
 
@@ -54,6 +59,15 @@ pub enum OutputError {
         /// The folder.
         path: PathBuf,
     },
+    /// A run is going on in it.
+    #[snafu(display(
+        "another fabricbench writes {}: wait for its end, or name another folder with --output",
+        path.display()
+    ))]
+    Busy {
+        /// The record file.
+        path: PathBuf,
+    },
     /// There is nothing to resume or to report.
     #[snafu(display("{} is no run's folder: it has no {missing}", path.display()))]
     NoRun {
@@ -89,18 +103,18 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// A new folder; one that already holds records is refused.
+    /// A new folder with its record file; one that already holds records is refused.
     ///
     /// # Errors
-    /// When it cannot be made or holds records.
-    pub fn create(path: &Path) -> Result<Self, OutputError> {
+    /// When it cannot be made, holds records, or another process writes them.
+    pub fn create(path: &Path) -> Result<(Self, RecordFile), OutputError> {
         let folder = Self {
             path: path.to_owned(),
         };
         fs::create_dir_all(path).context(MakeSnafu { path })?;
-        let empty = fs::metadata(folder.records()).map_or(true, |metadata| metadata.len() == 0);
-        ensure!(empty, OccupiedSnafu { path });
-        Ok(folder)
+        let records = folder.lock_records()?;
+        ensure!(records.length()? == 0, OccupiedSnafu { path });
+        Ok((folder, records))
     }
 
     /// The folder of an earlier run.
@@ -141,14 +155,27 @@ impl RunFolder {
         self.path.join("report.html")
     }
 
-    /// All records so far; empty when there are none yet.
+    /// Gives `each` all records so far, piece by piece, cut anywhere; nothing when there are none yet.
     ///
     /// # Errors
     /// When they cannot be read or are far too long.
-    pub fn read_records(&self) -> Result<Vec<u8>, OutputError> {
-        match read_bounded(&self.records(), MAX_RECORDS_BYTES) {
-            Err(OutputError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            read => read,
+    pub fn read_records(&self, mut each: impl FnMut(&[u8])) -> Result<(), OutputError> {
+        let path = self.records();
+        let mut file = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            opened => opened.context(IoSnafu { path: &path })?,
+        };
+        let length = file.metadata().context(IoSnafu { path: &path })?.len();
+        let limit = MAX_RECORDS_BYTES;
+        ensure!(length <= limit, TooLargeSnafu { path, length, limit });
+        let mut piece = vec![0; PIECE_BYTES];
+        loop {
+            match file.read(&mut piece) {
+                Ok(0) => return Ok(()),
+                Ok(read) => each(piece.get(..read).unwrap_or_default()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => return Err(OutputError::Io { path, source }),
+            }
         }
     }
 
@@ -181,28 +208,27 @@ impl RunFolder {
         replace(&self.report(), html.as_bytes())
     }
 
-    /// Opens the records for appending. A line that an earlier attempt left unfinished is ended first, so that the
-    /// next stream begins on a line of its own.
+    /// Opens the records for appending; nobody else can until the file is dropped.
     ///
     /// # Errors
-    /// When the file cannot be opened or written.
-    pub fn append_records(&self) -> Result<RecordFile, OutputError> {
+    /// When the file cannot be opened, or another process has it.
+    pub fn lock_records(&self) -> Result<RecordFile, OutputError> {
         let path = self.records();
-        let unfinished = self.read_records()?.last().is_some_and(|byte| *byte != b'\n');
-        let file = OpenOptions::new()
+        let opened = OpenOptions::new()
             .create(true)
+            .read(true)
             .append(true)
-            .open(&path)
-            .context(IoSnafu { path: &path })?;
-        let mut records = RecordFile { file, path };
-        if unfinished {
-            records.append("")?;
+            .open(&path);
+        let file = opened.context(IoSnafu { path: &path })?;
+        match file.try_lock() {
+            Ok(()) => Ok(RecordFile { file, path }),
+            Err(TryLockError::WouldBlock) => BusySnafu { path }.fail(),
+            Err(TryLockError::Error(source)) => Err(OutputError::Io { path, source }),
         }
-        Ok(records)
     }
 }
 
-/// `records.jsonl`, open for appending.
+/// `records.jsonl`, open for appending by this process alone.
 #[derive(Debug)]
 pub struct RecordFile {
     file: File,
@@ -210,6 +236,25 @@ pub struct RecordFile {
 }
 
 impl RecordFile {
+    /// Ends a line that an earlier attempt left unfinished, so that the next stream begins on a line of its own.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn end_unfinished_line(&mut self) -> Result<(), OutputError> {
+        let Some(last) = self.length()?.checked_sub(1) else {
+            return Ok(());
+        };
+        let mut byte = [0];
+        let read = self.file.read_exact_at(&mut byte, last);
+        read.context(IoSnafu { path: &self.path })?;
+        if byte == *b"\n" { Ok(()) } else { self.append("") }
+    }
+
+    fn length(&self) -> Result<u64, OutputError> {
+        let metadata = self.file.metadata().context(IoSnafu { path: &self.path })?;
+        Ok(metadata.len())
+    }
+
     /// Appends one line.
     ///
     /// # Errors
@@ -246,11 +291,18 @@ fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, OutputError> {
 mod tests {
     use super::*;
 
+    fn read(folder: &RunFolder) -> Vec<u8> {
+        let mut all = Vec::new();
+        folder.read_records(|piece| all.extend_from_slice(piece)).unwrap();
+        all
+    }
+
     #[test]
     fn records_are_never_overwritten() {
         let scratch = tempfile::tempdir().unwrap();
-        let folder = RunFolder::create(scratch.path()).unwrap();
-        folder.append_records().unwrap().append("one").unwrap();
+        let (_, mut records) = RunFolder::create(scratch.path()).unwrap();
+        records.append("one").unwrap();
+        drop(records);
         assert!(matches!(
             RunFolder::create(scratch.path()),
             Err(OutputError::Occupied { .. })
@@ -258,12 +310,38 @@ mod tests {
     }
 
     #[test]
+    fn records_have_one_writer() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (folder, records) = RunFolder::create(scratch.path()).unwrap();
+        assert!(matches!(folder.lock_records(), Err(OutputError::Busy { .. })));
+        drop(records);
+        folder.lock_records().unwrap();
+    }
+
+    #[test]
     fn an_unfinished_line_is_ended_before_the_next_stream() {
         let scratch = tempfile::tempdir().unwrap();
-        let folder = RunFolder::create(scratch.path()).unwrap();
+        let (folder, mut records) = RunFolder::create(scratch.path()).unwrap();
+        records.end_unfinished_line().unwrap();
         fs::write(folder.records(), "whole\nhalf").unwrap();
-        folder.append_records().unwrap().append("next").unwrap();
-        assert_eq!(folder.read_records().unwrap(), b"whole\nhalf\nnext\n");
+        records.end_unfinished_line().unwrap();
+        records.append("next").unwrap();
+        records.end_unfinished_line().unwrap();
+        assert_eq!(read(&folder), b"whole\nhalf\nnext\n");
+    }
+
+    #[test]
+    fn a_long_file_is_read_in_pieces() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (folder, _records) = RunFolder::create(scratch.path()).unwrap();
+        let text: Vec<u8> = (0..=250).cycle().take(PIECE_BYTES * 2 + 7).collect();
+        fs::write(folder.records(), &text).unwrap();
+        let mut longest = 0;
+        folder
+            .read_records(|piece| longest = longest.max(piece.len()))
+            .unwrap();
+        assert!(longest <= PIECE_BYTES);
+        assert!(read(&folder) == text);
     }
 
     #[test]

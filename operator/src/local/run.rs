@@ -6,15 +6,16 @@ use std::time::Duration;
 use crds::v1alpha1::{BenchmarkRun, RecordsReference};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use snafu::{OptionExt, ResultExt, Snafu};
+use snafu::{OptionExt, ResultExt, Snafu, ensure};
 use uuid::Uuid;
 
 use super::changes::changes;
 use super::execute::{ExecuteError, Execution, Stopped, execute};
-use super::output::{OutputError, RunFolder};
+use super::interrupt::Interrupt;
+use super::output::{MAX_PLANNED_BYTES, OutputError, RecordFile, RunFolder};
 use crate::campaign::collect::Collector;
 use crate::campaign::compare::CompareError;
-use crate::campaign::plan::{Plan, hash};
+use crate::campaign::plan::{Plan, estimate, hash};
 use crate::campaign::status::{Phase, StatusInput, status};
 use crate::campaign::{Evaluation, evaluate};
 
@@ -26,6 +27,17 @@ pub enum LocalError {
     Folder {
         /// Why.
         source: OutputError,
+    },
+    /// The records of the plan would be longer than what this machine reads back.
+    #[snafu(display(
+        "{run}: its records would have about {planned} bytes, more than {MAX_PLANNED_BYTES} on one machine. Ask for \
+         fewer rounds, sizes, variants or workers, or split the run"
+    ))]
+    TooMuch {
+        /// Name of the run.
+        run: String,
+        /// Bytes of its record streams.
+        planned: u64,
     },
     /// The plan could not be carried out.
     #[snafu(display("{source}"))]
@@ -59,13 +71,14 @@ pub enum LocalError {
     },
 }
 
-/// One run on this machine.
+/// One run on this machine; while it lives, nobody else can write into its folder.
 pub struct LocalRun {
     plan: Plan,
     plan_hash: String,
     run: BenchmarkRun,
     uid: String,
     folder: RunFolder,
+    records: RecordFile,
 }
 
 /// How a run ended.
@@ -80,9 +93,10 @@ impl LocalRun {
     /// A run that nothing was measured of yet, in a new folder.
     ///
     /// # Errors
-    /// When the folder cannot be made or holds records.
+    /// When the plan asks for too much, or the folder cannot be made, holds records or is being written.
     pub fn create(mut run: BenchmarkRun, plan: Plan, path: &Path) -> Result<Self, LocalError> {
-        let folder = RunFolder::create(path).context(FolderSnafu)?;
+        fits(&plan)?;
+        let (folder, records) = RunFolder::create(path).context(FolderSnafu)?;
         let uid = Uuid::new_v4().to_string();
         run.metadata.uid = Some(uid.clone());
         run.metadata.generation = Some(1);
@@ -92,15 +106,17 @@ impl LocalRun {
             run,
             uid,
             folder,
+            records,
         })
     }
 
     /// A run that was begun in `path`.
     ///
     /// # Errors
-    /// When there is none, or it was begun by another plan.
+    /// When there is none, it was begun by another plan, or it is going on.
     pub fn resume(run: &BenchmarkRun, plan: Plan, path: &Path) -> Result<Self, LocalError> {
         let folder = RunFolder::open(path).context(FolderSnafu)?;
+        let records = folder.lock_records().context(FolderSnafu)?;
         let begun = folder.read_run().context(FolderSnafu)?;
         let name = path.display().to_string();
         let uid = begun.metadata.uid.clone().context(ForeignSnafu {
@@ -130,6 +146,7 @@ impl LocalRun {
             run,
             uid,
             folder,
+            records,
         })
     }
 
@@ -152,19 +169,20 @@ impl LocalRun {
     ///
     /// # Errors
     /// When the folder or the system stands in the way.
-    pub fn carry_out(&mut self, runner: &Path) -> Result<Ended, LocalError> {
+    pub fn carry_out(&mut self, runner: &Path, interrupt: &Interrupt) -> Result<Ended, LocalError> {
         let mut collector = Collector::new(&self.plan, &self.uid, &self.plan_hash);
-        collector.feed(&self.folder.read_records().context(FolderSnafu)?);
+        let read = self.folder.read_records(|piece| collector.feed(piece));
+        read.context(FolderSnafu)?;
         collector.end_of_input();
         self.write(&collector, |_| Phase::Running, None)?;
         let execution = Execution {
             plan: &self.plan,
             uid: &self.uid,
             runner,
-            folder: &self.folder,
+            interrupt,
             deadline: Duration::from_secs(self.run.spec.run_policy.active_deadline_seconds.into()),
         };
-        let stopped = execute(&execution, &mut collector).context(CarryingSnafu)?;
+        let stopped = execute(&execution, &mut collector, &mut self.records).context(CarryingSnafu)?;
         let records = self.records_reference()?;
         let complete = collector.reports().blocks_done() == self.plan.blocks_total;
         let phase = |evaluation: &Evaluation| match complete {
@@ -199,8 +217,11 @@ impl LocalRun {
     }
 
     fn records_reference(&self) -> Result<RecordsReference, LocalError> {
-        let bytes = self.folder.read_records().context(FolderSnafu)?;
-        let sha256 = Sha256::digest(&bytes)
+        let mut digest = Sha256::new();
+        let read = self.folder.read_records(|piece| digest.update(piece));
+        read.context(FolderSnafu)?;
+        let sha256 = digest
+            .finalize()
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();
@@ -209,6 +230,18 @@ impl LocalRun {
             sha256,
         })
     }
+}
+
+fn fits(plan: &Plan) -> Result<(), LocalError> {
+    let planned = estimate(plan).stream_bytes;
+    ensure!(
+        planned <= MAX_PLANNED_BYTES,
+        TooMuchSnafu {
+            run: &plan.run,
+            planned
+        }
+    );
+    Ok(())
 }
 
 /// Why two runs have different plans.

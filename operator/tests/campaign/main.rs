@@ -20,4 +20,5 @@ mod records;
 mod refused;
 mod resume;
 mod seeds;
+mod several;
 mod stored;
