@@ -1,5 +1,7 @@
 //! What is measured: ping-pong latency or transfer throughput, at which sizes, in which memory.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Size, Span};
@@ -199,6 +201,13 @@ pub enum Metric {
     CompletionRate,
     /// CPU seconds of both sides for a GiB of payload; lower is better.
     CpuSecondsPerGib,
+}
+
+impl fmt::Display for Metric {
+    /// The name that manifests and records write.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 impl Scenario {

@@ -140,7 +140,7 @@ pub struct EnvironmentSummary {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FabricSummary {
-    /// The weakest proof of any valid case.
+    /// The weakest proof of any measured case, valid or not.
     pub proof: FabricProof,
     /// Provider, as the library returned it.
     pub provider: String,

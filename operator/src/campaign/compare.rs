@@ -26,7 +26,7 @@ mod verdict;
 
 pub use error::CompareError;
 pub use expectation::{Expectation, Outcome, over_sizes};
-pub use family::Family;
+pub use family::{Family, SPARE_ROUNDS};
 pub use interval::Interval;
 pub use margin::Margin;
 pub use paired::{NoInterval, PairedResult, paired};

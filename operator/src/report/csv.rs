@@ -81,7 +81,7 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 25] 
             .unwrap_or_default(),
         cell.size_bytes.to_string(),
         arm.map(|arm| arm.name.clone()).unwrap_or_default(),
-        format!("{metric:?}"),
+        metric.to_string(),
         unit(metric).to_owned(),
         scenario
             .is_some_and(|scenario| scenario.primary == metric)

@@ -74,7 +74,7 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
         seed: plan.sampling.seed,
         units: METRICS
             .iter()
-            .map(|metric| (format!("{metric:?}"), csv::unit(*metric)))
+            .map(|metric| (metric.to_string(), csv::unit(*metric)))
             .collect(),
         fabric: summary.fabric.as_ref(),
         results: summary

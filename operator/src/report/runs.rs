@@ -53,7 +53,7 @@ pub fn text(
             one.scenario.clone(),
             figures::size(one.size_bytes),
             one.arm.clone(),
-            format!("{:?}", one.metric),
+            one.metric.to_string(),
             figure(one.first),
             figure(one.second),
             change(one),

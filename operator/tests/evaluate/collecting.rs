@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crds::record::{BlockRecord, ChainWriter, LineError, Record};
+use crds::record::{BlockRecord, ChainWriter, LineError, MAX_LINE_BYTES, Record};
 use fabricbench_operator::campaign::collect::{
     BlockFault, Collector, FaultKind, RefusedStream, Reports, collect,
 };
@@ -70,6 +70,22 @@ fn the_first_attempt_of_a_block_counts() {
     let reports = read(&campaign, &text);
     assert!(reports.cases.iter().all(|case| case.attempt == 1));
     assert_eq!(reports.blocks_done(), campaign.plan.blocks_total);
+}
+
+#[test]
+fn a_last_line_that_is_too_long_is_named() {
+    let campaign = Campaign::default();
+    let text = campaign.stream(1, &[]);
+    let whole: String = text.lines().take(150).map(|line| format!("{line}\n")).collect();
+    for rest in ["x".repeat(MAX_LINE_BYTES), "x".repeat(MAX_LINE_BYTES) + "\n"] {
+        let reports = read(&campaign, &(whole.clone() + &rest));
+        let error = LineError::TooLong {
+            seq: 150,
+            length: MAX_LINE_BYTES,
+        };
+        assert_eq!(kinds(&reports), [&FaultKind::from(error)]);
+        assert_eq!(reports.faults[0].line, 151);
+    }
 }
 
 #[test]

@@ -11,4 +11,5 @@ mod collecting;
 mod comparing;
 mod fixture;
 mod reporting;
+mod runs;
 mod summarizing;

@@ -115,6 +115,26 @@ fn evidence_follows_the_counters() {
 }
 
 #[test]
+fn an_arm_without_a_valid_case_has_no_evidence() {
+    let campaign = Campaign {
+        tweak: |case| {
+            if case.arm == "fi-inject"
+                && let CaseResult::Measured(_) = case.result
+            {
+                case.result = CaseResult::Failed(CaseFailure {
+                    reason: FailureReason::PeerLost,
+                    message: "no answer".into(),
+                });
+            }
+        },
+        ..Campaign::default()
+    };
+    let summary = summary(&campaign);
+    assert_eq!(cell(&summary, 0, 64, "fi-inject").evidence, Vec::new());
+    assert_eq!(cell(&summary, 0, 64, "combined").evidence.len(), 3);
+}
+
+#[test]
 fn every_reason_against_a_case_is_typed() {
     let campaign = Campaign {
         tweak: |case| {

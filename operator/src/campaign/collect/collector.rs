@@ -87,16 +87,8 @@ impl Collector {
 
     /// The input ends here, though perhaps within a line; another stream may follow.
     pub fn end_of_input(&mut self) {
-        if let Some(rest) = self.framing.rest() {
-            let faults = self.reports.faults.len();
-            self.raw_line(RawLine::Whole(&rest));
-            // A last line that only lacks its newline is whole.
-            if let Some(fault) = self.reports.faults.get_mut(faults)
-                && matches!(fault.kind, FaultKind::Broken { .. } | FaultKind::NotText)
-            {
-                fault.kind = FaultKind::CutOff { bytes: rest.len() };
-            }
-        }
+        let mut framing = std::mem::take(&mut self.framing);
+        framing.rest(|line| self.last_line(line));
         self.place = Place::Outside;
     }
 
@@ -109,6 +101,20 @@ impl Collector {
     pub fn finish(mut self) -> Reports {
         self.end_of_input();
         self.reports
+    }
+
+    /// A line without its newline. One that only lacks that is whole.
+    fn last_line(&mut self, line: RawLine<'_>) {
+        let RawLine::Whole(bytes) = line else {
+            return self.raw_line(line);
+        };
+        let faults = self.reports.faults.len();
+        self.raw_line(line);
+        if let Some(fault) = self.reports.faults.get_mut(faults)
+            && matches!(fault.kind, FaultKind::Broken { .. } | FaultKind::NotText)
+        {
+            fault.kind = FaultKind::CutOff { bytes: bytes.len() };
+        }
     }
 
     fn raw_line(&mut self, line: RawLine<'_>) {

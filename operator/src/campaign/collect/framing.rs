@@ -3,7 +3,7 @@
 use crds::record::MAX_LINE_BYTES;
 
 /// A line of the input.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum RawLine<'a> {
     /// Without its newline.
     Whole(&'a [u8]),
@@ -35,10 +35,14 @@ impl Framing {
         self.keep(bytes);
     }
 
-    /// What came after the last newline; nothing when the input ends with one.
-    pub(super) fn rest(&mut self) -> Option<Vec<u8>> {
+    /// Calls `each` with what came after the last newline; not when the input ends with one.
+    pub(super) fn rest(&mut self, each: impl FnOnce(RawLine<'_>)) {
         let rest = std::mem::take(&mut self.rest);
-        (std::mem::take(&mut self.too_long) || !rest.is_empty()).then_some(rest)
+        match (std::mem::take(&mut self.too_long), rest.is_empty()) {
+            (true, _) => each(RawLine::TooLong),
+            (false, false) => each(RawLine::Whole(&rest)),
+            (false, true) => {}
+        }
     }
 
     fn keep(&mut self, bytes: &[u8]) {

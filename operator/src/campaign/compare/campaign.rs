@@ -24,7 +24,7 @@ pub use line::verdict_line;
 
 use super::{CompareError, Interval, RoundsToSettle, percent_change};
 use crate::campaign::collect::Reports;
-use crate::campaign::plan::{Plan, Separation};
+use crate::campaign::plan::Plan;
 use crate::campaign::summarize::Summary;
 
 /// Everything that the comparisons of a campaign say.
@@ -238,15 +238,6 @@ pub(super) fn nothing_applied(summary: &Summary, comparison: &Comparison) -> Opt
 pub(super) fn same_process(plan: &Plan, arm: usize) -> bool {
     let of = |index: usize| plan.arms.get(index).map(|arm| (&arm.image, &arm.process));
     of(arm) == of(plan.baseline)
-}
-
-/// Name of a separation for people.
-pub fn separation_name(separation: Separation) -> &'static str {
-    match separation {
-        Separation::Tuning => "same process",
-        Separation::Environment => "a process each",
-        Separation::Image => "a leg each",
-    }
 }
 
 fn interval_percent<S: Serializer>(interval: &Option<Interval>, serializer: S) -> Result<S::Ok, S::Error> {

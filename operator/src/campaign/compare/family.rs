@@ -8,7 +8,7 @@ use super::error::{CompareError, ConfidenceSnafu, EmptyFamilySnafu};
 
 /// Rounds recommended beyond the minimum. At the minimum the interval is the whole range of the rounds
 /// and one outlier ruins it; with four more, several of the outermost Walsh averages are given up.
-const SPARE_ROUNDS: u32 = 4;
+pub const SPARE_ROUNDS: u32 = 4;
 
 /// All comparisons arm x size of one scenario on its primary metric: the intervals of a family hold
 /// together, so that any false verdict in it has at most the probability `1 - confidence`.

@@ -6,11 +6,12 @@
 
 mod differences;
 
-use crds::v1alpha1::{Metric, Verdict};
+use crds::v1alpha1::{Engagement, Metric, Verdict};
 use serde::Serialize;
 
 pub use differences::{Difference, differences};
 
+use super::campaign::Withheld;
 use super::{CompareError, Direction, Family, Interval, Margin, judge, percent_change, rank_sum};
 use crate::campaign::evaluate::Evaluation;
 use crate::campaign::plan::Plan;
@@ -79,9 +80,11 @@ pub fn compare_runs(first: &Finished<'_>, second: &Finished<'_>) -> Result<Vec<R
                     .position(|other| other.name == planned.name);
                 let before = first.evaluation.summary.cell(index, *size, arm);
                 let after = other_arm.and_then(|arm| second.evaluation.summary.cell(other, *size, arm));
-                if let (Some(before), Some(after), None) = (before, after, planned.control) {
-                    pairs.push((planned.name.as_str(), before, after));
-                }
+                let (Some(before), Some(after), None) = (before, after, planned.control) else {
+                    continue;
+                };
+                let withheld = withheld(first, before).or_else(|| withheld(second, after));
+                pairs.push((planned.name.as_str(), before, after, withheld));
             }
         }
         let Ok(comparisons) = u32::try_from(pairs.len()) else {
@@ -91,8 +94,8 @@ pub fn compare_runs(first: &Finished<'_>, second: &Finished<'_>) -> Result<Vec<R
             continue;
         }
         let family = Family::new(comparisons, f64::from(sampling.confidence_percent))?;
-        for (arm, before, after) in pairs {
-            let mut one = compare_cells(before, after, scenario.primary, &family, margin);
+        for (arm, before, after, withheld) in pairs {
+            let mut one = compare_cells((before, after), withheld, scenario.primary, &family, margin);
             (one.scenario, one.arm) = (name.clone(), arm.to_owned());
             all.push(one);
         }
@@ -100,9 +103,34 @@ pub fn compare_runs(first: &Finished<'_>, second: &Finished<'_>) -> Result<Vec<R
     Ok(all)
 }
 
+/// Why the numbers of `cell` answer nothing about its arm within its own run.
+fn withheld(run: &Finished<'_>, cell: &CellSummary) -> Option<String> {
+    if let Some(proof) = cell.contradicted() {
+        return Some(format!("fabric contradicted: {}", proof.reason));
+    }
+    // Position or time changed the baseline too where a control of any separation shows it.
+    let is_own = |arm: usize| arm == cell.arm || cell.arm == run.plan.baseline;
+    let mut comparisons = run.evaluation.comparisons.primary();
+    let violated = comparisons.find_map(|one| match &one.reason {
+        Some(reason @ Withheld::ControlViolated { .. })
+            if (one.scenario, one.size_bytes) == (cell.scenario, cell.size_bytes) && is_own(one.arm) =>
+        {
+            Some(format!("{}: {reason}", run.plan.run))
+        }
+        _ => None,
+    });
+    let mut evidence = cell.evidence.iter();
+    let missing = evidence.find(|one| one.engagement == Engagement::NotEngaged);
+    let missing = missing.map(|one| Withheld::NotEngaged {
+        optimization: one.optimization,
+        message: one.reason.clone(),
+    });
+    violated.or(missing.map(|missing| missing.to_string()))
+}
+
 fn compare_cells(
-    before: &CellSummary,
-    after: &CellSummary,
+    (before, after): (&CellSummary, &CellSummary),
+    withheld: Option<String>,
     metric: Metric,
     family: &Family,
     margin: Margin,
@@ -118,9 +146,8 @@ fn compare_cells(
     let median = |cell: &CellSummary| cell.metric(metric).map(|spread| spread.median);
     let (first, second) = (logs(before), logs(after));
     let interval: Option<Interval> = rank_sum::interval(&first, &second, family.level());
-    let contradicted = before.contradicted().or(after.contradicted());
-    let reason = match (contradicted, &interval) {
-        (Some(proof), _) => Some(format!("fabric contradicted: {}", proof.reason)),
+    let reason = match (withheld, &interval) {
+        (Some(reason), _) => Some(reason),
         (None, Some(_)) => None,
         (None, None) if first.is_empty() || second.is_empty() => {
             let reason = before.invalid_reason().or_else(|| after.invalid_reason());

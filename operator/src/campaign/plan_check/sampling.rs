@@ -4,10 +4,9 @@ use crds::assignment::{Extent, Workload};
 use crds::v1alpha1::Metric;
 
 use super::{Notes, Severity};
+use crate::campaign::compare::SPARE_ROUNDS;
 use crate::campaign::plan::{Plan, PlannedScenario, case_seconds, estimate};
 
-/// Rounds above the minimum below which a single outlier decides.
-const SPARE_ROUNDS: u32 = 4;
 /// Samples with which ten lie beyond the 99.9th percentile.
 const P999_SAMPLES: u64 = 10_000;
 

@@ -23,19 +23,19 @@ pub struct Evidence {
     pub reason: String,
 }
 
-/// Evidence for every optimization that the arm of `cell` asks for; `valid` are its cases that can be trusted.
+/// Evidence for every optimization that the arm of `cell` asks for; `valid` are its cases that can be trusted. Without
+/// any there is none: that nothing was seen says nothing of the arm.
 pub(super) fn of_cell(plan: &Plan, cell: &CellSummary, valid: &[&Measured]) -> Vec<Evidence> {
     let Some(planned) = plan.cell(cell.scenario, cell.size_bytes, cell.arm) else {
         return Vec::new();
     };
+    if valid.is_empty() {
+        return Vec::new();
+    }
     let baseline = plan.cell(cell.scenario, cell.size_bytes, plan.baseline);
     let judge = |asked: &crate::campaign::plan::PlannedOptimization| {
         let (engagement, reason) = match &asked.not_applicable {
             Some(reason) => (Engagement::NotApplicable, reason.clone()),
-            None if valid.is_empty() => (
-                Engagement::NotEngaged,
-                "no case can be trusted to show it".to_owned(),
-            ),
             None => match asked.optimization {
                 Optimization::Inject => inject::judge(&cell.counters),
                 Optimization::Doorbell => doorbell::judge(&cell.counters),

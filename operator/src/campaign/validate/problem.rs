@@ -119,7 +119,7 @@ pub enum ProblemKind {
     },
     /// The metric says nothing of the scenario.
     #[snafu(display(
-        "{metric:?} of a ping-pong is its latency written another way, for one message is in flight. \
+        "{metric} of a ping-pong is its latency written another way, for one message is in flight. \
          Use LatencyP50, or a transfer scenario"
     ))]
     MetricDoesNotFit {

@@ -163,7 +163,7 @@ fn curve_plot(
     let name = &scenario.assignment.name;
     plot::curves(&Curves {
         about: &format!(
-            "{metric:?} against size in scenario {name}; the same figures are in the table of results"
+            "{metric} against size in scenario {name}; the same figures are in the table of results"
         ),
         sizes: sizes.iter().map(|size| (*size, figures::size(*size))).collect(),
         curves: (0..report.plan.arms.len()).map(curve).collect(),

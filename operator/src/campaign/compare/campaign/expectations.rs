@@ -143,7 +143,15 @@ fn at_size(
         Role::Variant => "",
         Role::NegativeControl | Role::ControlArm => "; the arm is identical to the baseline here",
     };
-    (outcome, format!("{low:.1} to {high:.1} % {direction}{identical}"))
+    let level = if comparison.primary {
+        ""
+    } else {
+        "; not the primary metric: the interval does not count this expectation among its comparisons"
+    };
+    (
+        outcome,
+        format!("{low:.1} to {high:.1} % {direction}{identical}{level}"),
+    )
 }
 
 fn reason(outcome: crds::v1alpha1::ExpectationOutcome, sizes: &[SizeOutcome]) -> String {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crds::record::RailFacts;
 use serde::Serialize;
 
 use super::Finished;
@@ -20,8 +21,8 @@ pub struct Difference {
     pub second: String,
 }
 
-/// Every difference that would be taken for one of the arms: hardware, kernel, library, provider, transport, scenarios
-/// and sizes, tunings.
+/// Every difference that would be taken for one of the arms: hardware, limits, kernel, library, provider, rails,
+/// variables, transport, scenarios and sizes, tunings.
 pub fn differences(first: &Finished<'_>, second: &Finished<'_>) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut differ = |what: &str, describe: &dyn Fn(&Finished<'_>) -> String| {
@@ -47,10 +48,31 @@ pub fn differences(first: &Finished<'_>, second: &Finished<'_>) -> Vec<Differenc
     differ("governor", &|run| {
         hosts(run, |host| host.governor.clone().unwrap_or_default())
     });
+    differ("processor limit", &|run| {
+        hosts(run, |host| limit(host.cpu_limit_millis, "thousandths"))
+    });
+    differ("memory limit", &|run| {
+        hosts(run, |host| limit(host.memory_limit_bytes, "bytes"))
+    });
+    differ("RDMA devices", &|run| {
+        hosts(run, |host| host.rdma_devices.join(" "))
+    });
     differ("library", &|run| {
         let arms = run.evaluation.summary.environment.arms.iter();
         let libraries = arms.filter_map(|arm| arm.fabric.library.as_ref());
-        list(libraries.map(|library| format!("{} {}", library.name, library.version)))
+        list(libraries.map(|library| {
+            let build = library.build_id.as_ref().map(|build| format!(" (build {build})"));
+            format!(
+                "{} {}{}",
+                library.name,
+                library.version,
+                build.unwrap_or_default()
+            )
+        }))
+    });
+    differ("rails", &|run| {
+        let arms = run.evaluation.summary.environment.arms.iter();
+        list(arms.flat_map(|arm| &arm.fabric.rails).map(rail))
     });
     differ("provider", &|run| {
         let arms = run.evaluation.summary.environment.arms.iter();
@@ -111,6 +133,12 @@ pub fn differences(first: &Finished<'_>, second: &Finished<'_>) -> Vec<Differenc
             let tuning = arm.map(|arm| (arm.inject_max_bytes, arm.doorbell_max_batch, arm.striping));
             serde_json::to_string(&tuning).unwrap_or_default()
         });
+        differ(&format!("variables of {}", arm.name), &|run| {
+            let mut arms = run.evaluation.summary.environment.arms.iter();
+            let found = arms.find(|other| other.arm == arm.name);
+            let variables = found.into_iter().flat_map(|arm| &arm.fabric.variables);
+            list(variables.map(|(name, value)| format!("{name}={value}")))
+        });
     }
     found
 }
@@ -118,6 +146,22 @@ pub fn differences(first: &Finished<'_>, second: &Finished<'_>) -> Vec<Differenc
 fn hosts(run: &Finished<'_>, describe: fn(&crds::record::HostEnvironment) -> String) -> String {
     let workers = run.evaluation.summary.environment.workers.iter();
     list(workers.map(|worker| describe(&worker.hello.environment)))
+}
+
+fn limit(value: Option<u64>, unit: &str) -> String {
+    value.map_or_else(|| "none".to_owned(), |value| format!("{value} {unit}"))
+}
+
+/// The link that carries a rail. Its address is of the run, and its domain may name a process.
+fn rail(rail: &RailFacts) -> String {
+    let interface = rail.interface.as_deref().unwrap_or("no interface");
+    let pci = rail.pci.as_ref().map(|pci| format!(" at {pci}"));
+    let rate = rail.line_bits_per_second.map(|rate| format!(", {rate} bit/s"));
+    format!(
+        "{interface}{}{}",
+        pci.unwrap_or_default(),
+        rate.unwrap_or_default()
+    )
 }
 
 /// Each value once, in order.

@@ -1,0 +1,118 @@
+//! Two finished runs against each other.
+
+use crds::v1alpha1::{Metric, Verdict};
+use fabricbench_operator::campaign::Evaluation;
+use fabricbench_operator::campaign::compare::runs::{Finished, RunComparison, compare_runs, differences};
+use fabricbench_operator::campaign::plan::Plan;
+
+use crate::fixture::{Campaign, plan};
+
+fn finished<'a>(plan: &'a Plan, evaluation: &'a Evaluation) -> Finished<'a> {
+    Finished { plan, evaluation }
+}
+
+/// Two runs of the fixture's plan.
+fn compared(first: &Evaluation, second: &Evaluation) -> Vec<RunComparison> {
+    let plan = plan();
+    compare_runs(&finished(&plan, first), &finished(&plan, second)).unwrap()
+}
+
+fn of<'a>(all: &'a [RunComparison], arm: &str, size: u64) -> &'a RunComparison {
+    let found = all
+        .iter()
+        .find(|one| (one.arm.as_str(), one.size_bytes) == (arm, size));
+    found.unwrap()
+}
+
+/// Everything but the control arm is faster at `size`.
+fn faster(size: u64) -> Campaign {
+    let arms = ["baseline", "fi-inject", "doorbell", "coalesce", "combined"];
+    Campaign {
+        effects: arms.map(|arm| ((arm, size), 0.7)).into(),
+        ..Campaign::default()
+    }
+}
+
+#[test]
+fn a_change_is_found() {
+    let before = Campaign::default().evaluation();
+    let mut whole = faster(64);
+    whole.effects.insert(("control", 64), 0.7);
+    let all = compared(&before, &whole.evaluation());
+    for arm in ["baseline", "fi-inject"] {
+        assert_eq!(of(&all, arm, 64).metric, Metric::LatencyP50);
+        assert_eq!(of(&all, arm, 64).verdict, Some(Verdict::Improved), "{arm}");
+    }
+}
+
+#[test]
+fn a_violated_control_of_either_run_takes_the_verdict() {
+    let before = Campaign::default().evaluation();
+    let after = faster(64).evaluation();
+    for all in [compared(&before, &after), compared(&after, &before)] {
+        for arm in ["baseline", "fi-inject"] {
+            let one = of(&all, arm, 64);
+            assert!(one.interval_percent.is_some());
+            assert_eq!(one.verdict, None, "{arm}");
+            let reason = one.reason.as_ref().unwrap();
+            assert!(reason.contains("invalid: the control arm"), "{reason}");
+        }
+    }
+}
+
+#[test]
+fn an_optimization_that_did_not_engage_has_no_verdict() {
+    let before = Campaign::default().evaluation();
+    let mut whole = faster(256);
+    whole.effects.insert(("control", 256), 0.7);
+    let all = compared(&before, &whole.evaluation());
+    let inject = of(&all, "fi-inject", 256);
+    assert!(inject.interval_percent.is_some());
+    assert_eq!(inject.verdict, None);
+    assert!(inject.reason.as_ref().unwrap().contains("NotEngaged"));
+    assert_eq!(of(&all, "baseline", 256).verdict, Some(Verdict::Improved));
+}
+
+#[test]
+fn what_the_arms_ran_on_must_be_the_same() {
+    let plan = plan();
+    let first = Campaign::default().evaluation();
+    let different = |change: fn(&mut Evaluation)| {
+        let mut second = first.clone();
+        change(&mut second);
+        let found = differences(&finished(&plan, &first), &finished(&plan, &second));
+        found.into_iter().map(|one| one.what).collect::<Vec<_>>()
+    };
+    assert_eq!(different(|_| {}), Vec::<String>::new());
+    let rows: [(&str, fn(&mut Evaluation)); 7] = [
+        ("RDMA devices", |run| {
+            let worker = &mut run.summary.environment.workers[0];
+            worker.hello.environment.rdma_devices.push("0000:00:06.0".into());
+        }),
+        ("memory limit", |run| {
+            let worker = &mut run.summary.environment.workers[0];
+            worker.hello.environment.memory_limit_bytes = Some(1 << 31);
+        }),
+        ("processor limit", |run| {
+            let worker = &mut run.summary.environment.workers[0];
+            worker.hello.environment.cpu_limit_millis = Some(1500);
+        }),
+        ("library", |run| {
+            let library = run.summary.environment.arms[0].fabric.library.as_mut().unwrap();
+            library.build_id = Some("0123".into());
+        }),
+        ("rails", |run| {
+            run.summary.environment.arms[0].fabric.rails[0].interface = Some("eth7".into());
+        }),
+        ("rails", |run| {
+            run.summary.environment.arms[0].fabric.rails[0].line_bits_per_second = Some(7);
+        }),
+        ("variables of baseline", |run| {
+            let variables = &mut run.summary.environment.arms[0].fabric.variables;
+            variables.insert("FI_TCP_NO_CONNECT".into(), "1".into());
+        }),
+    ];
+    for (what, change) in rows {
+        assert_eq!(different(change), [what]);
+    }
+}
