@@ -271,3 +271,26 @@ fn failed(stopped: Option<&Stopped>) -> Phase {
     };
     Phase::Failed { reason, message }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::campaign::plan::plan;
+    use crate::campaign::validate::validate;
+    use crate::manifest;
+
+    #[test]
+    fn a_plan_of_too_many_records_is_refused_before_anything_is_made() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("run");
+        let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/demo.yaml");
+        let run = manifest::load(&demo, None).unwrap().swap_remove(0);
+        let mut plan = plan(&validate(&run).unwrap()).unwrap();
+        let leg = plan.legs[0].clone();
+        let too_many = MAX_PLANNED_BYTES / estimate(&plan).stream_bytes + 1;
+        plan.legs.resize(too_many as usize, leg);
+        let refused = LocalRun::create(run, plan, &folder).err().unwrap();
+        assert!(matches!(refused, LocalError::TooMuch { .. }), "{refused}");
+        assert!(!folder.exists());
+    }
+}

@@ -7,6 +7,9 @@ use fabricbench_operator::campaign::plan::Plan;
 
 use crate::fixture::{Campaign, plan};
 
+/// What makes a run another one.
+type Change = fn(&mut Evaluation);
+
 fn finished<'a>(plan: &'a Plan, evaluation: &'a Evaluation) -> Finished<'a> {
     Finished { plan, evaluation }
 }
@@ -77,14 +80,14 @@ fn an_optimization_that_did_not_engage_has_no_verdict() {
 fn what_the_arms_ran_on_must_be_the_same() {
     let plan = plan();
     let first = Campaign::default().evaluation();
-    let different = |change: fn(&mut Evaluation)| {
+    let different = |change: Change| {
         let mut second = first.clone();
         change(&mut second);
         let found = differences(&finished(&plan, &first), &finished(&plan, &second));
         found.into_iter().map(|one| one.what).collect::<Vec<_>>()
     };
     assert_eq!(different(|_| {}), Vec::<String>::new());
-    let rows: [(&str, fn(&mut Evaluation)); 7] = [
+    let rows: [(&str, Change); 7] = [
         ("RDMA devices", |run| {
             let worker = &mut run.summary.environment.workers[0];
             worker.hello.environment.rdma_devices.push("0000:00:06.0".into());
