@@ -4,11 +4,12 @@
 cluster_up() {
     local started=$SECONDS node
     preflight up
+    netns_check "$SITE_NETNS"
     finish_down
     cluster_size
     tools_up kubernetes etcd coredns policy
     huge_pages_up
-    [ -e /var/lib/kubelet ] || : >"$SITE/kubelet-folder-is-ours"
+    kubelet_folder_up
     control_network_up
     for node in $(node_names); do node_runtime_up "$node"; done
     node_routes_up
@@ -22,6 +23,13 @@ cluster_up() {
     addons_up
     say "up in $((SECONDS - started)) s: $(node_names | wc -l) nodes"
     say "export KUBECONFIG=$SITE/kubeconfig"
+}
+
+# kubelet_folder_up: kubelets keep device plugins' sockets in a folder that no setting moves. Marked, where it is ours.
+kubelet_folder_up() {
+    [ ! -e "$KUBELET_FOLDER" ] || return 0
+    mkdir "$KUBELET_FOLDER"
+    : >"$KUBELET_FOLDER/.fabricbench-testbed"
 }
 
 # finish_down: a `down` that was cut short is finished first; half of a cluster cannot be repaired.
@@ -58,6 +66,7 @@ cluster_down() {
 api_only_up() {
     local started=$SECONDS
     preflight api-only
+    netns_check "$SITE_NETNS"
     finish_down
     tools_up kubernetes etcd
     netns_up "$SITE_NETNS"

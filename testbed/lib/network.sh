@@ -1,12 +1,24 @@
 # shellcheck shell=bash
 # Network namespaces, the bridge between them, and routes. Nothing of it is in the machine's own namespace.
 
-# netns_up NAME: exists, with loopback.
+# netns_up NAME: exists, with loopback. The alias of loopback says whose it is: names are the machine's, and another testbed
+# may have another state folder.
 netns_up() {
     # A name whose mount is gone (the machine was restarted) is a plain file.
     if [ -e "/run/netns/$1" ] && ! nsenter "--net=/run/netns/$1" true 2>/dev/null; then rm -f "/run/netns/$1"; fi
+    netns_check "$1"
     [ -e "/run/netns/$1" ] || ip netns add "$1"
-    ip -n "$1" link set lo up
+    ip -n "$1" link set lo up alias "$SITE"
+}
+
+# netns_check NAME: fails when it is another testbed's.
+netns_check() {
+    local owner
+    [ -e "/run/netns/$1" ] || return 0
+    owner=$(ip -n "$1" -j link show lo 2>/dev/null | jq -r '.[0].ifalias // ""') || return 0
+    if [ -n "$owner" ] && [ "$owner" != "$SITE" ]; then
+        fail "another testbed is up: its FABRICBENCH_TESTBED_STATE is $(dirname "$owner")"
+    fi
 }
 
 # control_network_up: the bridge, and the ways from the API server to the pods (webhooks, kubectl proxy).

@@ -2,8 +2,8 @@
 # Every name, address, port and folder of the testbed. Sourced by all commands; does nothing itself.
 # shellcheck disable=SC2034  # used by the other files
 
-CACHE=${FABRICBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fabricbench}/testbed
-STATE=${FABRICBENCH_TESTBED_STATE:-/var/lib/fabricbench-testbed}
+CACHE=$(realpath -m -- "${FABRICBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fabricbench}/testbed")
+STATE=$(realpath -m -- "${FABRICBENCH_TESTBED_STATE:-/var/lib/fabricbench-testbed}")
 
 NODE_COUNT=${FABRICBENCH_TESTBED_NODES:-2}
 NODE_COUNT_MAX=4
@@ -34,6 +34,7 @@ ZONE=us-east-1a
 EFA_COUNT=32
 GPU_COUNT=8
 
+KUBELET_FOLDER=/var/lib/kubelet
 CGROUP=fabricbench-testbed
 # In the environment of every process that is started: by it `down` finds those whose record is lost.
 MARK=FABRICBENCH_TESTBED_MEMBER

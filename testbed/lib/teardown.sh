@@ -3,7 +3,9 @@
 # thing goes before it; mounts and cgroups go when no process holds them.
 
 site_down() {
-    [ -e "$SITE" ] || return 0
+    netns_check "$SITE_NETNS"
+    if [ ! -e "$SITE" ] && [ ! -e "/run/netns/$SITE_NETNS" ] && [ -z "$(members)" ]; then return 0; fi
+    mkdir -p "$SITE"
     : >"$SITE/going-down"
     processes_down
     await 20 "the containers to end" containers_down || fail "processes in cgroup $CGROUP do not end"
@@ -102,6 +104,5 @@ strays_down() {
     [ "$SITE_NETNS" = "$CONTROL_NETNS" ] || return 0
     grep -rlsF "$SITE/" /var/lib/cni/results | xargs -r rm -f
     rmdir /var/lib/cni/results /var/lib/cni 2>/dev/null || true
-    # kubelet's folder of device plugins; kept where it was there before.
-    if [ -e "$SITE/kubelet-folder-is-ours" ]; then rm -rf --one-file-system /var/lib/kubelet; fi
+    if [ -e "$KUBELET_FOLDER/.fabricbench-testbed" ]; then rm -rf --one-file-system "$KUBELET_FOLDER"; fi
 }

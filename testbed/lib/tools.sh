@@ -33,22 +33,25 @@ tool_flags() {
 
 # tool_build MODULE: builds it unless that was done.
 tool_build() {
-    local module=$1 folder what=tool
+    local module=$1 folder part what=tool
     [ -e "$(tool_module "$module")/go.mod" ] || fail "no tool module $module (there are: $(cd "$TOOLS" && printf '%s ' *))"
     folder=$(tool_folder "$module")
     [ ! -d "$folder" ] || return 0
     command -v go >/dev/null || fail "Go is missing (1.25 or newer, https://go.dev/dl): $module is built from source"
     say "building $module (once; minutes)"
     if [ "$module" = policy ]; then what=.; fi
-    rm -rf "$folder.part"
-    mkdir -p "$folder.part"
+    # A folder of its own, as another command may build the same; the first to end wins.
+    mkdir -p "$(dirname "$folder")"
+    part=$(mktemp -d "$folder.XXXXXX")
     if ! (cd "$(tool_module "$module")" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -mod=readonly \
-        -ldflags "$(tool_flags "$module")" -o "$folder.part/" "$what"); then
+        -ldflags "$(tool_flags "$module")" -o "$part/" "$what"); then
+        rm -rf "$part"
         fail "$module did not build"
     fi
     # Go names a program after its package's folder, and etcd's is called server.
-    if [ "$module" = etcd ]; then mv "$folder.part/server" "$folder.part/etcd"; fi
-    mv "$folder.part" "$folder"
+    if [ "$module" = etcd ]; then mv "$part/server" "$part/etcd"; fi
+    mv --no-target-directory "$part" "$folder" 2>/dev/null || rm -rf "$part"
+    [ -d "$folder" ] || fail "$folder could not be made"
 }
 
 # tools_up MODULE...

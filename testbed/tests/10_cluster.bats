@@ -72,3 +72,32 @@ setup() { load lib/common; }
     listeners=$(grep -E 'socat|kube|etcd|coredns|containerd' <<<"$output" | awk '{print $5}')
     [ "$listeners" = "127.0.0.1:$CLUSTER_PORT" ]
 }
+
+@test "what is missing is named, with the command that installs it" {
+    # All programs of the machine but two.
+    mkdir "$BATS_TEST_TMPDIR/bin"
+    ln -s /usr/bin/* "$BATS_TEST_TMPDIR/bin/"
+    rm "$BATS_TEST_TMPDIR"/bin/{socat,runc,buildah} 2>/dev/null || true
+    run env PATH="$BATS_TEST_TMPDIR/bin" "$TESTBED" up --nodes 2
+    [ "$status" -eq 1 ]
+    [[ $output == *"missing programs: "*buildah*socat*".ci/setup cluster"* ]]
+}
+
+@test "without Go it says so when something must be built, and not otherwise" {
+    without_go=/usr/sbin:/usr/bin:/sbin:/bin
+    if PATH=$without_go command -v go >/dev/null; then skip "Go is among the system's programs"; fi
+    run env PATH="$without_go" "$TESTBED" tools etcd
+    [ "$status" -eq 0 ]
+    run env PATH="$without_go" FABRICBENCH_CACHE="$BATS_TEST_TMPDIR/empty" "$TESTBED" tools etcd
+    [ "$status" -eq 1 ]
+    [[ $output == *"Go is missing"* ]]
+}
+
+@test "another testbed on the same machine is named" {
+    for command in up down; do
+        run env FABRICBENCH_TESTBED_STATE="$BATS_TEST_TMPDIR/other" "$TESTBED" "$command"
+        [ "$status" -eq 1 ]
+        [[ $output == *"another testbed is up: its FABRICBENCH_TESTBED_STATE is $STATE"* ]]
+    done
+    kubectl get --raw /readyz
+}

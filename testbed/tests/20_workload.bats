@@ -44,3 +44,13 @@ refused_for_want_of_adapters() {
     run kubectl -n workload describe pod standing
     [[ $output == *"Started container"* || $output == *"Container started"* ]]
 }
+
+@test "port-forward works" {
+    kubectl -n workload port-forward pod/standing :8080 >"$BATS_TEST_TMPDIR/forward" &
+    forwarder=$!
+    await 10 "the forwarder" grep -q Forwarding "$BATS_TEST_TMPDIR/forward"
+    port=$(sed -n 's/^Forwarding from 127.0.0.1:\([0-9]*\) .*/\1/p' "$BATS_TEST_TMPDIR/forward")
+    answer=$(cat <"/dev/tcp/127.0.0.1/$port")
+    kill "$forwarder"
+    [ "$answer" = standing ]
+}

@@ -3,7 +3,8 @@
 setup() { load lib/common; }
 
 kill_everything() {
-    { members; find /sys/fs/cgroup -path "*/$CGROUP/*" -name cgroup.procs -exec cat {} +; } | sort -u | xargs -r kill -KILL
+    { members; find /sys/fs/cgroup -path "*/$CGROUP/*" -name cgroup.procs -exec cat {} +; } | sort -u |
+        xargs -r kill -KILL 2>/dev/null || true # one may go with another
 }
 
 cluster_works() {
@@ -48,6 +49,13 @@ cluster_works() {
 
 @test "down finds a process whose record is lost" {
     rm "$SITE"/run/kubelet-node-1.pid "$SITE"/run/etcd.pid
+    "$TESTBED" down
+    [ -z "$(members)" ]
+}
+
+@test "down works when part of its folder was removed by hand" {
+    "$TESTBED" up --nodes 1
+    rm -rf "$SITE"/{run,config,certificates,etcd,kubeconfig,node-count}
     "$TESTBED" down
     [ -z "$(members)" ]
 }
