@@ -126,10 +126,6 @@ impl<T: Transport, const PERCENT: u32> Transport for SlowerTransport<T, PERCENT>
         Ok(count)
     }
 
-    fn injected_writes_completed(&mut self, rail: Rail) -> Option<u64> {
-        self.inner.injected_writes_completed(rail)
-    }
-
     fn wait(&mut self, timeout: Duration) -> Result<(), TransportError> {
         self.inner.wait(timeout)
     }

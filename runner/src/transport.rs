@@ -129,7 +129,8 @@ pub struct Post<'a, R> {
     pub offset: u64,
     /// Length in bytes.
     pub length: u64,
-    /// Use the library's inject call: the memory is free on return and no completion follows. Never falls back.
+    /// Use the library's inject call: the memory is free on return and no completion follows. Never falls back. Only
+    /// for operations with immediate data, by which the peer can tell that they have arrived.
     pub inject: bool,
     /// More posts on this rail follow at once (FI_MORE): the doorbell may wait for them. Never with `inject`, whose
     /// calls take no flags: both together are refused.
@@ -261,10 +262,6 @@ pub trait Transport: Sized + Send {
     /// # Errors
     /// `CompletionFailed` or `PeerLost` with the library's text when a completion reports an error.
     fn poll(&mut self, completions: &mut [Completion]) -> Result<usize, TransportError>;
-
-    /// Injected RMA writes without immediate data that have completed on `rail` since it was opened: the only credit
-    /// such a post gives back. `None` where the provider counts none.
-    fn injected_writes_completed(&mut self, rail: Rail) -> Option<u64>;
 
     /// Sleeps until a completion may be there, at most `timeout`. Only with [`Polling::Wait`].
     ///

@@ -23,26 +23,42 @@ pub struct Tuning {
 pub struct Burst {
     /// Transfers posted together.
     pub transfers: u64,
-    /// Whether they are reads, which carry no data at the initiator: nothing to inject, and no FI_MORE, which the efa
-    /// provider ignores on reads.
-    pub read: bool,
+    /// What each is; that of a ping-pong has the same name.
+    pub operation: TransferOperation,
 }
 
 impl Burst {
     /// The bursts of `workload`.
     pub fn of(workload: &Workload) -> Self {
         match workload {
-            Workload::PingPong(PingPongWorkload {
-                operation: PingPongOperation::Send | PingPongOperation::WriteImmediate,
-                ..
-            }) => Self {
+            Workload::PingPong(PingPongWorkload { operation, .. }) => Self {
                 transfers: 1,
-                read: false,
+                operation: match operation {
+                    PingPongOperation::Send => TransferOperation::Send,
+                    PingPongOperation::WriteImmediate => TransferOperation::WriteImmediate,
+                },
             },
             Workload::Transfer(TransferWorkload { batch, operation, .. }) => Self {
                 transfers: u64::from(*batch),
-                read: *operation == TransferOperation::Read,
+                operation: *operation,
             },
+        }
+    }
+
+    /// Whether they are reads, which carry no FI_MORE: the efa provider ignores it on them.
+    pub fn is_read(&self) -> bool {
+        self.operation == TransferOperation::Read
+    }
+
+    /// Why none of them can be injected, where that is so. Nothing completes at the initiator for an injected post,
+    /// so the target must be able to say that it has arrived.
+    pub fn never_injected(&self) -> Option<&'static str> {
+        match self.operation {
+            TransferOperation::Send | TransferOperation::WriteImmediate => None,
+            TransferOperation::Write => {
+                Some("an injected Write says nobody when it has arrived; use WriteImmediate or Send")
+            }
+            TransferOperation::Read => Some("a read sends nothing that could be injected"),
         }
     }
 }
@@ -69,15 +85,18 @@ impl Posting {
         let stripes = tuning.striping.stripes(size, rails);
         let posts_per_burst = tuning
             .striping
-            .posts_per_burst(size, rails, burst.transfers, burst.read);
-        let injects = |chunk| !burst.read && tuning.inject_max_bytes.is_some_and(|most| chunk <= most);
+            .posts_per_burst(size, rails, burst.transfers, burst.is_read());
+        let most = tuning
+            .inject_max_bytes
+            .filter(|_| burst.never_injected().is_none());
+        let injects = |chunk| most.is_some_and(|most| chunk <= most);
         let posts_per_doorbell = match tuning.doorbell_max_batch {
-            Some(most) if !burst.read => posts_per_burst.min(u64::from(most)).max(1),
+            Some(most) if !burst.is_read() => posts_per_burst.min(u64::from(most)).max(1),
             _ => 1,
         };
         let rotates = stripes.rails == 1 && rails > 1;
         let rotation_group = if rotates {
-            tuning.striping.policy.group(burst.read).min(burst.transfers)
+            tuning.striping.policy.group(burst.is_read()).min(burst.transfers)
         } else {
             1
         };
@@ -122,15 +141,15 @@ pub fn optimizations(tuning: Tuning, burst: Burst, size: u64, rails: u32) -> Vec
 }
 
 fn no_inject(posting: Posting, burst: Burst, most: u64) -> Option<String> {
-    if burst.read {
-        return Some("a read sends nothing that could be injected".to_owned());
+    if let Some(never) = burst.never_injected() {
+        return Some(never.to_owned());
     }
     let chunk = posting.stripes.chunk_bytes.min(posting.stripes.last_chunk_bytes);
     (chunk > most).then(|| format!("above maxBytes {}", Size(most)))
 }
 
 fn no_doorbell(posting: Posting, burst: Burst) -> Option<String> {
-    if burst.read {
+    if burst.is_read() {
         return Some("reads carry no FI_MORE".to_owned());
     }
     (posting.posts_per_burst < 2).then(|| "one post on a rail in a burst".to_owned())
@@ -178,10 +197,8 @@ mod tests {
     }
 
     fn burst(transfers: u64) -> Burst {
-        Burst {
-            transfers,
-            read: false,
-        }
+        let operation = TransferOperation::WriteImmediate;
+        Burst { transfers, operation }
     }
 
     fn reasons(size: u64, burst: Burst, rails: u32) -> Vec<Option<String>> {
@@ -214,7 +231,7 @@ mod tests {
         assert_eq!(reasons(32 * KIB, burst(16), 1)[2], text("one rail"));
         let read = Burst {
             transfers: 16,
-            read: true,
+            operation: TransferOperation::Read,
         };
         assert_eq!(
             reasons(64, read, 4)[..2],
@@ -223,6 +240,29 @@ mod tests {
                 text("reads carry no FI_MORE")
             ]
         );
+    }
+
+    #[test]
+    fn a_plain_write_is_never_injected() {
+        let write = Burst {
+            transfers: 16,
+            operation: TransferOperation::Write,
+        };
+        let planned = reasons(64, write, 4);
+        assert!(
+            planned[0]
+                .as_ref()
+                .is_some_and(|reason| reason.contains("use WriteImmediate or Send")),
+            "{planned:?}"
+        );
+        let posting = |inject_max_bytes| {
+            let tuning = Tuning {
+                inject_max_bytes,
+                ..tuning(StripingPolicy::Nixl)
+            };
+            Posting::of(tuning, write, 64, 4)
+        };
+        assert_eq!(posting(Some(256)), posting(None));
     }
 
     #[test]

@@ -53,8 +53,6 @@ pub struct Engine<'a, T: Transport> {
     pub(super) waiting: Waiting,
     /// Whether it must not sleep, whatever the polling: it waits for something that wakes nobody.
     pub(super) awake: bool,
-    /// Injected writes of earlier cases that the counter of each rail held when this one began.
-    pub(super) counted: Box<[u64]>,
     pub(super) control_in_flight: u32,
     /// Looks at every byte that arrives, in the integrity pass.
     pub(super) inspector: Option<Inspector>,
@@ -81,9 +79,7 @@ impl<T: Transport> Engine<'_, T> {
     /// When the case's time is up, another thread has failed, or the library cannot wait.
     #[inline]
     pub fn idle(&mut self, doing: &'static str) -> Result<(), CaseFailure> {
-        let unfinished = self.incoming.owes_credit()
-            || self.lane.receives.has_deferred()
-            || self.outgoing.awaits_counters();
+        let unfinished = self.incoming.owes_credit() || self.lane.receives.has_deferred();
         self.pause(doing, !self.awake && !unfinished)
     }
 

@@ -4,15 +4,12 @@
 //!
 //! - when the completion of each of its chunks was read (`Write`, `Read`);
 //! - and, where the target must have seen it (`Send`, `WriteImmediate`), when the target's credit covers it;
-//! - an injected chunk has no completion: it counts as done at once where a credit follows, and when the provider's
-//!   counter of injected writes reaches it where none does. A counter does not say which write it counted, so they
-//!   are taken in the order of posting.
+//! - an injected chunk has no completion: it counts as done at once, for a credit or an echo follows.
 
 use std::collections::VecDeque;
 
 use super::immediate::VALUE_MASK;
 use crate::measure::recorder::Recorder;
-use crate::transport::Rail;
 
 /// Transfers in flight of one thread in one case.
 #[derive(Debug)]
@@ -22,9 +19,6 @@ pub struct Outgoing {
     /// Slots of transfers that no credit covers yet, oldest first; stays empty where none is waited for.
     uncredited: VecDeque<u32>,
     credit: bool,
-    /// Slots of injected writes that the counter does not cover yet, oldest first, by rail.
-    injected: Box<[VecDeque<u32>]>,
-    uncounted: u64,
     posted: u64,
     completed: u64,
     last_completion: u64,
@@ -49,17 +43,15 @@ pub struct Opened {
 }
 
 impl Outgoing {
-    /// Room for `window` transfers in flight over `rails` rails; `credit` where the target's credit is waited for.
-    /// All memory is allocated here.
-    pub fn new(window: u32, rails: usize, credit: bool) -> Self {
-        let deque = || VecDeque::with_capacity(window as usize);
+    /// Room for `window` transfers in flight; `credit` where the target's credit is waited for. All memory is
+    /// allocated here.
+    pub fn new(window: u32, credit: bool) -> Self {
+        let uncredited = if credit { window as usize } else { 0 };
         Self {
             slots: vec![Slot::default(); window as usize].into(),
             free: (0..window).collect(),
-            uncredited: if credit { deque() } else { VecDeque::new() },
+            uncredited: VecDeque::with_capacity(uncredited),
             credit,
-            injected: (0..rails).map(|_| deque()).collect(),
-            uncounted: 0,
             posted: 0,
             completed: 0,
             last_completion: 0,
@@ -143,36 +135,6 @@ impl Outgoing {
         self.complete_if_done(slot, now);
     }
 
-    /// A chunk was injected, and only the provider's counter will tell when it is done.
-    #[inline]
-    pub fn await_counter(&mut self, slot: u32, rail: Rail) {
-        self.injected[rail].push_back(slot);
-        self.uncounted += 1;
-    }
-
-    /// Whether any injected write is not covered by its counter yet.
-    #[inline]
-    pub fn awaits_counters(&self) -> bool {
-        self.uncounted > 0
-    }
-
-    /// Injected writes that the counter of `rail` does not cover yet.
-    #[inline]
-    pub fn awaiting_counter(&self, rail: Rail) -> usize {
-        self.injected[rail].len()
-    }
-
-    /// The counter of `rail` covers `count` more injected writes.
-    pub fn counted(&mut self, rail: Rail, count: u64, now: u64) {
-        for _ in 0..count {
-            let Some(slot) = self.injected[rail].pop_front() else {
-                return;
-            };
-            self.uncounted -= 1;
-            self.chunk_done(slot, now);
-        }
-    }
-
     /// The target has seen the first `count` (modulo 2^15) transfers.
     pub fn credit(&mut self, count: u64, now: u64) {
         let oldest = self.posted - self.uncredited.len() as u64;
@@ -213,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_transfer_is_complete_when_all_its_chunks_are() {
-        let mut outgoing = Outgoing::new(2, 2, false);
+        let mut outgoing = Outgoing::new(2, false);
         outgoing.set_recorder(Some(Recorder::new(Extent::Iterations(10))));
         let opened = outgoing.open(2, 100).unwrap();
         outgoing.chunk_done(opened.slot, 150);
@@ -226,14 +188,14 @@ mod tests {
 
     #[test]
     fn a_full_window_has_no_slot() {
-        let mut outgoing = Outgoing::new(1, 1, false);
+        let mut outgoing = Outgoing::new(1, false);
         outgoing.open(1, 0).unwrap();
         assert_eq!(outgoing.open(1, 0), None);
     }
 
     #[test]
     fn a_credited_transfer_waits_for_both_in_either_order() {
-        let mut outgoing = Outgoing::new(4, 1, true);
+        let mut outgoing = Outgoing::new(4, true);
         let first = outgoing.open(1, 0).unwrap();
         let second = outgoing.open(1, 0).unwrap();
         outgoing.chunk_done(first.slot, 5);
@@ -246,7 +208,7 @@ mod tests {
 
     #[test]
     fn credits_that_were_overtaken_change_nothing() {
-        let mut outgoing = Outgoing::new(4, 1, true);
+        let mut outgoing = Outgoing::new(4, true);
         for _ in 0..3 {
             let opened = outgoing.open(1, 0).unwrap();
             outgoing.chunk_done(opened.slot, 0);
@@ -260,20 +222,8 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_is_taken_in_the_order_of_posting() {
-        let mut outgoing = Outgoing::new(4, 2, false);
-        let opened = outgoing.open(2, 0).unwrap();
-        outgoing.await_counter(opened.slot, 0);
-        outgoing.await_counter(opened.slot, 1);
-        outgoing.counted(0, 1, 7);
-        assert_eq!((outgoing.completed(), outgoing.awaiting_counter(1)), (0, 1));
-        outgoing.counted(1, 5, 8);
-        assert_eq!((outgoing.completed(), outgoing.awaiting_counter(1)), (1, 0));
-    }
-
-    #[test]
     fn slots_can_be_put_in_order_while_nothing_is_in_flight() {
-        let mut outgoing = Outgoing::new(3, 1, false);
+        let mut outgoing = Outgoing::new(3, false);
         outgoing.realign(2);
         let slots: Vec<u32> = (0..3).map(|_| outgoing.open(1, 0).unwrap().slot).collect();
         assert_eq!(slots, [2, 0, 1]);

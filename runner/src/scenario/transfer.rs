@@ -4,8 +4,8 @@
 //! for all of it. The timed region of a sample begins before the first chunk of the transfer is posted and ends at the
 //! poll that saw the transfer complete:
 //!
-//! - `Write`: the completion of each chunk was read, which says that the data is in the target's memory; of injected
-//!   chunks, the provider's counter of completed writes covers them;
+//! - `Write`: the completion of each chunk was read, which says that the data is in the target's memory. It is never
+//!   injected, for an injected write says nobody when it has arrived;
 //! - `Read`: the completion of each chunk was read;
 //! - `Send`, `WriteImmediate`: the target's credit covers the transfer, and own completions were read. The target
 //!   tells its count of arrived transfers every half window, so a sample contains the wait for the next credit, up to

@@ -92,10 +92,6 @@ impl Transport for Libfabric {
         ops::poll(self, completions)
     }
 
-    fn injected_writes_completed(&mut self, rail: Rail) -> Option<u64> {
-        self.rails.get_mut(rail)?.injected_writes_completed()
-    }
-
     fn wait(&mut self, timeout: Duration) -> Result<(), TransportError> {
         ffi::sleep_on(&mut self.rails, timeout).map_err(|e| error::refused("wait", e.to_string()))
     }

@@ -218,7 +218,7 @@ impl Transport for Loopback {
         if post.length > MAX_MESSAGE_BYTES || (post.inject && post.length > INLINE_BYTES) {
             return Err(refused(Errno::MSGSIZE));
         }
-        if post.inject && pending.opcode == Opcode::Read {
+        if post.inject && matches!(pending.opcode, Opcode::Read | Opcode::Write) {
             return Err(refused(Errno::INVAL));
         }
         let peer = &self.peers[post.peer];
@@ -313,12 +313,6 @@ impl Transport for Loopback {
             return self.failure.take().map_or(Ok(0), Err);
         }
         Ok(count)
-    }
-
-    fn injected_writes_completed(&mut self, rail: Rail) -> Option<u64> {
-        let rails = self.rails.len();
-        let outbounds = || self.outbounds.iter().skip(rail).step_by(rails);
-        (rail < rails).then(|| outbounds().map(Outbound::injected_writes).sum())
     }
 
     fn wait(&mut self, timeout: Duration) -> Result<(), TransportError> {

@@ -213,13 +213,25 @@ impl Comparison<'_> {
         }
     }
 
+    /// Why the first scenario cannot inject, where none can.
+    fn never_injected(&self) -> Option<&'static str> {
+        let mut reasons = self
+            .scenarios
+            .iter()
+            .map(|scenario| scenario.burst().never_injected());
+        let first = reasons.next().flatten()?;
+        reasons.all(|reason| reason.is_some()).then_some(first)
+    }
+
     fn inject(&self, a: Option<u64>, b: Option<u64>, variant: &str) -> Cause {
         let (smallest, _) = self.size_range();
         let path = format!("{variant}.inject.maxBytes");
         let value = a.max(b).unwrap_or(0);
-        if self.scenarios.iter().all(|scenario| scenario.burst().read) {
-            let reason = "reads send nothing that could be injected".to_owned();
-            let advice = "Add a scenario that sends or writes, or remove inject".to_owned();
+        if let Some(never) = self.never_injected() {
+            let reason = format!("no scenario can inject: {never}");
+            let advice =
+                "Add a ping-pong, or a transfer of operation WriteImmediate or Send, or remove inject"
+                    .to_owned();
             return Cause { path, reason, advice };
         }
         let (reason, advice) = match (a, b) {

@@ -43,9 +43,6 @@ impl<T: Transport> Engine<'_, T> {
                 return Err(self.deadline_exceeded("with completions still coming in"));
             }
         }
-        if self.outgoing.awaits_counters() {
-            self.take_counters();
-        }
         if self.incoming.owes_credit() {
             self.try_credit()?;
         }
@@ -167,22 +164,6 @@ impl<T: Transport> Engine<'_, T> {
                     "rail {rail} delivered chunk {chunk} of transfer {transfer} (modulo 32768) wrongly: {error:?}"
                 ),
             )),
-        }
-    }
-
-    /// Asks the counters of injected writes how far they are.
-    fn take_counters(&mut self) {
-        for rail in 0..self.counted.len() {
-            if self.outgoing.awaiting_counter(rail) == 0 {
-                continue;
-            }
-            if let Some(count) = self.lane.transport.injected_writes_completed(rail) {
-                let more = count.saturating_sub(self.counted[rail]);
-                if more > 0 {
-                    self.counted[rail] = count;
-                    self.outgoing.counted(rail, more, clock::now());
-                }
-            }
         }
     }
 }

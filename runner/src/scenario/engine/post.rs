@@ -71,7 +71,9 @@ impl<T: Transport> Engine<'_, T> {
                     Ok(Accepted::Ordinary) => return Ok(()),
                     Ok(Accepted::Injected) => {
                         lane.tokens[rail].give_back(token);
-                        return self.injected(rail, opened.slot);
+                        // What tells that it arrived is the peer's credit or echo.
+                        self.outgoing.chunk_done(opened.slot, 0);
+                        return Ok(());
                     }
                     Err(error) => {
                         lane.tokens[rail].give_back(token);
@@ -137,24 +139,6 @@ impl<T: Transport> Engine<'_, T> {
                 )
             }
         }
-    }
-
-    /// An injected chunk gives no completion: either the peer's credit or echo will tell, or the provider's counter.
-    #[inline]
-    fn injected(&mut self, rail: Rail, slot: u32) -> Result<(), CaseFailure> {
-        if self.geometry.operation != TransferOperation::Write {
-            self.outgoing.chunk_done(slot, 0);
-            return Ok(());
-        }
-        if self.lane.transport.injected_writes_completed(rail).is_none() {
-            let message =
-                "the provider injects RMA writes and counts none of them, so nobody can say when they have \
-                           arrived: use operation WriteImmediate or Send, or no inject, for this scenario"
-                    .to_owned();
-            return Err(failure(FailureReason::Refused, message));
-        }
-        self.outgoing.await_counter(slot, rail);
-        Ok(())
     }
 
     fn not_taken(&mut self, error: PostError, rail: Rail, length: u64) -> Result<(), CaseFailure> {

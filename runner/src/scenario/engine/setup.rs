@@ -88,9 +88,6 @@ impl<'a, T: Transport> Engine<'a, T> {
         if let Some((_, turnover)) = lane.early_ready.take_if(|(early, _)| *early == tag) {
             inbox.ready = Some(turnover);
         }
-        let counted = (0..rails)
-            .map(|rail| lane.transport.injected_writes_completed(rail).unwrap_or(0))
-            .collect();
         let landed_on = is_landed_on(&case.scenario.workload, case.role);
         Ok(Self {
             gate,
@@ -108,12 +105,11 @@ impl<'a, T: Transport> Engine<'a, T> {
                 rails,
             ),
             burst: Burst::new(geometry.batch, rails),
-            outgoing: Outgoing::new(geometry.window, rails, credits),
+            outgoing: Outgoing::new(geometry.window, credits),
             incoming: Incoming::new(stripes.rails, geometry.window, geometry.batch, credits),
             inbox,
             waiting: Waiting::new(setup.polling, case.deadline),
             awake: false,
-            counted,
             control_in_flight: 0,
             inspector: Inspector::of_pass(case.pass, data_seed(case.seed, case.role.other())),
             geometry,
@@ -132,12 +128,10 @@ pub fn data_seed(seed: u64, from: Role) -> u64 {
 
 fn inject_policy(setup: &Setup<'_>, operation: TransferOperation, limits: &InjectLimits) -> InjectPolicy {
     let (arm_max, provider_max) = match operation {
-        // There is no inject call for reads.
-        TransferOperation::Read => (None, 0),
+        // There is no inject call for reads, and an injected write tells nobody when it has arrived.
+        TransferOperation::Read | TransferOperation::Write => (None, 0),
         TransferOperation::Send => (setup.case.arm.inject_max_bytes, limits.send_bytes),
-        TransferOperation::Write | TransferOperation::WriteImmediate => {
-            (setup.case.arm.inject_max_bytes, limits.write_bytes)
-        }
+        TransferOperation::WriteImmediate => (setup.case.arm.inject_max_bytes, limits.write_bytes),
     };
     let device = setup.case.scenario.memory == crds::v1alpha1::MemoryKind::Cuda;
     InjectPolicy::new(arm_max, provider_max, device)

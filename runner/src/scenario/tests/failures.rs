@@ -87,25 +87,6 @@ fn a_duplicated_chunk_fails_a_measured_case() {
 }
 
 #[test]
-fn injected_writes_without_a_counter_are_refused() {
-    let arm = ArmAssignment {
-        inject_max_bytes: Some(64),
-        ..BASELINE
-    };
-    let mut pair = pair(Write, arm);
-    let faults = Faults {
-        no_counter: true,
-        ..Faults::default()
-    };
-    pair.break_side(Role::Initiator, &faults);
-    let failure = pair.run(Pass::Measure, 64).0.unwrap_err();
-    assert_eq!(failure.reason, FailureReason::Refused);
-    assert!(failure.message.contains("counts none of them"), "{failure:?}");
-    // Larger ones are not injected, and so are measured.
-    assert_eq!(pair.measure(1024).0.posted.unwrap().counters.over_limit, 40);
-}
-
-#[test]
 fn a_peer_that_never_begins_is_named_by_what_is_waited_for() {
     let mut pair = pair(Write, BASELINE);
     pair.deadline = Duration::from_millis(50);

@@ -126,12 +126,12 @@ fn a_post_that_found_no_room_rings() {
 }
 
 #[test]
-fn injected_writes_are_credited_by_the_provider_s_counter() {
+fn injected_messages_are_complete_by_their_credit() {
     let arm = ArmAssignment {
         inject_max_bytes: Some(64),
         ..BASELINE
     };
-    for operation in [Send, Write, WriteImmediate] {
+    for operation in [Send, WriteImmediate] {
         let mut pair = pair(operation, 8, 2, 40, arm.clone());
         let posted = pair.measure(64).0.posted.unwrap();
         assert_eq!(posted.operations, 40);
@@ -144,20 +144,27 @@ fn injected_writes_are_credited_by_the_provider_s_counter() {
 }
 
 #[test]
-fn reads_are_never_injected_and_ring_each() {
+fn what_tells_the_target_nothing_is_never_injected() {
     let arm = ArmAssignment {
         inject_max_bytes: Some(64),
         ..doorbell(16)
     };
-    let counters = pair(Read, 8, 2, 20, arm).measure(64).0.posted.unwrap().counters;
-    assert_eq!(
-        (
-            counters.injected,
-            counters.over_limit,
-            counters.inject_limit_bytes
-        ),
-        (0, 0, None)
-    );
+    for operation in [Read, Write] {
+        let mut pair = pair(operation, 8, 2, 20, arm.clone());
+        let counters = pair.measure(64).0.posted.unwrap().counters;
+        assert_eq!((counters.injected, counters.over_limit), (0, 0));
+        assert_eq!((counters.inject_limit_bytes, counters.completions), (None, 20));
+    }
+}
+
+#[test]
+fn reads_ring_each() {
+    let counters = pair(Read, 8, 2, 20, doorbell(16))
+        .measure(64)
+        .0
+        .posted
+        .unwrap()
+        .counters;
     assert_eq!((counters.more, counters.app_doorbells), (0, counters.posts));
 }
 

@@ -34,7 +34,6 @@ pub(super) fn open(config: &OpenConfig) -> Result<Libfabric, TransportError> {
         depth: config.depth,
         peers: config.peers,
         sleeps: config.polling == Polling::Wait,
-        counts_writes: config.inject_bytes.is_some(),
         forbid_shared_memory: wanted.provider == LibfabricProvider::Efa,
     };
     let mut opened = Vec::with_capacity(rails.len());

@@ -32,10 +32,8 @@ pub(super) fn post(transport: &mut Libfabric, post: &Post<'_, LibfabricRegion>) 
     match post.operation {
         Operation::Send { immediate } if post.inject => rail.inject_send(span, post.peer, immediate),
         Operation::Send { immediate } => rail.send(span, post.peer, immediate, post.token, post.more),
-        Operation::Write {
-            remote,
-            remote_offset,
-        } if post.inject => rail.inject_write(span, to(remote, remote_offset), None),
+        // Nothing would tell when it has arrived.
+        Operation::Write { .. } if post.inject => Err(PostError::Refused(FI_EINVAL)),
         Operation::Write {
             remote,
             remote_offset,
@@ -44,7 +42,7 @@ pub(super) fn post(transport: &mut Libfabric, post: &Post<'_, LibfabricRegion>) 
             remote,
             remote_offset,
             immediate,
-        } if post.inject => rail.inject_write(span, to(remote, remote_offset), Some(immediate)),
+        } if post.inject => rail.inject_write_immediate(span, to(remote, remote_offset), immediate),
         Operation::WriteImmediate {
             remote,
             remote_offset,

@@ -122,7 +122,6 @@ pub(super) struct Outbound {
     /// Fragments in use: `fragments_free..fragments_used`.
     fragments_used: u64,
     fragments_free: u64,
-    injected_writes: u64,
 }
 
 impl Outbound {
@@ -144,7 +143,6 @@ impl Outbound {
             tail: 0,
             fragments_used: 0,
             fragments_free: 0,
-            injected_writes: 0,
         }
     }
 
@@ -238,11 +236,6 @@ impl Outbound {
         Ok(self.head != before)
     }
 
-    /// Posts injected without immediate data that the other side has carried out.
-    pub(super) fn injected_writes(&self) -> u64 {
-        self.injected_writes
-    }
-
     /// Takes the oldest post off the queue, answered to its end.
     #[inline]
     fn complete(&mut self, rail: Rail, sink: &mut Sink<'_>) -> Result<(), Fault> {
@@ -260,8 +253,6 @@ impl Outbound {
         }
         if !post.inject {
             sink.push(rail, CompletionKind::Posted { token: post.token });
-        } else if post.opcode == Opcode::Write {
-            self.injected_writes += 1;
         }
         Ok(())
     }

@@ -14,7 +14,6 @@
 //! All return libfabric's own codes: 0 or more for success, a negative error number otherwise;
 //! `-FI_ENOSYS` where the object has no such function.
 
-mod counter;
 mod domain;
 mod endpoint;
 mod memory;
@@ -23,7 +22,6 @@ mod object;
 mod queue;
 mod rma;
 
-pub use counter::*;
 pub use domain::*;
 pub use endpoint::*;
 pub use memory::*;

@@ -2,9 +2,7 @@
 
 use super::info::Info;
 use crate::memory::Memory;
-use libfabric_sys::bindings::{
-    fi_context2, fid, fid_av, fid_cntr, fid_cq, fid_domain, fid_ep, fid_fabric, fid_mr,
-};
+use libfabric_sys::bindings::{fi_context2, fid, fid_av, fid_cq, fid_domain, fid_ep, fid_fabric, fid_mr};
 use libfabric_sys::calls;
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
@@ -24,8 +22,6 @@ unsafe impl Closable for fid_domain {}
 unsafe impl Closable for fid_av {}
 // SAFETY: as above.
 unsafe impl Closable for fid_cq {}
-// SAFETY: as above.
-unsafe impl Closable for fid_cntr {}
 // SAFETY: as above.
 unsafe impl Closable for fid_ep {}
 // SAFETY: as above.
@@ -93,7 +89,6 @@ pub(super) struct Registered {
 /// into it.
 pub(super) struct Objects {
     pub endpoint: Owned<fid_ep>,
-    pub counter: Option<Owned<fid_cntr>>,
     pub queue: Owned<fid_cq>,
     pub addresses: Owned<fid_av>,
     /// One for each post in flight, then one for each receive.

@@ -1,13 +1,12 @@
-//! Opens one rail: fabric, domain, addresses, queue, counter, endpoint.
+//! Opens one rail: fabric, domain, addresses, queue, endpoint.
 
 use super::info::Info;
 use super::objects::{Closable, Context, Objects, Owned};
 use super::rail::Rail;
 use super::{CallError, check};
 use libfabric_sys::bindings::{
-    FI_AV_TABLE, FI_CNTR_EVENTS_COMP, FI_CQ_FORMAT_DATA, FI_EINVAL, FI_RECV, FI_TRANSMIT, FI_WAIT_FD,
-    FI_WAIT_NONE, FI_WRITE, fi_av_attr, fi_cntr_attr, fi_cq_attr, fid_av, fid_cntr, fid_cq, fid_domain,
-    fid_ep,
+    FI_AV_TABLE, FI_CQ_FORMAT_DATA, FI_EINVAL, FI_RECV, FI_TRANSMIT, FI_WAIT_FD, FI_WAIT_NONE, fi_av_attr,
+    fi_cq_attr, fid_av, fid_cq, fid_domain, fid_ep,
 };
 use libfabric_sys::{Grown, Library, calls};
 use std::ptr::NonNull;
@@ -22,8 +21,6 @@ pub(in crate::transport::libfabric) struct RailConfig {
     pub peers: usize,
     /// Whether [`Rail::sleep_on`](super::sleep_on) will be used.
     pub sleeps: bool,
-    /// Whether injected writes are to be counted.
-    pub counts_writes: bool,
     /// Whether the endpoint must be told to stay off shared memory.
     pub forbid_shared_memory: bool,
 }
@@ -49,12 +46,6 @@ impl Rail {
         })?;
         let addresses = open_addresses(&library, &domain, config)?;
         let queue = open_queue(&library, &domain, config)?;
-        let counter = config
-            .counts_writes
-            .then(|| open_counter(&library, &domain))
-            .transpose();
-        // A provider without counters gives no credit for injected writes, which is said where it is asked.
-        let counter = counter.unwrap_or(None);
         let endpoint: Owned<fid_ep> = opened(&library, "fi_endpoint", |out| {
             // SAFETY: an open domain and an info of the same library.
             unsafe { calls::fi_endpoint(domain.as_ptr(), info.as_ptr(), out, std::ptr::null_mut()) }
@@ -68,11 +59,6 @@ impl Rail {
         // SAFETY: an open endpoint and queue of one domain.
         let code = unsafe { calls::fi_bind(endpoint.header(), queue.header(), FI_TRANSMIT | FI_RECV) };
         check(&library, "fi_ep_bind(cq)", code)?;
-        if let Some(counter) = &counter {
-            // SAFETY: an open endpoint and counter of one domain.
-            let code = unsafe { calls::fi_bind(endpoint.header(), counter.header(), FI_WRITE) };
-            check(&library, "fi_ep_bind(cntr)", code)?;
-        }
         // SAFETY: an open endpoint with everything bound that it needs.
         check(&library, "fi_enable", unsafe {
             calls::fi_enable(endpoint.as_ptr())
@@ -81,7 +67,6 @@ impl Rail {
         let regions = Mutex::new(Vec::new());
         let objects = Objects {
             endpoint,
-            counter,
             queue,
             addresses,
             contexts,
@@ -148,16 +133,5 @@ fn open_queue(
     opened(library, "fi_cq_open", |out| {
         // SAFETY: an open domain; the attribute lives for the call.
         unsafe { calls::fi_cq_open(domain.as_ptr(), attr.as_mut_ptr(), out, std::ptr::null_mut()) }
-    })
-}
-
-fn open_counter(library: &Library, domain: &Owned<fid_domain>) -> Result<Owned<fid_cntr>, CallError> {
-    // SAFETY: integers and pointers.
-    let mut attr = unsafe { Grown::<fi_cntr_attr>::zeroed() };
-    attr.known_mut().events = FI_CNTR_EVENTS_COMP;
-    attr.known_mut().wait_obj = FI_WAIT_NONE;
-    opened(library, "fi_cntr_open", |out| {
-        // SAFETY: an open domain; the attribute lives for the call.
-        unsafe { calls::fi_cntr_open(domain.as_ptr(), attr.as_mut_ptr(), out, std::ptr::null_mut()) }
     })
 }

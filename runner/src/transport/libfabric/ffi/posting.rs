@@ -120,7 +120,7 @@ impl Rail {
                 endpoint, buffer, length, descriptor, immediate, address, target, key, context,
             )
         };
-        self.wrote(code, slot)
+        self.posted(code, slot)
     }
 
     #[inline]
@@ -144,29 +144,24 @@ impl Rail {
         let message = rma_message(&local, &mut descriptor, &remote, address, context, immediate);
         // SAFETY: open endpoint; the message lives for the call, its memory for the operation.
         let code = unsafe { calls::fi_writemsg(self.objects.endpoint.as_ptr(), &message, flags) };
-        self.wrote(code, slot)
+        self.posted(code, slot)
     }
 
-    /// A write whose memory is free on return; only the counter tells that it completed.
+    /// A write with immediate data whose memory is free on return and that completes without a sign.
     #[inline]
-    pub(in crate::transport::libfabric) fn inject_write(
+    pub(in crate::transport::libfabric) fn inject_write_immediate(
         &mut self,
         span: Span<'_>,
         to: Destination,
-        immediate: Option<u64>,
+        immediate: u64,
     ) -> Result<(), PostError> {
         let address = self.admit_injection(&span, to.peer, self.limits.inject_write)?;
         let (endpoint, buffer) = (self.objects.endpoint.as_ptr(), span.pointer.cast_const().cast());
         let (length, target, key) = (span.length, to.address, to.key);
-        let Some(immediate) = immediate else {
-            // SAFETY: open endpoint; the memory lives for the call, and the length is within the provider's limit.
-            return result(unsafe { calls::fi_inject_write(endpoint, buffer, length, address, target, key) });
-        };
-        // SAFETY: as above.
-        let code =
-            unsafe { calls::fi_inject_writedata(endpoint, buffer, length, immediate, address, target, key) };
-        self.other_writes += u64::from(code == 0);
-        result(code)
+        // SAFETY: open endpoint; the memory lives for the call, and the length is within the provider's limit.
+        result(unsafe {
+            calls::fi_inject_writedata(endpoint, buffer, length, immediate, address, target, key)
+        })
     }
 
     /// A read.
@@ -295,12 +290,6 @@ impl Rail {
     fn posted(&mut self, code: isize, slot: usize) -> Result<(), PostError> {
         self.in_flight[slot] = code == 0;
         result(code)
-    }
-
-    #[inline]
-    fn wrote(&mut self, code: isize, slot: usize) -> Result<(), PostError> {
-        self.other_writes += u64::from(code == 0);
-        self.posted(code, slot)
     }
 }
 

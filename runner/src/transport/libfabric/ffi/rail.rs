@@ -54,10 +54,6 @@ pub(in crate::transport::libfabric) struct Rail {
     /// By token.
     pub(super) receives: Box<[PostedReceive]>,
     pub(super) peers: Vec<fi_addr_t>,
-    /// RMA writes posted that are not injected writes without immediate data.
-    pub(super) other_writes: u64,
-    /// Most injected writes ever seen complete.
-    pub(super) injected_seen: u64,
     /// What to sleep on, where the queue was opened for that.
     pub(super) wait_descriptor: Option<c_int>,
     last_key: u64,
@@ -82,8 +78,6 @@ impl Rail {
             in_flight: vec![false; 2 * config.depth].into(),
             receives: vec![PostedReceive::NONE; config.depth].into(),
             peers: Vec::with_capacity(config.peers),
-            other_writes: 0,
-            injected_seen: 0,
             wait_descriptor: config
                 .sleeps
                 .then(|| super::wait::descriptor(&objects))
@@ -143,16 +137,6 @@ impl Rail {
     pub(super) fn next_key(&mut self) -> u64 {
         self.last_key += 1;
         self.last_key
-    }
-
-    /// Injected RMA writes without immediate data that have completed, at least: the counter knows all writes
-    /// alike, so every other write ever posted is taken off. Nothing where the provider has no counters.
-    pub(in crate::transport::libfabric) fn injected_writes_completed(&mut self) -> Option<u64> {
-        let counter = self.objects.counter.as_ref()?;
-        // SAFETY: an open counter.
-        let all = unsafe { calls::fi_cntr_read(counter.as_ptr()) };
-        self.injected_seen = self.injected_seen.max(all.saturating_sub(self.other_writes));
-        Some(self.injected_seen)
     }
 }
 

@@ -85,9 +85,10 @@ fn more_than_the_inject_limit_is_refused_and_not_sent_otherwise() {
         };
         let send = inject(Operation::Send { immediate: 0 }, limits.send_bytes + 1);
         let write = inject(
-            Operation::Write {
+            Operation::WriteImmediate {
                 remote,
                 remote_offset: 0,
+                immediate: 0,
             },
             limits.write_bytes + 1,
         );
@@ -103,14 +104,20 @@ fn more_than_the_inject_limit_is_refused_and_not_sent_otherwise() {
             ..inject(Operation::Send { immediate: 0 }, 8)
         };
         assert_eq!(pair.initiator.post(with_more), Err(PostError::Refused(FI_EINVAL)));
-        let read = inject(
+        let remote_offset = 0;
+        for silent in [
             Operation::Read {
                 remote,
-                remote_offset: 0,
+                remote_offset,
             },
-            8,
-        );
-        assert_eq!(pair.initiator.post(read), Err(PostError::Refused(FI_EINVAL)));
+            Operation::Write {
+                remote,
+                remote_offset,
+            },
+        ] {
+            let refused = pair.initiator.post(inject(silent, 8));
+            assert_eq!(refused, Err(PostError::Refused(FI_EINVAL)), "{silent:?}");
+        }
     }
 }
 

@@ -248,38 +248,6 @@ fn sends_under_one_doorbell_arrive_whole() {
 }
 
 #[test]
-fn injected_writes_give_their_credit_through_the_counter() {
-    for ground in grounds() {
-        let mut pair = ground.pair();
-        let operation = Operation::Write {
-            remote: pair.remote(0),
-            remote_offset: 0,
-        };
-        pair.initiator.fill(0, &pattern(32, 8));
-        pair.post(Wish::new(operation, 32));
-        pair.until(|seen| seen.initiator.len() == 1);
-        assert_eq!(
-            pair.initiator.transport.injected_writes_completed(0),
-            Some(0),
-            "{ground:?}"
-        );
-        for _ in 0..5 {
-            pair.post(Wish {
-                inject: true,
-                ..Wish::new(operation, 32)
-            });
-        }
-        pair.progress(|pair| {
-            assert_eq!(pair.poll().unwrap(), [], "{ground:?}");
-            let completed = pair.initiator.transport.injected_writes_completed(0).unwrap();
-            assert!(completed <= 5, "{ground:?}: {completed}");
-            (completed == 5).then_some(())
-        });
-        assert_eq!(pair.target.bytes(0, 32), pattern(32, 8), "{ground:?}");
-    }
-}
-
-#[test]
 fn a_full_queue_says_again_and_takes_the_post_later() {
     for ground in grounds() {
         let mut pair = ground.pair();

@@ -18,10 +18,7 @@ through_table! {
         peer: fi_addr_t, address: u64, key: u64, context: *mut c_void) -> isize = rma.writedata;
     /// `fi_writemsg`: with flags.
     fn fi_writemsg(endpoint: *mut fid_ep, message: *const fi_msg_rma, flags: u64) -> isize = rma.writemsg;
-    /// `fi_inject_write`: the buffer is free on return, and no completion follows.
-    fn fi_inject_write(endpoint: *mut fid_ep, buffer: *const c_void, length: usize, peer: fi_addr_t, address: u64,
-        key: u64) -> isize = rma.inject;
-    /// `fi_inject_writedata`: the same, with immediate data.
+    /// `fi_inject_writedata`: the buffer is free on return, and no completion follows.
     fn fi_inject_writedata(endpoint: *mut fid_ep, buffer: *const c_void, length: usize, data: u64, peer: fi_addr_t,
         address: u64, key: u64) -> isize = rma.injectdata;
 }
