@@ -65,19 +65,19 @@ impl<W: Write> RecordStream<W> {
         u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Writes one record.
+    /// Writes one record, and a warning where it had to be made shorter.
     ///
     /// # Errors
     /// When the reader is gone, or the record is too long even when shortened.
     pub fn write(&mut self, mut record: Record) -> Result<(), OutputError> {
         shorten::messages(&mut record);
-        let line = match self.chain.line(&record) {
-            Err(LineError::TooLong { length, .. }) => self.chain.line(&shorten::whole(record, length)),
-            result => result,
-        };
-        let line = line.context(UnfitSnafu)?;
+        let (line, said) = shorten::fit(&mut self.chain, record).context(UnfitSnafu)?;
         self.out.write_all(line.as_bytes()).context(ClosedSnafu)?;
-        self.out.flush().context(ClosedSnafu)
+        self.out.flush().context(ClosedSnafu)?;
+        for said in said {
+            self.warn(None, WarningReason::Limit, &said)?;
+        }
+        Ok(())
     }
 
     /// Writes a warning, unless the same one stands in the stream already. When the warnings of the stream reach

@@ -1,6 +1,8 @@
 //! Makes texts and records fit their limits, and says where something is missing. Pure.
 
-use crds::record::{CaseFailure, CaseResult, FailureReason, MAX_LINE_BYTES, Record};
+mod case;
+
+use crds::record::{CaseFailure, CaseResult, ChainWriter, FailureReason, LineError, MAX_LINE_BYTES, Record};
 
 use super::MAX_MESSAGE_BYTES;
 
@@ -46,16 +48,38 @@ fn message(failure: &mut CaseFailure) {
     failure.message = bounded(&failure.message, MAX_MESSAGE_BYTES);
 }
 
+/// The line of `record`, shortened as far as it must be, and what was done to it, in words.
+///
+/// # Errors
+/// When it does not fit even so.
+pub(super) fn fit(chain: &mut ChainWriter, mut record: Record) -> Result<(String, Vec<String>), LineError> {
+    let mut said = Vec::new();
+    let mut line = chain.line(&record);
+    for step in case::STEPS {
+        let (Err(LineError::TooLong { .. }), Record::Case(case)) = (&line, &mut record) else {
+            break;
+        };
+        if let Some(done) = case::shorten(case, step) {
+            said.push(done);
+            line = chain.line(&record);
+        }
+    }
+    if let Err(LineError::TooLong { length, .. }) = line {
+        line = chain.line(&whole(record, length));
+    }
+    Ok((line?, said))
+}
+
 /// A record of the same case or arm that fits a line, in place of one of `length` bytes. Kinds that are bounded by
 /// their construction come back as they are.
-pub(super) fn whole(mut record: Record, length: usize) -> Record {
+fn whole(mut record: Record, length: usize) -> Record {
     match &mut record {
         Record::Case(case) => {
             case.result = CaseResult::Failed(CaseFailure {
                 reason: FailureReason::Internal,
                 message: format!(
                     "the record of this case has {length} bytes, more than a line of {MAX_LINE_BYTES}; \
-                     its numbers are lost. Use fewer rails, or report this"
+                     its numbers are lost. This is a fault of the runner: please report it"
                 ),
             });
         }

@@ -1,0 +1,154 @@
+//! The longest records that an assignment can ask for.
+
+use crds::assignment::Pass;
+use crds::histogram::Histogram;
+use crds::record::{ChainWriter, Posted, PostingCounters, Record, SeedQuantiles};
+
+use super::super::fit;
+use super::*;
+
+/// Latencies spread evenly over all decades between two, by a linear congruential generator (Knuth's MMIX).
+fn spread(samples: u32, least: f64, most: f64) -> Histogram {
+    let mut latency = Histogram::new();
+    let mut state = 1_u64;
+    for _ in 0..samples {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let even = (state >> 11) as f64 / (1_u64 << 53) as f64;
+        latency.record((least * (even * (most / least).ln()).exp()) as u64);
+    }
+    latency
+}
+
+fn side(rails: u32, latency: &Histogram, number: u64) -> SideReport {
+    let interface = |rail: u32| InterfaceDelta {
+        name: format!("rdmap{rail}s{rail}-with-a-name-as-long-as-the-kernel-lets-it-be-of-63"),
+        rails: vec![rail],
+        tx_bytes: number,
+        rx_bytes: number,
+        retransmits: Some(number),
+        interval_nanos: number,
+        line_bits_per_second: Some(number),
+    };
+    let per_rail = vec![number; rails as usize];
+    SideReport {
+        window_nanos: number,
+        cpu_nanos: number,
+        voluntary_switches: number,
+        involuntary_switches: number,
+        posted: Some(Posted {
+            operations: number,
+            payload_bytes: number,
+            elapsed_nanos: number,
+            latency: latency.clone(),
+            min_nanos: number,
+            max_nanos: number,
+            seed_quantiles: Some(SeedQuantiles {
+                p50_nanos: 12_345.678_9,
+                p95_nanos: 12_345.678_9,
+                p99_nanos: 12_345.678_9,
+            }),
+            counters: PostingCounters {
+                posts: number,
+                injected: number,
+                inject_limit_bytes: Some(number),
+                more: number,
+                app_doorbells: number,
+                completions: number,
+                bytes_per_rail: per_rail.clone(),
+                posts_per_rail: per_rail,
+                ..PostingCounters::default()
+            },
+        }),
+        interfaces: (0..rails).map(interface).collect(),
+        ..SideReport::default()
+    }
+}
+
+fn case(rails: u32, latency: &Histogram, number: u64) -> Record {
+    let report = side(rails, latency, number);
+    Record::Case(Box::new(CaseRecord {
+        block: u32::MAX,
+        round: u32::MAX,
+        pass: Pass::Measure,
+        scenario: "s".repeat(63),
+        size_bytes: number,
+        arm: "a".repeat(63),
+        position: u32::MAX,
+        initiator: u32::MAX,
+        target: u32::MAX,
+        started_nanos: number,
+        result: CaseResult::Measured(Box::new(Measurement {
+            initiator: report.clone(),
+            target: report,
+        })),
+    }))
+}
+
+/// What stands in the line, and what was said.
+fn fitted(record: Record) -> (Measurement, Vec<String>) {
+    let (line, said) = fit(&mut ChainWriter::default(), record).unwrap();
+    assert!(line.len() <= MAX_LINE_BYTES);
+    let Record::Case(case) = crds::record::Chain::default().read(line.trim_end()).unwrap() else {
+        panic!("a case");
+    };
+    match case.result {
+        CaseResult::Measured(measured) => (*measured, said),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn both_sides_posting_over_64_rails_fit_with_every_number_at_its_largest() {
+    // As no fabric has them: three figures take several lines.
+    let latency = spread(1_000_000, 1.0, 2e11);
+    let (measured, said) = fitted(case(64, &latency, u64::MAX / 128));
+    for side in [&measured.initiator, &measured.target] {
+        let posted = side.posted.as_ref().unwrap();
+        assert_eq!(posted.latency.count(), latency.count());
+        assert_eq!(posted.counters.bytes_per_rail.len(), 64);
+        let sent: u64 = side.interfaces.iter().map(|delta| delta.tx_bytes).sum();
+        assert_eq!(sent, 64 * (u64::MAX / 128));
+        let rails: Vec<u32> = side
+            .interfaces
+            .iter()
+            .flat_map(|delta| delta.rails.clone())
+            .collect();
+        assert_eq!(rails, (0..64).collect::<Vec<_>>());
+    }
+    assert!(
+        said.iter().any(|said| said.contains("significant figures")),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn two_long_histograms_keep_two_figures() {
+    let latency = spread(200_000, 1e3, 1e7);
+    let (measured, said) = fitted(case(2, &latency, 1_000_000));
+    let [said] = &said[..] else {
+        panic!("one thing was done: {said:?}");
+    };
+    assert!(said.contains("2 significant figures"), "{said}");
+    let found = measured.target.posted.unwrap().latency;
+    for quantile in [0.5, 0.95, 0.999] {
+        let exact = latency.quantile(quantile).unwrap() as f64;
+        let found = found.quantile(quantile).unwrap() as f64;
+        assert!((found - exact).abs() <= exact * 0.006, "{found} for {exact}");
+    }
+    assert_eq!(measured.initiator.interfaces.len(), 2);
+}
+
+#[test]
+fn what_fits_is_left_alone() {
+    let mut latency = Histogram::new();
+    latency.record(1234);
+    let record = case(4, &latency, 1000);
+    let (measured, said) = fitted(record.clone());
+    assert!(said.is_empty());
+    let Record::Case(record) = record else {
+        panic!("a case");
+    };
+    assert_eq!(record.result, CaseResult::Measured(Box::new(measured)));
+}
