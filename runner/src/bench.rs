@@ -47,13 +47,10 @@ pub struct ArmBench<T: Transport> {
 }
 
 /// What an arm asks its library for at worker `rank`.
-pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32, polling: Polling) -> OpenConfig {
+pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> OpenConfig {
     let binding = assignment.bindings.get(rank as usize);
     let process = assignment.processes.get(arm.process as usize);
     let scenarios = &assignment.scenarios;
-    let sleeps = scenarios
-        .iter()
-        .any(|scenario| scenario.polling == Some(Polling::Wait));
     OpenConfig {
         spec: assignment.transport.clone(),
         rails: binding.map(|binding| binding.rails.clone()).unwrap_or_default(),
@@ -62,8 +59,9 @@ pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32, poll
             .map(PathBuf::from),
         inject_bytes: arm.inject_max_bytes,
         depth: layout::depth(assignment),
-        // Endpoints that can sleep can also be polled, and not the other way round.
-        polling: if sleeps { Polling::Wait } else { polling },
+        sleeps: scenarios
+            .iter()
+            .any(|scenario| scenario.polling == Some(Polling::Wait)),
         device_memory: scenarios
             .iter()
             .any(|scenario| scenario.memory == MemoryKind::Cuda),
@@ -83,7 +81,8 @@ pub fn default_polling(cpus: usize, assignment: &Assignment) -> Polling {
 
 impl<T: Transport> ArmBench<T> {
     /// Opens an arm's endpoints, gets the memory of every scenario and registers it. Threads are pinned to `cpus` in
-    /// turn; to none where it is empty. `buffers` is the process's, shared by its arms.
+    /// turn; to none where it is empty. `polling` is how a side waits where a scenario does not say. `buffers` is the
+    /// process's, shared by its arms.
     ///
     /// # Errors
     /// When the transport cannot be opened as `config` says, or a thread cannot be pinned. Memory that cannot be had
@@ -92,6 +91,7 @@ impl<T: Transport> ArmBench<T> {
         arm: &ArmAssignment,
         assignment: &Assignment,
         config: &OpenConfig,
+        polling: Polling,
         cpus: &[u32],
         buffers: &mut Buffers,
     ) -> Result<Self, TransportError> {
@@ -125,7 +125,10 @@ impl<T: Transport> ArmBench<T> {
             .map(|lane| lane.transport.facts().clone())
             .unwrap_or_default();
         topology::complete(&mut facts, &roots);
-        facts.polling = Some(config.polling);
+        let scenarios = assignment.scenarios.iter();
+        facts.polling = scenarios
+            .map(|scenario| (scenario.name.clone(), scenario.polling.unwrap_or(polling)))
+            .collect();
         facts.memory = assignment
             .scenarios
             .iter()
@@ -142,7 +145,7 @@ impl<T: Transport> ArmBench<T> {
             refused,
             accounts,
             roots,
-            polling: config.polling,
+            polling,
             evidence: BTreeSet::new(),
             facts,
             cold,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crds::record::{FabricFacts, FailureReason};
-use crds::v1alpha1::{Polling, TransportSpec};
+use crds::v1alpha1::TransportSpec;
 use serde::{Deserialize, Serialize};
 use snafu::Snafu;
 
@@ -41,8 +41,8 @@ pub struct OpenConfig {
     pub inject_bytes: Option<u64>,
     /// Posts in flight that an endpoint must take; the provider may give more.
     pub depth: usize,
-    /// How the arm waits for completions.
-    pub polling: Polling,
+    /// Whether [`Transport::wait`] will be used. Endpoints that can sleep can also be polled.
+    pub sleeps: bool,
     /// Whether any memory is a GPU's.
     pub device_memory: bool,
     /// Number of peers that will be connected.
@@ -263,7 +263,7 @@ pub trait Transport: Sized + Send {
     /// `CompletionFailed` or `PeerLost` with the library's text when a completion reports an error.
     fn poll(&mut self, completions: &mut [Completion]) -> Result<usize, TransportError>;
 
-    /// Sleeps until a completion may be there, at most `timeout`. Only with [`Polling::Wait`].
+    /// Sleeps until a completion may be there, at most `timeout`. Only where it was opened for that.
     ///
     /// # Errors
     /// `Refused` when the library cannot wait.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crds::v1alpha1::{Libfabric as Spec, LibfabricProvider, MemoryKind, Polling, TransportSpec};
+use crds::v1alpha1::{Libfabric as Spec, LibfabricProvider, MemoryKind, TransportSpec};
 use fabricbench_runner::memory::Memory;
 use fabricbench_runner::transport::libfabric::{Libfabric, LibfabricRegion};
 use fabricbench_runner::transport::{
@@ -56,7 +56,7 @@ fn pair(provider: LibfabricProvider) -> (Side, Side) {
         library: None,
         inject_bytes: None,
         depth: 16,
-        polling: Polling::Yield,
+        sleeps: false,
         device_memory: false,
         peers: 1,
     };

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crds::record::FailureReason;
-use crds::v1alpha1::{Loopback as LoopbackSpec, MemoryKind, Polling, TransportSpec};
+use crds::v1alpha1::{Loopback as LoopbackSpec, MemoryKind, TransportSpec};
 use fabricbench_runner::memory::Memory;
 use fabricbench_runner::transport::loopback::{Loopback, LoopbackRegion};
 use fabricbench_runner::transport::{
@@ -59,7 +59,7 @@ impl Side {
             library: None,
             inject_bytes: None,
             depth: 16,
-            polling: Polling::Wait,
+            sleeps: true,
             device_memory: false,
             peers: 1,
         })

@@ -117,9 +117,9 @@ pub struct FabricFacts {
     /// Operations the provider carries out in software above the device, where it says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub emulated: Vec<String>,
-    /// How the sides wait for completions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub polling: Option<Polling>,
+    /// How this side waits for completions, by scenario.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub polling: BTreeMap<String, Polling>,
     /// Processors the measuring threads were pinned to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pinned_cpus: Vec<u32>,

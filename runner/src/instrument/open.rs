@@ -92,7 +92,8 @@ impl Opener {
         arm: &ArmAssignment,
     ) -> Result<Box<dyn Arm>, CaseFailure> {
         let opening = OpenArm {
-            config: open_config(arm, &self.assignment, self.rank, self.polling),
+            config: open_config(arm, &self.assignment, self.rank),
+            polling: self.polling,
             arm,
             assignment: &self.assignment,
             cpus: &self.pinned,
@@ -109,6 +110,7 @@ impl Opener {
 
 struct OpenArm<'a> {
     config: OpenConfig,
+    polling: Polling,
     arm: &'a ArmAssignment,
     assignment: &'a Assignment,
     cpus: &'a [u32],
@@ -119,7 +121,14 @@ impl WithTransport for OpenArm<'_> {
     type Output = Result<Box<dyn Arm>, TransportError>;
 
     fn with<T: Transport + 'static>(self) -> Self::Output {
-        let bench = ArmBench::<T>::open(self.arm, self.assignment, &self.config, self.cpus, self.buffers)?;
+        let bench = ArmBench::<T>::open(
+            self.arm,
+            self.assignment,
+            &self.config,
+            self.polling,
+            self.cpus,
+            self.buffers,
+        )?;
         let assigned = self.arm.clone();
         Ok(Box::new(Opened { bench, assigned }))
     }

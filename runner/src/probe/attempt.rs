@@ -1,7 +1,7 @@
 //! One attempt, in a process of its own. Opens a transport or allocates memory, and prints what came of it.
 
 use crds::record::CaseFailure;
-use crds::v1alpha1::{MemoryKind, Polling, TransportSpec};
+use crds::v1alpha1::{MemoryKind, TransportSpec};
 
 use super::Target;
 use crate::memory::Memory;
@@ -53,7 +53,7 @@ fn transport(choice: &impl TransportChoice, spec: &TransportSpec) -> Result<Stri
         library: None,
         inject_bytes: None,
         depth: 16,
-        polling: Polling::Yield,
+        sleeps: false,
         device_memory: false,
         peers: 1,
     };

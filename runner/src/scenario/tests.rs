@@ -4,4 +4,5 @@ mod failures;
 mod fixture;
 mod integrity;
 mod ping_pong;
+mod polling;
 mod transfer;

@@ -35,7 +35,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crds::record::{FabricFacts, FailureReason};
-use crds::v1alpha1::Polling;
 use rustix::event::Timespec;
 use rustix::io::Errno;
 
@@ -67,7 +66,7 @@ pub struct Loopback {
     own: OwnSegment,
     addresses: EndpointAddresses,
     facts: FabricFacts,
-    polling: Polling,
+    sleeps: bool,
     depth: usize,
     peers: Vec<peer::Peer>,
     /// By peer, then rail.
@@ -98,7 +97,7 @@ impl Transport for Loopback {
 
     fn open(config: &OpenConfig) -> Result<Self, TransportError> {
         let layout = layout_of(config)?;
-        let own = OwnSegment::create(layout, config.polling == Polling::Wait)?;
+        let own = OwnSegment::create(layout, config.sleeps)?;
         let name = own.name();
         let inbounds = (0..layout.peers)
             .flat_map(|claim| (0..layout.rails).map(move |rail| (claim, rail)))
@@ -110,8 +109,8 @@ impl Transport for Loopback {
         });
         Ok(Self {
             addresses: name.addresses(layout.rails),
-            facts: facts_of(layout, name, config.polling),
-            polling: config.polling,
+            facts: facts_of(layout, name),
+            sleeps: config.sleeps,
             depth: layout.slots,
             peers: Vec::with_capacity(layout.peers),
             outbounds: Vec::with_capacity(layout.peers * layout.rails),
@@ -321,8 +320,8 @@ impl Transport for Loopback {
             operation: "wait",
             message,
         };
-        if self.polling != Polling::Wait {
-            let message = format!("the endpoints were opened for {:?} polling", self.polling);
+        if !self.sleeps {
+            let message = "the endpoints were opened to be polled only".to_owned();
             return Err(failed(FailureReason::Refused, message));
         }
         self.match_claims();

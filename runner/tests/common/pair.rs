@@ -81,8 +81,9 @@ impl<T: Transport> Pair<T> {
             case_deadline_seconds: 60,
         };
         let open = |rank| {
-            let config = open_config(&arm, &assignment, rank, polling);
-            ArmBench::open(&arm, &assignment, &config, &[], &mut Buffers::new(&assignment)).unwrap()
+            let config = open_config(&arm, &assignment, rank);
+            let mut buffers = Buffers::new(&assignment);
+            ArmBench::open(&arm, &assignment, &config, polling, &[], &mut buffers).unwrap()
         };
         let (mut initiator, mut target) = (open(0), open(1));
         initiator.connect(1, &target.offer()).unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crds::record::{FabricFacts, HelloRecord};
-use crds::v1alpha1::{EnvironmentSummary, Polling};
+use crds::v1alpha1::EnvironmentSummary;
 use serde::Serialize;
 
 use crate::campaign::collect::{Outcome, Reports};
@@ -104,12 +104,12 @@ impl Environment {
     /// The few lines that stand in the status.
     pub fn summary(&self) -> EnvironmentSummary {
         let hosts = || self.workers.iter().map(|worker| &worker.hello.environment);
-        let polling = self.arms.iter().filter_map(|arm| arm.fabric.polling);
+        let polling = self.arms.iter().flat_map(|arm| arm.fabric.polling.values());
         EnvironmentSummary {
             kernels: distinct(hosts().map(|host| host.kernel.clone())),
             cpu_models: distinct(hosts().map(|host| host.cpu_model.clone())),
             libraries: self.libraries(),
-            polling: distinct(polling.map(|polling: Polling| format!("{polling:?}"))),
+            polling: distinct(polling.map(|polling| format!("{polling:?}"))),
         }
     }
 

@@ -125,7 +125,10 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
                                 td { "send " (fabric.inject_limits.send_bytes) " B, write " (fabric.inject_limits.write_bytes) " B" }
                                 td { (fabric.transmit_depth) }
                                 td { (fabric.progress) }
-                                td { (fabric.polling.map_or_else(|| "not told".to_owned(), |polling| format!("{polling:?}"))) }
+                                td {
+                                    @for (scenario, polling) in &fabric.polling { div { (scenario) ": " (format!("{polling:?}")) } }
+                                    @if fabric.polling.is_empty() { "not told" }
+                                }
                                 td {
                                     @for memory in &fabric.memory {
                                         div { (memory.scenario) ": " (format!("{:?}", memory.kind)) ", " (memory.registration) }

@@ -60,7 +60,8 @@ pub fn transfer(operation: TransferOperation, window: u32, batch: u32, iteration
     }
 }
 
-fn assignment(scenario: &ScenarioAssignment, arm: &ArmAssignment, rails: u32) -> Assignment {
+/// An assignment of one scenario and one arm.
+pub fn assignment(scenario: &ScenarioAssignment, arm: &ArmAssignment, rails: u32) -> Assignment {
     Assignment {
         version: crds::assignment::ASSIGNMENT_VERSION,
         identity: LegIdentity {
@@ -99,9 +100,9 @@ impl Pair {
         };
         let assignment = assignment(&scenario, &arm, rails);
         let open = |rank| {
-            let config = open_config(&arm, &assignment, rank, Polling::Yield);
+            let config = open_config(&arm, &assignment, rank);
             let mut buffers = Buffers::new(&assignment);
-            ArmBench::open(&arm, &assignment, &config, &[], &mut buffers).unwrap()
+            ArmBench::open(&arm, &assignment, &config, Polling::Yield, &[], &mut buffers).unwrap()
         };
         let (mut initiator, mut target) = (open(0), open(1));
         initiator.connect(1, &target.offer()).unwrap();

@@ -7,7 +7,7 @@ use super::rules::{address, offer};
 use super::{Libfabric, ffi};
 use crate::transport::{EndpointAddresses, OpenConfig, Peer, TransportError};
 use crds::record::{FabricFacts, FailureReason, InjectLimits, LibraryFacts, RailFacts};
-use crds::v1alpha1::{LibfabricProvider, Polling};
+use crds::v1alpha1::LibfabricProvider;
 use libfabric_sys::Identity;
 use libfabric_sys::bindings::FI_EADDRNOTAVAIL;
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ pub(super) fn open(config: &OpenConfig) -> Result<Libfabric, TransportError> {
     let rail_config = RailConfig {
         depth: config.depth,
         peers: config.peers,
-        sleeps: config.polling == Polling::Wait,
+        sleeps: config.sleeps,
         forbid_shared_memory: wanted.provider == LibfabricProvider::Efa,
     };
     let mut opened = Vec::with_capacity(rails.len());
@@ -44,7 +44,7 @@ pub(super) fn open(config: &OpenConfig) -> Result<Libfabric, TransportError> {
             .get(number)
             .map_or("chosen by the library", String::as_str);
         let rail = Rail::open(info, rail_config)
-            .map_err(|e| explain(number, &e, wanted.provider, config.polling, source_text))?;
+            .map_err(|e| explain(number, &e, wanted.provider, config.sleeps, source_text))?;
         let bound = address::ip(rail.name());
         if let (Some(wished), Some(bound)) = (source, bound)
             && wished != bound
@@ -58,7 +58,7 @@ pub(super) fn open(config: &OpenConfig) -> Result<Libfabric, TransportError> {
     let addresses = EndpointAddresses {
         rails: opened.iter().map(|rail| rail.name().to_vec()).collect(),
     };
-    let facts = fabric_facts(library.identity(), facts, &opened, config.polling);
+    let facts = fabric_facts(library.identity(), facts, &opened);
     Ok(Libfabric {
         rails: opened,
         provider: wanted.provider,
@@ -74,7 +74,7 @@ fn explain(
     number: usize,
     error: &ffi::CallError,
     provider: LibfabricProvider,
-    polling: Polling,
+    sleeps: bool,
     source: &str,
 ) -> TransportError {
     let mut failure = on_rail(number, error);
@@ -82,7 +82,7 @@ fn explain(
         failure.reason = FailureReason::NoDevice;
         failure.message += &format!(" for the source {source}. {}", device::advice(provider));
     }
-    if polling == Polling::Wait && matches!(error.call, "fi_cq_open" | "fi_control(FI_GETWAIT)") {
+    if sleeps && matches!(error.call, "fi_cq_open" | "fi_control(FI_GETWAIT)") {
         failure.message += &format!(
             "; {} cannot sleep on its queue: use polling Spin or Yield",
             provider.name()
@@ -117,12 +117,7 @@ fn rail_facts(rail: &Rail, offer: &offer::Offer) -> RailFacts {
 }
 
 /// The limits of a transport are the smallest of its rails.
-fn fabric_facts(
-    identity: &Identity,
-    rails: Vec<(RailFacts, offer::Offer)>,
-    opened: &[Rail],
-    polling: Polling,
-) -> FabricFacts {
+fn fabric_facts(identity: &Identity, rails: Vec<(RailFacts, offer::Offer)>, opened: &[Rail]) -> FabricFacts {
     let least = |limit: fn(&Limits) -> usize| {
         opened
             .iter()
@@ -157,7 +152,6 @@ fn fabric_facts(
         registration_mode: offer::mr_mode_names(first.mr_mode),
         progress: first.progress(),
         emulated: emulated.into_iter().collect(),
-        polling: Some(polling),
         rails: rails.into_iter().map(|(facts, _)| facts).collect(),
         ..FabricFacts::default()
     }

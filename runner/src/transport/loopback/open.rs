@@ -1,7 +1,7 @@
 //! What is opened for what is asked for. Pure.
 
 use crds::record::{FabricFacts, FailureReason, InjectLimits, RailFacts};
-use crds::v1alpha1::{Loopback as LoopbackSpec, Polling, TransportSpec};
+use crds::v1alpha1::{Loopback as LoopbackSpec, TransportSpec};
 
 use super::layout::{INLINE_BYTES, Layout, MAX_MESSAGE_BYTES, MAX_PEERS, MAX_RAILS, SLOTS};
 use super::name::SegmentName;
@@ -57,7 +57,7 @@ pub(super) fn layout_of(config: &OpenConfig) -> Result<Layout, TransportError> {
 }
 
 /// What the endpoints really are.
-pub(super) fn facts_of(layout: Layout, name: SegmentName, polling: Polling) -> FabricFacts {
+pub(super) fn facts_of(layout: Layout, name: SegmentName) -> FabricFacts {
     let rail = |rail| RailFacts {
         domain: "loopback".to_owned(),
         address: format!("process {} segment {} rail {rail}", name.process, name.descriptor),
@@ -74,7 +74,6 @@ pub(super) fn facts_of(layout: Layout, name: SegmentName, polling: Polling) -> F
         transmit_depth: layout.slots as u64,
         max_message_bytes: MAX_MESSAGE_BYTES,
         progress: "manual".to_owned(),
-        polling: Some(polling),
         ..FabricFacts::default()
     }
 }

@@ -13,14 +13,14 @@ mod waiting;
 /// Polls that are enough for anything that can happen at all, dead peers included.
 const ENOUGH: usize = 4 * IDLE_POLLS as usize;
 
-fn config(rails: u32, depth: usize, polling: Polling) -> OpenConfig {
+fn config(rails: u32, depth: usize, sleeps: bool) -> OpenConfig {
     OpenConfig {
         spec: TransportSpec::Loopback(LoopbackSpec { rails }),
         rails: Vec::new(),
         library: None,
         inject_bytes: None,
         depth,
-        polling,
+        sleeps,
         device_memory: false,
         peers: 1,
     }
@@ -101,7 +101,7 @@ fn pair(rails: u32, depth: usize) -> (Side, Side) {
 }
 
 fn pair_with(rails: u32, depth: usize, kind: MemoryKind, bytes: usize) -> (Side, Side) {
-    let config = config(rails, depth, Polling::Spin);
+    let config = config(rails, depth, false);
     let mut one = Side::open(&config, kind, bytes);
     let mut two = Side::open(&config, kind, bytes);
     connect(&mut one, &mut two);

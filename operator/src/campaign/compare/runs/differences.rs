@@ -81,8 +81,8 @@ pub fn differences(first: &Finished<'_>, second: &Finished<'_>) -> Vec<Differenc
     differ("polling", &|run| {
         let arms = run.evaluation.summary.environment.arms.iter();
         list(
-            arms.filter_map(|arm| arm.fabric.polling)
-                .map(|polling| format!("{polling:?}")),
+            arms.flat_map(|arm| &arm.fabric.polling)
+                .map(|(scenario, polling)| format!("{scenario} {polling:?}")),
         )
     });
     differ("scenarios", &|run| {

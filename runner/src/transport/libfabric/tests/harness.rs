@@ -6,7 +6,7 @@ use crate::transport::{
     Completion, CompletionKind, OpenConfig, Operation, Post, PostError, Region, RemoteKey, Transport,
     TransportError,
 };
-use crds::v1alpha1::{Libfabric as Spec, LibfabricProvider, MemoryKind, Polling, TransportSpec};
+use crds::v1alpha1::{Libfabric as Spec, LibfabricProvider, MemoryKind, TransportSpec};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -62,7 +62,7 @@ impl Ground {
             library: self.library.clone(),
             inject_bytes: Some(64),
             depth: DEPTH,
-            polling: Polling::Yield,
+            sleeps: false,
             device_memory: false,
             peers: 1,
         }

@@ -3,7 +3,7 @@
 use super::harness::{Ground, Pair, Wish, grounds, pattern};
 use crate::transport::{CompletionKind, Operation, PostError, Transport};
 use crds::record::FailureReason;
-use crds::v1alpha1::{LibfabricProvider, Polling};
+use crds::v1alpha1::LibfabricProvider;
 use std::time::{Duration, Instant};
 
 const POSTED: CompletionKind = CompletionKind::Posted { token: 0 };
@@ -327,7 +327,7 @@ fn four_rails_are_four_endpoints_at_their_own_addresses() {
 fn a_sleeper_is_woken_by_what_arrives() {
     for ground in grounds() {
         let mut config = ground.config();
-        config.polling = Polling::Wait;
+        config.sleeps = true;
         let mut pair = match Pair::open(&config) {
             Ok(pair) => pair,
             Err(error) => {

@@ -91,11 +91,11 @@ fn writes_and_reads_move_the_bytes_and_only_an_immediate_is_seen() {
 fn rails_and_peers_do_not_mix() {
     let target_config = OpenConfig {
         peers: 2,
-        ..config(2, 16, Polling::Spin)
+        ..config(2, 16, false)
     };
     let mut target = Side::open(&target_config, MemoryKind::Heap, 4096);
     let mut sides = [0u8, 1].map(|seed| {
-        let mut side = Side::open(&config(2, 16, Polling::Spin), MemoryKind::Heap, 4096);
+        let mut side = Side::open(&config(2, 16, false), MemoryKind::Heap, 4096);
         side.memory.fill(seed + 1).unwrap();
         connect(&mut side, &mut target);
         side
@@ -243,7 +243,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn any_sequence_of_posts_is_delivered_once_and_in_order_on_each_rail(steps in steps()) {
-        let config = config(2, 16, Polling::Spin);
+        let config = config(2, 16, false);
         // Two receives a rail are enough: they are posted again as they are met.
         let mut sender = Side::open(&config, MemoryKind::Heap, 128 * SPACE);
         let mut target = Side::open(&config, MemoryKind::Heap, 5 * SPACE);

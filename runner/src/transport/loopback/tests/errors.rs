@@ -126,7 +126,7 @@ fn a_peer_that_closes_after_its_work_is_no_error() {
 
 #[test]
 fn more_peers_than_were_asked_for_are_refused() {
-    let config = config(1, 16, Polling::Spin);
+    let config = config(1, 16, false);
     let target = Loopback::open(&config).unwrap();
     let mut first = Loopback::open(&config).unwrap();
     let mut second = Loopback::open(&config).unwrap();
@@ -137,8 +137,8 @@ fn more_peers_than_were_asked_for_are_refused() {
 
 #[test]
 fn strange_addresses_are_refused() {
-    let mut one = Loopback::open(&config(2, 16, Polling::Spin)).unwrap();
-    let other = Loopback::open(&config(1, 16, Polling::Spin)).unwrap();
+    let mut one = Loopback::open(&config(2, 16, false)).unwrap();
+    let other = Loopback::open(&config(1, 16, false)).unwrap();
     let reason = |result: Result<Peer, TransportError>| result.unwrap_err().reason;
     assert_eq!(reason(one.connect(other.addresses())), FailureReason::Refused);
     let nonsense = EndpointAddresses {
@@ -177,7 +177,7 @@ fn strange_addresses_are_refused() {
 
 #[test]
 fn what_cannot_be_opened_is_refused() {
-    let plain = config(1, 16, Polling::Spin);
+    let plain = config(1, 16, false);
     let libfabric = TransportSpec::Libfabric(Libfabric {
         provider: LibfabricProvider::Tcp,
         rails: 1,
@@ -218,13 +218,13 @@ fn what_cannot_be_opened_is_refused() {
             },
             FailureReason::Refused,
         ),
-        (config(0, 16, Polling::Spin), FailureReason::Refused),
-        (config(65, 16, Polling::Spin), FailureReason::Refused),
+        (config(0, 16, false), FailureReason::Refused),
+        (config(65, 16, false), FailureReason::Refused),
         (
             OpenConfig {
                 depth: 65_536,
                 peers: 1024,
-                ..config(64, 16, Polling::Spin)
+                ..config(64, 16, false)
             },
             FailureReason::MemoryUnavailable,
         ),

@@ -98,13 +98,13 @@ fn a_doorbell_rings_for_all_peers_of_the_rail() {
     let mut one = Side::open(
         &OpenConfig {
             peers: 2,
-            ..config(1, 16, Polling::Spin)
+            ..config(1, 16, false)
         },
         MemoryKind::Heap,
         64,
     );
     let mut targets = [0, 1].map(|_| {
-        let mut side = Side::open(&config(1, 16, Polling::Spin), MemoryKind::Heap, 64);
+        let mut side = Side::open(&config(1, 16, false), MemoryKind::Heap, 64);
         connect(&mut one, &mut side);
         side.receive(0, 0, 64, 0);
         side

@@ -7,7 +7,7 @@ use super::*;
 const LONG: Duration = Duration::from_secs(20);
 
 fn waiting_pair() -> (Side, Side) {
-    let config = config(1, 16, Polling::Wait);
+    let config = config(1, 16, true);
     let mut one = Side::open(&config, MemoryKind::Heap, 4096);
     let mut two = Side::open(&config, MemoryKind::Heap, 4096);
     connect(&mut one, &mut two);
@@ -55,7 +55,7 @@ fn a_wait_ends_with_its_time() {
 
 #[test]
 fn a_wait_is_short_while_a_peer_is_not_connected_back() {
-    let config = config(1, 16, Polling::Wait);
+    let config = config(1, 16, true);
     let mut one = Side::open(&config, MemoryKind::Heap, 4096);
     let two = Side::open(&config, MemoryKind::Heap, 4096);
     one.transport.connect(two.transport.addresses()).unwrap();
@@ -93,6 +93,6 @@ fn a_lost_peer_ends_the_waiting() {
 
 #[test]
 fn only_endpoints_opened_for_it_wait() {
-    let mut one = Loopback::open(&config(1, 16, Polling::Spin)).unwrap();
+    let mut one = Loopback::open(&config(1, 16, false)).unwrap();
     assert_eq!(one.wait(LONG).unwrap_err().reason, FailureReason::Refused);
 }
