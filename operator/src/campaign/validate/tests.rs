@@ -139,7 +139,7 @@ fn variants_in_processes_of_their_own_may_post_alike() {
 fn device_memory_is_refused_only_where_something_would_be_injected() {
     let spec = |sizes: &str| {
         format!(
-            "resources: {{gpus: 1}}\nvariants: [{{name: a}}, {{name: b, inject: {{maxBytes: 256}}, doorbell: {{maxBatch: 4}}}}]\n{TCP}scenarios: [{{name: large, memory: Cuda, transfer: {{sizes: [{sizes}], batch: 4}}}}]"
+            "resources: {{gpus: 1}}\nvariants: [{{name: a}}, {{name: b, inject: {{maxBytes: 256}}, doorbell: {{maxBatch: 4}}}}]\n{TCP}scenarios: [{{name: large, memory: Cuda, transfer: {{operation: WriteImmediate, sizes: [{sizes}], batch: 4}}}}]"
         )
     };
     assert_eq!(problems(&spec("128Ki")), [""; 0]);
