@@ -9,6 +9,8 @@ use super::{Leg, Plan, PlannedScenario};
 /// Bytes of a case record beside its histograms, with four rails on four interfaces and every number large. The test
 /// below writes such records.
 const CASE_BYTES: u64 = 3072;
+/// Bytes that a second posting side adds, beside its histogram.
+const POSTED_BYTES: u64 = 512;
 /// Bytes of a case record for each rail beyond four: on an interface of its own, seen from both sides, both posting.
 const RAIL_BYTES: u64 = 448;
 /// Bytes of a case record of the integrity pass: it has a dozen numbers.
@@ -145,7 +147,10 @@ pub(super) fn block_stream_bytes(plan: &Plan, block: &BlockAssignment, pass: Pas
 }
 
 fn case_bytes(samples: u64, sides: u64, rails: u64) -> u64 {
-    CASE_BYTES + rails.saturating_sub(4) * RAIL_BYTES + sides * histogram_bytes(samples)
+    CASE_BYTES
+        + rails.saturating_sub(4) * RAIL_BYTES
+        + sides.saturating_sub(1) * POSTED_BYTES
+        + sides * histogram_bytes(samples)
 }
 
 /// Bytes that the histogram of `samples` samples takes in a record, where they spread over three decades.
