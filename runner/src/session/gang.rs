@@ -191,7 +191,7 @@ impl Gang {
                 self.lose(rank, FailureReason::PeerLost, &how);
                 Ok(None)
             }
-            Ok(GangEvent::Report { rank, report }) => Ok(self.sort(rank, report)),
+            Ok(GangEvent::Report { rank, report }) => self.sort(rank, report),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => Err(Halt::Attempt(CaseFailure {
                 reason: FailureReason::Internal,
@@ -200,23 +200,25 @@ impl Gang {
         }
     }
 
-    fn sort(&mut self, rank: u32, report: Report) -> Option<(u32, Report)> {
+    fn sort(&mut self, rank: u32, report: Report) -> Result<Option<(u32, Report)>, Halt> {
         match report {
-            Report::Heartbeat => None,
-            Report::Warning { reason, message } => {
-                self.warnings.push(GangWarning {
-                    rank,
-                    reason,
-                    message,
-                });
-                None
+            Report::Heartbeat => {}
+            Report::Warning { reason, message } => self.warnings.push(GangWarning {
+                rank,
+                reason,
+                message,
+            }),
+            // Whoever stops one worker means the attempt: a block that went on without it would count as done.
+            Report::Leaving(failure) if failure.reason == FailureReason::Interrupted => {
+                return Err(Halt::Attempt(CaseFailure {
+                    message: format!("rank {rank} was lost: {}", failure.message),
+                    ..failure
+                }));
             }
-            Report::Leaving(failure) => {
-                self.lose(rank, failure.reason, &failure.message);
-                None
-            }
-            answer => Some((rank, answer)),
+            Report::Leaving(failure) => self.lose(rank, failure.reason, &failure.message),
+            answer => return Ok(Some((rank, answer))),
         }
+        Ok(None)
     }
 
     fn lose(&mut self, rank: u32, reason: FailureReason, how: &str) {
@@ -257,5 +259,43 @@ impl Gang {
             reason,
             message: format!("no two workers are left: {}", how.join("; ")),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+
+    #[test]
+    fn a_worker_that_was_told_to_stop_ends_the_attempt_of_three() {
+        let (sender, events) = sync_channel(8);
+        let (ways, _commands): (Vec<_>, Vec<_>) = (0..3)
+            .map(|_| {
+                let (way, commands) = sync_channel(8);
+                (ToWorker::Here(way), commands)
+            })
+            .unzip();
+        let mut gang = Gang::new(ways, events);
+        let leaving = |reason| GangEvent::Report {
+            rank: 2,
+            report: Report::Leaving(CaseFailure {
+                reason,
+                message: "told to stop by SIGTERM".to_owned(),
+            }),
+        };
+        sender.send(leaving(FailureReason::Interrupted)).unwrap();
+        let wait = Duration::from_secs(10);
+        match gang.gather(&[0, 1, 2], "waiting", wait, |_, _| None::<()>) {
+            Err(Halt::Attempt(failure)) => assert_eq!(failure.reason, FailureReason::Interrupted),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(gang.alive(), [0, 1, 2]);
+
+        sender.send(leaving(FailureReason::Internal)).unwrap();
+        let answers = gang.gather(&[2], "waiting", wait, |_, _| None::<()>).unwrap();
+        assert_eq!(answers[&2].clone().unwrap_err().reason, FailureReason::Internal);
+        assert_eq!(gang.alive(), [0, 1]);
     }
 }

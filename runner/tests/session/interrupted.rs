@@ -38,23 +38,29 @@ fn a_coordinator_that_is_told_to_stop_ends_everyone_at_once() {
 }
 
 #[test]
-fn a_worker_that_is_told_to_stop_leaves_at_once_and_says_so() {
-    let mut gang = measuring(2);
-    gang.signal(1, Signal::TERM);
-    let ended = gang.end_of(1);
-    assert_eq!(ended.status.code(), Some(3));
-    assert!(ended.stderr.contains("Interrupted"), "{}", ended.stderr);
-    let finished = gang.finish();
-    let failure = finished.end().failure.as_ref().unwrap();
-    assert_eq!(failure.reason, FailureReason::Interrupted);
-    assert!(
-        failure
-            .message
-            .contains("rank 1 was lost: told to stop by SIGTERM"),
-        "{}",
-        failure.message
-    );
-    assert_eq!(finished.statuses(), [(0, 3)]);
+fn a_worker_that_is_told_to_stop_leaves_at_once_and_ends_the_attempt() {
+    for workers in [2, 3] {
+        let mut gang = measuring(workers);
+        gang.signal(1, Signal::TERM);
+        let ended = gang.end_of(1);
+        assert_eq!(ended.status.code(), Some(3));
+        assert!(ended.stderr.contains("Interrupted"), "{}", ended.stderr);
+        let finished = gang.finish();
+        let failure = finished.end().failure.as_ref().unwrap();
+        assert_eq!(failure.reason, FailureReason::Interrupted);
+        assert!(
+            failure
+                .message
+                .contains("rank 1 was lost: told to stop by SIGTERM"),
+            "{}",
+            failure.message
+        );
+        let others = (0..workers).filter(|rank| *rank != 1);
+        assert_eq!(
+            finished.statuses(),
+            others.map(|rank| (rank, 3)).collect::<Vec<_>>()
+        );
+    }
 }
 
 #[test]
