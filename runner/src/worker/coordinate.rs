@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use crds::assignment::Assignment;
@@ -30,7 +30,8 @@ pub fn coordinate(
 ) -> Result<EndRecord, WorkerError> {
     let started_at = facts::now_rfc3339();
     let mut stream = RecordStream::new(io::stdout());
-    let (sender, events) = channel();
+    // As much room for each worker as it has for commands, so that neither ever waits for the other in turn.
+    let (sender, events) = sync_channel(MOST_EVENTS * assignment.workers.max(1) as usize);
     let stop = sender.clone();
     let stopping =
         signals::watch(move |signal| drop(stop.send(GangEvent::Stop(signal)))).context(StartSnafu {
@@ -107,7 +108,7 @@ fn together(
     hello: &WorkerHello,
     meeting: Meeting,
     stream: RecordStream<io::Stdout>,
-    (sender, events): (Sender<GangEvent>, Receiver<GangEvent>),
+    (sender, events): (SyncSender<GangEvent>, Receiver<GangEvent>),
 ) -> Result<EndRecord, WorkerError> {
     let hellos: Vec<_> = [hello]
         .into_iter()
@@ -140,7 +141,7 @@ fn together(
 fn way_to(
     guest: Guest,
     assignment: &Assignment,
-    sender: &Sender<GangEvent>,
+    sender: &SyncSender<GangEvent>,
 ) -> Result<ToWorker, WorkerError> {
     let Guest {
         rank: peer, reader, ..

@@ -1,6 +1,6 @@
 //! A worker's way to the coordinator: a connection, or a channel where both are one process.
 
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 
 use snafu::{ResultExt, Snafu};
 
@@ -14,7 +14,7 @@ pub enum ToCoordinator {
     /// To another process.
     Remote(LinkSender),
     /// To the coordinator in this process.
-    Here(Sender<GangEvent>),
+    Here(SyncSender<GangEvent>),
 }
 
 /// Why a report cannot be delivered.

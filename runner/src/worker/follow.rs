@@ -1,7 +1,7 @@
 //! Listens to a connection for as long as it lives. One thread for each.
 
 use std::io;
-use std::sync::mpsc::{Sender, SyncSender};
+use std::sync::mpsc::SyncSender;
 use std::thread;
 
 use super::agent::Event;
@@ -35,7 +35,7 @@ pub fn coordinator(mut receiver: LinkReader, events: SyncSender<Event>) -> io::R
 ///
 /// # Errors
 /// When no thread can be started.
-pub fn worker(mut receiver: LinkReader, rank: u32, events: Sender<GangEvent>) -> io::Result<()> {
+pub fn worker(mut receiver: LinkReader, rank: u32, events: SyncSender<GangEvent>) -> io::Result<()> {
     let follow = move || {
         loop {
             let (event, last) = match receiver.receive() {
