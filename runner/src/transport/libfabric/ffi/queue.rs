@@ -47,6 +47,11 @@ impl Rail {
         most: usize,
         mut take: impl FnMut(Event),
     ) -> Batch {
+        if !self.owed_receives.is_empty()
+            && let Err(failure) = self.post_owed_receives()
+        {
+            return Batch::Failed(failure);
+        }
         let mut entries = [const { MaybeUninit::<fi_cq_data_entry>::uninit() }; BATCH];
         let most = most.min(BATCH);
         let queue = self.objects.queue.as_ptr();
@@ -66,7 +71,29 @@ impl Rail {
                 take(event);
             }
         }
-        Batch::Read
+        match self.post_owed_receives() {
+            Ok(()) => Batch::Read,
+            Err(failure) => Batch::Failed(failure),
+        }
+    }
+
+    /// Posts the receives again that writes with immediate data took; those for which there is no room (EAGAIN) stay
+    /// for the next read.
+    #[inline]
+    fn post_owed_receives(&mut self) -> Result<(), CallError> {
+        while let Some(slot) = self.owed_receives.last().copied() {
+            let code = self.call_receive(self.receives[slot - self.depth], slot);
+            if code == -(FI_EAGAIN as isize) {
+                return Ok(());
+            }
+            self.owed_receives.pop();
+            if code != 0 {
+                self.in_flight[slot] = false;
+                let number = i32::try_from(code).unwrap_or(i32::MIN);
+                return Err(CallError::new(self.objects.info.library(), "fi_recv", number));
+            }
+        }
+        Ok(())
     }
 
     /// What an entry says; nothing for entries that tell nobody anything, such as a peer's write without immediate
@@ -84,8 +111,7 @@ impl Rail {
         }
         if self.immediate_takes_receive && entry.flags & FI_REMOTE_WRITE != 0 {
             // The message was in the peer's memory operation; the receive only paid for it, and goes back.
-            let code = self.call_receive(self.receives[slot - self.depth], slot);
-            self.in_flight[slot] = code == 0;
+            self.owed_receives.push(slot);
             return immediate.map(|immediate| Event::RemoteWrite { immediate });
         }
         self.in_flight[slot] = false;

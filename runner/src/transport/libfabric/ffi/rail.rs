@@ -53,6 +53,8 @@ pub(in crate::transport::libfabric) struct Rail {
     pub(super) in_flight: Box<[bool]>,
     /// By token.
     pub(super) receives: Box<[PostedReceive]>,
+    /// Slots of receives that a write with immediate data took and that must be posted again.
+    pub(super) owed_receives: Vec<usize>,
     pub(super) peers: Vec<fi_addr_t>,
     /// What to sleep on, where the queue was opened for that.
     pub(super) wait_descriptor: Option<c_int>,
@@ -77,6 +79,7 @@ impl Rail {
             immediate_takes_receive: offer.immediate_takes_receive(),
             in_flight: vec![false; 2 * config.depth].into(),
             receives: vec![PostedReceive::NONE; config.depth].into(),
+            owed_receives: Vec::with_capacity(config.depth),
             peers: Vec::with_capacity(config.peers),
             wait_descriptor: config
                 .sleeps
