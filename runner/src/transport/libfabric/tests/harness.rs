@@ -32,12 +32,11 @@ pub(super) struct Ground {
 
 /// Every ground there is on this machine.
 pub(super) fn grounds() -> Vec<Ground> {
-    let newer = std::env::var_os("FABRICBENCH_TEST_LIBFABRIC_2").map(PathBuf::from);
-    if newer.is_none() {
-        println!("skipped on 2.x: FABRICBENCH_TEST_LIBFABRIC_2 names no folder with a libfabric 2.x");
-    }
+    let newer = std::env::var_os("FABRICBENCH_TEST_LIBFABRIC_2").unwrap_or_else(|| {
+        panic!("FABRICBENCH_TEST_LIBFABRIC_2 must name a folder with a libfabric 2.x; .ci/test sets it")
+    });
     let mut grounds = Vec::new();
-    for library in std::iter::once(None).chain(newer.map(Some)) {
+    for library in [None, Some(PathBuf::from(newer))] {
         let ground = |provider, rails: &[&'static str]| Ground {
             provider,
             library: library.clone(),
