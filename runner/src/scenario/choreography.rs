@@ -17,12 +17,18 @@ use crate::topology::counters::{self, Reading};
 use crate::transport::Transport;
 
 /// What one thread does in a case.
+///
+/// The default is that of a side that posts nothing of its own and only serves its peer.
 pub trait Work<T: Transport> {
     /// Does what comes before the window.
-    fn warm_up(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure>;
+    fn warm_up(&mut self, _engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+        Ok(())
+    }
 
     /// Does what is measured; `None` where this side posts nothing of its own.
-    fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<Done>, CaseFailure>;
+    fn run(&mut self, _engine: &mut Engine<'_, T>) -> Result<Option<Done>, CaseFailure> {
+        Ok(None)
+    }
 
     /// Serves the peer until `until` holds.
     fn serve(
@@ -30,7 +36,9 @@ pub trait Work<T: Transport> {
         engine: &mut Engine<'_, T>,
         doing: &'static str,
         until: impl Fn(&Engine<'_, T>) -> bool,
-    ) -> Result<(), CaseFailure>;
+    ) -> Result<(), CaseFailure> {
+        engine.serve_until(doing, until)
+    }
 }
 
 /// What one thread did in the window.

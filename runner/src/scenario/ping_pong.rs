@@ -94,27 +94,10 @@ impl<T: Transport> Work<T> for Initiator {
             recorder,
         }))
     }
-
-    fn serve(
-        &mut self,
-        engine: &mut Engine<'_, T>,
-        doing: &'static str,
-        until: impl Fn(&Engine<'_, T>) -> bool,
-    ) -> Result<(), CaseFailure> {
-        engine.serve_until(doing, until)
-    }
 }
 
+/// The echoes are part of the initiator's operations.
 impl<T: Transport> Work<T> for Target {
-    fn warm_up(&mut self, _: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
-        Ok(())
-    }
-
-    /// The echoes are part of the initiator's operations.
-    fn run(&mut self, _: &mut Engine<'_, T>) -> Result<Option<Done>, CaseFailure> {
-        Ok(None)
-    }
-
     fn serve(
         &mut self,
         engine: &mut Engine<'_, T>,

@@ -96,32 +96,6 @@ impl<T: Transport> Work<T> for Poster {
             recorder,
         }))
     }
-
-    fn serve(
-        &mut self,
-        engine: &mut Engine<'_, T>,
-        doing: &'static str,
-        until: impl Fn(&Engine<'_, T>) -> bool,
-    ) -> Result<(), CaseFailure> {
-        engine.serve_until(doing, until)
-    }
 }
 
-impl<T: Transport> Work<T> for Addressed {
-    fn warm_up(&mut self, _: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
-        Ok(())
-    }
-
-    fn run(&mut self, _: &mut Engine<'_, T>) -> Result<Option<Done>, CaseFailure> {
-        Ok(None)
-    }
-
-    fn serve(
-        &mut self,
-        engine: &mut Engine<'_, T>,
-        doing: &'static str,
-        until: impl Fn(&Engine<'_, T>) -> bool,
-    ) -> Result<(), CaseFailure> {
-        engine.serve_until(doing, until)
-    }
-}
+impl<T: Transport> Work<T> for Addressed {}
