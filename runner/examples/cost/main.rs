@@ -4,6 +4,9 @@
 //! `cargo run --release -p fabricbench-runner --example cost [loopback|tcp|shm]`. An operation's cost is the measured window by the
 //! operations in it: posting, polling, accounts and both readings of the clock. Initiator and target each need a
 //! processor of their own, or the figures are those of the scheduler.
+//!
+//! With `loopback` the first line is the built-in transport alone. It ends with status 1 where that costs more than
+//! [`MOST_NANOS`]: the transport must stay far below anything that is compared over it.
 
 #![allow(
     clippy::print_stdout,
@@ -11,8 +14,11 @@
     reason = "a program for people, which ends when it cannot go on"
 )]
 
-#[path = "../tests/common/pair.rs"]
+mod bare;
+#[path = "../../tests/common/pair.rs"]
 mod pair;
+
+use std::process::ExitCode;
 
 use crds::assignment::{Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload};
 use crds::v1alpha1::TransferOperation::{Read, Send, Write, WriteImmediate};
@@ -25,6 +31,8 @@ use fabricbench_runner::transport::libfabric::Libfabric;
 use fabricbench_runner::transport::loopback::Loopback;
 use pair::{Pair, arm, scenario};
 
+/// Most that an operation of the built-in transport alone may cost, in nanoseconds.
+const MOST_NANOS: f64 = 50.0;
 const SIZE: u64 = 8;
 const REPEATS: usize = 7;
 
@@ -40,15 +48,29 @@ fn transfer(operation: TransferOperation, batch: u32, fewer: u32) -> ScenarioAss
     }))
 }
 
-fn main() {
+fn main() -> ExitCode {
     let libfabric = |provider| TransportSpec::Libfabric(LibfabricSpec { provider, rails: 1 });
     let transport = std::env::args().nth(1);
     match transport.as_deref().unwrap_or("loopback") {
-        "loopback" => measure::<Loopback>(&TransportSpec::Loopback(LoopbackSpec { rails: 1 }), 1),
+        "loopback" => {
+            let bare = bare::median_nanos();
+            println!(
+                "the transport alone, one thread at both ends {bare:21.1} ns median, at most {MOST_NANOS} wanted"
+            );
+            measure::<Loopback>(&TransportSpec::Loopback(LoopbackSpec { rails: 1 }), 1);
+            if bare > MOST_NANOS {
+                println!("too slow: {bare:.1} ns, and {MOST_NANOS} are wanted");
+                return ExitCode::FAILURE;
+            }
+        }
         "tcp" => measure::<Libfabric>(&libfabric(LibfabricProvider::Tcp), 20),
         "shm" => measure::<Libfabric>(&libfabric(LibfabricProvider::Shm), 20),
-        other => println!("{other:?} is none of loopback, tcp and shm"),
+        other => {
+            println!("{other:?} is none of loopback, tcp and shm");
+            return ExitCode::from(2);
+        }
     }
+    ExitCode::SUCCESS
 }
 
 /// Measures all cases, with so many times fewer operations.
