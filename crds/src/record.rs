@@ -12,8 +12,8 @@ mod line;
 use serde::{Deserialize, Serialize};
 
 pub use case::{
-    CaseFailure, CaseRecord, CaseResult, FailureReason, IntegrityReport, InterfaceDelta, Measurement,
-    Mismatch, Posted, PostingCounters, SeedQuantiles, SideReport,
+    CaseFailure, CaseRecord, CaseResult, ExclusiveQuantiles, FailureReason, IntegrityReport, InterfaceDelta,
+    Measurement, Mismatch, Posted, PostingCounters, SideReport,
 };
 pub use environment::{
     ClockFacts, ColdRecord, EndpointsRecord, FabricFacts, HostEnvironment, InjectLimits, LibraryFacts,

@@ -104,7 +104,7 @@ pub struct Posted {
     pub max_nanos: u64,
     /// Percentiles of the raw samples, where the samples were kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seed_quantiles: Option<SeedQuantiles>,
+    pub exclusive_quantiles: Option<ExclusiveQuantiles>,
     /// How it was posted.
     pub counters: PostingCounters,
 }
@@ -113,7 +113,7 @@ pub struct Posted {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct SeedQuantiles {
+pub struct ExclusiveQuantiles {
     /// Median in nanoseconds.
     pub p50_nanos: f64,
     /// `quantiles(n=20)[18]` in nanoseconds.

@@ -15,7 +15,7 @@ mod validity;
 
 use serde::Serialize;
 
-pub use cell::{CellSummary, InvalidCases, SeedMedians};
+pub use cell::{CellSummary, ExclusiveMedians, InvalidCases};
 pub use cold::{COLD_METRICS, ColdMetric, ColdSummary};
 pub use endpoints::EndpointIndex;
 pub use environment::{Environment, Worker};

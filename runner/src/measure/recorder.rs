@@ -4,7 +4,7 @@
 use crds::assignment::Extent;
 use crds::histogram::Histogram;
 use crds::quantile::exclusive;
-use crds::record::SeedQuantiles;
+use crds::record::ExclusiveQuantiles;
 
 /// Most samples that are kept one by one, of each thread: 8 MB.
 const MOST_KEPT: u32 = 1_000_000;
@@ -19,7 +19,7 @@ pub struct Latency {
     /// Largest, in nanoseconds.
     pub max_nanos: u64,
     /// Percentiles of the samples themselves, where all were kept.
-    pub seed_quantiles: Option<SeedQuantiles>,
+    pub exclusive_quantiles: Option<ExclusiveQuantiles>,
 }
 
 /// Recorder of one thread.
@@ -107,13 +107,13 @@ impl Recorder {
             min_nanos: if histogram.count() == 0 { 0 } else { min },
             max_nanos: max,
             histogram,
-            seed_quantiles: seed_quantiles(&samples),
+            exclusive_quantiles: exclusive_quantiles(&samples),
         }
     }
 }
 
-fn seed_quantiles(sorted: &[u64]) -> Option<SeedQuantiles> {
-    Some(SeedQuantiles {
+fn exclusive_quantiles(sorted: &[u64]) -> Option<ExclusiveQuantiles> {
+    Some(ExclusiveQuantiles {
         p50_nanos: exclusive(sorted, 1, 2)?,
         p95_nanos: exclusive(sorted, 19, 20)?,
         p99_nanos: exclusive(sorted, 99, 100)?,
@@ -137,9 +137,9 @@ mod tests {
         let latency = Recorder::finish([odd, even]);
         assert_eq!((latency.min_nanos, latency.max_nanos), (1, 1000));
         assert_eq!(latency.histogram.count(), 1000);
-        let seed = latency.seed_quantiles.unwrap();
+        let exclusive = latency.exclusive_quantiles.unwrap();
         assert_eq!(
-            (seed.p50_nanos, seed.p95_nanos, seed.p99_nanos),
+            (exclusive.p50_nanos, exclusive.p95_nanos, exclusive.p99_nanos),
             (500.5, 950.95, 990.99)
         );
     }
@@ -149,20 +149,26 @@ mod tests {
         let latency = Recorder::finish([recorded(Extent::DurationNanos(1), [123_457, 7, 5_000_001])]);
         assert_eq!((latency.min_nanos, latency.max_nanos), (7, 5_000_001));
         assert_eq!(latency.histogram.count(), 3);
-        assert_eq!(latency.seed_quantiles, None);
+        assert_eq!(latency.exclusive_quantiles, None);
     }
 
     #[test]
     fn very_many_samples_are_not_kept_one_by_one() {
         let latency = Recorder::finish([recorded(Extent::Iterations(MOST_KEPT + 1), [5])]);
-        assert_eq!((latency.histogram.count(), latency.seed_quantiles), (1, None));
+        assert_eq!(
+            (latency.histogram.count(), latency.exclusive_quantiles),
+            (1, None)
+        );
     }
 
     #[test]
     fn without_samples_there_is_nothing_to_say() {
         let latency = Recorder::finish([Recorder::new(Extent::Iterations(10))]);
         assert_eq!((latency.min_nanos, latency.max_nanos), (0, 0));
-        assert_eq!((latency.histogram.count(), latency.seed_quantiles), (0, None));
+        assert_eq!(
+            (latency.histogram.count(), latency.exclusive_quantiles),
+            (0, None)
+        );
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(super) fn side(case: &Case<'_>, threads: Vec<ThreadReport>) -> Result<SideRe
             latency: latency.histogram,
             min_nanos: latency.min_nanos,
             max_nanos: latency.max_nanos,
-            seed_quantiles: latency.seed_quantiles,
+            exclusive_quantiles: latency.exclusive_quantiles,
             ..posted
         }
     });

@@ -2,7 +2,7 @@
 
 use crds::assignment::Pass;
 use crds::record::{
-    CaseFailure, CaseResult, IntegrityReport, InterfaceDelta, PostingCounters, SeedQuantiles, SideReport,
+    CaseFailure, CaseResult, ExclusiveQuantiles, IntegrityReport, InterfaceDelta, PostingCounters, SideReport,
 };
 
 use crate::campaign::distribution::Distribution;
@@ -79,7 +79,7 @@ pub struct PostedSide {
     pub latency: Distribution,
     pub min_nanos: u64,
     pub max_nanos: u64,
-    pub seed_quantiles: Option<SeedQuantiles>,
+    pub exclusive_quantiles: Option<ExclusiveQuantiles>,
     pub counters: PostingCounters,
 }
 
@@ -111,7 +111,7 @@ impl From<SideReport> for Side {
                 elapsed_nanos: posted.elapsed_nanos,
                 min_nanos: posted.min_nanos,
                 max_nanos: posted.max_nanos,
-                seed_quantiles: posted.seed_quantiles,
+                exclusive_quantiles: posted.exclusive_quantiles,
                 counters: posted.counters,
             }),
             interfaces: report.interfaces,

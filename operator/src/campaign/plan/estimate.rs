@@ -252,8 +252,8 @@ impl Case {
 mod tests {
     use crds::histogram::Histogram;
     use crds::record::{
-        CaseRecord, CaseResult, ChainWriter, InterfaceDelta, LineError, Measurement, Posted, PostingCounters,
-        Record, SeedQuantiles, SideReport,
+        CaseRecord, CaseResult, ChainWriter, ExclusiveQuantiles, InterfaceDelta, LineError, Measurement,
+        Posted, PostingCounters, Record, SideReport,
     };
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
@@ -304,7 +304,7 @@ mod tests {
             latency,
             min_nanos: many,
             max_nanos: many,
-            seed_quantiles: Some(SeedQuantiles {
+            exclusive_quantiles: Some(ExclusiveQuantiles {
                 p50_nanos: 12_345.678_9,
                 p95_nanos: 12_345.678_9,
                 p99_nanos: 12_345.678_9,

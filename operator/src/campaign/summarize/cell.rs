@@ -39,7 +39,7 @@ pub struct CellSummary {
     /// Largest latency of a valid case.
     pub max_nanos: Option<u64>,
     /// Percentiles of the raw samples, where they were kept.
-    pub seed_quantiles: Option<SeedMedians>,
+    pub exclusive_quantiles: Option<ExclusiveMedians>,
     /// One value a round of each metric: the median over pairs. Nanoseconds, bytes a second, operations a second,
     /// seconds for a GiB.
     pub metrics: BTreeMap<Metric, Spread>,
@@ -67,7 +67,7 @@ pub struct InvalidCases {
 /// beside, for scripts that compute them this way.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SeedMedians {
+pub struct ExclusiveMedians {
     /// Median.
     pub p50_nanos: f64,
     /// 95th percentile.
@@ -151,7 +151,7 @@ fn cell(scenario: &PlannedScenario, cases: &[Judged<'_>]) -> CellSummary {
         ..CellSummary::default()
     };
     let mut rounds: BTreeMap<u32, Vec<&Measured>> = BTreeMap::new();
-    let mut seeds = [Vec::new(), Vec::new(), Vec::new()];
+    let mut exclusive = [Vec::new(), Vec::new(), Vec::new()];
     for (case, measured) in measured(cases) {
         cell.valid_cases += 1;
         rounds.entry(case.round).or_default().push(measured);
@@ -166,21 +166,21 @@ fn cell(scenario: &PlannedScenario, cases: &[Judged<'_>]) -> CellSummary {
                     .map_or(posted.max_nanos, |max| max.max(posted.max_nanos)),
             );
             add(&mut cell.counters, &posted.counters);
-            if let Some(seed) = &posted.seed_quantiles {
-                let values = [seed.p50_nanos, seed.p95_nanos, seed.p99_nanos];
-                seeds
+            if let Some(quantiles) = &posted.exclusive_quantiles {
+                let values = [quantiles.p50_nanos, quantiles.p95_nanos, quantiles.p99_nanos];
+                exclusive
                     .iter_mut()
                     .zip(values)
                     .for_each(|(list, value)| list.push(value));
             }
         }
     }
-    let [p50, p95, p99] = &mut seeds;
-    cell.seed_quantiles =
+    let [p50, p95, p99] = &mut exclusive;
+    cell.exclusive_quantiles =
         median_of(p50)
             .zip(median_of(p95))
             .zip(median_of(p99))
-            .map(|((p50_nanos, p95_nanos), p99_nanos)| SeedMedians {
+            .map(|((p50_nanos, p95_nanos), p99_nanos)| ExclusiveMedians {
                 p50_nanos,
                 p95_nanos,
                 p99_nanos,

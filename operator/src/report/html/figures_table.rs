@@ -71,7 +71,7 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
             td { (exact(cell.min_nanos)) }
             td {
                 (quantile(0.5))
-                @if let Some(seed) = cell.seed_quantiles { " [" (figures::nanos(seed.p50_nanos)) "]" }
+                @if let Some(exclusive) = cell.exclusive_quantiles { " [" (figures::nanos(exclusive.p50_nanos)) "]" }
             }
             td { (quantile(0.95)) }
             td { (quantile(0.99)) }

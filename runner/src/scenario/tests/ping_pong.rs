@@ -17,7 +17,7 @@ fn every_round_trip_is_a_sample() {
         let posted = initiator.posted.unwrap();
         assert_eq!((posted.operations, posted.payload_bytes), (50, 50 * 64));
         assert_eq!(posted.latency.count(), 50);
-        assert!(posted.seed_quantiles.is_some());
+        assert!(posted.exclusive_quantiles.is_some());
         assert!(posted.min_nanos > 0 && posted.elapsed_nanos >= 50 * posted.min_nanos);
         let counters = posted.counters;
         assert_eq!(
@@ -110,7 +110,7 @@ fn a_duration_gives_a_distribution() {
     let posted = pair.measure(64).0.posted.unwrap();
     assert!(posted.elapsed_nanos >= 20_000_000);
     assert_eq!(posted.operations, posted.latency.count());
-    assert!(posted.operations > 0 && posted.seed_quantiles.is_none());
+    assert!(posted.operations > 0 && posted.exclusive_quantiles.is_none());
 }
 
 #[test]

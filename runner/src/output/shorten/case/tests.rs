@@ -2,7 +2,7 @@
 
 use crds::assignment::Pass;
 use crds::histogram::Histogram;
-use crds::record::{ChainWriter, Posted, PostingCounters, Record, SeedQuantiles};
+use crds::record::{ChainWriter, ExclusiveQuantiles, Posted, PostingCounters, Record};
 
 use super::super::fit;
 use super::*;
@@ -44,7 +44,7 @@ fn side(rails: u32, latency: &Histogram, number: u64) -> SideReport {
             latency: latency.clone(),
             min_nanos: number,
             max_nanos: number,
-            seed_quantiles: Some(SeedQuantiles {
+            exclusive_quantiles: Some(ExclusiveQuantiles {
                 p50_nanos: 12_345.678_9,
                 p95_nanos: 12_345.678_9,
                 p99_nanos: 12_345.678_9,
