@@ -158,6 +158,52 @@ pub struct PostingCounters {
     pub posts_per_rail: Vec<u64>,
 }
 
+impl PostingCounters {
+    /// Adds what was counted elsewhere with the same arm: counts are summed, plans and limits agree or the nearest holds.
+    /// Allocates only where `other` has more rails.
+    pub fn merge(&mut self, other: &Self) {
+        // Named one by one, so that a new counter cannot be forgotten here.
+        let Self {
+            posts,
+            injected,
+            over_limit,
+            refused,
+            inject_limit_bytes,
+            more,
+            app_doorbells,
+            posts_per_burst,
+            again,
+            completions,
+            rails_planned,
+            rails_used,
+            bytes_per_rail,
+            posts_per_rail,
+        } = other;
+        self.posts += posts;
+        self.injected += injected;
+        self.over_limit += over_limit;
+        self.refused += refused;
+        self.inject_limit_bytes = match (self.inject_limit_bytes, *inject_limit_bytes) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        self.more += more;
+        self.app_doorbells += app_doorbells;
+        self.posts_per_burst = self.posts_per_burst.max(*posts_per_burst);
+        self.again += again;
+        self.completions += completions;
+        self.rails_planned = self.rails_planned.max(*rails_planned);
+        self.rails_used = self.rails_used.max(*rails_used);
+        add_each(&mut self.bytes_per_rail, bytes_per_rail);
+        add_each(&mut self.posts_per_rail, posts_per_rail);
+    }
+}
+
+fn add_each(sum: &mut Vec<u64>, other: &[u64]) {
+    sum.resize(sum.len().max(other.len()), 0);
+    sum.iter_mut().zip(other).for_each(|(sum, other)| *sum += other);
+}
+
 /// What an interface counted around the measured window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]

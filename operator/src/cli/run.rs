@@ -114,11 +114,17 @@ fn show(run: &LocalRun, ended: &Ended) -> Result<(), Failure> {
     // The answer is shown even where there is no room for its page.
     std::io::stdout().lock().write_all(shown.as_bytes())?;
     written?;
-    match &ended.stopped {
-        Some(Stopped::Workers(words)) => Err(Failure::incomplete(words)),
-        Some(Stopped::Deadline) => Err(Failure::incomplete("spec.runPolicy.activeDeadlineSeconds passed")),
-        Some(Stopped::Interrupted) | None => Ok(()),
-    }
+    let why = match &ended.stopped {
+        Some(Stopped::Workers(words)) => words,
+        Some(Stopped::Deadline) => "spec.runPolicy.activeDeadlineSeconds passed",
+        Some(Stopped::Interrupted) => "interrupted",
+        None => return Ok(()),
+    };
+    let folders = run.folder().path().parent().unwrap_or(Path::new("."));
+    Err(Failure::incomplete(format!(
+        "{why}\nWhat is measured is kept: continue with --resume {}",
+        folders.display()
+    )))
 }
 
 /// The schema allows only names that are no path.

@@ -21,6 +21,8 @@ use crate::campaign::plan::{AssignmentInputs, Leg, Plan, assignment, hash};
 
 /// How long the workers of one machine may take to meet.
 const RENDEZVOUS_SECONDS: u32 = 30;
+/// How long the last worker may go on when the others have left: it tells what became of them, and no more.
+const LAST_WORKER: Duration = Duration::from_secs(60);
 
 /// Why a plan could not be carried out at all. What workers report of themselves is in the records instead.
 #[derive(Debug, Snafu)]
@@ -219,8 +221,13 @@ impl Attempt<'_> {
     /// Keeps every line until all workers are gone.
     fn follow(&mut self, gang: &mut Gang, until: Instant) -> Result<Option<Stopped>, ExecuteError> {
         let mut stopped = None;
+        let mut lonely_until = None;
         while gang.running() {
-            match gang.next(until) {
+            let deadline = match gang.lonely() {
+                true => until.min(*lonely_until.get_or_insert_with(|| Instant::now() + LAST_WORKER)),
+                false => until,
+            };
+            match gang.next(deadline) {
                 Some(Event::Line(line)) => self.keep(&line)?,
                 Some(Event::StreamEnded) => {}
                 Some(Event::Left { rank, status }) => {
@@ -236,7 +243,13 @@ impl Attempt<'_> {
                     break;
                 }
                 None => {
-                    stopped = Some(Stopped::Deadline);
+                    let why = match Instant::now() < until {
+                        true => Stopped::Workers(format!(
+                            "a worker did not end within {LAST_WORKER:?} of the others"
+                        )),
+                        false => Stopped::Deadline,
+                    };
+                    stopped = stopped.or(Some(why));
                     self.keep_last_words(gang)?;
                     break;
                 }

@@ -106,6 +106,11 @@ impl Gang {
         self.streaming || self.workers.iter().any(|worker| worker.running)
     }
 
+    /// Whether one worker is left of several: it has nobody to measure with.
+    pub(super) fn lonely(&self) -> bool {
+        self.workers.len() > 1 && self.workers.iter().filter(|worker| worker.running).count() == 1
+    }
+
     /// Ends every worker that still runs: first asked, then killed. Returns what they still said, to its end.
     pub(super) fn stop(&mut self) -> Vec<Event> {
         let mut said = Vec::new();

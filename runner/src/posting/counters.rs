@@ -28,43 +28,8 @@ pub fn clear(counters: &mut PostingCounters) {
 
 /// Adds what another thread of the same case counted.
 pub fn add(total: &mut PostingCounters, other: &PostingCounters) {
-    // Named one by one, so that a new counter cannot be forgotten here.
-    let PostingCounters {
-        posts,
-        injected,
-        over_limit,
-        refused,
-        inject_limit_bytes,
-        more,
-        app_doorbells,
-        posts_per_burst,
-        again,
-        completions,
-        rails_planned,
-        rails_used: _,
-        bytes_per_rail,
-        posts_per_rail,
-    } = other;
-    total.posts += posts;
-    total.injected += injected;
-    total.over_limit += over_limit;
-    total.refused += refused;
-    total.inject_limit_bytes = *inject_limit_bytes;
-    total.more += more;
-    total.app_doorbells += app_doorbells;
-    total.posts_per_burst = total.posts_per_burst.max(*posts_per_burst);
-    total.again += again;
-    total.completions += completions;
-    total.rails_planned = *rails_planned;
-    add_each(&mut total.bytes_per_rail, bytes_per_rail);
-    add_each(&mut total.posts_per_rail, posts_per_rail);
+    total.merge(other);
     total.rails_used = total.bytes_per_rail.iter().filter(|bytes| **bytes > 0).count() as u64;
-}
-
-fn add_each(total: &mut [u64], other: &[u64]) {
-    for (total, other) in total.iter_mut().zip(other) {
-        *total += other;
-    }
 }
 
 #[cfg(test)]

@@ -165,7 +165,7 @@ fn cell(scenario: &PlannedScenario, cases: &[Judged<'_>]) -> CellSummary {
                 cell.max_nanos
                     .map_or(posted.max_nanos, |max| max.max(posted.max_nanos)),
             );
-            add(&mut cell.counters, &posted.counters);
+            cell.counters.merge(&posted.counters);
             if let Some(quantiles) = &posted.exclusive_quantiles {
                 let values = [quantiles.p50_nanos, quantiles.p95_nanos, quantiles.p99_nanos];
                 exclusive
@@ -219,31 +219,6 @@ fn invalid(cases: &[Judged<'_>]) -> Vec<InvalidCases> {
     }
     kinds.sort_by_key(|kind| std::cmp::Reverse(kind.cases));
     kinds
-}
-
-fn add(sum: &mut PostingCounters, one: &PostingCounters) {
-    sum.posts += one.posts;
-    sum.injected += one.injected;
-    sum.over_limit += one.over_limit;
-    sum.refused += one.refused;
-    sum.inject_limit_bytes = match (sum.inject_limit_bytes, one.inject_limit_bytes) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    };
-    sum.more += one.more;
-    sum.app_doorbells += one.app_doorbells;
-    sum.posts_per_burst = sum.posts_per_burst.max(one.posts_per_burst);
-    sum.again += one.again;
-    sum.completions += one.completions;
-    sum.rails_planned = sum.rails_planned.max(one.rails_planned);
-    sum.rails_used = sum.rails_used.max(one.rails_used);
-    add_each(&mut sum.bytes_per_rail, &one.bytes_per_rail);
-    add_each(&mut sum.posts_per_rail, &one.posts_per_rail);
-}
-
-fn add_each(sum: &mut Vec<u64>, one: &[u64]) {
-    sum.resize(sum.len().max(one.len()), 0);
-    sum.iter_mut().zip(one).for_each(|(sum, one)| *sum += one);
 }
 
 impl CellSummary {
