@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The site's certificate authority, its certificates, and the kubeconfigs that carry them.
 
-CERTIFICATE_DAYS=30
+CERTIFICATE_DAYS=365
 
 # certificates_up: the authority, the API server's certificates, the key of service account tokens.
 certificates_up() {

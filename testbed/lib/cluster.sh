@@ -3,6 +3,7 @@
 
 cluster_up() {
     local started=$SECONDS node
+    [[ $NODE_COUNT =~ ^[1-$NODE_COUNT_MAX]$ ]] || fail "nodes: '$NODE_COUNT' is not a number from 1 to $NODE_COUNT_MAX"
     preflight up
     netns_check "$SITE_NETNS"
     finish_down
@@ -45,13 +46,12 @@ finish_down() {
 # cluster_size: fixed by the first `up`.
 cluster_size() {
     local there
-    [[ $NODE_COUNT =~ ^[1-$NODE_COUNT_MAX]$ ]] ||
-        fail "nodes: '$NODE_COUNT' is not a number from 1 to $NODE_COUNT_MAX"
     if [ -e "$SITE/node-count" ]; then
         there=$(<"$SITE/node-count")
         [ "$there" = "$NODE_COUNT" ] || fail "the cluster has $there nodes, not $NODE_COUNT: \`testbed down\` first"
     else
-        echo "$NODE_COUNT" >"$SITE/node-count"
+        echo "$NODE_COUNT" >"$SITE/node-count.part"
+        mv "$SITE/node-count.part" "$SITE/node-count"
     fi
 }
 

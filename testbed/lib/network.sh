@@ -45,6 +45,8 @@ node_network_up() {
     ip -n "$CONTROL_NETNS" link set "$port" master "$BRIDGE" up
     ip -n "$netns" addr replace "$(node_address "$node")/${NODE_RANGE#*/}" dev eth0
     ip -n "$netns" link set eth0 up
+    # As a default route would: a packet to a service gets as far as kube-proxy's rules, which refuse one without endpoints.
+    ip -n "$netns" route replace "$SERVICE_RANGE" via "$CONTROL_ADDRESS"
     nsenter "--net=/run/netns/$netns" sysctl -qw net.ipv4.ip_forward=1 net.bridge.bridge-nf-call-iptables=1
     ip -n "$CONTROL_NETNS" route replace "$(node_pod_range "$node")" via "$(node_address "$node")"
 }

@@ -82,6 +82,11 @@ networks_down() {
         esac
         ip netns del "$(basename "$netns")" 2>/dev/null || rm -f "$netns"
     done
+    # `ip netns add` made this folder a mount of its own, and does so again when it is gone.
+    if rmdir /run/netns 2>/dev/null; then return 0; fi
+    if [ -z "$(ls -A /run/netns 2>/dev/null)" ] && mountpoint -q /run/netns; then
+        umount /run/netns && rmdir /run/netns
+    fi
 }
 
 # site_cgroups: folders of the nodes' cgroups, deepest first.

@@ -47,6 +47,14 @@ setup() { load lib/common; }
     [[ $output == *"the cluster has 2 nodes, not 3"* ]]
 }
 
+@test "a number of nodes that cannot be is refused" {
+    for count in 0 5 two; do
+        run "$TESTBED" up --nodes "$count"
+        [ "$status" -ne 0 ]
+        [[ $output == *"'$count' is not a number from 1 to 4"* ]]
+    done
+}
+
 @test "of two commands at once one is told to wait" {
     exec 8>>"/run/lock/$CONTROL_NETNS.lock"
     flock 8

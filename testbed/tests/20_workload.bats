@@ -54,3 +54,12 @@ refused_for_want_of_adapters() {
     kill "$forwarder"
     [ "$answer" = standing ]
 }
+
+@test "a pod gets huge pages, where the machine gave some" {
+    if kubectl get nodes -o json | jq -e 'all(.items[].status.allocatable["hugepages-2Mi"]; . == "0")'; then
+        skip "the machine gives no huge pages"
+    fi
+    apply workload hugepages.yaml
+    kubectl -n workload wait pod/hugepages --for='jsonpath={.status.phase}=Succeeded' --timeout=60s
+    [ "$(kubectl -n workload logs hugepages)" = 2097152 ]
+}

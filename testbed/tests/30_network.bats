@@ -10,6 +10,8 @@ setup_file() {
 
 setup() { load lib/common; }
 
+refused_by() { probe network pod-1 ask tcp "$1:80" 2>&1 | grep -F 'connection refused'; }
+
 @test "a pod on each node reaches the other by its service name, by TCP and UDP" {
     [ "$(probe network pod-1 ask tcp pod-2:80)" = pod-2 ]
     [ "$(probe network pod-2 ask tcp pod-1.network.svc.cluster.local:80)" = pod-1 ]
@@ -32,6 +34,11 @@ setup() { load lib/common; }
 
 @test "a pod reaches the API server by its service name" {
     kubectl -n network exec pod-1 -- timeout 5 bash -c 'exec 3<>/dev/tcp/kubernetes.default/443'
+}
+
+@test "a service without endpoints refuses" {
+    kubectl -n network create service clusterip empty --tcp=80:80
+    await 10 "the refusal" refused_by empty
 }
 
 @test "a name that does not exist is refused at once" {

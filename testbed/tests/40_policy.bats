@@ -52,7 +52,8 @@ refused() {
     await 10 "the policy" refused policy client ask tcp "$(address neighbour):8080"
     kubectl -n policy label pod neighbour app=neighbour --overwrite
     await 10 "the neighbour to be free" probe policy client ask tcp "$(address neighbour):8080"
-    probe policy client ask tcp neighbour:80
+    # The label took it out of its service, too.
+    await 10 "its service" probe policy client ask tcp neighbour:80
 }
 
 @test "ingress: what is allowed flows, by named port and pod selector, and nothing else" {

@@ -44,7 +44,7 @@ machine_listing() {
     local hierarchy
     echo "== processes"
     # Zombies are no longer ours: the machine's first process reaps them when it likes.
-    pgrep -af "$STATE|$CACHE/tools|containerd-shim|^/pause" | cut -d' ' -f2- | grep -v '<defunct>' | sort || true
+    pgrep -af "$STATE|^$CACHE/tools|containerd-shim|^/pause" | cut -d' ' -f2- | grep -v '<defunct>' | sort || true
     members
     echo "== links, routes, rules"
     ip -o link show | cut -d: -f2 | sort
