@@ -17,7 +17,10 @@ node_command() {
         partition) ip -n "$CONTROL_NETNS" link set "$node" down ;;
         heal) ip -n "$CONTROL_NETNS" link set "$node" up ;;
         fill) node_fill "$folder" ;;
-        free) rm -f "$folder/filled" ;;
+        free)
+            rm -f "$folder/filled"
+            images_restore "$node"
+            ;;
         *) fail "unknown: node $verb (stop, start, crash, partition, heal, fill, free)" ;;
     esac
 }

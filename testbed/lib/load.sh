@@ -32,16 +32,39 @@ load() {
     printf '%s\n' "$image"
 }
 
-# image_load ARCHIVE: into every node that does not have it yet.
+# image_load ARCHIVE: into every node that does not have it.
 image_load() {
-    local archive=$1 node mark digest
-    [ -e "$archive" ] || fail "no archive $archive"
-    digest=$(sha256sum "$archive" | cut -c1-64)
-    for node in $(node_names); do
-        mark=$(node_folder "$node")/loaded/$digest
-        [ ! -e "$mark" ] || continue
-        node_ctr "$node" images import "$archive" >/dev/null || fail "$node did not take $archive"
-        mkdir -p "$(dirname "$mark")"
-        : >"$mark"
+    local node
+    [ -e "$1" ] || fail "no archive $1"
+    for node in $(node_names); do image_load_into "$node" "$1"; done
+}
+
+# image_load_into NODE ARCHIVE
+image_load_into() {
+    local node=$1 archive=$2 mark
+    mark=$(node_folder "$node")/loaded/$(sha256sum "$archive" | cut -c1-64)
+    if [ -e "$mark" ] && image_is_there "$node" "$archive"; then return 0; fi
+    node_ctr "$node" images import "$archive" >/dev/null || fail "$node did not take $archive"
+    mkdir -p "$(dirname "$mark")"
+    printf '%s\n' "$archive" >"$mark"
+}
+
+# image_is_there NODE ARCHIVE: whether all names in the archive are still there. A kubelet that runs out of disk removes
+# what no container uses.
+image_is_there() {
+    local there
+    there=$(node_ctr "$1" images list --quiet)
+    tar -xOf "$2" manifest.json | jq -e --arg there "$there" \
+        '($there | split("\n")) as $names | all(.[].RepoTags[]; IN($names[]))' >/dev/null
+}
+
+# images_restore NODE: loads again what the node had and has lost.
+images_restore() {
+    local mark archive
+    for mark in "$(node_folder "$1")"/loaded/*; do
+        [ -e "$mark" ] || continue
+        archive=$(<"$mark")
+        # An image that was built anew has replaced this archive.
+        if [ -e "$archive" ]; then image_load_into "$1" "$archive"; fi
     done
 }

@@ -10,6 +10,13 @@ setup_file() {
 
 setup() { load lib/common; }
 
+# Whatever a test left: the next one has a whole node.
+teardown() {
+    "$TESTBED" node heal node-2
+    "$TESTBED" node start node-2
+    "$TESTBED" node free node-2
+}
+
 ready() { [ "$(kubectl get node "$1" -o "jsonpath={.status.conditions[?(@.type=='Ready')].status}")" = "$2" ]; }
 
 disk_pressure() { [ "$(kubectl get node "$1" -o "jsonpath={.status.conditions[?(@.type=='DiskPressure')].status}")" = "$2" ]; }
@@ -31,8 +38,10 @@ disk_pressure() { [ "$(kubectl get node "$1" -o "jsonpath={.status.conditions[?(
 }
 
 @test "a killed containerd: its pods live on, and it comes back" {
+    # By address: a kubelet that was just started has its pods unready until it has probed them.
+    address=$(kubectl -n faults get pod pod-2 -o 'jsonpath={.status.podIP}')
     "$TESTBED" node crash node-2
-    [ "$(probe faults pod-1 ask tcp pod-2:80)" = pod-2 ]
+    [ "$(probe faults pod-1 ask tcp "$address:8080")" = pod-2 ]
     "$TESTBED" node start node-2
     [ "$(kubectl -n faults get pod pod-2 -o 'jsonpath={.status.containerStatuses[0].restartCount}')" = 0 ]
     await 30 "exec in its pods" probe faults pod-2 ask tcp pod-1:80
@@ -58,11 +67,13 @@ disk_pressure() { [ "$(kubectl get node "$1" -o "jsonpath={.status.conditions[?(
     await 30 "pod-2 to answer" probe faults pod-1 ask tcp "$address:8080"
 }
 
-@test "a full disk: DiskPressure, and none when freed" {
+@test "a full disk: DiskPressure, and none when freed; the images are there again" {
+    before=$(node_ctr node-2 images list --quiet | grep fabricbench.dev/)
     "$TESTBED" node fill node-2
     await 60 "DiskPressure" disk_pressure node-2 True
     "$TESTBED" node free node-2
     await 60 "no DiskPressure" disk_pressure node-2 False
+    [ "$(node_ctr node-2 images list --quiet | grep fabricbench.dev/)" = "$before" ]
 }
 
 @test "an unknown node is named" {
