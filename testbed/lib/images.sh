@@ -27,6 +27,8 @@ image_build() {
         bud bud --isolation chroot --pull-never --quiet --timestamp 0 --file "$dockerfile" --tag "$image" \
             "$@" "$context" >/dev/null
         bud push --quiet "$image" "docker-archive:$archive.part:$image" >&2
+        # The archive is all that is needed; storage of this kind holds each layer as a whole copy.
+        bud rmi --force "$image" >/dev/null
         mv "$archive.part" "$archive"
     fi
     printf '%s\n' "$archive"
