@@ -7,7 +7,7 @@
 //!   5 percent for each scenario of a campaign. Two kinds of A/A are in each campaign: the control arm (a second
 //!   baseline in the same process), judged here by the interval it gets, and an arm with a variable that nothing reads
 //!   (a process of its own), judged by its verdict.
-//! - Planted: arms that are slower by a known percentage, which the interval must contain.
+//! - Planted: arms that are slower by a known percentage, which should be found and be in the interval.
 #![allow(clippy::print_stdout, reason = "a program that prints its findings")]
 
 mod campaign;

@@ -15,7 +15,7 @@ const VARIANTS: &str = "  \
 const SCENARIOS: &str = "  - {name: ping, integrity: false, memory: SharedMemory, pingPong: {sizes: [256Ki], iterations: 300, warmup: 30}}";
 const PPM_OF_A_PERCENT: i64 = 10_000;
 /// A plant of so many parts per million must be found.
-const CERTAIN: i64 = 25 * PPM_OF_A_PERCENT;
+const CERTAIN: i64 = 50 * PPM_OF_A_PERCENT;
 
 #[derive(Default)]
 struct Count {
@@ -30,7 +30,7 @@ struct Count {
 /// Carries out the campaigns and prints what became of each plant.
 ///
 /// # Errors
-/// When a campaign does not complete, an arm is said to be faster, or a plant of at least 25 percent is missed more
+/// When a campaign does not complete, an arm is said to be faster, or a plant of at least 50 percent is missed more
 /// often than chance explains. An interval that misses the plant is no error: an arm that waits longer also finds its
 /// caches colder and is interrupted more often, so that the plant is the least of its effect.
 pub fn count(programs: &Programs, campaigns: u32) -> Result<(), Box<dyn Error>> {
