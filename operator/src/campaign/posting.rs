@@ -56,7 +56,7 @@ impl Burst {
         match self.operation {
             TransferOperation::Send | TransferOperation::WriteImmediate => None,
             TransferOperation::Write => {
-                Some("an injected Write says nobody when it has arrived; use WriteImmediate or Send")
+                Some("nobody is told when an injected Write has arrived; use WriteImmediate or Send")
             }
             TransferOperation::Read => Some("a read sends nothing that could be injected"),
         }
