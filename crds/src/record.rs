@@ -19,7 +19,7 @@ pub use environment::{
     ClockFacts, ColdRecord, EndpointsRecord, FabricFacts, HostEnvironment, InjectLimits, LibraryFacts,
     MemoryFacts, RailFacts,
 };
-pub use line::{Chain, ChainWriter, LineError, MAX_LINE_BYTES};
+pub use line::{Chain, ChainWriter, LineError, MAX_LINE_BYTES, hex};
 
 use crate::assignment::LegIdentity;
 

@@ -157,7 +157,8 @@ impl ChainWriter {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// The bytes of a digest in hexadecimal, as records and statuses carry it.
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

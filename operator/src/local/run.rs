@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crds::record::hex;
 use crds::v1alpha1::{BenchmarkRun, RecordsReference};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -220,11 +221,7 @@ impl LocalRun {
         let mut digest = Sha256::new();
         let read = self.folder.read_records(|piece| digest.update(piece));
         read.context(FolderSnafu)?;
-        let sha256 = digest
-            .finalize()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let sha256 = hex(&digest.finalize());
         Ok(RecordsReference {
             reference: "records.jsonl".to_owned(),
             sha256,

@@ -1,5 +1,6 @@
 //! The hash by which a plan is known.
 
+use crds::record::hex;
 use sha2::{Digest, Sha256};
 
 use super::Plan;
@@ -8,6 +9,5 @@ use super::Plan;
 pub fn hash(plan: &Plan) -> String {
     // Serializing into memory what holds text, numbers and lists only cannot fail.
     let json = serde_json::to_vec(plan).unwrap_or_default();
-    let digest = Sha256::digest(&json);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(&json))
 }

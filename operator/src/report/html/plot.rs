@@ -6,8 +6,9 @@ mod effect;
 mod palette;
 mod tails;
 
+use plotters::chart::ChartContext;
 use plotters::coord::Shift;
-use plotters::prelude::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea, SVGBackend};
+use plotters::prelude::{Cartesian2d, DrawingArea, DrawingAreaErrorKind, IntoDrawingArea, SVGBackend};
 
 pub use curves::{Curve, Curves, Point, curves};
 pub use effect::{Dot, EffectPlot, effects};
@@ -23,6 +24,19 @@ const WIDTH: u32 = 480;
 const FONT: (&str, i32) = ("sans-serif", 14);
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// Draws the axes and a grid in one shade for both.
+fn grid(
+    chart: &mut ChartContext<'_, SVGBackend<'_>, Cartesian2d<axis::Axis, axis::Axis>>,
+) -> Result<(), DrawError> {
+    chart
+        .configure_mesh()
+        .light_line_style(palette::GRID)
+        .bold_line_style(palette::GRID)
+        .axis_style(palette::TEXT)
+        .label_style((FONT.0, FONT.1, &palette::TEXT))
+        .draw()
+}
 
 /// Draws into a picture `height` high; `about` is what it says to those who do not see it.
 fn picture(

@@ -4,7 +4,7 @@ use plotters::prelude::{ChartBuilder, Circle, LineSeries, PathElement};
 use plotters::style::Color;
 
 use super::axis::Axis;
-use super::{DrawError, FONT, palette, picture};
+use super::{DrawError, grid, palette, picture};
 
 /// A figure at a size.
 #[derive(Clone, Copy, Debug)]
@@ -84,13 +84,7 @@ pub fn curves(plot: &Curves<'_>) -> Result<String, DrawError> {
             .x_label_area_size(34)
             .y_label_area_size(84)
             .build_cartesian_2d(x, y)?;
-        chart
-            .configure_mesh()
-            .light_line_style(palette::GRID)
-            .bold_line_style(palette::GRID)
-            .axis_style(palette::TEXT)
-            .label_style((FONT.0, FONT.1, &palette::TEXT))
-            .draw()?;
+        grid(&mut chart)?;
         for (place, curve) in plot.curves.iter().enumerate() {
             let color = palette::arm(curve.arm, curve.control);
             let dodge = (high / low).powf(DODGE * (place as f64 - middle));

@@ -4,7 +4,7 @@ use plotters::prelude::{ChartBuilder, LineSeries};
 use plotters::style::Color;
 
 use super::axis::Axis;
-use super::{DrawError, FONT, palette, picture};
+use super::{DrawError, grid, palette, picture};
 use crate::campaign::{Distribution, figures};
 
 /// Latencies of one arm.
@@ -57,13 +57,7 @@ pub fn tails(about: &str, tails: &[Tail<'_>]) -> Result<String, DrawError> {
             .x_label_area_size(34)
             .y_label_area_size(84)
             .build_cartesian_2d(x, y)?;
-        chart
-            .configure_mesh()
-            .light_line_style(palette::GRID)
-            .bold_line_style(palette::GRID)
-            .axis_style(palette::TEXT)
-            .label_style((FONT.0, FONT.1, &palette::TEXT))
-            .draw()?;
+        grid(&mut chart)?;
         for (tail, points) in drawn {
             let color = palette::arm(tail.arm, tail.control);
             chart.draw_series(LineSeries::new(points, color.stroke_width(2)))?;
