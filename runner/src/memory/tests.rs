@@ -46,6 +46,25 @@ fn nothing_and_too_much_are_refused() {
 }
 
 #[test]
+fn huge_pages_that_cannot_be_had_take_no_memory_from_others() {
+    // More than any pool has: the kernel refuses when it has taken the reserved addresses away already.
+    let refuse = || (0..5_000).for_each(|_| drop(Memory::allocate(MemoryKind::HugePages, 1 << 40)));
+    let use_memory = || {
+        for _ in 0..5_000 {
+            let memory = Memory::allocate(MemoryKind::Heap, 10_000).unwrap();
+            memory.fill(7).unwrap();
+            assert_eq!(byte_at(&memory, 9_999), 7);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(refuse);
+            scope.spawn(use_memory);
+        }
+    });
+}
+
+#[test]
 fn shared_memory_is_the_same_bytes_for_whoever_opens_its_path() {
     let memory = Memory::allocate(MemoryKind::SharedMemory, 5_000).unwrap();
     let path = memory.path().unwrap();

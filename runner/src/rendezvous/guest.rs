@@ -119,6 +119,10 @@ pub fn join(
         .set_write_timeout(Some(CONNECT_WAIT))
         .map_err(|source| FrameError::Broken { source })
         .and_then(|()| frame::write(&mut stream, &envelope, MAX_HELLO_BYTES));
+    if said.is_err() && stopped() {
+        // A coordinator that was told to stop, too, may have closed the connection.
+        return StoppedSnafu.fail();
+    }
     said.context(BrokenSnafu {
         address: address.as_str(),
     })?;
@@ -127,7 +131,6 @@ pub fn join(
     let line = loop {
         let tick = Instant::now() + RETRY;
         match reader.read(MAX_HELLO_BYTES, Some(tick.min(deadline))) {
-            // A coordinator that was told to stop, too, may have closed the connection.
             Err(_) if stopped() => return StoppedSnafu.fail(),
             Err(FrameError::TooSlow) if tick < deadline => {}
             result => {

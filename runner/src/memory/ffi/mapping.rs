@@ -7,6 +7,7 @@
 use std::ffi::c_void;
 use std::io;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
@@ -81,7 +82,15 @@ impl Mapping {
                 // SAFETY: As above: the replaced pages are our own and unused.
                 unsafe { mmap(target.cast(), length, access, flags, file, 0) }
             }
-        }?;
+        };
+        let mapped = match mapped {
+            Ok(mapped) => mapped,
+            Err(error) => {
+                let offset = target.addr() - reserved.start.addr().get();
+                reserved.release_around(offset, length);
+                return Err(error.into());
+            }
+        };
         let address = NonNull::new(mapped.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         let mapping = Self {
             _reserved: reserved,
@@ -184,6 +193,20 @@ impl Reserved {
         let start = unsafe { mmap_anonymous(ptr::null_mut(), length, ProtFlags::empty(), flags) }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { start, length })
+    }
+
+    /// Unmaps what lies before and behind the `length` bytes at `offset`, which a mapping with `MAP_FIXED` has failed
+    /// to replace: the kernel may have taken them away before it failed (it does where huge pages are short), and
+    /// another thread may have got these addresses since.
+    fn release_around(self, offset: usize, length: usize) {
+        let kept = ManuallyDrop::new(self);
+        let behind = offset + length;
+        for (start, length) in [(0, offset), (behind, kept.length - behind)] {
+            // SAFETY: The range lies inside the reserved one and outside of what was to be replaced, so it is still
+            // the untouched reservation of ours, and `kept` is not dropped.
+            let _unmapped = unsafe { munmap(kept.start.as_ptr().wrapping_add(start).cast(), length) };
+            debug_assert!(_unmapped.is_ok(), "our own range is unmapped");
+        }
     }
 }
 
