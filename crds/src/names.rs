@@ -8,16 +8,30 @@ pub const VERSION: &str = "v1alpha1";
 pub const KIND: &str = "BenchmarkRun";
 /// Label with the name of the run a child belongs to.
 pub const LABEL_RUN: &str = "fabricbench.dev/run";
+/// Label with the UID of the run a child belongs to: names may come again, UIDs do not.
+pub const LABEL_RUN_UID: &str = "fabricbench.dev/run-uid";
 /// Label with the number of the leg a child belongs to.
 pub const LABEL_LEG: &str = "fabricbench.dev/leg";
 /// Label with the attempt a child belongs to.
 pub const LABEL_ATTEMPT: &str = "fabricbench.dev/attempt";
+/// Label that says which program made an object.
+pub const LABEL_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// Value of [`LABEL_MANAGED_BY`].
+pub const MANAGED_BY: &str = "fabricbench";
+/// Finalizer of a run: it stays until a read past every cache has found none of its pods.
+pub const FINALIZER: &str = "fabricbench.dev/pods-gone";
+/// Annotation on a run that gives pods up which do not go because their node is lost. Its value is not looked at.
+pub const ANNOTATION_RELEASE_PODS: &str = "fabricbench.dev/release-pods";
 /// Annotation with the hash of the plan a child was made for.
 pub const ANNOTATION_PLAN_HASH: &str = "fabricbench.dev/plan-hash";
 /// Label by which Kueue finds the queue of a Job.
 pub const LABEL_QUEUE: &str = "kueue.x-k8s.io/queue-name";
 /// Set by an image to the tuning it was built for; must agree with the spec.
 pub const ENV_VARIANT: &str = "FABRICBENCH_VARIANT";
+/// Digest of the image of a worker, set by whoever starts it.
+pub const ENV_IMAGE_DIGEST: &str = "FABRICBENCH_IMAGE_DIGEST";
+/// Name of the node of a worker, set by whoever starts it.
+pub const ENV_NODE: &str = "FABRICBENCH_NODE";
 /// Environment variables that begin so belong to fabricbench.
 pub const ENV_PREFIX: &str = "FABRICBENCH_";
 /// Rank of a worker, as the Job controller sets it in an Indexed Job.

@@ -3,6 +3,7 @@
 //! One file a concern. Structure, bounds and rules stand in the schema derived from these types; what the
 //! schema cannot say (sizes with suffixes, arms that would be identical) the campaign's `validate` checks.
 
+mod execution;
 mod expectation;
 mod placement;
 mod resources;
@@ -14,6 +15,7 @@ mod status;
 mod transport;
 mod variant;
 
+pub use execution::{AttemptState, AttemptStatus, ExecutionStatus};
 pub use expectation::{Change, Expectation, SizeRange};
 pub use placement::{Pattern, Placement, Toleration};
 pub use resources::Resources;

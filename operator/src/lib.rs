@@ -6,3 +6,4 @@ pub mod cli;
 pub mod local;
 pub mod manifest;
 pub mod report;
+pub mod run_controller;

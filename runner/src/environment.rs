@@ -15,12 +15,8 @@ use crds::record::{ClockFacts, HostEnvironment};
 
 use crate::topology::SystemRoots;
 
-/// Digest of the image, set by whoever starts the pod.
-pub const ENV_IMAGE_DIGEST: &str = "FABRICBENCH_IMAGE_DIGEST";
 /// Where shared memory lives.
 const SHARED_MEMORY: &str = "/dev/shm";
-/// Name of the node, set by whoever starts the pod.
-pub const ENV_NODE: &str = "FABRICBENCH_NODE";
 
 /// Everything there is to say of this machine; `variable` looks an environment variable up, `clock` was measured
 /// before.
@@ -35,7 +31,7 @@ pub fn host_environment(
     let (hugepages_2mi_total, hugepages_2mi_free) = memory::hugepages_2mi(roots);
     HostEnvironment {
         hostname: text(&roots.proc.join("sys/kernel/hostname")).unwrap_or_default(),
-        node: variable(ENV_NODE),
+        node: variable(names::ENV_NODE),
         kernel: text(&roots.proc.join("sys/kernel/osrelease")).unwrap_or_default(),
         cpu_model: cpu::model(&roots.proc),
         governor: cpu::governor(&roots.sys, &cpu::parse_list(&cpus_allowed)),
@@ -48,7 +44,7 @@ pub fn host_environment(
         hugepages_2mi_free,
         shared_memory_free_bytes: memory::shared_free(Path::new(SHARED_MEMORY)),
         image_variant: variable(names::ENV_VARIANT),
-        image_digest: variable(ENV_IMAGE_DIGEST),
+        image_digest: variable(names::ENV_IMAGE_DIGEST),
         rdma_devices: devices::rdma(&roots.sys),
         clock,
     }

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Metric;
+use super::{ExecutionStatus, Metric};
 
 /// Status of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub struct BenchmarkRunStatus {
     /// Generation of the spec that this status speaks of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// `Accepted`, `Suspended`, `Running`, `Complete`, `Failed`.
+    /// `Accepted`, `Suspended`, `Running`, `Complete`, `Failed`, and `CleanupBlocked` where pods do not go.
     #[serde(default)]
     #[cfg_attr(feature = "crd", schemars(length(max = 8), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"])))]
     pub conditions: Vec<Condition>,
@@ -58,6 +58,9 @@ pub struct BenchmarkRunStatus {
     /// Where the full records are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsReference>,
+    /// What a controller must remember of the run: attempts and clocks. Left out on one machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<ExecutionStatus>,
 }
 
 /// One condition, as everywhere in Kubernetes.
@@ -65,7 +68,7 @@ pub struct BenchmarkRunStatus {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// `Accepted`, `Suspended`, `Running`, `Complete` or `Failed`.
+    /// `Accepted`, `Suspended`, `Running`, `Complete`, `Failed` or `CleanupBlocked`.
     #[serde(rename = "type")]
     pub type_: String,
     /// `True`, `False` or `Unknown`.

@@ -112,6 +112,7 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
         best: best(evaluation),
         warnings: bounded(left_out.into_iter().chain(summary.warnings.iter().cloned())),
         records: input.records.clone(),
+        execution: None,
     }
 }
 

@@ -67,7 +67,7 @@ fn facts_come_from_the_kernels_files() {
     ]);
     let device = machine.0.path().join("sys/devices/pci0000:00/0000:00:06.0");
     symlink(device, machine.0.path().join("sys/class/infiniband/efa_0/device")).unwrap();
-    let variables = [(names::ENV_VARIANT, "doorbell"), (ENV_NODE, "node-a")];
+    let variables = [(names::ENV_VARIANT, "doorbell"), (names::ENV_NODE, "node-a")];
     let found = |name: &str| {
         let value = variables.iter().find(|(known, _)| *known == name)?.1;
         Some(value.to_owned())

@@ -1,0 +1,65 @@
+//! The one thing that is done next for a run. Pure.
+
+use jiff::Timestamp;
+
+use super::kept::Kept;
+use super::observed::AttemptId;
+use crate::campaign::status::Phase;
+
+/// What is decided of a run: what is done now, and what its status says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    /// What is done.
+    pub action: Action,
+    /// What the run is doing, for its status; `None` leaves the status as it is. `Complete` is for the evaluation to
+    /// confirm ([`Phase::finished`]). A run without a plan is told by [`crate::campaign::status::refused`].
+    pub phase: Option<Phase>,
+    /// Pods that should be gone and are not, in words that name them: the condition `CleanupBlocked`.
+    pub cleanup_blocked: Option<String>,
+}
+
+/// The one thing that is done next. Everything is safe to do again: after a crash the same thing is decided.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Nothing, until something is seen to change, or until the instant that is named.
+    Wait {
+        /// When time alone changes the answer.
+        until: Option<Timestamp>,
+    },
+    /// Add [`crds::names::FINALIZER`], so that the run outlives its pods.
+    AddFinalizer,
+    /// Read the record chain into the collector, then decide again.
+    ReadRecords,
+    /// Write the status with this, before anything is done about it; then decide again.
+    Keep(Box<Kept>),
+    /// Create ConfigMap, Service and Job of an attempt, in this order, create-only. One that is there already with the
+    /// run's UID and this plan's hash is as good as created.
+    Create {
+        /// Which leg and attempt.
+        attempt: AttemptId,
+        /// Nodes it must run on, all of them; empty leaves the choice to the scheduler.
+        nodes: Vec<String>,
+    },
+    /// Follow the log of a pod from its first byte, until its container has ended or its log cannot be read.
+    Follow {
+        /// Which leg and attempt.
+        attempt: AttemptId,
+        /// Name of the pod.
+        pod: String,
+        /// Its UID: the log of no other pod will do.
+        pod_uid: String,
+    },
+    /// Delete the Job of an attempt with its pods (in the background), its Service and its ConfigMap.
+    Delete {
+        /// Which leg and attempt.
+        attempt: AttemptId,
+        /// UID of the Job, as a precondition.
+        job_uid: String,
+    },
+    /// List the pods of the run past every cache ([`super::observed::Observed::listed`]), then decide again.
+    ListPods,
+    /// Remove the finalizer: no pod is left.
+    RemoveFinalizer,
+    /// Delete the run itself, with its UID as a precondition: its time to live is over.
+    DeleteRun,
+}

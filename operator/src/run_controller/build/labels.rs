@@ -1,0 +1,65 @@
+//! Labels, annotations and owner of what belongs to a run. Pure.
+
+use std::collections::BTreeMap;
+
+use crds::names;
+use crds::v1alpha1::BenchmarkRun;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::Resource;
+
+use crate::run_controller::observed::AttemptId;
+
+/// Labels of everything that belongs to the run with `uid` and `name`.
+pub fn run(uid: &str, name: &str) -> BTreeMap<String, String> {
+    let labels = [
+        (names::LABEL_MANAGED_BY, names::MANAGED_BY),
+        (names::LABEL_RUN, name),
+        (names::LABEL_RUN_UID, uid),
+    ];
+    labels
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into()
+}
+
+/// Labels of everything that belongs to `attempt` of the run.
+pub fn attempt(uid: &str, name: &str, attempt: AttemptId) -> BTreeMap<String, String> {
+    let mut labels = run(uid, name);
+    labels.insert(names::LABEL_LEG.to_owned(), attempt.leg.to_string());
+    labels.insert(names::LABEL_ATTEMPT.to_owned(), attempt.attempt.to_string());
+    labels
+}
+
+/// Selector of the pods of the run with `uid`, as a list request takes it.
+pub fn selector(uid: &str) -> String {
+    format!("{}={uid}", names::LABEL_RUN_UID)
+}
+
+/// The run as the controller of what belongs to it. Garbage collection of the cluster removes that with the run.
+pub fn owner(run: &BenchmarkRun) -> OwnerReference {
+    OwnerReference {
+        api_version: BenchmarkRun::api_version(&()).into_owned(),
+        kind: BenchmarkRun::kind(&()).into_owned(),
+        name: run.metadata.name.clone().unwrap_or_default(),
+        uid: run.metadata.uid.clone().unwrap_or_default(),
+        controller: Some(true),
+        // The finalizer already holds the run back, and this would need the right to set finalizers.
+        block_owner_deletion: None,
+    }
+}
+
+/// Metadata of an object of the run, in its namespace.
+pub fn metadata(
+    run: &BenchmarkRun,
+    name: String,
+    labels: BTreeMap<String, String>,
+    plan_hash: &str,
+) -> ObjectMeta {
+    ObjectMeta {
+        name: Some(name),
+        namespace: run.metadata.namespace.clone(),
+        labels: Some(labels),
+        annotations: Some([(names::ANNOTATION_PLAN_HASH.to_owned(), plan_hash.to_owned())].into()),
+        owner_references: Some(vec![owner(run)]),
+        ..ObjectMeta::default()
+    }
+}

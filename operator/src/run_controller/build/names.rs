@@ -1,0 +1,62 @@
+//! Names of the objects of an attempt. Pure.
+//!
+//! They follow from the run's UID, leg and attempt alone, so that creating twice meets what was created before. A pod's
+//! host name is the Job's name with its index, which has to stay a DNS label.
+
+use sha2::{Digest, Sha256};
+
+use crate::run_controller::observed::AttemptId;
+
+/// Digits of the UID's digest: 40 bits. Two runs of one namespace that share them are told apart by the owner's UID.
+const DIGITS: usize = 10;
+
+/// Name of ConfigMap, Service and Job of `attempt` of the run with `uid`: at most 39 characters.
+pub fn attempt(uid: &str, attempt: AttemptId) -> String {
+    let AttemptId { leg, attempt } = attempt;
+    format!("fb-{}-l{leg}-a{attempt}", short(uid))
+}
+
+/// Name of part `part` (from 0) of the record chain of the run with `uid`.
+pub fn records(uid: &str, part: u32) -> String {
+    format!("fb-{}-records-{part}", short(uid))
+}
+
+/// Name by which the workers of an attempt reach worker 0, in their own namespace.
+pub fn coordinator(uid: &str, id: AttemptId) -> String {
+    let name = attempt(uid, id);
+    format!("{name}-0.{name}")
+}
+
+fn short(uid: &str) -> String {
+    let digest = crds::record::hex(&Sha256::digest(uid.as_bytes()));
+    digest.chars().take(DIGITS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_name_leaves_room_for_a_pods_index() {
+        let longest = AttemptId {
+            leg: u32::MAX,
+            attempt: u32::MAX,
+        };
+        let name = attempt("2f1c7f0e-0000-4000-8000-000000000000", longest);
+        assert_eq!(name.len(), 37);
+        assert!(format!("{name}-63").len() <= 63);
+        assert!(
+            name.chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        );
+    }
+
+    #[test]
+    fn names_follow_from_uid_leg_and_attempt() {
+        let id = AttemptId { leg: 3, attempt: 2 };
+        assert_eq!(attempt("a", id), "fb-ca978112ca-l3-a2");
+        assert_eq!(coordinator("a", id), "fb-ca978112ca-l3-a2-0.fb-ca978112ca-l3-a2");
+        assert_ne!(attempt("a", id), attempt("b", id));
+        assert_eq!(records("a", 0), "fb-ca978112ca-records-0");
+    }
+}
