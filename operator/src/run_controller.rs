@@ -1,11 +1,12 @@
 //! One BenchmarkRun from `kubectl apply` to its verdict. Steps that talk to the cluster decide nothing; steps that decide
 //! take no client, clock or environment.
 //!
-//! The pure ones: [`observed`] is all that may be looked at, [`kept`] what the status remembers, [`action`] the one
-//! thing that is done next, and [`build`] the objects of one attempt.
+//! The pure ones: [`observed`] is all that may be looked at, [`kept`] what the status remembers, [`decide`] chooses the one
+//! [`action`] that is done next, and [`build`] makes the objects of one attempt.
 
 pub mod action;
 pub mod build;
+pub mod decide;
 pub mod kept;
 pub mod observed;
 pub mod reason;

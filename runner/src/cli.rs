@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::transport::choice::TransportChoice;
 use crate::worker::{self, WorkerOptions};
-use crate::{ffi, instrument, probe};
+use crate::{ffi, install, instrument, probe};
 
 /// The instrument of fabricbench: runs on each node, moves bytes, and says exactly what it saw.
 #[derive(Debug, Parser)]
@@ -48,6 +48,11 @@ enum Command {
     Attempt {
         /// What is tried, as JSON.
         target: String,
+    },
+    /// Copy this program into a folder, for pods whose image has none.
+    Install {
+        /// The folder.
+        folder: PathBuf,
     },
     /// Show which transports, providers, devices and memory kinds this machine has, and why not.
     Probe {
@@ -101,6 +106,10 @@ pub fn main_with(choice: &impl TransportChoice) -> ExitCode {
         Command::Attempt { target } => match attempt(choice, &target) {
             Ok(()) => ffi::exit_now(0),
             Err(error) => (2, Some(error.to_string())),
+        },
+        Command::Install { folder } => match install::install(&folder) {
+            Ok(_) => (0, None),
+            Err(error) => (3, Some(error.to_string())),
         },
         Command::Probe { format } => match show(format) {
             Ok(()) => (0, None),

@@ -9,6 +9,7 @@ pub mod environment;
 #[allow(unsafe_code)]
 mod ffi;
 pub mod frame;
+pub mod install;
 pub mod instrument;
 pub mod integrity;
 pub mod measure;

@@ -30,10 +30,11 @@ pub enum Action {
     AddFinalizer,
     /// Read the record chain into the collector, then decide again.
     ReadRecords,
-    /// Write the status with this, before anything is done about it; then decide again.
+    /// Write the status with this, before anything is done about it, and with the run's resource version as a
+    /// precondition: what a cache showed late must not undo it. Then decide again of what was written.
     Keep(Box<Kept>),
     /// Create ConfigMap, Service and Job of an attempt, in this order, create-only. One that is there already with the
-    /// run's UID and this plan's hash is as good as created.
+    /// run's UID and this plan's hash is as good as created. Afterwards the Job is waited for: it will be seen.
     Create {
         /// Which leg and attempt.
         attempt: AttemptId,
@@ -49,7 +50,8 @@ pub enum Action {
         /// Its UID: the log of no other pod will do.
         pod_uid: String,
     },
-    /// Delete the Job of an attempt with its pods (in the background), its Service and its ConfigMap.
+    /// Delete Service and ConfigMap of an attempt, then its Job with its pods (in the background): while the Job is
+    /// there, the same is decided again.
     Delete {
         /// Which leg and attempt.
         attempt: AttemptId,

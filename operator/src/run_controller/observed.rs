@@ -8,8 +8,6 @@ mod pod;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::record::EndRecord;
-use jiff::Timestamp;
-
 pub use job::{JobEnd, JobState};
 pub use pod::{ContainerEnd, PodPhase, PodState, Told};
 
@@ -45,8 +43,6 @@ pub struct Facts {
 /// What is true of one run now.
 #[derive(Clone, Debug)]
 pub struct Observed<'a> {
-    /// When the run was created.
-    pub created: Timestamp,
     /// Whether the run is being deleted.
     pub deleting: bool,
     /// Whether it has [`crds::names::FINALIZER`].

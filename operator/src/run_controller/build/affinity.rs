@@ -1,0 +1,130 @@
+//! Where the workers of an attempt may be: each on a node of its own, all in one zone, on the nodes of the legs before.
+//! Pure.
+
+use std::collections::BTreeMap;
+
+use crds::names;
+use k8s_openapi::api::core::v1::{
+    Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PodAffinity,
+    PodAffinityTerm, PodAntiAffinity, Toleration,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
+
+use super::Attempt;
+
+/// Label of a node with its name as hosts use it.
+const HOST: &str = "kubernetes.io/hostname";
+/// Label of a node with its zone.
+pub const ZONE: &str = "topology.kubernetes.io/zone";
+/// How long a worker stays on a node that does not answer: what it measures is void, and the run can go on elsewhere.
+const UNREACHABLE_SECONDS: i64 = 60;
+/// Taints of such nodes.
+const UNREACHABLE: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+
+pub(super) fn build(attempt: &Attempt<'_>) -> Affinity {
+    let placement = &attempt.run.spec.placement;
+    Affinity {
+        node_affinity: (!attempt.nodes.is_empty()).then(|| only(attempt.nodes)),
+        pod_affinity: attempt.single_zone.then(|| PodAffinity {
+            required_during_scheduling_ignored_during_execution: Some(vec![PodAffinityTerm {
+                label_selector: Some(LabelSelector {
+                    match_labels: Some(attempt.labels()),
+                    ..LabelSelector::default()
+                }),
+                topology_key: ZONE.to_owned(),
+                ..PodAffinityTerm::default()
+            }]),
+            ..PodAffinity::default()
+        }),
+        pod_anti_affinity: Some(PodAntiAffinity {
+            required_during_scheduling_ignored_during_execution: Some(vec![PodAffinityTerm {
+                topology_key: HOST.to_owned(),
+                ..if placement.exclusive {
+                    any_worker()
+                } else {
+                    worker_of(attempt)
+                }
+            }]),
+            ..PodAntiAffinity::default()
+        }),
+    }
+}
+
+/// One of `nodes` by name: a term each, for a term may name one only.
+fn only(nodes: &[String]) -> NodeAffinity {
+    let term = |node: &String| NodeSelectorTerm {
+        match_fields: Some(vec![NodeSelectorRequirement {
+            key: "metadata.name".to_owned(),
+            operator: "In".to_owned(),
+            values: Some(vec![node.clone()]),
+        }]),
+        ..NodeSelectorTerm::default()
+    };
+    NodeAffinity {
+        required_during_scheduling_ignored_during_execution: Some(NodeSelector {
+            node_selector_terms: nodes.iter().map(term).collect(),
+        }),
+        ..NodeAffinity::default()
+    }
+}
+
+/// Workers of any run, in every namespace: the scheduler keeps this both ways.
+fn any_worker() -> PodAffinityTerm {
+    PodAffinityTerm {
+        label_selector: Some(LabelSelector {
+            match_expressions: Some(vec![LabelSelectorRequirement {
+                key: names::LABEL_RUN_UID.to_owned(),
+                operator: "Exists".to_owned(),
+                values: None,
+            }]),
+            ..LabelSelector::default()
+        }),
+        namespace_selector: Some(LabelSelector::default()),
+        ..PodAffinityTerm::default()
+    }
+}
+
+/// Workers of the same run.
+fn worker_of(attempt: &Attempt<'_>) -> PodAffinityTerm {
+    let labels = BTreeMap::from([(names::LABEL_RUN_UID.to_owned(), attempt.uid().to_owned())]);
+    PodAffinityTerm {
+        label_selector: Some(LabelSelector {
+            match_labels: Some(labels),
+            ..LabelSelector::default()
+        }),
+        ..PodAffinityTerm::default()
+    }
+}
+
+/// The tolerations of the spec, and a short one for nodes that do not answer where the spec says nothing of them.
+pub(super) fn tolerations(attempt: &Attempt<'_>) -> Vec<Toleration> {
+    let given = &attempt.run.spec.placement.tolerations;
+    let said = |taint: &str| {
+        given.iter().any(|toleration| {
+            let key = toleration.key.as_deref().is_none_or(|key| key == taint);
+            let effect = toleration
+                .effect
+                .as_deref()
+                .is_none_or(|effect| effect == "NoExecute");
+            key && effect
+        })
+    };
+    let own = UNREACHABLE
+        .iter()
+        .filter(|taint| !said(taint))
+        .map(|taint| Toleration {
+            key: Some((*taint).to_owned()),
+            operator: Some("Exists".to_owned()),
+            effect: Some("NoExecute".to_owned()),
+            toleration_seconds: Some(UNREACHABLE_SECONDS),
+            ..Toleration::default()
+        });
+    let given = given.iter().map(|toleration| Toleration {
+        key: toleration.key.clone(),
+        operator: toleration.operator.clone(),
+        value: toleration.value.clone(),
+        effect: toleration.effect.clone(),
+        toleration_seconds: toleration.toleration_seconds,
+    });
+    given.chain(own).collect()
+}

@@ -1,0 +1,178 @@
+//! How the attempt that is going on stands, from its Job, its pods and the log of worker 0. Pure.
+
+mod ending;
+
+use jiff::Timestamp;
+
+use super::Pass;
+use super::cause;
+use super::waiting::{Waiting, starting};
+use crate::run_controller::kept::id;
+use crate::run_controller::observed::{JobEnd, PodState};
+use crate::run_controller::reason::Reason;
+use crds::v1alpha1::{AttemptState, AttemptStatus};
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// Every block of its leg is measured.
+    Measured,
+    /// Something outside of the measurement ended it: what is missing is measured by another attempt.
+    Disrupted(Reason, String),
+    /// The measurement itself failed: the run does.
+    Failed(Reason, String),
+}
+
+/// How an attempt stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Judgement<'a> {
+    /// Its gang does not run as a whole yet.
+    Starting(Waiting),
+    /// All its workers run.
+    Running {
+        /// Since when.
+        since: Timestamp,
+        /// The pod of worker 0.
+        coordinator: &'a PodState,
+    },
+    /// The log of its worker 0 has to be read.
+    Follow(&'a PodState),
+    /// It is over, and what is left of its log, or the reason of a loss, is on its way.
+    Ending {
+        /// Until when that is waited for.
+        until: Option<Timestamp>,
+    },
+    /// It is over.
+    Ended {
+        /// How.
+        how: Ended,
+        /// When.
+        at: Timestamp,
+    },
+}
+
+/// What is looked at of one attempt.
+pub(super) struct View<'a> {
+    pub(super) pass: &'a Pass<'a>,
+    /// Its pods by rank.
+    pub(super) pods: Vec<&'a PodState>,
+    /// Whether its gang was seen to run as a whole.
+    pub(super) ran: bool,
+    /// Whether every block of its leg is proven and persisted.
+    pub(super) measured: bool,
+}
+
+/// How `current`, the attempt that is going on, stands.
+pub(super) fn judge<'a>(pass: &'a Pass<'a>, current: &AttemptStatus) -> Judgement<'a> {
+    let view = View {
+        pass,
+        pods: pods(pass, current),
+        ran: current.state == AttemptState::Running,
+        measured: pass.is_measured(current.leg),
+    };
+    let now = pass.now;
+    let over = |how| Judgement::Ended { how, at: now };
+    let job = pass.observed.jobs.iter().find(|job| job.uid == current.job_uid);
+    let Some(job) = job.filter(|job| !job.deleting) else {
+        return over(view.unless_measured(|| {
+            let message = format!(
+                "the Job of leg {}, attempt {} was deleted",
+                current.leg, current.attempt
+            );
+            Ended::Disrupted(Reason::JobDeleted, message)
+        }));
+    };
+    if job.suspended {
+        return match view.ran || view.measured {
+            true => over(view.unless_measured(|| {
+                Ended::Disrupted(
+                    Reason::Preempted,
+                    "the queue took the gang's place back".to_owned(),
+                )
+            })),
+            false => Judgement::Starting(Waiting::for_admission()),
+        };
+    }
+    let Some(coordinator) = view.coordinator() else {
+        let lost = view.cause().or_else(|| match &job.end {
+            Some(JobEnd::Failed(words)) => Some(Ended::Disrupted(Reason::GangIncomplete, words.clone())),
+            Some(JobEnd::Complete) | None => None,
+        });
+        return match lost {
+            _ if view.measured => over(Ended::Measured),
+            Some(how) => over(how),
+            None => Judgement::Starting(starting(&view.pods, pass.facts.workers)),
+        };
+    };
+    if view.ran && current.coordinator_pod_uid.as_deref() != Some(&coordinator.uid) {
+        let message = format!("another pod took the place of worker 0: {}", coordinator.name);
+        return over(view.unless_measured(|| Ended::Disrupted(Reason::PodDeleted, message)));
+    }
+    let at = coordinator.ended.as_ref().and_then(|end| end.at).unwrap_or(now);
+    match ending::of(&view, coordinator) {
+        ending::Ending::Follow => return Judgement::Follow(coordinator),
+        ending::Ending::Wait { until } => return Judgement::Ending { until },
+        ending::Ending::Ended(how) => return Judgement::Ended { how, at },
+        ending::Ending::GoesOn => {}
+    }
+    match (view.ran, view.all_run()) {
+        (true, _) => Judgement::Running {
+            // Seen before: its beginning is in the status.
+            since: now,
+            coordinator,
+        },
+        (false, Some(since)) => Judgement::Running { since, coordinator },
+        (false, None) => match view.cause() {
+            Some(how) => over(how),
+            None => Judgement::Starting(starting(&view.pods, pass.facts.workers)),
+        },
+    }
+}
+
+/// The pods of `attempt`, by rank; where a rank has two, the one that is not leaving first.
+fn pods<'a>(pass: &'a Pass<'a>, attempt: &AttemptStatus) -> Vec<&'a PodState> {
+    let all = pass.observed.pods.iter();
+    let mut pods: Vec<_> = all.filter(|pod| pod.attempt == id(attempt)).collect();
+    pods.sort_by_key(|pod| (pod.rank, pod.gone_by.is_some(), &pod.uid));
+    pods.dedup_by_key(|pod| pod.rank);
+    pods
+}
+
+impl<'a> View<'a> {
+    pub(super) fn coordinator(&self) -> Option<&'a PodState> {
+        self.pods.first().filter(|pod| pod.rank == 0).copied()
+    }
+
+    pub(super) fn unless_measured(&self, how: impl FnOnce() -> Ended) -> Ended {
+        match self.measured {
+            true => Ended::Measured,
+            false => how(),
+        }
+    }
+
+    /// Since when all workers run, where they do.
+    pub(super) fn all_run(&self) -> Option<Timestamp> {
+        let running = self
+            .pods
+            .iter()
+            .filter(|pod| !pod.phase.is_over() && pod.ended.is_none());
+        let started: Vec<_> = running.filter_map(|pod| pod.started_at).collect();
+        let all = started.len() == self.pass.facts.workers as usize;
+        all.then(|| started.into_iter().max()).flatten()
+    }
+
+    /// Why some worker does not go on, the lowest rank first. After all ran, one without a pod was deleted.
+    pub(super) fn cause(&self) -> Option<Ended> {
+        (0..self.pass.facts.workers).find_map(|rank| {
+            let pod = self.pods.iter().find(|pod| pod.rank == rank);
+            match pod {
+                Some(pod) => cause::of(pod, self.pass.now),
+                None if self.ran => {
+                    let message = format!("the pod of worker {rank} is gone");
+                    Some(Ended::Disrupted(Reason::PodDeleted, message))
+                }
+                None => None,
+            }
+        })
+    }
+}

@@ -1,0 +1,272 @@
+//! What each example would create in a cluster, compared whole with golden files: the first attempt at the first leg of
+//! every image.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crds::assignment::Assignment;
+use crds::units::Size;
+use crds::v1alpha1::BenchmarkRun;
+use fabricbench_operator::campaign::plan::{Plan, hash, plan};
+use fabricbench_operator::campaign::validate::validate;
+use fabricbench_operator::manifest;
+use fabricbench_operator::run_controller::build::{Attempt, AttemptObjects, Installation, attempt};
+use fabricbench_operator::run_controller::observed::AttemptId;
+use k8s_openapi::api::core::v1::{Container, PodSpec};
+
+const UID: &str = "6f0c6f1e-51f2-4d0e-9d5c-3d1b1a1e7c11";
+const RUNNER: &str = "registry.example/fabricbench/runner:0.1.0";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+fn examples() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root().join("examples")).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = paths
+        .filter(|path| path.extension().is_some_and(|end| end == "yaml"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty());
+    files
+}
+
+fn golden(name: &str, found: &str) {
+    let path = root().join("operator/tests/golden").join(name);
+    if std::env::var_os("FABRICBENCH_UPDATE_GOLDEN").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, found).unwrap();
+    }
+    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        wanted == found,
+        "{} is not what this program builds. If the change is meant, run this test with FABRICBENCH_UPDATE_GOLDEN=1 and \
+         review the difference. It builds:\n{found}",
+        path.display()
+    );
+}
+
+/// Runs of a file, as an API server would hold them.
+fn runs(file: &Path) -> Vec<(BenchmarkRun, Plan)> {
+    let runs = manifest::load(file, None).unwrap_or_else(|error| panic!("{error}"));
+    let planned = runs.into_iter().map(|mut run| {
+        run.metadata.namespace = Some("fabric".to_owned());
+        run.metadata.uid = Some(UID.to_owned());
+        let plan = plan(&validate(&run).unwrap()).unwrap();
+        (run, plan)
+    });
+    planned.collect()
+}
+
+fn objects(run: &BenchmarkRun, plan: &Plan, leg: usize, nodes: &[String]) -> AttemptObjects {
+    let leg = &plan.legs[leg];
+    let installation = Installation {
+        image_pull_secrets: vec!["registry".to_owned()],
+        ..Installation::new(RUNNER)
+    };
+    let built = attempt(&Attempt {
+        run,
+        plan,
+        plan_hash: &hash(plan),
+        leg,
+        id: AttemptId {
+            leg: leg.leg,
+            attempt: 1,
+        },
+        done: &BTreeSet::new(),
+        nodes,
+        single_zone: run.spec.placement.single_zone,
+        installation: &installation,
+    });
+    built.unwrap()
+}
+
+/// The objects as YAML, the assignment by what it is of: it is compared with the plan itself.
+fn text(run: &BenchmarkRun, plan: &Plan, leg: usize) -> String {
+    let AttemptObjects {
+        mut config_map,
+        service,
+        job,
+    } = objects(run, plan, leg, &[]);
+    let told = &config_map.data.as_ref().unwrap()["assignment.json"];
+    let assignment = Assignment::parse(told.as_bytes()).unwrap();
+    assert_eq!(assignment.rounds, plan.legs[leg].rounds);
+    assert_eq!(assignment.arms.len(), plan.legs[leg].arms.len());
+    let place = serde_yaml::to_string(&(&assignment.identity, &assignment.rendezvous)).unwrap();
+    let summary = format!("{place}{} rounds\n", assignment.rounds.len());
+    config_map.data = Some([("assignment.json".to_owned(), summary)].into());
+    let yaml = [
+        serde_yaml::to_string(&config_map).unwrap(),
+        serde_yaml::to_string(&service).unwrap(),
+        serde_yaml::to_string(&job).unwrap(),
+    ];
+    yaml.join("---\n")
+}
+
+#[test]
+fn every_example_creates_what_its_golden_file_says() {
+    for file in examples() {
+        let mut texts = Vec::new();
+        for (run, plan) in runs(&file) {
+            let mut images = BTreeSet::new();
+            for (index, leg) in plan.legs.iter().enumerate() {
+                if images.insert(leg.image.clone()) {
+                    texts.push(text(&run, &plan, index));
+                }
+            }
+        }
+        let stem = file.file_stem().unwrap().to_str().unwrap();
+        golden(&format!("cluster/{stem}.yaml"), &texts.join("---\n"));
+    }
+}
+
+fn pod(objects: &AttemptObjects) -> &PodSpec {
+    let spec = objects.job.spec.as_ref().unwrap();
+    spec.template.spec.as_ref().unwrap()
+}
+
+/// The `restricted` Pod Security Standard, field by field.
+#[test]
+fn every_pod_is_restricted_and_guaranteed() {
+    for file in examples() {
+        for (run, plan) in runs(&file) {
+            for leg in 0..plan.legs.len() {
+                let objects = objects(&run, &plan, leg, &[]);
+                let pod = pod(&objects);
+                assert_eq!(pod.automount_service_account_token, Some(false));
+                assert!(pod.service_account_name.is_none());
+                assert!(pod.host_network.is_none() && pod.host_pid.is_none() && pod.host_ipc.is_none());
+                let security = pod.security_context.as_ref().unwrap();
+                assert_eq!(security.run_as_non_root, Some(true));
+                assert_eq!(security.seccomp_profile.as_ref().unwrap().type_, "RuntimeDefault");
+                for volume in pod.volumes.iter().flatten() {
+                    assert!(
+                        volume.empty_dir.is_some() || volume.config_map.is_some(),
+                        "{}",
+                        volume.name
+                    );
+                }
+                let all = pod.containers.iter().chain(pod.init_containers.iter().flatten());
+                all.for_each(check_container);
+            }
+        }
+    }
+}
+
+fn check_container(container: &Container) {
+    let security = container.security_context.as_ref().unwrap();
+    assert_eq!(security.allow_privilege_escalation, Some(false));
+    assert_eq!(security.read_only_root_filesystem, Some(true));
+    let capabilities = security.capabilities.as_ref().unwrap();
+    assert_eq!(capabilities.drop.as_deref(), Some(&["ALL".to_owned()][..]));
+    assert!(capabilities.add.is_none() && security.privileged.is_none());
+    let resources = container.resources.as_ref().unwrap();
+    assert_eq!(resources.requests, resources.limits);
+    assert!(
+        ["cpu", "memory"]
+            .iter()
+            .all(|name| resources.limits.as_ref().unwrap().contains_key(*name))
+    );
+}
+
+#[test]
+fn all_arms_of_a_run_get_the_same_resources_and_the_same_runner() {
+    let file = root().join("examples/vendor-image.yaml");
+    let (run, plan) = runs(&file).pop().unwrap();
+    let all: Vec<_> = (0..plan.legs.len())
+        .map(|leg| objects(&run, &plan, leg, &[]))
+        .collect();
+    let first = &pod(&all[0]).containers[0];
+    for objects in &all {
+        let pod = pod(objects);
+        assert_eq!(pod.containers[0].resources, first.resources);
+        assert_eq!(pod.containers[0].command, first.command);
+        assert_eq!(
+            pod.init_containers.as_ref().unwrap()[0].image.as_deref(),
+            Some(RUNNER)
+        );
+    }
+}
+
+#[test]
+fn what_a_run_may_ask_for_reaches_its_objects() {
+    let (mut run, plan) = runs(&root().join("examples/demo.yaml")).remove(0);
+    let placement = &mut run.spec.placement;
+    placement.queue = Some("fabric".to_owned());
+    placement.priority_class = Some("low".to_owned());
+    placement.exclusive = false;
+    placement.single_zone = false;
+    run.spec.resources.shared_memory = Some(Size(3 << 20));
+    run.spec.resources.hugepages_2mi = Some(Size(4 << 20));
+    let nodes = ["node-a".to_owned(), "node-b".to_owned()];
+    let built = objects(&run, &plan, 0, &nodes);
+    let job = built.job.spec.as_ref().unwrap();
+    assert_eq!(job.suspend, Some(true));
+    let labels = built.job.metadata.labels.as_ref().unwrap();
+    assert_eq!(labels["kueue.x-k8s.io/queue-name"], "fabric");
+    let pod = pod(&built);
+    assert_eq!(pod.priority_class_name.as_deref(), Some("low"));
+    let affinity = pod.affinity.as_ref().unwrap();
+    assert!(affinity.pod_affinity.is_none());
+    let node = affinity.node_affinity.as_ref().unwrap();
+    let selector = node
+        .required_during_scheduling_ignored_during_execution
+        .as_ref()
+        .unwrap();
+    assert_eq!(selector.node_selector_terms.len(), 2);
+    let apart = affinity.pod_anti_affinity.as_ref().unwrap();
+    let apart = apart
+        .required_during_scheduling_ignored_during_execution
+        .as_ref()
+        .unwrap();
+    assert!(
+        apart[0].namespace_selector.is_none(),
+        "a run that shares nodes keeps apart its own workers only"
+    );
+    let limits = pod.containers[0]
+        .resources
+        .as_ref()
+        .unwrap()
+        .limits
+        .as_ref()
+        .unwrap();
+    assert_eq!(limits["hugepages-2Mi"].0, "4Mi");
+    let volumes = pod.volumes.as_ref().unwrap();
+    let shm = volumes.iter().find(|volume| volume.name == "shm").unwrap();
+    assert_eq!(
+        shm.empty_dir.as_ref().unwrap().size_limit.as_ref().unwrap().0,
+        "3Mi"
+    );
+}
+
+#[test]
+fn finished_blocks_are_left_out() {
+    let (run, plan) = runs(&root().join("examples/demo.yaml")).remove(0);
+    let leg = &plan.legs[0];
+    let blocks = || {
+        leg.rounds
+            .iter()
+            .flat_map(|round| &round.blocks)
+            .map(|block| block.block)
+    };
+    let last = blocks().max().unwrap();
+    let done: BTreeSet<_> = blocks().filter(|block| *block != last).collect();
+    let built = attempt(&Attempt {
+        run: &run,
+        plan: &plan,
+        plan_hash: &hash(&plan),
+        leg,
+        id: AttemptId { leg: 0, attempt: 2 },
+        done: &done,
+        nodes: &[],
+        single_zone: true,
+        installation: &Installation::new(RUNNER),
+    });
+    let told = &built.unwrap().config_map.data.unwrap()["assignment.json"];
+    let assignment = Assignment::parse(told.as_bytes()).unwrap();
+    let left: Vec<_> = assignment.rounds.iter().flat_map(|round| &round.blocks).collect();
+    assert_eq!(left.len(), 1);
+    assert_eq!((left[0].block, assignment.identity.attempt), (last, 2));
+}
