@@ -73,8 +73,9 @@ pub struct SideReport {
     pub involuntary_switches: u64,
     /// Pinned threads that were seen on another processor in the window.
     pub migrations: u64,
-    /// Time the control group was throttled in the window.
-    pub throttled_nanos: u64,
+    /// Time the control group was throttled in the window; nothing where the kernel does not show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled_nanos: Option<u64>,
     /// Whether the frequency governor changed in the window.
     pub governor_changed: bool,
     /// What this side posted; nothing where it was only addressed.

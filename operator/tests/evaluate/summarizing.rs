@@ -135,6 +135,21 @@ fn an_arm_without_a_valid_case_has_no_evidence() {
 }
 
 #[test]
+fn throttling_that_the_kernel_does_not_show_is_told_once() {
+    let campaign = Campaign {
+        tweak: |case| {
+            if let Some(measured) = measured(case) {
+                measured.target.throttled_nanos = None;
+            }
+        },
+        ..Campaign::default()
+    };
+    let warnings = summary(&campaign).warnings;
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("throttled"), "{warnings:?}");
+}
+
+#[test]
 fn every_reason_against_a_case_is_typed() {
     let campaign = Campaign {
         tweak: |case| {
@@ -149,7 +164,7 @@ fn every_reason_against_a_case_is_typed() {
                         message: "no completion in 60 s".into(),
                     });
                 }
-                2 => measured(case).unwrap().target.throttled_nanos = 5,
+                2 => measured(case).unwrap().target.throttled_nanos = Some(5),
                 3 => measured(case).unwrap().initiator.migrations = 1,
                 4 => measured(case).unwrap().initiator.governor_changed = true,
                 5 => {

@@ -22,7 +22,7 @@ pub struct Window {
     opened: u64,
     cpu_nanos: u64,
     switches: Switches,
-    throttled_nanos: u64,
+    throttled_nanos: Option<u64>,
     governors: Vec<String>,
 }
 
@@ -60,17 +60,17 @@ impl Accounts {
             cpu_nanos,
             voluntary_switches: switches.voluntary - window.switches.voluntary,
             involuntary_switches: switches.involuntary - window.switches.involuntary,
-            throttled_nanos: self.throttled_nanos().saturating_sub(window.throttled_nanos),
+            throttled_nanos: self
+                .throttled_nanos()
+                .zip(window.throttled_nanos)
+                .map(|(now, before)| now.saturating_sub(before)),
             governor_changed: cpu::governors(&self.governors) != window.governors,
             ..SideReport::default()
         }
     }
 
-    fn throttled_nanos(&self) -> u64 {
-        self.cpu_stat
-            .as_deref()
-            .and_then(cgroup::throttled_nanos)
-            .unwrap_or(0)
+    fn throttled_nanos(&self) -> Option<u64> {
+        cgroup::throttled_nanos(self.cpu_stat.as_deref()?)
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
         let accounts = Accounts::find(&roots, &[0]);
 
         let quiet = accounts.close(accounts.open());
-        assert_eq!((quiet.throttled_nanos, quiet.governor_changed), (0, false));
+        assert_eq!((quiet.throttled_nanos, quiet.governor_changed), (Some(0), false));
 
         let window = accounts.open();
         put("sys/fs/cgroup/cpu.stat", "throttled_usec 12\n");
@@ -110,7 +110,10 @@ mod tests {
             "powersave\n",
         );
         let report = accounts.close(window);
-        assert_eq!((report.throttled_nanos, report.governor_changed), (2_000, true));
+        assert_eq!(
+            (report.throttled_nanos, report.governor_changed),
+            (Some(2_000), true)
+        );
         assert!(report.window_nanos > 0 && report.posted.is_none());
     }
 

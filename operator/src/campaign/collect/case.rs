@@ -63,7 +63,7 @@ pub struct Side {
     pub window_nanos: u64,
     pub cpu_nanos: u64,
     pub migrations: u64,
-    pub throttled_nanos: u64,
+    pub throttled_nanos: Option<u64>,
     pub governor_changed: bool,
     pub posted: Option<PostedSide>,
     pub interfaces: Vec<InterfaceDelta>,

@@ -294,6 +294,7 @@ mod tests {
         let addressed = SideReport {
             window_nanos: many,
             cpu_nanos: many,
+            throttled_nanos: Some(many),
             interfaces: (0..rails).map(interface).collect(),
             ..SideReport::default()
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crds::record::WarningReason;
 
-use crate::campaign::collect::Reports;
+use crate::campaign::collect::{Outcome, Reports};
 use crate::campaign::plan::Plan;
 
 /// The evidence lines of the optimizations, as the test procedures word them.
@@ -50,6 +50,17 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
             .map_or_else(String::new, |rank| format!(", rank {rank}"));
         format!("{:?}{rank}: {}", from.record.reason, from.record.message)
     });
+    let unseen = reports.cases.iter().any(|case| match &case.outcome {
+        Outcome::Measured(measured) => [&measured.initiator, &measured.target]
+            .iter()
+            .any(|side| side.throttled_nanos.is_none()),
+        Outcome::Checked(_) | Outcome::Failed(_) => false,
+    });
+    let unseen = unseen.then(|| {
+        "a worker's kernel does not show whether its control group was throttled: a CPU limit that was reached would \
+         not be noticed"
+            .to_owned()
+    });
     let more = (reports.warnings_dropped > 0)
         .then(|| format!("{} more warnings are not listed", reports.warnings_dropped));
     let unfinished = reports.blocks_done() < plan.blocks_total;
@@ -67,6 +78,7 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
             .chain(more_faults)
             .chain(failed)
             .chain(missing)
+            .chain(unseen)
             .chain(said)
             .chain(more),
     )

@@ -154,7 +154,7 @@ fn own_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<I
         invalid.push(Invalid::NothingMeasured);
     }
     let sides = [&measured.initiator, &measured.target];
-    let throttled = sides.iter().map(|side| side.throttled_nanos).sum();
+    let throttled = sides.iter().filter_map(|side| side.throttled_nanos).sum();
     if throttled > 0 {
         invalid.push(Invalid::Throttled { nanos: throttled });
     }
