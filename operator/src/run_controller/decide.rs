@@ -208,3 +208,8 @@ impl Pass<'_> {
 fn earliest(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
     one.into_iter().chain(other).min()
 }
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod world;

@@ -2,15 +2,19 @@
 
 mod ending;
 
+use std::time::Duration;
+
+use crds::v1alpha1::{AttemptState, AttemptStatus};
 use jiff::Timestamp;
 
-use super::Pass;
-use super::cause;
 use super::waiting::{Waiting, starting};
+use super::{Pass, cause, earliest};
 use crate::run_controller::kept::id;
-use crate::run_controller::observed::{JobEnd, PodState};
+use crate::run_controller::observed::{JobEnd, JobState, PodState};
 use crate::run_controller::reason::Reason;
-use crds::v1alpha1::{AttemptState, AttemptStatus};
+
+/// How long worker 0 may take to say why another worker left before all ran.
+const WORDS_OF_COORDINATOR: Duration = Duration::from_secs(30);
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +58,8 @@ pub(super) enum Judgement<'a> {
 /// What is looked at of one attempt.
 pub(super) struct View<'a> {
     pub(super) pass: &'a Pass<'a>,
+    /// Its Job.
+    pub(super) job: &'a JobState,
     /// Its pods by rank.
     pub(super) pods: Vec<&'a PodState>,
     /// Whether its gang was seen to run as a whole.
@@ -64,23 +70,26 @@ pub(super) struct View<'a> {
 
 /// How `current`, the attempt that is going on, stands.
 pub(super) fn judge<'a>(pass: &'a Pass<'a>, current: &AttemptStatus) -> Judgement<'a> {
-    let view = View {
-        pass,
-        pods: pods(pass, current),
-        ran: current.state == AttemptState::Running,
-        measured: pass.is_measured(current.leg),
-    };
     let now = pass.now;
     let over = |how| Judgement::Ended { how, at: now };
+    let measured = pass.is_measured(current.leg);
     let job = pass.observed.jobs.iter().find(|job| job.uid == current.job_uid);
     let Some(job) = job.filter(|job| !job.deleting) else {
-        return over(view.unless_measured(|| {
-            let message = format!(
-                "the Job of leg {}, attempt {} was deleted",
-                current.leg, current.attempt
-            );
-            Ended::Disrupted(Reason::JobDeleted, message)
-        }));
+        let message = format!(
+            "the Job of leg {}, attempt {} was deleted",
+            current.leg, current.attempt
+        );
+        return over(match measured {
+            true => Ended::Measured,
+            false => Ended::Disrupted(Reason::JobDeleted, message),
+        });
+    };
+    let view = View {
+        pass,
+        job,
+        pods: pods(pass, current),
+        ran: current.state == AttemptState::Running,
+        measured,
     };
     if job.suspended {
         return match view.ran || view.measured {
@@ -122,9 +131,13 @@ pub(super) fn judge<'a>(pass: &'a Pass<'a>, current: &AttemptStatus) -> Judgemen
             coordinator,
         },
         (false, Some(since)) => Judgement::Running { since, coordinator },
-        (false, None) => match view.cause() {
+        (false, None) => match view.cause().or_else(|| view.left_early()) {
             Some(how) => over(how),
-            None => Judgement::Starting(starting(&view.pods, pass.facts.workers)),
+            None => {
+                let mut waiting = starting(&view.pods, pass.facts.workers);
+                waiting.until = earliest(waiting.until, view.patience());
+                Judgement::Starting(waiting)
+            }
         },
     }
 }
@@ -161,13 +174,30 @@ impl<'a> View<'a> {
         all.then(|| started.into_iter().max()).flatten()
     }
 
+    /// Until when worker 0 may say itself why another worker left before all ran.
+    fn patience(&self) -> Option<Timestamp> {
+        let left = self.pods.iter().filter_map(|pod| pod.ended.as_ref()?.at).min()?;
+        left.checked_add(WORDS_OF_COORDINATOR).ok()
+    }
+
+    /// A worker that left by itself before all ran, once worker 0 had its time to say why.
+    fn left_early(&self) -> Option<Ended> {
+        self.patience().filter(|until| *until <= self.pass.now)?;
+        let pod = self.pods.iter().find(|pod| pod.ended.is_some())?;
+        let end = pod.ended.as_ref()?;
+        Some(Ended::Failed(
+            Reason::WorkerFailed,
+            format!("pod {}: {}", pod.name, cause::how(end)),
+        ))
+    }
+
     /// Why some worker does not go on, the lowest rank first. After all ran, one without a pod was deleted.
     pub(super) fn cause(&self) -> Option<Ended> {
         (0..self.pass.facts.workers).find_map(|rank| {
             let pod = self.pods.iter().find(|pod| pod.rank == rank);
             match pod {
                 Some(pod) => cause::of(pod, self.pass.now),
-                None if self.ran => {
+                None if self.ran || self.job.failed_ranks.contains(&rank) => {
                     let message = format!("the pod of worker {rank} is gone");
                     Some(Ended::Disrupted(Reason::PodDeleted, message))
                 }

@@ -1,5 +1,7 @@
 //! A Job of a run, as far as a decision looks at it. Pure.
 
+use std::collections::BTreeSet;
+
 use crds::names;
 use k8s_openapi::api::batch::v1::Job;
 
@@ -16,6 +18,8 @@ pub struct JobState {
     pub deleting: bool,
     /// Whether something, a queue as a rule, holds it back.
     pub suspended: bool,
+    /// Ranks whose pods failed or were deleted: they are not made again.
+    pub failed_ranks: BTreeSet<u32>,
     /// How it ended.
     pub end: Option<JobEnd>,
 }
@@ -60,7 +64,34 @@ impl JobState {
             uid: metadata.uid.clone()?,
             deleting: metadata.deletion_timestamp.is_some(),
             suspended: job.spec.as_ref().and_then(|spec| spec.suspend) == Some(true),
+            failed_ranks: job
+                .status
+                .as_ref()
+                .and_then(|status| status.failed_indexes.as_deref())
+                .map(ranks)
+                .unwrap_or_default(),
             end,
         })
+    }
+}
+
+/// The numbers of a list as the Job controller writes it: `1,3-5`. No rank is above 63.
+fn ranks(text: &str) -> BTreeSet<u32> {
+    let parts = text.split(',').filter_map(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse().ok()?..=last.parse::<u32>().ok()?.min(63))
+    });
+    parts.flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_read_as_the_job_controller_writes_them() {
+        assert_eq!(ranks("1,3-5"), BTreeSet::from([1, 3, 4, 5]));
+        assert_eq!(ranks(""), BTreeSet::new());
+        assert_eq!(ranks("0-4294967295").len(), 64);
     }
 }

@@ -1,0 +1,222 @@
+//! A run of one leg with two blocks and two workers, at points of its life.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crds::record::{CaseFailure, EndRecord, FailureReason};
+use crds::v1alpha1::{AttemptState, AttemptStatus};
+use jiff::Timestamp;
+
+use super::super::decide;
+use crate::run_controller::action::Decision;
+use crate::run_controller::kept::Kept;
+use crate::run_controller::observed::{
+    AttemptId, ContainerEnd, CreationRefused, Facts, JobState, Observed, PodPhase, PodState, Preflight,
+    Records, StreamState,
+};
+
+pub(super) struct Scene {
+    pub now: i64,
+    pub facts: Facts,
+    pub deleting: bool,
+    pub finalizer: bool,
+    pub suspend: bool,
+    pub release_pods: bool,
+    pub kept: Kept,
+    pub jobs: Vec<JobState>,
+    pub pods: Vec<PodState>,
+    pub stream: Option<StreamState>,
+    pub done: BTreeMap<u32, BTreeSet<u32>>,
+    pub records_broken: Option<String>,
+    pub preflight: Preflight,
+    pub ahead: Option<String>,
+    pub listed: Option<Vec<PodState>>,
+    pub refused: Option<CreationRefused>,
+}
+
+pub(super) fn second(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+pub(super) fn attempt(leg: u32, attempt: u32) -> AttemptId {
+    AttemptId { leg, attempt }
+}
+
+pub(super) fn end() -> EndRecord {
+    EndRecord {
+        blocks: 2,
+        complete: true,
+        failure: None,
+    }
+}
+
+pub(super) fn failure(reason: FailureReason) -> EndRecord {
+    EndRecord {
+        blocks: 0,
+        complete: false,
+        failure: Some(CaseFailure {
+            reason,
+            message: "rank 0 to rank 1, rail 2".to_owned(),
+        }),
+    }
+}
+
+fn pod(rank: u32) -> PodState {
+    PodState {
+        attempt: attempt(0, 1),
+        rank,
+        name: format!("p-{rank}"),
+        uid: format!("pod-{rank}"),
+        node: None,
+        scheduled_at: None,
+        unschedulable: None,
+        phase: PodPhase::Pending,
+        gone_by: None,
+        waiting: None,
+        started_at: None,
+        ended: None,
+        install_failed: None,
+        disruption: None,
+        refused: None,
+        image_digest: None,
+    }
+}
+
+impl Scene {
+    /// Nothing was done yet, at second 1000.
+    pub(super) fn new() -> Self {
+        Self {
+            now: 1000,
+            facts: Facts {
+                legs: Ok(vec![2]),
+                workers: 2,
+                active_deadline_seconds: 1000,
+                pending_deadline_seconds: 600,
+                ttl_seconds_after_finished: None,
+                backoff_limit: 2,
+            },
+            deleting: false,
+            finalizer: true,
+            suspend: false,
+            release_pods: false,
+            kept: Kept::default(),
+            jobs: Vec::new(),
+            pods: Vec::new(),
+            stream: None,
+            done: BTreeMap::new(),
+            records_broken: None,
+            preflight: Preflight::Passed,
+            ahead: None,
+            listed: None,
+            refused: None,
+        }
+    }
+
+    /// The first attempt was created and is remembered; no worker runs.
+    pub(super) fn starting() -> Self {
+        let mut scene = Self::new();
+        scene.kept.pending_since = Some(second(1000));
+        scene.kept.begin(AttemptStatus {
+            leg: 0,
+            attempt: 1,
+            state: AttemptState::Starting,
+            job_uid: "job".to_owned(),
+            coordinator_pod_uid: None,
+            image_digest: None,
+            started_at: None,
+            ended_at: None,
+            reason: None,
+            message: None,
+        });
+        scene.jobs.push(JobState {
+            attempt: attempt(0, 1),
+            uid: "job".to_owned(),
+            deleting: false,
+            suspended: false,
+            failed_ranks: BTreeSet::new(),
+            end: None,
+        });
+        scene.pods = vec![pod(0), pod(1)];
+        scene
+    }
+
+    /// All workers run since second 1020, the log is followed, it is 1060.
+    pub(super) fn running() -> Self {
+        let mut scene = Self::starting();
+        scene.start(0, 1010);
+        scene.start(1, 1020);
+        scene.follow();
+        scene.kept.pending_since = None;
+        scene.kept.active_since = Some(second(1020));
+        scene.kept.nodes = vec!["node-0".to_owned(), "node-1".to_owned()];
+        let current = scene.kept.attempts.last_mut().unwrap();
+        current.state = AttemptState::Running;
+        current.coordinator_pod_uid = Some("pod-0".to_owned());
+        scene.now = 1060;
+        scene
+    }
+
+    pub(super) fn start(&mut self, rank: usize, at: i64) {
+        let pod = &mut self.pods[rank];
+        pod.phase = PodPhase::Running;
+        pod.started_at = Some(second(at));
+        pod.node = Some(format!("node-{rank}"));
+    }
+
+    /// A worker ends at second 1050.
+    pub(super) fn exit(&mut self, rank: usize, exit_code: i32, message: &str) {
+        self.pods[rank].ended = Some(ContainerEnd {
+            exit_code,
+            reason: "Error".to_owned(),
+            message: message.to_owned(),
+            at: Some(second(1050)),
+        });
+    }
+
+    pub(super) fn follow(&mut self) {
+        self.stream = Some(StreamState {
+            pod_uid: "pod-0".to_owned(),
+            closed: false,
+            end: None,
+            fault: None,
+        });
+    }
+
+    pub(super) fn close(&mut self, end: Option<EndRecord>, fault: Option<&str>) {
+        self.stream = Some(StreamState {
+            pod_uid: "pod-0".to_owned(),
+            closed: true,
+            end,
+            fault: fault.map(str::to_owned),
+        });
+    }
+
+    /// The Job, its pods and its log are gone.
+    pub(super) fn gone(&mut self) {
+        self.jobs.clear();
+        self.pods.clear();
+        self.stream = None;
+    }
+
+    pub(super) fn decide(&self) -> Decision {
+        let records = match &self.records_broken {
+            Some(message) => Records::Broken(message.clone()),
+            None => Records::Read(&self.done),
+        };
+        let observed = Observed {
+            deleting: self.deleting,
+            finalizer: self.finalizer,
+            suspend: self.suspend,
+            release_pods: self.release_pods,
+            kept: self.kept.clone(),
+            jobs: self.jobs.clone(),
+            pods: self.pods.clone(),
+            stream: self.stream.clone(),
+            records,
+            preflight: self.preflight.clone(),
+            ahead: self.ahead.clone(),
+            listed: self.listed.clone(),
+            refused: self.refused.clone(),
+        };
+        decide(&self.facts, &observed, second(self.now))
+    }
+}
