@@ -15,23 +15,35 @@ bud() {
 image_build() {
     local image=$1 dockerfile=$2 context=$3 digest archive stem=$CACHE/images/${1//[\/:]/_}
     shift 3
+    image_arguments_given "$dockerfile" "$@"
     digest=$(image_inputs "$dockerfile" "$context") || fail "$image is not built"
     digest=$(printf '%s\n' "$digest" "$@" | sha256sum | cut -c1-16)
     archive=$stem-$digest.tar
     if [ ! -e "$archive" ]; then
         say "building image $image"
         mkdir -p "$CACHE/images"
-        if grep -qF "$BASE_IMAGE" "$dockerfile"; then base_build; fi
+        if grep -qF "$BASE_IMAGE" "$dockerfile" || [[ $* == *"$BASE_IMAGE"* ]]; then base_build; fi
         rm -f "$stem"-*
         # The timestamp makes the same inputs the same image.
-        bud bud --isolation chroot --pull-never --quiet --timestamp 0 --file "$dockerfile" --tag "$image" \
+        bud bud --isolation chroot --pull-never --layers --quiet --timestamp 0 --file "$dockerfile" --tag "$image" \
             "$@" "$context" >/dev/null
         bud push --quiet "$image" "docker-archive:$archive.part:$image" >&2
-        # The archive is all that is needed; storage of this kind holds each layer as a whole copy.
-        bud rmi --force "$image" >/dev/null
         mv "$archive.part" "$archive"
+        # What is tagged stays, so that the next build, of another target or of files that changed, starts from its layers.
+        # The rest goes: storage of this kind holds each layer as a whole copy.
+        bud rmi --prune >/dev/null
     fi
     printf '%s\n' "$archive"
+}
+
+# image_arguments_given DOCKERFILE [BUILDAH ARGUMENT]...: fails when the image to build on has no default and is not given.
+image_arguments_given() {
+    local dockerfile=$1 name names
+    shift
+    names=$(awk 'toupper($1) == "FROM" {exit} toupper($1) == "ARG" && $2 !~ /=/ {print $2}' "$dockerfile")
+    for name in $names; do
+        [[ " $* " == *" --build-arg $name="?* ]] || fail "$dockerfile has no default for $name: --build-arg $name=VALUE"
+    done
 }
 
 # image_inputs DOCKERFILE CONTEXT: digests of the Dockerfile and of each file that it copies from the context.

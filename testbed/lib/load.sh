@@ -16,6 +16,7 @@ load() {
         folder=$name context=$name
     else
         folder=$HERE/../images/$name context=$HERE/..
+        arguments+=(--build-arg "VERSION=$(sed -n 's/^version = "\(.*\)"$/\1/p' "$HERE/../Cargo.toml")")
     fi
     image=fabricbench.dev/$(basename "$name"):${target:-dev}
     [ -z "$target" ] || arguments+=(--target "$target")

@@ -6,13 +6,13 @@ setup() {
     folder=$BATS_FILE_TMPDIR/loadtest
     mkdir -p "$folder"
     cat >"$folder/Dockerfile" <<'DOCKERFILE'
-ARG BASE=docker.io/library/debian:bookworm-slim
-FROM ${BASE} AS plain
-COPY greeting* /
+FROM scratch AS plain
+COPY greeting* probe /
 USER 65532:65532
 FROM plain AS loud
 ENV TONE=loud
 DOCKERFILE
+    cp "$CACHE/images/context/probe/probe" "$folder/"
     [ -e "$folder/greeting" ] || echo "$BATS_RUN_TMPDIR" >"$folder/greeting"
 }
 
@@ -21,7 +21,7 @@ said() {
     local node
     for node in node-1 node-2; do
         ctr --address "$(node_folder "$node")/containerd.sock" --namespace k8s.io \
-            run --rm --cgroup "/$CGROUP/$node/said" "$1" "said-$BATS_TEST_NUMBER" sh -c 'echo "$(cat /greeting) $TONE"'
+            run --rm --cgroup "/$CGROUP/$node/said" "$1" "said-$BATS_TEST_NUMBER" /probe show /greeting TONE
     done
 }
 

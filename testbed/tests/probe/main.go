@@ -3,7 +3,8 @@
 //	probe serve PORT...           answers on TCP and UDP with the host's name, until SIGTERM
 //	probe once PORT               answers one TCP connection, then ends
 //	probe ask tcp|udp HOST:PORT   prints the answer; fails when none comes within two seconds
-//	probe await tcp HOST:PORT     the same, tried again for a minute
+//	probe await tcp HOST:PORT     the same, tried again for three minutes
+//	probe show FILE VARIABLE      prints what the file holds, and the value of the variable
 package main
 
 import (
@@ -14,17 +15,18 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 )
 
 const (
 	askLimit   = 2 * time.Second
-	awaitLimit = time.Minute
+	awaitLimit = 3 * time.Minute
 	retryPause = 100 * time.Millisecond
 )
 
-var errUsage = errors.New("usage: probe serve PORT... | once PORT | ask tcp|udp HOST:PORT | await tcp|udp HOST:PORT")
+var errUsage = errors.New("usage: probe serve PORT... | once PORT | ask tcp|udp HOST:PORT | await tcp|udp HOST:PORT | show FILE VARIABLE")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -45,6 +47,8 @@ func run(ctx context.Context, args []string) error {
 		return ask(args[1], args[2])
 	case len(args) == 3 && args[0] == "await":
 		return await(ctx, args[1], args[2])
+	case len(args) == 3 && args[0] == "show":
+		return show(args[1], args[2])
 	default:
 		return errUsage
 	}
@@ -115,6 +119,15 @@ func once(ctx context.Context, port string) error {
 	fmt.Println("asked by", connection.RemoteAddr())
 	_, err = fmt.Fprintln(connection, "welcome")
 	return err
+}
+
+func show(file, variable string) error {
+	held, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	fmt.Println(strings.TrimSpace(string(held)), os.Getenv(variable))
+	return nil
 }
 
 func ask(network, address string) error {
