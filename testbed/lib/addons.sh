@@ -4,7 +4,7 @@
 addons_up() {
     render "$HERE/manifests/coredns.yaml" "IMAGE=$COREDNS_IMAGE" "ADDRESS=$DNS_ADDRESS" |
         kubectl apply -f - >/dev/null
-    await 90 "CoreDNS to serve" dns_serves || fail "look at: testbed logs, kubectl -n kube-system describe pods"
+    await 180 "CoreDNS to serve" dns_serves || fail "look at: testbed logs, kubectl -n kube-system describe pods"
 }
 
 dns_serves() {

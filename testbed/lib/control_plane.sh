@@ -8,7 +8,7 @@ api_up() {
     port_free
     process_start etcd "$SITE_NETNS" "$(tool etcd etcd)" --data-dir "$SITE/etcd" --log-level warn \
         --unsafe-no-fsync --listen-peer-urls http://127.0.0.1:2380
-    await_process etcd 60 "etcd" etcd_serves
+    await_process etcd 120 "etcd" etcd_serves
     process_start kube-apiserver "$SITE_NETNS" "$(kubernetes kube-apiserver)" \
         --etcd-servers=http://127.0.0.1:2379 \
         --bind-address=0.0.0.0 --secure-port=6443 --advertise-address="$CONTROL_ADDRESS" \
@@ -27,7 +27,7 @@ api_up() {
     forwarder_up
     [ -e "$SITE/kubeconfig" ] ||
         kubeconfig "$SITE/kubeconfig" admin "/O=system:masters/CN=testbed-admin" "https://127.0.0.1:$SITE_PORT"
-    await_process kube-apiserver 120 "the API server" kubectl get --raw /readyz
+    await_process kube-apiserver 180 "the API server" kubectl get --raw /readyz
 }
 
 etcd_serves() {

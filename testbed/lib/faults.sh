@@ -17,10 +17,7 @@ node_command() {
         partition) ip -n "$CONTROL_NETNS" link set "$node" down ;;
         heal) ip -n "$CONTROL_NETNS" link set "$node" up ;;
         fill) node_fill "$folder" ;;
-        free)
-            rm -f "$folder/filled"
-            images_restore "$node"
-            ;;
+        free) node_free "$node" "$folder" ;;
         *) fail "unknown: node $verb (stop, start, crash, partition, heal, fill, free)" ;;
     esac
 }
@@ -32,6 +29,18 @@ node_fill() {
     [ "$free" -gt $((16 << 20)) ] || return 0
     fallocate -l $((free - (16 << 20))) "$1/filled"
 }
+
+# node_free NODE FOLDER
+node_free() {
+    rm -f "$2/filled"
+    # A kubelet that saw the disk full may still be removing images; when it says that the pressure is over, it is not.
+    if process_alive "kubelet-$1"; then
+        await 180 "$1 to see its disk free" node_without_pressure "$1" || fail "testbed logs kubelet-$1"
+    fi
+    images_restore "$1"
+}
+
+node_without_pressure() { ! node_condition "$1" DiskPressure True; }
 
 # pod_command cut|mend POD [NAMESPACE]: at the node's end of the pod's link, so that the pod keeps address and routes.
 pod_command() {

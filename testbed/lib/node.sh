@@ -68,7 +68,7 @@ node_containerd_up() {
     render_to "$folder/cni/10-bridge.conflist" "$HERE/config/cni.conflist" "FOLDER=$folder" "MTU=$BRIDGE_MTU" \
         "POD_RANGE=$(node_pod_range "$node")"
     process_start "containerd-$node" "$(node_netns "$node")" containerd --config "$folder/containerd.toml"
-    await_process "containerd-$node" 60 "containerd of $node" node_ctr "$node" version
+    await_process "containerd-$node" 120 "containerd of $node" node_ctr "$node" version
 }
 
 # node_ctr NODE ARGUMENT...: containerd's client, in the name space that kubelet uses.
@@ -104,8 +104,8 @@ node_kubelet_up() {
 # node_ready NODE: awaits Ready as this kubelet reports it, then adds the devices. In its first report a kubelet sets
 # resources that no plugin offers to zero, so this follows every start.
 node_ready() {
-    await_process "kubelet-$1" 90 "node $1" node_reported "$1"
-    await_process "kubelet-$1" 90 "node $1 to be Ready" node_condition "$1" Ready True
+    await_process "kubelet-$1" 180 "node $1" node_reported "$1"
+    await_process "kubelet-$1" 180 "node $1 to be Ready" node_condition "$1" Ready True
     node_offer "$1"
 }
 

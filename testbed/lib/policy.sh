@@ -9,7 +9,7 @@ policies_up() {
     render "$HERE/manifests/policy.yaml" "USER=$POLICY_USER" | kubectl apply -f - >/dev/null
     for node in $(node_names); do policy_start "$node"; done
     for node in $(node_names); do
-        await_process "policy-$node" 60 "NetworkPolicies on $node" policy_enforced "$node"
+        await_process "policy-$node" 120 "NetworkPolicies on $node" policy_enforced "$node"
     done
 }
 

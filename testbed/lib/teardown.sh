@@ -8,12 +8,12 @@ site_down() {
     mkdir -p "$SITE"
     : >"$SITE/going-down"
     processes_down
-    await 20 "the containers to end" containers_down || fail "processes in cgroup $CGROUP do not end"
-    await 20 "every process to end" members_down || fail "these do not end: $(members | xargs)"
+    await 60 "the containers to end" containers_down || fail "processes in cgroup $CGROUP do not end"
+    await 60 "every process to end" members_down || fail "these do not end: $(members | xargs)"
     shim_sockets_down
     await 20 "mounts under $SITE to go" mounts_down || fail "mounted still: $(site_mounts | xargs)"
     networks_down
-    await 20 "cgroups to go" cgroups_down || fail "cgroups left: $(site_cgroups | xargs)"
+    await 60 "cgroups to go" cgroups_down || fail "cgroups left: $(site_cgroups | xargs)"
     huge_pages_down
     strays_down
     rm -rf --one-file-system "$SITE"

@@ -15,7 +15,7 @@ refused_for_want_of_adapters() {
 @test "a two-pod Indexed Job with headless service, success policy, EFA and GPU completes" {
     started=$SECONDS
     apply workload gang.yaml
-    kubectl -n workload wait job/gang --for=condition=Complete --timeout=90s
+    job_completes workload gang
     echo "# complete after $((SECONDS - started)) s" >&3
     kubectl -n workload get job gang -o json |
         jq -e '[.status.conditions[] | select(.type == "SuccessCriteriaMet" and .status == "True")] | length == 1'
@@ -32,14 +32,14 @@ refused_for_want_of_adapters() {
 
 @test "a pod that asks for too many adapters stays Pending, with the scheduler's words" {
     apply workload greedy.yaml
-    await 30 "the scheduler's verdict" refused_for_want_of_adapters greedy
+    await "$PATIENCE" "the scheduler's verdict" refused_for_want_of_adapters greedy
     [ "$(kubectl -n workload get pod greedy -o 'jsonpath={.status.phase}')" = Pending ]
     kubectl -n workload delete pod greedy --wait
 }
 
 @test "exec and describe work" {
     apply workload pod.yaml NAME=standing NODE=node-1
-    kubectl -n workload wait pod/standing --for=condition=Ready --timeout=60s
+    kubectl -n workload wait pod/standing --for=condition=Ready --timeout="${PATIENCE}s"
     [ "$(kubectl -n workload exec standing -- id -u)" = 65532 ]
     run kubectl -n workload describe pod standing
     [[ $output == *"Started container"* || $output == *"Container started"* ]]
@@ -48,7 +48,7 @@ refused_for_want_of_adapters() {
 @test "port-forward works" {
     kubectl -n workload port-forward pod/standing :8080 >"$BATS_TEST_TMPDIR/forward" &
     forwarder=$!
-    await 10 "the forwarder" grep -q Forwarding "$BATS_TEST_TMPDIR/forward"
+    await "$PATIENCE" "the forwarder" grep -q Forwarding "$BATS_TEST_TMPDIR/forward"
     port=$(sed -n 's/^Forwarding from 127.0.0.1:\([0-9]*\) .*/\1/p' "$BATS_TEST_TMPDIR/forward")
     answer=$(cat <"/dev/tcp/127.0.0.1/$port")
     kill "$forwarder"
@@ -60,6 +60,6 @@ refused_for_want_of_adapters() {
         skip "the machine gives no huge pages"
     fi
     apply workload hugepages.yaml
-    kubectl -n workload wait pod/hugepages --for='jsonpath={.status.phase}=Succeeded' --timeout=60s
+    kubectl -n workload wait pod/hugepages --for='jsonpath={.status.phase}=Succeeded' --timeout="${PATIENCE}s"
     [ "$(kubectl -n workload logs hugepages)" = 2097152 ]
 }

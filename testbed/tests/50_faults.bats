@@ -4,7 +4,7 @@ setup_file() {
     load lib/common
     namespace_fresh faults
     for index in 1 2; do apply faults pod.yaml "NAME=pod-$index" "NODE=node-$index"; done
-    kubectl -n faults wait pod --all --for=condition=Ready --timeout=60s
+    pods_ready faults
     services_serve faults pod-1 pod-2
 }
 
@@ -23,7 +23,7 @@ disk_pressure() { [ "$(kubectl get node "$1" -o "jsonpath={.status.conditions[?(
 
 @test "a stopped kubelet: NotReady, and Ready with its devices when started" {
     "$TESTBED" node stop node-2
-    await 60 "node-2 to be NotReady" ready node-2 Unknown
+    await "$PATIENCE" "node-2 to be NotReady" ready node-2 Unknown
     run "$TESTBED" status
     [ "$status" -eq 1 ]
     "$TESTBED" node start node-2
@@ -41,20 +41,20 @@ disk_pressure() { [ "$(kubectl get node "$1" -o "jsonpath={.status.conditions[?(
     # By address: a kubelet that was just started has its pods unready until it has probed them.
     address=$(kubectl -n faults get pod pod-2 -o 'jsonpath={.status.podIP}')
     "$TESTBED" node crash node-2
-    [ "$(probe faults pod-1 ask tcp "$address:8080")" = pod-2 ]
+    reaches faults pod-1 tcp "$address:8080" pod-2
     "$TESTBED" node start node-2
     [ "$(kubectl -n faults get pod pod-2 -o 'jsonpath={.status.containerStatuses[0].restartCount}')" = 0 ]
-    await 30 "exec in its pods" probe faults pod-2 ask tcp pod-1:80
+    reaches faults pod-2 tcp pod-1:80 pod-1
 }
 
 @test "a partitioned node is out of reach, and healed it is back" {
     "$TESTBED" node partition node-2
     run probe faults pod-1 ask tcp pod-2:80
     [ "$status" -ne 0 ]
-    await 60 "node-2 to be NotReady" ready node-2 Unknown
+    await "$PATIENCE" "node-2 to be NotReady" ready node-2 Unknown
     "$TESTBED" node heal node-2
-    await 60 "node-2 to be Ready" ready node-2 True
-    await 30 "pod-2 to answer" probe faults pod-1 ask tcp pod-2:80
+    await "$PATIENCE" "node-2 to be Ready" ready node-2 True
+    reaches faults pod-1 tcp pod-2:80 pod-2
 }
 
 @test "a pod whose network is cut answers no one, and mended it does" {
@@ -64,15 +64,15 @@ disk_pressure() { [ "$(kubectl get node "$1" -o "jsonpath={.status.conditions[?(
     run probe faults pod-1 ask tcp "$address:8080"
     [ "$status" -ne 0 ]
     "$TESTBED" pod mend pod-2 faults
-    await 30 "pod-2 to answer" probe faults pod-1 ask tcp "$address:8080"
+    reaches faults pod-1 tcp "$address:8080" pod-2
 }
 
 @test "a full disk: DiskPressure, and none when freed; the images are there again" {
     before=$(node_ctr node-2 images list --quiet | grep fabricbench.dev/)
     "$TESTBED" node fill node-2
-    await 60 "DiskPressure" disk_pressure node-2 True
+    await "$PATIENCE" "DiskPressure" disk_pressure node-2 True
     "$TESTBED" node free node-2
-    await 60 "no DiskPressure" disk_pressure node-2 False
+    await "$PATIENCE" "no DiskPressure" disk_pressure node-2 False
     [ "$(node_ctr node-2 images list --quiet | grep fabricbench.dev/)" = "$before" ]
 }
 

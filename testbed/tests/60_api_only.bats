@@ -6,7 +6,7 @@ setup() { load lib/common; }
     run --separate-stderr "$TESTBED" api-only
     [ "$status" -eq 0 ]
     echo "# ${stderr##*testbed: }" >&3
-    "$(kubernetes kubectl)" --kubeconfig "$output" get namespace default
+    await "$PATIENCE" "the namespace default" "$(kubernetes kubectl)" --kubeconfig "$output" get namespace default
     "$(kubernetes kubectl)" --kubeconfig "$output" create configmap mine --from-literal=a=b
     run kubectl get configmap mine
     [ "$status" -ne 0 ]
