@@ -32,7 +32,7 @@ demo: build ## A campaign on this machine: two runs, about a minute, results in 
 	if [ $$status -eq 1 ]; then echo "An expectation was not met: that is an answer, and the demo is complete."; fi
 
 .PHONY: test
-test: ## Everything: lints, boundaries, generated files, all tests, the demo (as root)
+test: ## Everything: lints, boundaries, generated files, all tests, the cluster, the demo (as root; Go)
 	@.ci/setup test
 	@.ci/test
 
@@ -67,7 +67,7 @@ cluster-down: ## Take that Kubernetes away again, with all that it made
 	@testbed/testbed down
 
 .PHONY: cluster-test
-cluster-test: ## Test that Kubernetes itself: brings one up, and takes it away
+cluster-test: binaries ## Test that Kubernetes, and the images in it: brings one up, and takes it away
 	@.ci/setup cluster
 	@testbed/tests/run
 
