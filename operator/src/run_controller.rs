@@ -7,6 +7,8 @@
 pub mod action;
 pub mod build;
 pub mod decide;
+pub mod gate;
 pub mod kept;
 pub mod observed;
+pub mod preflight;
 pub mod reason;

@@ -1,0 +1,73 @@
+//! Amounts as Kubernetes writes them: `2`, `1930m`, `1.5`, `24586100Ki`, `12e6`. Pure.
+
+/// Suffixes and what they stand for, in thousandths.
+const SUFFIXES: [(&str, u128); 15] = [
+    ("", 1_000),
+    ("m", 1),
+    ("k", 1_000_000),
+    ("M", 1_000_000_000),
+    ("G", 1_000_000_000_000),
+    ("T", 1_000_000_000_000_000),
+    ("P", 1_000_000_000_000_000_000),
+    ("E", 1_000_000_000_000_000_000_000),
+    ("Ki", 1_000 << 10),
+    ("Mi", 1_000 << 20),
+    ("Gi", 1_000 << 30),
+    ("Ti", 1_000 << 40),
+    ("Pi", 1_000 << 50),
+    ("Ei", 1_000 << 60),
+    ("n", 0),
+];
+/// Most digits of a number that is read: more fit no amount there is.
+const MAX_DIGITS: usize = 18;
+
+/// Thousandths of the amount, rounded down, at most [`u64::MAX`]; `None` where it is none.
+pub(super) fn millis(text: &str) -> Option<u64> {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, suffix) = text.split_at(end);
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let digits = format!("{whole}{part}");
+    if digits.len() > MAX_DIGITS {
+        return None;
+    }
+    let digits: u128 = digits.parse().ok()?;
+    let factor = factor(suffix)?;
+    let divisor = 10_u128.checked_pow(u32::try_from(part.len()).ok()?)?;
+    let millis = digits.checked_mul(factor)? / divisor;
+    Some(u64::try_from(millis).unwrap_or(u64::MAX))
+}
+
+fn factor(suffix: &str) -> Option<u128> {
+    let known = SUFFIXES.iter().find(|(known, _)| *known == suffix);
+    let exponent = || suffix.strip_prefix(['e', 'E'])?.parse().ok();
+    match known {
+        Some((_, factor)) => Some(*factor),
+        None => 1_000_u128.checked_mul(10_u128.checked_pow(exponent()?)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_read_as_kubernetes_writes_them() {
+        assert_eq!(millis("2"), Some(2000));
+        assert_eq!(millis("1930m"), Some(1930));
+        assert_eq!(millis("1.5"), Some(1500));
+        assert_eq!(millis("24586100Ki"), Some(24_586_100 * 1024 * 1000));
+        assert_eq!(millis("5Gi"), Some((5 << 30) * 1000));
+        assert_eq!(millis("12e6"), Some(12_000_000_000));
+        assert_eq!(millis("0"), Some(0));
+        assert_eq!(millis("100E"), Some(u64::MAX));
+    }
+
+    #[test]
+    fn what_is_no_amount_is_none() {
+        for text in ["", "x", "1x", "1.2.3", "-1", "99999999999999999999", "1e99"] {
+            assert_eq!(millis(text), None, "{text}");
+        }
+    }
+}
