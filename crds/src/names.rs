@@ -14,6 +14,8 @@ pub const LABEL_RUN_UID: &str = "fabricbench.dev/run-uid";
 pub const LABEL_LEG: &str = "fabricbench.dev/leg";
 /// Label with the attempt a child belongs to.
 pub const LABEL_ATTEMPT: &str = "fabricbench.dev/attempt";
+/// Label with the number of a part of the record chain.
+pub const LABEL_RECORDS_PART: &str = "fabricbench.dev/records-part";
 /// Label that says which program made an object.
 pub const LABEL_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Value of [`LABEL_MANAGED_BY`].

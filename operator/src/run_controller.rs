@@ -12,3 +12,4 @@ pub mod kept;
 pub mod observed;
 pub mod preflight;
 pub mod reason;
+pub mod record_chain;

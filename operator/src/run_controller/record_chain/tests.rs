@@ -1,0 +1,160 @@
+//! What goes in comes out, and what was changed is refused in words.
+
+use k8s_openapi::ByteString;
+use proptest::prelude::*;
+
+use super::*;
+use crate::manifest;
+
+fn run() -> BenchmarkRun {
+    let demo = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/demo.yaml");
+    let mut run = manifest::load(&demo, None).unwrap().swap_remove(0);
+    run.metadata.uid = Some("uid".to_owned());
+    run
+}
+
+/// Appends each text, as a controller that writes every part would.
+fn written(texts: &[Vec<u8>]) -> (RecordChain, Vec<ConfigMap>) {
+    let run = run();
+    let mut chain = RecordChain::default();
+    let mut objects: Vec<ConfigMap> = Vec::new();
+    for text in texts {
+        let (next, parts) = chain.appended(text).unwrap();
+        for PartWrite { part, update } in parts {
+            let number = part.number() as usize;
+            assert_eq!(update, number < objects.len());
+            match objects.get_mut(number) {
+                Some(object) => {
+                    assert_eq!(object.immutable, None, "a full part is not written again");
+                    *object = part.config_map(&run);
+                }
+                None => objects.push(part.config_map(&run)),
+            }
+        }
+        chain = next;
+    }
+    (chain, objects)
+}
+
+fn read(objects: &[ConfigMap], seen: Option<&str>) -> Result<(RecordChain, Vec<u8>), ChainError> {
+    let mut reader = ChainReader::new(seen.map(str::to_owned));
+    let mut lines = Vec::new();
+    for object in objects {
+        reader.read(object, |piece| lines.extend_from_slice(piece))?;
+    }
+    Ok((reader.finish()?, lines))
+}
+
+fn bytes(object: &mut ConfigMap) -> &mut Vec<u8> {
+    let ByteString(bytes) = object.binary_data.as_mut().unwrap().values_mut().next().unwrap();
+    bytes
+}
+
+/// Text that does not compress, of `length` bytes.
+fn noise(length: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed | 1;
+    let next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    };
+    std::iter::repeat_with(next).take(length).collect()
+}
+
+#[test]
+fn what_was_appended_is_read_back_and_appended_to() {
+    let texts = vec![b"one\n".to_vec(), b"two\nthree\n".to_vec()];
+    let (chain, objects) = written(&texts);
+    let head = chain.reference("uid").unwrap();
+    let (again, lines) = read(&objects, Some(&head.sha256)).unwrap();
+    assert_eq!((again, lines), (chain, texts.concat()));
+    assert!(head.reference.starts_with("configmap/fb-") && head.reference.ends_with("-records-0"));
+}
+
+#[test]
+fn parts_stay_below_the_limit_of_an_object_and_full_ones_are_immutable() {
+    let texts: Vec<_> = (0..9).map(|seed| noise(300_000, seed)).collect();
+    let (chain, objects) = written(&texts);
+    assert_eq!((chain.parts(), objects.len()), (3, 3));
+    for object in &objects {
+        let size: usize = object
+            .binary_data
+            .iter()
+            .flatten()
+            .map(|(_, bytes)| bytes.0.len())
+            .sum();
+        assert!(size <= MAX_PART_BYTES, "{size}");
+    }
+    let immutable: Vec<_> = objects.iter().map(|object| object.immutable).collect();
+    assert_eq!(immutable, [Some(true), Some(true), None]);
+    let (again, lines) = read(&objects, None).unwrap();
+    assert!(again == chain && lines == texts.concat());
+}
+
+#[test]
+fn a_chain_that_was_written_ahead_of_the_status_is_taken() {
+    let (first, _) = written(&[b"one\n".to_vec()]);
+    let seen = first.reference("uid").unwrap().sha256;
+    let (_, objects) = written(&[b"one\n".to_vec(), b"two\n".to_vec()]);
+    assert_eq!(read(&objects, Some(&seen)).unwrap().1, b"one\ntwo\n");
+}
+
+#[test]
+fn what_does_not_prove_itself_is_refused() {
+    let texts: Vec<_> = (0..9).map(|seed| noise(300_000, seed)).collect();
+    let (chain, objects) = written(&texts);
+    let head = chain.reference("uid").unwrap().sha256;
+    let words = |objects: &[ConfigMap]| read(objects, Some(&head)).unwrap_err().to_string();
+
+    let swapped = [objects[0].clone(), objects[2].clone(), objects[1].clone()];
+    assert!(words(&swapped).starts_with("part 1 of the records does not prove itself: it continues"));
+    assert!(words(&objects[..2]).contains("which the status has seen"));
+    assert!(words(&objects[1..]).starts_with("part 0 of the records does not prove itself"));
+
+    let mut changed = objects.clone();
+    let middle = bytes(&mut changed[1]).len() / 2;
+    bytes(&mut changed[1])[middle] ^= 1;
+    assert!(words(&changed).starts_with("part 1 of the records does not prove itself"));
+
+    let mut cut = objects.clone();
+    bytes(&mut cut[1]).pop();
+    assert!(words(&cut).starts_with("part 1 of the records does not prove itself"));
+
+    let mut empty = objects.clone();
+    empty[2].binary_data = None;
+    assert_eq!(words(&empty), "part 2 of the records has no records.jsonl.gz");
+}
+
+#[test]
+fn what_expands_without_end_is_refused() {
+    let (_, mut objects) = written(&[b"one\n".to_vec()]);
+    *bytes(&mut objects[0]) = compress(&vec![b'x'; MAX_APPEND_BYTES + 1]).unwrap();
+    let refused = read(&objects, None).unwrap_err().to_string();
+    assert!(refused.contains("expands to more than"), "{refused}");
+}
+
+#[test]
+fn too_much_is_refused() {
+    let chain = RecordChain::default();
+    assert!(matches!(
+        chain.appended(&vec![b'x'; MAX_APPEND_BYTES + 1]),
+        Err(ChainError::TooMuch { .. })
+    ));
+    let last = Part {
+        number: MAX_PARTS - 1,
+        bytes: vec![0; MAX_PART_BYTES],
+        ..Part::first()
+    };
+    let full = RecordChain { open: Some(last) };
+    assert!(matches!(full.appended(b"x\n"), Err(ChainError::Full)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_lines_come_back_however_they_were_cut(texts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..2000), 0..12)) {
+        let (chain, objects) = written(&texts);
+        let (again, lines) = read(&objects, None).unwrap();
+        prop_assert_eq!(again, chain);
+        prop_assert_eq!(lines, texts.concat());
+    }
+}
