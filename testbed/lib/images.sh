@@ -6,9 +6,18 @@ PAUSE_IMAGE=fabricbench.dev/testbed/pause:1
 COREDNS_IMAGE=fabricbench.dev/testbed/coredns:1
 BASE_IMAGE=docker.io/library/debian:bookworm-slim
 
-# bud ARGUMENT...: buildah with storage of its own.
-bud() {
-    buildah --root "$CACHE/images/storage" --runroot "$CACHE/images/run" --storage-driver vfs "$@"
+# bud ARGUMENT...: buildah with storage of its own, once storage_up has chosen it.
+bud() { buildah "${STORAGE[@]}" "$@"; }
+
+# storage_up: overlays, or whole copies of every layer where the cache's file system holds no overlays (a container's root).
+storage_up() {
+    local folder=$CACHE/images
+    mkdir -p "$folder"
+    # Without the option a build that was killed leaves a mount.
+    STORAGE=(--root "$folder/storage-overlay" --runroot "$folder/run-overlay" --storage-driver overlay
+        --storage-opt skip_mount_home=true)
+    if bud info >/dev/null 2>&1; then return 0; fi
+    STORAGE=(--root "$folder/storage-vfs" --runroot "$folder/run-vfs" --storage-driver vfs)
 }
 
 # image_build IMAGE DOCKERFILE CONTEXT [BUILDAH ARGUMENT]...: prints the archive's path.
@@ -21,8 +30,9 @@ image_build() {
     archive=$stem-$digest.tar
     if [ ! -e "$archive" ]; then
         say "building image $image"
-        mkdir -p "$CACHE/images"
+        storage_up
         if grep -qF "$BASE_IMAGE" "$dockerfile" || [[ $* == *"$BASE_IMAGE"* ]]; then base_build; fi
+        bases_up "$@"
         rm -f "$stem"-*
         # The timestamp makes the same inputs the same image.
         bud bud --isolation chroot --pull-never --layers --quiet --timestamp 0 --file "$dockerfile" --tag "$image" \
@@ -30,7 +40,8 @@ image_build() {
         bud push --quiet "$image" "docker-archive:$archive.part:$image" >&2
         mv "$archive.part" "$archive"
         # What is tagged stays, so that the next build, of another target or of files that changed, starts from its layers.
-        # The rest goes: storage of this kind holds each layer as a whole copy.
+        # Of a Dockerfile with targets buildah leaves containers, which would hold the images of earlier builds.
+        bud rm --all >/dev/null
         bud rmi --prune >/dev/null
     fi
     printf '%s\n' "$archive"
@@ -43,6 +54,19 @@ image_arguments_given() {
     names=$(awk 'toupper($1) == "FROM" {exit} toupper($1) == "ARG" && $2 !~ /=/ {print $2}' "$dockerfile")
     for name in $names; do
         [[ " $* " == *" --build-arg $name="?* ]] || fail "$dockerfile has no default for $name: --build-arg $name=VALUE"
+    done
+}
+
+# bases_up [BUILDAH ARGUMENT]...: of our images that arguments name, those that are in archives only.
+bases_up() {
+    local argument image archive
+    for argument in "$@"; do
+        image=${argument#*=}
+        [[ $image == fabricbench.dev/* ]] || continue
+        if bud inspect --type image "$image" >/dev/null 2>&1; then continue; fi
+        for archive in "$CACHE/images/${image//[\/:]/_}"-*.tar; do
+            [ ! -e "$archive" ] || bud pull --quiet "docker-archive:$archive" >/dev/null
+        done
     done
 }
 
