@@ -118,7 +118,7 @@ pub struct Progress {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PlacementStatus {
-    /// Node of each worker, by rank.
+    /// Node of each worker: by rank on one machine, sorted in a cluster, where ranks change places between legs.
     #[cfg_attr(feature = "crd", schemars(length(max = 64)))]
     pub nodes: Vec<String>,
 }

@@ -1,5 +1,6 @@
 //! The status of a run: what its evaluation says, in bounded lists and texts. Pure; times come in as arguments.
 
+mod bounded;
 mod conditions;
 mod results;
 
@@ -10,6 +11,8 @@ use super::figures::{self, clipped};
 use super::plan::Plan;
 use super::summarize::Environment;
 use crds::v1alpha1::Metric;
+
+pub use bounded::{MAX_STATUS_BYTES, SHORT_TEXT, fit};
 
 /// Longest text of a status, in characters.
 pub const MAX_TEXT: usize = 1024;
@@ -77,7 +80,7 @@ pub struct StatusInput<'a> {
     pub previous: Option<&'a BenchmarkRunStatus>,
 }
 
-/// The status of a run that was planned.
+/// The status of a run that was planned. An executor may add to it; [`fit`] comes last.
 pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
     let StatusInput {
         plan,

@@ -17,7 +17,7 @@ use super::output::{MAX_PLANNED_BYTES, OutputError, RecordFile, RunFolder};
 use crate::campaign::collect::Collector;
 use crate::campaign::compare::CompareError;
 use crate::campaign::plan::{Plan, estimate, hash};
-use crate::campaign::status::{Phase, StatusInput, status};
+use crate::campaign::status::{Phase, StatusInput, fit, status};
 use crate::campaign::{Evaluation, evaluate};
 
 /// Why a run could not be carried out or resumed.
@@ -212,7 +212,7 @@ impl LocalRun {
             now: &Timestamp::now().to_string(),
             previous: self.run.status.as_ref(),
         };
-        self.run.status = Some(status(&input));
+        self.run.status = Some(fit(status(&input)));
         self.folder.write_run(&self.run).context(FolderSnafu)?;
         Ok(evaluation)
     }

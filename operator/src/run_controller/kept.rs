@@ -115,3 +115,58 @@ pub fn id(attempt: &AttemptStatus) -> AttemptId {
         attempt: attempt.attempt,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crds::v1alpha1::PlacementStatus;
+
+    use super::*;
+
+    fn attempt(number: u32) -> AttemptStatus {
+        AttemptStatus {
+            leg: 2,
+            attempt: number,
+            state: AttemptState::Disrupted,
+            job_uid: format!("job-{number}"),
+            coordinator_pod_uid: None,
+            image_digest: None,
+            started_at: None,
+            ended_at: None,
+            reason: None,
+            message: None,
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_comes_back_through_a_status() {
+        let second = |second| Timestamp::from_second(second).ok();
+        let mut kept = Kept {
+            disruptions: 2,
+            pending_since: second(1000),
+            active_since: second(2000),
+            active_seconds: 77,
+            finished_at: second(3000),
+            nodes: vec!["a".to_owned(), "b".to_owned()],
+            suspended: true,
+            ..Kept::default()
+        };
+        kept.begin(attempt(1));
+        let status = BenchmarkRunStatus {
+            execution: Some(kept.execution()),
+            placement: Some(PlacementStatus {
+                nodes: kept.nodes.clone(),
+            }),
+            ..BenchmarkRunStatus::default()
+        };
+        let json = serde_json::to_string(&status).unwrap();
+        assert_eq!(Kept::of(&serde_json::from_str(&json).unwrap()), kept);
+    }
+
+    #[test]
+    fn the_newest_attempts_are_kept_and_the_others_counted() {
+        let mut kept = Kept::default();
+        (1..=20).for_each(|number| kept.begin(attempt(number)));
+        assert_eq!((kept.attempts.len(), kept.attempts_left_out), (16, 4));
+        assert_eq!((kept.last_attempt(2), kept.last_attempt(3)), (20, 0));
+    }
+}

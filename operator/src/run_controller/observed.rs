@@ -116,3 +116,6 @@ pub struct CreationRefused {
     /// invalid.
     pub for_good: bool,
 }
+
+#[cfg(test)]
+mod tests;

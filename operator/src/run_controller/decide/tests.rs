@@ -273,6 +273,7 @@ fn an_end_that_only_the_kubelet_has_is_a_rotated_log() {
         Some("StreamBroken")
     );
     scene.exit(0, 2, "rank 0: /etc/fabricbench/assignment.json: not JSON");
+    scene.close(None, Some("it ends after 0 lines"));
     let decision = scene.decide();
     let (reason, message) = failed(&decision);
     assert_eq!(reason, "WorkerFailed");

@@ -71,15 +71,21 @@ pub(super) fn of(view: &View<'_>, coordinator: &PodState) -> Ending {
 
 /// Nothing more will come, and blocks are missing.
 fn closed(view: &View<'_>, coordinator: &PodState, stream: &StreamState) -> Ending {
-    let disrupted = |message: String| {
+    let name = &coordinator.name;
+    let broken = |message: String| {
         let disruption = view.cause().filter(|how| matches!(how, Ended::Disrupted(..)));
         disruption.unwrap_or(Ended::Disrupted(Reason::StreamBroken, message))
     };
-    let how = match (&stream.fault, &stream.end) {
-        (Some(fault), _) => disrupted(format!("the record stream of pod {}: {fault}", coordinator.name)),
-        (None, Some(end)) if end.complete => disrupted(format!(
-            "pod {} says it measured {} blocks, and not all of them are proven",
-            coordinator.name, end.blocks
+    let fault = stream
+        .fault
+        .as_ref()
+        .map(|fault| format!("the record stream of pod {name}: {fault}"));
+    let how = match (fault, &stream.end) {
+        (fault, None) => without_end(view, coordinator, fault),
+        (Some(fault), Some(_)) => broken(fault),
+        (None, Some(end)) if end.complete => broken(format!(
+            "pod {name} says it measured {} blocks, and not all of them are proven",
+            end.blocks
         )),
         (None, Some(end)) => match &end.failure {
             Some(failure) => return failed(view, coordinator, failure),
@@ -88,26 +94,24 @@ fn closed(view: &View<'_>, coordinator: &PodState, stream: &StreamState) -> Endi
                 format!("the workers ended after {} blocks without saying why", end.blocks),
             ),
         },
-        (None, None) => without_end(view, coordinator),
     };
     Ending::Ended(how)
 }
 
-/// The stream stops before its end record.
-fn without_end(view: &View<'_>, coordinator: &PodState) -> Ended {
+/// The stream stops before its end record, by `fault` where one was seen.
+fn without_end(view: &View<'_>, coordinator: &PodState, fault: Option<String>) -> Ended {
     if let Some(how) = view.cause() {
         return how;
     }
     let name = &coordinator.name;
-    let broken = |message| Ended::Disrupted(Reason::StreamBroken, message);
+    let lost = || format!("the log of pod {name} lacks its end: the node rotated it or lost it");
+    let broken = |fault: Option<String>| Ended::Disrupted(Reason::StreamBroken, fault.unwrap_or_else(lost));
     let Some(end) = &coordinator.ended else {
-        return broken(format!("the log of pod {name} cannot be read on"));
+        return broken(fault);
     };
-    // The kubelet keeps the end record beside the log.
+    // The kubelet keeps the end record beside the log: a worker that came so far is not to blame.
     if serde_json::from_str::<EndRecord>(&end.message).is_ok() || end.exit_code == 0 {
-        return broken(format!(
-            "the log of pod {name} lacks its end: the node rotated it or lost it"
-        ));
+        return broken(fault);
     }
     Ended::Failed(Reason::WorkerFailed, format!("pod {name}: {}", cause::how(end)))
 }

@@ -1,0 +1,126 @@
+//! From objects as an API server gives them.
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+
+use super::*;
+
+fn pod(status: &str) -> PodState {
+    let text = format!(
+        "
+metadata:
+  name: fb-ca978112ca-l3-a2-1-x7k2p
+  uid: pod-uid
+  labels:
+    fabricbench.dev/leg: '3'
+    fabricbench.dev/attempt: '2'
+    batch.kubernetes.io/job-completion-index: '1'
+spec: {{nodeName: ip-10-0-0-1, containers: []}}
+status:{status}
+"
+    );
+    PodState::of(&serde_yaml::from_str::<Pod>(&text).unwrap()).unwrap()
+}
+
+#[test]
+fn a_running_pod_knows_its_rank_node_and_image() {
+    let state = pod("
+  phase: Running
+  conditions:
+  - {type: PodScheduled, status: 'True', lastTransitionTime: '2026-03-01T10:00:00Z'}
+  containerStatuses:
+  - name: worker
+    image: runner
+    imageID: registry.example/runner@sha256:0f3c
+    ready: true
+    restartCount: 0
+    state: {running: {startedAt: '2026-03-01T10:00:05Z'}}");
+    assert_eq!(state.attempt, AttemptId { leg: 3, attempt: 2 });
+    assert_eq!((state.rank, state.node.as_deref()), (1, Some("ip-10-0-0-1")));
+    assert_eq!(state.phase, PodPhase::Running);
+    assert_eq!(state.image_digest.as_deref(), Some("sha256:0f3c"));
+    assert_eq!(state.scheduled_at, Some("2026-03-01T10:00:00Z".parse().unwrap()));
+    assert_eq!(state.started_at, Some("2026-03-01T10:00:05Z".parse().unwrap()));
+    assert!(state.ended.is_none() && state.waiting.is_none() && state.disruption.is_none());
+}
+
+#[test]
+fn the_clusters_words_are_taken_over() {
+    let waits = pod("
+  phase: Pending
+  conditions:
+  - {type: PodScheduled, status: 'False', reason: Unschedulable, message: 0/2 nodes are available.}");
+    assert_eq!(waits.unschedulable.as_deref(), Some("0/2 nodes are available."));
+    let gated = pod("
+  conditions:
+  - {type: PodScheduled, status: 'False', reason: SchedulingGated}");
+    assert_eq!((gated.unschedulable, gated.phase), (None, PodPhase::Pending));
+    let pulls = pod("
+  phase: Pending
+  initContainerStatuses:
+  - {name: install, image: r, imageID: '', ready: false, restartCount: 0, state: {terminated: {exitCode: 0}}}
+  containerStatuses:
+  - name: worker
+    image: runner
+    imageID: ''
+    ready: false
+    restartCount: 0
+    state: {waiting: {reason: ErrImagePull, message: not found}}");
+    let told = Told {
+        reason: "ErrImagePull".to_owned(),
+        message: "not found".to_owned(),
+    };
+    assert_eq!((pulls.waiting, pulls.install_failed), (Some(told), None));
+}
+
+#[test]
+fn an_end_and_who_brought_it_are_taken_over() {
+    let lost = pod("
+  phase: Failed
+  reason: Evicted
+  message: 'The node was low on resource: memory.'
+  conditions:
+  - {type: DisruptionTarget, status: 'True', reason: TerminationByKubelet, message: evicted}
+  initContainerStatuses:
+  - {name: install, image: r, imageID: '', ready: false, restartCount: 0, state: {terminated: {exitCode: 3, reason: Error}}}
+  containerStatuses:
+  - name: worker
+    image: runner
+    imageID: ''
+    ready: false
+    restartCount: 0
+    state: {terminated: {exitCode: 137, reason: Error, message: said, finishedAt: '2026-03-01T10:00:09Z'}}");
+    let end = lost.ended.unwrap();
+    assert_eq!((end.exit_code, end.message.as_str()), (137, "said"));
+    assert_eq!(lost.install_failed.unwrap().exit_code, 3);
+    assert_eq!(lost.refused.unwrap().reason, "Evicted");
+    assert_eq!(lost.disruption.unwrap().reason, "TerminationByKubelet");
+}
+
+#[test]
+fn a_job_is_the_runs_by_its_controller_and_not_by_its_labels() {
+    let text = "
+metadata:
+  name: fb-ca978112ca-l3-a2
+  uid: job-uid
+  deletionTimestamp: '2026-03-01T10:00:00Z'
+  labels: {fabricbench.dev/leg: '3', fabricbench.dev/attempt: '2'}
+  ownerReferences:
+  - {apiVersion: fabricbench.dev/v1alpha1, kind: BenchmarkRun, name: r, uid: run-uid, controller: true}
+spec:
+  suspend: true
+  template: {}
+status:
+  failedIndexes: '1'
+  conditions:
+  - {type: Suspended, status: 'True'}
+  - {type: Failed, status: 'True', reason: FailedIndexes, message: Job has failed indexes}
+";
+    let job: Job = serde_yaml::from_str(text).unwrap();
+    let state = JobState::of(&job, "run-uid").unwrap();
+    assert_eq!(state.attempt, AttemptId { leg: 3, attempt: 2 });
+    assert!(state.deleting && state.suspended && state.failed_ranks.contains(&1));
+    let words = "FailedIndexes: Job has failed indexes".to_owned();
+    assert_eq!(state.end, Some(JobEnd::Failed(words)));
+    assert_eq!(JobState::of(&job, "another-run"), None);
+}
