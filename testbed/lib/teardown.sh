@@ -57,7 +57,12 @@ shim_sockets_down() {
         address=$(<"$file")
         rm -f "${address#unix://}"
     done
-    rmdir /run/containerd/s /run/containerd 2>/dev/null || true
+    # A containerd that was repaired has forgotten the shims before: theirs are the sockets that no one answers.
+    for file in /run/containerd/s/*; do
+        if [ -S "$file" ] && ! socat -u OPEN:/dev/null "UNIX-CONNECT:$file" 2>/dev/null; then rm -f "$file"; fi
+    done
+    rmdir /run/containerd/fifo /run/containerd/runc/k8s.io /run/containerd/runc /run/containerd/s /run/containerd \
+        2>/dev/null || true
 }
 
 site_mounts() {
