@@ -23,6 +23,9 @@ const FEW_WARNINGS: usize = 16;
 /// Room for the warning that says what was left out.
 const WARNING_BYTES: usize = 1024;
 
+/// Leaves something out.
+type Step = fn(&mut BenchmarkRunStatus);
+
 /// `status`, with as much detail left out as is needed. A status that fits is left as it is.
 pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
     if length(&status) <= MAX_STATUS_BYTES {
@@ -30,7 +33,7 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
     }
     let (results, comparisons) = (status.results.len(), status.comparisons.len());
     let limit = MAX_STATUS_BYTES - WARNING_BYTES;
-    let steps: [(fn(&mut BenchmarkRunStatus), &str); 3] = [
+    let steps: [(Step, &str); 3] = [
         (shorten_texts, "long texts are cut"),
         (thin_results, "tails, extremes and rates of results are left out"),
         (

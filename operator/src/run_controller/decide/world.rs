@@ -46,6 +46,10 @@ enum Event {
     Resume,
     DeleteRun,
     Gate(bool),
+    /// A queue takes the place of the gang back, or gives it.
+    Queue {
+        admits: bool,
+    },
     Time(i64),
 }
 
@@ -72,6 +76,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Resume),
         1 => Just(Event::DeleteRun),
         1 => any::<bool>().prop_map(Event::Gate),
+        1 => any::<bool>().prop_map(|admits| Event::Queue { admits }),
         3 => (1..200_i64).prop_map(Event::Time),
     ]
 }
@@ -111,6 +116,7 @@ impl World {
             Event::Resume => cluster.suspend = false,
             Event::DeleteRun => cluster.delete_run(),
             Event::Gate(gated) => cluster.gated = gated,
+            Event::Queue { admits } => cluster.queue(admits),
             Event::Time(seconds) => cluster.now += seconds,
         }
     }
@@ -121,6 +127,7 @@ impl World {
         self.cluster.gated = false;
         for _ in 0..400 {
             self.cluster.nodes_come_back();
+            self.cluster.queue(true);
             for event in [
                 Event::Sync {
                     jobs: true,
@@ -147,7 +154,7 @@ impl World {
 
     fn is_over(&self) -> bool {
         let cluster = &self.cluster;
-        let finished = cluster.kept.finished_at.is_some();
+        let finished = cluster.kept.finished_at.is_some() && !cluster.deleting;
         cluster.run_gone || (finished && cluster.pods.iter().all(|pod| pod.phase.is_over()))
     }
 }
@@ -156,8 +163,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn from_any_reachable_state_it_ends(events in prop::collection::vec(event(), 0..120)) {
+    fn from_any_reachable_state_it_ends(
+        events in prop::collection::vec(event(), 0..120),
+        deadlines in (300..100_000_u32, 300..100_000_u32),
+        ttl in prop::option::of(0..100_u32),
+    ) {
         let mut world = World::new();
+        let facts = &mut world.cluster.facts;
+        (facts.active_deadline_seconds, facts.pending_deadline_seconds) = deadlines;
+        facts.ttl_seconds_after_finished = ttl;
         for event in events {
             world.happens(event);
             checks::always(&world.cluster);

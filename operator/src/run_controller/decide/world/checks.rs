@@ -37,7 +37,11 @@ pub(super) fn decision(cluster: &Cluster, decision: &Decision) {
             assert!(!going_on || cluster.deleting, "an attempt that is going on");
         }
         Action::RemoveFinalizer => assert!(cluster.deleting && cluster.pods.is_empty()),
-        Action::DeleteRun => assert!(kept.finished_at.is_some()),
+        Action::DeleteRun => {
+            let ttl = cluster.facts.ttl_seconds_after_finished.unwrap();
+            let finished = kept.finished_at.unwrap().as_second();
+            assert!(cluster.now >= finished + i64::from(ttl));
+        }
         Action::Keep(new) => {
             assert_ne!(**new, *kept, "nothing is written that is there");
             assert!(new.attempts.len() <= MAX_ATTEMPTS);

@@ -107,8 +107,12 @@ impl Cluster {
             failed_ranks: BTreeSet::new(),
             end: None,
         });
+        self.create_pods(attempt, &uid);
+    }
+
+    fn create_pods(&mut self, attempt: AttemptId, prefix: &str) {
         for rank in 0..WORKERS {
-            let pod_uid = format!("{uid}-{rank}");
+            let pod_uid = format!("{prefix}-{rank}");
             if rank == 0 {
                 let log = Log {
                     told: self.missing(attempt.leg),
@@ -134,6 +138,23 @@ impl Cluster {
                 refused: None,
                 image_digest: None,
             });
+        }
+    }
+
+    /// A queue suspends the Job, whose pods go, or lets it go on with others.
+    pub(super) fn queue(&mut self, admits: bool) {
+        let Some(job) = self.jobs.first_mut().filter(|job| job.end.is_none()) else {
+            return;
+        };
+        if job.suspended != admits {
+            return;
+        }
+        job.suspended = !admits;
+        let (attempt, again) = (job.attempt, format!("{}-{}", job.uid, self.now));
+        self.pods.retain(|pod| pod.attempt != attempt);
+        if admits {
+            self.now += 1;
+            self.create_pods(attempt, &again);
         }
     }
 

@@ -79,10 +79,11 @@ impl Controller {
                     self.jobs.retain(|job| job.uid != job_uid);
                 }
                 Action::ListPods => listed = Some(cluster.pods.clone()),
-                Action::RemoveFinalizer | Action::DeleteRun => {
+                Action::RemoveFinalizer => {
                     cluster.run_gone = true;
                     return;
                 }
+                Action::DeleteRun => cluster.delete_run(),
             }
         }
     }
