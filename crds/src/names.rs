@@ -34,6 +34,8 @@ pub const ENV_VARIANT: &str = "FABRICBENCH_VARIANT";
 pub const ENV_IMAGE_DIGEST: &str = "FABRICBENCH_IMAGE_DIGEST";
 /// Name of the node of a worker, set by whoever starts it.
 pub const ENV_NODE: &str = "FABRICBENCH_NODE";
+/// What a worker says on standard error, by level: `error`, `warn` (its default), `info`.
+pub const ENV_LOG: &str = "FABRICBENCH_LOG";
 /// Environment variables that begin so belong to fabricbench.
 pub const ENV_PREFIX: &str = "FABRICBENCH_";
 /// Rank of a worker, as the Job controller sets it in an Indexed Job.

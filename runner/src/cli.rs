@@ -75,7 +75,7 @@ enum Format {
 /// Exit status: 0 complete, 2 the command line or the assignment is wrong, 3 not complete.
 pub fn main_with(choice: &impl TransportChoice) -> ExitCode {
     let cli = Cli::parse();
-    let filter = EnvFilter::try_from_env("FABRICBENCH_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter = EnvFilter::try_from_env(crds::names::ENV_LOG).unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(io::stderr().is_terminal())

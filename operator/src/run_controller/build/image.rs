@@ -63,5 +63,11 @@ pub(super) fn environment(attempt: &Attempt<'_>) -> Vec<EnvVar> {
         value: Some(digest.to_owned()),
         ..EnvVar::default()
     });
-    [node].into_iter().chain(digest).collect()
+    // A pod's log is both of its outputs in one: among the records nobody wants to read warnings, which are in them anyway.
+    let log = EnvVar {
+        name: names::ENV_LOG.to_owned(),
+        value: Some("error".to_owned()),
+        ..EnvVar::default()
+    };
+    [node, log].into_iter().chain(digest).collect()
 }

@@ -1,5 +1,7 @@
 //! How what the status remembers changes: attempts begin and end, clocks run and stand still. Pure.
 
+use std::collections::BTreeSet;
+
 use crds::v1alpha1::{AttemptState, AttemptStatus};
 use jiff::Timestamp;
 
@@ -7,8 +9,8 @@ use super::Pass;
 use super::attempt::Ended;
 use crate::campaign::figures::clipped;
 use crate::campaign::status::{MAX_TEXT, Phase};
-use crate::run_controller::kept::Kept;
-use crate::run_controller::observed::{JobState, PodState};
+use crate::run_controller::kept::{Kept, id};
+use crate::run_controller::observed::{AttemptId, JobState, PodState};
 use crate::run_controller::reason::Reason;
 
 /// The Job of an attempt was seen.
@@ -40,17 +42,7 @@ pub(super) fn running(pass: &Pass<'_>, since: Timestamp, coordinator: &PodState)
     current.started_at = Some(since.to_string());
     current.coordinator_pod_uid = Some(coordinator.uid.clone());
     current.image_digest.clone_from(&coordinator.image_digest);
-    let of_attempt = pass
-        .observed
-        .pods
-        .iter()
-        .filter(|pod| pod.attempt == coordinator.attempt);
-    let mut nodes: Vec<_> = of_attempt.filter_map(|pod| pod.node.clone()).collect();
-    nodes.sort();
-    nodes.dedup();
-    if kept.nodes.is_empty() {
-        kept.nodes = nodes;
-    }
+    remember_nodes(&mut kept, pass, coordinator.attempt);
     kept.active_since = Some(since);
     kept.pending_since = None;
     kept
@@ -75,7 +67,7 @@ pub(super) fn ended(pass: &Pass<'_>, how: &Ended, at: Timestamp) -> (Kept, Phase
         Ended::Disrupted(reason, message) => {
             kept.disruptions = kept.disruptions.saturating_add(1);
             // Nothing was measured that has to be continued on the same nodes.
-            if *reason == Reason::NodeLost && !pass.anything_measured() {
+            if !pass.anything_measured() {
                 kept.nodes.clear();
             }
             let limit = pass.facts.backoff_limit;
@@ -157,7 +149,7 @@ fn close(
     let Some(current) = kept.current_mut() else {
         return;
     };
-    let attempt = crate::run_controller::kept::id(current);
+    let attempt = id(current);
     // A gang that ran and ended between two looks ran all the same.
     let since = since.or_else(|| started(pass, attempt));
     current.state = state;
@@ -168,9 +160,22 @@ fn close(
     let ran = since.map_or(0, |since| at.as_second().saturating_sub(since.as_second()).max(0));
     kept.active_seconds = kept.active_seconds.saturating_add(ran.unsigned_abs());
     kept.pending_since = Some(pass.now);
+    // Also what was measured while nobody looked must be continued on the same nodes.
+    if pass.anything_measured() {
+        remember_nodes(kept, pass, attempt);
+    }
 }
 
-fn started(pass: &Pass<'_>, attempt: crate::run_controller::observed::AttemptId) -> Option<Timestamp> {
+/// The nodes of `attempt`, where all are known and none were remembered.
+fn remember_nodes(kept: &mut Kept, pass: &Pass<'_>, attempt: AttemptId) {
+    let pods = pass.observed.pods.iter().filter(|pod| pod.attempt == attempt);
+    let nodes: BTreeSet<_> = pods.filter_map(|pod| pod.node.clone()).collect();
+    if kept.nodes.is_empty() && nodes.len() == pass.facts.workers as usize {
+        kept.nodes = nodes.into_iter().collect();
+    }
+}
+
+fn started(pass: &Pass<'_>, attempt: AttemptId) -> Option<Timestamp> {
     let of_attempt = pass.observed.pods.iter().filter(|pod| pod.attempt == attempt);
     let started: Vec<_> = of_attempt.filter_map(|pod| pod.started_at).collect();
     let all = started.len() >= pass.facts.workers as usize;

@@ -315,6 +315,20 @@ fn every_block_measured_is_complete() {
 }
 
 #[test]
+fn a_leg_that_ran_while_nobody_looked_has_its_time_and_nodes_all_the_same() {
+    let mut scene = Scene::starting();
+    scene.facts.legs = Ok(vec![2, 2]);
+    scene.start(0, 1010);
+    scene.start(1, 1020);
+    scene.done.insert(0, BTreeSet::from([0, 1]));
+    scene.exit(0, 0, "");
+    scene.close(Some(end()), None);
+    let after = kept(scene.decide());
+    assert_eq!((after.active_seconds, after.nodes.len()), (30, 2));
+    assert_eq!(after.attempts[0].state, AttemptState::Measured);
+}
+
+#[test]
 fn a_run_that_is_over_goes_when_its_time_has_come() {
     let mut scene = Scene::new();
     scene.kept.finished_at = Some(second(1000));
