@@ -36,6 +36,11 @@ test: ## Everything: lints, boundaries, generated files, all tests, the cluster,
 	@.ci/setup test
 	@.ci/test
 
+.PHONY: operator-test
+operator-test: ## The operator against a real API server (root), brought up for it
+	@.ci/setup cluster
+	@.ci/operator-test
+
 .PHONY: generate
 generate: ## Rewrite every generated file (CRD, schemas, simulated coverage)
 	@.ci/generate

@@ -3,6 +3,7 @@
 mod compare;
 mod crd;
 mod input;
+mod operator;
 mod outcome;
 mod plan;
 mod report;
@@ -32,6 +33,7 @@ enum Command {
     Report(report::Report),
     Compare(compare::Compare),
     Crd(crd::Crd),
+    Operator(operator::Operator),
 }
 
 impl Command {
@@ -42,6 +44,7 @@ impl Command {
             Self::Report(command) => command.execute(),
             Self::Compare(command) => command.execute(),
             Self::Crd(command) => command.execute(),
+            Self::Operator(command) => command.execute(),
         }
     }
 }

@@ -3,7 +3,9 @@
 
 pub mod campaign;
 pub mod cli;
+mod events;
 pub mod local;
 pub mod manifest;
+pub mod operator;
 pub mod report;
 pub mod run_controller;

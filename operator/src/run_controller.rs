@@ -4,12 +4,29 @@
 //! The pure ones: [`observed`] is all that may be looked at, [`kept`] what the status remembers, [`decide`] chooses the one
 //! [`action`] that is done next, and [`build`] makes the objects of one attempt.
 
+mod act;
 pub mod action;
+mod apply;
 pub mod build;
+mod context;
+mod controller;
 pub mod decide;
+mod follow_logs;
 pub mod gate;
 pub mod kept;
+mod observe;
 pub mod observed;
 pub mod preflight;
+mod queue;
 pub mod reason;
+mod reconcile;
 pub mod record_chain;
+mod records;
+mod session;
+mod status;
+mod store;
+mod turns;
+mod update_status;
+
+pub use controller::ControllerError;
+pub(crate) use controller::run;

@@ -149,7 +149,8 @@ fn between(pass: &Pass<'_>) -> Decision {
     };
     match pass.observed.jobs.iter().find(expected) {
         Some(job) => {
-            let waiting = Waiting::new(Reason::PodsStarting, "the pods of the workers are being made");
+            // What the next look would say of it, so that it need not write again.
+            let waiting = waiting::starting(&[], pass.facts.workers);
             pass.keep(ledger::begun(pass, job), waiting.phase())
         }
         None => next::next(pass, leg),

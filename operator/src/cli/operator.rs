@@ -1,0 +1,136 @@
+//! `fabricbench operator`: the controller in a cluster.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use clap::Args;
+
+use super::{Exit, Failure};
+use crate::operator::{self, LeaseName, LogFormat, Namespaces, Options, RequestLimits};
+use crate::run_controller::build::Installation;
+
+/// Run the controller: carry out the BenchmarkRuns of a cluster.
+///
+/// The cluster is the one of KUBECONFIG, or the one whose pod this is. SIGTERM ends it; runs go on where they were
+/// when it starts again.
+#[derive(Debug, Args)]
+pub(super) struct Operator {
+    /// Namespace whose runs are carried out; may be given several times. Without one: all of the cluster.
+    ///
+    /// With namespaces, Roles suffice: nodes are not read, so that a run that no node can take waits instead of being
+    /// told so at once.
+    #[arg(
+        long = "namespace",
+        env = "FABRICBENCH_NAMESPACES",
+        value_name = "NAME",
+        value_delimiter = ','
+    )]
+    namespaces: Vec<String>,
+    /// Image of the runner: of runs that name none, and brought into the pods of those that do.
+    #[arg(long, env = "FABRICBENCH_RUNNER_IMAGE", value_name = "IMAGE")]
+    runner_image: String,
+    /// When nodes pull the images of workers: Always, IfNotPresent or Never; the cluster's default where left out.
+    #[arg(long, env = "FABRICBENCH_IMAGE_PULL_POLICY", value_name = "POLICY",
+        value_parser = ["Always", "IfNotPresent", "Never"])]
+    image_pull_policy: Option<String>,
+    /// Secret with credentials for registries, in the namespaces of the runs; may be given several times.
+    #[arg(
+        long = "image-pull-secret",
+        env = "FABRICBENCH_IMAGE_PULL_SECRETS",
+        value_name = "NAME",
+        value_delimiter = ','
+    )]
+    image_pull_secrets: Vec<String>,
+    /// Most runs looked at at a time.
+    #[arg(long, env = "FABRICBENCH_CONCURRENCY", value_name = "N", default_value_t = 64,
+        value_parser = clap::value_parser!(u16).range(1..=1024))]
+    concurrency: u16,
+    /// Most statistics computed at a time, a thread each.
+    #[arg(long, env = "FABRICBENCH_EVALUATION_THREADS", value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u16).range(1..=64))]
+    evaluation_threads: u16,
+    /// Most requests to the API server a second; watches, logs and the Lease are not counted.
+    #[arg(long, env = "FABRICBENCH_CLIENT_QPS", value_name = "N", default_value_t = 1000,
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    client_qps: u32,
+    /// Most requests to the API server at once.
+    #[arg(long, env = "FABRICBENCH_CLIENT_BURST", value_name = "N", default_value_t = 1000,
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    client_burst: u32,
+    /// Where /healthz, /readyz and /metrics are served.
+    #[arg(
+        long,
+        env = "FABRICBENCH_LISTEN",
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:8080"
+    )]
+    listen: SocketAddr,
+    /// Name of the Lease that replicas compete for.
+    #[arg(
+        long,
+        env = "FABRICBENCH_LEASE_NAME",
+        value_name = "NAME",
+        default_value = "fabricbench-operator"
+    )]
+    lease_name: String,
+    /// Namespace of the Lease.
+    #[arg(
+        long,
+        env = "FABRICBENCH_LEASE_NAMESPACE",
+        value_name = "NAME",
+        default_value = "default"
+    )]
+    lease_namespace: String,
+    /// Act without a Lease. Only where there is never a second replica.
+    #[arg(long, env = "FABRICBENCH_NO_LEADER_ELECTION")]
+    no_leader_election: bool,
+    /// How log lines look; which are written, RUST_LOG says.
+    #[arg(
+        long,
+        env = "FABRICBENCH_LOG_FORMAT",
+        value_name = "FORMAT",
+        default_value = "text",
+        value_enum
+    )]
+    log_format: LogFormat,
+}
+
+impl Operator {
+    pub(super) fn execute(self) -> Result<Exit, Failure> {
+        let options = self.options()?;
+        operator::run(options).map_err(Failure::incomplete)?;
+        Ok(Exit::Complete)
+    }
+
+    fn options(self) -> Result<Options, Failure> {
+        let names: BTreeSet<String> = self.namespaces.into_iter().collect();
+        if names.iter().any(String::is_empty) {
+            return Err(Failure::wrong_file(
+                "--namespace: a name is empty. Leave it out for all namespaces",
+            ));
+        }
+        Ok(Options {
+            namespaces: match names.is_empty() {
+                true => Namespaces::All,
+                false => Namespaces::Only(names),
+            },
+            installation: Installation {
+                image_pull_policy: self.image_pull_policy,
+                image_pull_secrets: self.image_pull_secrets,
+                ..Installation::new(self.runner_image)
+            },
+            concurrency: self.concurrency,
+            evaluation_threads: self.evaluation_threads.into(),
+            limits: RequestLimits {
+                per_second: self.client_qps,
+                burst: self.client_burst,
+            },
+            listen: self.listen,
+            lease: (!self.no_leader_election).then_some(LeaseName {
+                namespace: self.lease_namespace,
+                name: self.lease_name,
+            }),
+            log_format: self.log_format,
+        })
+    }
+}

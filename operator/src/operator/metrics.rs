@@ -1,0 +1,175 @@
+//! The operator's own metrics, in Prometheus' text format. Labels are closed words: no name of a run, pod or node.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use prometheus::{
+    Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
+};
+use snafu::{ResultExt, Snafu};
+
+/// Upper ends, in seconds: a cached no-op takes microseconds, a loaded API server answers in tenths of a second.
+const SECONDS: [f64; 12] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
+];
+
+/// A metric that the library refuses, which only a wrong name can bring about.
+#[derive(Debug, Snafu)]
+#[snafu(display("a metric cannot be registered: {source}"))]
+pub struct MetricsError {
+    source: prometheus::Error,
+}
+
+/// The metrics of one process; clones count into the same.
+#[derive(Clone)]
+pub struct Metrics(Arc<Inner>);
+
+struct Inner {
+    registry: Registry,
+    reconcile_duration: Histogram,
+    reconcile_errors: IntCounterVec,
+    api_request_duration: HistogramVec,
+    queue_depth: IntGauge,
+    backing_off: IntGauge,
+    leading: IntGauge,
+    status_writes: IntCounterVec,
+}
+
+impl Metrics {
+    /// Registers every metric, at zero.
+    ///
+    /// # Errors
+    /// When the library refuses one.
+    pub fn new() -> Result<Self, MetricsError> {
+        Inner::new()
+            .map(|inner| Self(Arc::new(inner)))
+            .context(MetricsSnafu)
+    }
+
+    /// One pass over one run ended; `category` names its error.
+    pub fn reconciled(&self, took: Duration, category: Option<&'static str>) {
+        self.0.reconcile_duration.observe(took.as_secs_f64());
+        if let Some(category) = category {
+            self.0.reconcile_errors.with_label_values(&[category]).inc();
+        }
+    }
+
+    /// A request to the API server was answered, or not at all (`None`).
+    pub fn api_request(&self, verb: &str, status: Option<StatusCode>, took: Duration) {
+        let code = status.map(|status| status.as_u16().to_string());
+        let labels = [verb, code.as_deref().unwrap_or("none")];
+        self.0
+            .api_request_duration
+            .with_label_values(&labels)
+            .observe(took.as_secs_f64());
+    }
+
+    /// Runs that wait to be looked at.
+    pub fn queue_depth(&self, runs: usize) {
+        self.0.queue_depth.set(runs as i64);
+    }
+
+    /// Runs that are looked at again later because of an error.
+    pub fn backing_off(&self, runs: usize) {
+        self.0.backing_off.set(runs as i64);
+    }
+
+    /// Whether this replica acts.
+    pub fn leading(&self, leading: bool) {
+        self.0.leading.set(leading.into());
+    }
+
+    /// A status was written (`written`), or was the same as before (`unchanged`).
+    pub fn status(&self, outcome: &'static str) {
+        self.0.status_writes.with_label_values(&[outcome]).inc();
+    }
+
+    /// All of them as text.
+    pub(super) fn text(&self) -> Result<String, prometheus::Error> {
+        TextEncoder::new().encode_to_string(&self.0.registry.gather())
+    }
+}
+
+impl Inner {
+    fn new() -> Result<Self, prometheus::Error> {
+        let registry = Registry::new();
+        let histogram = |name: &str, help: &str| HistogramOpts::new(name, help).buckets(SECONDS.to_vec());
+        let inner = Self {
+            reconcile_duration: Histogram::with_opts(histogram(
+                "fabricbench_reconcile_duration_seconds",
+                "Time of one pass over one run",
+            ))?,
+            reconcile_errors: IntCounterVec::new(
+                Opts::new(
+                    "fabricbench_reconcile_errors_total",
+                    "Passes that failed, by category",
+                ),
+                &["category"],
+            )?,
+            api_request_duration: HistogramVec::new(
+                histogram(
+                    "fabricbench_api_request_duration_seconds",
+                    "Time until the API server's answer begins, by verb and HTTP status",
+                ),
+                &["verb", "status"],
+            )?,
+            queue_depth: IntGauge::new("fabricbench_queue_depth", "Runs that wait to be looked at")?,
+            backing_off: IntGauge::new(
+                "fabricbench_runs_backing_off",
+                "Runs that are looked at again later because of an error",
+            )?,
+            leading: IntGauge::new("fabricbench_leading", "Whether this replica acts: 1 or 0")?,
+            status_writes: IntCounterVec::new(
+                Opts::new(
+                    "fabricbench_status_total",
+                    "Statuses computed, by what became of them",
+                ),
+                &["outcome"],
+            )?,
+            registry,
+        };
+        let Self {
+            registry,
+            reconcile_duration,
+            reconcile_errors,
+            api_request_duration,
+            queue_depth,
+            backing_off,
+            leading,
+            status_writes,
+        } = &inner;
+        registry.register(Box::new(reconcile_duration.clone()))?;
+        registry.register(Box::new(reconcile_errors.clone()))?;
+        registry.register(Box::new(api_request_duration.clone()))?;
+        registry.register(Box::new(queue_depth.clone()))?;
+        registry.register(Box::new(backing_off.clone()))?;
+        registry.register(Box::new(leading.clone()))?;
+        registry.register(Box::new(status_writes.clone()))?;
+        Ok(inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happened_is_in_the_text() {
+        let metrics = Metrics::new().unwrap();
+        metrics.reconciled(Duration::from_millis(3), Some("Api"));
+        metrics.api_request("list", Some(StatusCode::OK), Duration::from_millis(2));
+        metrics.api_request("get", None, Duration::from_secs(1));
+        metrics.queue_depth(7);
+        let text = metrics.text().unwrap();
+        for line in [
+            "fabricbench_reconcile_duration_seconds_count 1",
+            "fabricbench_reconcile_errors_total{category=\"Api\"} 1",
+            "fabricbench_api_request_duration_seconds_count{status=\"200\",verb=\"list\"} 1",
+            "fabricbench_api_request_duration_seconds_count{status=\"none\",verb=\"get\"} 1",
+            "fabricbench_queue_depth 7",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+    }
+}

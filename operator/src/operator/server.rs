@@ -1,0 +1,116 @@
+//! `/healthz`, `/readyz` and `/metrics` over HTTP. I/O.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use tokio::net::TcpListener;
+use tower::limit::GlobalConcurrencyLimitLayer;
+
+use super::Metrics;
+
+/// Most answers at a time; whoever asks more often waits.
+const MAX_REQUESTS: usize = 16;
+
+/// Whether this replica can do its part: it waits for its turn, or its caches are complete.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Readiness(Arc<AtomicBool>);
+
+impl Readiness {
+    /// Another replica may lead: waiting is what this one is for.
+    pub(super) fn standing_by(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the caches hold what the cluster has.
+    pub(crate) fn caches_complete(&self, complete: bool) {
+        self.0.store(complete, Ordering::Relaxed);
+    }
+
+    fn ready(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Clone)]
+struct Served {
+    metrics: Metrics,
+    readiness: Readiness,
+}
+
+/// Serves until the listener fails.
+pub(super) async fn serve(
+    listener: TcpListener,
+    metrics: Metrics,
+    readiness: Readiness,
+) -> std::io::Result<()> {
+    axum::serve(listener, routes(metrics, readiness)).await
+}
+
+fn routes(metrics: Metrics, readiness: Readiness) -> Router {
+    Router::new()
+        // Answered by the thread that reconciles: a reconcile that never yields is seen here.
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(scrape))
+        .layer(GlobalConcurrencyLimitLayer::new(MAX_REQUESTS))
+        .with_state(Served { metrics, readiness })
+}
+
+async fn readyz(State(served): State<Served>) -> (StatusCode, &'static str) {
+    match served.readiness.ready() {
+        true => (StatusCode::OK, "ok\n"),
+        false => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the caches are not complete yet\n",
+        ),
+    }
+}
+
+async fn scrape(State(served): State<Served>) -> Response {
+    match served.metrics.text() {
+        Ok(text) => ([(CONTENT_TYPE, prometheus::TEXT_FORMAT)], text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use http::Request;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    async fn status_of(readiness: &Readiness, path: &str) -> StatusCode {
+        let routes = routes(Metrics::new().unwrap(), readiness.clone());
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        routes.oneshot(request).await.unwrap().status()
+    }
+
+    #[tokio::test]
+    async fn ready_only_with_complete_caches_or_while_standing_by() {
+        let readiness = Readiness::default();
+        assert_eq!(status_of(&readiness, "/healthz").await, StatusCode::OK);
+        assert_eq!(
+            status_of(&readiness, "/readyz").await,
+            StatusCode::SERVICE_UNAVAILABLE
+        );
+        readiness.standing_by();
+        assert_eq!(status_of(&readiness, "/readyz").await, StatusCode::OK);
+        readiness.caches_complete(false);
+        assert_eq!(
+            status_of(&readiness, "/readyz").await,
+            StatusCode::SERVICE_UNAVAILABLE
+        );
+        readiness.caches_complete(true);
+        assert_eq!(status_of(&readiness, "/readyz").await, StatusCode::OK);
+        assert_eq!(status_of(&readiness, "/metrics").await, StatusCode::OK);
+        assert_eq!(status_of(&readiness, "/else").await, StatusCode::NOT_FOUND);
+    }
+}

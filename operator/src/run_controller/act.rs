@@ -1,0 +1,369 @@
+//! Does the one thing that was decided for a run, and writes what its status says. I/O.
+
+mod evaluate;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crds::v1alpha1::BenchmarkRunStatus;
+use jiff::Timestamp;
+use tokio::time::Instant;
+use tracing::info;
+
+use super::action::{Action, Decision};
+use super::apply::{Applier, ApplyError};
+use super::build::{self, Attempt};
+use super::context::Context;
+use super::follow_logs::{Begun, Follower, Log};
+use super::kept::Kept;
+use super::observe::{self, Current};
+use super::observed::{AttemptId, CreationRefused, PodState};
+use super::queue::Again;
+use super::reconcile::LookError;
+use super::records::RecordStore;
+use super::session::{REFUSED_AGAIN, Session, SessionRecords, Written};
+use super::status::{self, Frame, Planned};
+use super::store::{self, Child};
+use super::update_status::Target;
+use crate::campaign::collect::Collector;
+use crate::campaign::plan::{Plan, hash};
+use crate::campaign::status::Phase;
+use evaluate::evaluate;
+
+/// Added to a wait, so that the instant has surely passed when it ends.
+const SLACK: Duration = Duration::from_millis(20);
+
+/// One look at one run.
+pub(super) struct Look<'a> {
+    pub(super) context: &'a Arc<Context>,
+    pub(super) current: Current<'a>,
+    pub(super) session: &'a mut Session,
+}
+
+/// What follows.
+pub(super) enum Next {
+    /// Another decision, at once.
+    Again,
+    /// The same, of what the API server says of the run's pods.
+    Listed(Vec<PodState>),
+    /// This look ends.
+    Ends(Again),
+}
+
+impl Look<'_> {
+    /// Persists what the log gave, if it is time, before anything is concluded from it.
+    pub(super) async fn persist(&mut self) -> Result<(), LookError> {
+        let Session {
+            follower,
+            records,
+            evaluation,
+            ..
+        } = &mut *self.session;
+        let (Some(following), SessionRecords::Read { store, collector }) = (&*follower, &mut *records) else {
+            return Ok(());
+        };
+        if let Some(lines) = following.take() {
+            if let Err(error) = store.append(self.current.run, &lines).await {
+                // It may have been written all the same: what is there is read again, and the log from its first byte.
+                *records = SessionRecords::Unread;
+                *follower = None;
+                return Err(error.into());
+            }
+            collector.feed(&lines);
+            *evaluation = None;
+            following.persisted();
+        }
+        if following.state().closed {
+            collector.end_of_input();
+        }
+        Ok(())
+    }
+
+    /// Does what was decided.
+    pub(super) async fn act(&mut self, decision: Decision) -> Result<Next, LookError> {
+        let Decision {
+            action,
+            phase,
+            cleanup_blocked,
+        } = decision;
+        let blocked = cleanup_blocked.as_deref();
+        match action {
+            Action::Wait { until } => {
+                let kept = self.current.kept();
+                self.tell(&kept, phase, blocked).await?;
+                Ok(Next::Ends(self.until(until)))
+            }
+            Action::Keep(kept) => {
+                self.tell(&kept, phase, blocked).await?;
+                Ok(Next::Again)
+            }
+            Action::AddFinalizer => self.finalizer(true).await,
+            Action::RemoveFinalizer => {
+                self.finalizer(false).await?;
+                Ok(Next::Ends(Again::OnChange))
+            }
+            Action::ReadRecords => self.read_records().await,
+            Action::Create { attempt, nodes } => self.create(attempt, &nodes).await,
+            Action::Follow {
+                attempt,
+                pod,
+                pod_uid,
+            } => self.follow(attempt, pod, pod_uid).await,
+            Action::Delete { attempt, job_uid } => {
+                let name = build::names::attempt(self.current.uid, attempt);
+                self.applier("").delete(&name, &job_uid).await?;
+                info!(run = %self.current.key, job = name, "deleted");
+                Ok(Next::Ends(Again::OnChange))
+            }
+            Action::ListPods => {
+                let Current { key, uid, .. } = &self.current;
+                let pods = observe::list_pods(&self.context.writer.client, key, uid).await?;
+                Ok(Next::Listed(pods))
+            }
+            Action::DeleteRun => {
+                self.applier("").delete_run().await?;
+                info!(run = %self.current.key, "its time to live is over");
+                Ok(Next::Ends(Again::OnChange))
+            }
+        }
+    }
+
+    fn until(&self, until: Option<Timestamp>) -> Again {
+        let rest = |until: Timestamp| until.duration_since(Timestamp::now());
+        let until = until.map(|until| Duration::try_from(rest(until)).unwrap_or(Duration::ZERO) + SLACK);
+        let refused = self
+            .session
+            .refused
+            .as_ref()
+            .filter(|(refused, _)| !refused.for_good);
+        let refused = refused.map(|_| REFUSED_AGAIN + SLACK);
+        match until.into_iter().chain(refused).min() {
+            Some(delay) => Again::After(delay),
+            None => Again::OnChange,
+        }
+    }
+
+    fn applier<'b>(&'b self, plan_hash: &'b str) -> Applier<'b> {
+        Applier {
+            client: &self.context.writer.client,
+            key: self.current.key,
+            run_uid: self.current.uid,
+            plan_hash,
+        }
+    }
+
+    async fn finalizer(&mut self, present: bool) -> Result<Next, LookError> {
+        let finalizers = self.current.run.metadata.finalizers.clone().unwrap_or_default();
+        let patched = self
+            .applier("")
+            .finalizer(present, &finalizers, &self.current.version)
+            .await?;
+        let Some(version) = patched else {
+            return Ok(Next::Ends(Again::OnChange));
+        };
+        self.session.written = Some(Written {
+            version,
+            status: self.current.status.clone(),
+            finalizer: present,
+        });
+        Ok(Next::Again)
+    }
+
+    async fn read_records(&mut self) -> Result<Next, LookError> {
+        let run = self.current.run;
+        let Ok(plan) = self.session.plan(run) else {
+            // Decided of again as a run without a plan.
+            self.session.legs = None;
+            return Ok(Next::Again);
+        };
+        let mut collector = Collector::new(&plan, self.current.uid, &hash(&plan));
+        let read = RecordStore::read(&self.context.writer.client, self.current.key, run, |lines| {
+            collector.feed(lines)
+        });
+        self.session.records = match read.await? {
+            Err(broken) => SessionRecords::Broken(broken.to_string()),
+            Ok(store) => SessionRecords::Read {
+                store: Box::new(store),
+                collector: Box::new(collector),
+            },
+        };
+        self.session.evaluation = None;
+        Ok(Next::Again)
+    }
+
+    async fn create(&mut self, id: AttemptId, nodes: &[String]) -> Result<Next, LookError> {
+        let run = self.current.run;
+        let (Ok(plan), Ok((_, plan_hash))) = (self.session.plan(run), self.session.legs(run)) else {
+            self.session.legs = None;
+            return Ok(Next::Again);
+        };
+        let none = Default::default();
+        let done = match &self.session.records {
+            SessionRecords::Read { collector, .. } => collector.reports().done.get(&id.leg),
+            SessionRecords::Unread | SessionRecords::Broken(_) => None,
+        };
+        let Some(leg) = plan.legs.iter().find(|leg| leg.leg == id.leg) else {
+            return Ok(Next::Ends(Again::Backoff));
+        };
+        let built = build::attempt(&Attempt {
+            run,
+            plan: &plan,
+            plan_hash: &plan_hash,
+            leg,
+            id,
+            done: done.unwrap_or(&none),
+            nodes,
+            single_zone: run.spec.placement.single_zone && self.context.zoned(run, nodes),
+            installation: &self.context.installation,
+        });
+        let created = match built {
+            Ok(objects) => self.applier(&plan_hash).create(&objects).await,
+            Err(error) => return Ok(self.refused(error.to_string(), true)),
+        };
+        match created {
+            Ok(job) => {
+                info!(run = %self.current.key, leg = id.leg, attempt = id.attempt, "created the Job");
+                self.session.refused = None;
+                self.begin_records(&plan, &plan_hash);
+                if let Some((key, Child { run, state })) = store::job(&job) {
+                    let scope = self.context.scope_of(&run.namespace);
+                    self.context.jobs.put_new(scope, key, Child { run, state });
+                    return Ok(Next::Again);
+                }
+                Ok(Next::Ends(Again::OnChange))
+            }
+            Err(error @ ApplyError::Foreign { .. }) => Ok(self.refused(error.to_string(), true)),
+            Err(error @ ApplyError::Refused { for_good, .. }) => {
+                Ok(self.refused(error.to_string(), for_good))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Of a run without an attempt that is remembered there are no records to be read.
+    fn begin_records(&mut self, plan: &Plan, plan_hash: &str) {
+        if self.current.kept().attempts.is_empty() && matches!(self.session.records, SessionRecords::Unread) {
+            let Current { key, run, uid, .. } = &self.current;
+            self.session.records = SessionRecords::Read {
+                store: Box::new(RecordStore::empty(&self.context.writer.client, key, run)),
+                collector: Box::new(Collector::new(plan, uid, plan_hash)),
+            };
+        }
+    }
+
+    fn refused(&mut self, message: String, for_good: bool) -> Next {
+        let refused = CreationRefused { message, for_good };
+        self.session.refused = Some((refused, Instant::now()));
+        Next::Again
+    }
+
+    async fn follow(&mut self, attempt: AttemptId, pod: String, pod_uid: String) -> Result<Next, LookError> {
+        if !matches!(self.session.records, SessionRecords::Read { .. }) {
+            self.read_records().await?;
+        }
+        let SessionRecords::Read { collector, .. } = &mut self.session.records else {
+            return Ok(Next::Again);
+        };
+        let mut streams = collector.reports().streams.iter();
+        let known = streams.find(|stream| (stream.leg, stream.attempt) == (attempt.leg, attempt.attempt));
+        let begun = Begun {
+            lines: known.map_or(0, |stream| stream.lines),
+        };
+        // A stream that is known goes on where the records end; another one is new.
+        if begun.lines == 0 {
+            collector.end_of_input();
+        }
+        let log = Log {
+            run: self.current.key.clone(),
+            pod,
+            pod_uid,
+        };
+        let queue = self.context.queue.clone();
+        let run = self.current.key.clone();
+        let due = move || queue.add(run.clone());
+        let client = self.context.unlimited.clone();
+        self.session.follower = Some(Follower::start(client, log, begun, due));
+        Ok(Next::Again)
+    }
+
+    /// Writes what the status says now; nothing where it says the same already.
+    async fn tell(
+        &mut self,
+        kept: &Kept,
+        phase: Option<Phase>,
+        blocked: Option<&str>,
+    ) -> Result<(), LookError> {
+        let now = Timestamp::now().to_string();
+        let previous = self.current.status.clone();
+        let frame = Frame {
+            generation: self.current.run.metadata.generation,
+            now: &now,
+            previous: previous.as_ref(),
+            kept,
+            cleanup_blocked: blocked,
+            warning: self.context.warning,
+        };
+        let Some(phase) = phase else {
+            return self.tell_blocked(&frame).await;
+        };
+        let run = self.current.run;
+        let status = match self.session.plan(run) {
+            Err(message) => status::refused(&frame, &message),
+            Ok(plan) => {
+                let evaluation = evaluate(self.session, &plan).await?;
+                let records = match &self.session.records {
+                    SessionRecords::Read { store, .. } => store.reference(),
+                    // What the status has seen stays true, whoever lost it.
+                    SessionRecords::Unread | SessionRecords::Broken(_) => {
+                        previous.as_ref().and_then(|status| status.records.clone())
+                    }
+                };
+                let planned = Planned {
+                    plan: &plan,
+                    plan_hash: &hash(&plan),
+                    evaluation: &evaluation,
+                    records,
+                };
+                status::planned(&frame, planned, phase)
+            }
+        };
+        let target = self.target(&previous);
+        let written = self.context.writer.write(&target, &status).await?;
+        self.wrote(written, Some(status));
+        Ok(())
+    }
+
+    /// Writes the condition alone: of a finished run the cache holds only a part of the status.
+    async fn tell_blocked(&mut self, frame: &Frame<'_>) -> Result<(), LookError> {
+        let Some(before) = frame.previous else {
+            return Ok(());
+        };
+        let conditions = status::blocked(frame, before.conditions.clone());
+        let target = self.target(&self.current.status);
+        let written = self.context.writer.write_conditions(&target, &conditions).await?;
+        let status = BenchmarkRunStatus {
+            conditions,
+            ..before.clone()
+        };
+        self.wrote(written, Some(status));
+        Ok(())
+    }
+
+    fn target<'b>(&'b self, before: &'b Option<BenchmarkRunStatus>) -> Target<'b> {
+        Target {
+            key: self.current.key,
+            uid: self.current.uid,
+            version: &self.current.version,
+            before: before.as_ref(),
+        }
+    }
+
+    fn wrote(&mut self, version: Option<String>, status: Option<BenchmarkRunStatus>) {
+        let Some(version) = version else { return };
+        self.session.written = Some(Written {
+            version,
+            status,
+            finalizer: self.current.finalizer,
+        });
+    }
+}

@@ -1,0 +1,223 @@
+//! Creates the objects of an attempt, create-only and in their order; deletes them again. I/O, and no decision.
+//!
+//! Names follow from run, leg and attempt, so that an object which is there already is this one or somebody else's: the
+//! UID of its owner and the hash of the plan say which.
+
+use std::fmt::Debug;
+
+use crds::names;
+use crds::v1alpha1::BenchmarkRun;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::core::{ObjectMeta, PartialObjectMeta};
+use kube::{Api, Client, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use snafu::{ResultExt, Snafu};
+
+use super::build::AttemptObjects;
+use super::store::RunKey;
+
+/// Why something was not created or deleted.
+#[derive(Debug, Snafu)]
+pub enum ApplyError {
+    /// The name is taken by something that is not the run's, or is of another plan.
+    #[snafu(display(
+        "{kind} {name} is there already and is not of this run and plan. Delete it, or make a new run"
+    ))]
+    Foreign {
+        /// Its kind.
+        kind: String,
+        /// Its name.
+        name: String,
+    },
+    /// The cluster refuses the object as it is: a quota, a policy, a bound of the API.
+    #[snafu(display("{kind} {name} is refused: {message}"))]
+    Refused {
+        /// Its kind.
+        kind: String,
+        /// Its name.
+        name: String,
+        /// In the cluster's words.
+        message: String,
+        /// Whether no later try can succeed.
+        for_good: bool,
+    },
+    /// The API server did not do it, and may later.
+    #[snafu(display("{what}: {source}"))]
+    Api {
+        /// What was tried.
+        what: String,
+        /// Why not.
+        source: kube::Error,
+    },
+}
+
+impl ApplyError {
+    /// The label of the metric.
+    pub(super) fn category(&self) -> &'static str {
+        match self {
+            Self::Foreign { .. } => "Foreign",
+            Self::Refused { .. } => "Refused",
+            Self::Api { .. } => "Apply",
+        }
+    }
+}
+
+/// The objects of one run, in its namespace.
+#[derive(Clone)]
+pub(super) struct Applier<'a> {
+    pub(super) client: &'a Client,
+    pub(super) key: &'a RunKey,
+    pub(super) run_uid: &'a str,
+    pub(super) plan_hash: &'a str,
+}
+
+impl Applier<'_> {
+    /// Creates ConfigMap, Service and Job. The Job comes last: its pods need the others. Gives the Job as it is.
+    pub(super) async fn create(&self, objects: &AttemptObjects) -> Result<Job, ApplyError> {
+        let AttemptObjects {
+            config_map,
+            service,
+            job,
+        } = objects;
+        futures::try_join!(self.create_one(config_map), self.create_one(service))?;
+        self.create_one(job).await
+    }
+
+    /// Creates one object of the run, or gives the one that was created before.
+    pub(super) async fn create_one<K>(&self, object: &K) -> Result<K, ApplyError>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + Serialize
+            + DeserializeOwned,
+    {
+        let api: Api<K> = Api::namespaced(self.client.clone(), &self.key.namespace);
+        let kind = K::kind(&()).into_owned();
+        let name = object.meta().name.clone().unwrap_or_default();
+        let error = match api.create(&PostParams::default(), object).await {
+            Ok(created) => return Ok(created),
+            Err(error) => error,
+        };
+        match &error {
+            kube::Error::Api(status) if status.is_already_exists() => {
+                let what = || format!("reading {kind} {name}");
+                let found = api.get(&name).await.with_context(|_| ApiSnafu { what: what() })?;
+                match self.is_ours(found.meta()) {
+                    true => Ok(found),
+                    false => ForeignSnafu { kind, name }.fail(),
+                }
+            }
+            // 403: quota, Pod Security, RBAC, a namespace that is going: may be mended. 400, 422: the object itself.
+            kube::Error::Api(status) if matches!(status.code, 400 | 403 | 422) => RefusedSnafu {
+                kind,
+                name,
+                message: status.message.clone(),
+                for_good: status.code != 403,
+            }
+            .fail(),
+            _ => Err(error).with_context(|_| ApiSnafu {
+                what: format!("creating {kind} {name}"),
+            }),
+        }
+    }
+
+    fn is_ours(&self, metadata: &ObjectMeta) -> bool {
+        let mut owners = metadata.owner_references.iter().flatten();
+        let annotations = metadata.annotations.as_ref();
+        let hash = annotations.and_then(|annotations| annotations.get(names::ANNOTATION_PLAN_HASH));
+        metadata.deletion_timestamp.is_none()
+            && owners.any(|owner| owner.controller == Some(true) && owner.uid == self.run_uid)
+            && hash.is_some_and(|hash| hash == self.plan_hash)
+    }
+
+    /// Deletes Service and ConfigMap of `name`, then the Job with `job_uid` and its pods: while the Job is there, all of
+    /// it is done again.
+    pub(super) async fn delete(&self, name: &str, job_uid: &str) -> Result<(), ApplyError> {
+        let plain = DeleteParams::background();
+        futures::try_join!(
+            self.delete_one::<Service>(name, &plain),
+            self.delete_one::<ConfigMap>(name, &plain)
+        )?;
+        let by_uid = DeleteParams {
+            preconditions: Some(Preconditions {
+                uid: Some(job_uid.to_owned()),
+                resource_version: None,
+            }),
+            ..DeleteParams::background()
+        };
+        self.delete_one::<Job>(name, &by_uid).await
+    }
+
+    async fn delete_one<K>(&self, name: &str, params: &DeleteParams) -> Result<(), ApplyError>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+    {
+        let api: Api<K> = Api::namespaced(self.client.clone(), &self.key.namespace);
+        match api.delete(name, params).await {
+            Ok(_) => Ok(()),
+            // Another object of that name by now, or none: this one is gone.
+            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => Ok(()),
+            Err(error) => Err(error).with_context(|_| ApiSnafu {
+                what: format!("deleting {} {name}", K::kind(&())),
+            }),
+        }
+    }
+
+    /// Adds or removes the finalizer of the run, which has these now and is of this version. Gives the new version.
+    pub(super) async fn finalizer(
+        &self,
+        present: bool,
+        finalizers: &[String],
+        version: &str,
+    ) -> Result<Option<String>, ApplyError> {
+        let others = finalizers.iter().filter(|name| *name != names::FINALIZER);
+        let mut wanted: Vec<&str> = others.map(String::as_str).collect();
+        if present {
+            wanted.push(names::FINALIZER);
+        }
+        let patch = json!({"metadata": {"resourceVersion": version, "finalizers": wanted}});
+        let patched = self
+            .runs()
+            .patch(&self.key.name, &PatchParams::default(), &Patch::Merge(patch))
+            .await;
+        match patched {
+            Ok(run) => Ok(run.metadata.resource_version),
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
+            Err(error) => Err(error).with_context(|_| ApiSnafu {
+                what: "changing the finalizer",
+            }),
+        }
+    }
+
+    /// Deletes the run itself.
+    pub(super) async fn delete_run(&self) -> Result<(), ApplyError> {
+        let params = DeleteParams {
+            preconditions: Some(Preconditions {
+                uid: Some(self.run_uid.to_owned()),
+                resource_version: None,
+            }),
+            ..DeleteParams::background()
+        };
+        match self.runs().delete(&self.key.name, &params).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => Ok(()),
+            Err(error) => Err(error).with_context(|_| ApiSnafu {
+                what: "deleting the run",
+            }),
+        }
+    }
+
+    /// Answers are read for their metadata only, so that a spec that cannot be read does no harm.
+    fn runs(&self) -> Api<PartialObjectMeta<BenchmarkRun>> {
+        Api::namespaced(self.client.clone(), &self.key.namespace)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+//! Wires watches, queue and looks together. I/O.
+
+use std::fmt::Debug;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crds::names;
+use futures::future::{join_all, try_join_all};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::core::DeserializeGuard;
+use kube::runtime::events::{Recorder, Reporter};
+use kube::runtime::watcher;
+use kube::{Api, Client, Resource};
+use serde::de::DeserializeOwned;
+use snafu::Snafu;
+use tokio::sync::oneshot;
+use tracing::info;
+
+use super::context::Context;
+use super::observe;
+use super::preflight::NodeState;
+use super::queue::{self, Queue};
+use super::reconcile;
+use super::session::Sessions;
+use super::store::{self, Child, Mirror, RunKey, Scope, StoredRun};
+use super::turns::Turns;
+use super::update_status::Writer;
+use crate::operator::{Clients, Metrics, Namespaces, Options, Readiness, Shutdown};
+use crds::v1alpha1::BenchmarkRun;
+
+/// Name of the controller in events.
+const CONTROLLER: &str = "fabricbench-operator";
+/// What every status of an installation without a look at nodes warns of.
+const NO_PREFLIGHT: &str = "this installation may not read nodes: whether they have what the workers ask for was not \
+                            checked before";
+
+/// Why the controller ended by itself.
+#[derive(Debug, Snafu)]
+pub enum ControllerError {
+    /// A watch that begins again for ever did not.
+    #[snafu(display("a watch ended by itself"))]
+    WatchEnded,
+}
+
+/// A watch that runs for as long as the process.
+type Watch<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// Carries out the runs of the cluster until `shutdown`.
+///
+/// # Errors
+/// When a watch ends, which none does.
+pub(crate) async fn run(
+    options: &Options,
+    clients: Clients,
+    metrics: &Metrics,
+    readiness: &Readiness,
+    mut shutdown: Shutdown,
+) -> Result<(), ControllerError> {
+    readiness.caches_complete(false);
+    let (queue, requests) = Queue::new(metrics.clone());
+    let context = Arc::new(context(options, &clients, metrics, queue));
+    let mut watches = Watches::new(&clients.unlimited);
+    for (number, namespace) in scopes(&options.namespaces).into_iter().enumerate() {
+        watches.add(number, namespace.as_deref(), &context);
+    }
+    watches.add_nodes(&context);
+    let Watches {
+        complete, running, ..
+    } = watches;
+
+    let looks = async {
+        // Decisions need all that there is: a list that is not complete looks like pods that are gone.
+        tokio::select! {
+            () = shutdown.told() => return Ok(()),
+            listed = try_join_all(complete) => listed.map_err(|_| ControllerError::WatchEnded)?,
+        };
+        // Gangs that are half placed are known before any other is created.
+        context
+            .runs
+            .all()
+            .iter()
+            .for_each(|run| observe::note_gang(&context, run));
+        readiness.caches_complete(true);
+        info!("the caches are complete");
+        let look = |key| reconcile::look(Arc::clone(&context), key);
+        let concurrency = options.concurrency.into();
+        queue::work(&context.queue, requests, concurrency, shutdown.clone(), look).await;
+        Ok(())
+    };
+    tokio::select! {
+        ended = looks => ended,
+        _ = join_all(running) => Err(ControllerError::WatchEnded),
+    }
+}
+
+fn context(options: &Options, clients: &Clients, metrics: &Metrics, queue: Queue) -> Context {
+    let reporter = Reporter {
+        controller: CONTROLLER.to_owned(),
+        instance: None,
+    };
+    Context {
+        runs: Mirror::new(),
+        jobs: Mirror::new(),
+        pods: Mirror::new(),
+        nodes: match options.namespaces {
+            Namespaces::All => Some(Mirror::new()),
+            Namespaces::Only(_) => None,
+        },
+        turns: Turns::default(),
+        sessions: Sessions::default(),
+        queue,
+        writer: Writer {
+            client: clients.limited.clone(),
+            recorder: Recorder::new(clients.limited.clone(), reporter),
+            metrics: metrics.clone(),
+        },
+        unlimited: clients.unlimited.clone(),
+        metrics: metrics.clone(),
+        installation: options.installation.clone(),
+        namespaces: options.namespaces.clone(),
+        warning: match options.namespaces {
+            Namespaces::All => None,
+            Namespaces::Only(_) => Some(NO_PREFLIGHT),
+        },
+        unreadable: Default::default(),
+    }
+}
+
+/// The namespaces to watch one by one; `None` for all at once.
+fn scopes(namespaces: &Namespaces) -> Vec<Option<String>> {
+    match namespaces {
+        Namespaces::All => vec![None],
+        Namespaces::Only(names) => names.iter().cloned().map(Some).collect(),
+    }
+}
+
+/// The watches, and when their first lists are complete.
+struct Watches<'a> {
+    client: &'a Client,
+    complete: Vec<oneshot::Receiver<()>>,
+    running: Vec<Watch<'a>>,
+}
+
+impl<'a> Watches<'a> {
+    fn new(client: &'a Client) -> Self {
+        Self {
+            client,
+            complete: Vec::new(),
+            running: Vec::new(),
+        }
+    }
+
+    /// Watches runs, and the Jobs and pods that bear our label, in one namespace or in all.
+    fn add(&mut self, number: usize, namespace: Option<&str>, context: &'a Context) {
+        let runs: Scope<DeserializeGuard<BenchmarkRun>> = self.scope(number, namespace, None);
+        let keep = |guard| {
+            let stored = StoredRun::new(guard);
+            Some((RunKey::of(stored.metadata())?, stored))
+        };
+        let changed = |key: &RunKey, _: &StoredRun| context.queue.add(key.clone());
+        self.running
+            .push(Box::pin(store::watch(runs, &context.runs, keep, changed)));
+
+        let ours = format!("{}={}", names::LABEL_MANAGED_BY, names::MANAGED_BY);
+        let jobs: Scope<Job> = self.scope(number, namespace, Some(&ours));
+        let changed = |_: &_, child: &Child<_>| context.queue.add(child.run.clone());
+        let watch = store::watch(jobs, &context.jobs, |job| store::job(&job), changed);
+        self.running.push(Box::pin(watch));
+
+        let pods: Scope<Pod> = self.scope(number, namespace, Some(&ours));
+        let changed = |_: &_, child: &Child<_>| context.queue.add(child.run.clone());
+        let watch = store::watch(pods, &context.pods, |pod| store::pod(&pod), changed);
+        self.running.push(Box::pin(watch));
+    }
+
+    /// Watches the nodes, where they may be read.
+    fn add_nodes(&mut self, context: &'a Context) {
+        let Some(mirror) = &context.nodes else { return };
+        let (complete, receiver) = oneshot::channel();
+        self.complete.push(receiver);
+        let nodes = Scope {
+            number: 0,
+            api: Api::<Node>::all(self.client.clone()),
+            config: watcher::Config::default(),
+            complete,
+        };
+        let keep = |node: Node| {
+            let state = NodeState::of(&node);
+            Some((state.name.clone(), state))
+        };
+        let changed = |_: &String, _: &NodeState| context.wake_pending();
+        self.running
+            .push(Box::pin(store::watch(nodes, mirror, keep, changed)));
+    }
+
+    fn scope<T>(&mut self, number: usize, namespace: Option<&str>, labels: Option<&str>) -> Scope<T>
+    where
+        T: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + Debug,
+    {
+        let client = self.client.clone();
+        let (complete, receiver) = oneshot::channel();
+        self.complete.push(receiver);
+        let config = watcher::Config::default();
+        Scope {
+            number,
+            api: match namespace {
+                Some(namespace) => Api::namespaced(client, namespace),
+                None => Api::all(client),
+            },
+            config: match labels {
+                Some(labels) => config.labels(labels),
+                None => config,
+            },
+            complete,
+        }
+    }
+}

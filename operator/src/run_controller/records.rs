@@ -1,0 +1,188 @@
+//! Keeps the records of a run in the cluster: reads its chain of ConfigMaps, and appends to it. I/O; what a part holds is
+//! decided in [`super::record_chain`].
+
+use crds::v1alpha1::{BenchmarkRun, RecordsReference};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use snafu::{ResultExt, Snafu};
+
+use super::build::names;
+use super::record_chain::{ChainError, ChainReader, MAX_APPEND_BYTES, Part, PartWrite, RecordChain};
+use super::store::RunKey;
+
+/// Why records were not read or written.
+#[derive(Debug, Snafu)]
+pub enum RecordsError {
+    /// The API server did not do it, and may later.
+    #[snafu(display("{what} {name}, which holds records: {source}"))]
+    Api {
+        /// What was tried.
+        what: &'static str,
+        /// Name of the ConfigMap.
+        name: String,
+        /// Why not.
+        source: kube::Error,
+    },
+    /// There is something else in the place of a part.
+    #[snafu(display("ConfigMap {name} was changed by somebody else; the records are read again"))]
+    Changed {
+        /// Its name.
+        name: String,
+    },
+    /// They cannot be kept.
+    #[snafu(display("{source}"))]
+    Chain {
+        /// Why not.
+        source: ChainError,
+    },
+}
+
+impl RecordsError {
+    /// The label of the metric.
+    pub(super) fn category(&self) -> &'static str {
+        match self {
+            Self::Api { .. } => "RecordsApi",
+            Self::Changed { .. } => "RecordsChanged",
+            Self::Chain { .. } => "RecordsChain",
+        }
+    }
+}
+
+/// The records of one run.
+pub(super) struct RecordStore {
+    api: Api<ConfigMap>,
+    uid: String,
+    chain: RecordChain,
+    /// Version of the part that still grows.
+    version: Option<String>,
+}
+
+impl RecordStore {
+    /// Of a run that has none yet.
+    pub(super) fn empty(client: &Client, key: &RunKey, run: &BenchmarkRun) -> Self {
+        Self {
+            api: Api::namespaced(client.clone(), &key.namespace),
+            uid: run.metadata.uid.clone().unwrap_or_default(),
+            chain: RecordChain::default(),
+            version: None,
+        }
+    }
+
+    /// Reads all that is kept of `run`, and hands its lines to `each`. The inner error says why it cannot be used.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub(super) async fn read(
+        client: &Client,
+        key: &RunKey,
+        run: &BenchmarkRun,
+        mut each: impl FnMut(&[u8]),
+    ) -> Result<Result<Self, ChainError>, RecordsError> {
+        let uid = run.metadata.uid.clone().unwrap_or_default();
+        let api: Api<ConfigMap> = Api::namespaced(client.clone(), &key.namespace);
+        let seen = run.status.as_ref().and_then(|status| status.records.as_ref());
+        let mut reader = ChainReader::new(seen.map(|records| records.sha256.clone()));
+        let mut version = None;
+        loop {
+            let name = names::records(&uid, reader.next());
+            let found = api.get_opt(&name).await;
+            let Some(object) = found.with_context(|_| ApiSnafu {
+                what: "reading",
+                name: name.clone(),
+            })?
+            else {
+                break;
+            };
+            if let Err(error) = reader.read(&object, &mut each) {
+                return Ok(Err(error));
+            }
+            // A part that is full is never written again: the next one is new.
+            let grows = object.immutable != Some(true);
+            version = object.metadata.resource_version.filter(|_| grows);
+        }
+        Ok(reader.finish().map(|chain| Self {
+            api,
+            uid,
+            chain,
+            version,
+        }))
+    }
+
+    /// Appends whole lines. After an error what is there has to be read again.
+    ///
+    /// # Errors
+    /// When the API server does not take it, or the run has too many records.
+    pub(super) async fn append(&mut self, run: &BenchmarkRun, lines: &[u8]) -> Result<(), RecordsError> {
+        for lines in pieces(lines) {
+            let (chain, writes) = self.chain.appended(lines).context(ChainSnafu)?;
+            for write in &writes {
+                self.write(run, write).await?;
+            }
+            self.chain = chain;
+        }
+        Ok(())
+    }
+
+    /// Where the records are; nothing before the first.
+    pub(super) fn reference(&self) -> Option<RecordsReference> {
+        self.chain.reference(&self.uid)
+    }
+
+    async fn write(&mut self, run: &BenchmarkRun, write: &PartWrite) -> Result<(), RecordsError> {
+        let mut object = Part::config_map(&write.part, run);
+        let name = object.metadata.name.clone().unwrap_or_default();
+        let params = PostParams::default();
+        let (what, written) = match write.update {
+            true => {
+                object.metadata.resource_version = self.version.take();
+                ("updating", self.api.replace(&name, &params, &object).await)
+            }
+            false => ("creating", self.api.create(&params, &object).await),
+        };
+        match written {
+            Ok(written) => {
+                self.version = written.metadata.resource_version;
+                Ok(())
+            }
+            Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => {
+                ChangedSnafu { name }.fail()
+            }
+            Err(source) => Err(RecordsError::Api { what, name, source }),
+        }
+    }
+}
+
+/// `lines` in whole lines of at most [`MAX_APPEND_BYTES`] each time.
+fn pieces(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let head = lines.get(..MAX_APPEND_BYTES).unwrap_or(lines);
+        let end = head
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(head.len(), |last| last + 1);
+        let (piece, rest) = lines.split_at(end);
+        lines = rest;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_whole_lines_that_fit() {
+        let line = [b"x".repeat(16_000), b"\n".to_vec()].concat();
+        let lines = line.repeat(70);
+        let cut: Vec<_> = pieces(&lines).collect();
+        assert!(
+            cut.len() > 1
+                && cut
+                    .iter()
+                    .all(|piece| piece.len() <= MAX_APPEND_BYTES && piece.ends_with(b"\n"))
+        );
+        assert_eq!(cut.concat(), lines);
+        assert_eq!(pieces(b"").count(), 0);
+    }
+}

@@ -1,0 +1,61 @@
+//! The operator is killed at every write it makes until the first Job is recorded, before and after the API server did it;
+//! the next one finishes the same work without doing anything twice.
+
+use crds::v1alpha1::BenchmarkRun;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use kube::Api;
+use kube::api::PostParams;
+
+use super::cluster::{all, client, namespace, run, until};
+use super::operator::Operator;
+use super::proxy::{Moment, Proxy, Shot};
+
+/// Writes until the status names the Job: finalizer, ConfigMap, Service, Job, status.
+const WRITES: usize = 5;
+
+#[tokio::test]
+async fn killed_at_any_write_the_next_one_goes_on() {
+    let client = client().await;
+    for write in 0..WRITES {
+        for moment in [Moment::Before, Moment::After] {
+            die_at(&client, write, moment).await;
+        }
+    }
+}
+
+async fn die_at(client: &kube::Client, write: usize, moment: Moment) {
+    let namespace = namespace(client).await;
+    let proxy = Proxy::open(client).await;
+    let mut operator = Operator::start_alone(&proxy.kubeconfig, &namespace);
+    operator.ready().await;
+    proxy.arm(Shot {
+        write,
+        moment,
+        victim: operator.id(),
+    });
+    let runs: Api<BenchmarkRun> = Api::namespaced(client.clone(), &namespace);
+    runs.create(&PostParams::default(), &run("killed")).await.unwrap();
+    assert!(!operator.end().await.success());
+    assert!(proxy.fired(), "write {write} {moment:?} was never made");
+
+    let _next = Operator::start_alone(&proxy.kubeconfig, &namespace);
+    let recorded = until(|| async {
+        let status = runs.get("killed").await.ok()?.status?;
+        status.execution?.attempts.pop()
+    })
+    .await;
+    let jobs: Vec<Job> = all(client, &namespace).await;
+    assert_eq!(jobs.len(), 1, "write {write} {moment:?}");
+    assert_eq!(jobs[0].metadata.uid.as_ref(), Some(&recorded.job_uid));
+    assert_eq!((recorded.leg, recorded.attempt), (0, 1));
+    let maps: Vec<ConfigMap> = all(client, &namespace).await;
+    assert_eq!(
+        maps.iter()
+            .filter(|map| map.metadata.owner_references.is_some())
+            .count(),
+        1
+    );
+    assert_eq!(all::<Service>(client, &namespace).await.len(), 1);
+    println!("write {write} {moment:?}: {:?}", proxy.writes().len());
+}

@@ -1,0 +1,17 @@
+//! The operator against a real API server, without nodes: what it writes, how often, and what becomes of it when it is
+//! killed. Run by `make operator-test`, which brings that API server up; without one every test fails.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod accepted;
+mod cluster;
+mod election;
+mod killed;
+mod malformed;
+mod operator;
+mod proxy;
+mod schema;
