@@ -19,7 +19,7 @@ use jiff::Timestamp;
 
 use super::action::{Action, Decision};
 use super::kept::Kept;
-use super::observed::{Facts, Observed, Records};
+use super::observed::{Facts, JobState, Observed, Records};
 use super::reason::Reason;
 use crate::campaign::status::Phase;
 use attempt::{Ended, Judgement, judge};
@@ -79,19 +79,12 @@ struct Pass<'a> {
 
 /// An attempt is going on.
 fn going_on(pass: &Pass<'_>, current: &AttemptStatus) -> Decision {
-    let judgement = judge(pass, current);
-    if let Judgement::Ended { how, at } = judgement {
-        let (kept, phase) = ledger::ended(pass, &how, at);
-        return pass.keep(kept, phase);
-    }
-    if pass.observed.suspend {
-        return pass.keep(ledger::suspended(pass), Phase::Suspended);
-    }
-    match judgement {
+    match judge(pass, current) {
         Judgement::Ended { how, at } => {
             let (kept, phase) = ledger::ended(pass, &how, at);
             pass.keep(kept, phase)
         }
+        _ if pass.observed.suspend => pass.keep(ledger::suspended(pass), Phase::Suspended),
         Judgement::Follow(pod) => {
             let follow = Action::Follow {
                 attempt: pod.attempt,
@@ -143,7 +136,7 @@ fn between(pass: &Pass<'_>) -> Decision {
         return pass.keep(kept, Phase::Complete);
     };
     let kept = &pass.observed.kept;
-    let expected = |job: &&super::observed::JobState| {
+    let expected = |job: &&JobState| {
         let id = job.attempt;
         id.leg == leg && id.attempt > kept.last_attempt(leg) && !job.deleting
     };

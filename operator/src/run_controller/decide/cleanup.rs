@@ -111,6 +111,7 @@ fn is_overdue(pass: &Pass<'_>, pod: &PodState) -> bool {
     overdue_at(pod).is_some_and(|time| time <= pass.now)
 }
 
-fn overdue_at(pod: &PodState) -> Option<Timestamp> {
+/// When a pod that is being deleted should long be gone.
+pub(super) fn overdue_at(pod: &PodState) -> Option<Timestamp> {
     pod.gone_by?.checked_add(OVERDUE).ok()
 }

@@ -315,6 +315,20 @@ fn every_block_measured_is_complete() {
 }
 
 #[test]
+fn a_log_that_ends_otherwise_than_the_kubelet_was_told_is_broken() {
+    let mut scene = Scene::running();
+    scene.close(Some(failure(FailureReason::NoDevice)), None);
+    for (told, reason) in [
+        (FailureReason::NoDevice, "MeasurementFailed"),
+        (FailureReason::Refused, "StreamBroken"),
+    ] {
+        scene.exit(0, 3, &serde_json::to_string(&failure(told)).unwrap());
+        let after = kept(scene.decide());
+        assert_eq!(after.attempts[0].reason.as_deref(), Some(reason));
+    }
+}
+
+#[test]
 fn a_leg_that_ran_while_nobody_looked_has_its_time_and_nodes_all_the_same() {
     let mut scene = Scene::starting();
     scene.facts.legs = Ok(vec![2, 2]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crds::record::{CaseFailure, EndRecord, FailureReason};
 use jiff::Timestamp;
 
-use super::super::cause;
+use super::super::{cause, cleanup};
 use super::{Ended, View};
 use crate::run_controller::observed::{PodState, StreamState};
 use crate::run_controller::reason::Reason;
@@ -13,8 +13,6 @@ use crate::run_controller::reason::Reason;
 /// How long after worker 0 the reason may come why another one was lost: a node that does not answer is noticed after
 /// 50 s, and its pods are given up a minute later.
 const LOSS_KNOWN_AFTER: Duration = Duration::from_secs(180);
-/// How long after its time a pod that is being deleted may still be read: its node is lost then.
-const OVERDUE: Duration = Duration::from_secs(30);
 
 /// Whether worker 0 is at its end.
 #[derive(Debug)]
@@ -55,10 +53,7 @@ pub(super) fn of(view: &View<'_>, coordinator: &PodState) -> Ending {
     if stream.closed {
         return closed(view, coordinator, stream);
     }
-    let overdue = coordinator
-        .gone_by
-        .and_then(|time| time.checked_add(OVERDUE).ok());
-    match overdue {
+    match cleanup::overdue_at(coordinator) {
         Some(overdue) if overdue <= now => Ending::Ended(view.cause().unwrap_or_else(|| {
             let message = format!("pod {} does not go: its node is lost", coordinator.name);
             Ended::Disrupted(Reason::NodeLost, message)
@@ -83,6 +78,9 @@ fn closed(view: &View<'_>, coordinator: &PodState, stream: &StreamState) -> Endi
     let how = match (fault, &stream.end) {
         (fault, None) => without_end(view, coordinator, fault),
         (Some(fault), Some(_)) => broken(fault),
+        (None, Some(end)) if told(coordinator).is_some_and(|told| !agree(&told, end)) => broken(format!(
+            "the log of pod {name} ends otherwise than its termination message says"
+        )),
         (None, Some(end)) if end.complete => broken(format!(
             "pod {name} says it measured {} blocks, and not all of them are proven",
             end.blocks
@@ -109,11 +107,22 @@ fn without_end(view: &View<'_>, coordinator: &PodState, fault: Option<String>) -
     let Some(end) = &coordinator.ended else {
         return broken(fault);
     };
-    // The kubelet keeps the end record beside the log: a worker that came so far is not to blame.
-    if serde_json::from_str::<EndRecord>(&end.message).is_ok() || end.exit_code == 0 {
+    // A worker that came so far as to tell the kubelet is not to blame.
+    if told(coordinator).is_some() || end.exit_code == 0 {
         return broken(fault);
     }
     Ended::Failed(Reason::WorkerFailed, format!("pod {name}: {}", cause::how(end)))
+}
+
+/// The end record as the kubelet keeps it, beside the log.
+fn told(coordinator: &PodState) -> Option<EndRecord> {
+    serde_json::from_str(&coordinator.ended.as_ref()?.message).ok()
+}
+
+/// Whether both are of one end. The message of a failure may be cut in one of them.
+fn agree(one: &EndRecord, other: &EndRecord) -> bool {
+    let reason = |end: &EndRecord| end.failure.as_ref().map(|failure| failure.reason);
+    (one.blocks, one.complete, reason(one)) == (other.blocks, other.complete, reason(other))
 }
 
 /// The workers say why they could not go on.
