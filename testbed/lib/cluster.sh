@@ -5,10 +5,10 @@ cluster_up() {
     local started=$SECONDS node
     [[ $NODE_COUNT =~ ^[1-$NODE_COUNT_MAX]$ ]] || fail "nodes: '$NODE_COUNT' is not a number from 1 to $NODE_COUNT_MAX"
     preflight up
+    tools_up kubernetes etcd coredns policy
     netns_check "$SITE_NETNS"
     finish_down
     cluster_size
-    tools_up kubernetes etcd coredns policy
     huge_pages_up
     kubelet_folder_up
     control_network_up
@@ -66,9 +66,9 @@ cluster_down() {
 api_only_up() {
     local started=$SECONDS
     preflight api-only
+    tools_up kubernetes etcd
     netns_check "$SITE_NETNS"
     finish_down
-    tools_up kubernetes etcd
     netns_up "$SITE_NETNS"
     api_up
     say "up in $((SECONDS - started)) s"

@@ -35,12 +35,10 @@ node_free() {
     rm -f "$2/filled"
     # A kubelet that saw the disk full may still be removing images; when it says that the pressure is over, it is not.
     if process_alive "kubelet-$1"; then
-        await 180 "$1 to see its disk free" node_without_pressure "$1" || fail "testbed logs kubelet-$1"
+        await 180 "$1 to see its disk free" node_condition "$1" DiskPressure False || fail "testbed logs kubelet-$1"
     fi
     images_restore "$1"
 }
-
-node_without_pressure() { ! node_condition "$1" DiskPressure True; }
 
 # pod_command cut|mend POD [NAMESPACE]: at the node's end of the pod's link, so that the pod keeps address and routes.
 pod_command() {

@@ -22,23 +22,25 @@ storage_up() {
 
 # image_build IMAGE DOCKERFILE CONTEXT [BUILDAH ARGUMENT]...: prints the archive's path.
 image_build() {
-    local image=$1 dockerfile=$2 context=$3 digest archive stem=$CACHE/images/${1//[\/:]/_}
+    local image=$1 dockerfile=$2 context=$3 digest archive old stem=$CACHE/images/${1//[\/:]/_}
     shift 3
     image_arguments_given "$dockerfile" "$@"
     digest=$(image_inputs "$dockerfile" "$context") || fail "$image is not built"
-    digest=$(printf '%s\n' "$digest" "$@" | sha256sum | cut -c1-16)
+    digest=$(printf '%s\n' "$digest" "$@" "$(base_archives "$@")" | sha256sum | cut -c1-16)
     archive=$stem-$digest.tar
     if [ ! -e "$archive" ]; then
         say "building image $image"
         storage_up
         if grep -qF "$BASE_IMAGE" "$dockerfile" || [[ $* == *"$BASE_IMAGE"* ]]; then base_build; fi
         bases_up "$@"
-        rm -f "$stem"-*
         # The timestamp makes the same inputs the same image.
         bud bud --isolation chroot --pull-never --layers --quiet --timestamp 0 --file "$dockerfile" --tag "$image" \
             "$@" "$context" >/dev/null
         bud push --quiet "$image" "docker-archive:$archive.part:$image" >&2
         mv "$archive.part" "$archive"
+        for old in "$stem"-????????????????.tar; do
+            if [ "$old" != "$archive" ]; then rm -f "$old"; fi
+        done
         # What is tagged stays, so that the next build, of another target or of files that changed, starts from its layers.
         # Of a Dockerfile with targets buildah leaves containers, which would hold the images of earlier builds.
         bud rm --all >/dev/null
@@ -57,16 +59,24 @@ image_arguments_given() {
     done
 }
 
-# bases_up [BUILDAH ARGUMENT]...: of our images that arguments name, those that are in archives only.
-bases_up() {
+# base_archives [BUILDAH ARGUMENT]...: the archives of our images that arguments name.
+base_archives() {
     local argument image archive
     for argument in "$@"; do
         image=${argument#*=}
         [[ $image == fabricbench.dev/* ]] || continue
-        if bud inspect --type image "$image" >/dev/null 2>&1; then continue; fi
-        for archive in "$CACHE/images/${image//[\/:]/_}"-*.tar; do
-            [ ! -e "$archive" ] || bud pull --quiet "docker-archive:$archive" >/dev/null
+        for archive in "$CACHE/images/${image//[\/:]/_}"-????????????????.tar; do
+            if [ -e "$archive" ]; then printf '%s\n' "$archive"; fi
         done
+    done
+}
+
+# bases_up [BUILDAH ARGUMENT]...: of these, those that are not in storage.
+bases_up() {
+    local archive
+    for archive in $(base_archives "$@"); do
+        if bud inspect --type image "$(image_tags "$archive")" >/dev/null 2>&1; then continue; fi
+        bud pull --quiet "docker-archive:$archive" >/dev/null
     done
 }
 
@@ -92,6 +102,7 @@ copied_files() {
     awk 'toupper($1) == "COPY" || toupper($1) == "ADD" {
         if ($0 ~ /--from=/) next
         for (i = 2; i < NF; i++) if ($i !~ /^--/) print $i
+        if ($NF == "\\") print $NF
     }' "$1"
 }
 

@@ -40,23 +40,27 @@ image_load() {
     for node in $(node_names); do image_load_into "$node" "$1"; done
 }
 
-# image_load_into NODE ARCHIVE
+# image_load_into NODE ARCHIVE: what was loaded last under each name is written down, with its digest.
 image_load_into() {
-    local node=$1 archive=$2 mark
-    mark=$(node_folder "$node")/loaded/$(sha256sum "$archive" | cut -c1-64)
-    if [ -e "$mark" ] && image_is_there "$node" "$archive"; then return 0; fi
+    local node=$1 archive mark loaded
+    archive=$(realpath -- "$2")
+    mark=$(node_folder "$node")/loaded/$(image_tags "$archive" | head -n 1 | tr '/:' '__')
+    loaded="$(sha256sum <"$archive" | cut -c1-64) $archive"
+    if [ "$(cat "$mark" 2>/dev/null)" = "$loaded" ] && image_is_there "$node" "$archive"; then return 0; fi
     node_ctr "$node" images import "$archive" >/dev/null || fail "$node did not take $archive"
     mkdir -p "$(dirname "$mark")"
-    printf '%s\n' "$archive" >"$mark"
+    printf '%s\n' "$loaded" >"$mark"
 }
+
+# image_tags ARCHIVE: the names in it.
+image_tags() { tar -xOf "$1" manifest.json | jq -r '.[].RepoTags[]'; }
 
 # image_is_there NODE ARCHIVE: whether all names in the archive are still there. A kubelet that runs out of disk removes
 # what no container uses.
 image_is_there() {
     local there
     there=$(node_ctr "$1" images list --quiet)
-    tar -xOf "$2" manifest.json | jq -e --arg there "$there" \
-        '($there | split("\n")) as $names | all(.[].RepoTags[]; IN($names[]))' >/dev/null
+    [ -z "$(comm -23 <(image_tags "$2" | sort) <(sort <<<"$there"))" ]
 }
 
 # images_restore NODE: loads again what the node had and has lost.
@@ -64,7 +68,7 @@ images_restore() {
     local mark archive
     for mark in "$(node_folder "$1")"/loaded/*; do
         [ -e "$mark" ] || continue
-        archive=$(<"$mark")
+        read -r _ archive <"$mark"
         # An image that was built anew has replaced this archive.
         if [ -e "$archive" ]; then image_load_into "$1" "$archive"; fi
     done

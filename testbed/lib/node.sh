@@ -48,6 +48,7 @@ node_cgroup_up() {
     for hierarchy in $(cgroup_hierarchies); do
         for folder in "$hierarchy/$CGROUP" "$hierarchy/$CGROUP/$1"; do
             mkdir -p "$folder"
+            controllers_passed_on "$folder/.."
             # A new cpuset (v1) is empty, and takes no process until it is given processors and memory.
             for file in cpuset.cpus cpuset.mems; do
                 if [ -e "$folder/cgroup.clone_children" ] && [ -e "$folder/$file" ]; then
@@ -55,6 +56,15 @@ node_cgroup_up() {
                 fi
             done
         done
+    done
+}
+
+# controllers_passed_on FOLDER: in a hierarchy of version 2, the folders below have the controllers that it passes on.
+controllers_passed_on() {
+    local controller
+    [ -e "$1/cgroup.subtree_control" ] || return 0
+    for controller in cpu cpuset memory pids hugetlb; do
+        if grep -qw "$controller" "$1/cgroup.controllers"; then echo "+$controller" >"$1/cgroup.subtree_control"; fi
     done
 }
 

@@ -17,10 +17,9 @@ policy_start() {
     local node=$1 config
     config=$(node_folder "$node")/policy.kubeconfig
     [ -e "$config" ] || kubeconfig "$config" policy "/CN=$POLICY_USER" "https://$CONTROL_ADDRESS:6443"
+    process_alive "policy-$node" || rm -f "$(node_folder "$node")/policy.enforced"
     process_start "policy-$node" "$(node_netns "$node")" "$(tool policy policy)" -kubeconfig "$config" -node "$node" \
-        -pod-range "$(node_pod_range "$node")"
+        -pod-range "$(node_pod_range "$node")" -enforced "$(node_folder "$node")/policy.enforced"
 }
 
-policy_enforced() {
-    nsenter "--net=/run/netns/$(node_netns "$1")" iptables -t mangle -C FORWARD -j FBT-FORWARD
-}
+policy_enforced() { [ -e "$(node_folder "$1")/policy.enforced" ]; }

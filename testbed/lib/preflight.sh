@@ -40,10 +40,18 @@ missing_kernel_parts() {
         'iptables -A INPUT -m comment --comment x -m conntrack --ctstate ESTABLISHED -j ACCEPT' "$1"
     try_kernel "iptables NAT" 'iptables -t nat -A OUTPUT -j RETURN' "$1"
     try_kernel "ipset" 'ipset create a hash:net && iptables -A INPUT -m set --match-set a src -j ACCEPT' "$1"
+    bridge_filter_loaded
     try_kernel "filtering of bridged packets (br_netfilter)" 'test -e /proc/sys/net/bridge/bridge-nf-call-iptables' "$1"
     grep -qw overlay /proc/filesystems || modprobe overlay 2>/dev/null || lacking+=("overlayfs")
     [ -e /dev/loop-control ] || modprobe loop 2>/dev/null || lacking+=("loop devices")
     findmnt -n /sys/fs/cgroup >/dev/null || lacking+=("cgroups at /sys/fs/cgroup")
+}
+
+# bridge_filter_loaded: as a module, it would filter what crosses the machine's own bridges, too, until told not to.
+bridge_filter_loaded() {
+    local switch=/proc/sys/net/bridge/bridge-nf-call-iptables
+    if [ -e "$switch" ] || ! modprobe br_netfilter 2>/dev/null; then return 0; fi
+    echo 0 >"$switch"
 }
 
 # try_kernel WHAT COMMAND ARRAY

@@ -16,7 +16,7 @@ process_start_time() {
 process_pid() {
     local pid start
     read -r pid start 2>/dev/null <"$SITE/run/$1.pid" || return 1
-    [ "$(process_start_time "$pid")" = "$start" ] || return 1
+    [ -n "$start" ] && [ "$(process_start_time "$pid")" = "$start" ] || return 1
     printf '%s' "$pid"
 }
 
@@ -24,7 +24,7 @@ process_alive() { process_pid "$1" >/dev/null; }
 
 # process_start NAME NETNS COMMAND...: unless it runs already. NETNS "-" is the machine's own.
 process_start() {
-    local name=$1 netns=$2 enter=() pid
+    local name=$1 netns=$2 enter=() pid record=$SITE/run/$1.pid
     shift 2
     if process_alive "$name"; then return 0; fi
     if [ "$netns" != - ]; then
@@ -34,11 +34,14 @@ process_start() {
     mkdir -p "$SITE/run" "$SITE/logs"
     (
         cd /
+        # Written by the process itself, so that none is ever without a record, whenever this shell is killed.
+        printf '%s %s\n' "$BASHPID" "$(process_start_time "$BASHPID")" >"$record.part"
+        mv "$record.part" "$record"
         # 9 is the lock: a daemon that inherited it would hold it for ever.
         exec env "$MARK=$SITE" setsid "${enter[@]}" "$@" </dev/null >>"$SITE/logs/$name.log" 2>&1 9>&-
     ) &
     pid=$!
-    printf '%s %s\n' "$pid" "$(process_start_time "$pid")" >"$SITE/run/$name.pid"
+    until [ "$(cut -d ' ' -f 1 "$record" 2>/dev/null)" = "$pid" ] || ! kill -0 "$pid" 2>/dev/null; do sleep 0.01; done
     disown "$pid"
 }
 

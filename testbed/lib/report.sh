@@ -12,10 +12,10 @@ fail() {
 await() {
     local seconds=$1 what=$2
     shift 2
-    local deadline=$((SECONDS + seconds))
-    until "$@" >/dev/null 2>&1; do
+    local deadline=$((SECONDS + seconds)) said
+    until said=$("$@" 2>&1); do
         if [ "$SECONDS" -ge "$deadline" ]; then
-            say "$what: not within $seconds s"
+            say "$what: not within $seconds s${said:+; last: ${said:0:500}}"
             return 1
         fi
         sleep 0.1

@@ -13,7 +13,7 @@ API_ONLY_PORT=${FABRICBENCH_TESTBED_API_ONLY_PORT:-16444}
 # Huge pages of 2 MiB that `up` adds to what the machine has, and `down` takes away again.
 HUGE_PAGES=${FABRICBENCH_TESTBED_HUGE_PAGES:-32}
 
-KUBERNETES_VERSION=v1.34.4
+KUBERNETES_VERSION=$(awk '$1 == "k8s.io/kubernetes" {print $2}' "$HERE/tools/kubernetes/go.mod")
 
 # Network namespaces: the control plane's holds the bridge that joins the nodes, so that the
 # machine's own namespace gains no link, no route and no rule.
@@ -35,6 +35,8 @@ EFA_COUNT=32
 GPU_COUNT=8
 
 KUBELET_FOLDER=/var/lib/kubelet
+# Root's alone: in a folder of all, anyone could hold the lock.
+LOCK_FOLDER=/run/fabricbench-testbed
 CGROUP=fabricbench-testbed
 # In the environment of every process that is started: by it `down` finds those whose record is lost.
 MARK=FABRICBENCH_TESTBED_MEMBER

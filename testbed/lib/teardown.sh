@@ -66,7 +66,7 @@ shim_sockets_down() {
 }
 
 site_mounts() {
-    findmnt -rno TARGET | grep -F "$SITE/" | sort -r || true
+    findmnt -rno TARGET | awk -v folder="$SITE/" 'index($0, folder) == 1' | sort -r
 }
 
 mounts_down() {
@@ -112,7 +112,7 @@ cgroups_down() {
 # strays_down: files that programs write where no setting moves them to.
 strays_down() {
     [ "$SITE_NETNS" = "$CONTROL_NETNS" ] || return 0
-    grep -rlsF "$SITE/" /var/lib/cni/results | xargs -r rm -f
+    { grep -rlsF "$SITE/" /var/lib/cni/results || true; } | xargs -r rm -f
     rmdir /var/lib/cni/results /var/lib/cni 2>/dev/null || true
     if [ -e "$KUBELET_FOLDER/.fabricbench-testbed" ]; then rm -rf --one-file-system "$KUBELET_FOLDER"; fi
 }

@@ -37,7 +37,7 @@ tool_build() {
     [ -e "$(tool_module "$module")/go.mod" ] || fail "no tool module $module (there are: $(cd "$TOOLS" && printf '%s ' *))"
     folder=$(tool_folder "$module")
     [ ! -d "$folder" ] || return 0
-    command -v go >/dev/null || fail "Go is missing (1.25 or newer, https://go.dev/dl): $module is built from source"
+    go_is_new || fail "Go is missing or old (1.25 or newer, https://go.dev/dl): $module is built from source"
     say "building $module (once; minutes)"
     if [ "$module" = policy ]; then what=.; fi
     # A folder of its own, as another command may build the same; the first to end wins.
@@ -53,6 +53,8 @@ tool_build() {
     mv --no-target-directory "$part" "$folder" 2>/dev/null || rm -rf "$part"
     [ -d "$folder" ] || fail "$folder could not be made"
 }
+
+go_is_new() { [[ $(cd / && go env GOVERSION 2>/dev/null) =~ ^go1\.([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge 25 ]; }
 
 # tools_up MODULE...
 tools_up() {

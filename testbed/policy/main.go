@@ -32,17 +32,18 @@ func main() {
 	kubeconfig := flag.String("kubeconfig", "", "file with the API server's address and credentials")
 	node := flag.String("node", "", "the node whose namespace this runs in")
 	podRange := flag.String("pod-range", "", "the addresses of the node's pods, such as 10.232.1.0/24")
+	enforced := flag.String("enforced", "", "a file that is made when the rules of what was there are in place")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	if err := run(ctx, *kubeconfig, *node, *podRange); err != nil && !errors.Is(err, context.Canceled) {
+	if err := run(ctx, *kubeconfig, *node, *podRange, *enforced); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "policy:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, kubeconfig, node, podRange string) error {
+func run(ctx context.Context, kubeconfig, node, podRange, enforced string) error {
 	addresses, err := netip.ParsePrefix(podRange)
 	if err != nil {
 		return fmt.Errorf("-pod-range: %w", err)
@@ -62,7 +63,7 @@ func run(ctx context.Context, kubeconfig, node, podRange string) error {
 	if err != nil {
 		return err
 	}
-	return enforce(ctx, watched, rules.Node{Name: node, PodRange: addresses})
+	return enforce(ctx, watched, rules.Node{Name: node, PodRange: addresses}, enforced)
 }
 
 // watched is what the API server holds, kept current, and a signal that it has changed.
@@ -111,8 +112,9 @@ func (w *watched) snapshot() (rules.Snapshot, error) {
 		errors.Join(podsErr, namespacesErr, policiesErr)
 }
 
-// enforce applies what follows from each change, until ctx ends or something is not understood.
-func enforce(ctx context.Context, w *watched, node rules.Node) error {
+// enforce applies what follows from each change, until ctx ends or something is not understood. It makes the file enforced
+// when it has done so for the first time.
+func enforce(ctx context.Context, w *watched, node rules.Node, enforced string) error {
 	kernel := kernel{}
 	for {
 		select {
@@ -132,6 +134,12 @@ func enforce(ctx context.Context, w *watched, node rules.Node) error {
 		changed, err := kernel.apply(ctx, ruleset)
 		if err != nil {
 			return err
+		}
+		if enforced != "" {
+			if err := os.WriteFile(enforced, nil, 0o600); err != nil {
+				return err
+			}
+			enforced = ""
 		}
 		if changed {
 			slog.Info("enforcing", "policies", len(snapshot.Policies), "isolated", len(ruleset.Isolated), "sets", len(ruleset.Sets))

@@ -56,7 +56,7 @@ setup() { load lib/common; }
 }
 
 @test "of two commands at once one is told to wait" {
-    exec 8>>"/run/lock/$CONTROL_NETNS.lock"
+    exec 8>>"$LOCK_FOLDER/$CONTROL_NETNS"
     flock 8
     run "$TESTBED" up --nodes 2 8>&-
     exec 8>&-

@@ -46,7 +46,9 @@ refused_for_want_of_adapters() {
 }
 
 @test "port-forward works" {
-    kubectl -n workload port-forward pod/standing :8080 >"$BATS_TEST_TMPDIR/forward" &
+    # The program itself, for it is what is killed; 3 is where bats reads, until all that hold it have ended.
+    "$(kubernetes kubectl)" --kubeconfig "$SITE/kubeconfig" -n workload port-forward pod/standing :8080 \
+        >"$BATS_TEST_TMPDIR/forward" 3>&- &
     forwarder=$!
     await "$PATIENCE" "the forwarder" grep -q Forwarding "$BATS_TEST_TMPDIR/forward"
     port=$(sed -n 's/^Forwarding from 127.0.0.1:\([0-9]*\) .*/\1/p' "$BATS_TEST_TMPDIR/forward")

@@ -17,17 +17,13 @@ teardown() {
     "$TESTBED" node free node-2
 }
 
-ready() { [ "$(kubectl get node "$1" -o "jsonpath={.status.conditions[?(@.type=='Ready')].status}")" = "$2" ]; }
-
-disk_pressure() { [ "$(kubectl get node "$1" -o "jsonpath={.status.conditions[?(@.type=='DiskPressure')].status}")" = "$2" ]; }
-
 @test "a stopped kubelet: NotReady, and Ready with its devices when started" {
     "$TESTBED" node stop node-2
-    await "$PATIENCE" "node-2 to be NotReady" ready node-2 Unknown
+    await "$PATIENCE" "node-2 to be NotReady" node_condition node-2 Ready Unknown
     run "$TESTBED" status
     [ "$status" -eq 1 ]
     "$TESTBED" node start node-2
-    ready node-2 True
+    node_condition node-2 Ready True
     kubectl get node node-2 -o json | jq -e '.status.allocatable["vpc.amazonaws.com/efa"] == "32"'
 }
 
@@ -51,9 +47,9 @@ disk_pressure() { [ "$(kubectl get node "$1" -o "jsonpath={.status.conditions[?(
     "$TESTBED" node partition node-2
     run probe faults pod-1 ask tcp pod-2:80
     [ "$status" -ne 0 ]
-    await "$PATIENCE" "node-2 to be NotReady" ready node-2 Unknown
+    await "$PATIENCE" "node-2 to be NotReady" node_condition node-2 Ready Unknown
     "$TESTBED" node heal node-2
-    await "$PATIENCE" "node-2 to be Ready" ready node-2 True
+    await "$PATIENCE" "node-2 to be Ready" node_condition node-2 Ready True
     reaches faults pod-1 tcp pod-2:80 pod-2
 }
 
@@ -70,9 +66,9 @@ disk_pressure() { [ "$(kubectl get node "$1" -o "jsonpath={.status.conditions[?(
 @test "a full disk: DiskPressure, and none when freed; the images are there again" {
     before=$(node_ctr node-2 images list --quiet | grep fabricbench.dev/)
     "$TESTBED" node fill node-2
-    await "$PATIENCE" "DiskPressure" disk_pressure node-2 True
+    await "$PATIENCE" "DiskPressure" node_condition node-2 DiskPressure True
     "$TESTBED" node free node-2
-    await "$PATIENCE" "no DiskPressure" disk_pressure node-2 False
+    await "$PATIENCE" "no DiskPressure" node_condition node-2 DiskPressure False
     [ "$(node_ctr node-2 images list --quiet | grep fabricbench.dev/)" = "$before" ]
 }
 

@@ -26,7 +26,7 @@ cluster_works() {
     "$TESTBED" down
     timeout --signal=KILL 4 "$TESTBED" up --nodes 2 || true
     # What was killed holds the lock until it is gone.
-    flock --wait "$PATIENCE" "/run/lock/$CONTROL_NETNS.lock" true
+    flock --wait "$PATIENCE" "$LOCK_FOLDER/$CONTROL_NETNS" true
     "$TESTBED" up --nodes 2
     cluster_works
 }

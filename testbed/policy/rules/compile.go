@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -65,7 +66,7 @@ func Compile(snapshot Snapshot, node Node) (Ruleset, error) {
 	})
 	// Also those that select no pod of this node: a policy that is not understood shows at once, not when a pod moves.
 	for _, policy := range policies {
-		if err := check(policy); err != nil {
+		if err := errors.Join(check(policy), c.understands(policy)); err != nil {
 			return Ruleset{}, fmt.Errorf("NetworkPolicy %s/%s: %w", policy.Namespace, policy.Name, err)
 		}
 	}
@@ -90,6 +91,22 @@ func Compile(snapshot Snapshot, node Node) (Ruleset, error) {
 	}
 	ruleset.Sets = c.sets
 	return ruleset, nil
+}
+
+// understands tries the selectors and blocks of a policy.
+func (c *compiler) understands(policy *networkingv1.NetworkPolicy) error {
+	if _, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector); err != nil {
+		return fmt.Errorf("podSelector: %w", err)
+	}
+	trial := compiler{c.endpoints, c.namespaces, Sets{}}
+	for _, direction := range []Direction{Ingress, Egress} {
+		for index, rule := range rulesOf(policy, direction) {
+			if _, _, err := trial.peers(policy.Namespace, rule); err != nil {
+				return fmt.Errorf("%s[%d]: %w", direction, index, err)
+			}
+		}
+	}
+	return nil
 }
 
 // isolate unites all policies that select the pod for a direction; nil when none does.

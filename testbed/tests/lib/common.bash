@@ -86,5 +86,5 @@ machine_listing() {
     for hierarchy in $(findmnt -rnt cgroup,cgroup2 -o TARGET); do find "$hierarchy" -maxdepth 1 -type d; done | sort
     cat /proc/sys/vm/nr_hugepages
     echo "== files"
-    ls -d "$STATE" /var/lib/kubelet /var/lib/cni /run/containerd /run/lock/fbt-* 2>/dev/null || true
+    ls -d "$STATE" /var/lib/kubelet /var/lib/cni /run/containerd "$LOCK_FOLDER" 2>/dev/null || true
 }
