@@ -35,7 +35,8 @@ process_start() {
     (
         cd /
         # Written by the process itself, so that none is ever without a record, whenever this shell is killed.
-        printf '%s %s\n' "$BASHPID" "$(process_start_time "$BASHPID")" >"$record.part"
+        pid=$BASHPID
+        printf '%s %s\n' "$pid" "$(process_start_time "$pid")" >"$record.part"
         mv "$record.part" "$record"
         # 9 is the lock: a daemon that inherited it would hold it for ever.
         exec env "$MARK=$SITE" setsid "${enter[@]}" "$@" </dev/null >>"$SITE/logs/$name.log" 2>&1 9>&-

@@ -13,8 +13,6 @@ API_ONLY_PORT=${FABRICBENCH_TESTBED_API_ONLY_PORT:-16444}
 # Huge pages of 2 MiB that `up` adds to what the machine has, and `down` takes away again.
 HUGE_PAGES=${FABRICBENCH_TESTBED_HUGE_PAGES:-32}
 
-KUBERNETES_VERSION=$(awk '$1 == "k8s.io/kubernetes" {print $2}' "$HERE/tools/kubernetes/go.mod")
-
 # Network namespaces: the control plane's holds the bridge that joins the nodes, so that the
 # machine's own namespace gains no link, no route and no rule.
 CONTROL_NETNS=fbt-control

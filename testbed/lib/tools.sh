@@ -25,11 +25,15 @@ tool_flags() {
     printf -- '-s -w'
     if [ "$1" = kubernetes ]; then
         # Without a version every component calls itself v0.0.0, and kubelets are refused as too new.
-        local part=k8s.io/component-base/version minor=${KUBERNETES_VERSION#v1.}
+        local part=k8s.io/component-base/version version minor
+        version=$(kubernetes_version)
+        minor=${version#v1.}
         printf -- ' -X %s.gitVersion=%s -X %s.gitMajor=1 -X %s.gitMinor=%s' \
-            "$part" "$KUBERNETES_VERSION" "$part" "$part" "${minor%%.*}"
+            "$part" "$version" "$part" "$part" "${minor%%.*}"
     fi
 }
+
+kubernetes_version() { awk '$1 == "k8s.io/kubernetes" {print $2}' "$TOOLS/kubernetes/go.mod"; }
 
 # tool_build MODULE: builds it unless that was done.
 tool_build() {

@@ -13,8 +13,8 @@ setup() { load lib/common; }
 }
 
 @test "every component is of the pinned version" {
-    kubectl version -o json | jq -e --arg version "$KUBERNETES_VERSION" '.serverVersion.gitVersion == $version'
-    kubectl get nodes -o json | jq -e --arg version "$KUBERNETES_VERSION" 'all(.items[].status.nodeInfo; .kubeletVersion == $version)'
+    kubectl version -o json | jq -e --arg version "$(kubernetes_version)" '.serverVersion.gitVersion == $version'
+    kubectl get nodes -o json | jq -e --arg version "$(kubernetes_version)" 'all(.items[].status.nodeInfo; .kubeletVersion == $version)'
 }
 
 @test "CoreDNS serves" {
