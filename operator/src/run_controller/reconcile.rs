@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use crds::v1alpha1::BenchmarkRun;
 use jiff::Timestamp;
+use kube::Api;
+use kube::api::{ApiResource, DynamicObject};
 use kube::core::error_boundary::InvalidObject;
 use snafu::Snafu;
 use tracing::{Instrument, debug, info_span, warn};
@@ -174,10 +176,9 @@ async fn refuse_unreadable(
     if !context.tell_once(key, version) {
         return Ok(());
     }
-    let message = format!(
-        "this object cannot be read as a BenchmarkRun: {}. Correct the field, or delete the object",
-        invalid.error
-    );
+    let why = fault(context, key, invalid).await;
+    let message =
+        format!("this object cannot be read as a BenchmarkRun: {why}. Delete it, and make a new run");
     let refused = status::refused(&message, metadata.generation, &Timestamp::now().to_string(), None);
     let target = Target {
         key,
@@ -197,5 +198,21 @@ async fn refuse_unreadable(
             context.tell_again(key);
             Err(error)
         }
+    }
+}
+
+/// Why an object cannot be read, with the path of the field: the cache knows the reason alone, so the object is read once
+/// more.
+async fn fault(context: &Context, key: &RunKey, invalid: &InvalidObject) -> String {
+    let kind = ApiResource::erase::<BenchmarkRun>(&());
+    let client = context.writer.client.clone();
+    let api: Api<DynamicObject> = Api::namespaced_with(client, &key.namespace, &kind);
+    let object = api.get(&key.name).await.ok();
+    let value = object.and_then(|object| serde_json::to_value(object).ok());
+    let decoded = value.map(serde_path_to_error::deserialize::<_, BenchmarkRun>);
+    match decoded {
+        Some(Err(error)) => format!("{}: {}", error.path(), error.inner()),
+        // It changed meanwhile, or is not to be had: there will be another look.
+        Some(Ok(_)) | None => invalid.error.clone(),
     }
 }

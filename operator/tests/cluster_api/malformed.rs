@@ -42,3 +42,32 @@ async fn one_object_that_cannot_be_read_is_told_so_and_stops_nothing() {
     );
     any.delete("broken", &DeleteParams::default()).await.unwrap();
 }
+
+/// The schema cannot look into a size that is a text.
+#[tokio::test]
+async fn a_size_that_is_none_is_told_with_the_path_of_its_field() {
+    let client = client().await;
+    let namespace = namespace(&client).await;
+    let proxy = Proxy::open(&client).await;
+    let _operator = Operator::start(&proxy.kubeconfig, &namespace);
+    let kind = ApiResource::erase::<BenchmarkRun>(&());
+    let any: Api<DynamicObject> = Api::namespaced_with(client.clone(), &namespace, &kind);
+    let mut wrong = serde_json::to_value(run("wrong")).unwrap();
+    wrong["spec"]["scenarios"][0]["pingPong"]["sizes"] = json!(["64B"]);
+    let wrong: DynamicObject = serde_json::from_value(wrong).unwrap();
+    any.create(&PostParams::default(), &wrong).await.unwrap();
+    let message = until(|| async {
+        let run = any.get("wrong").await.ok()?;
+        let accepted = run.data["status"]["conditions"].as_array()?.first()?.clone();
+        assert_eq!(
+            (&accepted["type"], &accepted["status"]),
+            (&json!("Accepted"), &json!("False"))
+        );
+        accepted["message"].as_str().map(str::to_owned)
+    })
+    .await;
+    assert!(
+        message.contains("spec.scenarios[0].pingPong.sizes[0]"),
+        "{message}"
+    );
+}
