@@ -57,5 +57,4 @@ async fn die_at(client: &kube::Client, write: usize, moment: Moment) {
         1
     );
     assert_eq!(all::<Service>(client, &namespace).await.len(), 1);
-    println!("write {write} {moment:?}: {:?}", proxy.writes().len());
 }

@@ -73,7 +73,7 @@ async fn what_the_schema_refuses_here_it_refuses_there() {
         let (Some("BenchmarkRun"), Some(_)) = head else {
             continue;
         };
-        if dry_run(&api, &document).await.is_err() {
+        if dry_run(&api, document).await.is_err() {
             refused += 1;
         } else if manifest::load(&path, None).is_err() {
             accepted.push(path.file_stem().unwrap().to_str().unwrap().to_owned());
