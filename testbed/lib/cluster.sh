@@ -4,10 +4,11 @@
 cluster_up() {
     local started=$SECONDS node
     [[ $NODE_COUNT =~ ^[1-$NODE_COUNT_MAX]$ ]] || fail "nodes: '$NODE_COUNT' is not a number from 1 to $NODE_COUNT_MAX"
-    preflight up
+    preflight
     tools_up kubernetes etcd coredns policy
     netns_check "$SITE_NETNS"
     finish_down
+    port_free
     cluster_size
     huge_pages_up
     kubelet_folder_up
@@ -56,7 +57,6 @@ cluster_size() {
 }
 
 cluster_down() {
-    [ "$(id -u)" = 0 ] || fail "needs root"
     local started=$SECONDS
     site_down
     say "down in $((SECONDS - started)) s"
@@ -65,10 +65,11 @@ cluster_down() {
 # api_only_up: etcd and the API server, for tests of controllers. Beside a cluster or without one.
 api_only_up() {
     local started=$SECONDS
-    preflight api-only
+    preflight
     tools_up kubernetes etcd
     netns_check "$SITE_NETNS"
     finish_down
+    port_free
     netns_up "$SITE_NETNS"
     api_up
     say "up in $((SECONDS - started)) s"

@@ -5,7 +5,6 @@
 api_up() {
     local certificates=$SITE/certificates
     certificates_up
-    port_free
     process_start etcd "$SITE_NETNS" "$(tool etcd etcd)" --data-dir "$SITE/etcd" --log-level warn \
         --unsafe-no-fsync --listen-peer-urls http://127.0.0.1:2380
     await_process etcd 120 "etcd" etcd_serves

@@ -52,6 +52,7 @@ image_build() {
 # image_arguments_given DOCKERFILE [BUILDAH ARGUMENT]...: fails when the image to build on has no default and is not given.
 image_arguments_given() {
     local dockerfile=$1 name names
+    [ -e "$dockerfile" ] || fail "no $dockerfile: load takes a NAME of images/, or a folder (with a slash) that has one"
     shift
     names=$(awk 'toupper($1) == "FROM" {exit} toupper($1) == "ARG" && $2 !~ /=/ {print $2}' "$dockerfile")
     for name in $names; do
@@ -83,7 +84,6 @@ bases_up() {
 # image_inputs DOCKERFILE CONTEXT: digests of the Dockerfile and of each file that it copies from the context.
 image_inputs() {
     local dockerfile=$1 context=$2 source sources
-    [ -e "$dockerfile" ] || fail "no $dockerfile"
     sha256sum <"$dockerfile"
     sources=$(copied_files "$dockerfile")
     for source in $sources; do

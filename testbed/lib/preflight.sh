@@ -4,7 +4,6 @@
 preflight() {
     local missing=()
     [ "$(uname -s)" = Linux ] || fail "needs Linux"
-    [ "$(id -u)" = 0 ] || fail "needs root: network namespaces, mounts and cgroups are made (sudo testbed/testbed $*)"
     [ "$(uname -m)" = x86_64 ] || [ "$(uname -m)" = aarch64 ] || fail "needs x86_64 or aarch64, not $(uname -m)"
     missing_programs missing
     if [ ${#missing[@]} -gt 0 ]; then

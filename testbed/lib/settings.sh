@@ -5,7 +5,8 @@
 CACHE=$(realpath -m -- "${FABRICBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fabricbench}/testbed")
 STATE=$(realpath -m -- "${FABRICBENCH_TESTBED_STATE:-/var/lib/fabricbench-testbed}")
 
-NODE_COUNT=${FABRICBENCH_TESTBED_NODES:-2}
+# Of a cluster that is there, without a number: as many as it has.
+NODE_COUNT=${FABRICBENCH_TESTBED_NODES:-$(cat "$STATE/cluster/node-count" 2>/dev/null || echo 2)}
 NODE_COUNT_MAX=4
 NODE_DISK=${FABRICBENCH_TESTBED_NODE_DISK:-12G}
 CLUSTER_PORT=${FABRICBENCH_TESTBED_PORT:-16443}

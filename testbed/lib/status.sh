@@ -9,8 +9,11 @@ status() {
         return 1
     fi
     [ ! -e "$SITE/going-down" ] || say "a \`${SITE_COMMAND}down\` was not finished: \`${SITE_COMMAND}up\` or \`${SITE_COMMAND}down\` goes on"
-    for name in $(process_names); do
-        if pid=$(process_pid "$name"); then
+    for name in $( { processes_wanted; process_names; } | sort -u); do
+        if [ ! -e "$SITE/run/$name.pid" ]; then
+            printf '%-26s not started (%sup)\n' "$name" "testbed $SITE_COMMAND"
+            failed=1
+        elif pid=$(process_pid "$name"); then
             printf '%-26s running   %7d MiB  pid %s\n' "$name" "$(resident_mebibytes "$pid")" "$pid"
         else
             printf '%-26s ended     %s\n' "$name" "$(tail -n 1 "$SITE/logs/$name.log" | cut -c1-200)"
@@ -19,8 +22,20 @@ status() {
     done
     if process_alive kube-apiserver && [ -e "$SITE/node-count" ]; then
         kubectl get nodes -o custom-columns="$(status_columns)" || failed=1
+        for name in $(node_names); do node_condition "$name" Ready True || failed=1; done
     fi
     return "$failed"
+}
+
+# processes_wanted: what a whole site runs.
+processes_wanted() {
+    local node part
+    printf '%s\n' etcd kube-apiserver forward-api forward-host
+    [ "$SITE_NETNS" = "$CONTROL_NETNS" ] || return 0
+    printf '%s\n' kube-controller-manager kube-scheduler
+    for node in $(node_names); do
+        for part in containerd kubelet kube-proxy policy; do echo "$part-$node"; done
+    done
 }
 
 status_columns() {
@@ -37,7 +52,11 @@ resident_mebibytes() {
 # logs COMPONENT [TAIL ARGUMENT]...
 logs() {
     local name=${1:-}
-    if [ -z "$name" ] || [ ! -e "$SITE/logs/$name.log" ]; then
+    if [ -z "$name" ]; then
+        process_names
+        return
+    fi
+    if [ ! -e "$SITE/logs/$name.log" ]; then
         fail "no component '$name' (there are: $(cd "$SITE/logs" 2>/dev/null && printf '%s ' *.log | sed 's/\.log//g'))"
     fi
     shift

@@ -47,6 +47,16 @@ setup() { load lib/common; }
     [[ $output == *"the cluster has 2 nodes, not 3"* ]]
 }
 
+@test "a command with more than it takes does nothing" {
+    for command in "down --help" "status all" "kubeconfig all" "api-only down all"; do
+        # shellcheck disable=SC2086  # words
+        run "$TESTBED" $command
+        [ "$status" -eq 1 ]
+        [[ $output == *"unexpected: "* ]]
+    done
+    kubectl get --raw /readyz
+}
+
 @test "a number of nodes that cannot be is refused" {
     for count in 0 5 two; do
         run "$TESTBED" up --nodes "$count"
