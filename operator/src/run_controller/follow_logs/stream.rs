@@ -2,6 +2,9 @@
 
 use crds::record::{Chain, EndRecord, LineError, MAX_LINE_BYTES, MAX_STREAM_BYTES, Record};
 
+/// How every line of a stream begins.
+const LINE_START: &str = "{\"seq\":";
+
 /// How far a stream is known before its log is read.
 #[derive(Clone, Debug, Default)]
 pub(in crate::run_controller) struct Begun {
@@ -68,7 +71,9 @@ impl Stream {
             return;
         };
         let text = text.trim_end_matches('\n');
-        if text.is_empty() {
+        // A pod's log is both of its outputs in one. What stands between the records is no part of them, and a record
+        // that was cut is missed by the next one.
+        if !text.starts_with(LINE_START) {
             return;
         }
         let record = match self.chain.read(text) {
@@ -226,6 +231,19 @@ mod tests {
         stream.no_more();
         assert!(stream.fault().unwrap().contains("after 3 lines"));
         assert_eq!(stream.take(true), part[known..]);
+    }
+
+    #[test]
+    fn what_stands_between_records_is_passed_over_and_what_it_cut_is_missed() {
+        let whole = String::from_utf8(lines(&[warning(), block(0), end()])).unwrap();
+        let (first, others) = whole.split_at(whole.find('\n').unwrap() + 1);
+        let mut stream = Stream::new(Begun::default());
+        stream.feed(format!("rank 0: a connection was refused\n{first}\nmore\n{others}").as_bytes());
+        assert_eq!((stream.end().is_some(), stream.fault()), (true, None));
+        assert_eq!(stream.take(true), whole.as_bytes());
+        let mut stream = Stream::new(Begun::default());
+        stream.feed(format!("words{first}{others}").as_bytes());
+        assert!(stream.fault().unwrap().contains("line 1 where 0 should follow"));
     }
 
     #[test]
