@@ -8,6 +8,7 @@ mod outcome;
 mod plan;
 mod report;
 mod run;
+mod source;
 mod stored;
 
 use std::io::Write;

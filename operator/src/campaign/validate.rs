@@ -89,7 +89,7 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
     let mut report = Reporter::default();
     let spec = &run.spec;
     let name = run.metadata.name.clone().unwrap_or_default();
-    if !is_label(&name) {
+    if !is_label(&name, MAX_NAME) {
         report.add("metadata.name", ProblemKind::RunName { name: name.clone() });
     }
     let variants = variants::expand(spec, &mut report);
@@ -131,9 +131,12 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
 }
 
 /// Pods, services and result folders are named after the run: a DNS label with room for their endings.
-fn is_label(name: &str) -> bool {
+const MAX_NAME: usize = 52;
+
+/// Whether `name` is a DNS label (RFC 1123, section 2.1) of at most `longest` characters.
+pub(crate) fn is_label(name: &str, longest: usize) -> bool {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    (1..=52).contains(&name.len())
+    (1..=longest).contains(&name.len())
         && name.chars().all(inner)
         && !name.starts_with('-')
         && !name.ends_with('-')

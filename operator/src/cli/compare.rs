@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use crds::v1alpha1::Verdict;
 use serde_json::json;
 
 use super::report::text_options;
+use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure};
 use crate::campaign::Overall;
@@ -21,10 +21,10 @@ use crate::report::runs;
 /// two libraries or settings, make them variants of one run.
 #[derive(Debug, Args)]
 pub(super) struct Compare {
-    /// Output folder of the first run.
-    first: PathBuf,
-    /// Output folder of the second run.
-    second: PathBuf,
+    /// Output folder of the first run, or NAMESPACE/NAME of a run in the cluster of KUBECONFIG.
+    first: Source,
+    /// The second run, alike.
+    second: Source,
     /// Compare though the environments differ; the result says so.
     #[arg(long)]
     force: bool,
@@ -43,19 +43,17 @@ enum Format {
 
 impl Compare {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
-        if fs::canonicalize(&self.first).ok() == fs::canonicalize(&self.second).ok() && self.first.exists() {
+        if same(&self.first, &self.second) {
             return Err(Failure::wrong_file(format!(
                 "{} and {} are the same run: name two",
-                self.first.display(),
-                self.second.display()
+                self.first, self.second
             )));
         }
         let (first, second) = (StoredRun::load(&self.first)?, StoredRun::load(&self.second)?);
-        for (folder, stored) in [(&self.first, &first), (&self.second, &second)] {
+        for (source, stored) in [(&self.first, &first), (&self.second, &second)] {
             if stored.evaluation.overall() == Overall::NotComplete {
                 return Err(Failure::incomplete(format!(
-                    "{}: the run is not complete ({} of {} blocks)",
-                    folder.display(),
+                    "{source}: the run is not complete ({} of {} blocks)",
                     stored.evaluation.summary.blocks_done,
                     stored.evaluation.summary.blocks_total
                 )));
@@ -83,6 +81,15 @@ impl Compare {
             }
         }
         Ok(exit(&different, &comparisons))
+    }
+}
+
+fn same(first: &Source, second: &Source) -> bool {
+    match (first, second) {
+        (Source::Folder(first), Source::Folder(second)) => {
+            fs::canonicalize(first).is_ok_and(|first| fs::canonicalize(second).is_ok_and(|second| first == second))
+        }
+        _ => first == second,
     }
 }
 

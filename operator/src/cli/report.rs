@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use console::Term;
 
+use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure};
 use crate::report::text::TextOptions;
@@ -15,8 +16,9 @@ use crate::report::{self, csv, html, json, text};
 /// Show what a finished run says, computed anew from its records.
 #[derive(Debug, Args)]
 pub(super) struct Report {
-    /// Output folder of the run: the one with run.json and records.jsonl.
-    source: PathBuf,
+    /// Output folder of the run, or NAMESPACE/NAME of a run in the cluster of KUBECONFIG.
+    #[arg(value_name = "RUN")]
+    source: Source,
     /// How it is shown.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,

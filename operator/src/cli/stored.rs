@@ -1,15 +1,19 @@
-//! A finished run in its folder, evaluated anew: everything is computed from `run.json` and `records.jsonl`. Reads these
-//! two.
+//! A finished run, evaluated anew: everything is computed from its spec and its records. I/O in [`folder`] and
+//! [`cluster`].
+
+mod cluster;
+mod folder;
 
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+
+use crds::v1alpha1::BenchmarkRun;
 
 use super::Failure;
+use super::source::Source;
 use crate::campaign::collect::Collector;
 use crate::campaign::plan::{self, Plan};
 use crate::campaign::validate::validate;
 use crate::campaign::{Evaluation, evaluate};
-use crate::local::RunFolder;
 
 /// A run, read and evaluated.
 #[derive(Debug)]
@@ -23,17 +27,32 @@ pub struct StoredRun {
 }
 
 impl StoredRun {
-    /// Reads and evaluates the run in `path`.
+    /// Reads and evaluates the run at `source`.
     ///
     /// # Errors
-    /// When a file is missing or wrong; says which and what to do.
-    pub fn load(path: &Path) -> Result<Self, Failure> {
-        if let Some(several) = several_runs(path) {
-            return Err(Failure::wrong_file(several));
+    /// When it is missing or wrong; says what and what to do.
+    pub fn load(source: &Source) -> Result<Self, Failure> {
+        match source {
+            Source::Folder(path) => folder::load(path),
+            Source::Cluster(key) => cluster::load(key),
         }
-        let folder = RunFolder::open(path).map_err(Failure::wrong_file)?;
-        let run = folder.read_run().map_err(Failure::wrong_file)?;
-        let wrong = |what: &dyn Display| Failure::wrong_file(format!("{}: {what}", folder.run().display()));
+    }
+}
+
+/// A run whose records are to be read.
+struct Unread {
+    run: BenchmarkRun,
+    uid: String,
+    /// Where it was found, for messages.
+    place: String,
+    plan: Plan,
+    plan_hash: String,
+}
+
+impl Unread {
+    /// Plans `run`, which was found at `place`.
+    fn new(run: BenchmarkRun, place: String) -> Result<Self, Failure> {
+        let wrong = |what: &dyn Display| Failure::wrong_file(format!("{place}: {what}"));
         let uid = run.metadata.uid.clone();
         let uid = uid.ok_or_else(|| wrong(&"metadata.uid is missing: the records could be of any run"))?;
         let valid = validate(&run).map_err(|problems| {
@@ -42,39 +61,35 @@ impl StoredRun {
         })?;
         let plan = plan::plan(&valid).map_err(|error| wrong(&error))?;
         let plan_hash = plan::hash(&plan);
-        let measured = run.status.and_then(|status| status.plan_hash);
-        if let Some(measured) = measured.filter(|measured| *measured != plan_hash) {
+        let measured = run.status.as_ref().and_then(|status| status.plan_hash.as_ref());
+        if let Some(measured) = measured.filter(|measured| **measured != plan_hash) {
             return Err(wrong(&format!(
                 "status.planHash is {measured}, its spec plans to {plan_hash}: the spec was changed, or another version of \
                  fabricbench measured it. Use that version"
             )));
         }
-        let mut collector = Collector::new(&plan, &uid, &plan_hash);
-        let read = folder.read_records(|piece| collector.feed(piece));
-        read.map_err(Failure::wrong_file)?;
-        let reports = collector.finish();
-        let evaluation = evaluate(&plan, &reports).map_err(|error| wrong(&error))?;
         Ok(Self {
+            run,
+            uid,
+            place,
             plan,
             plan_hash,
+        })
+    }
+
+    fn collector(&self) -> Collector {
+        Collector::new(&self.plan, &self.uid, &self.plan_hash)
+    }
+
+    /// What the records say that `collector` was fed with.
+    fn evaluated(self, collector: Collector) -> Result<StoredRun, Failure> {
+        let reports = collector.finish();
+        let evaluation = evaluate(&self.plan, &reports)
+            .map_err(|error| Failure::wrong_file(format!("{}: {error}", self.place)))?;
+        Ok(StoredRun {
+            plan: self.plan,
+            plan_hash: self.plan_hash,
             evaluation,
         })
     }
-}
-
-/// The runs in `folder`, where it holds runs and is none itself.
-fn several_runs(folder: &Path) -> Option<String> {
-    let is_run = |path: &Path| RunFolder::open(path).is_ok();
-    if is_run(folder) {
-        return None;
-    }
-    let entries = std::fs::read_dir(folder).ok()?.flatten();
-    let mut runs: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
-        .filter(|path| is_run(path))
-        .collect();
-    runs.sort();
-    let names: Vec<String> = runs.iter().map(|run| run.display().to_string()).collect();
-    let place = folder.display();
-    (!names.is_empty()).then(|| format!("{place} holds several runs. Name one: {}", names.join(", ")))
 }

@@ -103,6 +103,22 @@ impl Kept {
     }
 }
 
+/// An attempt whose Job was created, and of which nothing else is known.
+pub fn starting(attempt: AttemptId, job_uid: &str) -> AttemptStatus {
+    AttemptStatus {
+        leg: attempt.leg,
+        attempt: attempt.attempt,
+        state: AttemptState::Starting,
+        job_uid: job_uid.to_owned(),
+        coordinator_pod_uid: None,
+        image_digest: None,
+        started_at: None,
+        ended_at: None,
+        reason: None,
+        message: None,
+    }
+}
+
 /// Whether an attempt is going on.
 fn is_open(attempt: &AttemptStatus) -> bool {
     matches!(attempt.state, AttemptState::Starting | AttemptState::Running)
@@ -123,17 +139,13 @@ mod tests {
     use super::*;
 
     fn attempt(number: u32) -> AttemptStatus {
-        AttemptStatus {
+        let id = AttemptId {
             leg: 2,
             attempt: number,
+        };
+        AttemptStatus {
             state: AttemptState::Disrupted,
-            job_uid: format!("job-{number}"),
-            coordinator_pod_uid: None,
-            image_digest: None,
-            started_at: None,
-            ended_at: None,
-            reason: None,
-            message: None,
+            ..starting(id, &format!("job-{number}"))
         }
     }
 

@@ -50,7 +50,7 @@ impl RecordsError {
 }
 
 /// The records of one run.
-pub(super) struct RecordStore {
+pub(crate) struct RecordStore {
     api: Api<ConfigMap>,
     uid: String,
     chain: RecordChain,
@@ -73,7 +73,7 @@ impl RecordStore {
     ///
     /// # Errors
     /// When the API server does not answer.
-    pub(super) async fn read(
+    pub(crate) async fn read(
         client: &Client,
         key: &RunKey,
         run: &BenchmarkRun,

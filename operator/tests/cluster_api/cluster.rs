@@ -1,7 +1,7 @@
 //! The API server that tests use, with the resource installed, and namespaces of their own.
 
 use std::fmt::Debug;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crds::v1alpha1::BenchmarkRun;
@@ -27,12 +27,17 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// A client of that API server.
-pub async fn client() -> Client {
-    let path = std::env::var(KUBECONFIG).unwrap_or_else(|_| {
+/// The kubeconfig of that API server.
+pub fn kubeconfig() -> PathBuf {
+    let path = std::env::var_os(KUBECONFIG).unwrap_or_else(|| {
         panic!("these tests need an API server: run `make operator-test`, or name one in {KUBECONFIG}")
     });
-    let kubeconfig = Kubeconfig::read_from(path).unwrap();
+    path.into()
+}
+
+/// A client of that API server.
+pub async fn client() -> Client {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig()).unwrap();
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(kubeconfig, &options)
         .await
@@ -96,16 +101,24 @@ spec:
 }
 
 /// Calls `look` until it finds something.
-pub async fn until<T, F>(mut look: impl FnMut() -> F) -> T
+pub async fn until<T, F>(look: impl FnMut() -> F) -> T
 where
     F: Future<Output = Option<T>>,
 {
-    let end = Instant::now() + PATIENCE;
+    until_within(PATIENCE, look).await
+}
+
+/// The same with another patience.
+pub async fn until_within<T, F>(patience: Duration, mut look: impl FnMut() -> F) -> T
+where
+    F: Future<Output = Option<T>>,
+{
+    let end = Instant::now() + patience;
     loop {
         if let Some(found) = look().await {
             return found;
         }
-        assert!(Instant::now() < end, "it did not come within {PATIENCE:?}");
+        assert!(Instant::now() < end, "it did not come within {patience:?}");
         sleep(Duration::from_millis(25)).await;
     }
 }

@@ -26,6 +26,12 @@ impl Operator {
     }
 
     fn start_with(kubeconfig: &Path, namespace: &str, arguments: &[&str]) -> Self {
+        let arguments = [&["--namespace", namespace], arguments].concat();
+        Self::spawn(kubeconfig, "example.test/runner:1", &arguments)
+    }
+
+    /// Starts one with `arguments`.
+    pub fn spawn(kubeconfig: &Path, runner_image: &str, arguments: &[&str]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -33,10 +39,9 @@ impl Operator {
             .port();
         let process = Command::new(env!("CARGO_BIN_EXE_fabricbench"))
             .arg("operator")
-            .args(["--namespace", namespace])
             .args(arguments)
             .args(["--listen", &format!("127.0.0.1:{port}")])
-            .args(["--runner-image", "example.test/runner:1"])
+            .args(["--runner-image", runner_image])
             .env("KUBECONFIG", kubeconfig)
             .env("RUST_LOG", "info,fabricbench_operator=debug")
             .stdin(Stdio::null())

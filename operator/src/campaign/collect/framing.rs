@@ -4,7 +4,7 @@ use crds::record::MAX_LINE_BYTES;
 
 /// A line of the input.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum RawLine<'a> {
+pub(crate) enum RawLine<'a> {
     /// Without its newline.
     Whole(&'a [u8]),
     /// Longer than any line of ours; its bytes are gone.
@@ -13,14 +13,14 @@ pub(super) enum RawLine<'a> {
 
 /// What is left of the input after the last newline.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Framing {
+pub(crate) struct Framing {
     rest: Vec<u8>,
     too_long: bool,
 }
 
 impl Framing {
     /// Calls `each` with every line that `bytes` completes.
-    pub(super) fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(RawLine<'_>)) {
+    pub(crate) fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(RawLine<'_>)) {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             let (line, after) = bytes.split_at(end);
             bytes = after.get(1..).unwrap_or_default();
@@ -36,7 +36,7 @@ impl Framing {
     }
 
     /// Calls `each` with what came after the last newline; not when the input ends with one.
-    pub(super) fn rest(&mut self, each: impl FnOnce(RawLine<'_>)) {
+    pub(crate) fn rest(&mut self, each: impl FnOnce(RawLine<'_>)) {
         let rest = std::mem::take(&mut self.rest);
         match (std::mem::take(&mut self.too_long), rest.is_empty()) {
             (true, _) => each(RawLine::TooLong),

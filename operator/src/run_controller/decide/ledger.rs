@@ -2,32 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use crds::v1alpha1::{AttemptState, AttemptStatus};
+use crds::v1alpha1::AttemptState;
 use jiff::Timestamp;
 
 use super::Pass;
 use super::attempt::Ended;
 use crate::campaign::figures::clipped;
 use crate::campaign::status::{MAX_TEXT, Phase};
-use crate::run_controller::kept::{Kept, id};
+use crate::run_controller::kept::{Kept, id, starting};
 use crate::run_controller::observed::{AttemptId, JobState, PodState};
 use crate::run_controller::reason::Reason;
 
 /// The Job of an attempt was seen.
 pub(super) fn begun(pass: &Pass<'_>, job: &JobState) -> Kept {
     let mut kept = pass.observed.kept.clone();
-    kept.begin(AttemptStatus {
-        leg: job.attempt.leg,
-        attempt: job.attempt.attempt,
-        state: AttemptState::Starting,
-        job_uid: job.uid.clone(),
-        coordinator_pod_uid: None,
-        image_digest: None,
-        started_at: None,
-        ended_at: None,
-        reason: None,
-        message: None,
-    });
+    kept.begin(starting(job.attempt, &job.uid));
     kept.pending_since.get_or_insert(pass.now);
     kept
 }

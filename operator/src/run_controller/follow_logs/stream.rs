@@ -2,6 +2,8 @@
 
 use crds::record::{Chain, EndRecord, LineError, MAX_LINE_BYTES, MAX_STREAM_BYTES, Record};
 
+use crate::campaign::collect::framing::{Framing, RawLine};
+
 /// How every line of a stream begins.
 const LINE_START: &str = "{\"seq\":";
 
@@ -17,8 +19,7 @@ pub(in crate::run_controller) struct Begun {
 pub(super) struct Stream {
     chain: Chain,
     persisted: u64,
-    /// The line that is being read.
-    line: Vec<u8>,
+    framing: Framing,
     /// Bytes of all lines that verified.
     length: u64,
     /// Lines that verified and were not handed out.
@@ -34,7 +35,7 @@ impl Stream {
         Self {
             chain: Chain::default(),
             persisted: begun.lines,
-            line: Vec::new(),
+            framing: Framing::default(),
             length: 0,
             waiting: Vec::new(),
             blocks: 0,
@@ -45,24 +46,21 @@ impl Stream {
 
     /// The log is read from its first byte again.
     pub(super) fn read_again(&mut self) {
-        self.line.clear();
+        self.framing = Framing::default();
     }
 
     /// Takes the next bytes, cut anywhere.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if self.is_over() {
-                return;
-            }
-            self.line.extend_from_slice(piece);
-            if self.line.len() > MAX_LINE_BYTES {
+        let mut framing = std::mem::take(&mut self.framing);
+        framing.feed(bytes, |line| match line {
+            _ if self.is_over() => {}
+            RawLine::Whole(line) => self.whole_line(line),
+            RawLine::TooLong => {
                 let seq = self.chain.next();
                 self.fault = Some(format!("line {seq} is longer than {MAX_LINE_BYTES} bytes"));
-            } else if self.line.ends_with(b"\n") {
-                let line = std::mem::take(&mut self.line);
-                self.whole_line(&line);
             }
-        }
+        });
+        self.framing = framing;
     }
 
     fn whole_line(&mut self, line: &[u8]) {
@@ -70,7 +68,6 @@ impl Stream {
             self.fault = Some(format!("line {} is no text", self.chain.next()));
             return;
         };
-        let text = text.trim_end_matches('\n');
         // A pod's log is both of its outputs in one. What stands between the records is no part of them, and a record
         // that was cut is missed by the next one.
         if !text.starts_with(LINE_START) {
@@ -92,13 +89,14 @@ impl Stream {
                 return;
             }
         };
-        self.length += line.len() as u64;
+        self.length += line.len() as u64 + 1;
         if self.length > MAX_STREAM_BYTES {
             self.fault = Some(format!("it is longer than {MAX_STREAM_BYTES} bytes"));
             return;
         }
         if self.chain.next() > self.persisted {
             self.waiting.extend_from_slice(line);
+            self.waiting.push(b'\n');
         }
         match record {
             Record::Block(_) => self.blocks = self.waiting.len(),
@@ -260,7 +258,7 @@ mod tests {
             .unwrap()
             .replace("\"cases\":0", "\"cases\":1");
         assert!(fault(edited.as_bytes()).contains("changed"));
-        assert!(fault(&vec![b'x'; MAX_LINE_BYTES + 1]).contains("longer"));
+        assert!(fault(&[&vec![b'x'; MAX_LINE_BYTES], &b"\n"[..]].concat()).contains("longer"));
         assert_eq!(fault(&whole), "");
     }
 }

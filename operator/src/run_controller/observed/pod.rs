@@ -94,6 +94,29 @@ pub struct ContainerEnd {
 }
 
 impl PodState {
+    /// A pod of which nothing is known but that it was created.
+    #[cfg(test)]
+    pub(in crate::run_controller) fn created(attempt: AttemptId, rank: u32, name: String, uid: String) -> Self {
+        Self {
+            attempt,
+            rank,
+            name,
+            uid,
+            node: None,
+            scheduled_at: None,
+            unschedulable: None,
+            phase: PodPhase::Pending,
+            gone_by: None,
+            waiting: None,
+            started_at: None,
+            ended: None,
+            install_failed: None,
+            disruption: None,
+            refused: None,
+            image_digest: None,
+        }
+    }
+
     /// The pod of an attempt that `pod` is; `None` where it lacks what every pod of an attempt has.
     pub fn of(pod: &Pod) -> Option<Self> {
         let metadata = &pod.metadata;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::super::decide;
 use crate::run_controller::action::Decision;
-use crate::run_controller::kept::Kept;
+use crate::run_controller::kept::{self, Kept};
 use crate::run_controller::observed::{
     AttemptId, ContainerEnd, CreationRefused, Facts, JobState, Observed, PodPhase, PodState, Preflight,
     Records, StreamState,
@@ -61,24 +61,7 @@ pub(super) fn failure(reason: FailureReason) -> EndRecord {
 }
 
 fn pod(rank: u32) -> PodState {
-    PodState {
-        attempt: attempt(0, 1),
-        rank,
-        name: format!("p-{rank}"),
-        uid: format!("pod-{rank}"),
-        node: None,
-        scheduled_at: None,
-        unschedulable: None,
-        phase: PodPhase::Pending,
-        gone_by: None,
-        waiting: None,
-        started_at: None,
-        ended: None,
-        install_failed: None,
-        disruption: None,
-        refused: None,
-        image_digest: None,
-    }
+    PodState::created(attempt(0, 1), rank, format!("p-{rank}"), format!("pod-{rank}"))
 }
 
 impl Scene {
@@ -115,18 +98,7 @@ impl Scene {
     pub(super) fn starting() -> Self {
         let mut scene = Self::new();
         scene.kept.pending_since = Some(second(1000));
-        scene.kept.begin(AttemptStatus {
-            leg: 0,
-            attempt: 1,
-            state: AttemptState::Starting,
-            job_uid: "job".to_owned(),
-            coordinator_pod_uid: None,
-            image_digest: None,
-            started_at: None,
-            ended_at: None,
-            reason: None,
-            message: None,
-        });
+        scene.kept.begin(kept::starting(attempt(0, 1), "job"));
         scene.jobs.push(JobState {
             attempt: attempt(0, 1),
             uid: "job".to_owned(),

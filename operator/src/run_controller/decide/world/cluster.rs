@@ -120,24 +120,8 @@ impl Cluster {
                 };
                 self.logs.insert(pod_uid.clone(), log);
             }
-            self.pods.push(PodState {
-                attempt,
-                rank,
-                name: pod_uid.clone(),
-                uid: pod_uid,
-                node: None,
-                scheduled_at: None,
-                unschedulable: None,
-                phase: PodPhase::Pending,
-                gone_by: None,
-                waiting: None,
-                started_at: None,
-                ended: None,
-                install_failed: None,
-                disruption: None,
-                refused: None,
-                image_digest: None,
-            });
+            self.pods
+                .push(PodState::created(attempt, rank, pod_uid.clone(), pod_uid));
         }
     }
 
