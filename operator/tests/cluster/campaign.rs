@@ -38,12 +38,20 @@ impl Place {
         let namespaces: Api<Namespace> = Api::all(client.clone());
         let label = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
         let params = PatchParams::default();
-        namespaces.patch(&namespace, &params, &Patch::Merge(label)).await.unwrap();
+        namespaces
+            .patch(&namespace, &params, &Patch::Merge(label))
+            .await
+            .unwrap();
+        Self::of(&namespace, &client)
+    }
+
+    /// A namespace that is there.
+    pub fn of(namespace: &str, client: &Client) -> Self {
         Self {
-            runs: Api::namespaced(client.clone(), &namespace),
-            pods: Api::namespaced(client.clone(), &namespace),
-            client,
-            namespace,
+            runs: Api::namespaced(client.clone(), namespace),
+            pods: Api::namespaced(client.clone(), namespace),
+            client: client.clone(),
+            namespace: namespace.to_owned(),
         }
     }
 
@@ -69,7 +77,11 @@ impl Place {
     /// Waits until at least `blocks` are done and kept.
     pub async fn measured(&self, name: &str, blocks: u32) {
         until_within(PATIENCE, || async {
-            let done = self.status(name).await.progress.map(|progress| progress.blocks_done);
+            let done = self
+                .status(name)
+                .await
+                .progress
+                .map(|progress| progress.blocks_done);
             (done >= Some(blocks)).then_some(())
         })
         .await;
@@ -106,7 +118,10 @@ impl Place {
         let attempts = &status.execution.as_ref().unwrap().attempts;
         for job in all::<Job>(&self.client, &self.namespace).await {
             let uid = job.metadata.uid.unwrap();
-            assert!(attempts.iter().any(|attempt| attempt.job_uid == uid), "{uid} is of no attempt");
+            assert!(
+                attempts.iter().any(|attempt| attempt.job_uid == uid),
+                "{uid} is of no attempt"
+            );
         }
     }
 
@@ -118,7 +133,9 @@ impl Place {
         let mut reader = ChainReader::new(seen.map(|records| records.sha256.clone()));
         let mut lines = Vec::new();
         while let Some(part) = maps.get_opt(&names::records(uid, reader.next())).await.unwrap() {
-            reader.read(&part, |piece| lines.extend_from_slice(piece)).unwrap();
+            reader
+                .read(&part, |piece| lines.extend_from_slice(piece))
+                .unwrap();
         }
         reader.finish().unwrap();
         String::from_utf8(lines).unwrap()
@@ -129,7 +146,8 @@ impl Place {
         let label = format!("batch.kubernetes.io/job-completion-index={rank}");
         let params = kube::api::ListParams::default().labels(&label);
         let pods = self.pods.list(&params).await.unwrap().items;
-        pods.into_iter().find(|pod| pod.metadata.deletion_timestamp.is_none())
+        pods.into_iter()
+            .find(|pod| pod.metadata.deletion_timestamp.is_none())
     }
 
     /// Deletes the namespace, and waits until nothing of it is left.
@@ -137,7 +155,12 @@ impl Place {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         let _ = namespaces.delete(&self.namespace, &DeleteParams::default()).await;
         until_within(PATIENCE, || async {
-            namespaces.get_opt(&self.namespace).await.unwrap().is_none().then_some(())
+            namespaces
+                .get_opt(&self.namespace)
+                .await
+                .unwrap()
+                .is_none()
+                .then_some(())
         })
         .await;
     }
@@ -163,11 +186,17 @@ pub fn long(name: &str, rounds: u32) -> BenchmarkRun {
 
 /// How far a run is.
 pub fn done(status: &BenchmarkRunStatus) -> u32 {
-    status.progress.as_ref().map_or(0, |Progress { blocks_done, .. }| *blocks_done)
+    status
+        .progress
+        .as_ref()
+        .map_or(0, |Progress { blocks_done, .. }| *blocks_done)
 }
 
 /// Status, reason and message of a condition.
 pub fn condition(status: &BenchmarkRunStatus, name: &str) -> Option<(String, String, String)> {
-    let found = status.conditions.iter().find(|condition| condition.type_ == name)?;
+    let found = status
+        .conditions
+        .iter()
+        .find(|condition| condition.type_ == name)?;
     Some((found.status.clone(), found.reason.clone(), found.message.clone()))
 }

@@ -15,4 +15,10 @@ mod cluster;
 mod operator;
 
 mod campaign;
+mod deployed;
+mod faults;
+mod kinds;
+mod lifecycle;
+mod outcome;
+mod placement;
 mod testbed;

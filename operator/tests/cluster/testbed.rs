@@ -21,7 +21,12 @@ pub fn testbed(arguments: &[&str]) -> String {
 /// Runs kubectl on the cluster under test.
 pub fn kubectl(arguments: &[&str]) -> String {
     let mut command = Command::new(root().join("testbed/testbed"));
-    output(command.arg("kubectl").args(arguments).env("KUBECONFIG", kubeconfig()))
+    output(
+        command
+            .arg("kubectl")
+            .args(arguments)
+            .env("KUBECONFIG", kubeconfig()),
+    )
 }
 
 fn output(command: &mut Command) -> String {

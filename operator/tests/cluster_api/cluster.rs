@@ -94,6 +94,8 @@ spec:
   transport: {{libfabric: {{provider: tcp}}}}
   scenarios:
   - {{name: small, memory: Heap, pingPong: {{sizes: [64], iterations: 100, warmup: 10}}}}
+  # Where several tests run at once, each of their runs is one of many.
+  placement: {{exclusive: false}}
   sampling: {{rounds: 6}}
 "#
     );
