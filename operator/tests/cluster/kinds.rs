@@ -25,15 +25,13 @@ async fn an_image_each_takes_turns_on_the_same_nodes() {
     let place = Place::new().await;
     let _operator = place.operator();
     let mut run = long("images", 3);
-    let doorbell = |run: &mut Variant| run.image = Some(image_of("doorbell"));
     run.spec.variants[0].image = Some(image_of("baseline"));
     run.spec.variants[1].image = Some(image_of("fi-inject"));
-    let mut third = Variant {
+    run.spec.variants.push(Variant {
         name: "doorbell".to_owned(),
+        image: Some(image_of("doorbell")),
         ..Variant::default()
-    };
-    doorbell(&mut third);
-    run.spec.variants.push(third);
+    });
     place.create(&run).await;
     let status = place.completed("images").await;
 
