@@ -37,9 +37,10 @@ test: ## Everything: lints, boundaries, generated files, all tests, the cluster,
 	@.ci/test
 
 .PHONY: operator-test
-operator-test: ## The operator against a real API server (root), brought up for it
+operator-test: binaries ## The operator against a real API server, and in a real Kubernetes (root), brought up for it
 	@.ci/setup cluster
-	@.ci/operator-test
+	@.ci/operator-test api
+	@.ci/operator-test cluster
 
 .PHONY: generate
 generate: ## Rewrite every generated file (CRD, schemas, simulated coverage)
