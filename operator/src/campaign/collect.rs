@@ -9,7 +9,7 @@ mod case;
 mod collector;
 mod expected;
 mod fault;
-mod framing;
+pub(crate) mod framing;
 
 use std::collections::{BTreeMap, BTreeSet};
 

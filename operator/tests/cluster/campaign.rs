@@ -180,7 +180,7 @@ pub fn reports(run: &BenchmarkRun, plan: &Plan, lines: &str) -> Reports {
 /// The campaign that all of these tests use, with `rounds` rounds: one that can be disturbed at any time.
 pub fn long(name: &str, rounds: u32) -> BenchmarkRun {
     let mut run = run(name);
-    run.spec.sampling.rounds = rounds;
+    run.spec.sampling.rounds = Some(rounds);
     run
 }
 

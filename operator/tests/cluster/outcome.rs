@@ -33,7 +33,7 @@ fn example() -> BenchmarkRun {
             transfer.warmup = Some(10);
         }
     }
-    spec.sampling.rounds = 6;
+    spec.sampling.rounds = Some(6);
     run
 }
 

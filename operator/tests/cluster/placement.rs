@@ -73,24 +73,13 @@ async fn two_runs_over_the_same_two_nodes_follow_each_other() {
     };
     place.create(&exclusive("first")).await;
     place.create(&exclusive("second")).await;
-    let mut told = None;
-    until_within(PATIENCE, || {
-        let told = &mut told;
-        let place = &place;
-        async move {
-            let (first, second) = (place.status("first").await, place.status("second").await);
-            if let Some((_, reason, message)) = condition(&second, "Running") {
-                if reason == "WaitingForNodes" {
-                    *told = Some(message);
-                }
-            }
-            let ended = |state| matches!(state, Some(State::Complete | State::Failed));
-            (ended(first.state) && ended(second.state)).then_some(())
-        }
+    let told = until_within(PATIENCE, || async {
+        let (_, reason, message) = condition(&place.status("second").await, "Running")?;
+        (reason == "WaitingForNodes").then_some(message)
     })
     .await;
+    println!("second: {told}");
     place.completed("first").await;
     place.completed("second").await;
-    println!("second: {}", told.expect("it said what it waited for"));
     place.leave().await;
 }
