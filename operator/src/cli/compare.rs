@@ -54,8 +54,7 @@ impl Compare {
             if stored.evaluation.overall() == Overall::NotComplete {
                 return Err(Failure::incomplete(format!(
                     "{source}: the run is not complete ({} of {} blocks)",
-                    stored.evaluation.summary.blocks_done,
-                    stored.evaluation.summary.blocks_total
+                    stored.evaluation.summary.blocks_done, stored.evaluation.summary.blocks_total
                 )));
             }
         }
@@ -86,9 +85,8 @@ impl Compare {
 
 fn same(first: &Source, second: &Source) -> bool {
     match (first, second) {
-        (Source::Folder(first), Source::Folder(second)) => {
-            fs::canonicalize(first).is_ok_and(|first| fs::canonicalize(second).is_ok_and(|second| first == second))
-        }
+        (Source::Folder(first), Source::Folder(second)) => fs::canonicalize(first)
+            .is_ok_and(|first| fs::canonicalize(second).is_ok_and(|second| first == second)),
         _ => first == second,
     }
 }

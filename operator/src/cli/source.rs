@@ -27,7 +27,11 @@ impl FromStr for Source {
     fn from_str(text: &str) -> Result<Self, Infallible> {
         let folder = PathBuf::from(text);
         Ok(match text.split_once('/') {
-            Some((namespace, name)) if !folder.exists() && is_label(namespace, LONGEST_LABEL) && is_label(name, LONGEST_LABEL) => {
+            Some((namespace, name))
+                if !folder.exists()
+                    && is_label(namespace, LONGEST_LABEL)
+                    && is_label(name, LONGEST_LABEL) =>
+            {
                 Self::Cluster(RunKey {
                     namespace: namespace.to_owned(),
                     name: name.to_owned(),
@@ -60,7 +64,9 @@ mod tests {
         });
         assert_eq!(source("team-a/nixl-1"), run);
         let here = tempfile::tempdir().unwrap();
-        for folder in ["output", "./a/b", "/a/b", "a/b/", "a/b/c", "A/b", "a/.", "-a/b", ""] {
+        for folder in [
+            "output", "./a/b", "/a/b", "a/b/", "a/b/c", "A/b", "a/.", "-a/b", "",
+        ] {
             assert_eq!(source(folder), Source::Folder(PathBuf::from(folder)), "{folder}");
         }
         let exists = here.path().to_str().unwrap();

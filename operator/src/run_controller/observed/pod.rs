@@ -96,7 +96,12 @@ pub struct ContainerEnd {
 impl PodState {
     /// A pod of which nothing is known but that it was created.
     #[cfg(test)]
-    pub(in crate::run_controller) fn created(attempt: AttemptId, rank: u32, name: String, uid: String) -> Self {
+    pub(in crate::run_controller) fn created(
+        attempt: AttemptId,
+        rank: u32,
+        name: String,
+        uid: String,
+    ) -> Self {
         Self {
             attempt,
             rank,
