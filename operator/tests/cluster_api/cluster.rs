@@ -9,7 +9,7 @@ use fabricbench_operator::manifest;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client, Config, Resource};
@@ -77,6 +77,12 @@ pub async fn namespace(client: &Client) -> String {
     let runs: Api<BenchmarkRun> = Api::namespaced(client.clone(), &name);
     until(|| async { runs.list(&Default::default()).await.ok() }).await;
     name
+}
+
+/// Begins to delete `namespace`; who still works in it has to be gone.
+pub async fn leave(client: &Client, namespace: &str) {
+    let api: Api<Namespace> = Api::all(client.clone());
+    api.delete(namespace, &DeleteParams::default()).await.unwrap();
 }
 
 /// A run that a cluster can carry out, named `name`.

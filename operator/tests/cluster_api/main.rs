@@ -8,10 +8,15 @@
 )]
 
 mod accepted;
+mod applied;
 mod cluster;
 mod election;
 mod killed;
 mod malformed;
+#[allow(dead_code, reason = "shared with the tests that need a whole cluster")]
 mod operator;
+#[allow(dead_code, reason = "shared with the tests that need a whole cluster")]
 mod proxy;
+mod rules;
 mod schema;
+mod sizes;

@@ -1,6 +1,7 @@
 //! The program under test, as a process.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -32,21 +33,39 @@ impl Operator {
 
     /// Starts one with `arguments`.
     pub fn spawn(kubeconfig: &Path, runner_image: &str, arguments: &[&str]) -> Self {
+        Self::started(kubeconfig, runner_image, arguments, |command| {
+            command.env("RUST_LOG", "info,fabricbench_operator=debug")
+        })
+    }
+
+    /// Starts one whose log is written to `log`: what it says to people, without what is for debugging.
+    pub fn logged(kubeconfig: &Path, runner_image: &str, arguments: &[&str], log: &Path) -> Self {
+        let log = File::create(log).unwrap();
+        Self::started(kubeconfig, runner_image, arguments, |command| {
+            command.env_remove("RUST_LOG").stderr(log)
+        })
+    }
+
+    fn started(
+        kubeconfig: &Path,
+        runner_image: &str,
+        arguments: &[&str],
+        log: impl FnOnce(&mut Command) -> &mut Command,
+    ) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
             .unwrap()
             .port();
-        let process = Command::new(env!("CARGO_BIN_EXE_fabricbench"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench"));
+        command
             .arg("operator")
             .args(arguments)
             .args(["--listen", &format!("127.0.0.1:{port}")])
             .args(["--runner-image", runner_image])
             .env("KUBECONFIG", kubeconfig)
-            .env("RUST_LOG", "info,fabricbench_operator=debug")
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap();
+            .stdin(Stdio::null());
+        let process = log(&mut command).spawn().unwrap();
         Self { process, port }
     }
 

@@ -1,6 +1,6 @@
 //! The resource in a real API server: every example is accepted, every manifest that the schema refuses is refused.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crds::v1alpha1::BenchmarkRun;
 use fabricbench_operator::manifest;
@@ -11,7 +11,18 @@ use serde_json::{Value, json};
 
 use super::cluster::{client, namespace, root, run};
 
-fn files(folder: &str) -> Vec<PathBuf> {
+/// A size is a number or a text with a suffix, which no rule of the schema can look into: the operator refuses these.
+pub const SIZES: [&str; 6] = [
+    "inject-unit",
+    "memory-unit",
+    "size-negative",
+    "size-overflow",
+    "size-unit",
+    "striping-threshold-negative",
+];
+
+/// The manifests in `folder`.
+pub fn files(folder: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(root().join(folder)).unwrap();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|end| end == "yaml"));
@@ -20,7 +31,8 @@ fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-fn documents(path: &PathBuf) -> Vec<Value> {
+/// The objects in a manifest.
+pub fn documents(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     let documents = serde_yaml::Deserializer::from_str(&text);
     // After its first error the parser says the same for ever.
@@ -80,16 +92,7 @@ async fn what_the_schema_refuses_here_it_refuses_there() {
         }
     }
     println!("{refused} bad manifests are refused by the API server");
-    // A size is a number or a text with a suffix, which no rule of the schema can look into: the operator refuses these.
-    let sizes = [
-        "inject-unit",
-        "memory-unit",
-        "size-negative",
-        "size-overflow",
-        "size-unit",
-        "striping-threshold-negative",
-    ];
-    assert_eq!(accepted, sizes);
+    assert_eq!(accepted, SIZES);
 }
 
 #[tokio::test]
