@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crds::v1alpha1::{AttemptState, AttemptStatus};
 use jiff::Timestamp;
 
 use super::{LIST_AGAIN, Pass, earliest};
@@ -47,7 +48,11 @@ pub(super) fn finished(pass: &Pass<'_>, finished_at: Timestamp) -> Decision {
             continue;
         }
         let ends = finished_at.checked_add(JOB_ENDS).ok();
-        let by_itself = pods().any(|pod| pod.rank == 0 && (pod.ended.is_some() || pod.phase.is_over()));
+        // The stream's end comes before the kubelet's word that its container has ended.
+        let measured =
+            |attempt: &AttemptStatus| attempt.job_uid == job.uid && attempt.state == AttemptState::Measured;
+        let by_itself = observed.kept.attempts.iter().any(measured)
+            || pods().any(|pod| pod.rank == 0 && (pod.ended.is_some() || pod.phase.is_over()));
         match ends.filter(|ends| by_itself && pass.now < *ends) {
             Some(ends) => until = earliest(until, Some(ends)),
             None => return pass.decision(delete(job), None),

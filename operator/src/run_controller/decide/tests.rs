@@ -420,13 +420,18 @@ fn a_run_that_is_over_leaves_nothing_running() {
     let mut scene = Scene::running();
     scene.kept.finished_at = Some(second(1060));
     assert!(matches!(scene.decide().action, Action::Delete { .. }));
-    scene.exit(0, 3, "");
+    let by_itself = Action::Wait {
+        until: Some(second(1120)),
+    };
+    scene.kept.attempts[0].state = AttemptState::Measured;
     assert_eq!(
         scene.decide().action,
-        Action::Wait {
-            until: Some(second(1120))
-        }
+        by_itself,
+        "the workers leave: all is measured"
     );
+    scene.kept.attempts[0].state = AttemptState::Running;
+    scene.exit(0, 3, "");
+    assert_eq!(scene.decide().action, by_itself);
     for pod in &mut scene.pods {
         pod.phase = PodPhase::Failed;
     }
