@@ -8,7 +8,7 @@ use std::time::Duration;
 use crds::v1alpha1::BenchmarkRunStatus;
 use jiff::Timestamp;
 use tokio::time::Instant;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::action::{Action, Decision};
 use super::apply::{Applier, ApplyError};
@@ -252,6 +252,7 @@ impl Look<'_> {
     }
 
     fn refused(&mut self, message: String, for_good: bool) -> Next {
+        warn!(run = %self.current.key, for_good, "{message}");
         let refused = CreationRefused { message, for_good };
         self.session.refused = Some((refused, Instant::now()));
         Next::Again

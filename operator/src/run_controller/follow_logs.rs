@@ -18,7 +18,7 @@ use kube::{Api, Client};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout_at};
-use tracing::{Instrument, debug, info_span};
+use tracing::{Instrument, info_span, warn};
 
 use super::build::WORKER_CONTAINER;
 use super::observed::StreamState;
@@ -189,7 +189,7 @@ async fn follow(api: Api<Pod>, log: Log, shared: Arc<Shared>, due: impl Fn() + S
             Err(error) => Err(io::Error::other(error)),
         };
         if let Err(error) = &read {
-            debug!(%error, "the log's connection ended");
+            warn!(%error, "the log's connection ended");
             failures += u32::from(ended_before);
             if failures >= MAX_FAILURES {
                 let why = format!("its container has ended and the log cannot be read: {error}");

@@ -207,7 +207,10 @@ async fn fault(context: &Context, key: &RunKey, invalid: &InvalidObject) -> Stri
     let kind = ApiResource::erase::<BenchmarkRun>(&());
     let client = context.writer.client.clone();
     let api: Api<DynamicObject> = Api::namespaced_with(client, &key.namespace, &kind);
-    let object = api.get(&key.name).await.ok();
+    let object = api.get(&key.name).await;
+    let object = object
+        .inspect_err(|error| warn!(%error, "the object cannot be read for its faulty field"))
+        .ok();
     let value = object.and_then(|object| serde_json::to_value(object).ok());
     let decoded = value.map(serde_path_to_error::deserialize::<_, BenchmarkRun>);
     match decoded {
