@@ -182,7 +182,8 @@ async fn follow(api: Api<Pod>, log: Log, shared: Arc<Shared>, due: impl Fn() + S
         shared.lock().stream.read_again();
         let read = match api.log_stream(&log.pod, &params).await {
             Ok(bytes) => read(bytes, &shared, &due).await,
-            Err(kube::Error::Api(status)) if status.is_not_found() => {
+            // A kubelet that has just started does not know its pods yet, and says the same as when they are gone.
+            Err(kube::Error::Api(status)) if status.is_not_found() && ended_before => {
                 shared.lock().stream.lose("the pod is gone, and its log with it");
                 Ok(())
             }

@@ -75,7 +75,7 @@ async fn identical_environments_differ_by_nothing_and_are_interleaved_in_one_gan
     run.spec.variants[1] = Variant {
         name: "same".to_owned(),
         env: vec![EnvVar {
-            name: "FABRICBENCH_NOTHING".to_owned(),
+            name: "NOTHING_READS_THIS".to_owned(),
             value: "1".to_owned(),
         }],
         ..Variant::default()
