@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::record::{CaseFailure, EndRecord, FailureReason};
-use crds::v1alpha1::{AttemptState, AttemptStatus};
+use crds::v1alpha1::AttemptState;
 use jiff::Timestamp;
 
 use super::super::decide;
