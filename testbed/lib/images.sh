@@ -4,7 +4,8 @@
 
 PAUSE_IMAGE=fabricbench.dev/testbed/pause:1
 COREDNS_IMAGE=fabricbench.dev/testbed/coredns:1
-BASE_IMAGE=docker.io/library/debian:bookworm-slim
+# What a Dockerfile may start from, of any suite that the mirror has.
+BASE_IMAGES='docker\.io/library/debian:[a-z]+-slim'
 
 # bud ARGUMENT...: buildah with storage of its own, once storage_up has chosen it.
 bud() { buildah "${STORAGE[@]}" "$@"; }
@@ -22,7 +23,7 @@ storage_up() {
 
 # image_build IMAGE DOCKERFILE CONTEXT [BUILDAH ARGUMENT]...: prints the archive's path.
 image_build() {
-    local image=$1 dockerfile=$2 context=$3 digest archive old stem=$CACHE/images/${1//[\/:]/_}
+    local image=$1 dockerfile=$2 context=$3 digest archive old base stem=$CACHE/images/${1//[\/:]/_}
     shift 3
     image_arguments_given "$dockerfile" "$@"
     digest=$(image_inputs "$dockerfile" "$context") || fail "$image is not built"
@@ -31,7 +32,7 @@ image_build() {
     if [ ! -e "$archive" ]; then
         say "building image $image"
         storage_up
-        if grep -qF "$BASE_IMAGE" "$dockerfile" || [[ $* == *"$BASE_IMAGE"* ]]; then base_build; fi
+        for base in $(base_images "$dockerfile" "$@"); do base_build "$base"; done
         bases_up "$@"
         # The timestamp makes the same inputs the same image.
         bud bud --isolation chroot --pull-never --layers --quiet --timestamp 0 --file "$dockerfile" --tag "$image" \
@@ -106,21 +107,26 @@ copied_files() {
     }' "$1"
 }
 
-# base_build: the Debian image that Dockerfiles start from, where there is none.
+# base_images DOCKERFILE [BUILDAH ARGUMENT]...: the Debian images that either names.
+base_images() {
+    { cat "$1" && printf '%s\n' "${@:2}"; } | { grep -oE "$BASE_IMAGES" || true; } | sort -u
+}
+
+# base_build IMAGE: a Debian image that Dockerfiles start from, where there is none.
 base_build() {
-    if bud inspect --type image "$BASE_IMAGE" >/dev/null 2>&1; then return 0; fi
-    local folder=$CACHE/images container
-    say "building the base image $BASE_IMAGE"
+    if bud inspect --type image "$1" >/dev/null 2>&1; then return 0; fi
+    local folder=$CACHE/images suite=${1##*:} container
+    say "building the base image $1"
     mkdir -p "$folder"
     # It hands file descriptors to dash, which knows only those below 10: a caller's are closed, lest none is free.
     mmdebstrap --quiet --variant=minbase --include=ca-certificates \
         --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
         --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
-        bookworm "$folder/base.tar" >&2 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
+        "${suite%-slim}" "$folder/base.tar" >&2 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
     container=$(bud from scratch)
     bud add --quiet "$container" "$folder/base.tar" / >/dev/null
     bud config --cmd /bin/bash --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$container"
-    bud commit --quiet --rm "$container" "$BASE_IMAGE" >/dev/null
+    bud commit --quiet --rm "$container" "$1" >/dev/null
     rm -f "$folder/base.tar"
 }
 

@@ -4,7 +4,8 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test fails by panicking"
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and its figures are read by people"
 )]
 
 #[path = "../cluster_api/cluster.rs"]
@@ -13,12 +14,21 @@ mod cluster;
 #[path = "../cluster_api/operator.rs"]
 #[allow(dead_code, reason = "shared with the tests that need an API server alone")]
 mod operator;
+#[path = "../cluster_api/proxy.rs"]
+#[allow(dead_code, reason = "shared with the tests that need an API server alone")]
+mod proxy;
 
 mod campaign;
 mod deployed;
 mod faults;
+mod foreign;
+mod kills;
 mod kinds;
+mod life;
 mod lifecycle;
 mod outcome;
 mod placement;
+mod rbac;
+mod rights;
 mod testbed;
+mod undisturbed;

@@ -14,6 +14,9 @@ pub(super) const IMAGE_PATIENCE: Duration = Duration::from_secs(120);
 /// Exit status of what SIGKILL and SIGTERM end.
 const KILLED: [i32; 2] = [137, 143];
 
+/// What an image lacks in which the runner does not start.
+const NO_LIBC: &str = "its image has no glibc, which the runner needs. Use an image with glibc 2.17 or newer";
+
 /// Why `pod` does not go on; `None` where it does, or has ended in a way that it explains itself.
 pub(super) fn of(pod: &PodState, now: Timestamp) -> Option<Ended> {
     by_the_node(pod)
@@ -60,9 +63,19 @@ fn ended(pod: &PodState) -> Option<Ended> {
     let failed = |reason| Some(Ended::Failed(reason, format!("pod {}: {}", pod.name, how(end))));
     match end.reason.as_str() {
         "OOMKilled" => failed(Reason::OutOfMemory),
+        _ if lacks_libc(end) => Some(Ended::Failed(
+            Reason::WorkerNotStarted,
+            format!("pod {}: {NO_LIBC}: {}", pod.name, how(end)),
+        )),
         "StartError" | "ContainerCannotRun" => failed(Reason::WorkerNotStarted),
         _ => killed(pod, end),
     }
+}
+
+/// Whether the kernel did not find what loads a program: the runner itself is there, or the pod would not have come so far.
+fn lacks_libc(end: &ContainerEnd) -> bool {
+    let message = end.message.to_lowercase();
+    message.contains("fabricbench-runner") && message.contains("no such file or directory")
 }
 
 fn killed(pod: &PodState, end: &ContainerEnd) -> Option<Ended> {
