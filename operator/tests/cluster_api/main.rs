@@ -15,3 +15,4 @@ mod malformed;
 mod operator;
 mod proxy;
 mod schema;
+mod start;

@@ -1,4 +1,4 @@
-//! The program under test, as a process.
+//! The operator as a process.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -15,30 +15,19 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Starts one for `namespace`, whose Lease is there as well.
-    pub fn start(kubeconfig: &Path, namespace: &str) -> Self {
-        Self::start_with(kubeconfig, namespace, &["--lease-namespace", namespace])
-    }
-
-    /// Starts one that acts at once: no other will run beside it.
-    pub fn start_alone(kubeconfig: &Path, namespace: &str) -> Self {
-        Self::start_with(kubeconfig, namespace, &["--no-leader-election"])
-    }
-
-    fn start_with(kubeconfig: &Path, namespace: &str, arguments: &[&str]) -> Self {
+    /// Starts `program` as an operator of the cluster of `kubeconfig`.
+    pub fn spawn(mut program: Command, kubeconfig: &Path, arguments: &[&str]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
             .unwrap()
             .port();
-        let process = Command::new(env!("CARGO_BIN_EXE_fabricbench"))
+        let process = program
             .arg("operator")
-            .args(["--namespace", namespace])
             .args(arguments)
             .args(["--listen", &format!("127.0.0.1:{port}")])
             .args(["--runner-image", "example.test/runner:1"])
             .env("KUBECONFIG", kubeconfig)
-            .env("RUST_LOG", "info,fabricbench_operator=debug")
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
@@ -94,11 +83,12 @@ impl Operator {
         until(|| async { process.borrow_mut().try_wait().unwrap() }).await
     }
 
-    /// Resident memory in KiB.
-    pub fn resident_kib(&self) -> u64 {
+    /// A line of `/proc/PID/status` that is in KiB: `VmRSS` is what is resident, `VmHWM` the most that ever was.
+    pub fn memory_kib(&self, line: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+        let mut lines = status.lines().filter_map(|text| text.split_once(':'));
+        let (_, value) = lines.find(|(name, _)| *name == line).unwrap();
+        value.split_whitespace().next().unwrap().parse().unwrap()
     }
 }
 
