@@ -11,7 +11,7 @@ cache := $(or $(FABRICBENCH_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fabric
 
 .PHONY: help
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## fabricbench and fabricbench-runner for this machine
@@ -59,6 +59,12 @@ bench: ## The runner's latency beside fi_pingpong's, and what an operation costs
 	$(CARGO) build --locked --release -p fabricbench-runner --bin fabricbench-runner --examples
 	$(release)/examples/bench --library "$$(cat $(cache)/mpich-5.0.2/libfabric-folder)" $(if $(FABTESTS),--fabtests $(FABTESTS))
 	$(release)/examples/cost
+
+.PHONY: bench-operator
+bench-operator: ## The operator's memory, speed and requests against a real API server (root), brought up for it
+	@.ci/setup build
+	@.ci/setup cluster
+	@.ci/bench-operator
 
 .PHONY: cluster
 cluster: ## A real Kubernetes on this machine (root): two nodes, nothing outside touched

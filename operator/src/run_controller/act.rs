@@ -1,6 +1,7 @@
 //! Does the one thing that was decided for a run, and writes what its status says. I/O.
 
 mod evaluate;
+mod follow;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,19 +15,16 @@ use super::action::{Action, Decision};
 use super::apply::{Applier, ApplyError};
 use super::build::{self, Attempt};
 use super::context::Context;
-use super::follow_logs::{Begun, Follower, Log};
 use super::kept::Kept;
 use super::observe::{self, Current};
 use super::observed::{AttemptId, CreationRefused, PodState};
 use super::queue::Again;
 use super::reconcile::LookError;
-use super::records::RecordStore;
 use super::session::{REFUSED_AGAIN, Session, SessionRecords, Written};
 use super::status::{self, Frame, Planned};
 use super::store::{self, Child};
 use super::update_status::Target;
-use crate::campaign::collect::Collector;
-use crate::campaign::plan::{Plan, hash};
+use crate::campaign::plan::hash;
 use crate::campaign::status::Phase;
 use evaluate::evaluate;
 
@@ -97,9 +95,9 @@ impl Look<'_> {
                 self.tell(&kept, phase, blocked).await?;
                 Ok(Next::Again)
             }
-            Action::AddFinalizer => self.finalizer(true).await,
             Action::RemoveFinalizer => {
-                self.finalizer(false).await?;
+                let version = self.patch_finalizer(false).await?;
+                self.finalizer_is(false, version);
                 Ok(Next::Ends(Again::OnChange))
             }
             Action::ReadRecords => self.read_records().await,
@@ -152,43 +150,21 @@ impl Look<'_> {
         }
     }
 
-    async fn finalizer(&mut self, present: bool) -> Result<Next, LookError> {
+    /// Adds or removes the finalizer. Gives the new version of the run; `None` where it is gone.
+    async fn patch_finalizer(&self, present: bool) -> Result<Option<String>, ApplyError> {
         let finalizers = self.current.run.metadata.finalizers.clone().unwrap_or_default();
-        let patched = self
-            .applier("")
+        self.applier("")
             .finalizer(present, &finalizers, &self.current.version)
-            .await?;
-        let Some(version) = patched else {
-            return Ok(Next::Ends(Again::OnChange));
-        };
+            .await
+    }
+
+    fn finalizer_is(&mut self, present: bool, version: Option<String>) {
+        let Some(version) = version else { return };
         self.session.written = Some(Written {
             version,
             status: self.current.status.clone(),
             finalizer: present,
         });
-        Ok(Next::Again)
-    }
-
-    async fn read_records(&mut self) -> Result<Next, LookError> {
-        let run = self.current.run;
-        let Ok(plan) = self.session.plan(run) else {
-            // Decided of again as a run without a plan.
-            self.session.legs = None;
-            return Ok(Next::Again);
-        };
-        let mut collector = Collector::new(&plan, self.current.uid, &hash(&plan));
-        let read = RecordStore::read(&self.context.writer.client, self.current.key, run, |lines| {
-            collector.feed(lines)
-        });
-        self.session.records = match read.await? {
-            Err(broken) => SessionRecords::Broken(broken.to_string()),
-            Ok(store) => SessionRecords::Read {
-                store: Box::new(store),
-                collector: Box::new(collector),
-            },
-        };
-        self.session.evaluation = None;
-        Ok(Next::Again)
     }
 
     async fn create(&mut self, id: AttemptId, nodes: &[String]) -> Result<Next, LookError> {
@@ -200,7 +176,7 @@ impl Look<'_> {
         let none = Default::default();
         let done = match &self.session.records {
             SessionRecords::Read { collector, .. } => collector.reports().done.get(&id.leg),
-            SessionRecords::Unread | SessionRecords::Broken(_) => None,
+            SessionRecords::Unread | SessionRecords::Empty | SessionRecords::Broken(_) => None,
         };
         let Some(leg) = plan.legs.iter().find(|leg| leg.leg == id.leg) else {
             return Ok(Next::Ends(Again::Backoff));
@@ -216,19 +192,42 @@ impl Look<'_> {
             single_zone: run.spec.placement.single_zone && self.context.zoned(run, nodes),
             installation: &self.context.installation,
         });
-        let created = match built {
-            Ok(objects) => self.applier(&plan_hash).create(&objects).await,
+        let objects = match built {
+            Ok(objects) => objects,
             Err(error) => return Ok(self.refused(error.to_string(), true)),
+        };
+        let prepared = match self.current.finalizer {
+            true => self.applier(&plan_hash).prepare(&objects).await,
+            false => {
+                let applier = self.applier(&plan_hash);
+                let (prepared, patched) =
+                    futures::join!(applier.prepare(&objects), self.patch_finalizer(true));
+                let Some(version) = patched? else {
+                    return Ok(Next::Ends(Again::OnChange));
+                };
+                self.finalizer_is(true, Some(version));
+                prepared
+            }
+        };
+        let created = match prepared {
+            Ok(()) => self.applier(&plan_hash).create_one(&objects.job).await,
+            Err(error) => Err(error),
         };
         match created {
             Ok(job) => {
                 info!(run = %self.current.key, leg = id.leg, attempt = id.attempt, "created the Job");
                 self.session.refused = None;
-                self.begin_records(&plan, &plan_hash);
+                // Of a run without an attempt that is remembered there are no records to be read.
+                if self.current.kept().attempts.is_empty()
+                    && matches!(self.session.records, SessionRecords::Unread)
+                {
+                    self.session.records = SessionRecords::Empty;
+                }
                 if let Some((key, Child { run, state })) = store::job(&job) {
                     let scope = self.context.scope_of(&run.namespace);
                     self.context.jobs.put_new(scope, key, Child { run, state });
-                    return Ok(Next::Again);
+                    // The first Jobs of others come before the status of this one.
+                    return Ok(Next::Ends(Again::After(Duration::ZERO)));
                 }
                 Ok(Next::Ends(Again::OnChange))
             }
@@ -240,51 +239,11 @@ impl Look<'_> {
         }
     }
 
-    /// Of a run without an attempt that is remembered there are no records to be read.
-    fn begin_records(&mut self, plan: &Plan, plan_hash: &str) {
-        if self.current.kept().attempts.is_empty() && matches!(self.session.records, SessionRecords::Unread) {
-            let Current { key, run, uid, .. } = &self.current;
-            self.session.records = SessionRecords::Read {
-                store: Box::new(RecordStore::empty(&self.context.writer.client, key, run)),
-                collector: Box::new(Collector::new(plan, uid, plan_hash)),
-            };
-        }
-    }
-
     fn refused(&mut self, message: String, for_good: bool) -> Next {
         warn!(run = %self.current.key, for_good, "{message}");
         let refused = CreationRefused { message, for_good };
         self.session.refused = Some((refused, Instant::now()));
         Next::Again
-    }
-
-    async fn follow(&mut self, attempt: AttemptId, pod: String, pod_uid: String) -> Result<Next, LookError> {
-        if !matches!(self.session.records, SessionRecords::Read { .. }) {
-            self.read_records().await?;
-        }
-        let SessionRecords::Read { collector, .. } = &mut self.session.records else {
-            return Ok(Next::Again);
-        };
-        let mut streams = collector.reports().streams.iter();
-        let known = streams.find(|stream| (stream.leg, stream.attempt) == (attempt.leg, attempt.attempt));
-        let begun = Begun {
-            lines: known.map_or(0, |stream| stream.lines),
-        };
-        // A stream that is known goes on where the records end; another one is new.
-        if begun.lines == 0 {
-            collector.end_of_input();
-        }
-        let log = Log {
-            run: self.current.key.clone(),
-            pod,
-            pod_uid,
-        };
-        let queue = self.context.queue.clone();
-        let run = self.current.key.clone();
-        let due = move || queue.add(run.clone());
-        let client = self.context.unlimited.clone();
-        self.session.follower = Some(Follower::start(client, log, begun, due));
-        Ok(Next::Again)
     }
 
     /// Writes what the status says now; nothing where it says the same already.
@@ -314,6 +273,7 @@ impl Look<'_> {
                 let evaluation = evaluate(self.session, &plan).await?;
                 let records = match &self.session.records {
                     SessionRecords::Read { store, .. } => store.reference(),
+                    SessionRecords::Empty => None,
                     // What the status has seen stays true, whoever lost it.
                     SessionRecords::Unread | SessionRecords::Broken(_) => {
                         previous.as_ref().and_then(|status| status.records.clone())

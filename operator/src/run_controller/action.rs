@@ -26,15 +26,14 @@ pub enum Action {
         /// When time alone changes the answer.
         until: Option<Timestamp>,
     },
-    /// Add [`crds::names::FINALIZER`], so that the run outlives its pods.
-    AddFinalizer,
     /// Read the record chain into the collector, then decide again.
     ReadRecords,
     /// Write the status with this, before anything is done about it, and with the run's resource version as a
     /// precondition: what a cache showed late must not undo it. Then decide again of what was written.
     Keep(Box<Kept>),
-    /// Create ConfigMap, Service and Job of an attempt, in this order, create-only. One that is there already with the
-    /// run's UID and this plan's hash is as good as created. Afterwards the Job is waited for: it will be seen.
+    /// Create ConfigMap and Service of an attempt and, where it is missing, add [`crds::names::FINALIZER`], so that the
+    /// run outlives its pods; when all of these are there, create the Job. Create-only: one that is there already with
+    /// the run's UID and this plan's hash is as good as created. Afterwards the Job is waited for: it will be seen.
     Create {
         /// Which leg and attempt.
         attempt: AttemptId,

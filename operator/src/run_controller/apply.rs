@@ -77,15 +77,13 @@ pub(super) struct Applier<'a> {
 }
 
 impl Applier<'_> {
-    /// Creates ConfigMap, Service and Job. The Job comes last: its pods need the others. Gives the Job as it is.
-    pub(super) async fn create(&self, objects: &AttemptObjects) -> Result<Job, ApplyError> {
+    /// Creates what the pods of the Job need: ConfigMap and Service.
+    pub(super) async fn prepare(&self, objects: &AttemptObjects) -> Result<(), ApplyError> {
         let AttemptObjects {
-            config_map,
-            service,
-            job,
+            config_map, service, ..
         } = objects;
         futures::try_join!(self.create_one(config_map), self.create_one(service))?;
-        self.create_one(job).await
+        Ok(())
     }
 
     /// Creates one object of the run, or gives the one that was created before.

@@ -143,7 +143,10 @@ fn between(pass: &Pass<'_>) -> Decision {
     match pass.observed.jobs.iter().find(expected) {
         Some(job) => {
             // What the next look would say of it, so that it need not write again.
-            let waiting = waiting::starting(&[], pass.facts.workers);
+            let waiting = match job.suspended {
+                true => Waiting::for_admission(),
+                false => waiting::starting(&[], pass.facts.workers),
+            };
             pass.keep(ledger::begun(pass, job), waiting.phase())
         }
         None => next::next(pass, leg),

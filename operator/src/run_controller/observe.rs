@@ -18,6 +18,9 @@ use super::observed::{Facts, JobState, Observed, PodState, Preflight, Records};
 use super::session::{Session, SessionRecords};
 use super::store::{ChildKey, RunKey, StoredRun};
 
+/// What is measured of a run without records.
+static NO_BLOCKS: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+
 /// The pods of a run could not be listed.
 #[derive(Debug, Snafu)]
 #[snafu(display("listing the pods of the run: {source}"))]
@@ -128,6 +131,7 @@ pub(super) fn observe<'s>(
         stream: session.follower.as_ref().map(|follower| follower.state()),
         records: match &session.records {
             SessionRecords::Unread => Records::Unread,
+            SessionRecords::Empty => Records::Read(&NO_BLOCKS),
             SessionRecords::Read { collector, .. } => Records::Read(&collector.reports().done),
             SessionRecords::Broken(message) => Records::Broken(message.clone()),
         },

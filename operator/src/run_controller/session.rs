@@ -67,6 +67,8 @@ pub(super) struct Session {
 /// The records of a run.
 pub(super) enum SessionRecords {
     Unread,
+    /// There are none yet. What reads them knows every block of the plan, which a run that waits need not keep.
+    Empty,
     Read {
         store: Box<RecordStore>,
         collector: Box<Collector>,

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::cluster::{all, client, kubeconfig, namespace, run, until_within};
 use super::operator::Operator;
-use super::testbed::RUNNER_IMAGE;
+use super::start;
 
 /// Longest time a short campaign may take, with a node that comes back in it.
 pub const PATIENCE: Duration = Duration::from_secs(420);
@@ -58,12 +58,12 @@ impl Place {
     /// An operator for this namespace, with whatever the kubeconfig of the tests may do.
     pub fn operator(&self) -> Operator {
         let arguments = ["--no-leader-election", "--namespace", &self.namespace];
-        Operator::spawn(&kubeconfig(), RUNNER_IMAGE, &arguments)
+        start::operator(&kubeconfig(), &arguments)
     }
 
     /// An operator for all namespaces: it looks at nodes, and knows the runs of others.
     pub fn operator_of_all(&self) -> Operator {
-        Operator::spawn(&kubeconfig(), RUNNER_IMAGE, &["--no-leader-election"])
+        start::operator(&kubeconfig(), &["--no-leader-election"])
     }
 
     pub async fn create(&self, run: &BenchmarkRun) {

@@ -14,7 +14,8 @@ use super::campaign::{PATIENCE, Place};
 use super::cluster::until_within;
 use super::operator::Operator;
 use super::proxy::{Moment, Proxy, Shot};
-use super::testbed::{RUNNER_IMAGE, image_of};
+use super::start;
+use super::testbed::image_of;
 use super::undisturbed::{CaseKey, Lane, Tally, short};
 
 /// How many random instants; a few where it is not said.
@@ -35,7 +36,7 @@ fn number(name: &str) -> Option<u64> {
 /// An operator behind a door.
 fn behind(proxy: &Proxy, place: &Place) -> Operator {
     let arguments = ["--no-leader-election", "--namespace", &place.namespace];
-    Operator::spawn(&proxy.kubeconfig, RUNNER_IMAGE, &arguments)
+    start::operator(&proxy.kubeconfig, &arguments)
 }
 
 async fn is_complete(place: &Place, name: &str) {

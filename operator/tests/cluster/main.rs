@@ -30,5 +30,6 @@ mod outcome;
 mod placement;
 mod rbac;
 mod rights;
+mod start;
 mod testbed;
 mod undisturbed;

@@ -16,7 +16,7 @@ use super::life::life;
 use super::operator::Operator;
 use super::proxy::{Manner, Proxy};
 use super::rights::{Account, Right, of_manifest};
-use super::testbed::RUNNER_IMAGE;
+use super::start;
 
 /// Operators at once.
 const AT_ONCE: usize = 4;
@@ -51,7 +51,7 @@ impl Limited {
             arguments.extend(["--namespace", &place.namespace]);
         }
         Self {
-            operator: Operator::logged(&proxy.kubeconfig, RUNNER_IMAGE, &arguments, &log),
+            operator: start::logged(&proxy.kubeconfig, &arguments, &log),
             place,
             account,
             log,

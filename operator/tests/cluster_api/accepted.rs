@@ -22,7 +22,7 @@ async fn a_run_gets_its_first_job_in_few_requests_and_then_nothing_is_written() 
     operator.ready().await;
     let runs: Api<BenchmarkRun> = Api::namespaced(client.clone(), &namespace);
     until(|| async { (operator.metric("fabricbench_leading") == 1.0).then_some(()) }).await;
-    let idle = operator.resident_kib();
+    let idle = operator.memory_kib("VmRSS");
 
     let began = Instant::now();
     runs.create(&PostParams::default(), &run("first")).await.unwrap();

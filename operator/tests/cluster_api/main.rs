@@ -20,3 +20,4 @@ mod proxy;
 mod rules;
 mod schema;
 mod sizes;
+mod start;

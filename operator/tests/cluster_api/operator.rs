@@ -1,7 +1,6 @@
-//! The program under test, as a process.
+//! The operator as a process.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -16,56 +15,22 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Starts one for `namespace`, whose Lease is there as well.
-    pub fn start(kubeconfig: &Path, namespace: &str) -> Self {
-        Self::start_with(kubeconfig, namespace, &["--lease-namespace", namespace])
-    }
-
-    /// Starts one that acts at once: no other will run beside it.
-    pub fn start_alone(kubeconfig: &Path, namespace: &str) -> Self {
-        Self::start_with(kubeconfig, namespace, &["--no-leader-election"])
-    }
-
-    fn start_with(kubeconfig: &Path, namespace: &str, arguments: &[&str]) -> Self {
-        let arguments = [&["--namespace", namespace], arguments].concat();
-        Self::spawn(kubeconfig, "example.test/runner:1", &arguments)
-    }
-
-    /// Starts one with `arguments`.
-    pub fn spawn(kubeconfig: &Path, runner_image: &str, arguments: &[&str]) -> Self {
-        Self::started(kubeconfig, runner_image, arguments, |command| {
-            command.env("RUST_LOG", "info,fabricbench_operator=debug")
-        })
-    }
-
-    /// Starts one whose log is written to `log`: what it says to people, without what is for debugging.
-    pub fn logged(kubeconfig: &Path, runner_image: &str, arguments: &[&str], log: &Path) -> Self {
-        let log = File::create(log).unwrap();
-        Self::started(kubeconfig, runner_image, arguments, |command| {
-            command.env_remove("RUST_LOG").stderr(log)
-        })
-    }
-
-    fn started(
-        kubeconfig: &Path,
-        runner_image: &str,
-        arguments: &[&str],
-        log: impl FnOnce(&mut Command) -> &mut Command,
-    ) -> Self {
+    /// Starts `program` as an operator of the cluster of `kubeconfig`, whose workers have `runner_image`.
+    pub fn spawn(mut program: Command, kubeconfig: &Path, runner_image: &str, arguments: &[&str]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
             .unwrap()
             .port();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench"));
-        command
+        let process = program
             .arg("operator")
             .args(arguments)
             .args(["--listen", &format!("127.0.0.1:{port}")])
             .args(["--runner-image", runner_image])
             .env("KUBECONFIG", kubeconfig)
-            .stdin(Stdio::null());
-        let process = log(&mut command).spawn().unwrap();
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
         Self { process, port }
     }
 
@@ -118,11 +83,12 @@ impl Operator {
         until(|| async { process.borrow_mut().try_wait().unwrap() }).await
     }
 
-    /// Resident memory in KiB.
-    pub fn resident_kib(&self) -> u64 {
+    /// A line of `/proc/PID/status` that is in KiB: `VmRSS` is what is resident, `VmHWM` the most that ever was.
+    pub fn memory_kib(&self, line: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+        let mut lines = status.lines().filter_map(|text| text.split_once(':'));
+        let (_, value) = lines.find(|(name, _)| *name == line).unwrap();
+        value.split_whitespace().next().unwrap().parse().unwrap()
     }
 }
 

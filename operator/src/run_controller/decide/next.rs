@@ -35,7 +35,6 @@ pub(super) fn next(pass: &Pass<'_>, leg: u32) -> Decision {
     match obstacle(pass) {
         Obstacle::Waiting(waiting) => wait(pass, &waiting),
         Obstacle::Look => pass.decision(Action::ListPods, None),
-        Obstacle::None if !observed.finalizer => pass.decision(Action::AddFinalizer, None),
         Obstacle::None => {
             let attempt = AttemptId {
                 leg,

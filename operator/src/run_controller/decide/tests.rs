@@ -47,11 +47,9 @@ fn a_spec_without_a_plan_is_refused_and_over() {
 }
 
 #[test]
-fn a_new_run_needs_a_finalizer_and_then_an_attempt() {
+fn a_new_run_gets_an_attempt() {
     let mut scene = Scene::new();
     scene.finalizer = false;
-    assert_eq!(scene.decide().action, Action::AddFinalizer);
-    scene.finalizer = true;
     let create = Action::Create {
         attempt: fixture::attempt(0, 1),
         nodes: Vec::new(),

@@ -19,7 +19,6 @@ pub(super) fn decision(cluster: &Cluster, decision: &Decision) {
             assert!(!known, "{attempt:?} is created twice");
             assert!(kept.current().is_none(), "two attempts at once");
             assert!(kept.finished_at.is_none() && !cluster.deleting && !cluster.suspend);
-            assert!(cluster.finalizer, "its pods could outlive the run");
             let earlier = cluster.pods.iter().filter(|pod| pod.attempt != *attempt);
             assert_eq!(earlier.count(), 0, "pods of another attempt are still there");
             assert!(

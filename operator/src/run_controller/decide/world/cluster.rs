@@ -94,6 +94,7 @@ impl Cluster {
     }
 
     pub(super) fn create_job(&mut self, attempt: AttemptId) {
+        assert!(self.finalizer, "its pods could outlive the run");
         if self.jobs.iter().any(|job| job.attempt == attempt) {
             return;
         }

@@ -58,9 +58,10 @@ impl Controller {
                     );
                     return;
                 }
-                Action::AddFinalizer => cluster.finalizer = true,
                 Action::ReadRecords => self.records_read = true,
                 Action::Keep(kept) => cluster.kept = *kept,
+                // The Job comes after the finalizer, and the controller may die in between.
+                Action::Create { .. } if !cluster.finalizer => cluster.finalizer = true,
                 Action::Create { attempt, .. } => {
                     cluster.create_job(attempt);
                     // The Job is waited for.
