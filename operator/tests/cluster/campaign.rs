@@ -7,15 +7,15 @@ use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, Progress, State};
 use fabricbench_operator::campaign::collect::{Reports, collect};
 use fabricbench_operator::campaign::plan::{Plan, hash, plan};
 use fabricbench_operator::campaign::validate::validate;
-use fabricbench_operator::run_controller::build::names;
+use fabricbench_operator::run_controller::build::{labels, names};
 use fabricbench_operator::run_controller::record_chain::ChainReader;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::json;
 
-use super::cluster::{all, client, kubeconfig, namespace, run, until_within};
+use super::cluster::{client, kubeconfig, namespace, run, until_within};
 use super::operator::Operator;
 use super::start;
 
@@ -109,14 +109,16 @@ impl Place {
         let progress = status.progress.clone().unwrap();
         assert_eq!(reports.blocks_done(), progress.blocks_total);
         assert_eq!(progress.blocks_done, progress.blocks_total);
-        self.jobs_are_known(&status).await;
+        self.jobs_are_known(&run, &status).await;
         status
     }
 
-    /// Every Job that is there is the one of an attempt in the status.
-    async fn jobs_are_known(&self, status: &BenchmarkRunStatus) {
+    /// Every Job of a run that is there is the one of an attempt in its status.
+    async fn jobs_are_known(&self, run: &BenchmarkRun, status: &BenchmarkRunStatus) {
         let attempts = &status.execution.as_ref().unwrap().attempts;
-        for job in all::<Job>(&self.client, &self.namespace).await {
+        let jobs: Api<Job> = Api::namespaced(self.client.clone(), &self.namespace);
+        let params = ListParams::default().labels(&labels::selector(run.metadata.uid.as_deref().unwrap()));
+        for job in jobs.list(&params).await.unwrap() {
             let uid = job.metadata.uid.unwrap();
             assert!(
                 attempts.iter().any(|attempt| attempt.job_uid == uid),
@@ -144,7 +146,7 @@ impl Place {
     /// The pods of all runs here, whose worker has this rank.
     pub async fn worker(&self, rank: u32) -> Option<Pod> {
         let label = format!("batch.kubernetes.io/job-completion-index={rank}");
-        let params = kube::api::ListParams::default().labels(&label);
+        let params = ListParams::default().labels(&label);
         let pods = self.pods.list(&params).await.unwrap().items;
         pods.into_iter()
             .find(|pod| pod.metadata.deletion_timestamp.is_none())
