@@ -102,6 +102,8 @@ spec:
   - {{name: small, memory: Heap, pingPong: {{sizes: [64], iterations: 100, warmup: 10}}}}
   # Where several tests run at once, each of their runs is one of many.
   placement: {{exclusive: false}}
+  # The nodes of a small cluster have two, and the operator takes some.
+  resources: {{cpus: 1}}
   sampling: {{rounds: 6}}
 "#
     );

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crds::v1alpha1::AttemptState;
+use crds::v1alpha1::{AttemptState, AttemptStatus};
 use jiff::Timestamp;
 
 use super::Pass;
@@ -29,8 +29,7 @@ pub(super) fn running(pass: &Pass<'_>, since: Timestamp, coordinator: &PodState)
     };
     current.state = AttemptState::Running;
     current.started_at = Some(since.to_string());
-    current.coordinator_pod_uid = Some(coordinator.uid.clone());
-    current.image_digest.clone_from(&coordinator.image_digest);
+    remember_coordinator(current, coordinator);
     remember_nodes(&mut kept, pass, coordinator.attempt);
     kept.active_since = Some(since);
     kept.pending_since = None;
@@ -146,6 +145,11 @@ fn close(
     current.ended_at = Some(at.to_string());
     current.reason = told.map(|(reason, _)| reason.as_str().to_owned());
     current.message = told.map(|(_, message)| clipped(message, MAX_TEXT));
+    let mut pods = pass.observed.pods.iter();
+    let coordinator = pods.find(|pod| pod.attempt == attempt && pod.rank == 0);
+    if let (None, Some(pod)) = (&current.coordinator_pod_uid, coordinator) {
+        remember_coordinator(current, pod);
+    }
     let ran = since.map_or(0, |since| at.as_second().saturating_sub(since.as_second()).max(0));
     kept.active_seconds = kept.active_seconds.saturating_add(ran.unsigned_abs());
     kept.pending_since = Some(pass.now);
@@ -153,6 +157,11 @@ fn close(
     if pass.anything_measured() {
         remember_nodes(kept, pass, attempt);
     }
+}
+
+fn remember_coordinator(attempt: &mut AttemptStatus, pod: &PodState) {
+    attempt.coordinator_pod_uid = Some(pod.uid.clone());
+    attempt.image_digest.clone_from(&pod.image_digest);
 }
 
 /// The nodes of `attempt`, where all are known and none were remembered.

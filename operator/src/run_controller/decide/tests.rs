@@ -335,9 +335,11 @@ fn a_leg_that_ran_while_nobody_looked_has_its_time_and_nodes_all_the_same() {
     scene.done.insert(0, BTreeSet::from([0, 1]));
     scene.exit(0, 0, "");
     scene.close(Some(end()), None);
+    scene.pods[0].image_digest = Some("sha256:a".to_owned());
     let after = kept(scene.decide());
     assert_eq!((after.active_seconds, after.nodes.len()), (30, 2));
     assert_eq!(after.attempts[0].state, AttemptState::Measured);
+    assert_eq!(after.attempts[0].image_digest.as_deref(), Some("sha256:a"));
 }
 
 #[test]
