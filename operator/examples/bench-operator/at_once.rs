@@ -21,7 +21,7 @@ use super::sheet::{Goal, Sheet, percentile};
 use super::site::Site;
 
 /// Requests of the creating side that are under way at a time.
-const CLIENTS: usize = 16;
+pub const CLIENTS: usize = 16;
 
 /// What creating many at once took.
 struct AtOnce {

@@ -7,6 +7,7 @@ use futures::{StreamExt, stream};
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
+use super::at_once::CLIENTS;
 use super::cluster::until;
 use super::counters::{cpu_seconds, looks, requests, resident_mib, settled, since, writes};
 use super::operator::Operator;
@@ -28,7 +29,10 @@ pub async fn nothing_new(site: &Site, operator: &Operator, runs: usize, sheet: &
                 .unwrap();
         }
     });
-    stream::iter(patches).buffer_unordered(16).collect::<()>().await;
+    stream::iter(patches)
+        .buffer_unordered(CLIENTS)
+        .collect::<()>()
+        .await;
     let enough = before + (runs / 10) as f64;
     until(|| async { (looks(operator) >= enough).then_some(()) }).await;
     settled(operator).await;

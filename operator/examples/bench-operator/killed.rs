@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use kube::api::{ListParams, PostParams};
 
 use super::arrivals::Arrivals;
-use super::at_once::runs_named;
+use super::at_once::{CLIENTS, runs_named};
 use super::counters::settled;
 use super::sheet::{Goal, Sheet};
 use super::site::Site;
@@ -25,7 +25,7 @@ pub async fn measure(site: &Site, count: usize, sheet: &mut Sheet) {
             runs.create(&PostParams::default(), &run).await.unwrap();
         }
     });
-    let creating = stream::iter(creations).buffer_unordered(16).collect::<()>();
+    let creating = stream::iter(creations).buffer_unordered(CLIENTS).collect::<()>();
     let killing = async {
         for third in 1..=2 {
             arrivals.count(count * third / 3).await;

@@ -43,7 +43,7 @@ impl Site {
             namespace,
             program: program.to_owned(),
             arguments: arguments.to_vec(),
-            kubeconfig: std::env::var_os(cluster::KUBECONFIG).unwrap().into(),
+            kubeconfig: cluster::kubeconfig(),
             log: tempfile::NamedTempFile::new().unwrap(),
         }
     }

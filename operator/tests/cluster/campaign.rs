@@ -1,6 +1,7 @@
 //! Short campaigns in a namespace of their own, and what must hold of each at its end.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, Progress, State};
@@ -13,7 +14,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::cluster::{client, kubeconfig, namespace, run, until_within};
 use super::operator::Operator;
@@ -57,8 +58,13 @@ impl Place {
 
     /// An operator for this namespace, with whatever the kubeconfig of the tests may do.
     pub fn operator(&self) -> Operator {
+        self.operator_by(&kubeconfig())
+    }
+
+    /// The same by another way to the API server.
+    pub fn operator_by(&self, kubeconfig: &Path) -> Operator {
         let arguments = ["--no-leader-election", "--namespace", &self.namespace];
-        start::operator(&kubeconfig(), &arguments)
+        start::operator(kubeconfig, &arguments)
     }
 
     /// An operator for all namespaces: it looks at nodes, and knows the runs of others.
@@ -70,6 +76,19 @@ impl Place {
         self.runs.create(&PostParams::default(), run).await.unwrap();
     }
 
+    pub async fn patch(&self, name: &str, change: Value) -> Result<BenchmarkRun, kube::Error> {
+        let (params, change) = (PatchParams::default(), Patch::Merge(change));
+        self.runs.patch(name, &params, &change).await
+    }
+
+    /// Waits until a run is gone.
+    pub async fn gone(&self, name: &str) {
+        until_within(PATIENCE, || async {
+            self.runs.get_opt(name).await.unwrap().is_none().then_some(())
+        })
+        .await;
+    }
+
     pub async fn status(&self, name: &str) -> BenchmarkRunStatus {
         self.runs.get(name).await.unwrap().status.unwrap_or_default()
     }
@@ -77,12 +96,7 @@ impl Place {
     /// Waits until at least `blocks` are done and kept.
     pub async fn measured(&self, name: &str, blocks: u32) {
         until_within(PATIENCE, || async {
-            let done = self
-                .status(name)
-                .await
-                .progress
-                .map(|progress| progress.blocks_done);
-            (done >= Some(blocks)).then_some(())
+            (done(&self.status(name).await) >= blocks).then_some(())
         })
         .await;
     }
@@ -179,8 +193,8 @@ pub fn reports(run: &BenchmarkRun, plan: &Plan, lines: &str) -> Reports {
     collect(plan, uid, &hash(plan), lines.as_bytes())
 }
 
-/// The campaign that all of these tests use, with `rounds` rounds: one that can be disturbed at any time.
-pub fn long(name: &str, rounds: u32) -> BenchmarkRun {
+/// The campaign that all of these tests use, with `rounds` rounds.
+pub fn with_rounds(name: &str, rounds: u32) -> BenchmarkRun {
     let mut run = run(name);
     run.spec.sampling.rounds = Some(rounds);
     run

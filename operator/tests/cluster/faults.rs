@@ -1,7 +1,6 @@
 //! What breaks while a campaign goes on: pods, kubelets, containerd, the network, the API server. What was measured stays,
 //! what is missing is measured again, and the status says why.
 
-use std::path::Path;
 use std::process::Command;
 
 use crds::v1alpha1::{AttemptState, BenchmarkRunStatus, State};
@@ -9,7 +8,8 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Api;
 use kube::api::DeleteParams;
 
-use super::campaign::{Place, condition, long};
+use super::campaign::{Place, condition, with_rounds};
+use super::cluster::kubeconfig;
 use super::testbed::{Mended, testbed};
 
 /// Rounds of a campaign that is disturbed after its first blocks are kept.
@@ -19,7 +19,7 @@ const ROUNDS: u32 = 30;
 async fn under_way(name: &str) -> (Place, super::operator::Operator) {
     let place = Place::new().await;
     let operator = place.operator();
-    place.create(&long(name, ROUNDS)).await;
+    place.create(&with_rounds(name, ROUNDS)).await;
     place.measured(name, 1).await;
     (place, operator)
 }
@@ -80,11 +80,8 @@ async fn another_worker_pod_is_killed() {
 async fn a_kubelet_stops_and_comes_back() {
     let (place, _operator) = under_way("kubelet").await;
     let node = node_of(&place, 0).await;
-    let start: &'static [&'static str] = match node.as_str() {
-        "node-1" => &["node", "start", "node-1"],
-        _ => &["node", "start", "node-2"],
-    };
-    let mended = Mended(start);
+    let start = ["node", "start", &node];
+    let mended = Mended(&start);
     testbed(&["node", "stop", &node]);
     // Its workers go on measuring meanwhile; only their log cannot be read.
     drop(mended);
@@ -131,7 +128,7 @@ async fn a_node_is_cut_off() {
 #[tokio::test]
 async fn the_api_server_is_killed_and_comes_back() {
     let (place, operator) = under_way("api-server").await;
-    let record = Path::new("/var/lib/fabricbench-testbed/cluster/run/kube-apiserver.pid");
+    let record = kubeconfig().with_file_name("run/kube-apiserver.pid");
     let record = std::fs::read_to_string(record).unwrap();
     let pid = record.split_whitespace().next().unwrap();
     assert!(

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 
 use crds::v1alpha1::{BenchmarkRunStatus, CaseValidity, State};
 
-use super::campaign::{Place, condition, planned, reports};
+use super::campaign::{Place, condition, planned, reports, with_rounds};
 use super::testbed::testbed;
-use super::undisturbed::short;
 
 /// Folder of their Dockerfile, from the root of the repository.
 const FOLDER: &str = "operator/tests/cluster/images/foreign";
@@ -24,7 +23,7 @@ fn loaded(target: &str) -> String {
 
 /// The end of a campaign whose second variant is in `image`.
 async fn with_image(place: &Place, name: &str, image: &str) -> BenchmarkRunStatus {
-    let mut run = short(name, 1);
+    let mut run = with_rounds(name, 1);
     run.spec.variants[1].image = Some(image.to_owned());
     place.create(&run).await;
     place.ended(name).await

@@ -10,13 +10,12 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tokio::time::sleep;
 
-use super::campaign::{PATIENCE, Place};
+use super::campaign::{PATIENCE, Place, with_rounds};
 use super::cluster::until_within;
 use super::operator::Operator;
 use super::proxy::{Moment, Proxy, Shot};
-use super::start;
 use super::testbed::image_of;
-use super::undisturbed::{CaseKey, Lane, Tally, short};
+use super::undisturbed::{CaseKey, Lane, Tally};
 
 /// How many random instants; a few where it is not said.
 const KILLS: &str = "FABRICBENCH_KILLS";
@@ -35,10 +34,16 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap())
 }
 
-/// An operator behind a door.
-fn behind(proxy: &Proxy, place: &Place) -> Operator {
-    let arguments = ["--no-leader-election", "--namespace", &place.namespace];
-    start::operator(&proxy.kubeconfig, &arguments)
+/// An operator behind a door, which dies at `write`.
+async fn doomed(place: &Place, write: usize, moment: Moment) -> (Proxy, Operator) {
+    let proxy = Proxy::open(&place.client).await;
+    let operator = place.operator_by(&proxy.kubeconfig);
+    proxy.arm(Shot {
+        write,
+        moment,
+        victim: operator.id(),
+    });
+    (proxy, operator)
 }
 
 async fn is_complete(place: &Place, name: &str) {
@@ -54,7 +59,7 @@ async fn is_complete(place: &Place, name: &str) {
 async fn undisturbed(lane: &Lane, run: &crds::v1alpha1::BenchmarkRun) -> (BTreeSet<CaseKey>, Vec<String>) {
     let name = run.metadata.name.as_deref().unwrap();
     let proxy = Proxy::open(&lane.place.client).await;
-    let _operator = behind(&proxy, &lane.place);
+    let _operator = lane.place.operator_by(&proxy.kubeconfig);
     lane.place.create(run).await;
     lane.place.completed(name).await;
     let (cases, writes) = (lane.cases(name).await, proxy.writes());
@@ -65,14 +70,8 @@ async fn undisturbed(lane: &Lane, run: &crds::v1alpha1::BenchmarkRun) -> (BTreeS
 /// A campaign whose operator dies at `write`; another finishes it. Whether it came to that write.
 async fn dies_at(lane: &Lane, write: usize, moment: Moment, cases: &BTreeSet<CaseKey>) -> (bool, Tally) {
     let name = format!("{moment:?}-{write}").to_lowercase();
-    let proxy = Proxy::open(&lane.place.client).await;
-    let mut operator = behind(&proxy, &lane.place);
-    proxy.arm(Shot {
-        write,
-        moment,
-        victim: operator.id(),
-    });
-    lane.place.create(&short(&name, ROUNDS)).await;
+    let (proxy, mut operator) = doomed(&lane.place, write, moment).await;
+    lane.place.create(&with_rounds(&name, ROUNDS)).await;
     let died = tokio::select! {
         _ = operator.end() => true,
         () = is_complete(&lane.place, &name) => proxy.fired(),
@@ -87,7 +86,7 @@ async fn dies_at(lane: &Lane, write: usize, moment: Moment, cases: &BTreeSet<Cas
 #[tokio::test]
 async fn killed_at_each_write_the_next_one_finishes_the_same_campaign() {
     let lanes = join_all((0..LANES).map(|_| Lane::new())).await;
-    let (cases, writes) = undisturbed(&lanes[0], &short("undisturbed", ROUNDS)).await;
+    let (cases, writes) = undisturbed(&lanes[0], &with_rounds("undisturbed", ROUNDS)).await;
     println!("{} writes of an undisturbed campaign: {writes:#?}", writes.len());
     let mut all = Tally::default();
     for write in 0.. {
@@ -119,7 +118,7 @@ async fn killed_at_each_write_the_next_one_finishes_the_same_campaign() {
 async fn killed_at_its_first_writes_each_time_the_campaign_is_finished_all_the_same() {
     let lane = Lane::new().await;
     // An image each: legs follow each other, and the Job of one goes before the next comes.
-    let mut run = short("undisturbed", 1);
+    let mut run = with_rounds("undisturbed", 1);
     run.spec.variants[0].image = Some(image_of("baseline"));
     run.spec.variants[1].image = Some(image_of("fi-inject"));
     let (cases, writes) = undisturbed(&lane, &run).await;
@@ -129,13 +128,7 @@ async fn killed_at_its_first_writes_each_time_the_campaign_is_finished_all_the_s
     // Who begins anew meets what was created before: it has to come further than that.
     let shots = (0..FIRST_WRITES).flat_map(|write| [(write, Moment::Before), (write, Moment::After)]);
     for (write, moment) in shots.cycle() {
-        let proxy = Proxy::open(&lane.place.client).await;
-        let mut operator = behind(&proxy, &lane.place);
-        proxy.arm(Shot {
-            write,
-            moment,
-            victim: operator.id(),
-        });
+        let (_proxy, mut operator) = doomed(&lane.place, write, moment).await;
         tokio::select! {
             _ = operator.end() => kills += 1,
             () = is_complete(&lane.place, "disturbed") => break,
@@ -157,7 +150,7 @@ async fn at_any_time(number: u64, lane: &Lane, seed: u64, kills: u32, cases: &BT
     let mut all = Tally::default();
     while all.kills < kills {
         let name = format!("random-{}", all.campaigns);
-        lane.place.create(&short(&name, LONG)).await;
+        lane.place.create(&with_rounds(&name, LONG)).await;
         let mut died = 0;
         loop {
             let operator = lane.place.operator();
@@ -184,7 +177,7 @@ async fn killed_at_any_time_the_campaign_is_finished_all_the_same() {
     let seed = number(SEED).unwrap_or(now);
     println!("{SEED}={seed}");
     let lanes = join_all((0..LANES).map(|_| Lane::new())).await;
-    let (cases, writes) = undisturbed(&lanes[0], &short("undisturbed", LONG)).await;
+    let (cases, writes) = undisturbed(&lanes[0], &with_rounds("undisturbed", LONG)).await;
     println!("{} writes of an undisturbed campaign", writes.len());
     let each = u32::try_from(kills.div_ceil(LANES)).unwrap();
     let lives = (0..)

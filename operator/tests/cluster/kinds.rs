@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crds::v1alpha1::{BenchmarkRunStatus, EnvVar, Variant, Verdict};
 
-use super::campaign::{Place, long, planned, reports};
+use super::campaign::{Place, planned, reports, with_rounds};
 use super::testbed::image_of;
 
 fn arms_improved_or_regressed<'a>(
@@ -24,7 +24,7 @@ fn arms_improved_or_regressed<'a>(
 async fn an_image_each_takes_turns_on_the_same_nodes() {
     let place = Place::new().await;
     let _operator = place.operator();
-    let mut run = long("images", 3);
+    let mut run = with_rounds("images", 3);
     run.spec.variants[0].image = Some(image_of("baseline"));
     run.spec.variants[1].image = Some(image_of("fi-inject"));
     run.spec.variants.push(Variant {
@@ -70,7 +70,7 @@ async fn an_image_each_takes_turns_on_the_same_nodes() {
 async fn identical_environments_differ_by_nothing_and_are_interleaved_in_one_gang() {
     let place = Place::new().await;
     let _operator = place.operator();
-    let mut run = long("environments", 10);
+    let mut run = with_rounds("environments", 10);
     // A variable that nothing reads: a process of its own, and the same measurement.
     run.spec.variants[1] = Variant {
         name: "same".to_owned(),

@@ -9,15 +9,14 @@ use fabricbench_operator::run_controller::observed::AttemptId;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
-use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, PostParams};
 use kube::{Api, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::campaign::{PATIENCE, Place, condition};
+use super::campaign::{PATIENCE, Place, condition, with_rounds};
 use super::cluster::until_within;
-use super::undisturbed::short;
 
 /// Rounds of a campaign that goes on for long enough to be suspended twice.
 const ROUNDS: u32 = 24;
@@ -38,7 +37,7 @@ pub async fn life(place: &Place) {
 async fn unreadable(place: &Place) {
     let kind = ApiResource::erase::<BenchmarkRun>(&());
     let any: Api<DynamicObject> = Api::namespaced_with(place.client.clone(), &place.namespace, &kind);
-    let mut wrong = serde_json::to_value(short("unreadable", 1)).unwrap();
+    let mut wrong = serde_json::to_value(with_rounds("unreadable", 1)).unwrap();
     wrong["spec"]["scenarios"][0]["pingPong"]["sizes"] = json!(["64B"]);
     any.create(&PostParams::default(), &serde_json::from_value(wrong).unwrap())
         .await
@@ -65,7 +64,7 @@ where
         + DeserializeOwned,
 {
     let name = format!("taken-{}", K::kind(&()).to_lowercase());
-    let mut run = short(&name, 1);
+    let mut run = with_rounds(&name, 1);
     run.spec.suspend = true;
     let run = place.runs.create(&PostParams::default(), &run).await.unwrap();
     let first = AttemptId { leg: 0, attempt: 1 };
@@ -73,7 +72,10 @@ where
     object.meta_mut().name = Some(names::attempt(&run.metadata.uid.unwrap(), first));
     let api: Api<K> = Api::namespaced(place.client.clone(), &place.namespace);
     api.create(&PostParams::default(), &object).await.unwrap();
-    patch(place, &name, json!({"spec": {"suspend": false}})).await;
+    place
+        .patch(&name, json!({"spec": {"suspend": false}}))
+        .await
+        .unwrap();
     let status = place.ended(&name).await;
     let (_, _, message) = condition(&status, "Failed").unwrap();
     assert!(
@@ -98,11 +100,6 @@ fn idle_job() -> Value {
     json!({"spec": {"suspend": true, "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}})
 }
 
-async fn patch(place: &Place, name: &str, change: Value) {
-    let (params, change) = (PatchParams::default(), Patch::Merge(change));
-    place.runs.patch(name, &params, &change).await.unwrap();
-}
-
 async fn is(place: &Place, name: &str, state: State) {
     until_within(PATIENCE, || async {
         (place.status(name).await.state == Some(state)).then_some(())
@@ -110,40 +107,40 @@ async fn is(place: &Place, name: &str, state: State) {
     .await;
 }
 
-async fn gone(place: &Place, name: &str) {
-    until_within(PATIENCE, || async {
-        place.runs.get_opt(name).await.unwrap().is_none().then_some(())
-    })
-    .await;
-}
-
 async fn suspended_twice(place: &Place) {
     let name = "whole";
-    place.create(&short(name, ROUNDS)).await;
+    place.create(&with_rounds(name, ROUNDS)).await;
     for kept in [1, 2] {
         is(place, name, State::Running).await;
         place.measured(name, kept).await;
-        patch(place, name, json!({"spec": {"suspend": true}})).await;
+        place
+            .patch(name, json!({"spec": {"suspend": true}}))
+            .await
+            .unwrap();
         is(place, name, State::Suspended).await;
-        patch(place, name, json!({"spec": {"suspend": false}})).await;
+        place
+            .patch(name, json!({"spec": {"suspend": false}}))
+            .await
+            .unwrap();
     }
     place.completed(name).await;
-    patch(
-        place,
-        name,
-        json!({"spec": {"runPolicy": {"ttlSecondsAfterFinished": 0}}}),
-    )
-    .await;
-    gone(place, name).await;
+    place
+        .patch(
+            name,
+            json!({"spec": {"runPolicy": {"ttlSecondsAfterFinished": 0}}}),
+        )
+        .await
+        .unwrap();
+    place.gone(name).await;
 }
 
 async fn deleted(place: &Place) {
-    place.create(&short("deleted", ROUNDS)).await;
+    place.create(&with_rounds("deleted", ROUNDS)).await;
     is(place, "deleted", State::Running).await;
     place
         .runs
         .delete("deleted", &DeleteParams::default())
         .await
         .unwrap();
-    gone(place, "deleted").await;
+    place.gone("deleted").await;
 }

@@ -1,28 +1,22 @@
 //! Suspended, resumed, edited, deleted, out of time: what a user does to a run that is going on.
 
-use crds::v1alpha1::{BenchmarkRun, State};
+use crds::v1alpha1::State;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
-use kube::api::{DeleteParams, Patch, PatchParams};
-use serde_json::{Value, json};
+use kube::api::DeleteParams;
+use serde_json::json;
 
-use super::campaign::{PATIENCE, Place, condition, done, long};
+use super::campaign::{PATIENCE, Place, condition, done, with_rounds};
 use super::cluster::{all, run, until_within};
-
-async fn patch(place: &Place, name: &str, patch: Value) -> Result<BenchmarkRun, kube::Error> {
-    place
-        .runs
-        .patch(name, &PatchParams::default(), &Patch::Merge(patch))
-        .await
-}
 
 #[tokio::test]
 async fn suspended_its_pods_go_and_resumed_only_the_missing_is_measured() {
     let place = Place::new().await;
     let _operator = place.operator();
-    place.create(&long("suspended", 30)).await;
+    place.create(&with_rounds("suspended", 30)).await;
     place.measured("suspended", 2).await;
-    patch(&place, "suspended", json!({"spec": {"suspend": true}}))
+    place
+        .patch("suspended", json!({"spec": {"suspend": true}}))
         .await
         .unwrap();
     until_within(PATIENCE, || async {
@@ -46,7 +40,8 @@ async fn suspended_its_pods_go_and_resumed_only_the_missing_is_measured() {
         None,
         "the clock stands still"
     );
-    patch(&place, "suspended", json!({"spec": {"suspend": false}}))
+    place
+        .patch("suspended", json!({"spec": {"suspend": false}}))
         .await
         .unwrap();
     let status = place.completed("suspended").await;
@@ -64,22 +59,24 @@ async fn suspended_its_pods_go_and_resumed_only_the_missing_is_measured() {
 async fn what_is_measured_cannot_be_edited_and_a_deleted_run_takes_everything_with_it() {
     let place = Place::new().await;
     let _operator = place.operator();
-    place.create(&long("deleted", 30)).await;
+    place.create(&with_rounds("deleted", 30)).await;
     place.measured("deleted", 1).await;
-    let refused = patch(&place, "deleted", json!({"spec": {"sampling": {"rounds": 31}}})).await;
+    let refused = place
+        .patch("deleted", json!({"spec": {"sampling": {"rounds": 31}}}))
+        .await;
     let refused = refused.unwrap_err().to_string();
     println!("edited: {refused}");
     assert!(
         refused.contains("suspend"),
         "it says what may be edited: {refused}"
     );
-    patch(
-        &place,
-        "deleted",
-        json!({"spec": {"runPolicy": {"ttlSecondsAfterFinished": 3600}}}),
-    )
-    .await
-    .unwrap();
+    place
+        .patch(
+            "deleted",
+            json!({"spec": {"runPolicy": {"ttlSecondsAfterFinished": 3600}}}),
+        )
+        .await
+        .unwrap();
 
     place
         .runs
@@ -112,7 +109,7 @@ async fn what_is_measured_cannot_be_edited_and_a_deleted_run_takes_everything_wi
 async fn a_namespace_is_deleted_with_a_run_in_it() {
     let place = Place::new().await;
     let operator = place.operator_of_all();
-    place.create(&long("namespace", 30)).await;
+    place.create(&with_rounds("namespace", 30)).await;
     place.measured("namespace", 1).await;
     place.leave().await;
     operator.ready().await;
@@ -127,23 +124,14 @@ async fn a_finished_run_keeps_its_pods_and_goes_when_its_time_has_come() {
     let log = place.worker(0).await.unwrap().metadata.name.unwrap();
     let log = place.pods.logs(&log, &Default::default()).await.unwrap();
     assert!(log.starts_with("{\"seq\":0"), "its log can still be read");
-    patch(
-        &place,
-        "finished",
-        json!({"spec": {"runPolicy": {"ttlSecondsAfterFinished": 1}}}),
-    )
-    .await
-    .unwrap();
-    until_within(PATIENCE, || async {
-        place
-            .runs
-            .get_opt("finished")
-            .await
-            .unwrap()
-            .is_none()
-            .then_some(())
-    })
-    .await;
+    place
+        .patch(
+            "finished",
+            json!({"spec": {"runPolicy": {"ttlSecondsAfterFinished": 1}}}),
+        )
+        .await
+        .unwrap();
+    place.gone("finished").await;
     place.leave().await;
 }
 
@@ -151,7 +139,7 @@ async fn a_finished_run_keeps_its_pods_and_goes_when_its_time_has_come() {
 async fn out_of_time_it_fails_and_keeps_what_it_has() {
     let place = Place::new().await;
     let _operator = place.operator();
-    let mut run = long("slow", 60);
+    let mut run = with_rounds("slow", 60);
     run.spec.run_policy.active_deadline_seconds = 10;
     run.spec.scenarios[0].ping_pong.as_mut().unwrap().iterations = Some(20_000);
     place.create(&run).await;

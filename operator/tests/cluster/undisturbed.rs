@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use crds::v1alpha1::BenchmarkRun;
 use fabricbench_operator::campaign::collect::Case;
 use futures::StreamExt;
 use k8s_openapi::api::batch::v1::Job;
@@ -13,7 +12,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use tokio::task::JoinHandle;
 
 use super::campaign::{PATIENCE, Place, planned, reports};
-use super::cluster::{run, until_within};
+use super::cluster::until_within;
 
 /// What tells a case from all others of its run.
 pub type CaseKey = (u32, u32, u32, usize, u64, usize, u32, u32);
@@ -31,15 +30,6 @@ fn key(case: &Case) -> CaseKey {
         ..
     } = *case;
     (leg, block, round, scenario, size_bytes, arm, initiator, target)
-}
-
-/// A campaign with room for another beside it on the same nodes.
-pub fn short(name: &str, rounds: u32) -> BenchmarkRun {
-    let mut run = run(name);
-    run.spec.sampling.rounds = Some(rounds);
-    run.spec.placement.exclusive = false;
-    run.spec.resources.cpus = Some(1);
-    run
 }
 
 /// What was counted of one campaign, or of several.

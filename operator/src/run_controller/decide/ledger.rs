@@ -145,8 +145,7 @@ fn close(
     current.ended_at = Some(at.to_string());
     current.reason = told.map(|(reason, _)| reason.as_str().to_owned());
     current.message = told.map(|(_, message)| clipped(message, MAX_TEXT));
-    let mut pods = pass.observed.pods.iter();
-    let coordinator = pods.find(|pod| pod.attempt == attempt && pod.rank == 0);
+    let coordinator = pods_of(pass, attempt).find(|pod| pod.rank == 0);
     if let (None, Some(pod)) = (&current.coordinator_pod_uid, coordinator) {
         remember_coordinator(current, pod);
     }
@@ -166,16 +165,21 @@ fn remember_coordinator(attempt: &mut AttemptStatus, pod: &PodState) {
 
 /// The nodes of `attempt`, where all are known and none were remembered.
 fn remember_nodes(kept: &mut Kept, pass: &Pass<'_>, attempt: AttemptId) {
-    let pods = pass.observed.pods.iter().filter(|pod| pod.attempt == attempt);
-    let nodes: BTreeSet<_> = pods.filter_map(|pod| pod.node.clone()).collect();
+    let nodes: BTreeSet<_> = pods_of(pass, attempt)
+        .filter_map(|pod| pod.node.clone())
+        .collect();
     if kept.nodes.is_empty() && nodes.len() == pass.facts.workers as usize {
         kept.nodes = nodes.into_iter().collect();
     }
 }
 
+fn pods_of<'a>(pass: &Pass<'a>, attempt: AttemptId) -> impl Iterator<Item = &'a PodState> {
+    let pods = pass.observed.pods.iter();
+    pods.filter(move |pod| pod.attempt == attempt)
+}
+
 fn started(pass: &Pass<'_>, attempt: AttemptId) -> Option<Timestamp> {
-    let of_attempt = pass.observed.pods.iter().filter(|pod| pod.attempt == attempt);
-    let started: Vec<_> = of_attempt.filter_map(|pod| pod.started_at).collect();
+    let started: Vec<_> = pods_of(pass, attempt).filter_map(|pod| pod.started_at).collect();
     let all = started.len() >= pass.facts.workers as usize;
     all.then(|| started.into_iter().max()).flatten()
 }
