@@ -40,7 +40,7 @@ operator-test: binaries ## The operator against a real API server, and in a real
 	@.ci/operator-test cluster
 
 .PHONY: generate
-generate: ## Rewrite every generated file (CRD, schemas, simulated coverage)
+generate: ## Rewrite every generated file (CRD, schemas, the chart's README, simulated coverage)
 	@.ci/generate
 
 .PHONY: verify
@@ -79,6 +79,11 @@ cluster-down: ## Take that Kubernetes away again, with all that it made
 cluster-test: binaries ## Test that Kubernetes, and the images in it: brings one up, and takes it away
 	@.ci/setup cluster
 	@testbed/tests/run
+
+.PHONY: chart
+chart: ## The chart without a cluster: lint, unit tests, its manifests against the API server's schemas (root)
+	@.ci/setup cluster
+	@.ci/chart
 
 .PHONY: clean
 clean: ## Remove what was built and measured here

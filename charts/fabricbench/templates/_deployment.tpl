@@ -1,0 +1,73 @@
+{{/* Environment of the operator: all that its command line takes. */}}
+{{- define "fabricbench.operatorEnv" -}}
+- name: FABRICBENCH_RUNNER_IMAGE
+  value: {{ include "fabricbench.image" (dict "root" $ "image" .Values.runner.image) | quote }}
+{{- with .Values.runner.imagePullPolicy }}
+- name: FABRICBENCH_IMAGE_PULL_POLICY
+  value: {{ . | quote }}
+{{- end }}
+{{- with .Values.runner.imagePullSecrets }}
+- name: FABRICBENCH_IMAGE_PULL_SECRETS
+  value: {{ join "," . | quote }}
+{{- end }}
+{{- if .Values.namespaced.enabled }}
+- name: FABRICBENCH_NAMESPACES
+  value: {{ include "fabricbench.namespaces" . | fromJsonArray | join "," | quote }}
+{{- end }}
+- name: FABRICBENCH_LISTEN
+  value: 0.0.0.0:8080
+{{- if .Values.leaderElection.enabled }}
+- name: FABRICBENCH_LEASE_NAME
+  value: {{ include "fabricbench.operator" . | quote }}
+- name: FABRICBENCH_LEASE_NAMESPACE
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.namespace
+{{- else }}
+- name: FABRICBENCH_NO_LEADER_ELECTION
+  value: "true"
+{{- end }}
+- name: FABRICBENCH_CONCURRENCY
+  value: {{ .Values.operator.concurrency | int | quote }}
+- name: FABRICBENCH_EVALUATION_THREADS
+  value: {{ .Values.operator.evaluationThreads | int | quote }}
+- name: FABRICBENCH_CLIENT_QPS
+  value: {{ .Values.operator.clientQps | int | quote }}
+- name: FABRICBENCH_CLIENT_BURST
+  value: {{ .Values.operator.clientBurst | int | quote }}
+- name: FABRICBENCH_LOG_FORMAT
+  value: {{ .Values.operator.logFormat | quote }}
+{{- with .Values.operator.logFilter }}
+- name: RUST_LOG
+  value: {{ . | quote }}
+{{- end }}
+{{- with .Values.operator.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Affinity of the operator's pods: the one given, or replicas apart where they can be. */}}
+{{- define "fabricbench.affinity" -}}
+{{- if .Values.affinity }}
+{{- toYaml .Values.affinity }}
+{{- else if gt (int .Values.replicas) 1 -}}
+podAntiAffinity:
+  preferredDuringSchedulingIgnoredDuringExecution:
+  - weight: 100
+    podAffinityTerm:
+      topologyKey: kubernetes.io/hostname
+      labelSelector:
+        matchLabels:
+          {{- include "fabricbench.selectorLabels" . | nindent 10 }}
+{{- end }}
+{{- end }}
+
+{{/* The constraints, each with a selector. */}}
+{{- define "fabricbench.topologySpreadConstraints" -}}
+{{- $selector := dict "matchLabels" (include "fabricbench.selectorLabels" . | fromYaml) }}
+{{- $constraints := list }}
+{{- range .Values.topologySpreadConstraints }}
+{{- $constraints = append $constraints (hasKey . "labelSelector" | ternary . (set (deepCopy .) "labelSelector" $selector)) }}
+{{- end }}
+{{- toYaml $constraints }}
+{{- end }}

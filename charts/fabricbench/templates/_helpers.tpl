@@ -1,0 +1,104 @@
+{{/* Name of the chart in labels. */}}
+{{- define "fabricbench.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{/* What the names of all objects begin with: short enough for what is put after it. */}}
+{{- define "fabricbench.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
+{{- else }}
+{{- $name := include "fabricbench.name" . }}
+{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 40 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{/* Name of the operator's objects, and of its Lease. */}}
+{{- define "fabricbench.operator" -}}
+{{ include "fabricbench.fullname" . }}-operator
+{{- end }}
+
+{{- define "fabricbench.serviceAccount" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "fabricbench.operator" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- required "serviceAccount.name: say which account there is, or make one (serviceAccount.create)" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{/* Labels that select what belongs to the release. */}}
+{{- define "fabricbench.releaseLabels" -}}
+app.kubernetes.io/name: {{ include "fabricbench.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end }}
+
+{{/* Labels that select the operator's pods. A Deployment's selector never changes: nor may these. */}}
+{{- define "fabricbench.selectorLabels" -}}
+{{ include "fabricbench.releaseLabels" . }}
+app.kubernetes.io/component: operator
+{{- end }}
+
+{{/* Labels of an object: (dict "root" $ "component" NAME "labels" MORE), the last two optional. */}}
+{{- define "fabricbench.labels" -}}
+{{- $own := dict
+  "app.kubernetes.io/name" (include "fabricbench.name" .root)
+  "app.kubernetes.io/instance" .root.Release.Name
+  "app.kubernetes.io/version" (.root.Chart.AppVersion | toString)
+  "app.kubernetes.io/part-of" "fabricbench"
+  "app.kubernetes.io/managed-by" .root.Release.Service
+  "app.kubernetes.io/component" (default "operator" .component)
+  "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-") }}
+{{- toYaml (merge $own (default dict .labels) .root.Values.commonLabels) }}
+{{- end }}
+
+{{/*
+Metadata of an object: (dict "root" $ "suffix" SUFFIX "namespace" NAMESPACE "component" COMPONENT "labels" MORE
+"annotations" MORE), all but the first optional. Its name is the release's with the suffix (operator), or the "name" that
+is given; an object of the cluster has no namespace.
+*/}}
+{{- define "fabricbench.metadata" -}}
+name: {{ default (printf "%s-%s" (include "fabricbench.fullname" .root) (default "operator" .suffix)) .name }}
+{{- with .namespace }}
+namespace: {{ . }}
+{{- end }}
+labels:
+  {{- include "fabricbench.labels" . | nindent 2 }}
+{{- with merge (dict) (default dict .annotations) .root.Values.commonAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* An image by digest, or else by tag: (dict "root" $ "image" IMAGE). */}}
+{{- define "fabricbench.image" -}}
+{{- if .image.digest }}
+{{- printf "%s@%s" .image.repository .image.digest }}
+{{- else }}
+{{- printf "%s:%s" .image.repository (default .root.Chart.AppVersion .image.tag) }}
+{{- end }}
+{{- end }}
+
+{{/* Namespaces whose runs are carried out, as a JSON list; only with namespaced.enabled. */}}
+{{- define "fabricbench.namespaces" -}}
+{{- default (list .Release.Namespace) .Values.namespaced.namespaces | uniq | toJson }}
+{{- end }}
+
+{{/* What no container of ours needs to write, gain or keep. */}}
+{{- define "fabricbench.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{/* Security context of a pod. That it is nobody's root is not for values to change. */}}
+{{- define "fabricbench.podSecurityContext" -}}
+{{- toYaml (merge (dict "runAsNonRoot" true) .Values.podSecurityContext) }}
+{{- end }}
+
+{{/* Fails where the Prometheus operator's resource is missing: (dict "root" $ "kind" KIND "key" VALUE). */}}
+{{- define "fabricbench.requireMonitoring" -}}
+{{- if not (.root.Capabilities.APIVersions.Has (printf "monitoring.coreos.com/v1/%s" .kind)) }}
+{{- fail (printf "%s: this cluster has no %s (monitoring.coreos.com/v1). Install the Prometheus operator first; for `helm template` add --api-versions monitoring.coreos.com/v1/%s" .key .kind .kind) }}
+{{- end }}
+{{- end }}

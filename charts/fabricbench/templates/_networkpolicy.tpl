@@ -1,0 +1,23 @@
+{{/* Selects the pods of all runs: each has a run's UID as a label. */}}
+{{- define "fabricbench.runnerSelector" -}}
+matchLabels:
+  app.kubernetes.io/managed-by: fabricbench
+matchExpressions:
+- key: fabricbench.dev/run-uid
+  operator: Exists
+{{- end }}
+
+{{/* An egress rule: DNS. */}}
+{{- define "fabricbench.dnsEgress" -}}
+- ports:
+  {{- range .Values.networkPolicy.dns.ports }}
+  - port: {{ . }}
+    protocol: UDP
+  - port: {{ . }}
+    protocol: TCP
+  {{- end }}
+  {{- with .Values.networkPolicy.dns.to }}
+  to:
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}

@@ -1,0 +1,47 @@
+{{/* What the operator may do in the namespaces of runs. `operator/deploy/` says the same; a test compares them. */}}
+{{- define "fabricbench.operatorRules" -}}
+- apiGroups: [fabricbench.dev]
+  resources: [benchmarkruns]
+  verbs: [get, list, watch, patch, delete]  # patch: the finalizer; delete: ttlSecondsAfterFinished
+- apiGroups: [fabricbench.dev]
+  resources: [benchmarkruns/status]
+  verbs: [patch]
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [get, list, watch, create, delete]
+- apiGroups: [""]
+  resources: [services]
+  verbs: [get, create, delete]
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [get, create, update, delete]  # update: records are appended
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list, watch]
+- apiGroups: [""]
+  resources: [pods/log]
+  verbs: [get]
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
+{{- end }}
+
+{{/* What people may do with runs: (dict "verbs" LIST). The status is the operator's, and only read. */}}
+{{- define "fabricbench.userRules" -}}
+- apiGroups: [fabricbench.dev]
+  resources: [benchmarkruns]
+  verbs: {{ .verbs | toJson }}
+- apiGroups: [fabricbench.dev]
+  resources: [benchmarkruns/status]
+  verbs: [get]
+{{- end }}
+
+{{/* The roles of people, each with what it may do with runs, as JSON. */}}
+{{- define "fabricbench.userRoles" -}}
+{{- $view := list "get" "list" "watch" }}
+{{- $edit := concat $view (list "create" "delete" "patch" "update") }}
+{{- dict
+  "viewer" (dict "aggregateTo" "view" "verbs" $view)
+  "editor" (dict "aggregateTo" "edit" "verbs" $edit)
+  "admin" (dict "aggregateTo" "admin" "verbs" (append $edit "deletecollection")) | toJson }}
+{{- end }}

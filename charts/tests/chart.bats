@@ -1,0 +1,106 @@
+#!/usr/bin/env bats
+# The chart without a cluster. Run by .ci/chart, which brings the tools.
+
+setup() { load lib/chart; }
+
+@test "helm lints it with every file of values that is right" {
+    for values in $(values_files); do
+        # What the cluster has, lint cannot be told.
+        helm lint --strict --quiet --kube-version "$KUBERNETES_VERSION" "$CHART" --values "$values" \
+            --set prometheus.serviceMonitor.enabled=false,prometheus.rules.enabled=false
+    done
+}
+
+@test "the unit tests of every template" {
+    helm-unittest --strict --color=false "$CHART"
+}
+
+@test "every template has unit tests" {
+    for template in "$CHART"/templates/[!_]*; do
+        name=$(basename "$template")
+        test=$CHART/tests/${name%.*}_test.yaml
+        [ -e "$test" ] || { echo "$name has no ${test#"$ROOT/"}"; false; }
+        grep -qxF "templates: [$name]" "$test"
+    done
+}
+
+@test "every manifest has only fields that the API server knows, of their types" {
+    for values in $(values_files); do
+        rendered --values "$values" | conform
+    done
+    conform <"$CHART/crds/benchmarkruns.yaml"
+}
+
+@test "a field that the API server does not know is found" {
+    rendered >"$BATS_TEST_TMPDIR/manifests"
+    run conform < <(sed 's/  replicas: 1/  replica: 1/' "$BATS_TEST_TMPDIR/manifests")
+    [ "$status" -ne 0 ]
+    [[ $output == *"additional properties 'replica' not allowed"* ]]
+    run conform < <(sed 's/periodSeconds: 5/periodSeconds: often/' "$BATS_TEST_TMPDIR/manifests")
+    [ "$status" -ne 0 ]
+    [[ $output == *"readinessProbe/periodSeconds"* ]]
+}
+
+@test "wrong values are refused by the schema, with the key named" {
+    count=0
+    for values in "$ROOT"/charts/tests/wrong-values/*.yaml; do
+        key=$(head -n 1 "$values")
+        key=${key#\# }
+        run rendered --values "$values"
+        [ "$status" -ne 0 ] || { echo "${values##*/} is taken"; false; }
+        refused "$key" "$output" || { echo "${values##*/}: $key is not named: $output"; false; }
+        # Wrong in one place: else a second mistake could hide that the first is taken.
+        [ "$(grep -o "at '[^']*'" <<<"$output" | sort -u | wc -l)" -eq 1 ] || { echo "${values##*/}: $output"; false; }
+        count=$((count + 1))
+    done
+    echo "# $count files of wrong values" >&3
+    [ "$count" -ge 30 ]
+}
+
+# refused KEY MESSAGE: whether the message is the schema's, and names the key, or what it belongs to and the key.
+refused() {
+    local key=$1 parent='' leaf=$1 pointer
+    pointer=/${key//./\/}
+    if [[ $key == *.* ]]; then parent=/$(tr . / <<<"${key%.*}") leaf=${key##*.}; fi
+    [[ $2 == *"don't meet the specifications of the schema"* ]] || return 1
+    [[ $2 == *"- at '$pointer'"* || $2 == *"- at '$parent': additional properties '$leaf' not allowed"* ||
+        $2 == *"- at '$parent': missing propert"*"'$leaf'"* ]]
+}
+
+@test "the operator may do what operator/deploy lists, and nothing else" {
+    rendered | rights fabricbench-operator >"$BATS_TEST_TMPDIR/chart"
+    rights fabricbench-operator <"$ROOT/operator/deploy/cluster.yaml" | diff - "$BATS_TEST_TMPDIR/chart"
+    rendered --namespace benchmarks --set namespaced.enabled=true | rights fabricbench-operator >"$BATS_TEST_TMPDIR/chart"
+    rights fabricbench-operator <"$ROOT/operator/deploy/namespaced.yaml" | diff - "$BATS_TEST_TMPDIR/chart"
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/chart")" -gt 20 ]
+}
+
+@test "namespaced mode makes nothing that belongs to the cluster" {
+    rendered --set namespaced.enabled=true | json | jq --raw-output '.kind' | sort -u >"$BATS_TEST_TMPDIR/kinds"
+    diff - "$BATS_TEST_TMPDIR/kinds" <<'KINDS'
+Deployment
+Role
+RoleBinding
+Service
+ServiceAccount
+KINDS
+}
+
+@test "README.md is that of the values" {
+    "$ROOT/.ci/chart-readme" | diff "$CHART/README.md" -
+}
+
+@test "the chart's version is the program's" {
+    version=$(awk -F '"' '/^version = / {print $2; exit}' "$ROOT/Cargo.toml")
+    [ "$(json <"$CHART/Chart.yaml" | jq --raw-output '"\(.version) \(.appVersion)"')" = "$version $version" ]
+}
+
+@test "a package holds the chart and nothing that tests it" {
+    helm package "$CHART" --destination "$BATS_TEST_TMPDIR"
+    tar -tf "$BATS_TEST_TMPDIR"/fabricbench-*.tgz | sort >"$BATS_TEST_TMPDIR/files"
+    run grep -E '_test.yaml|gotmpl' "$BATS_TEST_TMPDIR/files"
+    [ "$status" -eq 1 ]
+    for file in README.md values.schema.json crds/benchmarkruns.yaml templates/NOTES.txt; do
+        grep -qxF "fabricbench/$file" "$BATS_TEST_TMPDIR/files"
+    done
+}
