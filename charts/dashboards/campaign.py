@@ -1,0 +1,43 @@
+"""The dashboard of one run: what changed, by how much, how surely, and whether it can be trusted. Pure."""
+
+from grafana_foundation_sdk.builders import dashboard as builders
+from grafana_foundation_sdk.models import dashboard
+
+import parts
+import run_panels
+import scenario_panels
+from selection import RUN, SCENARIO
+
+
+def build():
+    board = parts.new(
+        "fabricbench-campaign",
+        "fabricbench / Campaign",
+        "One BenchmarkRun: which variant, at which size, by how much, and whether the numbers can be trusted. "
+        "Numbers are those at the end of the time range; of a deleted run, choose a time at which it was there.",
+        "1h",
+        "30s",
+    )
+    for variable in variables():
+        board = board.with_variable(variable)
+    board = board.with_row(builders.Row("Run"))
+    for panel in run_panels.every():
+        board = board.with_panel(panel)
+    board = board.with_row(builders.Row("Scenario $scenario").repeat("scenario"))
+    for panel in scenario_panels.every():
+        board = board.with_panel(panel)
+    return board
+
+
+def variables():
+    here = 'run_namespace="$namespace"'
+    ratio = "fabricbench_comparison_ratio{" + SCENARIO + "}"
+    quantiles = "smallest : 0,p50 : 0.5,p95 : 0.95,p99 : 0.99,p99.9 : 0.999,largest : 1"
+    median = dashboard.VariableOption(selected=True, text="p50", value="0.5")
+    return [
+        parts.label_variable("namespace", "Namespace", "fabricbench_run_state", "run_namespace"),
+        parts.label_variable("run", "Run", "fabricbench_run_state{" + here + "}", "run"),
+        parts.label_variable("scenario", "Scenario", "fabricbench_arm_valid{" + RUN + "}", "scenario", many=True),
+        parts.label_variable("arm", "Compared arms", ratio, "arm", many=True),
+        builders.CustomVariable("quantile").label("Latency").values(quantiles).current(median),
+    ]

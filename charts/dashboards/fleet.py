@@ -1,0 +1,335 @@
+"""The dashboard of all runs: which are there, how one comparison moved over time, which nodes stand out. Pure."""
+
+from grafana_foundation_sdk.builders import dashboard as builders
+from grafana_foundation_sdk.builders import timeseries
+from grafana_foundation_sdk.models import common
+
+import parts
+import transforms
+import words
+from parts import now, over_time, properties
+
+RUNS = 'run_namespace=~"$namespace"'
+EACH = "run_namespace, run"
+COMPARISON = RUNS + ', run=~"$runs", scenario="$scenario", arm="$arm", size_bytes="$size", metric="$metric"'
+NO_RUNS = "No run is there at this time"
+NO_PAIRS = "No pair is measured, or none deviates from the others"
+
+
+def build():
+    board = parts.new(
+        "fabricbench-fleet",
+        "fabricbench / Fleet",
+        "All BenchmarkRuns of the chosen namespaces, one comparison from run to run, and the nodes and pairs that "
+        "stand out. Tables show the end of the time range; the trend has every run that was there at some time of it.",
+        "7d",
+        "1m",
+    )
+    for variable in variables():
+        board = board.with_variable(variable)
+    rows = {
+        "Runs": (counted(), not_exported(), alerts(), runs()),
+        "One comparison from run to run": (trend(), trend_table()),
+        "Nodes and pairs": (nodes(), pairs()),
+    }
+    for title, panels in rows.items():
+        board = board.with_row(builders.Row(title))
+        for panel in panels:
+            board = board.with_panel(panel)
+    return board
+
+
+def variables():
+    def of_comparison(name, title, label, labels, numbers=False):
+        return parts.label_variable(name, title, "fabricbench_comparison_ratio{" + labels + "}", label, numbers=numbers)
+
+    scenario = RUNS + ', scenario="$scenario"'
+    arm = scenario + ', arm="$arm"'
+    return [
+        parts.label_variable("namespace", "Namespace", "fabricbench_run_state", "run_namespace", many=True),
+        of_comparison("scenario", "Trend: scenario", "scenario", RUNS),
+        of_comparison("arm", "arm", "arm", scenario),
+        of_comparison("metric", "metric", "metric", arm),
+        of_comparison("size", "size", "size_bytes", arm + ', metric="$metric"', numbers=True),
+        builders.TextBoxVariable("runs").label("runs (regular expression)").default_value(".*"),
+    ]
+
+
+def counted():
+    return (
+        parts.lines(
+            "Runs by state",
+            "How many runs are in each state.",
+            [over_time(f"sum by (state) (max by ({EACH}, state) (fabricbench_run_state{{{RUNS}}}))", "{{state}}")],
+            "short",
+            NO_RUNS,
+            9,
+        )
+        .stacking(parts.common_builders.StackingConfig().mode(common.StackingMode.NORMAL))
+        .fill_opacity(30)
+        .decimals(0)
+    )
+
+
+def not_exported():
+    return parts.number(
+        "Not exported",
+        "The operator exports a bounded number of series, those of the newest runs. This many runs are in no panel.",
+        [now("sum(fabricbench_runs_without_series)")],
+        "short",
+        "No operator is scraped at this time",
+        3,
+        [(0, "green"), (1, "orange")],
+    ).height(8)
+
+
+def alerts():
+    labels = ("severity", "alertname", "run_namespace", "run", "scenario", "arm", "size_bytes")
+    firing = 'ALERTS{alertname=~"Fabricbench.+", alertstate="firing"}'
+    columns = {label: label for label in labels} | {
+        "alertname": "alert",
+        "run_namespace": "namespace",
+        "size_bytes": "size",
+    }
+    return parts.listing(
+        "Alerts",
+        "Alerts of fabricbench that fire. They come from the rules of the chart (prometheus.rules.enabled).",
+        [now(f"max by ({', '.join(labels)}) ({firing})")],
+        [transforms.shown(columns, hidden=("Time", "Value"))],
+        "Nothing fires, or the rules are not installed",
+        12,
+        8,
+    )
+
+
+def runs():
+    def state_set(metric, label, ref):
+        return now(f"max by ({EACH}, {label}) ({metric}{{{RUNS}}} == 1)", ref)
+
+    regressed = (
+        f"count by ({EACH}) (max by ({EACH}, scenario, size_bytes, arm, metric) ("
+        f'fabricbench_comparison_verdict{{{RUNS}, verdict="Regressed"}} == 1)'
+        f" and on ({EACH}, scenario, size_bytes, arm, metric) "
+        f'fabricbench_comparison_ratio{{{RUNS}, primary="true", negative_control="false"}})'
+    )
+
+    def each(metric, more=""):
+        return f"max by ({EACH}) ({metric}{{{RUNS}{more}}})"
+
+    targets = [
+        state_set("fabricbench_run_state", "state", "A"),
+        state_set("fabricbench_run_outcome", "outcome", "B"),
+        state_set("fabricbench_run_fabric_proof", "proof", "C"),
+        now(f"max by ({EACH}, provider, baseline) (fabricbench_run_info{{{RUNS}}})", "D"),
+        now(f"{each('fabricbench_run_blocks_done')} / ({each('fabricbench_run_blocks')} > 0)", "E"),
+        now(f"{regressed} or 0 * {each('fabricbench_run_state')}", "F"),
+        now(each("fabricbench_run_expectations", ', outcome="NotMet"'), "G"),
+        now(f"1000 * {each('fabricbench_run_created_timestamp_seconds')}", "H"),
+        now(f"1000 * {each('fabricbench_run_finished_timestamp_seconds')}", "I"),
+    ]
+    columns = {
+        "run_namespace": "namespace",
+        "run": "run",
+        "state": "state",
+        "outcome": "outcome",
+        "proof": "fabric",
+        "Value #E": "progress",
+        "Value #F": "regressions",
+        "Value #G": "missed expectations",
+        "provider": "provider",
+        "baseline": "baseline",
+        "Value #H": "created",
+        "Value #I": "finished",
+    }
+    hidden = ("Time", "Value #A", "Value #B", "Value #C", "Value #D")
+    url = (
+        "/d/fabricbench-campaign?var-datasource=${datasource}&var-namespace=${__data.fields.namespace}"
+        "&var-run=${__value.raw}&${__url_time_range}"
+    )
+    panel = (
+        parts.listing(
+            "All runs",
+            "Every run of the chosen namespaces. The name of a run leads to its dashboard.",
+            targets,
+            [
+                transforms.joined(),
+                *transforms.sorted_by("Value #H", descending=True),
+                transforms.shown(columns, hidden),
+            ],
+            NO_RUNS,
+            parts.WIDTH,
+            12,
+        )
+        .override_by_name("progress", properties(unit="percentunit", decimals=0))
+        .override_by_regexp("/^(created|finished)$/", properties(unit="dateTimeAsIso"))
+        .override_by_name("run", properties(links=[{"title": "Campaign", "url": url}]))
+    )
+    for name, colors in (("state", words.STATE), ("outcome", words.OUTCOME), ("fabric", words.PROOF)):
+        panel = panel.override_by_name(name, word_cells(colors))
+    for name in ("regressions", "missed expectations"):
+        panel = panel.override_by_name(
+            name,
+            properties(
+                thresholds=parts.thresholds([(1, "red")]).build(), custom_cellOptions=common.TableColorTextCellOptions()
+            ),
+        )
+    return panel
+
+
+def word_cells(colors):
+    return properties(mappings=words.mappings(colors), custom_cellOptions=common.TableColorTextCellOptions())
+
+
+def of_finished_runs():
+    """The comparison in each finished run that was there in the time range, with the time at which the run ended."""
+    finished = f"max by ({EACH}) (last_over_time(fabricbench_run_finished_timestamp_seconds{{{RUNS}}}[$__range]))"
+
+    def change(metric, ref):
+        found = f"max by ({EACH}) (last_over_time({metric}{{{COMPARISON}}}[$__range])) - 1"
+        return now(f"({found}) and on ({EACH}) {finished}", ref)
+
+    compared = f"max by ({EACH}) (last_over_time(fabricbench_comparison_ratio{{{COMPARISON}}}[$__range]))"
+    return [
+        now(f"1000 * {finished} and on ({EACH}) {compared}", "A"),
+        change("fabricbench_comparison_ratio", "B"),
+        change("fabricbench_comparison_ratio_lower", "C"),
+        change("fabricbench_comparison_ratio_upper", "D"),
+    ]
+
+
+TREND = {
+    "Value #A": "finished",
+    "run_namespace": "namespace",
+    "run": "run",
+    "Value #B": "change",
+    "Value #C": "lower end",
+    "Value #D": "upper end",
+}
+NO_TREND = "No finished run of this time range has this comparison: choose scenario, arm, metric and size above"
+
+
+def trend_steps(descending):
+    return [
+        transforms.joined(),
+        transforms.as_time("Value #A"),
+        *transforms.sorted_by("Value #A", descending=descending),
+        transforms.shown(TREND),
+    ]
+
+
+def trend():
+    panel = (
+        parts.sized(
+            timeseries.Panel(),
+            "$arm, $metric at $size bytes of $scenario",
+            "Change against the baseline at the end of each finished run, between the ends of its interval. Runs are "
+            "only alike where their environments are: fabricbench compare says whether two may be compared.",
+            14,
+            10,
+        )
+        .unit("percentunit")
+        .no_value(NO_TREND)
+        .draw_style(common.GraphDrawStyle.LINE)
+        .show_points(common.VisibilityMode.ALWAYS)
+        .point_size(6)
+        .legend(parts.legend())
+        .tooltip(parts.every_series())
+        .override_by_name("change", properties(color={"mode": "fixed", "fixedColor": "blue"}))
+        .override_by_name(
+            "upper end",
+            properties(
+                custom_fillBelowTo="lower end",
+                custom_fillOpacity=15,
+                custom_lineWidth=0,
+                color={"mode": "fixed", "fixedColor": "light-blue"},
+            ),
+        )
+        .override_by_name(
+            "lower end", properties(custom_lineWidth=0, color={"mode": "fixed", "fixedColor": "light-blue"})
+        )
+    )
+    for target in of_finished_runs():
+        panel = panel.with_target(target)
+    for transformation in trend_steps(descending=False):
+        panel = panel.with_transformation(transformation)
+    return panel
+
+
+def trend_table():
+    return parts.listing(
+        "The same, by run",
+        "The runs behind the points, latest first.",
+        of_finished_runs(),
+        trend_steps(descending=True),
+        NO_TREND,
+        10,
+        10,
+    ).override_by_regexp("/^(change|lower end|upper end)$/", properties(unit="percentunit", decimals=1))
+
+
+def deviation():
+    """Of each pair from the median pair, as a part of it; above 0 means larger."""
+    return (
+        f"(max by ({EACH}, scenario, size_bytes, initiator, target) (fabricbench_pair_deviation_ratio{{{RUNS}}}) - 1)"
+    )
+
+
+def nodes():
+    """Either side may be to blame: a node is as suspicious as the pairs that it is in."""
+    sides = [f'label_replace(abs{deviation()}, "node", "$1", "{side}", "(.*)")' for side in ("initiator", "target")]
+    both = " or ".join(sides)
+    return parts.listing(
+        "Nodes by their pairs' deviation",
+        "How far the pairs of a node lie from the median over all pairs of the same run, scenario and size: the median "
+        "and the largest of these distances. One bad pair blames two nodes; a bad node is in all of its bad pairs, so "
+        "its median is large too.",
+        [
+            now(f"topk(50, quantile by (node) (0.5, {both}))", "A"),
+            now(f"topk(50, max by (node) ({both}))", "B"),
+            now(f"topk(50, count by (node) ({both}))", "C"),
+        ],
+        [
+            transforms.joined(),
+            *transforms.sorted_by("Value #A", descending=True),
+            transforms.shown({"node": "node", "Value #A": "median", "Value #B": "largest", "Value #C": "measured"}),
+        ],
+        NO_PAIRS,
+        10,
+        10,
+    ).override_by_regexp("/^(median|largest)$/", properties(unit="percentunit", decimals=1))
+
+
+def pairs():
+    return (
+        parts.listing(
+            "Pairs that stand out",
+            "Of the baseline, against the median over the pairs of the run: above 0 the statistic is larger, which is "
+            "worse for a latency and better for a throughput. The operator exports the pairs that deviate most.",
+            [
+                now(f"topk(50, abs{deviation()})", "A"),
+                now(deviation(), "B"),
+            ],
+            [
+                transforms.joined(),
+                transforms.as_number("size_bytes"),
+                *transforms.sorted_by("Value #A", descending=True),
+                transforms.shown(
+                    {
+                        "initiator": "initiator",
+                        "target": "target",
+                        "Value #B": "deviation",
+                        "scenario": "scenario",
+                        "size_bytes": "size",
+                        "run_namespace": "namespace",
+                        "run": "run",
+                    },
+                    hidden=("Time", "Value #A"),
+                ),
+            ],
+            NO_PAIRS,
+            14,
+            10,
+        )
+        .override_by_name("deviation", properties(unit="percentunit", decimals=1))
+        .override_by_name("size", properties(unit="bytes"))
+    )

@@ -1,0 +1,293 @@
+"""Panels of one scenario: verdicts, effects with intervals, curves over the size, evidence, numbers. Pure."""
+
+from grafana_foundation_sdk.builders import common as common_builders
+from grafana_foundation_sdk.builders import xychart
+from grafana_foundation_sdk.models import common
+from grafana_foundation_sdk.models import xychart as xychart_models
+
+import parts
+import transforms
+import words
+from parts import now, properties
+from selection import SCENARIO
+
+NO_SIZES = "Nothing is measured yet: curves begin with the first finished blocks"
+NO_COMPARISON = "No comparison yet: it takes a few finished rounds"
+
+
+def every():
+    return [verdicts(), effects(), interval(), *curves(), comparisons(), engagement(), numbers()]
+
+
+def size_column(panel, column):
+    """The first column of a matrix is the size; the others may need a width that shows a word."""
+    name = transforms.corner("size_bytes", column)
+    return panel.override_by_name(name, properties(displayName="size", unit="bytes", custom_width=100))
+
+
+def coloured(panel, colors):
+    """Before `size_column`: an override sees the name that the one before has given."""
+    return panel.override_by_regexp(
+        r"/^(?!size_bytes\\)/",
+        properties(
+            mappings=words.mappings(colors),
+            custom_cellOptions=common.TableColoredBackgroundCellOptions(
+                mode=common.TableCellBackgroundDisplayMode.BASIC
+            ),
+        ),
+    )
+
+
+def verdicts():
+    panel = parts.listing(
+        "Verdicts",
+        "Improved, Regressed: the whole interval lies beyond the margin. NoChange: the whole interval lies inside it, "
+        "so that equality is shown. Inconclusive: neither. None: there is no verdict, because the arms send the same "
+        "bytes the same way at this size, or too few rounds are valid; the report says why.",
+        [now(f"max by (size_bytes, arm, verdict) (fabricbench_comparison_verdict{{{SCENARIO}}} == 1)")],
+        [*transforms.sorted_by("arm"), *transforms.by_size("arm", "verdict")],
+        NO_COMPARISON,
+        12,
+        8,
+    )
+    return size_column(coloured(panel, words.VERDICT), "arm")
+
+
+def effects():
+    panel = parts.listing(
+        "Change against the baseline",
+        "Of the scenario's primary metric: (arm / baseline) - 1. Lower is better for latencies and CPU time, higher "
+        "for throughput and completions; the verdict beside it has taken that into account. The effects of control "
+        "arms are noise.",
+        [now(f'max by (size_bytes, arm) (fabricbench_comparison_ratio{{{SCENARIO}, primary="true"}}) - 1')],
+        [*transforms.sorted_by("arm"), *transforms.by_size("arm", "Value")],
+        NO_COMPARISON,
+        12,
+        8,
+    )
+    return size_column(panel.unit("percentunit").decimals(1), "arm")
+
+
+def over_sizes(title, description, targets, transformations, unit, nothing, width):
+    """Curves over the size, which doubles from mark to mark."""
+    doubling = common_builders.ScaleDistributionConfig().type(common.ScaleDistribution.LOG).log(2).build()
+    panel = (
+        parts.sized(xychart.Panel(), title, description, width, 9)
+        .mapping(xychart_models.SeriesMapping.AUTO)
+        .show(xychart_models.XYShowMode.POINTS_AND_LINES)
+        .point_size(xychart.XychartFieldConfigPointSize().fixed(6))
+        .line_width(1)
+        .unit(unit)
+        .no_value(nothing)
+        .legend(parts.legend())
+        .tooltip(parts.every_series())
+        .override_by_regexp(
+            "/^size/",
+            properties(displayName="size", unit="bytes", custom_scaleDistribution=doubling, custom_axisLabel="size"),
+        )
+    )
+    for target in targets:
+        panel = panel.with_target(target)
+    for transformation in transformations:
+        panel = panel.with_transformation(transformation)
+    return panel
+
+
+def interval():
+    """One panel for each compared arm."""
+    of_arm = SCENARIO + ', arm=~"$arm", primary="true"'
+
+    def change(metric, ref):
+        return now(f"max by (size_bytes) ({metric}{{{of_arm}}}) - 1", ref)
+
+    ends = properties(custom_lineStyle={"fill": "dash", "dash": [6, 6]}, custom_pointSize={"fixed": 2})
+    return (
+        over_sizes(
+            "$arm: change with its interval",
+            "Change of the primary metric against the baseline at each size, between the ends of its interval. All "
+            "intervals of a scenario hold together at the run's confidence level, so one may be picked after looking.",
+            [
+                change("fabricbench_comparison_ratio", "A"),
+                change("fabricbench_comparison_ratio_lower", "B"),
+                change("fabricbench_comparison_ratio_upper", "C"),
+            ],
+            [
+                transforms.joined(),
+                transforms.as_number("size_bytes"),
+                *transforms.sorted_by("size_bytes"),
+                transforms.shown(
+                    {"size_bytes": "size", "Value #A": "change", "Value #B": "lower end", "Value #C": "upper end"}
+                ),
+            ],
+            "percentunit",
+            "This arm is not compared in this scenario",
+            parts.WIDTH,
+        )
+        .repeat("arm")
+        .repeat_direction("h")
+        .max_per_row(3)
+        .override_by_regexp("/ end$/", ends)
+        .override_by_regexp(
+            "/^(lower end|change|upper end)$/", properties(color={"mode": "fixed", "fixedColor": "blue"})
+        )
+    )
+
+
+def curves():
+    def by_arm(metric, more=""):
+        return [now(f"max by (size_bytes, arm) ({metric}{{{SCENARIO}{more}}})")]
+
+    steps = [*transforms.sorted_by("arm"), *transforms.by_size("arm", "Value")]
+    return [
+        over_sizes(
+            "Latency",
+            "The quantile chosen above, over all rounds and pairs. One way for ping-pong, from post to completion for "
+            "transfers.",
+            by_arm("fabricbench_arm_latency_seconds", ', quantile="$quantile"'),
+            steps,
+            "s",
+            NO_SIZES,
+            8,
+        ),
+        over_sizes(
+            "Throughput",
+            "Payload bytes a second, the median of the rounds.",
+            by_arm("fabricbench_arm_throughput_bytes_per_second"),
+            steps,
+            "Bps",
+            NO_SIZES,
+            8,
+        ),
+        over_sizes(
+            "CPU time for a GiB",
+            "CPU time of both sides in the measured window, busy polling included; the median of the rounds.",
+            by_arm("fabricbench_arm_cpu_seconds_per_gib"),
+            steps,
+            "s",
+            NO_SIZES,
+            8,
+        ),
+    ]
+
+
+def comparisons():
+    labels = "size_bytes, arm, metric, primary, negative_control"
+
+    def change(metric, ref):
+        return now(f"max by ({labels}) ({metric}{{{SCENARIO}}}) - 1", ref)
+
+    columns = {
+        "size_bytes": "size",
+        "arm": "arm",
+        "metric": "metric",
+        "Value #A": "change",
+        "Value #B": "lower end",
+        "Value #C": "upper end",
+        "verdict": "verdict",
+        "primary": "primary",
+        "negative_control": "control",
+    }
+    return (
+        parts.listing(
+            "Comparisons",
+            "Every metric that is compared. Verdicts are read off the primary one alone; a control is an arm that is "
+            "identical to the baseline at this size, so its effect is noise.",
+            [
+                change("fabricbench_comparison_ratio", "A"),
+                change("fabricbench_comparison_ratio_lower", "B"),
+                change("fabricbench_comparison_ratio_upper", "C"),
+                now(
+                    f"max by (size_bytes, arm, metric, verdict) (fabricbench_comparison_verdict{{{SCENARIO}}} == 1)",
+                    "D",
+                ),
+            ],
+            [
+                transforms.joined(),
+                transforms.as_number("size_bytes"),
+                *transforms.sorted_by("metric", "size_bytes", "arm"),
+                transforms.shown(columns, hidden=("Time", "Value #D")),
+            ],
+            NO_COMPARISON,
+            14,
+            10,
+        )
+        .override_by_name("size", properties(unit="bytes"))
+        .override_by_regexp("/^(change|lower end|upper end)$/", properties(unit="percentunit", decimals=1))
+        .override_by_name(
+            "verdict",
+            properties(
+                mappings=words.mappings(words.VERDICT),
+                custom_cellOptions=common.TableColoredBackgroundCellOptions(
+                    mode=common.TableCellBackgroundDisplayMode.BASIC
+                ),
+            ),
+        )
+    )
+
+
+def engagement():
+    one = f"max by (size_bytes, arm, optimization, engagement) (fabricbench_arm_engagement{{{SCENARIO}}} == 1)"
+    panel = parts.listing(
+        "Did the optimizations engage?",
+        "Confirmed: seen in something that a request cannot fake. RequestedOnly: asked for, and the provider gives no "
+        "sign. NotEngaged: refused, or over the limit. NotApplicable: it could not apply, as with one rail or one post "
+        "a burst.",
+        [now(f'label_join({one}, "asked", ": ", "arm", "optimization")')],
+        [*transforms.sorted_by("asked"), *transforms.by_size("asked", "engagement")],
+        "No arm of this scenario asks for an optimization, or nothing is measured yet",
+        10,
+        10,
+    )
+    return size_column(coloured(panel, words.ENGAGEMENT), "asked")
+
+
+def numbers():
+    def of_arm(metric, ref, more=""):
+        return now(f"max by (size_bytes, arm) ({metric}{{{SCENARIO}{more}}})", ref)
+
+    quantiles = {
+        "A": ("0", "smallest"),
+        "B": ("0.5", "p50"),
+        "C": ("0.95", "p95"),
+        "D": ("0.99", "p99"),
+        "E": ("0.999", "p99.9"),
+        "F": ("1", "largest"),
+    }
+    others = {
+        "G": ("fabricbench_arm_throughput_bytes_per_second", "throughput", "Bps"),
+        "H": ("fabricbench_arm_completions_per_second", "completions", "ops"),
+        "I": ("fabricbench_arm_cpu_seconds_per_gib", "CPU time for a GiB", "s"),
+        "J": ("fabricbench_arm_valid_rounds", "valid rounds", "short"),
+        "K": ("fabricbench_arm_valid", "valid", "bool_yes_no"),
+    }
+    targets = [
+        of_arm("fabricbench_arm_latency_seconds", ref, f', quantile="{quantile}"')
+        for ref, (quantile, _) in quantiles.items()
+    ]
+    targets += [of_arm(metric, ref) for ref, (metric, _, _) in others.items()]
+    columns = {"size_bytes": "size", "arm": "arm"}
+    columns |= {f"Value #{ref}": name for ref, (_, name) in quantiles.items()}
+    columns |= {f"Value #{ref}": name for ref, (_, name, _) in others.items()}
+    panel = (
+        parts.listing(
+            "Numbers",
+            "What every arm did at every size, over all rounds and pairs. Latencies are quantiles of the merged "
+            "distribution, one way for ping-pong; rates are medians of the rounds. An arm is valid where it has a "
+            "number to trust.",
+            targets,
+            [
+                transforms.joined(),
+                transforms.as_number("size_bytes"),
+                *transforms.sorted_by("size_bytes", "arm"),
+                transforms.shown(columns),
+            ],
+            NO_SIZES,
+            parts.WIDTH,
+            12,
+        )
+        .unit("s")
+        .override_by_name("size", properties(unit="bytes"))
+    )
+    for _, name, unit in others.values():
+        panel = panel.override_by_name(name, properties(unit=unit))
+    return panel

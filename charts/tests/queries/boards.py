@@ -1,0 +1,94 @@
+"""The queries of a dashboard as a browser sends them: variables filled in, repeated panels one by one. Reads files."""
+
+import dataclasses
+import json
+import re
+
+RANGE_SECONDS = 30
+# What Grafana fills in itself. Long enough for any scrape of the test to be in it.
+BUILT_IN = {"__range": f"{RANGE_SECONDS}s", "__rate_interval": f"{RANGE_SECONDS}s"}
+LABEL_VALUES = re.compile(r"^label_values\((?P<metric>.*), (?P<label>\w+)\)$")
+
+
+@dataclasses.dataclass(frozen=True)
+class Query:
+    """One query of one panel, filled in for `selection` (name of a variable: value)."""
+
+    panel: str
+    ref: str
+    expression: str
+    instant: bool
+    selection: dict
+
+
+def read(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def filled(text, selection):
+    """`text` with its variables; one that has no value is an error in the dashboard. `$1` is PromQL's own."""
+
+    def value(match):
+        name = match[1] or match[2]
+        return {**BUILT_IN, **selection}[name]
+
+    return re.sub(r"\$(?:\{([a-z_]\w*)\}|([a-z_]\w*))", value, text)
+
+
+def selections(board, api):
+    """Every choice that a user has: {name: value}. Where several may be chosen: each alone, and all of them."""
+    found = [{}]
+    for variable in board["templating"]["list"]:
+        if variable["type"] != "datasource":
+            found = [
+                {**selection, variable["name"]: value}
+                for selection in found
+                for value in choices(variable, selection, api)
+            ]
+    return found
+
+
+def choices(variable, selection, api):
+    name, query = variable["name"], variable["query"]
+    if variable["type"] == "custom":
+        return [choice.split(" : ")[-1] for choice in query.split(",")]
+    if variable["type"] == "textbox":
+        return [query]
+    match = LABEL_VALUES.match(filled(query["query"], selection))
+    values = api.values(match["label"], match["metric"])
+    if not values:
+        raise SystemExit(f"variable {name} of the dashboard finds nothing: {match[0]}")
+    if not variable["multi"]:
+        return values
+    values = [escaped(value) for value in values]
+    return [*values, "(" + "|".join(values) + ")"]
+
+
+def is_all(value):
+    """No name of an arm, scenario or namespace begins so."""
+    return value.startswith("(")
+
+
+def escaped(value):
+    """As Grafana writes a value of which several may be chosen: in a regular expression, in a quoted text."""
+    return re.sub(r"[$^*{}\[\]'+?.()|]", r"\\\\\g<0>", value.replace("\\", "\\" * 4))
+
+
+def queries(board, api):
+    """Each different query once. What is repeated, or stands in a repeated row, sees one value; all else sees all."""
+    several = {variable["name"] for variable in board["templating"]["list"] if variable["multi"]}
+    seen = set()
+    for selection in selections(board, api):
+        row = None
+        for panel in board["panels"]:
+            if panel["type"] == "row":
+                row = panel
+            repeated = {panel.get("repeat"), row.get("repeat")}
+            if any(is_all(selection[name]) == (name in repeated) for name in several - {"datasource"}):
+                continue
+            for target in panel.get("targets", []):
+                expression = filled(target["expr"], selection)
+                key = (panel["title"], target["refId"], expression)
+                if key not in seen:
+                    seen.add(key)
+                    yield Query(panel["title"], target["refId"], expression, target["instant"], selection)
