@@ -85,6 +85,11 @@ chart: ## The chart without a cluster: lint, unit tests, its manifests against t
 	@.ci/setup cluster
 	@.ci/chart
 
+.PHONY: chart-test
+chart-test: binaries ## The chart installed, upgraded and uninstalled in a real Kubernetes (root), brought up for it
+	@.ci/setup cluster
+	@.ci/chart-test
+
 .PHONY: clean
 clean: ## Remove what was built and measured here
 	$(CARGO) clean

@@ -79,11 +79,33 @@ refused() {
     rendered --set namespaced.enabled=true | json | jq --raw-output '.kind' | sort -u >"$BATS_TEST_TMPDIR/kinds"
     diff - "$BATS_TEST_TMPDIR/kinds" <<'KINDS'
 Deployment
+Lease
 Role
 RoleBinding
 Service
 ServiceAccount
 KINDS
+}
+
+@test "every dashboard and every file of rules is brought" {
+    rendered --set dashboards.enabled=true,prometheus.rules.enabled=true |
+        json | jq --raw-output '"\(.kind) \(.metadata.name)"' >"$BATS_TEST_TMPDIR/made"
+    for file in "$CHART"/rules/*.yaml; do
+        grep -xF "PrometheusRule fabricbench-$(basename "$file" .yaml)" "$BATS_TEST_TMPDIR/made"
+    done
+    for file in "$CHART"/dashboards/*.json; do
+        grep -xF "ConfigMap fabricbench-dashboard-$(basename "$file" .json)" "$BATS_TEST_TMPDIR/made"
+    done
+}
+
+@test "rules and dashboards arrive as they are written" {
+    rendered --set dashboards.enabled=true,prometheus.rules.enabled=true | json >"$BATS_TEST_TMPDIR/manifests"
+    jq --sort-keys 'select(.kind == "PrometheusRule") | .spec.groups[]' "$BATS_TEST_TMPDIR/manifests" >"$BATS_TEST_TMPDIR/rules"
+    for file in "$CHART"/rules/*.yaml; do json <"$file"; done | jq --sort-keys '.groups[]' | diff - "$BATS_TEST_TMPDIR/rules"
+    for file in "$CHART"/dashboards/*.json; do
+        jq --raw-output --arg key "$(basename "$file")" '.data[$key]? // empty' "$BATS_TEST_TMPDIR/manifests" |
+            jq --sort-keys . | diff <(jq --sort-keys . "$file") -
+    done
 }
 
 @test "README.md is that of the values" {

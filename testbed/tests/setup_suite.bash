@@ -12,6 +12,7 @@ setup_suite() {
     : >"$BATS_SUITE_TMPDIR/ours"
     machine_listing >"$BATS_SUITE_TMPDIR/machine-before"
     "$TESTBED" up --nodes 2
+    load lib/images
     probe_load
 }
 
@@ -21,13 +22,4 @@ teardown_suite() {
     [ -e "$BATS_SUITE_TMPDIR/ours" ] || return 0
     "$TESTBED" api-only down
     "$TESTBED" down
-}
-
-# probe_load: builds the tests' image when its source changed.
-probe_load() {
-    local context=$CACHE/images/context/probe
-    mkdir -p "$context"
-    (cd "$BATS_TEST_DIRNAME/probe" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$context/probe" .)
-    cp "$BATS_TEST_DIRNAME/probe/Dockerfile" "$context/"
-    "$TESTBED" load "$context"
 }

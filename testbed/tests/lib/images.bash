@@ -1,12 +1,21 @@
 # shellcheck shell=bash
 # The product's images: what their archives hold, and what they print when run. An image is named as
-# `load` is told: NAME or NAME:TARGET.
+# `load` is told: NAME or NAME:TARGET. And the tests' own.
 
 # product_images: all that need no base of the user's.
 product_images() { printf '%s\n' operator runner:{baseline,fi-inject,doorbell,coalesce,combined,runner}; }
 
 # image_name IMAGE: as it is tagged.
 image_name() { if [[ $1 == *:* ]]; then printf 'fabricbench.dev/%s' "$1"; else printf 'fabricbench.dev/%s:dev' "$1"; fi; }
+
+# probe_load: builds the tests' own image when its source changed, and loads it into each node.
+probe_load() {
+    local context=$CACHE/images/context/probe
+    mkdir -p "$context"
+    (cd "$HERE/tests/probe" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$context/probe" .)
+    cp "$HERE/tests/probe/Dockerfile" "$context/"
+    "$TESTBED" load "$context"
+}
 
 # image_archive IMAGE: its file in the cache; there is one.
 image_archive() {

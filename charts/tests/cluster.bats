@@ -1,0 +1,154 @@
+#!/usr/bin/env bats
+# The chart in a real Kubernetes: installed, upgraded and uninstalled, for the whole cluster and for a namespace. The tests
+# build on each other. Run by .ci/chart-test, which brings the cluster and the images.
+
+setup_file() {
+    load lib/cluster
+    load ../../testbed/tests/lib/images
+    probe_load
+    # Pods of the operator and of the upgrade are restricted like all others.
+    for namespace in fabricbench-system campaigns monitoring benchmarks elsewhere; do namespace_fresh "$namespace"; done
+    kubectl delete crd benchmarkruns.fabricbench.dev --ignore-not-found
+    for namespace in campaigns monitoring; do apply "$namespace" pod.yaml NAME=probe NODE=node-1; done
+    pods_ready campaigns
+    pods_ready monitoring
+    inventory >"$BATS_FILE_TMPDIR/before"
+}
+
+teardown_file() {
+    load lib/cluster
+    for namespace in campaigns benchmarks elsewhere; do
+        kubectl -n "$namespace" delete bench --all --timeout=60s --ignore-not-found || true
+    done
+    for namespace in fabricbench-system benchmarks; do
+        helm uninstall fabricbench --namespace "$namespace" --ignore-not-found --wait || true
+    done
+    kubectl delete namespace fabricbench-system campaigns monitoring benchmarks elsewhere --ignore-not-found
+    kubectl delete crd benchmarkruns.fabricbench.dev --ignore-not-found
+}
+
+setup() { load lib/cluster; }
+
+# Where worker 0 listens for the others, and the operator is scraped.
+RENDEZVOUS_PORT=7469
+METRICS_PORT=8080
+
+@test "installed as README.md says, a campaign completes" {
+    readme Install --wait --timeout 3m
+    [ "$(kubectl -n fabricbench-system get lease fabricbench-operator -o 'jsonpath={.metadata.labels.app\.kubernetes\.io/managed-by}')" = Helm ]
+    campaign campaigns first 6
+    completes campaigns first
+}
+
+@test "who may edit may create runs, and who may view may only look" {
+    kubectl -n campaigns create rolebinding editor --clusterrole=edit --user=editor
+    kubectl -n campaigns create rolebinding viewer --clusterrole=view --user=viewer
+    await "$PATIENCE" "the aggregated rights of editors" may editor create benchmarkruns.fabricbench.dev
+    await "$PATIENCE" "the aggregated rights of viewers" may viewer get benchmarkruns.fabricbench.dev
+    may editor create pods
+    run ! may viewer create benchmarkruns.fabricbench.dev
+    run ! may editor patch benchmarkruns.fabricbench.dev --subresource=status
+    kubectl -n campaigns delete rolebinding editor viewer
+}
+
+may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
+
+@test "without policies a probe reaches operator and runners" {
+    campaign campaigns open 60
+    await "$PATIENCE" "blocks of open" measured campaigns open 1
+    operator=$(address fabricbench-system app.kubernetes.io/component=operator)
+    runner=$(address campaigns "$(rank_0 open)")
+    for namespace in campaigns monitoring; do
+        await "$PATIENCE" "the operator to answer $namespace" probe_answered "$namespace" "$operator:$METRICS_PORT"
+        await "$PATIENCE" "the runner to answer $namespace" probe_answered "$namespace" "$runner:$RENDEZVOUS_PORT"
+    done
+    state_is Running campaigns open
+    kubectl -n campaigns delete bench open --wait
+}
+
+@test "with policies a campaign completes, and a probe reaches neither operator nor runners, but who scrapes the metrics" {
+    readme Upgrade --wait --timeout 3m --set networkPolicy.enabled=true,networkPolicy.runners.namespaces='{campaigns}' \
+        --set 'networkPolicy.metrics.from[0].namespaceSelector.matchLabels.team=monitoring'
+    campaign campaigns shut 60
+    await "$PATIENCE" "blocks of shut" measured campaigns shut 1
+    operator=$(address fabricbench-system app.kubernetes.io/component=operator)
+    runner=$(address campaigns "$(rank_0 shut)")
+    await "$PATIENCE" "the operator to drop what campaigns sends" probe_dropped campaigns "$operator:$METRICS_PORT"
+    for namespace in campaigns monitoring; do
+        await "$PATIENCE" "the runner to drop what $namespace sends" probe_dropped "$namespace" "$runner:$RENDEZVOUS_PORT"
+    done
+    probe_answered monitoring "$operator:$METRICS_PORT"
+    state_is Running campaigns shut
+    completes campaigns shut
+}
+
+@test "an upgrade leaves a campaign in progress alone, and brings the resource up to date" {
+    older_crd | kubectl replace -f -
+    run ! crd_is_current
+    operator=$(operator_uid fabricbench-system)
+    campaign campaigns upgraded 120
+    await "$PATIENCE" "blocks of upgraded" measured campaigns upgraded 2
+    workers campaigns upgraded >"$BATS_TEST_TMPDIR/before"
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/before")" -eq 2 ]
+    readme Upgrade --wait --timeout 3m --set podAnnotations.revision=second
+    crd_is_current
+    [ "$(operator_uid fabricbench-system)" != "$operator" ]
+    # Else nothing was in progress, and nothing is shown.
+    state_is Running campaigns upgraded
+    done_before=$(of_run campaigns upgraded .status.progress.blocksDone)
+    workers campaigns upgraded | diff "$BATS_TEST_TMPDIR/before" -
+    await "$PATIENCE" "blocks by the new operator" measured campaigns upgraded $((done_before + 1))
+    workers campaigns upgraded | diff "$BATS_TEST_TMPDIR/before" -
+    completes campaigns upgraded
+}
+
+@test "what upgrades the resource is gone, with its rights" {
+    run kubectl get clusterrole,clusterrolebinding,serviceaccount,job --all-namespaces -o name
+    [[ $output != *crd-upgrade* ]]
+}
+
+@test "uninstalled as README.md says, nothing is left but the resource" {
+    kubectl -n campaigns delete bench --all --wait
+    readme Uninstall --wait
+    await "$PATIENCE" "the rest to go" only_crd_is_new "$BATS_FILE_TMPDIR/before"
+}
+
+@test "with Roles only, installed by who may do nothing outside of the namespace, a campaign completes" {
+    kubectl -n benchmarks create role everything --verb='*' --resource='*.*'
+    kubectl -n benchmarks create rolebinding team --role=everything --user=team
+    run ! kubectl --as team get nodes
+    inventory >"$BATS_FILE_TMPDIR/before-namespaced"
+    helm install fabricbench "$CHART" --namespace benchmarks --kube-as-user team --skip-crds --wait --timeout 3m \
+        --set namespaced.enabled=true,networkPolicy.enabled=true
+    run ! grep -E '^Cluster.* fabricbench' <(inventory)
+    campaign elsewhere elsewhere 6
+    campaign benchmarks own 6
+    completes benchmarks own
+    of_run benchmarks own '.status.warnings[]' | grep -i node
+    [ "$(of_run elsewhere elsewhere '.status.state // "none"')" = none ]
+    kubectl -n elsewhere delete bench elsewhere --wait
+}
+
+@test "with Roles only, an upgrade leaves a campaign in progress alone" {
+    operator=$(operator_uid benchmarks)
+    campaign benchmarks upgraded 120
+    await "$PATIENCE" "blocks of upgraded" measured benchmarks upgraded 2
+    workers benchmarks upgraded >"$BATS_TEST_TMPDIR/before"
+    helm upgrade fabricbench "$CHART" --namespace benchmarks --kube-as-user team --reset-then-reuse-values --wait --timeout 3m \
+        --set podAnnotations.revision=second
+    [ "$(operator_uid benchmarks)" != "$operator" ]
+    state_is Running benchmarks upgraded
+    workers benchmarks upgraded | diff "$BATS_TEST_TMPDIR/before" -
+    completes benchmarks upgraded
+}
+
+@test "with Roles only, uninstalled nothing is left" {
+    kubectl -n benchmarks delete bench --all --wait
+    helm uninstall fabricbench --namespace benchmarks --kube-as-user team --wait
+    await "$PATIENCE" "the rest to go" same_inventory "$BATS_FILE_TMPDIR/before-namespaced"
+}
+
+same_inventory() {
+    inventory >"$BATS_TEST_TMPDIR/inventory"
+    diff "$1" "$BATS_TEST_TMPDIR/inventory"
+}

@@ -1,0 +1,116 @@
+# shellcheck shell=bash
+# The chart in the testbed's cluster: helm, campaigns, and what a probe reaches.
+
+# shellcheck source=/dev/null
+. "$(dirname "${BASH_SOURCE[0]}")/../../../testbed/tests/lib/common.bash"
+# shellcheck source=charts/tests/lib/chart.bash
+. "$(dirname "${BASH_SOURCE[0]}")/chart.bash"
+export KUBECONFIG=$SITE/kubeconfig
+
+# readme SECTION [ARGUMENT]...: carries out the first command of that section of the chart's README, with our images.
+readme() {
+    local command
+    command=$(awk -v section="## $1" '$0 == section {found = 1} found && /^```/ {if (inside) exit; inside = 1; next} inside' \
+        "$CHART/README.md")
+    [ -n "$command" ] || { echo "README.md has no command in $1"; return 1; }
+    command=${command//REGISTRY/fabricbench.dev}
+    command=${command//runner.image.tag=TAG/runner.image.tag=runner}
+    command=${command//image.tag=TAG/image.tag=dev}
+    echo "\$ $command ${*:2}"
+    # The command is of paths in the repository.
+    (cd "$ROOT" && eval "$command ${*:2}")
+}
+
+# campaign NAMESPACE NAME ROUNDS
+campaign() {
+    render "$ROOT/charts/tests/manifests/campaign.yaml" "NAME=$2" "ROUNDS=$3" | kubectl -n "$1" create -f -
+}
+
+# of_run NAMESPACE NAME FILTER: of jq.
+of_run() { kubectl -n "$1" get bench "$2" -o json | jq -r "$3"; }
+
+# state_is STATE NAMESPACE NAME
+state_is() { [ "$(of_run "$2" "$3" .status.state)" = "$1" ]; }
+
+ended() { state_is Complete "$@" || state_is Failed "$@"; }
+
+# measured NAMESPACE NAME BLOCKS: whether so many are done, and it goes on.
+measured() { [ "$(of_run "$1" "$2" '.status.progress.blocksDone // 0')" -ge "$3" ]; }
+
+# completes NAMESPACE NAME: awaits the end; every arm has every round at every size, of one attempt, and nothing is lost.
+completes() {
+    await "$PATIENCE" "the end of $2" ended "$1" "$2" || true
+    if ! state_is Complete "$1" "$2"; then
+        kubectl -n "$1" get bench "$2" -o json | jq .status
+        kubectl -n "$1" describe pods
+        return 1
+    fi
+    of_run "$1" "$2" '"# \(.metadata.name): \(.status.progress.text) blocks, \(.status.results | length) results, \(.status.verdict)"' >&3
+    kubectl -n "$1" get bench "$2" -o json | jq -e '
+        .spec.sampling.rounds as $rounds
+        | .status.progress.blocksDone == .status.progress.blocksTotal
+        and (.status.results | length == 6 and all(.validRounds == $rounds))
+        and (.status.execution.attempts | length == 1)
+        and (.status.execution.disruptions // 0) == 0'
+}
+
+# workers NAMESPACE RUN: name, UID and restarts of each pod.
+workers() {
+    kubectl -n "$1" get pods -l "fabricbench.dev/run=$2" -o json |
+        jq -r '.items[] | [.metadata.name, .metadata.uid, .status.containerStatuses[].restartCount] | @tsv' | sort
+}
+
+# operator_uid NAMESPACE: of the pod that works, once there is one alone.
+operator_uid() {
+    await "$PATIENCE" "one pod of the operator" one_operator "$1" >&2
+    kubectl -n "$1" get pods -l app.kubernetes.io/component=operator -o 'jsonpath={.items[0].metadata.uid}'
+}
+
+one_operator() { [ "$(kubectl -n "$1" get pods -l app.kubernetes.io/component=operator -o name | wc -l)" -eq 1 ]; }
+
+# address NAMESPACE SELECTOR: of the only pod.
+address() { kubectl -n "$1" get pods -l "$2" -o json | jq -er '.items | select(length == 1) | .[0].status.podIP'; }
+
+# rank_0 RUN: the selector of its worker 0, which listens for the others.
+rank_0() { printf 'fabricbench.dev/run=%s,batch.kubernetes.io/job-completion-index=0' "$1"; }
+
+# probe_answered NAMESPACE ADDRESS: whether anything at the address answers the probe there, were it a refusal.
+probe_answered() { probe_asks "$@" && [[ $said != *"dial tcp"*timeout* ]]; }
+
+# probe_dropped NAMESPACE ADDRESS: whether what it sends is dropped, twice: a single answer may be late.
+probe_dropped() {
+    for _ in 1 2; do
+        probe_asks "$@" || return 1
+        [[ $said == *"dial tcp"*timeout* ]] || return 1
+    done
+}
+
+# probe_asks NAMESPACE ADDRESS: leaves in `said` what the probe said; fails where it could not be asked.
+probe_asks() {
+    said=$(probe "$1" probe ask tcp "$2" 2>&1) || true
+    echo "$1 asks $2: $said"
+    [[ $said != *"Error from server"* && $said != *"unable to upgrade"* ]]
+}
+
+# inventory: everything that is in the cluster but events.
+inventory() {
+    local kinds
+    kinds=$(kubectl api-resources --verbs=list -o name | grep -vE '^(events|componentstatuses)' | paste -sd,)
+    kubectl get "$kinds" --all-namespaces -o json |
+        jq -r '.items[] | "\(.kind) \(.metadata.namespace // "") \(.metadata.name)"' | sort
+}
+
+# only_crd_is_new FILE: whether the cluster holds what it held when FILE was written, and the resource.
+only_crd_is_new() {
+    inventory >"$BATS_TEST_TMPDIR/inventory"
+    diff <(sort - "$1" <<<'CustomResourceDefinition  benchmarkruns.fabricbench.dev') "$BATS_TEST_TMPDIR/inventory"
+}
+
+# older_crd: the resource as an older version could have had it.
+older_crd() {
+    json <"$CHART/crds/benchmarkruns.yaml" |
+        jq '.spec.versions[0] |= (.additionalPrinterColumns |= map(select(.name != "Best")) | del(.schema.openAPIV3Schema.properties.status.properties.best))'
+}
+
+# crd_is_current: whether applying the chart's would change nothing.
+crd_is_current() { kubectl diff --server-side --force-conflicts -f "$CHART/crds/benchmarkruns.yaml"; }
