@@ -137,8 +137,8 @@ def rates():
 
 def errors():
     return parts.lines(
-        "Passes that fail",
-        "By category; the operator's log names runs and causes.",
+        "Passes that fail, by category",
+        "The operator's log names runs and causes.",
         [over_time(rate("fabricbench_reconcile_errors_total", "category"), "{{category}}")],
         "ops",
         "No pass has failed since the operator began",
@@ -222,8 +222,8 @@ def answers():
 
 def memory():
     return parts.lines(
-        "Memory",
-        "Resident memory of each replica.",
+        "Memory of each replica",
+        "Resident memory.",
         [over_time(f"max by (instance) (process_resident_memory_bytes{{{SCRAPED}}})", "{{instance}}")],
         "bytes",
         NOT_SCRAPED,
@@ -233,8 +233,8 @@ def memory():
 
 def processor():
     return parts.lines(
-        "CPU",
-        "Processors in use by each replica.",
+        "CPU of each replica",
+        "Processors in use.",
         [over_time(rate("process_cpu_seconds_total", "instance"), "{{instance}}")],
         "short",
         NOT_SCRAPED,

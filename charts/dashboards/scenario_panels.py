@@ -163,7 +163,7 @@ def curves():
             "CPU time of both sides in the measured window, busy polling included; the median of the rounds.",
             by_arm("fabricbench_arm_cpu_seconds_per_gib"),
             steps,
-            "s",
+            "suffix:s/GiB",
             NO_SIZES,
             8,
         ),
@@ -256,7 +256,7 @@ def numbers():
     others = {
         "G": ("fabricbench_arm_throughput_bytes_per_second", "throughput", "Bps"),
         "H": ("fabricbench_arm_completions_per_second", "completions", "ops"),
-        "I": ("fabricbench_arm_cpu_seconds_per_gib", "CPU time for a GiB", "s"),
+        "I": ("fabricbench_arm_cpu_seconds_per_gib", "CPU time for a GiB", "suffix:s/GiB"),
         "J": ("fabricbench_arm_valid_rounds", "valid rounds", "short"),
         "K": ("fabricbench_arm_valid", "valid", "bool_yes_no"),
     }
