@@ -12,6 +12,8 @@ from parts import now, over_time, properties
 RUNS = 'run_namespace=~"$namespace"'
 EACH = "run_namespace, run"
 COMPARISON = RUNS + ', run=~"$runs", scenario="$scenario", arm="$arm", size_bytes="$size", metric="$metric"'
+# Pixels for a date and a time of day.
+TIME_WIDTH = 170
 NO_RUNS = "No run is there at this time"
 NO_PAIRS = "No pair is measured, or none deviates from the others"
 
@@ -56,7 +58,7 @@ def variables():
 
 
 def counted():
-    return (
+    panel = (
         parts.lines(
             "Runs by state",
             "How many runs are in each state.",
@@ -69,6 +71,13 @@ def counted():
         .fill_opacity(30)
         .decimals(0)
     )
+    for state, color in words.STATE.items():
+        panel = panel.override_by_name(state, fixed(color))
+    return panel
+
+
+def fixed(color, **values):
+    return properties(color={"mode": "fixed", "fixedColor": color}, **values)
 
 
 def not_exported():
@@ -99,7 +108,7 @@ def alerts():
         "Nothing fires, or the rules are not installed",
         12,
         8,
-    )
+    ).override_by_name("alert", properties(custom_width=260))
 
 
 def runs():
@@ -158,10 +167,10 @@ def runs():
             ],
             NO_RUNS,
             parts.WIDTH,
-            12,
+            10,
         )
         .override_by_name("progress", properties(unit="percentunit", decimals=0))
-        .override_by_regexp("/^(created|finished)$/", properties(unit="dateTimeAsIso"))
+        .override_by_regexp("/^(created|finished)$/", properties(unit="dateTimeAsIso", custom_width=TIME_WIDTH))
         .override_by_name("run", properties(links=[{"title": "Campaign", "url": url}]))
     )
     for name, colors in (("state", words.STATE), ("outcome", words.OUTCOME), ("fabric", words.PROOF)):
@@ -233,21 +242,15 @@ def trend():
         .draw_style(common.GraphDrawStyle.LINE)
         .show_points(common.VisibilityMode.ALWAYS)
         .point_size(6)
+        .fill_opacity(0)
         .legend(parts.legend())
         .tooltip(parts.every_series())
-        .override_by_name("change", properties(color={"mode": "fixed", "fixedColor": "blue"}))
+        .override_by_name("change", fixed("blue"))
         .override_by_name(
             "upper end",
-            properties(
-                custom_fillBelowTo="lower end",
-                custom_fillOpacity=15,
-                custom_lineWidth=0,
-                color={"mode": "fixed", "fixedColor": "light-blue"},
-            ),
+            fixed("light-blue", custom_fillBelowTo="lower end", custom_fillOpacity=15, custom_lineWidth=0),
         )
-        .override_by_name(
-            "lower end", properties(custom_lineWidth=0, color={"mode": "fixed", "fixedColor": "light-blue"})
-        )
+        .override_by_name("lower end", fixed("light-blue", custom_lineWidth=0))
     )
     for target in of_finished_runs():
         panel = panel.with_target(target)
@@ -257,15 +260,19 @@ def trend():
 
 
 def trend_table():
-    return parts.listing(
-        "The same, by run",
-        "The runs behind the points, latest first.",
-        of_finished_runs(),
-        trend_steps(descending=True),
-        NO_TREND,
-        10,
-        10,
-    ).override_by_regexp("/^(change|lower end|upper end)$/", properties(unit="percentunit", decimals=1))
+    return (
+        parts.listing(
+            "The same, by run",
+            "The runs behind the points, latest first.",
+            of_finished_runs(),
+            trend_steps(descending=True),
+            NO_TREND,
+            10,
+            10,
+        )
+        .override_by_regexp("/^(change|lower end|upper end)$/", properties(unit="percentunit", decimals=1))
+        .override_by_name("finished", properties(custom_width=TIME_WIDTH))
+    )
 
 
 def deviation():

@@ -67,19 +67,27 @@ def answers():
             4,
             [(0, "green"), (1, "red")],
         ),
-        parts.number(
-            "Expectations",
-            "What became of the expectations in the spec.",
-            [
-                now(f"max by (outcome) (fabricbench_run_expectations{{{RUN}}})")
-                .format(PromQueryFormat.TIME_SERIES)
-                .legend_format("{{outcome}}")
-            ],
-            "short",
-            "The spec expects nothing",
-            8,
-        ),
+        expectations(),
     ]
+
+
+def expectations():
+    metric = f"fabricbench_run_expectations{{{RUN}}}"
+    panel = parts.number(
+        "Expectations",
+        "What became of the expectations in the spec.",
+        [
+            now(f"max by (outcome) ({metric}) and on () (sum({metric}) > 0)")
+            .format(PromQueryFormat.TIME_SERIES)
+            .legend_format("{{outcome}}")
+        ],
+        "short",
+        "The spec expects nothing",
+        8,
+    )
+    for outcome, color in words.EXPECTATION.items():
+        panel = panel.override_by_name(outcome, properties(thresholds=parts.thresholds([(1, color)]).build()))
+    return panel
 
 
 def progress():

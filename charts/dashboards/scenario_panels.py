@@ -12,11 +12,13 @@ from parts import now, properties
 from selection import SCENARIO
 
 NO_SIZES = "Nothing is measured yet: curves begin with the first finished blocks"
+# The columns of a matrix but the first; as an override, before `size_column`, which gives that one another name.
+BUT_SIZE = r"/^(?!size_bytes\\)/"
 NO_COMPARISON = "No comparison yet: it takes a few finished rounds"
 
 
 def every():
-    return [verdicts(), effects(), interval(), *curves(), comparisons(), engagement(), numbers()]
+    return [verdicts(), effects(), interval(), *curves(), engagement(), comparisons(), numbers()]
 
 
 def size_column(panel, column):
@@ -26,9 +28,8 @@ def size_column(panel, column):
 
 
 def coloured(panel, colors):
-    """Before `size_column`: an override sees the name that the one before has given."""
     return panel.override_by_regexp(
-        r"/^(?!size_bytes\\)/",
+        BUT_SIZE,
         properties(
             mappings=words.mappings(colors),
             custom_cellOptions=common.TableColoredBackgroundCellOptions(
@@ -39,12 +40,22 @@ def coloured(panel, colors):
 
 
 def verdicts():
+    """An arm that is identical to the baseline has no verdict for that reason, and the cell says so."""
+    of_verdict = f"max by (size_bytes, arm, verdict) (fabricbench_comparison_verdict{{{SCENARIO}}} == 1)"
+    controls = f'fabricbench_comparison_ratio{{{SCENARIO}, primary="true", negative_control="true"}}'
+    is_control = f"max by (size_bytes, arm) ({of_verdict}) and on (size_bytes, arm) {controls}"
     panel = parts.listing(
         "Verdicts",
         "Improved, Regressed: the whole interval lies beyond the margin. NoChange: the whole interval lies inside it, "
-        "so that equality is shown. Inconclusive: neither. None: there is no verdict, because the arms send the same "
-        "bytes the same way at this size, or too few rounds are valid; the report says why.",
-        [now(f"max by (size_bytes, arm, verdict) (fabricbench_comparison_verdict{{{SCENARIO}}} == 1)")],
+        "so that equality is shown. Inconclusive: neither. Control: the arm sends the same bytes the same way as the "
+        "baseline at this size, so there is nothing to judge. No verdict: too few rounds are valid; the report says "
+        "why.",
+        [
+            now(
+                f"({of_verdict} unless on (size_bytes, arm) {controls})\n"
+                f'or\nlabel_replace({is_control}, "verdict", "Control", "", "")'
+            )
+        ],
         [*transforms.sorted_by("arm"), *transforms.by_size("arm", "verdict")],
         NO_COMPARISON,
         12,
@@ -65,7 +76,8 @@ def effects():
         12,
         8,
     )
-    return size_column(panel.unit("percentunit").decimals(1), "arm")
+    percent = properties(unit="percentunit", decimals=1)
+    return size_column(panel.override_by_regexp(BUT_SIZE, percent), "arm")
 
 
 def over_sizes(title, description, targets, transformations, unit, nothing, width):
@@ -208,7 +220,7 @@ def comparisons():
                 transforms.shown(columns, hidden=("Time", "Value #D")),
             ],
             NO_COMPARISON,
-            14,
+            parts.WIDTH,
             10,
         )
         .override_by_name("size", properties(unit="bytes"))
@@ -235,8 +247,8 @@ def engagement():
         [now(f'label_join({one}, "asked", ": ", "arm", "optimization")')],
         [*transforms.sorted_by("asked"), *transforms.by_size("asked", "engagement")],
         "No arm of this scenario asks for an optimization, or nothing is measured yet",
-        10,
-        10,
+        parts.WIDTH,
+        7,
     )
     return size_column(coloured(panel, words.ENGAGEMENT), "asked")
 

@@ -5,13 +5,20 @@ from grafana_foundation_sdk.models import dashboard
 STATE = {"Pending": "yellow", "Running": "blue", "Suspended": "purple", "Complete": "green", "Failed": "red"}
 OUTCOME = {"Passed": "green", "Missed": "orange", "Untrusted": "red"}
 PROOF = {"Verified": "green", "Declared": "yellow", "Contradicted": "red"}
-VERDICT = {"Improved": "green", "NoChange": "blue", "Regressed": "red", "Inconclusive": "yellow", "None": "transparent"}
+VERDICT = {
+    "Improved": "green",
+    "NoChange": "blue",
+    "Regressed": "red",
+    "Inconclusive": "yellow",
+    "Control": "transparent",
+    "None": "transparent",
+}
 ENGAGEMENT = {"Confirmed": "green", "RequestedOnly": "yellow", "NotEngaged": "orange", "NotApplicable": "transparent"}
 EXPECTATION = {"Met": "green", "NotMet": "orange", "Inconclusive": "yellow"}
 
 
 # A cell that says None would look as if something were broken.
-SHOWN = {"None": "no verdict"}
+SHOWN = {"None": "no verdict", "Control": "control"}
 
 
 def mappings(colors):

@@ -118,6 +118,8 @@ def regressions(run, _):
 
 def expectations(run, _):
     outcomes = [one["outcome"] for one in run.status.get("expectations", [])]
+    if not outcomes:
+        return {}
     return rows(row(outcomes.count(one), outcome=one) for one in EXPECTATIONS)
 
 
@@ -150,9 +152,13 @@ def size(result):
 
 def verdicts(run, selection):
     return rows(
-        row(1, size_bytes=size(one), arm=one["arm"], verdict=one.get("verdict", "None"))
+        row(1, size_bytes=size(one), arm=one["arm"], verdict="Control" if one["negativeControl"] else verdict(one))
         for one in run.comparisons(selection, primary=True)
     )
+
+
+def verdict(comparison):
+    return comparison.get("verdict", "None")
 
 
 def effects(run, selection):
@@ -195,7 +201,7 @@ def compared(field):
 
 def compared_verdicts(run, selection):
     return rows(
-        row(1, size_bytes=size(one), arm=one["arm"], metric=one["metric"], verdict=one.get("verdict", "None"))
+        row(1, size_bytes=size(one), arm=one["arm"], metric=one["metric"], verdict=verdict(one))
         for one in run.comparisons(selection, primary=True)
     )
 
