@@ -2,6 +2,8 @@
 # The chart in a real Kubernetes: installed, upgraded and uninstalled, for the whole cluster and for a namespace. The tests
 # build on each other. Run by .ci/chart-test, which brings the cluster and the images.
 
+bats_require_minimum_version 1.5.0
+
 setup_file() {
     load lib/cluster
     load ../../testbed/tests/lib/images
@@ -69,7 +71,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
 @test "with policies a campaign completes, and a probe reaches neither operator nor runners, but who scrapes the metrics" {
     readme Upgrade --wait --timeout 3m --set networkPolicy.enabled=true,networkPolicy.runners.namespaces='{campaigns}' \
         --set 'networkPolicy.metrics.from[0].namespaceSelector.matchLabels.team=monitoring'
-    campaign campaigns shut 60
+    campaign campaigns shut 30
     await "$PATIENCE" "blocks of shut" measured campaigns shut 1
     operator=$(address fabricbench-system app.kubernetes.io/component=operator)
     runner=$(address campaigns "$(rank_0 shut)")
@@ -86,7 +88,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     older_crd | kubectl replace -f -
     run ! crd_is_current
     operator=$(operator_uid fabricbench-system)
-    campaign campaigns upgraded 120
+    campaign campaigns upgraded 60
     await "$PATIENCE" "blocks of upgraded" measured campaigns upgraded 2
     workers campaigns upgraded >"$BATS_TEST_TMPDIR/before"
     [ "$(wc -l <"$BATS_TEST_TMPDIR/before")" -eq 2 ]
@@ -131,7 +133,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
 
 @test "with Roles only, an upgrade leaves a campaign in progress alone" {
     operator=$(operator_uid benchmarks)
-    campaign benchmarks upgraded 120
+    campaign benchmarks upgraded 60
     await "$PATIENCE" "blocks of upgraded" measured benchmarks upgraded 2
     workers benchmarks upgraded >"$BATS_TEST_TMPDIR/before"
     helm upgrade fabricbench "$CHART" --namespace benchmarks --kube-as-user team --reset-then-reuse-values --wait --timeout 3m \

@@ -92,10 +92,10 @@ probe_asks() {
     [[ $said != *"Error from server"* && $said != *"unable to upgrade"* ]]
 }
 
-# inventory: everything that is in the cluster but events.
+# inventory: everything that is in the cluster but events, and the API server's own entry of a resource's version.
 inventory() {
     local kinds
-    kinds=$(kubectl api-resources --verbs=list -o name | grep -vE '^(events|componentstatuses)' | paste -sd,)
+    kinds=$(kubectl api-resources --verbs=list -o name | grep -vE '^(events|componentstatuses|apiservices)' | paste -sd,)
     kubectl get "$kinds" --all-namespaces -o json |
         jq -r '.items[] | "\(.kind) \(.metadata.namespace // "") \(.metadata.name)"' | sort
 }
