@@ -26,16 +26,32 @@ pub(crate) fn between(before: Option<&BenchmarkRunStatus>, after: &BenchmarkRunS
     .collect()
 }
 
+/// Something could not be done for a run, and is tried again.
+pub(crate) fn look_failed(reason: &'static str, message: &str) -> Event {
+    Event {
+        type_: EventType::Warning,
+        reason: reason.to_owned(),
+        note: Some(note(message)),
+        action: "Reconcile".to_owned(),
+        secondary: None,
+    }
+}
+
 fn holding<'a>(status: Option<&'a BenchmarkRunStatus>, name: &str) -> Option<&'a Condition> {
     let mut conditions = status?.conditions.iter();
     conditions.find(|condition| condition.type_ == name && condition.status == "True")
 }
 
-fn event(condition: &Condition, type_: EventType) -> Event {
-    let mut note = condition.message.clone();
+fn note(text: &str) -> String {
+    let mut note = text.to_owned();
     while note.len() > MAX_NOTE_BYTES {
         note.pop();
     }
+    note
+}
+
+fn event(condition: &Condition, type_: EventType) -> Event {
+    let note = note(&condition.message);
     Event {
         type_,
         reason: condition.reason.clone(),

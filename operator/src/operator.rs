@@ -81,6 +81,9 @@ pub enum OperatorError {
     },
 }
 
+/// Threads beside those of statistics, which must not hold up the way to the API server: names are looked up on them.
+const NAME_LOOKUPS: usize = 2;
+
 /// Runs the operator until SIGTERM or SIGINT.
 ///
 /// # Errors
@@ -89,7 +92,7 @@ pub fn run(options: Options) -> Result<(), OperatorError> {
     telemetry::start(options.log_format);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(options.evaluation_threads)
+        .max_blocking_threads(options.evaluation_threads + NAME_LOOKUPS)
         .build()
         .context(RuntimeSnafu)?;
     let ended = runtime.block_on(operate(options));

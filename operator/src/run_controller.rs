@@ -14,6 +14,7 @@ pub mod decide;
 mod follow_logs;
 pub mod gate;
 pub mod kept;
+pub mod limits;
 mod observe;
 pub mod observed;
 pub mod preflight;
@@ -26,6 +27,7 @@ mod session;
 mod status;
 mod store;
 mod turns;
+mod unreadable;
 mod update_status;
 
 pub use controller::ControllerError;

@@ -11,7 +11,7 @@ pub struct RunPolicy {
     #[serde(default = "default_active_deadline")]
     #[cfg_attr(feature = "crd", schemars(range(min = 10, max = 604_800)))]
     pub active_deadline_seconds: u32,
-    /// Longest time a gang may wait for nodes.
+    /// Longest time without a gang that runs. The clock stands still in a queue and while other runs come first.
     #[serde(default = "default_pending_deadline")]
     #[cfg_attr(feature = "crd", schemars(range(min = 10, max = 604_800)))]
     pub pending_deadline_seconds: u32,

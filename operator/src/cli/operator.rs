@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use clap::Args;
+use crds::units::Size;
 
 use super::{Exit, Failure};
 use crate::operator::{self, LeaseName, LogFormat, Namespaces, Options, RequestLimits};
@@ -41,6 +42,39 @@ pub(super) struct Operator {
         value_delimiter = ','
     )]
     image_pull_secrets: Vec<String>,
+    /// How images that runs name must begin, as `registry.example/team/`; may be given several times. Any where left out.
+    #[arg(
+        long = "allow-image",
+        env = "FABRICBENCH_ALLOWED_IMAGES",
+        value_name = "PREFIX",
+        value_delimiter = ','
+    )]
+    allowed_images: Vec<String>,
+    /// Environment variables that variants may set, a `*` at the end for any that begin so, as `FI_*`; may be given several
+    /// times. Any where left out.
+    #[arg(
+        long = "allow-env",
+        env = "FABRICBENCH_ALLOWED_ENV",
+        value_name = "NAME",
+        value_delimiter = ','
+    )]
+    allowed_env: Vec<String>,
+    /// Run workers as root with the one capability IPC_LOCK, for nodes that limit locked memory. Their namespaces must then
+    /// admit privileged pods.
+    #[arg(long, env = "FABRICBENCH_IPC_LOCK")]
+    ipc_lock: bool,
+    /// Processors of a worker whose run names no number.
+    #[arg(long, env = "FABRICBENCH_DEFAULT_CPUS", value_name = "N", default_value_t = 2,
+        value_parser = clap::value_parser!(u32).range(1..=1024))]
+    default_cpus: u32,
+    /// Memory of a worker whose run names none.
+    #[arg(
+        long,
+        env = "FABRICBENCH_DEFAULT_MEMORY",
+        value_name = "SIZE",
+        default_value = "2Gi"
+    )]
+    default_memory: Size,
     /// Most runs looked at at a time.
     #[arg(long, env = "FABRICBENCH_CONCURRENCY", value_name = "N", default_value_t = 64,
         value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -117,6 +151,11 @@ impl Operator {
             installation: Installation {
                 image_pull_policy: self.image_pull_policy,
                 image_pull_secrets: self.image_pull_secrets,
+                allowed_images: self.allowed_images,
+                allowed_env: self.allowed_env,
+                ipc_lock: self.ipc_lock,
+                default_cpus: self.default_cpus,
+                default_memory: self.default_memory,
                 ..Installation::new(self.runner_image)
             },
             concurrency: self.concurrency,

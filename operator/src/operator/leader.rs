@@ -102,7 +102,11 @@ impl Election {
     /// When the account may not use the Lease.
     pub(super) async fn acquire(&mut self) -> Result<(), LeaderError> {
         loop {
-            match self.once().await {
+            let Ok(once) = timeout(RENEW_DEADLINE, self.once()).await else {
+                warn!(lease = %self.lease, "the API server does not answer");
+                continue;
+            };
+            match once {
                 Ok(Held::Mine) => return Ok(()),
                 Ok(Held::Theirs(holder)) => debug!(lease = %self.lease, holder, "waiting"),
                 Err(source) if refused(&source) => {
@@ -146,6 +150,12 @@ impl Election {
 
     /// Gives the Lease to whoever waits; where that fails, they wait for its end.
     pub(super) async fn release(&mut self) {
+        if timeout(RENEW_DEADLINE, self.give_back()).await.is_err() {
+            warn!(lease = %self.lease, "the API server does not answer; the Lease ends by itself");
+        }
+    }
+
+    async fn give_back(&self) {
         let current = self.api.get_opt(&self.lease.name).await;
         let Ok(Some(mut lease)) = current else { return };
         let spec = lease.spec.get_or_insert_default();

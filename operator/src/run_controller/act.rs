@@ -15,7 +15,9 @@ use super::action::{Action, Decision};
 use super::apply::{Applier, ApplyError};
 use super::build::{self, Attempt};
 use super::context::Context;
+use super::follow_logs::Follower;
 use super::kept::Kept;
+use super::limits;
 use super::observe::{self, Current};
 use super::observed::{AttemptId, CreationRefused, PodState};
 use super::queue::Again;
@@ -51,6 +53,18 @@ pub(super) enum Next {
 impl Look<'_> {
     /// Persists what the log gave, if it is time, before anything is concluded from it.
     pub(super) async fn persist(&mut self) -> Result<(), LookError> {
+        self.persist_with(Follower::take).await
+    }
+
+    /// Persists every block that verified: nothing will be read after this.
+    async fn persist_rest(&mut self) -> Result<(), LookError> {
+        self.persist_with(Follower::take_rest).await
+    }
+
+    async fn persist_with(
+        &mut self,
+        take: impl FnOnce(&Follower) -> Option<Vec<u8>>,
+    ) -> Result<(), LookError> {
         let Session {
             follower,
             records,
@@ -60,12 +74,18 @@ impl Look<'_> {
         let (Some(following), SessionRecords::Read { store, collector }) = (&*follower, &mut *records) else {
             return Ok(());
         };
-        if let Some(lines) = following.take() {
+        if let Some(lines) = take(following) {
             if let Err(error) = store.append(self.current.run, &lines).await {
                 // It may have been written all the same: what is there is read again, and the log from its first byte.
-                *records = SessionRecords::Unread;
+                *records = match error.is_for_good() {
+                    true => SessionRecords::Broken(error.to_string()),
+                    false => SessionRecords::Unread,
+                };
                 *follower = None;
-                return Err(error.into());
+                return match error.is_for_good() {
+                    true => Ok(()),
+                    false => Err(error.into()),
+                };
             }
             collector.feed(&lines);
             *evaluation = None;
@@ -92,6 +112,9 @@ impl Look<'_> {
                 Ok(Next::Ends(self.until(until)))
             }
             Action::Keep(kept) => {
+                if kept.finished_at.is_some() {
+                    self.persist_rest().await?;
+                }
                 self.tell(&kept, phase, blocked).await?;
                 Ok(Next::Again)
             }
@@ -109,7 +132,7 @@ impl Look<'_> {
             } => self.follow(attempt, pod, pod_uid).await,
             Action::Delete { attempt, job_uid } => {
                 let name = build::names::attempt(self.current.uid, attempt);
-                self.applier("").delete(&name, &job_uid).await?;
+                self.applier().delete(&name, &job_uid).await?;
                 info!(run = %self.current.key, job = name, "deleted");
                 Ok(Next::Ends(Again::OnChange))
             }
@@ -119,7 +142,7 @@ impl Look<'_> {
                 Ok(Next::Listed(pods))
             }
             Action::DeleteRun => {
-                self.applier("").delete_run().await?;
+                self.applier().delete_run().await?;
                 info!(run = %self.current.key, "its time to live is over");
                 Ok(Next::Ends(Again::OnChange))
             }
@@ -141,19 +164,18 @@ impl Look<'_> {
         }
     }
 
-    fn applier<'b>(&'b self, plan_hash: &'b str) -> Applier<'b> {
+    fn applier(&self) -> Applier<'_> {
         Applier {
             client: &self.context.writer.client,
             key: self.current.key,
             run_uid: self.current.uid,
-            plan_hash,
         }
     }
 
     /// Adds or removes the finalizer. Gives the new version of the run; `None` where it is gone.
     async fn patch_finalizer(&self, present: bool) -> Result<Option<String>, ApplyError> {
         let finalizers = self.current.run.metadata.finalizers.clone().unwrap_or_default();
-        self.applier("")
+        self.applier()
             .finalizer(present, &finalizers, &self.current.version)
             .await
     }
@@ -197,11 +219,11 @@ impl Look<'_> {
             Err(error) => return Ok(self.refused(error.to_string(), true)),
         };
         let prepared = match self.current.finalizer {
-            true => self.applier(&plan_hash).prepare(&objects).await,
+            true => self.applier().prepare(&objects, &plan_hash).await,
             false => {
-                let applier = self.applier(&plan_hash);
+                let applier = self.applier();
                 let (prepared, patched) =
-                    futures::join!(applier.prepare(&objects), self.patch_finalizer(true));
+                    futures::join!(applier.prepare(&objects, &plan_hash), self.patch_finalizer(true));
                 let Some(version) = patched? else {
                     return Ok(Next::Ends(Again::OnChange));
                 };
@@ -210,7 +232,7 @@ impl Look<'_> {
             }
         };
         let created = match prepared {
-            Ok(()) => self.applier(&plan_hash).create_one(&objects.job).await,
+            Ok(()) => self.applier().create_one(&objects.job, &plan_hash).await,
             Err(error) => Err(error),
         };
         match created {
@@ -267,10 +289,14 @@ impl Look<'_> {
             return self.tell_blocked(&frame).await;
         };
         let run = self.current.run;
-        let status = match self.session.plan(run) {
+        let planned = match limits::refusal(run, &self.context.installation) {
+            Some(refusal) => Err(refusal),
+            None => self.session.plan(run),
+        };
+        let status = match planned {
             Err(message) => status::refused(&frame, &message),
             Ok(plan) => {
-                let evaluation = evaluate(self.session, &plan).await?;
+                let evaluation = evaluate(&self.context.evaluations, self.session, &plan).await?;
                 let records = match &self.session.records {
                     SessionRecords::Read { store, .. } => store.reference(),
                     SessionRecords::Empty => None,

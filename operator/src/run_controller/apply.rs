@@ -73,21 +73,23 @@ pub(super) struct Applier<'a> {
     pub(super) client: &'a Client,
     pub(super) key: &'a RunKey,
     pub(super) run_uid: &'a str,
-    pub(super) plan_hash: &'a str,
 }
 
 impl Applier<'_> {
     /// Creates what the pods of the Job need: ConfigMap and Service.
-    pub(super) async fn prepare(&self, objects: &AttemptObjects) -> Result<(), ApplyError> {
+    pub(super) async fn prepare(&self, objects: &AttemptObjects, plan_hash: &str) -> Result<(), ApplyError> {
         let AttemptObjects {
             config_map, service, ..
         } = objects;
-        futures::try_join!(self.create_one(config_map), self.create_one(service))?;
+        futures::try_join!(
+            self.create_one(config_map, plan_hash),
+            self.create_one(service, plan_hash)
+        )?;
         Ok(())
     }
 
-    /// Creates one object of the run, or gives the one that was created before.
-    pub(super) async fn create_one<K>(&self, object: &K) -> Result<K, ApplyError>
+    /// Creates one object of the run, or gives the one that was created before by this plan.
+    pub(super) async fn create_one<K>(&self, object: &K, plan_hash: &str) -> Result<K, ApplyError>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
             + Clone
@@ -106,17 +108,17 @@ impl Applier<'_> {
             kube::Error::Api(status) if status.is_already_exists() => {
                 let what = || format!("reading {kind} {name}");
                 let found = api.get(&name).await.with_context(|_| ApiSnafu { what: what() })?;
-                match self.is_ours(found.meta()) {
+                match self.is_ours(found.meta(), plan_hash) {
                     true => Ok(found),
                     false => ForeignSnafu { kind, name }.fail(),
                 }
             }
-            // 403: quota, Pod Security, RBAC, a namespace that is going: may be mended. 400, 422: the object itself.
+            // 422: the object itself. 403, and 400 of an admission webhook: quotas, policies and rights may be mended.
             kube::Error::Api(status) if matches!(status.code, 400 | 403 | 422) => RefusedSnafu {
                 kind,
                 name,
                 message: status.message.clone(),
-                for_good: status.code != 403,
+                for_good: status.code == 422,
             }
             .fail(),
             _ => Err(error).with_context(|_| ApiSnafu {
@@ -125,39 +127,52 @@ impl Applier<'_> {
         }
     }
 
-    fn is_ours(&self, metadata: &ObjectMeta) -> bool {
-        let mut owners = metadata.owner_references.iter().flatten();
+    fn is_ours(&self, metadata: &ObjectMeta, plan_hash: &str) -> bool {
         let annotations = metadata.annotations.as_ref();
         let hash = annotations.and_then(|annotations| annotations.get(names::ANNOTATION_PLAN_HASH));
         metadata.deletion_timestamp.is_none()
-            && owners.any(|owner| owner.controller == Some(true) && owner.uid == self.run_uid)
-            && hash.is_some_and(|hash| hash == self.plan_hash)
+            && self.owns(metadata)
+            && hash.is_some_and(|hash| hash == plan_hash)
     }
 
-    /// Deletes Service and ConfigMap of `name`, then the Job with `job_uid` and its pods: while the Job is there, all of
-    /// it is done again.
+    fn owns(&self, metadata: &ObjectMeta) -> bool {
+        let mut owners = metadata.owner_references.iter().flatten();
+        owners.any(|owner| owner.controller == Some(true) && owner.uid == self.run_uid)
+    }
+
+    /// Deletes Service and ConfigMap of `name` where they are the run's, then the Job with `job_uid` and its pods: while the
+    /// Job is there, all of it is done again.
     pub(super) async fn delete(&self, name: &str, job_uid: &str) -> Result<(), ApplyError> {
-        let plain = DeleteParams::background();
         futures::try_join!(
-            self.delete_one::<Service>(name, &plain),
-            self.delete_one::<ConfigMap>(name, &plain)
+            self.delete_owned::<Service>(name),
+            self.delete_owned::<ConfigMap>(name)
         )?;
-        let by_uid = DeleteParams {
-            preconditions: Some(Preconditions {
-                uid: Some(job_uid.to_owned()),
-                resource_version: None,
-            }),
-            ..DeleteParams::background()
-        };
-        self.delete_one::<Job>(name, &by_uid).await
+        self.delete_one::<Job>(name, job_uid).await
     }
 
-    async fn delete_one<K>(&self, name: &str, params: &DeleteParams) -> Result<(), ApplyError>
+    async fn delete_owned<K>(&self, name: &str) -> Result<(), ApplyError>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
     {
         let api: Api<K> = Api::namespaced(self.client.clone(), &self.key.namespace);
-        match api.delete(name, params).await {
+        let found = api.get_metadata_opt(name).await.with_context(|_| ApiSnafu {
+            what: format!("reading {} {name}", K::kind(&())),
+        })?;
+        match found
+            .map(|found| found.metadata)
+            .filter(|metadata| self.owns(metadata))
+        {
+            Some(ObjectMeta { uid: Some(uid), .. }) => self.delete_one::<K>(name, &uid).await,
+            _ => Ok(()),
+        }
+    }
+
+    async fn delete_one<K>(&self, name: &str, uid: &str) -> Result<(), ApplyError>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+    {
+        let api: Api<K> = Api::namespaced(self.client.clone(), &self.key.namespace);
+        match api.delete(name, &by_uid(uid)).await {
             Ok(_) => Ok(()),
             // Another object of that name by now, or none: this one is gone.
             Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => Ok(()),
@@ -195,14 +210,7 @@ impl Applier<'_> {
 
     /// Deletes the run itself.
     pub(super) async fn delete_run(&self) -> Result<(), ApplyError> {
-        let params = DeleteParams {
-            preconditions: Some(Preconditions {
-                uid: Some(self.run_uid.to_owned()),
-                resource_version: None,
-            }),
-            ..DeleteParams::background()
-        };
-        match self.runs().delete(&self.key.name, &params).await {
+        match self.runs().delete(&self.key.name, &by_uid(self.run_uid)).await {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => Ok(()),
             Err(error) => Err(error).with_context(|_| ApiSnafu {
@@ -214,6 +222,17 @@ impl Applier<'_> {
     /// Answers are read for their metadata only, so that a spec that cannot be read does no harm.
     fn runs(&self) -> Api<PartialObjectMeta<BenchmarkRun>> {
         Api::namespaced(self.client.clone(), &self.key.namespace)
+    }
+}
+
+/// Only the object with this UID.
+fn by_uid(uid: &str) -> DeleteParams {
+    DeleteParams {
+        preconditions: Some(Preconditions {
+            uid: Some(uid.to_owned()),
+            resource_version: None,
+        }),
+        ..DeleteParams::background()
     }
 }
 

@@ -35,6 +35,13 @@ pub struct Installation {
     pub image_pull_policy: Option<String>,
     /// Names of secrets with credentials for registries, in the run's namespace.
     pub image_pull_secrets: Vec<String>,
+    /// How an image that a run names must begin; anyhow where empty.
+    pub allowed_images: Vec<String>,
+    /// Names of the environment variables that a variant may set, a `*` at the end for any that begin so; any where empty.
+    pub allowed_env: Vec<String>,
+    /// Workers run as root with `IPC_LOCK` and no other capability: for nodes whose container runtime limits locked memory,
+    /// where the capability is of no use to anyone else.
+    pub ipc_lock: bool,
     /// Processors of a worker whose run names no number.
     pub default_cpus: u32,
     /// Memory of a worker whose run names none.
@@ -48,6 +55,9 @@ impl Installation {
             runner_image: runner_image.into(),
             image_pull_policy: None,
             image_pull_secrets: Vec::new(),
+            allowed_images: Vec::new(),
+            allowed_env: Vec::new(),
+            ipc_lock: false,
             default_cpus: 2,
             default_memory: Size(2 << 30),
         }

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crds::v1alpha1::{BenchmarkRun, State};
 use kube::Client;
+use tokio::sync::Semaphore;
 
 use super::build::Installation;
 use super::build::resources::WorkerResources;
@@ -42,6 +43,8 @@ pub(super) struct Context {
     pub(super) unlimited: Client,
     /// The operator's own metrics.
     pub(super) metrics: Metrics,
+    /// Statistics that may be computed now.
+    pub(super) evaluations: Semaphore,
     /// What the installation decides.
     pub(super) installation: Installation,
     /// Where runs are looked for.

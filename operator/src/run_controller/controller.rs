@@ -15,7 +15,7 @@ use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use snafu::Snafu;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tracing::info;
 
 use super::context::Context;
@@ -34,7 +34,8 @@ use crds::v1alpha1::BenchmarkRun;
 const CONTROLLER: &str = "fabricbench-operator";
 /// What every status of an installation without a look at nodes warns of.
 const NO_PREFLIGHT: &str = "this installation may not read nodes: whether they have what the workers ask for was not \
-                            checked before";
+                            checked before, nor whether they say in which zone they are: where they do not, \
+                            placement.singleZone must be false";
 
 /// Why the controller ended by itself.
 #[derive(Debug, Snafu)]
@@ -118,6 +119,7 @@ fn context(options: &Options, clients: &Clients, metrics: &Metrics, queue: Queue
         },
         unlimited: clients.unlimited.clone(),
         metrics: metrics.clone(),
+        evaluations: Semaphore::new(options.evaluation_threads),
         installation: options.installation.clone(),
         namespaces: options.namespaces.clone(),
         warning: match options.namespaces {

@@ -52,6 +52,12 @@ pub fn decide(facts: &Facts, observed: &Observed<'_>, now: Timestamp) -> Decisio
         let (kept, phase) = ledger::given_up(&pass, Reason::InvalidSpec, message);
         return pass.keep(kept, phase);
     }
+    if facts.plan_changed {
+        let message = "another release of the operator began this run, and planned it otherwise. What it measured stays in \
+                       its records; make a new run";
+        let (kept, phase) = ledger::given_up(&pass, Reason::PlanChanged, message);
+        return pass.keep(kept, phase);
+    }
     match &observed.records {
         Records::Broken(message) => {
             let (kept, phase) = ledger::given_up(&pass, Reason::RecordsLost, message);

@@ -119,15 +119,22 @@ impl Follower {
         }
     }
 
-    /// Lines to persist now, if it is time: whole blocks, or all there is where nothing more will come.
+    /// Lines to persist now, if it is time: whole blocks, or all there is where nothing more will come or a block is longer
+    /// than what may wait.
     pub(super) fn take(&self) -> Option<Vec<u8>> {
         let mut state = self.shared.lock();
         if !state.due(Instant::now()) {
             return None;
         }
-        let closed = state.closed;
-        let lines = state.stream.take(closed);
-        (!lines.is_empty()).then_some(lines)
+        let everything = state.closed || state.is_full();
+        state.stream.take(everything)
+    }
+
+    /// Whole blocks to persist, whatever the time.
+    pub(super) fn take_rest(&self) -> Option<Vec<u8>> {
+        let mut state = self.shared.lock();
+        let everything = state.closed;
+        state.stream.take(everything)
     }
 
     /// What [`Self::take`] gave is persisted.
@@ -160,7 +167,13 @@ impl Shared {
 impl State {
     fn due(&self, now: Instant) -> bool {
         let ready = self.stream.ready();
-        self.closed || ready >= BATCH_BYTES || (ready > 0 && now >= self.flushed_at + BATCH_TIME)
+        let late = ready > 0 && now >= self.flushed_at + BATCH_TIME;
+        self.closed || self.is_full() || ready >= BATCH_BYTES || late
+    }
+
+    /// Whether nothing more is read before something was handed out.
+    fn is_full(&self) -> bool {
+        self.stream.waiting() > MAX_WAITING_BYTES
     }
 
     /// When what waits is to be persisted though nothing more came.
@@ -250,7 +263,7 @@ async fn read(bytes: impl AsyncRead, shared: &Shared, due: &(impl Fn() + Send + 
         if shared.lock().due(Instant::now()) {
             due();
         }
-        while shared.lock().stream.waiting() > MAX_WAITING_BYTES {
+        while shared.lock().is_full() {
             due();
             shared.changed.notified().await;
         }
@@ -268,5 +281,55 @@ async fn at(instant: Option<Instant>) {
     match instant {
         Some(instant) => sleep_until(instant).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::record::{BlockRecord, ChainWriter, Record, WarningReason, WarningRecord};
+
+    use super::*;
+
+    /// Reads `lines` while what is due is handed out at once; gives what was, piece by piece.
+    async fn handed_out(lines: &[u8]) -> Vec<Vec<u8>> {
+        let shared = Shared {
+            state: Mutex::new(State {
+                stream: Stream::new(Begun::default()),
+                flushed_at: Instant::now(),
+                closed: false,
+                settled: false,
+                ended: false,
+            }),
+            changed: Notify::new(),
+        };
+        let pieces = Mutex::new(Vec::new());
+        let due = || {
+            let mut state = shared.lock();
+            let full = state.is_full();
+            pieces.lock().unwrap().extend(state.stream.take(full));
+            drop(state);
+            shared.changed.notify_one();
+        };
+        read(lines, &shared, &due).await.unwrap();
+        pieces.into_inner().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_block_that_is_longer_than_what_may_wait_is_read_to_its_end() {
+        let mut writer = ChainWriter::default();
+        let mut lines = Vec::new();
+        while lines.len() <= 2 * MAX_WAITING_BYTES {
+            let warning = WarningRecord {
+                rank: None,
+                reason: WarningReason::Limit,
+                message: "x".repeat(1000),
+            };
+            lines.extend(writer.line(&Record::Warning(warning)).unwrap().into_bytes());
+        }
+        let block = Record::Block(BlockRecord { block: 0, cases: 0 });
+        lines.extend(writer.line(&block).unwrap().into_bytes());
+        let pieces = handed_out(&lines).await;
+        assert!(pieces.len() > 1, "{}", pieces.len());
+        assert_eq!(pieces.concat(), lines);
     }
 }

@@ -14,6 +14,7 @@ use super::build::labels;
 use super::context::Context;
 use super::gate::{Contender, Stage};
 use super::kept::Kept;
+use super::limits;
 use super::observed::{Facts, JobState, Observed, PodState, Preflight, Records};
 use super::session::{Session, SessionRecords};
 use super::store::{ChildKey, RunKey, StoredRun};
@@ -77,13 +78,26 @@ impl<'a> Current<'a> {
 }
 
 /// What the run asks for, as far as its life depends on it.
-pub(super) fn facts(run: &BenchmarkRun, finished: bool, session: &mut Session) -> Facts {
+pub(super) fn facts(context: &Context, current: &Current<'_>, session: &mut Session) -> Facts {
+    let run = current.run;
     let policy = &run.spec.run_policy;
-    Facts {
-        legs: match finished {
-            true => Ok(Vec::new()),
-            false => session.legs(run).map(|(legs, _)| legs),
+    let kept = current.kept();
+    let planned = match kept.finished_at {
+        Some(_) => Ok((Vec::new(), None)),
+        None => match limits::refusal(run, &context.installation) {
+            Some(refusal) => Err(refusal),
+            None => session.legs(run).map(|(legs, hash)| (legs, Some(hash))),
         },
+    };
+    let begun = current
+        .status
+        .as_ref()
+        .and_then(|status| status.plan_hash.as_ref());
+    let begun = begun.filter(|_| !kept.attempts.is_empty());
+    let hash = planned.as_ref().ok().and_then(|(_, hash)| hash.as_ref());
+    Facts {
+        plan_changed: begun.zip(hash).is_some_and(|(begun, now)| begun != now),
+        legs: planned.map(|(legs, _)| legs),
         workers: run.spec.placement.workers,
         active_deadline_seconds: policy.active_deadline_seconds,
         pending_deadline_seconds: policy.pending_deadline_seconds,
@@ -100,8 +114,8 @@ pub(super) fn observe<'s>(
     listed: Option<Vec<PodState>>,
 ) -> Observed<'s> {
     let run = current.run;
-    let jobs = jobs(context, current.uid);
-    let pods = pods(context, current.uid);
+    let jobs = jobs(context, current.key, current.uid);
+    let pods = pods(context, current.key, current.uid);
     let kept = current.kept();
     if let Some(follower) = &session.follower {
         let pod = pods.iter().find(|pod| pod.uid == follower.log.pod_uid);
@@ -146,27 +160,33 @@ fn annotations(run: &BenchmarkRun) -> BTreeMap<String, String> {
     run.metadata.annotations.clone().unwrap_or_default()
 }
 
-fn jobs(context: &Context, uid: &str) -> Vec<JobState> {
-    let children = context.jobs.from(&ChildKey::first(uid), |key| key.run_uid == uid);
+/// The Jobs of the run, as the cache shows them.
+pub(super) fn jobs(context: &Context, key: &RunKey, uid: &str) -> Vec<JobState> {
+    let first = ChildKey::first(&key.namespace, uid);
+    let children = context
+        .jobs
+        .from(&first, |child| child.is_of(&key.namespace, uid));
     children.into_iter().map(|child| child.state).collect()
 }
 
-fn pods(context: &Context, uid: &str) -> Vec<PodState> {
-    let children = context.pods.from(&ChildKey::first(uid), |key| key.run_uid == uid);
+fn pods(context: &Context, key: &RunKey, uid: &str) -> Vec<PodState> {
+    let first = ChildKey::first(&key.namespace, uid);
+    let children = context
+        .pods
+        .from(&first, |child| child.is_of(&key.namespace, uid));
     children.into_iter().map(|child| child.state).collect()
 }
 
-/// Notes a gang that is there already, as after a restart.
+/// Notes the gang that is there, and no more: as after a restart, or where the run could not be carried on and others must
+/// not wait for what it meant to do.
 pub(super) fn note_gang(context: &Context, stored: &StoredRun) {
     let StoredRun::Run(run) = stored else { return };
     let (Some(key), Some(uid)) = (RunKey::of(&run.metadata), run.metadata.uid.as_deref()) else {
         return;
     };
-    let stage = stage(run, &jobs(context, uid), &pods(context, uid), false);
-    if stage != Stage::Idle {
-        let current = Current::of(&key, run, uid, &mut Session::new(uid));
-        turn(context, &current, &current.kept(), stage, None);
-    }
+    let stage = stage(run, &jobs(context, &key, uid), &pods(context, &key, uid), false);
+    let current = Current::of(&key, run, uid, &mut Session::new(uid));
+    turn(context, &current, &current.kept(), stage, None);
 }
 
 /// Notes what the run does, and asks for its turn where it would create a gang: the run that comes first.

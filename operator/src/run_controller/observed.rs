@@ -28,6 +28,8 @@ pub struct Facts {
     /// Blocks of each leg, by the leg's number; or why there is no plan, naming the field and what to do. A finished run
     /// may leave it empty.
     pub legs: Result<Vec<u32>, String>,
+    /// Whether the run was begun with another plan, as one release of the operator may make and the next may not.
+    pub plan_changed: bool,
     /// Number of workers.
     pub workers: u32,
     /// Longest time that gangs may run altogether, in seconds.

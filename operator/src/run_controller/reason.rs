@@ -33,6 +33,8 @@ pub enum Reason {
     JobDeleted,
     /// An image could not be had.
     ImagePullFailed,
+    /// A node could not make a pod's container.
+    ContainerNotCreated,
     /// A node refused a pod that was sent to it.
     KubeletRefused,
     /// A worker was killed from outside.
@@ -63,6 +65,8 @@ pub enum Reason {
     RecordsLost,
     /// The spec cannot be planned.
     InvalidSpec,
+    /// This release plans the spec otherwise than the one that began the run.
+    PlanChanged,
 }
 
 impl Reason {
@@ -84,6 +88,7 @@ impl Reason {
             Self::PodDeleted => "PodDeleted",
             Self::JobDeleted => "JobDeleted",
             Self::ImagePullFailed => "ImagePullFailed",
+            Self::ContainerNotCreated => "ContainerNotCreated",
             Self::KubeletRefused => "KubeletRefused",
             Self::WorkerKilled => "WorkerKilled",
             Self::GangIncomplete => "GangIncomplete",
@@ -99,6 +104,7 @@ impl Reason {
             Self::BlocksMissing => "BlocksMissing",
             Self::RecordsLost => "RecordsLost",
             Self::InvalidSpec => "InvalidSpec",
+            Self::PlanChanged => "PlanChanged",
         }
     }
 }

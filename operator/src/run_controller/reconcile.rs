@@ -5,9 +5,6 @@ use std::time::{Duration, Instant};
 
 use crds::v1alpha1::BenchmarkRun;
 use jiff::Timestamp;
-use kube::Api;
-use kube::api::{ApiResource, DynamicObject};
-use kube::core::error_boundary::InvalidObject;
 use snafu::Snafu;
 use tracing::{Instrument, debug, info_span, warn};
 
@@ -20,8 +17,8 @@ use super::queue::Again;
 use super::records::RecordsError;
 use super::session::Session;
 use super::store::{RunKey, StoredRun};
+use super::unreadable;
 use super::update_status::{StatusError, Target};
-use crate::campaign::status;
 use crate::events;
 
 /// Most things done for one run in one look; what is left is done in the next, after others had their turn.
@@ -96,12 +93,30 @@ pub(super) async fn look(context: Arc<Context>, key: RunKey) -> Again {
             }
             Err(error) => {
                 warn!(%error, "this look failed; there will be another");
+                failed(&context, &key, &error).await;
                 Again::Backoff
             }
         }
     }
     .instrument(span)
     .await
+}
+
+/// Tells who looks at the run what cannot be done for it, and lets others have their turn.
+async fn failed(context: &Context, key: &RunKey, error: &LookError) {
+    let Some(stored) = context.runs.get(key) else {
+        return;
+    };
+    observe::note_gang(context, &stored);
+    let metadata = stored.metadata();
+    let target = Target {
+        key,
+        uid: metadata.uid.as_deref().unwrap_or_default(),
+        version: metadata.resource_version.as_deref().unwrap_or_default(),
+        before: None,
+    };
+    let event = events::look_failed(error.category(), &error.to_string());
+    context.writer.tell(&target, &[event]).await;
 }
 
 async fn reconcile(context: &Arc<Context>, key: &RunKey) -> Result<Again, LookError> {
@@ -111,10 +126,7 @@ async fn reconcile(context: &Arc<Context>, key: &RunKey) -> Result<Again, LookEr
             context.forget(key);
             return Ok(Again::OnChange);
         }
-        Some(StoredRun::Unreadable(invalid)) => {
-            refuse_unreadable(context, key, invalid).await?;
-            return Ok(Again::OnChange);
-        }
+        Some(StoredRun::Unreadable(invalid)) => return unreadable::look(context, key, invalid).await,
         Some(StoredRun::Run(run)) => run,
     };
     let uid = run.metadata.uid.as_deref().unwrap_or_default();
@@ -150,8 +162,7 @@ async fn steps(
             session,
         };
         look.persist().await?;
-        let finished = look.current.kept().finished_at.is_some();
-        let facts = observe::facts(run, finished, look.session);
+        let facts = observe::facts(context, &look.current, look.session);
         let observed = observe::observe(context, &look.current, look.session, listed.take());
         let decision = decide(&facts, &observed, Timestamp::now());
         drop(observed);
@@ -163,59 +174,4 @@ async fn steps(
         }
     }
     Ok(Again::After(SOON))
-}
-
-/// Says why an object cannot be read, once for each version of its spec.
-async fn refuse_unreadable(
-    context: &Context,
-    key: &RunKey,
-    invalid: &InvalidObject,
-) -> Result<(), StatusError> {
-    let metadata = &invalid.metadata;
-    let version = (metadata.uid.clone(), metadata.generation);
-    if !context.tell_once(key, version) {
-        return Ok(());
-    }
-    let why = fault(context, key, invalid).await;
-    let message =
-        format!("this object cannot be read as a BenchmarkRun: {why}. Delete it, and make a new run");
-    let refused = status::refused(&message, metadata.generation, &Timestamp::now().to_string(), None);
-    let target = Target {
-        key,
-        uid: metadata.uid.as_deref().unwrap_or_default(),
-        version: metadata.resource_version.as_deref().unwrap_or_default(),
-        before: None,
-    };
-    match context.writer.write(&target, &refused).await {
-        Ok(_) => Ok(()),
-        // Where not even a status is taken, an event says why.
-        Err(StatusError::Invalid { .. }) => {
-            let events = events::between(None, &refused);
-            context.writer.tell(&target, &events).await;
-            Ok(())
-        }
-        Err(error) => {
-            context.tell_again(key);
-            Err(error)
-        }
-    }
-}
-
-/// Why an object cannot be read, with the path of the field: the cache knows the reason alone, so the object is read once
-/// more.
-async fn fault(context: &Context, key: &RunKey, invalid: &InvalidObject) -> String {
-    let kind = ApiResource::erase::<BenchmarkRun>(&());
-    let client = context.writer.client.clone();
-    let api: Api<DynamicObject> = Api::namespaced_with(client, &key.namespace, &kind);
-    let object = api.get(&key.name).await;
-    let object = object
-        .inspect_err(|error| warn!(%error, "the object cannot be read for its faulty field"))
-        .ok();
-    let value = object.and_then(|object| serde_json::to_value(object).ok());
-    let decoded = value.map(serde_path_to_error::deserialize::<_, BenchmarkRun>);
-    match decoded {
-        Some(Err(error)) => format!("{}: {}", error.path(), error.inner()),
-        // It changed meanwhile, or is not to be had: there will be another look.
-        Some(Ok(_)) | None => invalid.error.clone(),
-    }
 }

@@ -39,6 +39,18 @@ pub enum RecordsError {
 }
 
 impl RecordsError {
+    /// Whether no later try can succeed: there are too many, or the API server takes no such object.
+    pub(super) fn is_for_good(&self) -> bool {
+        match self {
+            Self::Api {
+                source: kube::Error::Api(status),
+                ..
+            } => matches!(status.code, 413 | 422),
+            Self::Api { .. } | Self::Changed { .. } => false,
+            Self::Chain { .. } => true,
+        }
+    }
+
     /// The label of the metric.
     pub(super) fn category(&self) -> &'static str {
         match self {

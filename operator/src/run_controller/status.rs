@@ -67,8 +67,11 @@ fn framed(frame: &Frame<'_>, mut status: BenchmarkRunStatus) -> BenchmarkRunStat
         status.placement = Some(PlacementStatus { nodes });
     }
     if let Some(warning) = frame.warning {
-        status.warnings.truncate(MAX_WARNINGS - 1);
-        status.warnings.push(clipped(warning, MAX_TEXT));
+        // Before the others: the last of too many says how many there are.
+        if status.warnings.len() >= MAX_WARNINGS {
+            status.warnings.remove(0);
+        }
+        status.warnings.insert(0, clipped(warning, MAX_TEXT));
     }
     status.conditions = blocked(frame, status.conditions);
     status::fit(status)

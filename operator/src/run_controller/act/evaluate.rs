@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
+
 use crate::campaign::collect::Reports;
 use crate::campaign::plan::Plan;
 use crate::campaign::{self, Evaluation};
@@ -9,7 +11,12 @@ use crate::run_controller::reconcile::LookError;
 use crate::run_controller::session::{Session, SessionRecords};
 
 /// The evaluation of the records that are persisted; computed only when records came since the last time.
-pub(super) async fn evaluate(session: &mut Session, plan: &Arc<Plan>) -> Result<Arc<Evaluation>, LookError> {
+/// At most as many are computed at a time as `slots` has.
+pub(super) async fn evaluate(
+    slots: &Semaphore,
+    session: &mut Session,
+    plan: &Arc<Plan>,
+) -> Result<Arc<Evaluation>, LookError> {
     if let Some(evaluation) = &session.evaluation {
         return Ok(Arc::clone(evaluation));
     }
@@ -18,6 +25,8 @@ pub(super) async fn evaluate(session: &mut Session, plan: &Arc<Plan>) -> Result<
     let evaluated = match records {
         SessionRecords::Read { store, collector } => {
             let plan = Arc::clone(plan);
+            // It is never closed.
+            let _slot = slots.acquire().await.ok();
             let computed = tokio::task::spawn_blocking(move || {
                 let evaluated = campaign::evaluate(&plan, collector.reports());
                 (evaluated, collector)

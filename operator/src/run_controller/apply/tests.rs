@@ -54,10 +54,9 @@ async fn created<F: Future<Output = ()>>(
         client: &client,
         key: &key,
         run_uid: "u",
-        plan_hash: "h",
     };
     let object: ConfigMap = serde_json::from_value(config_map("u", "h")).unwrap();
-    let (created, ()) = futures::join!(applier.create_one(&object), scenario(server));
+    let (created, ()) = futures::join!(applier.create_one(&object, "h"), scenario(server));
     created
 }
 
@@ -87,7 +86,11 @@ async fn what_another_owns_is_never_taken_for_ours() {
 
 #[tokio::test]
 async fn a_quota_may_be_lifted_and_an_invalid_object_stays_invalid() {
-    for (code, reason, expected) in [(403, "Forbidden", false), (422, "Invalid", true)] {
+    for (code, reason, expected) in [
+        (403, "Forbidden", false),
+        (400, "BadRequest", false),
+        (422, "Invalid", true),
+    ] {
         let error = created(|mut server| async move {
             let status = StatusCode::from_u16(code).unwrap();
             answer(&mut server, "POST", status, &refusal(code, reason)).await;

@@ -1,7 +1,7 @@
 //! The pod of a worker. Pure.
 //!
 //! It passes the `restricted` Pod Security Standard: no root, no privilege, no capability, no host, no token, and nothing
-//! it can write to but `/tmp` and `/dev/shm`.
+//! it can write to but `/tmp` and `/dev/shm`; but for [`super::Installation::ipc_lock`].
 
 use k8s_openapi::api::core::v1::{
     Capabilities, ConfigMapVolumeSource, Container, EmptyDirVolumeSource, LocalObjectReference,
@@ -61,23 +61,29 @@ pub(super) fn build(attempt: &Attempt<'_>) -> PodTemplateSpec {
             node_selector: (!placement.node_selector.is_empty()).then(|| placement.node_selector.clone()),
             priority_class_name: placement.priority_class.clone(),
             restart_policy: Some("Never".to_owned()),
-            security_context: Some(PodSecurityContext {
-                run_as_non_root: Some(true),
-                run_as_user: Some(USER),
-                run_as_group: Some(USER),
-                fs_group: Some(USER),
-                seccomp_profile: Some(SeccompProfile {
-                    type_: "RuntimeDefault".to_owned(),
-                    ..SeccompProfile::default()
-                }),
-                ..PodSecurityContext::default()
-            }),
+            security_context: Some(user(attempt.installation.ipc_lock)),
             subdomain: Some(attempt.name()),
             termination_grace_period_seconds: Some(GRACE_SECONDS),
             tolerations: Some(affinity::tolerations(attempt)),
             volumes: Some(volumes(attempt, resources)),
             ..PodSpec::default()
         }),
+    }
+}
+
+/// Nobody in particular, or root.
+fn user(root: bool) -> PodSecurityContext {
+    let user = if root { 0 } else { USER };
+    PodSecurityContext {
+        run_as_non_root: Some(!root),
+        run_as_user: Some(user),
+        run_as_group: Some(user),
+        fs_group: Some(user),
+        seccomp_profile: Some(SeccompProfile {
+            type_: "RuntimeDefault".to_owned(),
+            ..SeccompProfile::default()
+        }),
+        ..PodSecurityContext::default()
     }
 }
 
@@ -105,13 +111,21 @@ fn worker(attempt: &Attempt<'_>, resources: WorkerResources) -> Container {
         args: Some(arguments.into_iter().chain([file]).collect()),
         env: Some(image::environment(attempt)),
         resources: Some(resources.requirements()),
-        security_context: Some(restricted()),
+        security_context: Some(privileges(attempt.installation.ipc_lock)),
         termination_message_path: Some(TERMINATION_LOG.to_owned()),
         // Where the runner could not even write that, its last words are what is known.
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         volume_mounts: Some(mounts),
         ..Container::default()
     }
+}
+
+fn privileges(ipc_lock: bool) -> SecurityContext {
+    let mut context = restricted();
+    if let (true, Some(capabilities)) = (ipc_lock, &mut context.capabilities) {
+        capabilities.add = Some(vec!["IPC_LOCK".to_owned()]);
+    }
+    context
 }
 
 /// No privilege whatever, and nothing to write to.

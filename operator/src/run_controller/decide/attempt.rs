@@ -92,7 +92,9 @@ pub(super) fn judge<'a>(pass: &'a Pass<'a>, current: &AttemptStatus) -> Judgemen
         measured,
     };
     if job.suspended {
-        return match view.ran || view.measured {
+        // Another pod would write another stream.
+        let streamed = pass.observed.stream.is_some();
+        return match view.ran || view.measured || streamed {
             true => over(view.unless_measured(|| {
                 Ended::Disrupted(
                     Reason::Preempted,

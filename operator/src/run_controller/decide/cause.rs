@@ -8,8 +8,9 @@ use super::attempt::Ended;
 use crate::run_controller::observed::{ContainerEnd, PodPhase, PodState, Told};
 use crate::run_controller::reason::Reason;
 
-/// How long a node may try again to pull an image before the attempt is given up: its own retries come at 10, 20, 40 s.
-pub(super) const IMAGE_PATIENCE: Duration = Duration::from_secs(120);
+/// How long a node may try again to pull an image or to make a container before the attempt is given up: its own retries
+/// come at 10, 20, 40 s.
+const NODE_PATIENCE: Duration = Duration::from_secs(120);
 
 /// Exit status of what SIGKILL and SIGTERM end.
 const KILLED: [i32; 2] = [137, 143];
@@ -95,14 +96,16 @@ fn waits(pod: &PodState, now: Timestamp) -> Option<Ended> {
         "InvalidImageName" | "ErrImageNeverPull" => {
             Some(Ended::Failed(Reason::ImageUnusable, words(pod, told)))
         }
-        "CreateContainerError" | "RunContainerError" => {
-            Some(Ended::Failed(Reason::WorkerNotStarted, words(pod, told)))
-        }
-        _ if is_pull(told) && image_deadline(pod)? <= now => {
-            Some(Ended::Disrupted(Reason::ImagePullFailed, words(pod, told)))
-        }
-        _ => None,
+        _ if !is_retried(told) || retried_until(pod)? > now => None,
+        _ if is_pull(told) => Some(Ended::Disrupted(Reason::ImagePullFailed, words(pod, told))),
+        _ => Some(Ended::Disrupted(Reason::ContainerNotCreated, words(pod, told))),
     }
+}
+
+/// Whether the node tries again what it could not do.
+pub(super) fn is_retried(told: &Told) -> bool {
+    // A node that is short of time says of its container runtime what it would say of a container that cannot be made.
+    is_pull(told) || matches!(told.reason.as_str(), "CreateContainerError" | "RunContainerError")
 }
 
 /// Whether the node has failed to pull an image.
@@ -113,9 +116,9 @@ pub(super) fn is_pull(told: &Told) -> bool {
     )
 }
 
-/// When a pull that fails is given up.
-pub(super) fn image_deadline(pod: &PodState) -> Option<Timestamp> {
-    pod.scheduled_at?.checked_add(IMAGE_PATIENCE).ok()
+/// When what the node tries again is given up.
+pub(super) fn retried_until(pod: &PodState) -> Option<Timestamp> {
+    pod.scheduled_at?.checked_add(NODE_PATIENCE).ok()
 }
 
 /// What the cluster said of `pod`, with its name and node.

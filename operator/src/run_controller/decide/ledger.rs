@@ -17,8 +17,19 @@ use crate::run_controller::reason::Reason;
 pub(super) fn begun(pass: &Pass<'_>, job: &JobState) -> Kept {
     let mut kept = pass.observed.kept.clone();
     kept.begin(starting(job.attempt, &job.uid));
-    kept.pending_since.get_or_insert(pass.now);
+    kept.pending_since = match job.suspended {
+        true => None,
+        false => kept.pending_since.or(Some(pass.now)),
+    };
     kept
+}
+
+/// The run waits for its turn: its clock stands still.
+pub(super) fn in_line(pass: &Pass<'_>) -> Kept {
+    Kept {
+        pending_since: None,
+        ..pass.observed.kept.clone()
+    }
 }
 
 /// All workers of the attempt run, `since` then.

@@ -115,8 +115,14 @@ fn suspended(pass: &Pass<'_>) -> Decision {
     pass.decision(Action::Wait { until }, Some(Phase::Suspended))
 }
 
-/// Waits, at most as long as a run may be without a gang that runs.
+/// Waits, at most as long as a run may be without a gang that runs. A queue and other runs take their time.
 pub(super) fn wait(pass: &Pass<'_>, waiting: &Waiting) -> Decision {
+    if waiting.is_in_line() {
+        return match pass.observed.kept.pending_since {
+            Some(_) => pass.keep(ledger::in_line(pass), waiting.phase()),
+            None => pass.decision(Action::Wait { until: waiting.until }, Some(waiting.phase())),
+        };
+    }
     let Some(since) = pass.observed.kept.pending_since else {
         // From the status on the clock runs, also over a restart.
         let mut kept = pass.observed.kept.clone();

@@ -91,7 +91,7 @@ fn waiting_too_long_ends_the_run_with_what_it_waited_for() {
 }
 
 #[test]
-fn a_gate_and_a_preflight_are_waited_for_and_the_clock_is_written() {
+fn a_gate_is_waited_for_without_a_clock_and_a_preflight_with_one() {
     let mut scene = Scene::new();
     scene.ahead = Some("fabric/older".to_owned());
     let decision = scene.decide();
@@ -102,9 +102,10 @@ fn a_gate_and_a_preflight_are_waited_for_and_the_clock_is_written() {
             "the gang of fabric/older comes first on these nodes"
         )
     );
-    scene.kept = kept(decision);
-    assert_eq!(scene.kept.pending_since, Some(second(1000)));
+    assert_eq!(decision.action, Action::Wait { until: None });
     scene.preflight = Preflight::Refused("ip-10-0-0-1: 7 of 8 GPUs".to_owned());
+    scene.kept = kept(scene.decide());
+    assert_eq!(scene.kept.pending_since, Some(second(1000)));
     let decision = scene.decide();
     assert_eq!(pending(&decision), ("NodesUnfit", "ip-10-0-0-1: 7 of 8 GPUs"));
     assert_eq!(
@@ -112,6 +113,45 @@ fn a_gate_and_a_preflight_are_waited_for_and_the_clock_is_written() {
         Action::Wait {
             until: Some(second(1600))
         }
+    );
+}
+
+#[test]
+fn the_clock_stands_still_from_the_moment_others_come_first() {
+    let mut scene = Scene::new();
+    scene.kept.pending_since = Some(second(900));
+    scene.ahead = Some("fabric/older".to_owned());
+    scene.kept = kept(scene.decide());
+    assert_eq!(scene.kept.pending_since, None);
+    scene.now = 100_000;
+    assert_eq!(pending(&scene.decide()).0, "WaitingForNodes");
+}
+
+#[test]
+fn a_run_that_another_release_planned_otherwise_is_over() {
+    let mut scene = Scene::starting();
+    scene.facts.plan_changed = true;
+    assert_eq!(failed(&scene.decide()).0, "PlanChanged");
+}
+
+#[test]
+fn a_container_that_a_node_cannot_make_is_tried_again() {
+    let mut scene = Scene::starting();
+    scene.pods[1].scheduled_at = Some(second(1000));
+    scene.pods[1].waiting = Some(Told {
+        reason: "CreateContainerError".to_owned(),
+        message: "context deadline exceeded".to_owned(),
+    });
+    let decision = scene.decide();
+    let (reason, message) = pending(&decision);
+    assert_eq!(reason, "PodsStarting");
+    assert!(message.contains("CreateContainerError"), "{message}");
+    scene.now = 1120;
+    let after = kept(scene.decide());
+    let last = after.attempts.last().unwrap();
+    assert_eq!(
+        (last.state, last.reason.as_deref()),
+        (AttemptState::Disrupted, Some("ContainerNotCreated"))
     );
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::cause::{image_deadline, is_pull, words};
+use super::cause::{is_pull, is_retried, retried_until, words};
 use crate::campaign::status::Phase;
 use crate::run_controller::observed::PodState;
 use crate::run_controller::reason::Reason;
@@ -34,6 +34,11 @@ impl Waiting {
         )
     }
 
+    /// Whether it is somebody else's turn, for as long as that takes.
+    pub(super) fn is_in_line(&self) -> bool {
+        matches!(self.reason, Reason::WaitingForAdmission | Reason::WaitingForNodes)
+    }
+
     pub(super) fn phase(&self) -> Phase {
         Phase::Pending {
             reason: self.reason.as_str(),
@@ -50,15 +55,18 @@ pub(super) fn starting(pods: &[&PodState], workers: u32) -> Waiting {
     {
         return Waiting::new(Reason::Unschedulable, format!("pod {}: {message}", pod.name));
     }
-    let pulls = |pod: &&&PodState| pod.waiting.as_ref().is_some_and(is_pull);
-    if let Some(pod) = pods.iter().find(pulls) {
-        let told = pod.waiting.as_ref();
+    let retried = pods.iter().find_map(|pod| {
+        let told = pod.waiting.as_ref().filter(|told| is_retried(told))?;
+        Some((pod, told))
+    });
+    if let Some((pod, told)) = retried {
+        let reason = match is_pull(told) {
+            true => Reason::ImagePull,
+            false => Reason::PodsStarting,
+        };
         return Waiting {
-            until: image_deadline(pod),
-            ..Waiting::new(
-                Reason::ImagePull,
-                told.map_or_else(String::new, |told| words(pod, told)),
-            )
+            until: retried_until(pod),
+            ..Waiting::new(reason, words(pod, told))
         };
     }
     let started = pods.iter().filter(|pod| pod.started_at.is_some()).count();

@@ -148,8 +148,8 @@ impl Stream {
         self.blocks
     }
 
-    /// Hands out whole blocks, or everything.
-    pub(super) fn take(&mut self, everything: bool) -> Vec<u8> {
+    /// Hands out whole blocks, or everything; nothing where there is none.
+    pub(super) fn take(&mut self, everything: bool) -> Option<Vec<u8>> {
         let length = if everything {
             self.waiting.len()
         } else {
@@ -157,7 +157,8 @@ impl Stream {
         };
         self.blocks = 0;
         let rest = self.waiting.split_off(length.min(self.waiting.len()));
-        std::mem::replace(&mut self.waiting, rest)
+        let lines = std::mem::replace(&mut self.waiting, rest);
+        (!lines.is_empty()).then_some(lines)
     }
 }
 
@@ -199,10 +200,10 @@ mod tests {
         for cut in 0..whole.len() {
             let mut stream = Stream::new(Begun::default());
             stream.feed(&whole[..cut]);
-            let mut got = stream.take(false);
+            let mut got = stream.take(false).unwrap_or_default();
             stream.read_again();
             stream.feed(&whole);
-            got.extend(stream.take(true));
+            got.extend(stream.take(true).unwrap_or_default());
             assert_eq!(got, whole, "cut at {cut}");
             assert_eq!((stream.end().is_some(), stream.fault()), (true, None));
         }
@@ -214,7 +215,7 @@ mod tests {
         let known = lines(&[warning(), block(0)]).len();
         let mut stream = Stream::new(Begun { lines: 2 });
         stream.feed(&whole);
-        assert_eq!(stream.take(true), whole[known..]);
+        assert_eq!(stream.take(true).unwrap(), whole[known..]);
     }
 
     #[test]
@@ -224,11 +225,11 @@ mod tests {
         let mut stream = Stream::new(Begun::default());
         stream.feed(&part);
         assert_eq!(stream.ready(), known);
-        let got = stream.take(false);
+        let got = stream.take(false).unwrap();
         assert_eq!(got, part[..known]);
         stream.no_more();
         assert!(stream.fault().unwrap().contains("after 3 lines"));
-        assert_eq!(stream.take(true), part[known..]);
+        assert_eq!(stream.take(true).unwrap(), part[known..]);
     }
 
     #[test]
@@ -238,7 +239,7 @@ mod tests {
         let mut stream = Stream::new(Begun::default());
         stream.feed(format!("rank 0: a connection was refused\n{first}\nmore\n{others}").as_bytes());
         assert_eq!((stream.end().is_some(), stream.fault()), (true, None));
-        assert_eq!(stream.take(true), whole.as_bytes());
+        assert_eq!(stream.take(true).unwrap(), whole.as_bytes());
         let mut stream = Stream::new(Begun::default());
         stream.feed(format!("words{first}{others}").as_bytes());
         assert!(stream.fault().unwrap().contains("line 1 where 0 should follow"));

@@ -10,9 +10,12 @@ use kube::Resource;
 use super::RunKey;
 use crate::run_controller::observed::{JobState, PodState};
 
-/// The run's UID first, so that its children stand together.
+/// Namespace and UID of the run first, so that its children stand together: a label in another namespace makes nothing a
+/// child of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in crate::run_controller) struct ChildKey {
+    /// Namespace of both.
+    pub(in crate::run_controller) namespace: String,
     /// UID of the run.
     pub(in crate::run_controller) run_uid: String,
     /// Name of the child.
@@ -21,11 +24,17 @@ pub(in crate::run_controller) struct ChildKey {
 
 impl ChildKey {
     /// The key before those of all children of the run.
-    pub(in crate::run_controller) fn first(run_uid: &str) -> Self {
+    pub(in crate::run_controller) fn first(namespace: &str, run_uid: &str) -> Self {
         Self {
+            namespace: namespace.to_owned(),
             run_uid: run_uid.to_owned(),
             name: String::new(),
         }
+    }
+
+    /// Whether this is a child of that run.
+    pub(in crate::run_controller) fn is_of(&self, namespace: &str, run_uid: &str) -> bool {
+        self.namespace == namespace && self.run_uid == run_uid
     }
 }
 
@@ -60,13 +69,12 @@ pub(in crate::run_controller) fn pod(pod: &Pod) -> Option<(ChildKey, Child<PodSt
 }
 
 fn child<S>(metadata: &ObjectMeta, run_uid: String, run: String, state: S) -> Option<(ChildKey, Child<S>)> {
+    let namespace = metadata.namespace.clone()?;
     let key = ChildKey {
+        namespace: namespace.clone(),
         run_uid,
         name: metadata.name.clone()?,
     };
-    let run = RunKey {
-        namespace: metadata.namespace.clone()?,
-        name: run,
-    };
+    let run = RunKey { namespace, name: run };
     Some((key, Child { run, state }))
 }

@@ -47,9 +47,13 @@ impl<K: Clone + Ord, V: Clone> Mirror<K, V> {
             .collect()
     }
 
-    /// The object was seen outside of a watch; what the watch showed is newer.
+    /// The object was seen outside of a watch; what the watch showed is newer. A list that has begun may not name it.
     pub(in crate::run_controller) fn put_new(&self, scope: usize, key: K, value: V) {
-        self.lock().objects.entry(key).or_insert((scope, value));
+        let mut state = self.lock();
+        if let Some(listing) = state.listing.get_mut(&scope) {
+            listing.insert(key.clone());
+        }
+        state.objects.entry(key).or_insert((scope, value));
     }
 
     /// A new list of `scope` begins.
@@ -121,5 +125,14 @@ mod tests {
             (None, Some(4), Some(3))
         );
         assert_eq!(mirror.complete(0), [], "no list was begun");
+    }
+
+    #[test]
+    fn what_was_created_while_a_list_was_read_is_not_gone() {
+        let mirror = Mirror::new();
+        mirror.begin(0);
+        mirror.put_new(0, "a", 1);
+        assert_eq!(mirror.complete(0), []);
+        assert_eq!(mirror.get(&"a"), Some(1));
     }
 }

@@ -70,6 +70,7 @@ impl Scene {
         Self {
             now: 1000,
             facts: Facts {
+                plan_changed: false,
                 legs: Ok(vec![2]),
                 workers: 2,
                 active_deadline_seconds: 1000,

@@ -59,6 +59,7 @@ impl Cluster {
         Self {
             now: 1_000_000,
             facts: Facts {
+                plan_changed: false,
                 legs: Ok(vec![2, 1, 2]),
                 workers: WORKERS,
                 active_deadline_seconds: 100_000,
