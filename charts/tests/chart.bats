@@ -67,6 +67,19 @@ refused() {
         $2 == *"- at '$parent': missing propert"*"'$leaf'"* ]]
 }
 
+@test "the schema refuses whatever it does not name, everywhere" {
+    # Helm writes what it likes into `global`.
+    run jq --compact-output '[paths(objects | .type == "object" and .additionalProperties != false)]' "$CHART/values.schema.json"
+    [ "$output" = '[["properties","global"]]' ]
+}
+
+@test "every setting of the operator is a value, and there are no others" {
+    for values in $(values_files); do rendered --values "$values"; done |
+        json | jq --raw-output 'select(.kind == "Deployment") | .spec.template.spec.containers[0].env[].name' |
+        grep '^FABRICBENCH_' | sort -u >"$BATS_TEST_TMPDIR/chart"
+    grep -o 'env = "[A-Z_]*"' "$ROOT/operator/src/cli/operator.rs" | cut -d '"' -f 2 | sort -u | diff - "$BATS_TEST_TMPDIR/chart"
+}
+
 @test "the operator may do what operator/deploy lists, and nothing else" {
     rendered | rights fabricbench-operator >"$BATS_TEST_TMPDIR/chart"
     rights fabricbench-operator <"$ROOT/operator/deploy/cluster.yaml" | diff - "$BATS_TEST_TMPDIR/chart"
@@ -108,8 +121,11 @@ KINDS
     done
 }
 
-@test "README.md is that of the values" {
+@test "README.md is that of the values, and says what each means" {
     "$ROOT/.ci/chart-readme" | diff "$CHART/README.md" -
+    [ "$(grep -cE '^\| .[A-Za-z.]+. \|' "$CHART/README.md")" -gt 60 ]
+    run grep -E '^\| .[A-Za-z.]+. \| .* \| *\|$' "$CHART/README.md"
+    [ "$status" -eq 1 ]
 }
 
 @test "the chart's version is the program's" {

@@ -10,6 +10,22 @@
 - name: FABRICBENCH_IMAGE_PULL_SECRETS
   value: {{ join "," . | quote }}
 {{- end }}
+{{- with .Values.runner.allowedImages }}
+- name: FABRICBENCH_ALLOWED_IMAGES
+  value: {{ join "," . | quote }}
+{{- end }}
+{{- with .Values.runner.allowedEnv }}
+- name: FABRICBENCH_ALLOWED_ENV
+  value: {{ join "," . | quote }}
+{{- end }}
+{{- if .Values.runner.ipcLock }}
+- name: FABRICBENCH_IPC_LOCK
+  value: "true"
+{{- end }}
+- name: FABRICBENCH_DEFAULT_CPUS
+  value: {{ .Values.runner.defaults.cpus | int | quote }}
+- name: FABRICBENCH_DEFAULT_MEMORY
+  value: {{ .Values.runner.defaults.memory | quote }}
 {{- if .Values.namespaced.enabled }}
 - name: FABRICBENCH_NAMESPACES
   value: {{ include "fabricbench.namespaces" . | fromJsonArray | join "," | quote }}
