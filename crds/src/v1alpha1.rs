@@ -31,7 +31,7 @@ pub use scenario::{
 pub use status::{
     ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonResult, Condition, Engagement, EnvironmentSummary,
     ExpectationOutcome, ExpectationResult, FabricProof, FabricSummary, Optimization, OptimizationResult,
-    PlacementStatus, Progress, RecordsReference, State, Verdict,
+    Outcome, PairResult, PlacementStatus, Progress, RecordsReference, State, Verdict,
 };
 pub use transport::{
     Libfabric, LibfabricProvider, Loopback, Nixl, NixlBackend, TransportSpec, Ucx, UcxTransport, Verbs,

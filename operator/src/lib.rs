@@ -6,6 +6,7 @@ pub mod cli;
 mod events;
 pub mod local;
 pub mod manifest;
+pub mod metrics;
 pub mod operator;
 pub mod report;
 pub mod run_controller;

@@ -8,6 +8,7 @@ mod client;
 mod leader;
 mod metrics;
 mod options;
+mod results;
 mod server;
 mod shutdown;
 mod telemetry;
@@ -23,6 +24,7 @@ pub(crate) use client::Clients;
 pub use leader::{LeaderError, LeaseName};
 pub use metrics::{Metrics, MetricsError};
 pub use options::{LogFormat, Namespaces, Options, RequestLimits};
+pub(crate) use results::Results;
 pub(crate) use server::Readiness;
 pub use shutdown::Shutdown;
 
@@ -112,7 +114,8 @@ async fn operate(options: Options) -> Result<(), OperatorError> {
     let listener = tokio::net::TcpListener::bind(address)
         .await
         .context(ListenSnafu { address })?;
-    let server = server::serve(listener, metrics.clone(), readiness.clone());
+    let results = Results::new(options.series.all);
+    let server = server::serve(listener, metrics.clone(), readiness.clone(), results.clone());
     info!(%address, version = env!("CARGO_PKG_VERSION"), namespaces = %options.namespaces, "started");
 
     let work = async {
@@ -130,7 +133,14 @@ async fn operate(options: Options) -> Result<(), OperatorError> {
             None => None,
         };
         metrics.leading(true);
-        let controller = run_controller::run(&options, clients, &metrics, &readiness, shutdown.clone());
+        let controller = run_controller::run(
+            &options,
+            clients,
+            &metrics,
+            &readiness,
+            &results,
+            shutdown.clone(),
+        );
         let ended = {
             let lost = async {
                 match &mut election {

@@ -6,6 +6,7 @@
 pub mod csv;
 pub mod html;
 pub mod json;
+pub mod openmetrics;
 pub mod runs;
 pub mod text;
 pub mod words;

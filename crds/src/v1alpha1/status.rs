@@ -45,6 +45,13 @@ pub struct BenchmarkRunStatus {
     /// What became of each expectation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<ExpectationResult>,
+    /// Pairs of nodes whose baseline deviates most from the median pair; where there are at least three pairs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "crd", schemars(length(max = 16)))]
+    pub pairs: Vec<PairResult>,
+    /// What a finished run comes to: the exit status of its report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
     /// What the comparisons say, in a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
@@ -351,6 +358,35 @@ pub struct ExpectationResult {
     pub outcome: ExpectationOutcome,
     /// Why, with the sizes that decide it.
     pub reason: String,
+}
+
+/// How far one pair of nodes is from the others: the baseline on the scenario's primary metric.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PairResult {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Message or transfer size.
+    pub size_bytes: u64,
+    /// Node that posts.
+    pub initiator: String,
+    /// Node that is addressed.
+    pub target: String,
+    /// The pair's median of the rounds against the median of all pairs, in parts per million of it; above 0 means larger.
+    pub deviation_ppm: i64,
+}
+
+/// What a finished run comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum Outcome {
+    /// Complete, and no expectation was missed: `fabricbench report` ends with 0.
+    Passed,
+    /// Complete, and an expectation was missed or a regression was found: it ends with 1.
+    Missed,
+    /// Not complete, or some number that was asked for cannot be trusted: it ends with 3.
+    Untrusted,
 }
 
 /// Where the full records are.

@@ -1,7 +1,7 @@
 //! Records to answers: the one way from what was measured to what is reported, for every executor and every report.
 //! Pure, no I/O.
 
-use crds::v1alpha1::{ExpectationOutcome, FabricProof, Verdict};
+use crds::v1alpha1::{ExpectationOutcome, FabricProof, Outcome, Verdict};
 use serde::Serialize;
 
 use super::collect::Reports;
@@ -33,6 +33,16 @@ pub enum Overall {
     Missed,
     /// Complete, and nothing of this.
     Good,
+}
+
+impl From<Overall> for Outcome {
+    fn from(overall: Overall) -> Self {
+        match overall {
+            Overall::NotComplete | Overall::NothingMeasured | Overall::NotTrustworthy => Self::Untrusted,
+            Overall::Missed => Self::Missed,
+            Overall::Good => Self::Passed,
+        }
+    }
 }
 
 /// Evaluates `reports` of a run with `plan`.

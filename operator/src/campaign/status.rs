@@ -18,6 +18,8 @@ pub use bounded::{MAX_STATUS_BYTES, SHORT_TEXT, fit};
 pub const MAX_TEXT: usize = 1024;
 /// Most warnings of a status.
 pub const MAX_WARNINGS: usize = 64;
+/// Most pairs of nodes, those that deviate most: the schema's bound.
+pub const MAX_PAIRS: usize = 16;
 /// Most results, and most comparisons: with their texts they stay well under the 1.5 MiB that an object may have.
 pub const MAX_RESULTS: usize = 512;
 
@@ -56,6 +58,10 @@ impl Phase {
             },
             None => Self::Complete,
         }
+    }
+
+    fn is_finished(&self) -> bool {
+        matches!(self, Self::Complete | Self::Failed { .. })
     }
 }
 
@@ -111,6 +117,8 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
         results,
         comparisons,
         expectations: results::expectations(&evaluation.comparisons),
+        pairs: results::pairs(plan, &summary.pairs),
+        outcome: input.phase.is_finished().then(|| evaluation.overall().into()),
         verdict: (summary.blocks_done > 0).then(|| clipped(&evaluation.comparisons.verdict, MAX_TEXT)),
         best: best(evaluation),
         warnings: bounded(left_out.into_iter().chain(summary.warnings.iter().cloned())),
@@ -157,7 +165,7 @@ fn placement(environment: &Environment) -> Option<PlacementStatus> {
     let of_leg = environment.workers.iter().filter(|worker| worker.leg == last);
     let nodes = of_leg.map(|worker| {
         let host = &worker.hello.environment;
-        clipped(host.node.as_ref().unwrap_or(&host.hostname), 253)
+        clipped(host.node.as_ref().unwrap_or(&host.hostname), results::MAX_NODE)
     });
     Some(PlacementStatus {
         nodes: nodes.take(64).collect(),

@@ -9,6 +9,7 @@ mod evidence;
 mod fabric;
 mod limits;
 mod notes;
+mod pairs;
 mod spread;
 mod statistic;
 mod validity;
@@ -22,6 +23,7 @@ pub use environment::{Environment, Worker};
 pub use evidence::Evidence;
 pub use fabric::{COVERAGE, CaseProof, FabricEvidence};
 pub use limits::{FLOOR_INTERFACE_NANOS, FLOOR_MEMORY_NANOS, LINE_RATE_TOLERANCE};
+pub use pairs::{MIN_PAIRS, PairDeviation};
 pub use spread::{POINT_LEVEL, Spread};
 pub use statistic::{METRICS, statistic};
 pub use validity::{Invalid, Judgement};
@@ -43,6 +45,8 @@ pub struct Summary {
     pub cold: Vec<ColdSummary>,
     /// Which fabric carried the bytes; nothing before the first measured case.
     pub fabric: Option<FabricEvidence>,
+    /// How far each pair of nodes is from the others, those that deviate most first.
+    pub pairs: Vec<PairDeviation>,
     /// What the workers ran on.
     pub environment: Environment,
     /// The evidence lines of the optimizations, each once.
@@ -86,6 +90,7 @@ pub fn summarize(plan: &Plan, reports: &Reports) -> Summary {
         blocks_total: plan.blocks_total,
         cold: cold::cold(plan, reports),
         fabric: fabric::sum_up(&fabric, &judgements, &endpoints),
+        pairs: pairs::pairs(plan, reports, &judgements),
         environment: environment::environment(plan, reports),
         evidence_lines: notes::evidence_lines(reports),
         warnings: notes::warnings(plan, reports),

@@ -7,6 +7,7 @@ use clap::Args;
 use crds::units::Size;
 
 use super::{Exit, Failure};
+use crate::metrics::SeriesLimits;
 use crate::operator::{self, LeaseName, LogFormat, Namespaces, Options, RequestLimits};
 use crate::run_controller::build::Installation;
 
@@ -99,6 +100,14 @@ pub(super) struct Operator {
         default_value = "127.0.0.1:8080"
     )]
     listen: SocketAddr,
+    /// Most series of results of one run at /metrics; what it left out is counted in fabricbench_run_series_dropped.
+    #[arg(long, env = "FABRICBENCH_MAX_SERIES_PER_RUN", value_name = "N", default_value_t = 2000,
+        value_parser = clap::value_parser!(u32).range(200..=100_000))]
+    max_series_per_run: u32,
+    /// Most series of results of all runs together at /metrics, the newest runs first.
+    #[arg(long, env = "FABRICBENCH_MAX_SERIES", value_name = "N", default_value_t = 100_000,
+        value_parser = clap::value_parser!(u32).range(200..=10_000_000))]
+    max_series: u32,
     /// Name of the Lease that replicas compete for.
     #[arg(
         long,
@@ -165,6 +174,10 @@ impl Operator {
                 burst: self.client_burst,
             },
             listen: self.listen,
+            series: SeriesLimits {
+                per_run: self.max_series_per_run as usize,
+                all: self.max_series as usize,
+            },
             lease: (!self.no_leader_election).then_some(LeaseName {
                 namespace: self.lease_namespace,
                 name: self.lease_name,

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use crds::v1alpha1::Outcome;
+
 use crate::campaign::Overall;
 use crate::manifest::ManifestError;
 
@@ -22,10 +24,10 @@ pub enum Exit {
 
 impl From<Overall> for Exit {
     fn from(overall: Overall) -> Self {
-        match overall {
-            Overall::NotComplete | Overall::NothingMeasured | Overall::NotTrustworthy => Self::Untrusted,
-            Overall::Missed => Self::Missed,
-            Overall::Good => Self::Complete,
+        match Outcome::from(overall) {
+            Outcome::Passed => Self::Complete,
+            Outcome::Missed => Self::Missed,
+            Outcome::Untrusted => Self::Untrusted,
         }
     }
 }

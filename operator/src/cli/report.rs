@@ -11,7 +11,7 @@ use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure};
 use crate::report::text::TextOptions;
-use crate::report::{self, csv, html, json, text};
+use crate::report::{self, csv, html, json, openmetrics, text};
 
 /// Show what a finished run says, computed anew from its records.
 #[derive(Debug, Args)]
@@ -37,6 +37,8 @@ enum Format {
     Csv,
     /// For people at a browser: one file.
     Html,
+    /// The metrics that an operator serves of the run, for Prometheus and what reads its formats.
+    Openmetrics,
 }
 
 impl Report {
@@ -52,6 +54,7 @@ impl Report {
             Format::Json => json::render(&report).map_err(Failure::incomplete)?,
             Format::Csv => csv::render(&report).map_err(Failure::incomplete)?,
             Format::Html => html::render(&report).map_err(Failure::incomplete)?,
+            Format::Openmetrics => openmetrics::render(&stored.run, &report).map_err(Failure::incomplete)?,
         };
         match self.output {
             Some(file) => fs::write(&file, rendered)

@@ -18,6 +18,8 @@ use crate::campaign::{Evaluation, evaluate};
 /// A run, read and evaluated.
 #[derive(Debug)]
 pub struct StoredRun {
+    /// The run as it was found.
+    pub run: BenchmarkRun,
     /// Its plan, made anew from its spec.
     pub plan: Plan,
     /// Hash of the plan.
@@ -87,6 +89,7 @@ impl Unread {
         let evaluation = evaluate(&self.plan, &reports)
             .map_err(|error| Failure::wrong_file(format!("{}: {error}", self.place)))?;
         Ok(StoredRun {
+            run: self.run,
             plan: self.plan,
             plan_hash: self.plan_hash,
             evaluation,

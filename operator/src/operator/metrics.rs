@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
+use prometheus::process_collector::ProcessCollector;
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
 };
 use snafu::{ResultExt, Snafu};
+
+use crate::metrics::{Definition, operator as own};
 
 /// Upper ends, in seconds: a cached no-op takes microseconds, a loaded API server answers in tenths of a second.
 const SECONDS: [f64; 12] = [
@@ -94,39 +97,26 @@ impl Metrics {
 impl Inner {
     fn new() -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
-        let histogram = |name: &str, help: &str| HistogramOpts::new(name, help).buckets(SECONDS.to_vec());
+        let options = |definition: Definition| Opts::new(definition.name, definition.help);
+        let seconds = |definition: Definition| {
+            HistogramOpts::new(definition.name, definition.help).buckets(SECONDS.to_vec())
+        };
+        let labels = |definition: Definition| -> Vec<&str> {
+            definition.labels.iter().map(|label| label.name).collect()
+        };
+        let counters = |definition: Definition| IntCounterVec::new(options(definition), &labels(definition));
+        let gauge = |definition: Definition| IntGauge::with_opts(options(definition));
         let inner = Self {
-            reconcile_duration: Histogram::with_opts(histogram(
-                "fabricbench_reconcile_duration_seconds",
-                "Time of one pass over one run",
-            ))?,
-            reconcile_errors: IntCounterVec::new(
-                Opts::new(
-                    "fabricbench_reconcile_errors_total",
-                    "Passes that failed, by category",
-                ),
-                &["category"],
-            )?,
+            reconcile_duration: Histogram::with_opts(seconds(own::RECONCILE_DURATION))?,
+            reconcile_errors: counters(own::RECONCILE_ERRORS)?,
             api_request_duration: HistogramVec::new(
-                histogram(
-                    "fabricbench_api_request_duration_seconds",
-                    "Time until the API server's answer begins, by verb and HTTP status",
-                ),
-                &["verb", "status"],
+                seconds(own::API_REQUEST_DURATION),
+                &labels(own::API_REQUEST_DURATION),
             )?,
-            queue_depth: IntGauge::new("fabricbench_queue_depth", "Runs that wait to be looked at")?,
-            backing_off: IntGauge::new(
-                "fabricbench_runs_backing_off",
-                "Runs that are looked at again later because of an error",
-            )?,
-            leading: IntGauge::new("fabricbench_leading", "Whether this replica acts: 1 or 0")?,
-            status_writes: IntCounterVec::new(
-                Opts::new(
-                    "fabricbench_status_total",
-                    "Statuses computed, by what became of them",
-                ),
-                &["outcome"],
-            )?,
+            queue_depth: gauge(own::QUEUE_DEPTH)?,
+            backing_off: gauge(own::RUNS_BACKING_OFF)?,
+            leading: gauge(own::LEADING)?,
+            status_writes: counters(own::STATUS)?,
             registry,
         };
         let Self {
@@ -146,12 +136,15 @@ impl Inner {
         registry.register(Box::new(backing_off.clone()))?;
         registry.register(Box::new(leading.clone()))?;
         registry.register(Box::new(status_writes.clone()))?;
+        registry.register(Box::new(ProcessCollector::for_self()))?;
         Ok(inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -171,5 +164,28 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }
+    }
+
+    #[test]
+    fn what_is_registered_is_what_is_documented() {
+        let metrics = Metrics::new().unwrap();
+        metrics.reconciled(Duration::ZERO, Some("Api"));
+        metrics.api_request("list", None, Duration::ZERO);
+        metrics.status("written");
+        let families = metrics.0.registry.gather();
+        let registered = families.iter().map(|family| {
+            let labels = family.get_metric()[0].get_label();
+            let labels = labels.iter().map(|label| label.name().to_owned());
+            let kind = format!("{:?}", family.get_field_type()).to_lowercase();
+            let help = family.help().to_owned();
+            (family.name().to_owned(), kind, help, labels.collect())
+        });
+        let documented = own::ALL.iter().map(|definition| {
+            let labels = definition.labels.iter().map(|label| label.name.to_owned());
+            let (name, help) = (definition.name.to_owned(), definition.help.to_owned());
+            (name, definition.kind.as_str().to_owned(), help, labels.collect())
+        });
+        type Said = BTreeSet<(String, String, String, BTreeSet<String>)>;
+        assert_eq!(registered.collect::<Said>(), documented.collect::<Said>());
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use super::leader::LeaseName;
+use crate::metrics::SeriesLimits;
 use crate::run_controller::build::Installation;
 
 /// Everything the command line says.
@@ -22,6 +23,8 @@ pub struct Options {
     pub limits: RequestLimits,
     /// Where `/healthz`, `/readyz` and `/metrics` are served.
     pub listen: SocketAddr,
+    /// Series of results at `/metrics`.
+    pub series: SeriesLimits,
     /// The Lease that replicas compete for; nothing where there is only ever one.
     pub lease: Option<LeaseName>,
     /// How log lines look.

@@ -1,18 +1,22 @@
 //! `/healthz`, `/readyz` and `/metrics` over HTTP. I/O.
 
+use std::fmt;
+use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use futures::{Stream, StreamExt, stream};
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use tokio::net::TcpListener;
 use tower::limit::GlobalConcurrencyLimitLayer;
 
-use super::Metrics;
+use super::{Metrics, Results};
 
 /// Most answers at a time; whoever asks more often waits.
 const MAX_REQUESTS: usize = 16;
@@ -41,6 +45,7 @@ impl Readiness {
 struct Served {
     metrics: Metrics,
     readiness: Readiness,
+    results: Results,
 }
 
 /// Serves until the listener fails.
@@ -48,18 +53,24 @@ pub(super) async fn serve(
     listener: TcpListener,
     metrics: Metrics,
     readiness: Readiness,
+    results: Results,
 ) -> std::io::Result<()> {
-    axum::serve(listener, routes(metrics, readiness)).await
+    let served = Served {
+        metrics,
+        readiness,
+        results,
+    };
+    axum::serve(listener, routes(served)).await
 }
 
-fn routes(metrics: Metrics, readiness: Readiness) -> Router {
+fn routes(served: Served) -> Router {
     Router::new()
         // Answered by the thread that reconciles: a reconcile that never yields is seen here.
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readyz))
         .route("/metrics", get(scrape))
         .layer(GlobalConcurrencyLimitLayer::new(MAX_REQUESTS))
-        .with_state(Served { metrics, readiness })
+        .with_state(served)
 }
 
 async fn readyz(State(served): State<Served>) -> (StatusCode, &'static str) {
@@ -74,21 +85,39 @@ async fn readyz(State(served): State<Served>) -> (StatusCode, &'static str) {
 
 async fn scrape(State(served): State<Served>) -> Response {
     match served.metrics.text() {
-        Ok(text) => ([(CONTENT_TYPE, prometheus::TEXT_FORMAT)], text).into_response(),
+        Ok(own) => {
+            let body = Body::from_stream(scraped(own, served.results.pieces()));
+            ([(CONTENT_TYPE, prometheus::TEXT_FORMAT)], body).into_response()
+        }
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
     }
 }
 
+/// The operator's own metrics, then results piece by piece: none is made before the one before it was taken.
+fn scraped(
+    own: String,
+    results: impl Iterator<Item = Result<String, fmt::Error>> + Send,
+) -> impl Stream<Item = Result<String, fmt::Error>> + Send {
+    stream::iter(iter::once(Ok(own)).chain(results)).then(|piece| async {
+        // The thread that reconciles makes them.
+        tokio::task::yield_now().await;
+        piece
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use axum::body::Body;
     use http::Request;
     use tower::ServiceExt;
 
     use super::*;
 
     async fn status_of(readiness: &Readiness, path: &str) -> StatusCode {
-        let routes = routes(Metrics::new().unwrap(), readiness.clone());
+        let routes = routes(Served {
+            metrics: Metrics::new().unwrap(),
+            readiness: readiness.clone(),
+            results: Results::new(1000),
+        });
         let request = Request::get(path).body(Body::empty()).unwrap();
         routes.oneshot(request).await.unwrap().status()
     }

@@ -1,7 +1,7 @@
 //! What every look at a run may use.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crds::v1alpha1::{BenchmarkRun, State};
 use kube::Client;
@@ -16,6 +16,7 @@ use super::session::Sessions;
 use super::store::{Child, ChildKey, Mirror, RunKey, StoredRun};
 use super::turns::Turns;
 use super::update_status::Writer;
+use crate::metrics::RunFigures;
 use crate::operator::{Metrics, Namespaces};
 
 /// UID and generation of an object that cannot be read.
@@ -56,6 +57,15 @@ pub(super) struct Context {
 }
 
 impl Context {
+    /// What the metrics need of every run.
+    pub(super) fn figures(&self) -> Vec<Arc<RunFigures>> {
+        self.runs
+            .all()
+            .into_iter()
+            .filter_map(StoredRun::figures)
+            .collect()
+    }
+
     /// Number of the watch that sees the objects of `namespace`.
     pub(super) fn scope_of(&self, namespace: &str) -> usize {
         match &self.namespaces {
@@ -98,7 +108,7 @@ impl Context {
     /// Nodes changed: runs without workers may find some now.
     pub(super) fn wake_pending(&self) {
         for stored in self.runs.all() {
-            let StoredRun::Run(run) = &stored else { continue };
+            let StoredRun::Run(run, _) = &stored else { continue };
             let state = run.status.as_ref().and_then(|status| status.state);
             if let (None | Some(State::Pending), Some(key)) = (state, RunKey::of(&run.metadata)) {
                 self.queue.add(key);

@@ -27,7 +27,7 @@ use super::session::Sessions;
 use super::store::{self, Child, Mirror, RunKey, Scope, StoredRun};
 use super::turns::Turns;
 use super::update_status::Writer;
-use crate::operator::{Clients, Metrics, Namespaces, Options, Readiness, Shutdown};
+use crate::operator::{Clients, Metrics, Namespaces, Options, Readiness, Results, Shutdown};
 use crds::v1alpha1::BenchmarkRun;
 
 /// Name of the controller in events.
@@ -57,12 +57,13 @@ pub(crate) async fn run(
     clients: Clients,
     metrics: &Metrics,
     readiness: &Readiness,
+    results: &Results,
     mut shutdown: Shutdown,
 ) -> Result<(), ControllerError> {
     readiness.caches_complete(false);
     let (queue, requests) = Queue::new(metrics.clone());
     let context = Arc::new(context(options, &clients, metrics, queue));
-    let mut watches = Watches::new(&clients.unlimited);
+    let mut watches = Watches::new(&clients.unlimited, options.series.per_run);
     for (number, namespace) in scopes(&options.namespaces).into_iter().enumerate() {
         watches.add(number, namespace.as_deref(), &context);
     }
@@ -84,6 +85,8 @@ pub(crate) async fn run(
             .iter()
             .for_each(|run| observe::note_gang(&context, run));
         readiness.caches_complete(true);
+        let known = Arc::clone(&context);
+        results.are(move || known.figures());
         info!("the caches are complete");
         let look = |key| reconcile::look(Arc::clone(&context), key);
         let concurrency = options.concurrency.into();
@@ -141,14 +144,17 @@ fn scopes(namespaces: &Namespaces) -> Vec<Option<String>> {
 /// The watches, and when their first lists are complete.
 struct Watches<'a> {
     client: &'a Client,
+    /// Most series of one run.
+    max_series: usize,
     complete: Vec<oneshot::Receiver<()>>,
     running: Vec<Watch<'a>>,
 }
 
 impl<'a> Watches<'a> {
-    fn new(client: &'a Client) -> Self {
+    fn new(client: &'a Client, max_series: usize) -> Self {
         Self {
             client,
+            max_series,
             complete: Vec::new(),
             running: Vec::new(),
         }
@@ -157,8 +163,9 @@ impl<'a> Watches<'a> {
     /// Watches runs, and the Jobs and pods that bear our label, in one namespace or in all.
     fn add(&mut self, number: usize, namespace: Option<&str>, context: &'a Context) {
         let runs: Scope<DeserializeGuard<BenchmarkRun>> = self.scope(number, namespace, None);
-        let keep = |guard| {
-            let stored = StoredRun::new(guard);
+        let max_series = self.max_series;
+        let keep = move |guard| {
+            let stored = StoredRun::new(guard, max_series);
             Some((RunKey::of(stored.metadata())?, stored))
         };
         let changed = |key: &RunKey, _: &StoredRun| context.queue.add(key.clone());

@@ -180,7 +180,7 @@ fn pods(context: &Context, key: &RunKey, uid: &str) -> Vec<PodState> {
 /// Notes the gang that is there, and no more: as after a restart, or where the run could not be carried on and others must
 /// not wait for what it meant to do.
 pub(super) fn note_gang(context: &Context, stored: &StoredRun) {
-    let StoredRun::Run(run) = stored else { return };
+    let StoredRun::Run(run, _) = stored else { return };
     let (Some(key), Some(uid)) = (RunKey::of(&run.metadata), run.metadata.uid.as_deref()) else {
         return;
     };

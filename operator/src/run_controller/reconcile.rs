@@ -127,7 +127,7 @@ async fn reconcile(context: &Arc<Context>, key: &RunKey) -> Result<Again, LookEr
             return Ok(Again::OnChange);
         }
         Some(StoredRun::Unreadable(invalid)) => return unreadable::look(context, key, invalid).await,
-        Some(StoredRun::Run(run)) => run,
+        Some(StoredRun::Run(run, _)) => run,
     };
     let uid = run.metadata.uid.as_deref().unwrap_or_default();
     let session = context.sessions.of(key, uid);

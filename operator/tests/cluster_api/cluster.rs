@@ -21,7 +21,8 @@ use tokio::time::{Instant, sleep, timeout};
 pub const KUBECONFIG: &str = "FABRICBENCH_TEST_KUBECONFIG";
 /// Longest time anything may take that a test waits for.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-const NAME: &str = "benchmarkruns.fabricbench.dev";
+/// Name of the resource's definition.
+pub const NAME: &str = "benchmarkruns.fabricbench.dev";
 
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()

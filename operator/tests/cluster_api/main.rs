@@ -10,6 +10,7 @@
 mod accepted;
 mod applied;
 mod cluster;
+mod definition;
 mod election;
 mod killed;
 mod malformed;
@@ -17,6 +18,7 @@ mod malformed;
 mod operator;
 #[allow(dead_code, reason = "shared with the tests that need a whole cluster")]
 mod proxy;
+mod results;
 mod rules;
 mod schema;
 mod sizes;

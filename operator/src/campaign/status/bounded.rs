@@ -6,8 +6,9 @@
 //! 1. long texts end after [`SHORT_TEXT`] characters;
 //! 2. results lose tails, extremes, rates beside throughput, and the reasons of optimizations;
 //! 3. comparisons lose what would have been detectable and how many rounds would settle them;
-//! 4. results go, the last first;
-//! 5. comparisons go: negative controls, `NoChange`, `Inconclusive`, then the others, each the last first.
+//! 4. pairs go;
+//! 5. results go, the last first;
+//! 6. comparisons go: negative controls, `NoChange`, `Inconclusive`, then the others, each the last first.
 
 use crds::v1alpha1::{ArmResult, BenchmarkRunStatus, ComparisonResult, Verdict};
 use serde::Serialize;
@@ -33,13 +34,14 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
     }
     let (results, comparisons) = (status.results.len(), status.comparisons.len());
     let limit = MAX_STATUS_BYTES - WARNING_BYTES;
-    let steps: [(Step, &str); 3] = [
+    let steps: [(Step, &str); 4] = [
         (shorten_texts, "long texts are cut"),
         (thin_results, "tails, extremes and rates of results are left out"),
         (
             thin_comparisons,
             "what comparisons could have detected is left out",
         ),
+        (drop_pairs, "pairs that stand out are left out"),
     ];
     let mut said = Vec::new();
     for (step, what) in steps {
@@ -160,6 +162,10 @@ fn thin_comparisons(status: &mut BenchmarkRunStatus) {
         comparison.minimum_detectable_ppm = None;
         comparison.rounds_to_settle = None;
     }
+}
+
+fn drop_pairs(status: &mut BenchmarkRunStatus) {
+    status.pairs.clear();
 }
 
 /// Leaves results out, the last first, until `over` bytes are gone.

@@ -1,18 +1,20 @@
 //! Results, comparisons and expectations as they stand in the status: integers with their unit in the name.
 
 use crds::v1alpha1::{
-    ArmResult, CaseValidity, ComparisonResult, ExpectationResult, Metric, OptimizationResult,
+    ArmResult, CaseValidity, ComparisonResult, ExpectationResult, Metric, OptimizationResult, PairResult,
 };
 
-use super::{MAX_RESULTS, MAX_TEXT};
-use crate::campaign::compare::RoundsToSettle;
+use super::{MAX_PAIRS, MAX_RESULTS, MAX_TEXT};
 use crate::campaign::compare::campaign::{Comparison, Comparisons, Role};
+use crate::campaign::compare::{RoundsToSettle, percent_change};
 use crate::campaign::figures::clipped;
 use crate::campaign::plan::Plan;
-use crate::campaign::summarize::{CellSummary, Summary};
+use crate::campaign::summarize::{CellSummary, PairDeviation, Summary};
 
 /// Percent to parts per million.
 const PPM: f64 = 1e4;
+/// Longest name of a node, in characters: that of any object in Kubernetes.
+pub(super) const MAX_NODE: usize = 253;
 
 fn name(names: &[&str], index: usize) -> String {
     names
@@ -127,4 +129,17 @@ pub(super) fn expectations(comparisons: &Comparisons) -> Vec<ExpectationResult> 
         reason: clipped(&answer.reason, MAX_TEXT),
     };
     comparisons.expectations.iter().map(result).collect()
+}
+
+/// The pairs that deviate most.
+pub(super) fn pairs(plan: &Plan, pairs: &[PairDeviation]) -> Vec<PairResult> {
+    let (scenarios, _) = names(plan);
+    let result = |pair: &PairDeviation| PairResult {
+        scenario: name(&scenarios, pair.scenario),
+        size_bytes: pair.size_bytes,
+        initiator: clipped(&pair.initiator, MAX_NODE),
+        target: clipped(&pair.target, MAX_NODE),
+        deviation_ppm: (percent_change(pair.log_ratio) * PPM).round() as i64,
+    };
+    pairs.iter().take(MAX_PAIRS).map(result).collect()
 }

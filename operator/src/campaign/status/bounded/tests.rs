@@ -2,7 +2,8 @@
 
 use crds::v1alpha1::{
     AttemptState, AttemptStatus, CaseValidity, Condition, Engagement, EnvironmentSummary, ExecutionStatus,
-    ExpectationOutcome, ExpectationResult, Metric, Optimization, OptimizationResult, PlacementStatus,
+    ExpectationOutcome, ExpectationResult, Metric, Optimization, OptimizationResult, PairResult,
+    PlacementStatus,
 };
 
 use super::*;
@@ -132,6 +133,15 @@ fn largest() -> BenchmarkRunStatus {
                 reason: text(),
             })
             .collect(),
+        pairs: (0..16)
+            .map(|pair| PairResult {
+                scenario: "s".repeat(40),
+                size_bytes: pair << 20,
+                initiator: "i".repeat(253),
+                target: "t".repeat(253),
+                deviation_ppm: -123_456,
+            })
+            .collect(),
         verdict: Some(text()),
         warnings: vec![text(); 64],
         execution: Some(ExecutionStatus {
@@ -187,6 +197,7 @@ fn a_status_that_fits_is_left_alone() {
     status.results.truncate(3);
     status.comparisons.truncate(3);
     status.warnings.truncate(3);
+    status.pairs.truncate(3);
     status.expectations.truncate(3);
     status.environment = None;
     assert_eq!(fit(status.clone()), status);

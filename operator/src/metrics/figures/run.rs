@@ -1,0 +1,123 @@
+//! What a run says as a whole, in bounded lists and texts.
+
+use std::collections::BTreeSet;
+
+use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, ExpectationOutcome};
+use jiff::Timestamp;
+
+use super::{ConditionFigure, RunFigures};
+use crate::campaign::figures::clipped;
+
+/// Conditions that a run may have.
+pub const CONDITIONS: [&str; 6] = [
+    "Accepted",
+    "Suspended",
+    "Running",
+    "Complete",
+    "Failed",
+    "CleanupBlocked",
+];
+
+/// Longest text of a label, in characters: paths of libraries and names of nodes fit.
+const MAX_LABEL: usize = 256;
+/// Most values of one kind of the environment.
+const MAX_VALUES: usize = 8;
+/// Most nodes: that of workers.
+const MAX_NODES: usize = 64;
+
+/// Everything but rows.
+pub(super) fn figures(run: &BenchmarkRun, status: &BenchmarkRunStatus) -> RunFigures {
+    let text = |text: &str| clipped(text, MAX_LABEL).into_boxed_str();
+    let metadata = &run.metadata;
+    let created = metadata.creation_timestamp.as_ref();
+    let nodes = status.placement.iter().flat_map(|placement| &placement.nodes);
+    RunFigures {
+        namespace: text(metadata.namespace.as_deref().unwrap_or_default()),
+        name: text(metadata.name.as_deref().unwrap_or_default()),
+        created: created.map(|created| created.0.as_second()),
+        finished: finished(status),
+        state: status.state,
+        outcome: status.outcome,
+        conditions: conditions(status),
+        blocks: status
+            .progress
+            .as_ref()
+            .map(|progress| (progress.blocks_done, progress.blocks_total)),
+        provider: text(status.fabric.as_ref().map_or("", |fabric| &fabric.provider)),
+        baseline: text(&run.spec.baseline),
+        environment: environment(status),
+        nodes: once(nodes, MAX_NODES).into(),
+        proof: status.fabric.as_ref().map(|fabric| fabric.proof),
+        expectations: [
+            ExpectationOutcome::Met,
+            ExpectationOutcome::NotMet,
+            ExpectationOutcome::Inconclusive,
+        ]
+        .map(|outcome| {
+            let all = status.expectations.iter();
+            all.filter(|expectation| expectation.outcome == outcome).count() as u32
+        }),
+        names: Default::default(),
+        rows: Default::default(),
+        left_out: 0,
+    }
+}
+
+/// When the run ended: as the operator remembers it, else as its conditions say.
+fn finished(status: &BenchmarkRunStatus) -> Option<i64> {
+    let remembered = status
+        .execution
+        .as_ref()
+        .and_then(|execution| execution.finished_at.as_ref());
+    let mut ended = status.conditions.iter().filter(|condition| {
+        matches!(condition.type_.as_str(), "Complete" | "Failed") && condition.status == "True"
+    });
+    let said = || ended.next().map(|condition| &condition.last_transition_time);
+    let time: Timestamp = remembered.or_else(said)?.parse().ok()?;
+    Some(time.as_second())
+}
+
+fn conditions(status: &BenchmarkRunStatus) -> Box<[ConditionFigure]> {
+    let figure = |name: &'static str| {
+        let mut all = status.conditions.iter();
+        let condition = all.find(|condition| condition.type_ == name)?;
+        let holds = match condition.status.as_str() {
+            "True" => true,
+            "False" => false,
+            _ => return None,
+        };
+        Some(ConditionFigure {
+            condition: name,
+            holds,
+            reason: clipped(&condition.reason, MAX_LABEL).into(),
+        })
+    };
+    CONDITIONS.into_iter().filter_map(figure).collect()
+}
+
+fn environment(status: &BenchmarkRunStatus) -> Box<[(&'static str, Box<str>)]> {
+    let Some(environment) = &status.environment else {
+        return Box::default();
+    };
+    let kinds = [
+        ("kernel", &environment.kernels),
+        ("cpu_model", &environment.cpu_models),
+        ("library", &environment.libraries),
+        ("polling", &environment.polling),
+    ];
+    let values = kinds.into_iter().flat_map(|(kind, values)| {
+        let values = once(values.iter(), MAX_VALUES);
+        values.into_iter().map(move |value| (kind, value))
+    });
+    values.collect()
+}
+
+/// The first `most` different texts.
+fn once<'a>(texts: impl Iterator<Item = &'a String>, most: usize) -> Vec<Box<str>> {
+    let mut seen = BTreeSet::new();
+    let clipped = texts.map(|text| clipped(text, MAX_LABEL).into_boxed_str());
+    clipped
+        .filter(|text| seen.insert(text.clone()))
+        .take(most)
+        .collect()
+}

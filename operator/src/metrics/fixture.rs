@@ -1,0 +1,108 @@
+//! Runs whose status has every kind of value.
+
+use crds::v1alpha1::BenchmarkRun;
+use serde_json::{Value, json};
+
+use super::RunFigures;
+
+/// Room for everything.
+pub(crate) const ALL: usize = usize::MAX;
+
+/// A run that ended, `minute` minutes after the others.
+pub(crate) fn finished(name: &str, minute: u8) -> BenchmarkRun {
+    with_status(name, minute, status())
+}
+
+pub(crate) fn figures(name: &str, minute: u8) -> RunFigures {
+    RunFigures::of(&finished(name, minute), ALL)
+}
+
+/// A run with any status.
+pub(crate) fn with_status(name: &str, minute: u8, status: Value) -> BenchmarkRun {
+    let run = json!({
+        "apiVersion": "fabricbench.dev/v1alpha1",
+        "kind": "BenchmarkRun",
+        "metadata": {
+            "name": name,
+            "namespace": "team-a",
+            "creationTimestamp": format!("2026-03-01T10:{minute:02}:00Z"),
+        },
+        "spec": {
+            "baseline": "base",
+            "variants": [{"name": "base"}, {"name": "fi-inject", "inject": {"maxBytes": 256}}],
+            "transport": {"libfabric": {"provider": "tcp"}},
+            "scenarios": [{
+                "name": "small", "memory": "Heap", "pingPong": {"sizes": [64], "iterations": 100, "warmup": 10}
+            }],
+        },
+        "status": status,
+    });
+    serde_json::from_value(run).unwrap()
+}
+
+/// Every kind of value once.
+pub(crate) fn status() -> Value {
+    json!({
+        "conditions": [
+            condition("Accepted", "True", "Planned"),
+            condition("Complete", "True", "AllBlocksMeasured"),
+            condition("Failed", "False", "NoFailure"),
+            condition("Suspended", "Unknown", "Unsure"),
+            condition("Invented", "True", "Invented"),
+        ],
+        "state": "Complete",
+        "outcome": "Missed",
+        "progress": {"blocksDone": 83, "blocksTotal": 84, "text": "83/84"},
+        "placement": {"nodes": ["node-1", "node-2", "node-1"]},
+        "environment": {
+            "kernels": ["6.1.0"],
+            "cpuModels": ["Xeon \"Gold\" \\ 8480\n+"],
+            "libraries": ["libfabric 1.17.0 (/usr/lib/libfabric.so.1)"],
+            "polling": ["Spin", "Yield"],
+        },
+        "fabric": {"proof": "Verified", "provider": "net", "reason": "r", "payloadBytes": 7},
+        "results": [arm("base", 64), arm("fi-inject", 64)],
+        "comparisons": [
+            comparison("fi-inject", "LatencyP99_9", false),
+            comparison("fi-inject", "LatencyP50", true),
+            {
+                "scenario": "small", "sizeBytes": 64, "arm": "base-control", "metric": "LatencyP50", "primary": true,
+                "negativeControl": true, "rounds": 6, "effectPpm": -2500, "reason": "control arm",
+            },
+        ],
+        "expectations": [
+            {"index": 0, "text": "t", "outcome": "NotMet", "reason": "r"},
+            {"index": 1, "text": "t", "outcome": "Met", "reason": "r"},
+            {"index": 2, "text": "t", "outcome": "Met", "reason": "r"},
+        ],
+        "pairs": [{
+            "scenario": "small", "sizeBytes": 64, "initiator": "node-1", "target": "node-2", "deviationPpm": 250_000,
+        }],
+        "execution": {"finishedAt": "2026-03-01T11:00:00Z"},
+    })
+}
+
+fn condition(name: &str, status: &str, reason: &str) -> Value {
+    json!({
+        "type": name, "status": status, "reason": reason, "message": "m",
+        "lastTransitionTime": "2026-03-01T11:00:01Z",
+    })
+}
+
+pub(crate) fn arm(arm: &str, size: u64) -> Value {
+    json!({
+        "scenario": "small", "sizeBytes": size, "arm": arm, "validRounds": 6, "validity": "Valid",
+        "minNanos": 3900, "p50Nanos": 4130, "p95Nanos": 5000, "p99Nanos": 6000, "p999Nanos": 70_000,
+        "maxNanos": 2_000_000, "bytesPerSecond": 15_496_368, "completionsPerSecond": 242_130,
+        "cpuNanosPerGib": 138_500_000_000_u64,
+        "optimizations": [{"optimization": "Inject", "engagement": "Confirmed", "reason": "r"}],
+    })
+}
+
+pub(crate) fn comparison(arm: &str, metric: &str, primary: bool) -> Value {
+    json!({
+        "scenario": "small", "sizeBytes": 64, "arm": arm, "metric": metric, "primary": primary,
+        "negativeControl": false, "rounds": 6, "effectPpm": -62_000, "lowerPpm": -79_000, "upperPpm": -44_000,
+        "verdict": "Improved",
+    })
+}

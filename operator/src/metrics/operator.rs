@@ -1,0 +1,139 @@
+//! What the operator says of itself. Labels are closed words: no name of a run, pod or node.
+
+use super::{Definition, Kind, Label};
+
+/// Every metric of this kind, in the order of the documentation.
+pub const ALL: [Definition; 14] = [
+    LEADING,
+    QUEUE_DEPTH,
+    RUNS_BACKING_OFF,
+    RECONCILE_DURATION,
+    RECONCILE_ERRORS,
+    API_REQUEST_DURATION,
+    STATUS,
+    CPU_SECONDS,
+    RESIDENT_MEMORY,
+    VIRTUAL_MEMORY,
+    OPEN_FILES,
+    MAX_FILES,
+    START_TIME,
+    THREADS,
+];
+
+/// Whether this replica acts.
+pub const LEADING: Definition = gauge("fabricbench_leading", "", "Whether this replica acts: 1 or 0");
+
+/// Runs that wait to be looked at.
+pub const QUEUE_DEPTH: Definition = gauge(
+    "fabricbench_queue_depth",
+    "runs",
+    "Runs that wait to be looked at",
+);
+
+/// Runs with an error.
+pub const RUNS_BACKING_OFF: Definition = gauge(
+    "fabricbench_runs_backing_off",
+    "runs",
+    "Runs that are looked at again later because of an error",
+);
+
+/// Time of reconciles.
+pub const RECONCILE_DURATION: Definition = Definition {
+    name: "fabricbench_reconcile_duration_seconds",
+    kind: Kind::Histogram,
+    unit: "seconds",
+    help: "Time of one pass over one run",
+    labels: &[],
+};
+
+/// Failed reconciles.
+pub const RECONCILE_ERRORS: Definition = Definition {
+    name: "fabricbench_reconcile_errors_total",
+    kind: Kind::Counter,
+    unit: "passes",
+    help: "Passes that failed, by category",
+    labels: &[Label {
+        name: "category",
+        values: "what could not be done",
+    }],
+};
+
+/// Time of requests to the API server.
+pub const API_REQUEST_DURATION: Definition = Definition {
+    name: "fabricbench_api_request_duration_seconds",
+    kind: Kind::Histogram,
+    unit: "seconds",
+    help: "Time until the API server's answer begins, by verb and HTTP status",
+    labels: &[
+        Label {
+            name: "verb",
+            values: "as RBAC names it; log for the log of a pod",
+        },
+        Label {
+            name: "status",
+            values: "HTTP status; none without an answer",
+        },
+    ],
+};
+
+/// Statuses.
+pub const STATUS: Definition = Definition {
+    name: "fabricbench_status_total",
+    kind: Kind::Counter,
+    unit: "statuses",
+    help: "Statuses computed, by what became of them",
+    labels: &[Label {
+        name: "outcome",
+        values: "written, unchanged",
+    }],
+};
+
+const CPU_SECONDS: Definition = Definition {
+    name: "process_cpu_seconds_total",
+    kind: Kind::Counter,
+    unit: "seconds",
+    help: "Total user and system CPU time spent in seconds.",
+    labels: &[],
+};
+
+const RESIDENT_MEMORY: Definition = gauge(
+    "process_resident_memory_bytes",
+    "bytes",
+    "Resident memory size in bytes.",
+);
+
+const VIRTUAL_MEMORY: Definition = gauge(
+    "process_virtual_memory_bytes",
+    "bytes",
+    "Virtual memory size in bytes.",
+);
+
+const OPEN_FILES: Definition = gauge("process_open_fds", "files", "Number of open file descriptors.");
+
+const MAX_FILES: Definition = gauge(
+    "process_max_fds",
+    "files",
+    "Maximum number of open file descriptors.",
+);
+
+const START_TIME: Definition = gauge(
+    "process_start_time_seconds",
+    "seconds",
+    "Start time of the process since unix epoch in seconds.",
+);
+
+const THREADS: Definition = gauge(
+    "process_threads",
+    "threads",
+    "Number of OS threads in the process.",
+);
+
+const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Definition {
+    Definition {
+        name,
+        kind: Kind::Gauge,
+        unit,
+        help,
+        labels: &[],
+    }
+}

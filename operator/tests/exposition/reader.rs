@@ -1,0 +1,82 @@
+//! Reads OpenMetrics text as strictly as its grammar is, as far as gauges need it; panics where a line is wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Labels of a series.
+pub type Labels = BTreeMap<String, String>;
+
+/// The samples of each metric, by name.
+pub type Metrics = BTreeMap<String, BTreeMap<Labels, f64>>;
+
+/// All samples of `text`.
+pub fn read(text: &str) -> Metrics {
+    let text = text.strip_suffix("# EOF\n").expect("it ends with # EOF");
+    let mut metrics = Metrics::new();
+    let mut said = BTreeSet::new();
+    let mut current = String::new();
+    for line in text.lines() {
+        if let Some(remark) = line.strip_prefix("# ") {
+            let (kind, rest) = remark.split_once(' ').expect(line);
+            let (name, what) = rest.split_once(' ').expect(line);
+            assert!(said.insert((kind.to_owned(), name.to_owned())), "twice: {line}");
+            if name != current {
+                assert!(
+                    metrics.insert(name.to_owned(), BTreeMap::new()).is_none(),
+                    "apart: {line}"
+                );
+                current = name.to_owned();
+            }
+            match kind {
+                "HELP" => assert!(!what.is_empty(), "{line}"),
+                "TYPE" => assert_eq!(what, "gauge", "{line}"),
+                "UNIT" => assert!(name.ends_with(&format!("_{what}")), "{line}"),
+                _ => panic!("{line}"),
+            }
+            assert!(metrics[name].is_empty(), "after its samples: {line}");
+            continue;
+        }
+        let (name, rest) = line.split_at(line.find(['{', ' ']).expect(line));
+        assert_eq!(name, current, "{line}");
+        assert!(said.contains(&("TYPE".to_owned(), name.to_owned())), "{line}");
+        let (labels, value) = match rest.strip_prefix('{') {
+            Some(rest) => labels(rest),
+            None => (Labels::new(), rest),
+        };
+        let value: f64 = value.strip_prefix(' ').expect(line).parse().expect(line);
+        let series = metrics.entry(current.clone()).or_default();
+        assert!(series.insert(labels, value).is_none(), "twice: {line}");
+    }
+    metrics
+}
+
+/// Labels up to the closing brace, and what comes after it.
+fn labels(mut text: &str) -> (Labels, &str) {
+    let mut labels = Labels::new();
+    loop {
+        if let Some(rest) = text.strip_prefix('}') {
+            return (labels, rest);
+        }
+        let (name, rest) = text.split_once("=\"").expect(text);
+        let is_word = |name: &str| {
+            name.chars()
+                .all(|letter| letter.is_ascii_lowercase() || letter == '_')
+        };
+        assert!(!name.is_empty() && is_word(name), "{text}");
+        let mut value = String::new();
+        let mut letters = rest.chars();
+        loop {
+            match letters.next().expect(text) {
+                '"' => break,
+                '\\' => value.push(match letters.next() {
+                    Some('n') => '\n',
+                    Some(letter @ ('"' | '\\')) => letter,
+                    other => panic!("{other:?} is no escape: {text}"),
+                }),
+                letter => value.push(letter),
+            }
+        }
+        assert!(labels.insert(name.to_owned(), value).is_none(), "twice: {text}");
+        text = letters.as_str();
+        text = text.strip_prefix(',').unwrap_or(text);
+    }
+}
