@@ -6,15 +6,17 @@ use std::time::Duration;
 use crds::v1alpha1::BenchmarkRun;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Patch, PatchParams};
-use kube::runtime::wait::{self, await_condition, conditions};
+use kube::runtime::wait::{Condition, conditions};
 use kube::{Api, Client, CustomResourceExt};
 use snafu::{IntoError, ResultExt, Snafu, ensure};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// Who owns the fields. Whoever owned them before, as Helm at its first installation, loses them.
 const FIELD_MANAGER: &str = "fabricbench";
 /// Longest time all of it may take: an API server serves a definition within seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Time between two looks at the definition. A watch would take two more rights.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// Why the cluster does not serve the resource.
 #[derive(Debug, Snafu)]
@@ -24,8 +26,8 @@ pub(super) enum ApplyError {
     #[snafu(display("there is no way to a cluster: {source}. Set KUBECONFIG, or run it in a pod"))]
     NoCluster { source: kube::Error },
     #[snafu(display(
-        "the definition of BenchmarkRun may not be {what}: {source}. It takes the verbs get, list, watch, create and \
-         patch on customresourcedefinitions (apiextensions.k8s.io)"
+        "the definition of BenchmarkRun may not be {what}: {source}. It takes the verbs get, create and patch on \
+         customresourcedefinitions (apiextensions.k8s.io)"
     ))]
     NoRight { what: &'static str, source: kube::Error },
     #[snafu(display("the definition of BenchmarkRun cannot be {what}: {source}"))]
@@ -36,8 +38,6 @@ pub(super) enum ApplyError {
         env!("CARGO_PKG_VERSION")
     ))]
     NewerStored { versions: String },
-    #[snafu(display("waiting until BenchmarkRun is served: {source}"))]
-    Wait { source: wait::Error },
     #[snafu(display(
         "BenchmarkRun is not served after {} s: `kubectl describe customresourcedefinition {name}` says why",
         PATIENCE.as_secs()
@@ -79,9 +79,15 @@ async fn applied(name: &str) -> Result<(), ApplyError> {
     let params = PatchParams::apply(FIELD_MANAGER).force();
     let patched = definitions.patch(name, &params, &Patch::Apply(&definition)).await;
     patched.map_err(|source| refused("applied", source))?;
-    let served = await_condition(definitions, name, conditions::is_crd_established());
-    served.await.context(WaitSnafu)?;
-    Ok(())
+    let served = conditions::is_crd_established();
+    loop {
+        let definition = definitions.get_opt(name).await;
+        let definition = definition.map_err(|source| refused("read", source))?;
+        if served.matches_object(definition.as_ref()) {
+            return Ok(());
+        }
+        sleep(LOOK_AGAIN).await;
+    }
 }
 
 /// Versions in which `before` says that objects are stored, and that `definition` does not have.
