@@ -51,6 +51,10 @@
   value: {{ .Values.operator.clientQps | int | quote }}
 - name: FABRICBENCH_CLIENT_BURST
   value: {{ .Values.operator.clientBurst | int | quote }}
+- name: FABRICBENCH_MAX_SERIES_PER_RUN
+  value: {{ .Values.operator.maxSeriesPerRun | int | quote }}
+- name: FABRICBENCH_MAX_SERIES
+  value: {{ .Values.operator.maxSeries | int | quote }}
 - name: FABRICBENCH_LOG_FORMAT
   value: {{ .Values.operator.logFormat | quote }}
 {{- with .Values.operator.logFilter }}
