@@ -144,7 +144,7 @@ def runs():
         "proof": "fabric",
         "Value #E": "progress",
         "Value #F": "regressions",
-        "Value #G": "missed expectations",
+        "Value #G": "missed",
         "provider": "provider",
         "baseline": "baseline",
         "Value #H": "created",
@@ -175,7 +175,7 @@ def runs():
     )
     for name, colors in (("state", words.STATE), ("outcome", words.OUTCOME), ("fabric", words.PROOF)):
         panel = panel.override_by_name(name, word_cells(colors))
-    for name in ("regressions", "missed expectations"):
+    for name in ("regressions", "missed"):
         panel = panel.override_by_name(
             name,
             properties(
@@ -271,7 +271,7 @@ def trend_table():
             10,
         )
         .override_by_regexp("/^(change|lower end|upper end)$/", properties(unit="percentunit", decimals=1))
-        .override_by_name("finished", properties(custom_width=TIME_WIDTH))
+        .override_by_name("finished", properties(unit="dateTimeAsIso", custom_width=TIME_WIDTH))
     )
 
 

@@ -268,7 +268,7 @@ def numbers():
     others = {
         "G": ("fabricbench_arm_throughput_bytes_per_second", "throughput", "Bps"),
         "H": ("fabricbench_arm_completions_per_second", "completions", "ops"),
-        "I": ("fabricbench_arm_cpu_seconds_per_gib", "CPU time for a GiB", "suffix:s/GiB"),
+        "I": ("fabricbench_arm_cpu_seconds_per_gib", "CPU time", "suffix:s/GiB"),
         "J": ("fabricbench_arm_valid_rounds", "valid rounds", "short"),
         "K": ("fabricbench_arm_valid", "valid", "bool_yes_no"),
     }

@@ -1,0 +1,195 @@
+"""What the Campaign dashboard must show of a run, worked out from the status alone. Pure.
+
+One function for each query. Effects are parts per million in the status and ratios in the metrics, times nanoseconds
+there and seconds here.
+"""
+
+from status import row, rows, size
+
+QUANTILES = {
+    "0": "minNanos",
+    "0.5": "p50Nanos",
+    "0.95": "p95Nanos",
+    "0.99": "p99Nanos",
+    "0.999": "p999Nanos",
+    "1": "maxNanos",
+}
+EXPECTATIONS = ("Met", "NotMet", "Inconclusive")
+
+
+def state(run, _):
+    return row(1, state=run.status["state"])
+
+
+def outcome(run, _):
+    return row(1, outcome=run.status["outcome"])
+
+
+def fabric(run, _):
+    return row(1, proof=run.status["fabric"]["proof"]) if "fabric" in run.status else {}
+
+
+def regressions(run, _):
+    return row(len(run.regressions()))
+
+
+def expectations(run, _):
+    outcomes = [one["outcome"] for one in run.status.get("expectations", [])]
+    if not outcomes:
+        return {}
+    return rows(row(outcomes.count(one), outcome=one) for one in EXPECTATIONS)
+
+
+def progress(run, _):
+    done = run.status["progress"]
+    return row(done["blocksDone"] / done["blocksTotal"])
+
+
+def conditions(run, _):
+    return rows(
+        row(float(one["status"] == "True"), condition=one["type"], reason=one["reason"])
+        for one in run.status["conditions"]
+    )
+
+
+def environment(run, _):
+    kinds = {"kernel": "kernels", "cpu_model": "cpuModels", "library": "libraries", "polling": "polling"}
+    found = [
+        row(1, kind=kind, value=value) for kind, field in kinds.items() for value in run.status["environment"][field]
+    ]
+    found += [row(1, kind="node", value=node) for node in run.status["placement"]["nodes"]]
+    found += [row(1, kind="provider", value=run.status["fabric"]["provider"])]
+    found += [row(1, kind="baseline", value=run.baseline)]
+    return rows(found)
+
+
+def verdicts(run, selection):
+    return rows(
+        row(1, size_bytes=size(one), arm=one["arm"], verdict="Control" if one["negativeControl"] else verdict(one))
+        for one in run.comparisons(selection, primary=True)
+    )
+
+
+def verdict(comparison):
+    return comparison.get("verdict", "None")
+
+
+def effects(run, selection):
+    return rows(
+        row(one["effectPpm"] / 1e6, size_bytes=size(one), arm=one["arm"])
+        for one in run.comparisons(selection, primary=True)
+        if "effectPpm" in one
+    )
+
+
+def interval(field):
+    def of_arm(run, selection):
+        arm = selection["arm"]
+        return rows(
+            row(one[field] / 1e6, size_bytes=size(one))
+            for one in run.comparisons(selection, primary=True)
+            if field in one and one["arm"] == arm
+        )
+
+    return of_arm
+
+
+def compared(field):
+    def of_all(run, selection):
+        return rows(
+            row(
+                one[field] / 1e6,
+                size_bytes=size(one),
+                arm=one["arm"],
+                metric=one["metric"],
+                primary=str(one["primary"]).lower(),
+                negative_control=str(one["negativeControl"]).lower(),
+            )
+            for one in run.comparisons(selection)
+            if field in one
+        )
+
+    return of_all
+
+
+def compared_verdicts(run, selection):
+    return rows(
+        row(1, size_bytes=size(one), arm=one["arm"], metric=one["metric"], verdict=verdict(one))
+        for one in run.comparisons(selection, primary=True)
+    )
+
+
+def measured(field, scale=1.0):
+    def of_arm(run, selection):
+        return rows(
+            row(one[field] * scale, size_bytes=size(one), arm=one["arm"])
+            for one in run.results(selection)
+            if field in one
+        )
+
+    return of_arm
+
+
+def latency(run, selection):
+    return measured(QUANTILES[selection["quantile"]], 1e-9)(run, selection)
+
+
+def valid(run, selection):
+    return rows(
+        row(float(one["validity"] == "Valid"), size_bytes=size(one), arm=one["arm"]) for one in run.results(selection)
+    )
+
+
+def engagement(run, selection):
+    return rows(
+        row(
+            1,
+            size_bytes=size(one),
+            arm=one["arm"],
+            optimization=asked["optimization"],
+            engagement=asked["engagement"],
+            asked=f"{one['arm']}: {asked['optimization']}",
+        )
+        for one in run.results(selection)
+        for asked in one.get("optimizations", [])
+    )
+
+
+CAMPAIGN = {
+    ("State", "A"): state,
+    ("Outcome", "A"): outcome,
+    ("Fabric", "A"): fabric,
+    ("Regressions", "A"): regressions,
+    ("Expectations", "A"): expectations,
+    ("Progress", "A"): progress,
+    ("Created", "A"): lambda run, _: row(run.created * 1000),
+    ("Finished", "A"): lambda run, _: row(run.finished * 1000),
+    ("Took", "A"): lambda run, _: row(run.finished - run.created),
+    ("Series not exported", "A"): lambda run, _: row(0),
+    ("Conditions", "A"): conditions,
+    ("Environment", "A"): environment,
+    ("Verdicts", "A"): verdicts,
+    ("Change against the baseline", "A"): effects,
+    ("$arm: change with its interval", "A"): interval("effectPpm"),
+    ("$arm: change with its interval", "B"): interval("lowerPpm"),
+    ("$arm: change with its interval", "C"): interval("upperPpm"),
+    ("Latency", "A"): latency,
+    ("Throughput", "A"): measured("bytesPerSecond"),
+    ("CPU time for a GiB", "A"): measured("cpuNanosPerGib", 1e-9),
+    ("Comparisons", "A"): compared("effectPpm"),
+    ("Comparisons", "B"): compared("lowerPpm"),
+    ("Comparisons", "C"): compared("upperPpm"),
+    ("Comparisons", "D"): compared_verdicts,
+    ("Did the optimizations engage?", "A"): engagement,
+    ("Numbers", "A"): measured("minNanos", 1e-9),
+    ("Numbers", "B"): measured("p50Nanos", 1e-9),
+    ("Numbers", "C"): measured("p95Nanos", 1e-9),
+    ("Numbers", "D"): measured("p99Nanos", 1e-9),
+    ("Numbers", "E"): measured("p999Nanos", 1e-9),
+    ("Numbers", "F"): measured("maxNanos", 1e-9),
+    ("Numbers", "G"): measured("bytesPerSecond"),
+    ("Numbers", "H"): measured("completionsPerSecond"),
+    ("Numbers", "I"): measured("cpuNanosPerGib", 1e-9),
+    ("Numbers", "J"): measured("validRounds"),
+    ("Numbers", "K"): valid,
+}

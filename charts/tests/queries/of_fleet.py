@@ -1,0 +1,92 @@
+"""What the Fleet dashboard must show of some runs, worked out from their status alone. Pure."""
+
+from of_campaign import progress
+from status import row, rows, size
+
+
+def pairs(run):
+    """By run, scenario, size and nodes: how far from the median pair."""
+    return rows(
+        row(
+            one["deviationPpm"] / 1e6,
+            run_namespace=run.namespace,
+            run=run.name,
+            scenario=one["scenario"],
+            size_bytes=size(one),
+            initiator=one["initiator"],
+            target=one["target"],
+        )
+        for one in run.status.get("pairs", [])
+    )
+
+
+def each(value):
+    """One row for each run of which `value` knows something."""
+
+    def of_runs(runs, _):
+        known = [(run, value(run)) for run in runs]
+        return rows(
+            row(number, run_namespace=run.namespace, run=run.name, **labels)
+            for run, found in known
+            if found is not None
+            for number, labels in [found]
+        )
+
+    return of_runs
+
+
+def count(outcome):
+    return lambda run: ([one["outcome"] for one in run.status.get("expectations", [])].count(outcome), {})
+
+
+def proof(run):
+    return (1, {"proof": run.status["fabric"]["proof"]}) if "fabric" in run.status else None
+
+
+def about(run):
+    return 1, {"provider": run.status["fabric"]["provider"], "baseline": run.baseline}
+
+
+def trend(field, scale=1e-6):
+    """The chosen comparison in each run that has it."""
+
+    def of_run(runs, selection):
+        return rows(
+            row(one[field] * scale, run_namespace=run.namespace, run=run.name)
+            for run in runs
+            for one in run.comparisons(selection)
+            if (one["arm"], one["metric"], size(one)) == (selection["arm"], selection["metric"], selection["size"])
+            if field in one
+        )
+
+    return of_run
+
+
+def ended(runs, selection):
+    compared_runs = {dict(labels)["run"] for labels in trend("effectPpm")(runs, selection)}
+    return each(lambda run: (run.finished * 1000, {}) if run.name in compared_runs else None)(runs, selection)
+
+
+TREND = "$arm, $metric at $size bytes of $scenario"
+
+FLEET = {
+    ("All runs", "A"): each(lambda run: (1, {"state": run.status["state"]})),
+    ("All runs", "B"): each(lambda run: (1, {"outcome": run.status["outcome"]})),
+    ("All runs", "C"): each(proof),
+    ("All runs", "D"): each(about),
+    ("All runs", "E"): each(lambda run: (progress(run, None)[frozenset()], {})),
+    ("All runs", "F"): each(lambda run: (len(run.regressions()), {})),
+    ("All runs", "G"): each(count("NotMet")),
+    ("All runs", "H"): each(lambda run: (run.created * 1000, {})),
+    ("All runs", "I"): each(lambda run: (run.finished * 1000, {})),
+    (TREND, "A"): ended,
+    (TREND, "B"): trend("effectPpm"),
+    (TREND, "C"): trend("lowerPpm"),
+    (TREND, "D"): trend("upperPpm"),
+    ("The same, by run", "A"): ended,
+    ("The same, by run", "B"): trend("effectPpm"),
+    ("The same, by run", "C"): trend("lowerPpm"),
+    ("The same, by run", "D"): trend("upperPpm"),
+    ("Pairs that stand out", "A"): lambda runs, _: rows({k: abs(v) for k, v in pairs(run).items()} for run in runs),
+    ("Pairs that stand out", "B"): lambda runs, _: rows(pairs(run) for run in runs),
+}

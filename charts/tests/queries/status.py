@@ -1,0 +1,102 @@
+"""A finished run as its status tells it, and rows as Prometheus gives them: {labels: value}. Pure."""
+
+import datetime
+import math
+import re
+import typing
+
+
+def row(number, /, **labels):
+    return {frozenset(labels.items()): number}
+
+
+def rows(found):
+    merged = {}
+    for one in found:
+        merged.update(one)
+    return merged
+
+
+def differences(found, want):
+    """What `found` lacks, has too much, or has otherwise; numbers are equal to one part in a billion."""
+    for labels in found.keys() | want.keys():
+        name = ", ".join(f"{label}={value}" for label, value in sorted(labels))
+        if labels not in found:
+            yield f"{name}: nothing, and the status says {want[labels]}"
+        elif labels not in want:
+            yield f"{name}: {found[labels]}, of which the status says nothing"
+        elif not math.isclose(found[labels], want[labels], rel_tol=1e-9, abs_tol=1e-12):
+            yield f"{name}: {found[labels]}, and the status says {want[labels]}"
+
+
+def size(result):
+    return str(result["sizeBytes"])
+
+
+def seconds(time):
+    """Whole seconds since 1970, as the metrics have them."""
+    return math.floor(datetime.datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", time)).timestamp())
+
+
+class Alert(typing.NamedTuple):
+    """What tells an alert from others."""
+
+    name: str
+    run: str = ""
+    scenario: str = ""
+    size: str = ""
+    arm: str = ""
+
+    @classmethod
+    def of(cls, labels):
+        return cls(labels["alertname"], *(labels.get(name, "") for name in ("run", "scenario", "size_bytes", "arm")))
+
+
+class Run:
+    """A finished run: the object with its status."""
+
+    def __init__(self, run):
+        self.name = run["metadata"]["name"]
+        self.namespace = run["metadata"]["namespace"]
+        self.created = seconds(run["metadata"]["creationTimestamp"])
+        self.baseline = run["spec"]["baseline"]
+        self.status = run["status"]
+        self.finished = min(
+            seconds(one["lastTransitionTime"])
+            for one in self.status["conditions"]
+            if one["type"] in ("Complete", "Failed") and one["status"] == "True"
+        )
+
+    def is_selected(self, selection):
+        return (selection["namespace"], selection["run"]) == (self.namespace, self.name)
+
+    def results(self, selection):
+        return [result for result in self.status["results"] if result["scenario"] == selection["scenario"]]
+
+    def comparisons(self, selection, primary=None):
+        return [
+            comparison
+            for comparison in self.status["comparisons"]
+            if comparison["scenario"] == selection["scenario"] and (primary is None or comparison["primary"] == primary)
+        ]
+
+    def regressions(self):
+        found = [one for one in self.status["comparisons"] if one["primary"] and one.get("verdict") == "Regressed"]
+        return [one for one in found if not one["negativeControl"]]
+
+    def trusted_regressions(self):
+        return self.regressions() if self.status["outcome"] == "Missed" else []
+
+    def alerts(self):
+        """Each alert that must fire."""
+        if self.status["state"] == "Failed":
+            yield Alert("FabricbenchRunFailed", self.name)
+        elif self.status["outcome"] == "Untrusted":
+            yield Alert("FabricbenchRunUntrusted", self.name)
+        elif self.status["outcome"] == "Missed":
+            for one in self.regressions():
+                yield Alert("FabricbenchRegression", self.name, one["scenario"], size(one), one["arm"])
+            if any(one["outcome"] == "NotMet" for one in self.status.get("expectations", [])):
+                yield Alert("FabricbenchExpectationMissed", self.name)
+        if self.status.get("fabric", {}).get("proof") == "Contradicted":
+            yield Alert("FabricbenchFabricContradicted", self.name)
