@@ -1,8 +1,12 @@
 //! The command line: one file a subcommand, each with its arguments and an `execute`.
 
+mod cluster;
 mod compare;
+mod completions;
 mod crd;
 mod input;
+mod logs;
+mod man;
 mod operator;
 mod outcome;
 mod plan;
@@ -12,9 +16,10 @@ mod source;
 mod stored;
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Command as Arguments, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use input::Input;
 pub use outcome::{Exit, Failure};
@@ -33,8 +38,11 @@ enum Command {
     Plan(plan::Plan),
     Report(report::Report),
     Compare(compare::Compare),
+    Logs(logs::Logs),
     Crd(crd::Crd),
     Operator(operator::Operator),
+    Completions(completions::Completions),
+    Man(man::Man),
 }
 
 impl Command {
@@ -44,15 +52,32 @@ impl Command {
             Self::Plan(command) => command.execute(),
             Self::Report(command) => command.execute(),
             Self::Compare(command) => command.execute(),
+            Self::Logs(command) => command.execute(),
             Self::Crd(command) => command.execute(),
             Self::Operator(command) => command.execute(),
+            Self::Completions(command) => command.execute(),
+            Self::Man(command) => command.execute(),
         }
+    }
+}
+
+/// Name by which kubectl finds its plugin.
+const PLUGIN: &str = "kubectl-fabricbench";
+
+/// As it was called: a plugin of kubectl speaks of itself as the user does.
+fn named(arguments: Arguments) -> Arguments {
+    let program = std::env::args_os().next().unwrap_or_default();
+    match Path::new(&program).file_stem().is_some_and(|name| name == PLUGIN) {
+        true => arguments.bin_name("kubectl fabricbench"),
+        false => arguments,
     }
 }
 
 /// Runs the command line of this process. Writes results to standard output and what went wrong to standard error.
 pub fn main() -> ExitCode {
-    let exit = Cli::parse().command.execute().unwrap_or_else(|failure| {
+    let parsed = Cli::from_arg_matches(&named(Cli::command()).get_matches());
+    let cli = parsed.unwrap_or_else(|error| error.exit());
+    let exit = cli.command.execute().unwrap_or_else(|failure| {
         // Nobody is left to tell when standard error is closed.
         let message = failure.to_string();
         if !message.is_empty() {

@@ -6,6 +6,8 @@
 pub mod csv;
 pub mod html;
 pub mod json;
+pub mod junit;
+pub mod markdown;
 pub mod openmetrics;
 pub mod runs;
 pub mod text;

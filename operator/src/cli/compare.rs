@@ -20,6 +20,7 @@ use crate::report::runs;
 /// Their rounds were not interleaved: whatever changed on the machines between them is in the difference. To compare
 /// two libraries or settings, make them variants of one run.
 #[derive(Debug, Args)]
+#[command(after_help = "Example: fabricbench compare results/last-week results/today")]
 pub(super) struct Compare {
     /// Output folder of the first run, or NAMESPACE/NAME of a run in the cluster of KUBECONFIG.
     first: Source,
@@ -33,8 +34,9 @@ pub(super) struct Compare {
     format: Format,
 }
 
+/// How a comparison is shown.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     /// For people.
     Text,
     /// For programs.
@@ -58,29 +60,38 @@ impl Compare {
                 )));
             }
         }
-        let (one, other) = (finished(&first), finished(&second));
-        let different = differences(&one, &other);
-        if !different.is_empty() && !self.force {
-            return Err(Failure::incomplete(refusal(&different)));
-        }
-        let comparisons = compare_runs(&one, &other).map_err(Failure::incomplete)?;
-        let mut out = std::io::stdout().lock();
-        match self.format {
-            Format::Text => {
-                let shown = runs::text(&one, &other, &different, &comparisons, &text_options(false));
-                out.write_all(shown.as_bytes())?;
-            }
-            Format::Json => {
-                let document = json!({
-                    "first": one.plan.run, "second": other.plan.run, "interleaved": false,
-                    "differences": different, "comparisons": comparisons,
-                });
-                serde_json::to_writer_pretty(&mut out, &document).map_err(std::io::Error::from)?;
-                writeln!(out)?;
-            }
-        }
-        Ok(exit(&different, &comparisons))
+        show(&finished(&first), &finished(&second), self.force, self.format)
     }
+}
+
+/// Shows what changed from the first run to the second, where they are comparable or that is asked for all the same.
+pub(super) fn show(
+    first: &Finished<'_>,
+    second: &Finished<'_>,
+    force: bool,
+    format: Format,
+) -> Result<Exit, Failure> {
+    let different = differences(first, second);
+    if !different.is_empty() && !force {
+        return Err(Failure::incomplete(refusal(&different)));
+    }
+    let comparisons = compare_runs(first, second).map_err(Failure::incomplete)?;
+    let mut out = std::io::stdout().lock();
+    match format {
+        Format::Text => {
+            let shown = runs::text(first, second, &different, &comparisons, &text_options(false));
+            out.write_all(shown.as_bytes())?;
+        }
+        Format::Json => {
+            let document = json!({
+                "first": first.plan.run, "second": second.plan.run, "interleaved": false,
+                "differences": different, "comparisons": comparisons,
+            });
+            serde_json::to_writer_pretty(&mut out, &document).map_err(std::io::Error::from)?;
+            writeln!(out)?;
+        }
+    }
+    Ok(exit(&different, &comparisons))
 }
 
 fn same(first: &Source, second: &Source) -> bool {
@@ -91,7 +102,8 @@ fn same(first: &Source, second: &Source) -> bool {
     }
 }
 
-fn finished(stored: &StoredRun) -> Finished<'_> {
+/// What is compared of a run.
+pub(super) fn finished(stored: &StoredRun) -> Finished<'_> {
     Finished {
         plan: &stored.plan,
         evaluation: &stored.evaluation,

@@ -43,7 +43,14 @@ impl Input {
     /// When the file is wrong: names the field and says what to do.
     pub fn load(&self) -> Result<Vec<PlannedRun>, Failure> {
         let overlay = self.overlay.as_deref().map(manifest::load_overlay).transpose()?;
-        let runs = manifest::load(&self.file, overlay.as_ref())?;
+        self.plan(manifest::load(&self.file, overlay.as_ref())?)
+    }
+
+    /// Checks and plans `runs`, which were found at [`Self::file`].
+    ///
+    /// # Errors
+    /// When one is wrong: names the field and says what to do.
+    pub fn plan(&self, runs: Vec<BenchmarkRun>) -> Result<Vec<PlannedRun>, Failure> {
         let several = runs.len() > 1;
         let mut planned = Vec::new();
         let mut faults = Vec::new();

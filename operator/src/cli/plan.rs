@@ -5,11 +5,16 @@ use std::io::Write;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::{Exit, Failure, Input};
+use super::input::PlannedRun;
+use super::source::Source;
+use super::{Exit, Failure, Input, cluster};
 use crate::campaign::plan::{estimate, hash, text};
 
 /// Show what a file would run: legs, rounds, rails and chunks, bytes and time, and what cannot show an effect.
+///
+/// Instead of a file, NAMESPACE/NAME of a run in the cluster of KUBECONFIG.
 #[derive(Debug, Args)]
+#[command(after_help = "Example: fabricbench plan examples/nixl-optimizations.yaml")]
 pub(super) struct Plan {
     #[command(flatten)]
     input: Input,
@@ -27,8 +32,22 @@ enum Format {
 }
 
 impl Plan {
+    fn planned(&self) -> Result<Vec<PlannedRun>, Failure> {
+        let named = self.input.file.to_str().and_then(|name| name.parse().ok());
+        let Some(Source::Cluster(key)) = named else {
+            return self.input.load();
+        };
+        if self.input.overlay.is_some() {
+            return Err(Failure::wrong_file(
+                "--overlay changes files, not what is in a cluster",
+            ));
+        }
+        let run = cluster::block_on(async { cluster::run(&cluster::client(&key).await?, &key).await });
+        self.input.plan(vec![run?])
+    }
+
     pub(super) fn execute(self) -> Result<Exit, Failure> {
-        let planned = self.input.load()?;
+        let planned = self.planned()?;
         let mut out = std::io::stdout().lock();
         match self.format {
             Format::Text => {

@@ -11,10 +11,11 @@ use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure};
 use crate::report::text::TextOptions;
-use crate::report::{self, csv, html, json, openmetrics, text};
+use crate::report::{self, csv, html, json, junit, markdown, openmetrics, text};
 
 /// Show what a finished run says, computed anew from its records.
 #[derive(Debug, Args)]
+#[command(after_help = "Example: fabricbench report results/demo-tcp --format html --output report.html")]
 pub(super) struct Report {
     /// Output folder of the run, or NAMESPACE/NAME of a run in the cluster of KUBECONFIG.
     #[arg(value_name = "RUN")]
@@ -39,6 +40,10 @@ enum Format {
     Html,
     /// The metrics that an operator serves of the run, for Prometheus and what reads its formats.
     Openmetrics,
+    /// For a comment on a change.
+    Markdown,
+    /// For what gates a change: a test for each expectation.
+    Junit,
 }
 
 impl Report {
@@ -55,6 +60,8 @@ impl Report {
             Format::Csv => csv::render(&report).map_err(Failure::incomplete)?,
             Format::Html => html::render(&report).map_err(Failure::incomplete)?,
             Format::Openmetrics => openmetrics::render(&stored.run, &report).map_err(Failure::incomplete)?,
+            Format::Markdown => markdown::render(&report),
+            Format::Junit => junit::render(&report).map_err(Failure::incomplete)?,
         };
         match self.output {
             Some(file) => fs::write(&file, rendered)

@@ -7,7 +7,10 @@ use clap::Args;
 
 use super::input::PlannedRun;
 use super::report::text_options;
-use super::{Exit, Failure, Input};
+use super::source::Source;
+use super::stored::StoredRun;
+use super::{Exit, Failure, Input, compare};
+use crate::campaign::compare::runs::Finished;
 use crate::campaign::plan::hash;
 use crate::local::{Ended, Interrupt, LocalRun, RunFolder, Stopped, find_runner};
 use crate::report::text::TextOptions;
@@ -18,6 +21,9 @@ use crate::report::{Report, html, text};
 /// Each run gets a folder of its name with records.jsonl (the streams, as received), run.json (the run with its
 /// status) and report.html. Ctrl-C ends the run and keeps what is measured; --resume measures what is missing.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Example: fabricbench run examples/demo.yaml --output results --against baseline-results"
+)]
 pub(super) struct Run {
     #[command(flatten)]
     input: Input,
@@ -27,6 +33,10 @@ pub(super) struct Run {
     /// Continue the runs in DIR, an earlier --output: only missing blocks are measured.
     #[arg(long, value_name = "DIR", conflicts_with = "output")]
     resume: Option<PathBuf>,
+    /// Earlier run to compare with, as `fabricbench compare` does: an output folder, one that holds a folder for each run, or
+    /// NAMESPACE/NAME in the cluster of KUBECONFIG. A regression against it is exit status 1, another environment 3.
+    #[arg(long, value_name = "RUN")]
+    against: Option<Source>,
     /// The instrument's program; by default the one beside this program, then the one in PATH.
     #[arg(long, value_name = "FILE")]
     runner: Option<PathBuf>,
@@ -39,16 +49,19 @@ impl Run {
             .iter()
             .try_for_each(|planned| refuse_images(planned, &self.input.file))?;
         let runner = find_runner(self.runner.as_deref()).map_err(Failure::wrong_file)?;
+        // One that cannot be read is known before anything is measured.
+        let against = planned.iter().map(|planned| self.earlier(planned));
+        let against: Vec<Option<StoredRun>> = against.collect::<Result<_, _>>()?;
         let runs = self.prepare(planned)?;
         let interrupt = Interrupt::listen()
             .map_err(|error| Failure::incomplete(format!("listening for Ctrl-C: {error}")))?;
         let mut worst = Exit::Complete;
-        for mut run in runs {
+        for (mut run, earlier) in runs.into_iter().zip(against) {
             let name = run.plan().run.clone();
             let done = if interrupt.told() {
                 Err(Failure::incomplete("not begun; continue with --resume"))
             } else {
-                carry_out(&mut run, &runner, &interrupt)
+                carry_out(&mut run, &runner, &interrupt, earlier.as_ref())
             };
             let exit = done.unwrap_or_else(|failure| {
                 // Nobody is left to tell when standard error is closed.
@@ -58,6 +71,20 @@ impl Run {
             worst = worst.max(exit);
         }
         Ok(worst)
+    }
+
+    /// The run that `planned` is compared with, where one is named.
+    fn earlier(&self, planned: &PlannedRun) -> Result<Option<StoredRun>, Failure> {
+        let Some(source) = &self.against else {
+            return Ok(None);
+        };
+        let of_name = match source {
+            Source::Folder(folder) => Some(folder.join(folder_name(&planned.run.metadata.name))),
+            Source::Cluster(_) => None,
+        };
+        let of_name = of_name.filter(|folder| RunFolder::open(folder).is_ok());
+        let source = of_name.map_or_else(|| source.clone(), Source::Folder);
+        StoredRun::load(&source).map(Some)
     }
 
     /// Takes the folders of all runs, so that one that cannot be used is known before anything is measured.
@@ -90,10 +117,25 @@ impl Run {
     }
 }
 
-fn carry_out(run: &mut LocalRun, runner: &Path, interrupt: &Interrupt) -> Result<Exit, Failure> {
+fn carry_out(
+    run: &mut LocalRun,
+    runner: &Path,
+    interrupt: &Interrupt,
+    earlier: Option<&StoredRun>,
+) -> Result<Exit, Failure> {
     let ended = run.carry_out(runner, interrupt).map_err(Failure::incomplete)?;
     show(run, &ended)?;
-    Ok(ended.evaluation.overall().into())
+    let own = ended.evaluation.overall().into();
+    let Some(earlier) = earlier else {
+        return Ok(own);
+    };
+    let now = Finished {
+        plan: run.plan(),
+        evaluation: &ended.evaluation,
+    };
+    writeln!(std::io::stdout())?;
+    let compared = compare::show(&compare::finished(earlier), &now, false, compare::Format::Text)?;
+    Ok(own.max(compared))
 }
 
 /// Writes the report of `run` into its folder and the tables to standard output.

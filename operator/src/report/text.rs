@@ -6,7 +6,6 @@ mod table;
 use std::fmt::Write;
 
 use crds::assignment::Workload;
-use crds::v1alpha1::ExpectationOutcome;
 
 use super::{Report, words};
 use crate::campaign::figures;
@@ -114,12 +113,7 @@ fn expectations(text: &mut String, report: &Report<'_>, width: u16) {
         text.push('\n');
     }
     for answer in answers {
-        let outcome = match answer.outcome {
-            ExpectationOutcome::Met if answer.above_maximum => "Met, and more than expected",
-            ExpectationOutcome::Met => "Met",
-            ExpectationOutcome::NotMet => "NotMet",
-            ExpectationOutcome::Inconclusive => "Inconclusive",
-        };
+        let outcome = words::outcome(answer);
         let said = format!("{}  ->  {outcome}: {}", answer.text, answer.reason);
         line(text, "expected", &said, width);
     }

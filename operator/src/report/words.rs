@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 
 use crds::record::LibraryFacts;
-use crds::v1alpha1::{Engagement, FabricProof, MemoryKind, Metric, Optimization, TransportSpec, Verdict};
+use crds::v1alpha1::{
+    Engagement, ExpectationOutcome, FabricProof, MemoryKind, Metric, Optimization, TransportSpec, Verdict,
+};
 
 use super::Report;
-use crate::campaign::compare::campaign::{Comparison, Role, Withheld, metric_name};
+use crate::campaign::compare::campaign::{Comparison, ExpectationAnswer, Role, Withheld, metric_name};
 use crate::campaign::figures;
+use crate::campaign::plan::PlannedScenario;
 use crate::campaign::summarize::{CellSummary, FabricEvidence};
 
 /// What a cell comes to.
@@ -129,6 +132,28 @@ pub fn metric_title(ping_pong: bool, metric: Metric) -> String {
         (true, true) => format!("one-way {}", metric_name(metric)),
         (true, false) => format!("post-to-completion {}", metric_name(metric)),
         (false, _) => metric_name(metric).to_owned(),
+    }
+}
+
+/// What the baseline did at `size` on the primary metric, or why there is no such number.
+pub fn baseline(report: &Report<'_>, index: usize, scenario: &PlannedScenario, size: u64) -> String {
+    let cell = report.evaluation.summary.cell(index, size, report.plan.baseline);
+    match (cell.and_then(|cell| cell.metric(scenario.primary)), cell) {
+        (Some(spread), _) => figure(scenario.primary, spread.median),
+        (None, Some(cell)) if cell.cases > 0 => {
+            format!("invalid: {}", cell.invalid_reason().unwrap_or_default())
+        }
+        (None, _) => "not measured yet".to_owned(),
+    }
+}
+
+/// What became of an expectation, in a word or a few.
+pub fn outcome(answer: &ExpectationAnswer) -> &'static str {
+    match answer.outcome {
+        ExpectationOutcome::Met if answer.above_maximum => "Met, and more than expected",
+        ExpectationOutcome::Met => "Met",
+        ExpectationOutcome::NotMet => "NotMet",
+        ExpectationOutcome::Inconclusive => "Inconclusive",
     }
 }
 

@@ -9,6 +9,8 @@
     reason = "a test ends where something is not as it should be"
 )]
 
+mod against;
+mod commands;
 mod libraries;
 mod lost;
 mod manifest;

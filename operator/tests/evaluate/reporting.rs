@@ -123,10 +123,13 @@ fn warnings_are_bounded() {
 pub mod formats {
     use std::sync::LazyLock;
 
+    use fabricbench_operator::campaign::collect::collect;
+    use fabricbench_operator::campaign::evaluate;
     use fabricbench_operator::report::text::{TextOptions, render};
-    use fabricbench_operator::report::{Report, csv, html, json};
+    use fabricbench_operator::report::{Report, csv, html, json, junit, markdown};
 
     use super::*;
+    use crate::fixture::UID;
 
     struct Planted {
         campaign: Campaign,
@@ -225,6 +228,29 @@ pub mod formats {
         assert_eq!(inject["scenarioName"], "small");
         assert!(inject["interval"]["upperPercent"].as_f64().unwrap() < -10.0);
         assert_eq!(json["expectations"][0]["outcome"], "Met");
+    }
+
+    #[test]
+    fn markdown_is_a_table_for_each_scenario() {
+        insta::assert_snapshot!("markdown", markdown::render(&PLANTED.report()));
+    }
+
+    #[test]
+    fn junit_fails_what_the_exit_status_fails() {
+        let text = junit::render(&PLANTED.report()).unwrap();
+        insta::assert_snapshot!("junit", text);
+        let Planted { campaign, .. } = &*PLANTED;
+        let lines = campaign.stream(1, &[5]);
+        let reports = collect(&campaign.plan, UID, HASH, lines.as_bytes());
+        let report = Report {
+            evaluation: &evaluate(&campaign.plan, &reports).unwrap(),
+            ..PLANTED.report()
+        };
+        let text = junit::render(&report).unwrap();
+        assert!(
+            text.contains("<error") && text.contains("blocks are measured"),
+            "{text}"
+        );
     }
 
     pub fn planted_html() -> String {

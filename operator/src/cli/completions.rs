@@ -1,0 +1,24 @@
+//! `fabricbench completions`: what a shell completes.
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use super::{Cli, Exit, Failure};
+
+/// Print the completions of a shell, to be kept where it looks for them.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: fabricbench completions bash > /etc/bash_completion.d/fabricbench")]
+pub(super) struct Completions {
+    /// The shell.
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+impl Completions {
+    pub(super) fn execute(self) -> Result<Exit, Failure> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Cli::command(), "fabricbench", &mut script);
+        std::io::Write::write_all(&mut std::io::stdout().lock(), &script)?;
+        Ok(Exit::Complete)
+    }
+}
