@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crds::v1alpha1::{BenchmarkRun, State};
+use crds::v1alpha1::BenchmarkRun;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::DeserializeGuard;
 use kube::core::error_boundary::InvalidObject;
@@ -75,7 +75,11 @@ fn prune_metadata(metadata: &mut ObjectMeta) {
 fn prune(run: &mut BenchmarkRun) {
     prune_metadata(&mut run.metadata);
     let Some(status) = &mut run.status else { return };
-    if matches!(status.state, Some(State::Complete | State::Failed)) {
+    let over = status
+        .execution
+        .as_ref()
+        .and_then(|execution| execution.finished_at.as_ref());
+    if over.is_some() {
         run.spec.variants = Vec::new();
         run.spec.scenarios = Vec::new();
         run.spec.expectations = Vec::new();
