@@ -1,0 +1,65 @@
+"""Every field of the resource, and every value of the chart, that a page names is there. Reads files."""
+
+import json
+import re
+import subprocess
+
+# `spec.variants[].image`, `spec.suspend: true`, `image.tag=TAG`
+PATH = re.compile(r"^([a-z]\w*(?:\[\w*\])?(?:\.\w+(?:\[\w*\])?)+)(?:$|[=:])")
+FILES = {"json", "jsonl", "md", "py", "rs", "sh", "yaml"}
+
+
+def yaml_as_json(path):
+    """A YAML file as Python has it."""
+    read = subprocess.run(["yq", "--compact-output", ".", path], check=True, capture_output=True, text=True)
+    return json.loads(read.stdout)
+
+
+def check(root, every):
+    """Yields what is wrong, with its place."""
+    resource = yaml_as_json(root / "charts/fabricbench/crds/benchmarkruns.yaml")
+    schema = resource["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    values = yaml_as_json(root / "charts/fabricbench/values.yaml")
+    for page in every:
+        for line, code in page.inline_code():
+            found = PATH.match(code)
+            if not found or found[1].rpartition(".")[2] in FILES:
+                continue
+            if wrong := problem(found[1].split("."), schema, values):
+                yield f"{page.path.relative_to(root)}:{line}: `{code}`: {wrong}"
+
+
+def problem(path, schema, values):
+    """What is wrong with a dotted path; nothing where it is of something else, or there."""
+    names = [name.partition("[")[0] for name in path]
+    spec = schema["properties"]["spec"]
+    if names[0] in ("spec", "status"):
+        return None if has_field(schema, names) else "the resource has no such field"
+    of_spec, of_chart = names[0] in spec["properties"], names[0] in values
+    if not of_spec and not of_chart:
+        return None
+    if of_spec and has_field(spec, names) or of_chart and has_value(values, names):
+        return None
+    return "neither the resource's spec nor the chart's values have it"
+
+
+def has_field(schema, names):
+    """Whether a value of `schema` may have the field."""
+    for name in names:
+        while "items" in schema:
+            schema = schema["items"]
+        schema = schema.get("properties", {}).get(name) or schema.get("additionalProperties")
+        if not isinstance(schema, dict):
+            return False
+    return True
+
+
+def has_value(values, names):
+    """Whether the chart has the value; in what is empty by default anything may be."""
+    for name in names:
+        if values in ({}, []):
+            return True
+        if not isinstance(values, dict) or name not in values:
+            return False
+        values = values[name]
+    return True

@@ -1,0 +1,131 @@
+"""Each check finds the fault that it is there for, and is content with what is right beside it."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import commands
+import fields
+import links
+import manifests
+import pages
+import words
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = (ROOT / "examples/nixl-t2-inject.yaml").read_text()
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec: {containers: [{name: a, image: b}]}
+"""
+
+
+def page(text):
+    return pages.parsed(ROOT / "docs/planted.md", text)
+
+
+def fenced(language, text):
+    return page(f"```{language}\n{text}\n```\n")
+
+
+class Faults(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.scratch = Path(folder.name)
+
+    def only(self, faults, *expected):
+        """One fault for each of `expected`, with these words in it."""
+        self.assertEqual(len(faults := list(faults)), len(expected), faults)
+        for fault, words_of_it in zip(faults, expected, strict=True):
+            self.assertIn(words_of_it, fault)
+
+    def of_commands(self, language, text):
+        return commands.check(ROOT, [fenced(language, text)], self.scratch)
+
+    def test_links(self):
+        right = "# A b: `c`\n[x](install.md#upgrade) [y](#a-b-c) ![z](report.png) [w](https://x.invalid/)"
+        self.only(links.check(ROOT, [page(right)]))
+        wrong = "[x](instal.md) [y](install.md#up) [z](#c)"
+        self.only(links.check(ROOT, [page(wrong)]), "no such file", "no such heading", "no such heading")
+
+    def test_a_page_that_nothing_leads_to(self):
+        lone, readme = page(""), pages.parsed(ROOT / "README.md", "")
+        self.only(links.orphans(ROOT, [readme, lone]), "no way leads here")
+
+    def test_fields(self):
+        right = "`spec.variants[].inject.maxBytes: 1Ki` `status.results[0].p99Nanos` `image.tag=TAG` `sampling.rounds`"
+        self.only(fields.check(ROOT, [page(right)]))
+        wrong = "`spec.variants[].injects` `status.result` `image.tags=x` `sampling.round`"
+        self.only(fields.check(ROOT, [page(wrong)]), "no such", "no such", "neither", "neither")
+
+    def test_words(self):
+        every = {path: pages.read(ROOT / "docs" / path) for path in ("troubleshooting.md", "verdicts.md")}
+        self.only(words.check(ROOT, every.values()))
+        for gone, named in [
+            ("| `NodesUnfit` |", "reasons: NodesUnfit is not documented"),
+            ("| `FabricUnreachable` |", "failures: FabricUnreachable is not documented"),
+            ("| `Throttled` |", "invalid cases: Throttled is not documented"),
+            ("| `LibraryOutput` |", "warnings: LibraryOutput is not documented"),
+            ("| `3` |", "exit statuses: 3 is not documented"),
+            ("| `Foreign` |", "categories: Foreign is not documented"),
+            ("### FabricbenchRegression", "alerts: FabricbenchRegression is not documented"),
+        ]:
+            text = (ROOT / "docs/troubleshooting.md").read_text().replace(gone, gone[0] + " Other")
+            cut = pages.parsed(ROOT / "docs/troubleshooting.md", text)
+            faults = list(words.check(ROOT, [cut, every["verdicts.md"]]))
+            self.assertIn(named, faults)
+
+    def test_a_word_that_the_code_has_no_more(self):
+        self.only(words.differ("reasons", {"A"}, {"A", "B"}), "B is documented, and the code has none")
+        self.only(words.differ("reasons", set(), {"A"}), "none found in the code", "A is documented")
+
+    def test_manifests(self):
+        self.only(manifests.check(ROOT, [fenced("yaml", RUN), fenced("yaml", POD)], self.scratch))
+        wrong = RUN.replace("iterations", "iteration")
+        self.only(manifests.check(ROOT, [fenced("yaml", wrong)], self.scratch), "iteration")
+        wrong = POD.replace("image", "images")
+        self.only(manifests.check(ROOT, [fenced("yaml", wrong)], self.scratch), "images")
+
+    def test_commands_that_are_right(self):
+        right = """
+            fabricbench plan examples/nixl-t2-inject.yaml  # a comment
+            fabricbench report default/nixl-t2-inject \\
+                --format html
+            kubectl apply -f examples/nixl-t2-inject.yaml
+            helm install a charts/fabricbench --set image.repository=REGISTRY/x
+            make --jobs 1 demo
+            docker build --file images/runner/Dockerfile --target doorbell .
+        """
+        self.only(self.of_commands("sh", right))
+
+    def test_commands_that_are_wrong(self):
+        for wrong, said in [
+            ("fabricbench plan examples/none.yaml", "none.yaml"),
+            ("fabricbench report default/none", "no file of examples/"),
+            ("fabricbench report default/nixl-t2-inject --forma html", "--forma"),
+            ("kubectl apply -f examples/none.yaml", "no such file"),
+            ("kubectl gett pods", "unknown command"),
+            ("kubectl get pods --no-such", "unknown flag"),
+            ("helm install a charts/fabricbench --set image.name=x", "name"),
+            ("make no-such-target", "no-such-target"),
+            ("docker build --file images/runner/Dockerfile --target none .", "no stage none"),
+            ("mke demo", "no check knows"),
+        ]:
+            with self.subTest(wrong), tempfile.TemporaryDirectory() as folder:
+                self.only(commands.check(ROOT, [fenced("sh", wrong)], Path(folder)), said)
+
+    def test_output_in_a_block_without_a_language(self):
+        self.only(self.of_commands("", "demo-tcp   libfabric\nfabricbench plan none"), "none")
+
+    def test_commands_in_a_sentence(self):
+        right = "`fabricbench run FILE [--output DIR]` `fabricbench-runner probe` `fabricbench plan|report`"
+        self.only(commands.check(ROOT, [page(right)], self.scratch))
+        with tempfile.TemporaryDirectory() as folder:
+            wrong = "`fabricbench runn FILE` `fabricbench run --out DIR`"
+            self.only(commands.check(ROOT, [page(wrong)], Path(folder)), "there is no", "has no --out")
+
+
+if __name__ == "__main__":
+    unittest.main()
