@@ -21,7 +21,6 @@ fn refused(kubeconfig: &Path, code: i32) -> String {
     let output = apply(kubeconfig);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(code), "{said}");
-    println!("{said}");
     said
 }
 

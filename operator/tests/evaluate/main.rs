@@ -3,6 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::panic,
     reason = "a fixture that is not sound fails the test"
 )]
 
@@ -10,6 +11,7 @@ mod browser;
 mod collecting;
 mod comparing;
 mod fixture;
+mod openmetrics;
 mod reporting;
 mod runs;
 mod summarizing;

@@ -1,0 +1,144 @@
+//! The metrics of a report, and those of a status: the same numbers.
+
+use crds::v1alpha1::{BenchmarkRun, ComparisonResult, Outcome};
+use fabricbench_operator::campaign::status::{Phase, StatusInput, status};
+use fabricbench_operator::manifest;
+use fabricbench_operator::report::{Report, openmetrics};
+
+use crate::fixture::{Campaign, HASH};
+use reader::{Labels, Metrics, read};
+
+#[path = "../exposition/reader.rs"]
+mod reader;
+
+const RUN: &str = r#"
+apiVersion: fabricbench.dev/v1alpha1
+kind: BenchmarkRun
+metadata: {name: planted, namespace: team-a}
+spec:
+  baseline: baseline
+  variants: [{name: baseline}, {name: fi-inject, inject: {maxBytes: 256}}]
+  transport: {libfabric: {provider: tcp}}
+  scenarios: [{name: small, memory: Heap, pingPong: {sizes: [64], iterations: 100, warmup: 10}}]
+"#;
+
+/// The run as it ended, and its metrics.
+fn reported(campaign: &Campaign) -> (BenchmarkRun, Metrics) {
+    let evaluation = campaign.evaluation();
+    let mut run = manifest::parse(RUN, None).unwrap().remove(0);
+    run.status = Some(status(&StatusInput {
+        plan: &campaign.plan,
+        plan_hash: HASH,
+        phase: Phase::finished(&evaluation),
+        evaluation: &evaluation,
+        records: None,
+        generation: Some(1),
+        now: "2026-03-01T10:01:00Z",
+        previous: None,
+    }));
+    let report = Report {
+        plan: &campaign.plan,
+        plan_hash: HASH,
+        evaluation: &evaluation,
+    };
+    let metrics = read(&openmetrics::render(&run, &report).unwrap());
+    (run, metrics)
+}
+
+/// The value of the series of `metric` that has these labels.
+fn value(metrics: &Metrics, metric: &str, wanted: &[(&str, &str)]) -> Option<f64> {
+    let is_wanted = |labels: &Labels| {
+        let mut wanted = wanted.iter();
+        wanted.all(|(name, value)| labels.get(*name).is_some_and(|found| found == value))
+    };
+    let mut found = metrics[metric].iter().filter(|(labels, _)| is_wanted(labels));
+    let first = found.next().map(|(_, value)| *value);
+    assert_eq!(found.next(), None, "{metric} {wanted:?}");
+    first
+}
+
+#[test]
+fn every_number_of_the_status_is_in_the_metrics() {
+    let campaign = Campaign {
+        effects: [(("fi-inject", 64), 1.3)].into(),
+        ..Campaign::default()
+    };
+    let (run, metrics) = reported(&campaign);
+    let status = run.status.unwrap();
+    assert_eq!(status.outcome, Some(Outcome::Missed), "fi-inject is worse");
+    assert_eq!(
+        value(&metrics, "fabricbench_run_outcome", &[("outcome", "Missed")]),
+        Some(1.0)
+    );
+    assert_eq!(value(&metrics, "fabricbench_run_blocks_done", &[]), Some(84.0));
+    assert_eq!(
+        value(&metrics, "fabricbench_run_finished_timestamp_seconds", &[]),
+        Some(1_772_359_260.0)
+    );
+    assert!(!status.results.is_empty() && !status.comparisons.is_empty());
+    for result in &status.results {
+        let size = result.size_bytes.to_string();
+        let of = [
+            ("scenario", result.scenario.as_str()),
+            ("size_bytes", &size),
+            ("arm", &result.arm),
+        ];
+        let median = [&of[..], &[("quantile", "0.5")]].concat();
+        assert_eq!(
+            value(&metrics, "fabricbench_arm_latency_seconds", &median),
+            result.p50_nanos.map(|nanos| nanos as f64 / 1e9)
+        );
+        assert_eq!(
+            value(&metrics, "fabricbench_arm_throughput_bytes_per_second", &of),
+            result.bytes_per_second.map(|rate| rate as f64)
+        );
+    }
+    for one in &status.comparisons {
+        let (size, metric) = (one.size_bytes.to_string(), one.metric.to_string());
+        let of = [
+            ("scenario", one.scenario.as_str()),
+            ("size_bytes", &size),
+            ("arm", &one.arm),
+            ("metric", &metric),
+        ];
+        let ratio = |ppm: Option<i64>| ppm.map(|ppm| 1.0 + ppm as f64 / 1e6);
+        for (name, ppm) in [
+            ("fabricbench_comparison_ratio", one.effect_ppm),
+            ("fabricbench_comparison_ratio_lower", one.lower_ppm),
+            ("fabricbench_comparison_ratio_upper", one.upper_ppm),
+        ] {
+            assert_eq!(value(&metrics, name, &of), ratio(ppm), "{name} {of:?}");
+        }
+        let verdict = verdict(one);
+        let of = [&of[..], &[("verdict", verdict.as_str())]].concat();
+        assert_eq!(
+            value(&metrics, "fabricbench_comparison_verdict", &of),
+            one.primary.then_some(1.0)
+        );
+    }
+}
+
+fn verdict(one: &ComparisonResult) -> String {
+    one.verdict
+        .map_or("None".to_owned(), |verdict| format!("{verdict:?}"))
+}
+
+#[test]
+fn a_run_of_which_nothing_is_wrong_passes_and_one_that_cannot_be_trusted_does_not() {
+    let sound = Campaign {
+        effects: [(("fi-inject", 64), 0.85), (("coalesce", 32 << 10), 0.9)].into(),
+        ..Campaign::default()
+    };
+    let (_, metrics) = reported(&sound);
+    let outcome =
+        |metrics: &Metrics, outcome: &str| value(metrics, "fabricbench_run_outcome", &[("outcome", outcome)]);
+    assert_eq!(outcome(&metrics, "Passed"), Some(1.0));
+    let untrusted = Campaign {
+        effects: [(("control", 64), 1.4)].into(),
+        ..Campaign::default()
+    };
+    let (run, metrics) = reported(&untrusted);
+    assert_eq!(run.status.unwrap().outcome, Some(Outcome::Untrusted));
+    assert_eq!(outcome(&metrics, "Untrusted"), Some(1.0));
+    assert_eq!(outcome(&metrics, "Passed"), Some(0.0));
+}
