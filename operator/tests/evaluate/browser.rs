@@ -14,6 +14,8 @@ const QUESTIONS: &str = "onload = () => {
     const frames = [...document.querySelectorAll('iframe')];
     const missed = frames.flatMap(frame => {
         const page = frame.contentDocument;
+        // As a reader opens them: what is folded away is out of reach by intent.
+        page.querySelectorAll('details').forEach(details => details.open = true);
         const scrolls = element => ['auto', 'scroll'].includes(frame.contentWindow.getComputedStyle(element).overflowX)
             && element.scrollWidth > element.clientWidth;
         const wanted = [...page.querySelectorAll('body *')].filter(
