@@ -24,14 +24,17 @@ fn arms_improved_or_regressed<'a>(
 async fn an_image_each_takes_turns_on_the_same_nodes() {
     let place = Place::new().await;
     let _operator = place.operator();
-    let mut run = with_rounds("images", 3);
+    // As many legs as attempts are remembered.
+    let mut run = with_rounds("images", 2);
     run.spec.variants[0].image = Some(image_of("baseline"));
     run.spec.variants[1].image = Some(image_of("fi-inject"));
-    run.spec.variants.push(Variant {
-        name: "doorbell".to_owned(),
-        image: Some(image_of("doorbell")),
-        ..Variant::default()
-    });
+    for target in ["doorbell", "coalesce", "combined"] {
+        run.spec.variants.push(Variant {
+            name: target.to_owned(),
+            image: Some(image_of(target)),
+            ..Variant::default()
+        });
+    }
     place.create(&run).await;
     let status = place.completed("images").await;
 
@@ -58,7 +61,7 @@ async fn an_image_each_takes_turns_on_the_same_nodes() {
         .iter()
         .map(|attempt| attempt.image_digest.clone().unwrap())
         .collect();
-    assert_eq!(digests.len(), 3, "{digests:?}");
+    assert_eq!(digests.len(), 5, "{digests:?}");
     println!(
         "{} s of workers running",
         status.execution.as_ref().unwrap().active_seconds
