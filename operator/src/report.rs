@@ -14,7 +14,7 @@ pub mod text;
 pub mod words;
 
 use crate::campaign::Evaluation;
-use crate::campaign::plan::Plan;
+use crate::campaign::plan::{Arm, Plan};
 
 /// Everything a report is made of.
 #[derive(Clone, Copy, Debug)]
@@ -25,4 +25,13 @@ pub struct Report<'a> {
     pub plan_hash: &'a str,
     /// What the records say.
     pub evaluation: &'a Evaluation,
+}
+
+impl<'a> Report<'a> {
+    /// The arms that are compared with the baseline, with their indexes in the plan: neither it nor a control.
+    pub fn variants(&self) -> impl Iterator<Item = (usize, &'a Arm)> + use<'a> {
+        let plan = self.plan;
+        let arms = plan.arms.iter().enumerate();
+        arms.filter(|(index, arm)| *index != plan.baseline && arm.control.is_none())
+    }
 }

@@ -72,10 +72,7 @@ fn expectations(report: &Report<'_>) -> impl Iterator<Item = TestCase> {
 }
 
 fn regressions(report: &Report<'_>) -> impl Iterator<Item = TestCase> {
-    let plan = report.plan;
-    let variants = plan.arms.iter().enumerate();
-    let variants = variants.filter(|(index, arm)| *index != plan.baseline && arm.control.is_none());
-    variants.map(|(index, arm)| {
+    report.variants().map(|(index, arm)| {
         let primary = report.evaluation.comparisons.primary();
         let own = primary.filter(|one| one.arm == index && one.role == Role::Variant);
         let own: Vec<&Comparison> = own.collect();

@@ -66,10 +66,7 @@ fn head(text: &mut String, report: &Report<'_>) {
 /// A row for each size, a column for each variant.
 fn table(text: &mut String, report: &Report<'_>, index: usize, scenario: &PlannedScenario) {
     let plan = report.plan;
-    let arms = plan.arms.iter().enumerate();
-    let variants: Vec<_> = arms
-        .filter(|(arm, planned)| *arm != plan.baseline && planned.control.is_none())
-        .collect();
+    let variants: Vec<_> = report.variants().collect();
     let ping_pong = matches!(scenario.assignment.workload, Workload::PingPong(_));
     let baseline = plan.arms.get(plan.baseline).map_or("", |arm| arm.name.as_str());
     line(

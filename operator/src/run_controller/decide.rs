@@ -26,7 +26,7 @@ use attempt::{Ended, Judgement, judge};
 use waiting::Waiting;
 
 /// When pods are listed again that a list showed and the cache did not.
-const LIST_AGAIN: Duration = Duration::from_secs(5);
+pub(super) const LIST_AGAIN: Duration = Duration::from_secs(5);
 
 /// Decides what is done next for a run of which `facts` and `observed` hold at `now`.
 pub fn decide(facts: &Facts, observed: &Observed<'_>, now: Timestamp) -> Decision {

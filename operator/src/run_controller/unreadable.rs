@@ -2,8 +2,6 @@
 //!
 //! It may be a run that a newer release has begun: what its status says of results is never written over.
 
-use std::time::Duration;
-
 use crds::names;
 use crds::v1alpha1::BenchmarkRun;
 use jiff::Timestamp;
@@ -17,6 +15,7 @@ use tracing::warn;
 use super::apply::Applier;
 use super::build;
 use super::context::Context;
+use super::decide::LIST_AGAIN;
 use super::observe;
 use super::queue::Again;
 use super::reconcile::LookError;
@@ -24,9 +23,6 @@ use super::store::RunKey;
 use super::update_status::{StatusError, Target};
 use crate::campaign::status;
 use crate::events;
-
-/// When pods are listed again that were still there.
-const LIST_AGAIN: Duration = Duration::from_secs(5);
 
 /// Does what can be done for an object without its spec.
 pub(super) async fn look(

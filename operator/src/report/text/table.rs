@@ -27,10 +27,7 @@ pub(super) fn render(report: &Report<'_>, index: usize, width: u16, color: bool)
     let Some(scenario) = report.plan.scenarios.get(index) else {
         return String::new();
     };
-    let plan = report.plan;
-    let is_variant =
-        |arm: &usize| *arm != plan.baseline && plan.arms.get(*arm).is_some_and(|arm| arm.control.is_none());
-    let variants: Vec<usize> = (0..plan.arms.len()).filter(is_variant).collect();
+    let variants: Vec<usize> = report.variants().map(|(index, _)| index).collect();
     let mut table = Table::new();
     table
         .set_content_arrangement(ContentArrangement::Dynamic)
