@@ -42,6 +42,19 @@ METRICS_PORT=8080
     completes campaigns first
 }
 
+@test "Prometheus and the report say what the status says, and an alert lasts as long as its run" {
+    campaign campaigns missed 6 '.spec.expectations = [{variant: "fi-inject", scenario: "small", sizes: {below: 300},
+        metric: "LatencyP50", decreasePercent: {min: 90, max: 99}}]'
+    # The nodes have no EFA: nothing can be measured.
+    campaign campaigns untrusted 6 '.spec.transport.libfabric.provider = "efa"'
+    for run in missed untrusted; do
+        await "$PATIENCE" "the end of $run" ended campaigns "$run"
+    done
+    [ "$(of_run campaigns missed .status.outcome)" = Missed ]
+    [ "$(of_run campaigns untrusted .status.outcome)" = Untrusted ]
+    says_the_same campaigns fabricbench-system first missed untrusted >&3
+}
+
 @test "who may edit may create runs, and who may view may only look" {
     kubectl -n campaigns create rolebinding editor --clusterrole=edit --user=editor
     kubectl -n campaigns create rolebinding viewer --clusterrole=view --user=viewer
@@ -127,6 +140,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     campaign benchmarks own 6
     completes benchmarks own
     of_run benchmarks own '.status.warnings[]' | grep -i node
+    says_the_same benchmarks benchmarks own >&3
     [ "$(of_run elsewhere elsewhere '.status.state // "none"')" = none ]
     kubectl -n elsewhere delete bench elsewhere --wait
 }

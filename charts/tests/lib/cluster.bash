@@ -21,9 +21,10 @@ readme() {
     (cd "$ROOT" && eval "$command ${*:2}")
 }
 
-# campaign NAMESPACE NAME ROUNDS
+# campaign NAMESPACE NAME ROUNDS [FILTER]: of jq, for what else the run has.
 campaign() {
-    render "$ROOT/charts/tests/manifests/campaign.yaml" "NAME=$2" "ROUNDS=$3" | kubectl -n "$1" create -f -
+    render "$ROOT/charts/tests/manifests/campaign.yaml" "NAME=$2" "ROUNDS=$3" | json | jq "${4:-.}" |
+        kubectl -n "$1" create -f -
 }
 
 # of_run NAMESPACE NAME FILTER: of jq.
@@ -54,6 +55,38 @@ completes() {
         and (.status.execution.disruptions // 0) == 0'
 }
 
+# metrics_served NAMESPACE: leaves in `metrics` the address at which this machine reaches those of the operator, for as long
+# as the process `forwarder` lives.
+metrics_served() {
+    local said=$BATS_TEST_TMPDIR/forwarder
+    kubectl -n "$1" port-forward "pod/$(operator_pod "$1")" ":$METRICS_PORT" >"$said" 2>&1 3>&- &
+    forwarder=$!
+    await "$PATIENCE" "the way to the operator" grep -q '^Forwarding from 127' "$said"
+    metrics=http://$(sed -n 's/^Forwarding from \(127[^ ]*\) .*/\1/p' "$said")/metrics
+}
+
+# says_the_same NAMESPACE OPERATOR-NAMESPACE RUN...: whether these, which are all there are and have ended, are told alike by
+# their status, by a Prometheus that scrapes the operator, with its dashboards and alerts, and by their reports. Deletes them.
+says_the_same() {
+    local namespace=$1 run runs=()
+    metrics_served "$2"
+    curl -sf "$metrics" >"$BATS_TEST_TMPDIR/metrics"
+    for run in "${@:3}"; do
+        kubectl -n "$namespace" get bench "$run" -o json >"$BATS_TEST_TMPDIR/$run.json"
+        runs+=("$BATS_TEST_TMPDIR/$run.json")
+        fabricbench report "$namespace/$run" --format openmetrics >"$BATS_TEST_TMPDIR/report" || [ $? -ne 2 ]
+        diff <(figures "$run" <"$BATS_TEST_TMPDIR/metrics") <(figures "$run" <"$BATS_TEST_TMPDIR/report")
+        echo "# $run: $(figures "$run" <"$BATS_TEST_TMPDIR/report" | wc -l) numbers of its report are those that are scraped"
+    done
+    PYTHONDONTWRITEBYTECODE=1 python3 "$ROOT/charts/tests/queries/check.py" --scrape "$metrics" \
+        --then "kubectl -n $namespace delete bench --all --wait" "${runs[@]}" >"$BATS_TEST_TMPDIR/check"
+    sed 's/^/# /' "$BATS_TEST_TMPDIR/check"
+    kill "$forwarder"
+}
+
+# figures RUN: what metrics on standard input say that was measured of the run, without its state.
+figures() { grep -E "^fabricbench_(arm|comparison|pair)_[a-z_]*\{.*[{,]run=\"$1\"" | sort; }
+
 # workers NAMESPACE RUN: name, UID and restarts of each pod.
 workers() {
     kubectl -n "$1" get pods -l "fabricbench.dev/run=$2" -o json |
@@ -61,9 +94,11 @@ workers() {
 }
 
 # operator_uid NAMESPACE: of the pod that works, once there is one alone.
-operator_uid() {
+operator_uid() { kubectl -n "$1" get pod "$(operator_pod "$1")" -o 'jsonpath={.metadata.uid}'; }
+
+operator_pod() {
     await "$PATIENCE" "one pod of the operator" one_operator "$1" >&2
-    kubectl -n "$1" get pods -l app.kubernetes.io/component=operator -o 'jsonpath={.items[0].metadata.uid}'
+    kubectl -n "$1" get pods -l app.kubernetes.io/component=operator -o 'jsonpath={.items[0].metadata.name}'
 }
 
 one_operator() { [ "$(kubectl -n "$1" get pods -l app.kubernetes.io/component=operator -o name | wc -l)" -eq 1 ]; }

@@ -1,15 +1,16 @@
 """Runs every query of the dashboards and every rule in a real Prometheus, and compares what they find with the status.
 
-Usage: check.py [--texts FOLDER] [--scrape URL]... RUN.json...
+Usage: check.py [--texts FOLDER] [--scrape URL]... [--then COMMAND] RUN.json...
 
 Prometheus is the one on PATH. It scrapes each URL, a running operator's /metrics, and each *.prom of FOLDER, the
 metrics of a report. RUN.json is a finished BenchmarkRun that they speak of. Without an operator, only the dashboard of
-a campaign is asked. Fails with all that is wrong: a query that is refused, one that finds nothing, a number that is not
+a campaign is asked. COMMAND is carried out at the end; no alert may be left after it. Fails with all that is wrong: a query that is refused, one that finds nothing, a number that is not
 the status's, an alert that should fire or should not.
 """
 
 import argparse
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -29,6 +30,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--texts", type=pathlib.Path)
     parser.add_argument("--scrape", action="append", default=[])
+    parser.add_argument("--then", metavar="COMMAND")
     parser.add_argument("runs", nargs="+", type=pathlib.Path)
     arguments = parser.parse_args()
     rules = sorted((CHART / "rules").glob("*.yaml"))
@@ -41,6 +43,10 @@ def main():
             with prometheus.running(folder, texts + arguments.scrape, rules) as api:
                 wrong = [line for name in names for line in check_board(api, name, runs)]
                 wrong += check_rules(api, runs, with_operator=bool(arguments.scrape))
+                if arguments.then:
+                    subprocess.run(arguments.then, shell=True, check=True)
+                    prometheus.awaited(lambda: not firing(api), f"no alert fires after {arguments.then!r}")
+                    print(f"no alert fires after {arguments.then!r}")
     for line in wrong:
         print(line, file=sys.stderr)
     sys.exit(1 if wrong else 0)
@@ -85,12 +91,16 @@ def check_rules(api, runs, with_operator):
                     yield f"rule {rule['name']}: {line}"
             elif not found and rule["name"] not in may_be_empty:
                 yield f"rule {rule['name']} records nothing"
-    alerts = [alert["labels"] for alert in api.get("alerts")["alerts"] if alert["state"] == "firing"]
-    fires = {status.Alert.of(labels) for labels in alerts}
+    fires = firing(api)
     want = {alert for run in runs for alert in run.alerts()}
     for alert in sorted(fires ^ want):
         yield f"{' '.join(alert)}: {'fires' if alert in fires else 'does not fire'}"
     print(f"rules: {len(rules)}, alerts that fire: {', '.join(sorted(alert.name for alert in fires)) or 'none'}")
+
+
+def firing(api):
+    alerts = api.get("alerts")["alerts"]
+    return {status.Alert.of(alert["labels"]) for alert in alerts if alert["state"] == "firing"}
 
 
 def nameless(rows):

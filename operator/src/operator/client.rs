@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::TokioExecutor;
 use kube::client::retry::RetryPolicy;
 use kube::client::{Body, ConfigExt};
 use kube::{Client, Config};
-use rustls_pki_types::ServerName;
 use snafu::{ResultExt, Snafu};
 use tower::limit::RateLimitLayer;
 use tower::retry::RetryLayer;
@@ -63,38 +61,20 @@ pub(super) async fn connect(limits: &RequestLimits, metrics: &Metrics) -> Result
     Ok(Clients { limited, unlimited })
 }
 
-/// A client within `rate`, over one connection; without, over one for each request that is under way: a log that nobody
-/// reads for a while would hold up all that shares its connection.
+/// A client within `rate`, with a connection for each request that is under way.
 ///
-/// The library's own client has one for each, which is memory on both sides, and leaves it to the kernel to hold back the
-/// end of a request until its beginning is acknowledged, which takes 40 ms where the other side delays that.
+/// The library's own leaves it to the kernel to hold back the end of a request until its beginning is acknowledged, which
+/// takes 40 ms where the other side delays that.
 fn client(config: &Config, measured: &ApiLatencyLayer, rate: Option<RateLimitLayer>) -> kube::Result<Client> {
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    tcp.set_keepalive(Some(DEAD_AFTER / 2));
-    tcp.set_tcp_user_timeout(Some(DEAD_AFTER));
-    let tls = HttpsConnectorBuilder::new()
-        .with_tls_config(config.rustls_client_config()?)
-        .https_or_http();
-    let tls = match &config.tls_server_name {
-        Some(name) => {
-            let name =
-                ServerName::try_from(name.clone()).map_err(|error| kube::Error::Service(error.into()))?;
-            tls.with_server_name_resolver(FixedServerNameResolver::new(name))
-        }
-        None => tls,
-    };
-    let connector = match rate {
-        Some(_) => tls.enable_all_versions().wrap_connector(tcp),
-        None => tls.enable_http1().wrap_connector(tcp),
-    };
-    let client = hyper_util::client::legacy::Client::builder(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .http2_keep_alive_interval(DEAD_AFTER / 2)
-        .http2_keep_alive_timeout(DEAD_AFTER / 2)
-        .build::<_, Body>(connector);
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    connector.set_keepalive(Some(DEAD_AFTER / 2));
+    connector.set_tcp_user_timeout(Some(DEAD_AFTER));
+    let connector = config.rustls_https_connector_with_connector(connector)?;
+    let client =
+        hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(connector);
     let service = ServiceBuilder::new()
         .option_layer(rate)
         .layer(measured.clone())

@@ -17,7 +17,6 @@ use super::build::{self, Attempt};
 use super::context::Context;
 use super::follow_logs::Follower;
 use super::kept::Kept;
-use super::limits;
 use super::observe::{self, Current};
 use super::observed::{AttemptId, CreationRefused, PodState};
 use super::queue::Again;
@@ -26,7 +25,6 @@ use super::session::{REFUSED_AGAIN, Session, SessionRecords, Written};
 use super::status::{self, Frame, Planned};
 use super::store::{self, Child};
 use super::update_status::Target;
-use crate::campaign::plan::hash;
 use crate::campaign::status::Phase;
 use evaluate::evaluate;
 
@@ -182,16 +180,17 @@ impl Look<'_> {
 
     fn finalizer_is(&mut self, present: bool, version: Option<String>) {
         let Some(version) = version else { return };
-        self.session.written = Some(Written {
+        self.session.written = Some(Box::new(Written {
             version,
             status: self.current.status.clone(),
             finalizer: present,
-        });
+        }));
     }
 
     async fn create(&mut self, id: AttemptId, nodes: &[String]) -> Result<Next, LookError> {
         let run = self.current.run;
-        let (Ok(plan), Ok((_, plan_hash))) = (self.session.plan(run), self.session.legs(run)) else {
+        let installation = &self.context.installation;
+        let Ok((plan, plan_hash)) = self.session.planned(run, installation) else {
             self.session.legs = None;
             return Ok(Next::Again);
         };
@@ -212,7 +211,7 @@ impl Look<'_> {
             done: done.unwrap_or(&none),
             nodes,
             single_zone: run.spec.placement.single_zone && self.context.zoned(run, nodes),
-            installation: &self.context.installation,
+            installation,
         });
         let objects = match built {
             Ok(objects) => objects,
@@ -289,13 +288,10 @@ impl Look<'_> {
             return self.tell_blocked(&frame).await;
         };
         let run = self.current.run;
-        let planned = match limits::refusal(run, &self.context.installation) {
-            Some(refusal) => Err(refusal),
-            None => self.session.plan(run),
-        };
-        let status = match planned {
+        let installation = &self.context.installation;
+        let status = match self.session.planned(run, installation) {
             Err(message) => status::refused(&frame, &message),
-            Ok(plan) => {
+            Ok((plan, plan_hash)) => {
                 let evaluation = evaluate(&self.context.evaluations, self.session, &plan).await?;
                 let records = match &self.session.records {
                     SessionRecords::Read { store, .. } => store.reference(),
@@ -307,7 +303,7 @@ impl Look<'_> {
                 };
                 let planned = Planned {
                     plan: &plan,
-                    plan_hash: &hash(&plan),
+                    plan_hash: &plan_hash,
                     evaluation: &evaluation,
                     records,
                 };
@@ -347,10 +343,10 @@ impl Look<'_> {
 
     fn wrote(&mut self, version: Option<String>, status: Option<BenchmarkRunStatus>) {
         let Some(version) = version else { return };
-        self.session.written = Some(Written {
+        self.session.written = Some(Box::new(Written {
             version,
             status,
             finalizer: self.current.finalizer,
-        });
+        }));
     }
 }

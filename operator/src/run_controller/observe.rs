@@ -14,7 +14,6 @@ use super::build::labels;
 use super::context::Context;
 use super::gate::{Contender, Stage};
 use super::kept::Kept;
-use super::limits;
 use super::observed::{Facts, JobState, Observed, PodState, Preflight, Records};
 use super::session::{Session, SessionRecords};
 use super::store::{ChildKey, RunKey, StoredRun};
@@ -84,10 +83,10 @@ pub(super) fn facts(context: &Context, current: &Current<'_>, session: &mut Sess
     let kept = current.kept();
     let planned = match kept.finished_at {
         Some(_) => Ok((Vec::new(), None)),
-        None => match limits::refusal(run, &context.installation) {
-            Some(refusal) => Err(refusal),
-            None => session.legs(run).map(|(legs, hash)| (legs, Some(hash))),
-        },
+        None => {
+            let legs = session.legs(run, &context.installation);
+            legs.map(|(legs, hash)| (legs, Some(hash)))
+        }
     };
     let begun = current
         .status

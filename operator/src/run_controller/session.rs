@@ -8,7 +8,9 @@ use std::time::Duration;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus};
 use tokio::time::Instant;
 
+use super::build::Installation;
 use super::follow_logs::Follower;
+use super::limits;
 use super::observed::CreationRefused;
 use super::record_chain::MAX_PLANNED_BYTES;
 use super::records::RecordStore;
@@ -57,9 +59,9 @@ pub(super) struct Session {
     pub(super) records: SessionRecords,
     /// What they say, as far as it was computed.
     pub(super) evaluation: Option<Arc<Evaluation>>,
-    pub(super) follower: Option<Follower>,
+    pub(super) follower: Option<Box<Follower>>,
     /// What this process wrote last, while the cache may not show it yet.
-    pub(super) written: Option<Written>,
+    pub(super) written: Option<Box<Written>>,
     /// The last creation that the cluster refused, and when.
     pub(super) refused: Option<(CreationRefused, Instant)>,
 }
@@ -102,11 +104,15 @@ impl Session {
     }
 
     /// Blocks of each leg and the hash of the plan, or why there is none.
-    pub(super) fn legs(&mut self, run: &BenchmarkRun) -> Result<(Vec<u32>, String), String> {
+    pub(super) fn legs(
+        &mut self,
+        run: &BenchmarkRun,
+        installation: &Installation,
+    ) -> Result<(Vec<u32>, String), String> {
         if let Some(legs) = &self.legs {
             return legs.clone();
         }
-        let legs = self.plan(run).map(|plan| {
+        let legs = self.plan(run, installation).map(|plan| {
             let blocks = plan.legs.iter().map(|leg| {
                 let blocks: usize = leg.rounds.iter().map(|round| round.blocks.len()).sum();
                 u32::try_from(blocks).unwrap_or(u32::MAX)
@@ -116,10 +122,22 @@ impl Session {
         self.legs.insert(legs).clone()
     }
 
-    /// The plan of the run, or why there is none: names the field and what to do.
-    pub(super) fn plan(&mut self, run: &BenchmarkRun) -> Result<Arc<Plan>, String> {
+    /// The plan of the run and its hash, or why there is none here: names the field and what to do.
+    pub(super) fn planned(
+        &mut self,
+        run: &BenchmarkRun,
+        installation: &Installation,
+    ) -> Result<(Arc<Plan>, String), String> {
+        let (_, hash) = self.legs(run, installation)?;
+        Ok((self.plan(run, installation)?, hash))
+    }
+
+    fn plan(&mut self, run: &BenchmarkRun, installation: &Installation) -> Result<Arc<Plan>, String> {
         if let Some(plan) = &self.plan {
             return Ok(Arc::clone(plan));
+        }
+        if let Some(refusal) = limits::refusal(run, installation) {
+            return Err(refusal);
         }
         let validated = validate(run).map_err(|problems| problems.to_string())?;
         let planned = plan(&validated).map_err(|error| error.to_string())?;

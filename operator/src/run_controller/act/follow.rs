@@ -2,7 +2,6 @@
 
 use super::{Look, Next};
 use crate::campaign::collect::Collector;
-use crate::campaign::plan::hash;
 use crate::run_controller::follow_logs::{Begun, Follower, Log};
 use crate::run_controller::observe::Current;
 use crate::run_controller::observed::AttemptId;
@@ -13,12 +12,12 @@ use crate::run_controller::session::SessionRecords;
 impl Look<'_> {
     pub(super) async fn read_records(&mut self) -> Result<Next, LookError> {
         let run = self.current.run;
-        let Ok(plan) = self.session.plan(run) else {
+        let Ok((plan, plan_hash)) = self.session.planned(run, &self.context.installation) else {
             // Decided of again as a run without a plan.
             self.session.legs = None;
             return Ok(Next::Again);
         };
-        let mut collector = Collector::new(&plan, self.current.uid, &hash(&plan));
+        let mut collector = Collector::new(&plan, self.current.uid, &plan_hash);
         let read = RecordStore::read(&self.context.writer.client, self.current.key, run, |lines| {
             collector.feed(lines)
         });
@@ -37,7 +36,7 @@ impl Look<'_> {
     /// Gets ready to take the first records.
     fn begin_records(&mut self) {
         let run = self.current.run;
-        let (Ok(plan), Ok((_, plan_hash))) = (self.session.plan(run), self.session.legs(run)) else {
+        let Ok((plan, plan_hash)) = self.session.planned(run, &self.context.installation) else {
             self.session.legs = None;
             return;
         };
@@ -83,7 +82,7 @@ impl Look<'_> {
         let run = self.current.key.clone();
         let due = move || queue.add(run.clone());
         let client = self.context.unlimited.clone();
-        self.session.follower = Some(Follower::start(client, log, begun, due));
+        self.session.follower = Some(Box::new(Follower::start(client, log, begun, due)));
         Ok(Next::Again)
     }
 }
