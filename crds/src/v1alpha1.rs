@@ -30,8 +30,9 @@ pub use scenario::{
 };
 pub use status::{
     ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonResult, Condition, Engagement, EnvironmentSummary,
-    ExpectationOutcome, ExpectationResult, FabricProof, FabricSummary, Optimization, OptimizationResult,
-    Outcome, PairResult, PlacementStatus, Progress, RecordsReference, State, Verdict,
+    ExpectationOutcome, ExpectationResult, FabricProof, FabricSummary, NodeResult, Optimization,
+    OptimizationResult, Outcome, PairResult, PlacementStatus, Progress, RecordsReference, State, Verdict,
+    WithheldReason,
 };
 pub use transport::{
     Libfabric, LibfabricProvider, Loopback, Nixl, NixlBackend, TransportSpec, Ucx, UcxTransport, Verbs,

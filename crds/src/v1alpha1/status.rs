@@ -49,6 +49,10 @@ pub struct BenchmarkRunStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 16)))]
     pub pairs: Vec<PairResult>,
+    /// How much worse each node is than the others; where there are at least three pairs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "crd", schemars(length(max = 64)))]
+    pub nodes: Vec<NodeResult>,
     /// What a finished run comes to: the exit status of its report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
@@ -62,6 +66,9 @@ pub struct BenchmarkRunStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 64)))]
     pub warnings: Vec<String>,
+    /// Numbers of results and comparisons that are only in the records and reports, so that the status stays small.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figures_left_out: Option<u32>,
     /// Where the full records are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsReference>,
@@ -291,6 +298,22 @@ pub enum Verdict {
     Inconclusive,
 }
 
+/// Why a variant has no verdict at a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum WithheldReason {
+    /// It, or the baseline, has no valid round, or no round has both valid.
+    NotMeasured,
+    /// Bytes of some case did not use the fabric that was asked for.
+    FabricContradicted,
+    /// Its legs and those of the baseline ran on different nodes or devices.
+    OtherDevices,
+    /// A control shows a change where there can be none.
+    ControlViolated,
+    /// An optimization that should have taken part did not.
+    NotEngaged,
+}
+
 /// What the measurements say of one arm against the baseline at one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
@@ -325,6 +348,9 @@ pub struct ComparisonResult {
     /// The verdict, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
+    /// What kind of reason withholds the verdict of a variant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<WithheldReason>,
     /// Why there is no verdict, or what qualifies it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -374,6 +400,18 @@ pub struct PairResult {
     /// Node that is addressed.
     pub target: String,
     /// The pair's median of the rounds against the median of all pairs, in parts per million of it; above 0 means larger.
+    pub deviation_ppm: i64,
+}
+
+/// How much worse one node is than the others: the baseline on the primary metrics of all scenarios.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct NodeResult {
+    /// Name of the node.
+    pub name: String,
+    /// How much worse the median of its pairs, scenarios and sizes is than the median pair, in parts per million of it; below
+    /// 0 it is better.
     pub deviation_ppm: i64,
 }
 

@@ -20,6 +20,8 @@ pub const MAX_TEXT: usize = 1024;
 pub const MAX_WARNINGS: usize = 64;
 /// Most pairs of nodes, those that deviate most: the schema's bound.
 pub const MAX_PAIRS: usize = 16;
+/// Most nodes: the schema's bound.
+pub const MAX_NODES: usize = 64;
 /// Most results, and most comparisons: with their texts they stay well under the 1.5 MiB that an object may have.
 pub const MAX_RESULTS: usize = 512;
 
@@ -95,9 +97,10 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
         ..
     } = input;
     let summary = &evaluation.summary;
-    let (results, results_left_out) = results::arms(plan, summary);
-    let (comparisons, comparisons_left_out) = results::comparisons(plan, &evaluation.comparisons);
-    let left_out = results_left_out + comparisons_left_out;
+    let results = results::arms(plan, summary);
+    let comparisons = results::comparisons(plan, &evaluation.comparisons);
+    let left_out = results.left_out + comparisons.left_out;
+    let figures_left_out = results.figures_left_out + comparisons.figures_left_out;
     let left_out = (left_out > 0).then(|| format!("{left_out} results are only in the records and reports"));
     BenchmarkRunStatus {
         observed_generation: *generation,
@@ -114,14 +117,16 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
             counted_bytes: fabric.counted_bytes,
             payload_bytes: fabric.payload_bytes,
         }),
-        results,
-        comparisons,
+        results: results.shown,
+        comparisons: comparisons.shown,
         expectations: results::expectations(&evaluation.comparisons),
         pairs: results::pairs(plan, &summary.pairs),
+        nodes: results::nodes(&summary.nodes),
         outcome: input.phase.is_finished().then(|| evaluation.overall().into()),
         verdict: (summary.blocks_done > 0).then(|| clipped(&evaluation.comparisons.verdict, MAX_TEXT)),
         best: best(evaluation),
         warnings: bounded(left_out.into_iter().chain(summary.warnings.iter().cloned())),
+        figures_left_out: (figures_left_out > 0).then_some(figures_left_out),
         records: input.records.clone(),
         execution: None,
     }
@@ -168,7 +173,7 @@ fn placement(environment: &Environment) -> Option<PlacementStatus> {
         clipped(host.node.as_ref().unwrap_or(&host.hostname), results::MAX_NODE)
     });
     Some(PlacementStatus {
-        nodes: nodes.take(64).collect(),
+        nodes: nodes.take(MAX_NODES).collect(),
     })
 }
 

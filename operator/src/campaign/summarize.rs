@@ -14,6 +14,7 @@ mod spread;
 mod statistic;
 mod validity;
 
+use crds::v1alpha1::Metric;
 use serde::Serialize;
 
 pub use cell::{CellSummary, ExclusiveMedians, InvalidCases};
@@ -23,7 +24,7 @@ pub use environment::{Environment, Worker};
 pub use evidence::Evidence;
 pub use fabric::{COVERAGE, CaseProof, FabricEvidence};
 pub use limits::{FLOOR_INTERFACE_NANOS, FLOOR_MEMORY_NANOS, LINE_RATE_TOLERANCE};
-pub use pairs::{MIN_PAIRS, PairDeviation};
+pub use pairs::{MIN_PAIRS, NodeDeviation, PairDeviation};
 pub use spread::{POINT_LEVEL, Spread};
 pub use statistic::{METRICS, statistic};
 pub use validity::{Invalid, Judgement};
@@ -47,6 +48,8 @@ pub struct Summary {
     pub fabric: Option<FabricEvidence>,
     /// How far each pair of nodes is from the others, those that deviate most first.
     pub pairs: Vec<PairDeviation>,
+    /// Every node of them, the worst first.
+    pub nodes: Vec<NodeDeviation>,
     /// What the workers ran on.
     pub environment: Environment,
     /// The evidence lines of the optimizations, each once.
@@ -85,12 +88,15 @@ pub fn summarize(plan: &Plan, reports: &Reports) -> Summary {
     let fabric = fabric::prove(plan, reports, &endpoints);
     let judgements = validity::judge(plan, reports, &endpoints, &fabric);
     let cells = cell::cells(plan, reports, &judgements);
+    let pairs = pairs::pairs(plan, reports, &judgements);
+    let primary: Vec<Metric> = plan.scenarios.iter().map(|scenario| scenario.primary).collect();
     Summary {
         blocks_done: reports.blocks_done(),
         blocks_total: plan.blocks_total,
         cold: cold::cold(plan, reports),
         fabric: fabric::sum_up(&fabric, &judgements, &endpoints),
-        pairs: pairs::pairs(plan, reports, &judgements),
+        nodes: pairs::node_deviations(&primary, &pairs),
+        pairs,
         environment: environment::environment(plan, reports),
         evidence_lines: notes::evidence_lines(reports),
         warnings: notes::warnings(plan, reports),

@@ -11,14 +11,14 @@ use super::report::text_options;
 use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure};
-use crate::campaign::Overall;
 use crate::campaign::compare::runs::{Difference, Finished, RunComparison, compare_runs, differences};
 use crate::report::runs;
 
 /// Compare two finished runs, where their environments allow it.
 ///
-/// Their rounds were not interleaved: whatever changed on the machines between them is in the difference. To compare
-/// two libraries or settings, make them variants of one run.
+/// Their rounds were not interleaved, so each arm is judged by what it did against the baseline of its own run: what
+/// changed on the machines between the two runs changed both. To compare two libraries or settings, make them
+/// variants of one run.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench compare results/last-week results/today")]
 pub(super) struct Compare {
@@ -51,15 +51,8 @@ impl Compare {
                 self.first, self.second
             )));
         }
-        let (first, second) = (StoredRun::load(&self.first)?, StoredRun::load(&self.second)?);
-        for (source, stored) in [(&self.first, &first), (&self.second, &second)] {
-            if stored.evaluation.overall() == Overall::NotComplete {
-                return Err(Failure::incomplete(format!(
-                    "{source}: the run is not complete ({} of {} blocks)",
-                    stored.evaluation.summary.blocks_done, stored.evaluation.summary.blocks_total
-                )));
-            }
-        }
+        let first = StoredRun::load_complete(&self.first)?;
+        let second = StoredRun::load_complete(&self.second)?;
         show(&finished(&first), &finished(&second), self.force, self.format)
     }
 }

@@ -84,7 +84,7 @@ impl Run {
         };
         let of_name = of_name.filter(|folder| RunFolder::open(folder).is_ok());
         let source = of_name.map_or_else(|| source.clone(), Source::Folder);
-        StoredRun::load(&source).map(Some)
+        StoredRun::load_complete(&source).map(Some)
     }
 
     /// Takes the folders of all runs, so that one that cannot be used is known before anything is measured.

@@ -13,7 +13,7 @@ use super::source::Source;
 use crate::campaign::collect::Collector;
 use crate::campaign::plan::{self, Plan};
 use crate::campaign::validate::validate;
-use crate::campaign::{Evaluation, evaluate};
+use crate::campaign::{Evaluation, Overall, evaluate};
 
 /// A run, read and evaluated.
 #[derive(Debug)]
@@ -38,6 +38,21 @@ impl StoredRun {
             Source::Folder(path) => folder::load(path),
             Source::Cluster(key) => cluster::load(key),
         }
+    }
+
+    /// The same of a run that others are held against.
+    ///
+    /// # Errors
+    /// When it is not complete, too.
+    pub fn load_complete(source: &Source) -> Result<Self, Failure> {
+        let stored = Self::load(source)?;
+        if stored.evaluation.overall() == Overall::NotComplete {
+            return Err(Failure::incomplete(format!(
+                "{source}: the run is not complete ({} of {} blocks)",
+                stored.evaluation.summary.blocks_done, stored.evaluation.summary.blocks_total
+            )));
+        }
+        Ok(stored)
     }
 }
 

@@ -43,6 +43,8 @@ pub struct RunFigures {
     pub environment: Box<[(&'static str, Box<str>)]>,
     /// Nodes of the workers, each once.
     pub nodes: Box<[Box<str>]>,
+    /// How much worse each node is than the others, in parts per million.
+    pub node_deviations: Box<[(Box<str>, i64)]>,
     /// How it is known which fabric carried the bytes.
     pub proof: Option<FabricProof>,
     /// Expectations that are met, not met, inconclusive.
@@ -51,7 +53,7 @@ pub struct RunFigures {
     pub names: Names,
     /// What was measured: the most important first.
     pub rows: Box<[Row]>,
-    /// Series of rows that are not kept.
+    /// Series of rows that are not kept, here or already in the status.
     pub left_out: u32,
 }
 

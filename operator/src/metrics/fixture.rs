@@ -69,6 +69,10 @@ pub(crate) fn status() -> Value {
                 "scenario": "small", "sizeBytes": 64, "arm": "base-control", "metric": "LatencyP50", "primary": true,
                 "negativeControl": true, "rounds": 6, "effectPpm": -2500, "reason": "control arm",
             },
+            {
+                "scenario": "small", "sizeBytes": 256, "arm": "fi-inject", "metric": "LatencyP50", "primary": true,
+                "negativeControl": false, "rounds": 6, "effectPpm": -1000, "withheld": "NotEngaged", "reason": "r",
+            },
         ],
         "expectations": [
             {"index": 0, "text": "t", "outcome": "NotMet", "reason": "r"},
@@ -78,6 +82,7 @@ pub(crate) fn status() -> Value {
         "pairs": [{
             "scenario": "small", "sizeBytes": 64, "initiator": "node-1", "target": "node-2", "deviationPpm": 250_000,
         }],
+        "nodes": [{"name": "node-2", "deviationPpm": 250_000}, {"name": "node-1", "deviationPpm": -1000}],
         "execution": {"finishedAt": "2026-03-01T11:00:00Z"},
     })
 }

@@ -112,6 +112,11 @@ const fn metric(
     }
 }
 
+/// A change in parts per million, as a ratio.
+fn ratio(change_ppm: i64) -> f64 {
+    1.0 + change_ppm as f64 / 1e6
+}
+
 /// The one series of a metric, where there is a value.
 fn one(value: Option<f64>, emit: &mut Emit<'_>) {
     if let Some(value) = value {

@@ -20,7 +20,7 @@ pub fn text(
     options: &TextOptions<'_>,
 ) -> String {
     let mut text = format!(
-        "{} against {}\n  not interleaved: what changed between the two runs is in the difference\n",
+        "{} against {}\n  not interleaved: each arm is judged against the baseline of its own run, which takes out what moved both\n",
         second.plan.run, first.plan.run
     );
     if !different.is_empty() {
@@ -33,8 +33,8 @@ pub fn text(
         }
     }
     text += &format!(
-        "  first and second: medians of the rounds. change: the median of all ratios of a round of the second to one\n  \
-         of the first (not the ratio of the medians) [exact rank-sum interval; {} % for a whole scenario], margin {} %\n",
+        "  first and second: medians of the rounds. change: of a round's ratio to the baseline, the median of all from one\n  \
+         of the first to one of the second [exact rank-sum interval; {} % for a whole scenario], margin {} %\n",
         first.plan.sampling.confidence_percent, first.plan.sampling.margin_percent
     );
     let mut table = Table::new();
@@ -63,7 +63,17 @@ pub fn text(
         return text + "  nothing to compare: the runs share no scenario, size and arm\n";
     }
     let lines = table.lines().map(|line| format!("  {}\n", line.trim_end()));
-    text + &lines.collect::<String>()
+    text += &lines.collect::<String>();
+    let baseline = first.plan.arms.get(first.plan.baseline).map(|arm| &arm.name);
+    let judged: Vec<_> = comparisons
+        .iter()
+        .filter(|one| Some(&one.arm) != baseline)
+        .collect();
+    let without = judged.iter().filter(|one| one.verdict.is_none()).count();
+    if without > 0 {
+        text += &format!("  {without} of {} comparisons have no verdict\n", judged.len());
+    }
+    text
 }
 
 fn change(one: &RunComparison) -> String {

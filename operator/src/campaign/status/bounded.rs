@@ -4,11 +4,12 @@
 //! what was left out. In this order, and only as far as is needed:
 //!
 //! 1. long texts end after [`SHORT_TEXT`] characters;
-//! 2. results lose tails, extremes, rates beside throughput, and the reasons of optimizations;
+//! 2. optimizations lose their reasons;
 //! 3. comparisons lose what would have been detectable and how many rounds would settle them;
-//! 4. pairs go;
-//! 5. results go, the last first;
-//! 6. comparisons go: negative controls, `NoChange`, `Inconclusive`, then the others, each the last first.
+//! 4. results lose tails, extremes and rates beside throughput;
+//! 5. pairs and nodes go;
+//! 6. results go, the last first;
+//! 7. comparisons go: negative controls, `NoChange`, `Inconclusive`, then the others, each the last first.
 
 use crds::v1alpha1::{ArmResult, BenchmarkRunStatus, ComparisonResult, Verdict};
 use serde::Serialize;
@@ -33,15 +34,17 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
         return status;
     }
     let (results, comparisons) = (status.results.len(), status.comparisons.len());
+    let figures_before = figures(&status);
     let limit = MAX_STATUS_BYTES - WARNING_BYTES;
-    let steps: [(Step, &str); 4] = [
+    let steps: [(Step, &str); 5] = [
         (shorten_texts, "long texts are cut"),
-        (thin_results, "tails, extremes and rates of results are left out"),
+        (drop_reasons, "reasons of optimizations are left out"),
         (
             thin_comparisons,
             "what comparisons could have detected is left out",
         ),
-        (drop_pairs, "pairs that stand out are left out"),
+        (thin_results, "tails, extremes and rates of results are left out"),
+        (drop_pairs, "pairs and nodes that stand out are left out"),
     ];
     let mut said = Vec::new();
     for (step, what) in steps {
@@ -64,7 +67,40 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
         said.join(", ")
     );
     status.warnings.insert(0, warning);
+    let gone = figures_before.saturating_sub(figures(&status));
+    let gone = gone.saturating_add(status.figures_left_out.unwrap_or(0));
+    status.figures_left_out = (gone > 0).then_some(gone);
     status
+}
+
+/// Numbers that were measured, in all results and comparisons.
+fn figures(status: &BenchmarkRunStatus) -> u32 {
+    let results = status.results.iter().map(figures_of_result);
+    results
+        .chain(status.comparisons.iter().map(figures_of_comparison))
+        .sum()
+}
+
+/// Numbers of one result.
+pub(super) fn figures_of_result(result: &ArmResult) -> u32 {
+    let numbers = [
+        result.p50_nanos,
+        result.p95_nanos,
+        result.p99_nanos,
+        result.p999_nanos,
+        result.min_nanos,
+        result.max_nanos,
+        result.bytes_per_second,
+        result.completions_per_second,
+        result.cpu_nanos_per_gib,
+    ];
+    numbers.iter().flatten().count() as u32
+}
+
+/// Numbers of one comparison.
+pub(super) fn figures_of_comparison(comparison: &ComparisonResult) -> u32 {
+    let numbers = [comparison.effect_ppm, comparison.lower_ppm, comparison.upper_ppm];
+    numbers.iter().flatten().count() as u32
 }
 
 /// Bytes of `part` as JSON.
@@ -120,6 +156,14 @@ fn shorten_texts(status: &mut BenchmarkRunStatus) {
     }
 }
 
+fn drop_reasons(status: &mut BenchmarkRunStatus) {
+    let optimizations = status
+        .results
+        .iter_mut()
+        .flat_map(|result| &mut result.optimizations);
+    optimizations.for_each(|optimization| optimization.reason.clear());
+}
+
 fn thin_results(status: &mut BenchmarkRunStatus) {
     for result in &mut status.results {
         let ArmResult {
@@ -138,7 +182,7 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             bytes_per_second: _,
             completions_per_second,
             cpu_nanos_per_gib,
-            optimizations,
+            optimizations: _,
             fabric: _,
         } = result;
         for number in [
@@ -151,9 +195,6 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
         ] {
             *number = None;
         }
-        optimizations
-            .iter_mut()
-            .for_each(|optimization| optimization.reason.clear());
     }
 }
 
@@ -166,6 +207,7 @@ fn thin_comparisons(status: &mut BenchmarkRunStatus) {
 
 fn drop_pairs(status: &mut BenchmarkRunStatus) {
     status.pairs.clear();
+    status.nodes.clear();
 }
 
 /// Leaves results out, the last first, until `over` bytes are gone.

@@ -1,15 +1,17 @@
 //! Results, comparisons and expectations as they stand in the status: integers with their unit in the name.
 
 use crds::v1alpha1::{
-    ArmResult, CaseValidity, ComparisonResult, ExpectationResult, Metric, OptimizationResult, PairResult,
+    ArmResult, CaseValidity, ComparisonResult, ExpectationResult, Metric, NodeResult, OptimizationResult,
+    PairResult, WithheldReason,
 };
 
-use super::{MAX_PAIRS, MAX_RESULTS, MAX_TEXT};
-use crate::campaign::compare::campaign::{Comparison, Comparisons, Role};
+use super::bounded::{figures_of_comparison, figures_of_result};
+use super::{MAX_NODES, MAX_PAIRS, MAX_RESULTS, MAX_TEXT};
+use crate::campaign::compare::campaign::{Comparison, Comparisons, Role, Withheld};
 use crate::campaign::compare::{RoundsToSettle, percent_change};
 use crate::campaign::figures::clipped;
 use crate::campaign::plan::Plan;
-use crate::campaign::summarize::{CellSummary, PairDeviation, Summary};
+use crate::campaign::summarize::{CellSummary, NodeDeviation, PairDeviation, Summary};
 
 /// Percent to parts per million.
 const PPM: f64 = 1e4;
@@ -33,11 +35,29 @@ fn names(plan: &Plan) -> (Vec<&str>, Vec<&str>) {
     )
 }
 
-/// Results of all arms that were measured, and how many more there are.
-pub(super) fn arms(plan: &Plan, summary: &Summary) -> (Vec<ArmResult>, usize) {
+/// At most [`MAX_RESULTS`] of something, and the numbers of the others.
+pub(super) struct Bounded<T> {
+    pub(super) shown: Vec<T>,
+    pub(super) left_out: usize,
+    pub(super) figures_left_out: u32,
+}
+
+impl<T> Bounded<T> {
+    fn new(mut shown: Vec<T>, figures: fn(&T) -> u32) -> Self {
+        let more = shown.split_off(MAX_RESULTS.min(shown.len()));
+        Self {
+            shown,
+            left_out: more.len(),
+            figures_left_out: more.iter().map(figures).sum(),
+        }
+    }
+}
+
+/// Results of all arms that were measured.
+pub(super) fn arms(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> {
     let (scenarios, arms) = names(plan);
-    let measured: Vec<&CellSummary> = summary.cells.iter().filter(|cell| cell.cases > 0).collect();
-    let result = |cell: &&CellSummary| {
+    let measured = summary.cells.iter().filter(|cell| cell.cases > 0);
+    let result = |cell: &CellSummary| {
         let quantile = |quantile: f64| cell.latency.quantile(quantile);
         let median = |metric: Metric, factor: f64| {
             cell.metric(metric)
@@ -71,12 +91,11 @@ pub(super) fn arms(plan: &Plan, summary: &Summary) -> (Vec<ArmResult>, usize) {
             fabric: cell.fabric.as_ref().map(|proof| proof.proof),
         }
     };
-    let left_out = measured.len().saturating_sub(MAX_RESULTS);
-    (measured.iter().take(MAX_RESULTS).map(result).collect(), left_out)
+    Bounded::new(measured.map(result).collect(), figures_of_result)
 }
 
-/// Comparisons on the primary metrics and those that expectations name, and how many more there are of these.
-pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> (Vec<ComparisonResult>, usize) {
+/// Comparisons on the primary metrics and those that expectations name.
+pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> Bounded<ComparisonResult> {
     let (scenarios, arms) = names(plan);
     let expected = |one: &Comparison| {
         let mut answers = comparisons.expectations.iter();
@@ -84,12 +103,8 @@ pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> (Vec<Compar
             (answer.scenario, answer.arm, answer.metric) == (Some(one.scenario), Some(one.arm), one.metric)
         })
     };
-    let shown: Vec<&Comparison> = comparisons
-        .all
-        .iter()
-        .filter(|one| one.primary || expected(one))
-        .collect();
-    let result = |one: &&Comparison| {
+    let shown = comparisons.all.iter().filter(|one| one.primary || expected(one));
+    let result = |one: &Comparison| {
         let ends = one.interval_percent();
         let ppm = |percent: f64| (percent * PPM).round() as i64;
         ComparisonResult {
@@ -107,6 +122,7 @@ pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> (Vec<Compar
                 .minimum_detectable_percent
                 .map(|percent| (percent * PPM).round() as u64),
             verdict: one.verdict,
+            withheld: one.reason.as_ref().and_then(withheld),
             reason: one
                 .reason
                 .as_ref()
@@ -117,8 +133,22 @@ pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> (Vec<Compar
             },
         }
     };
-    let left_out = shown.len().saturating_sub(MAX_RESULTS);
-    (shown.iter().take(MAX_RESULTS).map(result).collect(), left_out)
+    Bounded::new(shown.map(result).collect(), figures_of_comparison)
+}
+
+/// The kind of a reason that takes a verdict away; controls and described metrics never have one.
+fn withheld(reason: &Withheld) -> Option<WithheldReason> {
+    match reason {
+        Withheld::NoValidRound { .. } | Withheld::NoCommonRound => Some(WithheldReason::NotMeasured),
+        Withheld::Contradicted { .. } => Some(WithheldReason::FabricContradicted),
+        Withheld::OtherDevices { .. } => Some(WithheldReason::OtherDevices),
+        Withheld::ControlViolated { .. } => Some(WithheldReason::ControlViolated),
+        Withheld::NotEngaged { .. } => Some(WithheldReason::NotEngaged),
+        Withheld::NotPrimary
+        | Withheld::Control
+        | Withheld::Identical { .. }
+        | Withheld::NoInterval { .. } => None,
+    }
 }
 
 pub(super) fn expectations(comparisons: &Comparisons) -> Vec<ExpectationResult> {
@@ -142,4 +172,13 @@ pub(super) fn pairs(plan: &Plan, pairs: &[PairDeviation]) -> Vec<PairResult> {
         deviation_ppm: (percent_change(pair.log_ratio) * PPM).round() as i64,
     };
     pairs.iter().take(MAX_PAIRS).map(result).collect()
+}
+
+/// Every node, the worst first.
+pub(super) fn nodes(nodes: &[NodeDeviation]) -> Vec<NodeResult> {
+    let result = |node: &NodeDeviation| NodeResult {
+        name: clipped(&node.node, MAX_NODE),
+        deviation_ppm: (percent_change(node.worse_log_ratio) * PPM).round() as i64,
+    };
+    nodes.iter().take(MAX_NODES).map(result).collect()
 }

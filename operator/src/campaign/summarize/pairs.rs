@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use crds::assignment::Pass;
+use crds::v1alpha1::Metric;
 use serde::Serialize;
 
 use super::{Judgement, statistic};
 use crate::campaign::collect::{Outcome, Reports};
+use crate::campaign::compare::Direction;
 use crate::campaign::compare::signed_rank::median_of;
 use crate::campaign::plan::Plan;
 
@@ -27,6 +29,17 @@ pub struct PairDeviation {
     pub target: String,
     /// Natural logarithm of the pair's median over its rounds by the median of the pairs.
     pub log_ratio: f64,
+}
+
+/// One node against the others, on the primary metrics of all scenarios.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeDeviation {
+    /// The node.
+    pub node: String,
+    /// Median over its pairs, scenarios and sizes of [`PairDeviation::log_ratio`], of which the sign says here whether the pair
+    /// is worse: of a throughput it is turned round.
+    pub worse_log_ratio: f64,
 }
 
 /// Nodes of initiator and target.
@@ -54,6 +67,34 @@ pub(super) fn pairs(plan: &Plan, reports: &Reports, judgements: &[Judgement]) ->
     }
     let mut all: Vec<PairDeviation> = values.into_iter().flat_map(deviations).collect();
     all.sort_by(|one, other| other.log_ratio.abs().total_cmp(&one.log_ratio.abs()));
+    all
+}
+
+/// Every node of `pairs`, the worst first. All pairs count, not those alone that deviate most: of these a good node has only
+/// the ones with a bad one.
+/// `primary` are the primary metrics of the scenarios.
+pub(super) fn node_deviations(primary: &[Metric], pairs: &[PairDeviation]) -> Vec<NodeDeviation> {
+    let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for pair in pairs {
+        let Some(metric) = primary.get(pair.scenario) else {
+            continue;
+        };
+        let worse = match Direction::from(*metric) {
+            Direction::LowerIsBetter => pair.log_ratio,
+            Direction::HigherIsBetter => -pair.log_ratio,
+        };
+        for node in [&pair.initiator, &pair.target] {
+            values.entry(node).or_default().push(worse);
+        }
+    }
+    let of_node = |(node, mut values): (&str, Vec<f64>)| {
+        Some(NodeDeviation {
+            node: node.to_owned(),
+            worse_log_ratio: median_of(&mut values)?,
+        })
+    };
+    let mut all: Vec<NodeDeviation> = values.into_iter().filter_map(of_node).collect();
+    all.sort_by(|one, other| other.worse_log_ratio.total_cmp(&one.worse_log_ratio));
     all
 }
 
@@ -120,5 +161,28 @@ mod tests {
         }
         assert_eq!(ratios.len(), 3);
         assert_eq!(found[0].scenario, 1);
+    }
+
+    #[test]
+    fn a_bad_node_does_not_make_the_others_bad() {
+        let nodes = ["a", "b", "c", "x"];
+        let mut pairs = Vec::new();
+        for (index, one) in nodes.iter().enumerate() {
+            for other in &nodes[index + 1..] {
+                pairs.push(PairDeviation {
+                    scenario: 0,
+                    size_bytes: 64,
+                    initiator: (*one).to_owned(),
+                    target: (*other).to_owned(),
+                    log_ratio: if *other == "x" { 0.5 } else { 0.0 },
+                });
+            }
+        }
+        let found = node_deviations(&[Metric::LatencyP50], &pairs);
+        let found: Vec<(&str, f64)> = found
+            .iter()
+            .map(|node| (node.node.as_str(), node.worse_log_ratio))
+            .collect();
+        assert_eq!(found, [("x", 0.5), ("a", 0.0), ("b", 0.0), ("c", 0.0)]);
     }
 }

@@ -2,7 +2,7 @@
 
 use crds::v1alpha1::{
     ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonResult, Engagement, Metric, Optimization,
-    PairResult, Verdict,
+    PairResult, Verdict, WithheldReason,
 };
 
 use super::names::NameTable;
@@ -60,6 +60,7 @@ pub struct ComparisonFigures {
     pub lower_ppm: Option<i64>,
     pub upper_ppm: Option<i64>,
     pub verdict: Option<Verdict>,
+    pub withheld: Option<WithheldReason>,
 }
 
 /// What the baseline did on one pair of nodes; numbers as in [`PairResult`].
@@ -180,6 +181,7 @@ fn comparison(result: &ComparisonResult) -> Named<'_> {
             lower_ppm: result.lower_ppm,
             upper_ppm: result.upper_ppm,
             verdict: result.verdict,
+            withheld: result.withheld,
         }),
     }
 }

@@ -47,6 +47,7 @@ pub(super) fn figures(run: &BenchmarkRun, status: &BenchmarkRunStatus) -> RunFig
         baseline: text(&run.spec.baseline),
         environment: environment(status),
         nodes: once(nodes, MAX_NODES).into(),
+        node_deviations: node_deviations(status),
         proof: status.fabric.as_ref().map(|fabric| fabric.proof),
         expectations: [
             ExpectationOutcome::Met,
@@ -59,8 +60,18 @@ pub(super) fn figures(run: &BenchmarkRun, status: &BenchmarkRunStatus) -> RunFig
         }),
         names: Default::default(),
         rows: Default::default(),
-        left_out: 0,
+        left_out: status.figures_left_out.unwrap_or(0),
     }
+}
+
+fn node_deviations(status: &BenchmarkRunStatus) -> Box<[(Box<str>, i64)]> {
+    // A name twice would give a series twice, which no reader takes.
+    let mut known = BTreeSet::new();
+    let nodes = status.nodes.iter().take(MAX_NODES);
+    let nodes = nodes.filter(|node| known.insert(&node.name));
+    nodes
+        .map(|node| (clipped(&node.name, MAX_LABEL).into(), node.deviation_ppm))
+        .collect()
 }
 
 /// When the run ended: as the operator remembers it, else as its conditions say.

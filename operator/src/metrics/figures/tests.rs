@@ -27,6 +27,7 @@ fn primary_comparisons_come_first_and_described_ones_last() {
         [
             ("primary", "fi-inject"),
             ("primary", "base-control"),
+            ("primary", "fi-inject"),
             ("pair", "node-2"),
             ("arm", "base"),
             ("arm", "fi-inject"),

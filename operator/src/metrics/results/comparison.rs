@@ -3,12 +3,11 @@
 use crds::v1alpha1::Verdict;
 
 use super::{
-    ARM, Emit, METRIC, RUN, RUN_NAMESPACE, ResultMetric, SCENARIO, SIZE, Samples, label, metric, states,
+    ARM, Emit, METRIC, RUN, RUN_NAMESPACE, ResultMetric, SCENARIO, SIZE, Samples, label, metric, ratio,
+    states,
 };
 use crate::metrics::Label;
 use crate::metrics::figures::ComparisonFigures;
-
-const PPM: f64 = 1e6;
 
 const VERDICTS: [Verdict; 4] = [
     Verdict::Improved,
@@ -16,6 +15,8 @@ const VERDICTS: [Verdict; 4] = [
     Verdict::Regressed,
     Verdict::Inconclusive,
 ];
+
+const WITHHELD: &str = "NotMeasured, FabricContradicted, OtherDevices, ControlViolated, NotEngaged";
 
 const OF_COMPARISON: &[Label] = &[
     RUN_NAMESPACE,
@@ -29,7 +30,7 @@ const OF_COMPARISON: &[Label] = &[
 ];
 
 /// These metrics.
-pub(super) const METRICS: [ResultMetric; 5] = [
+pub(super) const METRICS: [ResultMetric; 6] = [
     metric(
         "fabricbench_comparison_ratio",
         "ratio",
@@ -73,6 +74,25 @@ pub(super) const METRICS: [ResultMetric; 5] = [
         }),
     ),
     metric(
+        "fabricbench_comparison_withheld",
+        "",
+        "Why a variant has no verdict: 1",
+        &[
+            RUN_NAMESPACE,
+            RUN,
+            SCENARIO,
+            SIZE,
+            ARM,
+            METRIC,
+            label("reason", WITHHELD),
+        ],
+        Samples::Comparison(|comparison, emit| {
+            if let Some(withheld) = comparison.withheld {
+                emit(&[&comparison.metric.to_string(), &format!("{withheld:?}")], 1.0);
+            }
+        }),
+    ),
+    metric(
         "fabricbench_pair_deviation_ratio",
         "ratio",
         "Baseline of a pair of nodes by the median pair, on the primary metric: of the pairs that deviate most",
@@ -87,10 +107,6 @@ pub(super) const METRICS: [ResultMetric; 5] = [
         Samples::Pair(|pair, emit| emit(&[], ratio(pair.deviation_ppm))),
     ),
 ];
-
-fn ratio(change_ppm: i64) -> f64 {
-    1.0 + change_ppm as f64 / PPM
-}
 
 fn of_comparison(comparison: &ComparisonFigures, change_ppm: Option<i64>, emit: &mut Emit<'_>) {
     let word = |yes| if yes { "true" } else { "false" };

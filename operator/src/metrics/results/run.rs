@@ -2,7 +2,7 @@
 
 use crds::v1alpha1::{FabricProof, Outcome, State};
 
-use super::{OF_RUN, RUN, RUN_NAMESPACE, ResultMetric, Samples, label, metric, one, state_set};
+use super::{OF_RUN, RUN, RUN_NAMESPACE, ResultMetric, Samples, label, metric, one, ratio, state_set};
 
 const STATES: [State; 5] = [
     State::Pending,
@@ -20,7 +20,7 @@ const PROOFS: [FabricProof; 3] = [
 const EXPECTATIONS: [&str; 3] = ["Met", "NotMet", "Inconclusive"];
 
 /// These metrics.
-pub(super) const METRICS: [ResultMetric; 14] = [
+pub(super) const METRICS: [ResultMetric; 15] = [
     metric(
         "fabricbench_runs_without_series",
         "runs",
@@ -128,6 +128,17 @@ pub(super) const METRICS: [ResultMetric; 14] = [
         }),
     ),
     metric(
+        "fabricbench_node_deviation_ratio",
+        "ratio",
+        "How much worse the median of a node's pairs, scenarios and sizes is than the median pair: 1 is as good, above 1 worse",
+        &[RUN_NAMESPACE, RUN, label("node", "")],
+        Samples::Run(|run, emit| {
+            for (node, deviation_ppm) in &run.node_deviations {
+                emit(&[node], ratio(*deviation_ppm));
+            }
+        }),
+    ),
+    metric(
         "fabricbench_run_fabric_proof",
         "",
         "How it is known that the bytes used the fabric that was asked for: the weakest proof of any case",
@@ -152,7 +163,7 @@ pub(super) const METRICS: [ResultMetric; 14] = [
     metric(
         "fabricbench_run_series_dropped",
         "series",
-        "Series of this run that are not given, so that a scrape stays bounded",
+        "Numbers of this run that are not given, so that status and scrape stay bounded: its report has them",
         OF_RUN,
         Samples::LeftOut,
     ),

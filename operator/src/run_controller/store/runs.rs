@@ -87,6 +87,7 @@ fn prune(run: &mut BenchmarkRun) {
         status.comparisons = Vec::new();
         status.expectations = Vec::new();
         status.pairs = Vec::new();
+        status.nodes = Vec::new();
         status.warnings = Vec::new();
         status.environment = None;
     }

@@ -21,8 +21,8 @@ pub struct Difference {
     pub second: String,
 }
 
-/// Every difference that would be taken for one of the arms: hardware, limits, kernel, library, provider, rails,
-/// variables, transport, scenarios and sizes, tunings.
+/// Every difference that would be taken for one of the arms: which arms there are, the instrument, hardware, limits,
+/// kernel, library, provider, rails, variables, transport, scenarios and sizes, tunings.
 pub fn differences(first: &Finished<'_>, second: &Finished<'_>) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut differ = |what: &str, describe: &dyn Fn(&Finished<'_>) -> String| {
@@ -36,6 +36,18 @@ pub fn differences(first: &Finished<'_>, second: &Finished<'_>) -> Vec<Differenc
         }
     };
     differ("workers", &|run| run.plan.workers.to_string());
+    differ("arms", &|run| {
+        let arms = run.plan.arms.iter().filter(|arm| arm.control.is_none());
+        list(arms.map(|arm| arm.name.clone()))
+    });
+    differ("baseline", &|run| {
+        let baseline = run.plan.arms.get(run.plan.baseline);
+        baseline.map(|arm| arm.name.clone()).unwrap_or_default()
+    });
+    differ("runner", &|run| {
+        let workers = run.evaluation.summary.environment.workers.iter();
+        list(workers.map(|worker| worker.hello.runner_version.clone()))
+    });
     differ("transport", &|run| {
         // Written out for people only where it differs.
         serde_json::to_string(&run.plan.transport).unwrap_or_default()
@@ -124,10 +136,10 @@ pub fn differences(first: &Finished<'_>, second: &Finished<'_>) -> Vec<Differenc
             })
         });
     }
-    for arm in first.plan.arms.iter().filter(|arm| arm.control.is_none()) {
-        if !second.plan.arms.iter().any(|other| other.name == arm.name) {
-            continue;
-        }
+    // One that only one of them has is a difference already.
+    let both = |name: &str| second.plan.arms.iter().any(|other| other.name == name);
+    let arms = first.plan.arms.iter().filter(|arm| arm.control.is_none());
+    for arm in arms.filter(|arm| both(&arm.name)) {
         differ(&format!("tuning of {}", arm.name), &|run| {
             let arm = run.plan.arms.iter().find(|other| other.name == arm.name);
             let tuning = arm.map(|arm| (arm.inject_max_bytes, arm.doorbell_max_batch, arm.striping));

@@ -73,6 +73,7 @@ fn comparison(arm_index: usize, size: u64) -> ComparisonResult {
         upper_ppm: Some(-123_456),
         minimum_detectable_ppm: Some(123_456),
         verdict: verdicts.get(size as usize % 4).copied(),
+        withheld: None,
         reason: Some(text()),
         rounds_to_settle: Some(1000),
     }
@@ -189,6 +190,32 @@ fn detail_goes_before_results_and_results_before_comparisons() {
     assert_eq!((fitted.results.len(), fitted.comparisons.len()), (40, 40));
     assert_eq!(fitted.results[0].p50_nanos, status.results[0].p50_nanos);
     assert!(length(&fitted) <= MAX_STATUS_BYTES);
+}
+
+#[test]
+fn texts_go_before_numbers_and_numbers_that_go_are_counted() {
+    let mut status = largest();
+    status.results.truncate(80);
+    status.comparisons.truncate(20);
+    status.expectations.clear();
+    status.execution = None;
+    status.pairs.clear();
+    let fitted = fit(status.clone());
+    assert!(fitted.results.iter().all(|one| one.p95_nanos.is_some()));
+    assert_eq!(fitted.figures_left_out, None);
+
+    status.results = largest().results;
+    status.results.truncate(200);
+    status.figures_left_out = Some(5);
+    let fitted = fit(status);
+    assert!(fitted.results.iter().all(|one| one.p95_nanos.is_none()));
+    let dropped = 200 - fitted.results.len() as u32;
+    let of_result = 9;
+    let left = 3;
+    assert_eq!(
+        fitted.figures_left_out,
+        Some(5 + dropped * of_result + fitted.results.len() as u32 * (of_result - left))
+    );
 }
 
 #[test]
