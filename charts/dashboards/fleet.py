@@ -15,6 +15,7 @@ EACH = "run_namespace, run"
 CELL = RUNS + ', run=~"$runs", scenario="$scenario", arm="$arm", size_bytes="$size"'
 # Pixels for a date and a time of day.
 TIME_WIDTH = 170
+COLORED_TEXT = common.TableColorTextCellOptions()
 NO_RUNS = "No run is there at this time"
 NO_PAIRS = "No pair is measured, or none deviates from the others"
 NO_NODES = "No pair is measured"
@@ -180,15 +181,13 @@ def runs():
     for name in ("regressions", "missed"):
         panel = panel.override_by_name(
             name,
-            properties(
-                thresholds=parts.thresholds([(1, "red")]).build(), custom_cellOptions=common.TableColorTextCellOptions()
-            ),
+            properties(thresholds=parts.thresholds([(1, "red")]).build(), custom_cellOptions=COLORED_TEXT),
         )
     return panel
 
 
 def word_cells(colors):
-    return properties(mappings=words.mappings(colors), custom_cellOptions=common.TableColorTextCellOptions())
+    return properties(mappings=words.mappings(colors), custom_cellOptions=COLORED_TEXT)
 
 
 def of_finished_runs():
