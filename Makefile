@@ -29,7 +29,7 @@ demo: build ## A campaign on this machine: two runs, about a minute, results in 
 	@.ci/demo $(release)
 
 .PHONY: test
-test: ## Everything: lints, boundaries, generated files, all tests, the cluster, the demo (as root; Go)
+test: ## Lints, boundaries, generated files, tests, the cluster, the demo; not chart-test, operator-test (as root; Go)
 	@.ci/setup test
 	@.ci/test
 

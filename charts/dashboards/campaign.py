@@ -34,10 +34,12 @@ def variables():
     ratio = "fabricbench_comparison_ratio{" + SCENARIO + "}"
     quantiles = "smallest : 0,p50 : 0.5,p95 : 0.95,p99 : 0.99,p99.9 : 0.999,largest : 1"
     median = dashboard.VariableOption(selected=True, text="p50", value="0.5")
+    # A run of many series has no room for its arms, and one that has just begun has no comparison yet.
+    measured = '{__name__=~"fabricbench_(arm_valid|comparison_verdict)", ' + RUN + "}"
     return [
         parts.label_variable("namespace", "Namespace", "fabricbench_run_state", "run_namespace"),
         parts.label_variable("run", "Run", "fabricbench_run_state{" + here + "}", "run"),
-        parts.label_variable("scenario", "Scenario", "fabricbench_arm_valid{" + RUN + "}", "scenario", many=True),
+        parts.label_variable("scenario", "Scenario", measured, "scenario", many=True),
         parts.label_variable("arm", "Compared arms", ratio, "arm", many=True),
         builders.CustomVariable("quantile").label("Latency").values(quantiles).current(median),
     ]

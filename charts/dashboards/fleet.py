@@ -8,14 +8,17 @@ import parts
 import transforms
 import words
 from parts import now, over_time, properties
+from selection import trusted
 
 RUNS = 'run_namespace=~"$namespace"'
 EACH = "run_namespace, run"
-COMPARISON = RUNS + ', run=~"$runs", scenario="$scenario", arm="$arm", size_bytes="$size", metric="$metric"'
+CELL = RUNS + ', run=~"$runs", scenario="$scenario", arm="$arm", size_bytes="$size"'
 # Pixels for a date and a time of day.
 TIME_WIDTH = 170
+COLORED_TEXT = common.TableColorTextCellOptions()
 NO_RUNS = "No run is there at this time"
 NO_PAIRS = "No pair is measured, or none deviates from the others"
+NO_NODES = "No pair is measured"
 
 
 def build():
@@ -178,28 +181,30 @@ def runs():
     for name in ("regressions", "missed"):
         panel = panel.override_by_name(
             name,
-            properties(
-                thresholds=parts.thresholds([(1, "red")]).build(), custom_cellOptions=common.TableColorTextCellOptions()
-            ),
+            properties(thresholds=parts.thresholds([(1, "red")]).build(), custom_cellOptions=COLORED_TEXT),
         )
     return panel
 
 
 def word_cells(colors):
-    return properties(mappings=words.mappings(colors), custom_cellOptions=common.TableColorTextCellOptions())
+    return properties(mappings=words.mappings(colors), custom_cellOptions=COLORED_TEXT)
 
 
 def of_finished_runs():
-    """The comparison in each finished run that was there in the time range, with the time at which the run ended."""
+    """The comparison in each run that was there in the time range, ended and can be trusted, with its end."""
     finished = f"max by ({EACH}) (last_over_time(fabricbench_run_finished_timestamp_seconds{{{RUNS}}}[$__range]))"
 
-    def change(metric, ref):
-        found = f"max by ({EACH}) (last_over_time({metric}{{{COMPARISON}}}[$__range])) - 1"
-        return now(f"({found}) and on ({EACH}) {finished}", ref)
+    good = f'last_over_time(fabricbench_run_outcome{{{RUNS}, outcome=~"Passed|Missed"}}[$__range]) == 1'
 
-    compared = f"max by ({EACH}) (last_over_time(fabricbench_comparison_ratio{{{COMPARISON}}}[$__range]))"
+    def compared(metric):
+        found = trusted(metric, CELL, 'metric="$metric"', "[$__range]")
+        return f"max by ({EACH}) ({found} and on ({EACH}) ({good}))"
+
+    def change(metric, ref):
+        return now(f"{compared(metric)} - 1", ref)
+
     return [
-        now(f"1000 * {finished} and on ({EACH}) {compared}", "A"),
+        now(f"1000 * {finished} and on ({EACH}) {compared('fabricbench_comparison_ratio')}", "A"),
         change("fabricbench_comparison_ratio", "B"),
         change("fabricbench_comparison_ratio_lower", "C"),
         change("fabricbench_comparison_ratio_upper", "D"),
@@ -214,7 +219,10 @@ TREND = {
     "Value #C": "lower end",
     "Value #D": "upper end",
 }
-NO_TREND = "No finished run of this time range has this comparison: choose scenario, arm, metric and size above"
+NO_TREND = (
+    "No finished run of this time range that can be trusted has this comparison: choose scenario, arm, metric and "
+    "size above"
+)
 
 
 def trend_steps(descending):
@@ -232,8 +240,9 @@ def trend():
         parts.sized(
             timeseries.Panel(),
             "$arm, $metric at $size bytes of $scenario",
-            "Change against the baseline at the end of each finished run, between the ends of its interval. Runs are "
-            "only alike where their environments are: fabricbench compare says whether two may be compared.",
+            "Change against the baseline at the end of each finished run, between the ends of its interval; runs that "
+            "cannot be trusted and withheld verdicts are left out. Runs are only alike where their environments are: "
+            "fabricbench compare says whether two may be compared.",
             14,
             10,
         )
@@ -275,69 +284,54 @@ def trend_table():
     )
 
 
-def deviation():
-    """Of each pair from the median pair, as a part of it; above 0 means larger."""
-    return (
-        f"(max by ({EACH}, scenario, size_bytes, initiator, target) (fabricbench_pair_deviation_ratio{{{RUNS}}}) - 1)"
-    )
-
-
 def nodes():
     """Either side may be to blame: a node is as suspicious as the pairs that it is in."""
-    sides = [f'label_replace(abs{deviation()}, "node", "$1", "{side}", "(.*)")' for side in ("initiator", "target")]
-    both = " or ".join(sides)
-    return parts.listing(
+    return standing_out(
         "Nodes by their pairs' deviation",
-        "How far the pairs of a node lie from the median over all pairs of the same run, scenario and size: the median "
-        "and the largest of these distances. One bad pair blames two nodes; a bad node is in all of its bad pairs, so "
-        "its median is large too.",
-        [
-            now(f"topk(50, quantile by (node) (0.5, {both}))", "A"),
-            now(f"topk(50, max by (node) ({both}))", "B"),
-            now(f"topk(50, count by (node) ({both}))", "C"),
-        ],
-        [
-            transforms.joined(),
-            *transforms.sorted_by("Value #A", descending=True),
-            transforms.shown({"node": "node", "Value #A": "median", "Value #B": "largest", "Value #C": "measured"}),
-        ],
-        NO_PAIRS,
+        "Of the deviations of all pairs of a node, over all scenarios and sizes of the run, the median. One bad pair "
+        "blames two nodes and moves neither median far; a bad node is in all of its bad pairs.",
+        f"(max by ({EACH}, node) (fabricbench_node_deviation_ratio{{{RUNS}}}) - 1)",
+        {"node": "node", "Value #B": "deviation", "run_namespace": "namespace", "run": "run"},
+        NO_NODES,
         10,
-        10,
-    ).override_by_regexp("/^(median|largest)$/", properties(unit="percentunit", decimals=1))
+    )
 
 
 def pairs():
-    return (
-        parts.listing(
-            "Pairs that stand out",
-            "Of the baseline, against the median over the pairs of the run: above 0 the statistic is larger, which is "
-            "worse for a latency and better for a throughput. The operator exports the pairs that deviate most.",
-            [
-                now(f"topk(50, abs{deviation()})", "A"),
-                now(deviation(), "B"),
-            ],
-            [
-                transforms.joined(),
-                transforms.as_number("size_bytes"),
-                *transforms.sorted_by("Value #A", descending=True),
-                transforms.shown(
-                    {
-                        "initiator": "initiator",
-                        "target": "target",
-                        "Value #B": "deviation",
-                        "scenario": "scenario",
-                        "size_bytes": "size",
-                        "run_namespace": "namespace",
-                        "run": "run",
-                    },
-                    hidden=("Time", "Value #A"),
-                ),
-            ],
-            NO_PAIRS,
-            14,
-            10,
-        )
-        .override_by_name("deviation", properties(unit="percentunit", decimals=1))
-        .override_by_name("size", properties(unit="bytes"))
+    found = f"max by ({EACH}, scenario, size_bytes, initiator, target) (fabricbench_pair_deviation_ratio{{{RUNS}}})"
+    panel = standing_out(
+        "Pairs that stand out",
+        "Of the baseline, against the median over the pairs of the run: above 0 the statistic is larger, which is "
+        "worse for a latency and better for a throughput. The operator exports the pairs that deviate most.",
+        f"({found} - 1)",
+        {
+            "initiator": "initiator",
+            "target": "target",
+            "Value #B": "deviation",
+            "scenario": "scenario",
+            "size_bytes": "size",
+            "run_namespace": "namespace",
+            "run": "run",
+        },
+        NO_PAIRS,
+        14,
     )
+    return panel.with_transformation(transforms.as_number("size")).override_by_name("size", properties(unit="bytes"))
+
+
+def standing_out(title, description, deviation, columns, nothing, width):
+    """The largest deviations, in either direction; `deviation` is a part of the median, in parentheses."""
+    largest = f"topk(50, abs{deviation})"
+    return parts.listing(
+        title,
+        description,
+        [now(largest, "A"), now(f"{deviation} and {largest}", "B")],
+        [
+            transforms.joined(),
+            *transforms.sorted_by("Value #A", descending=True),
+            transforms.shown(columns, hidden=("Time", "Value #A")),
+        ],
+        nothing,
+        width,
+        10,
+    ).override_by_name("deviation", properties(unit="percentunit", decimals=1))

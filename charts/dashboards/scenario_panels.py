@@ -9,7 +9,7 @@ import parts
 import transforms
 import words
 from parts import now, properties
-from selection import SCENARIO
+from selection import CELL, SCENARIO, trusted
 
 NO_SIZES = "Nothing is measured yet: curves begin with the first finished blocks"
 # The columns of a matrix but the first; as an override, before `size_column`, which gives that one another name.
@@ -27,32 +27,26 @@ def size_column(panel, column):
     return panel.override_by_name(name, properties(displayName="size", unit="bytes", custom_width=100))
 
 
-def coloured(panel, colors):
-    return panel.override_by_regexp(
-        BUT_SIZE,
-        properties(
-            mappings=words.mappings(colors),
-            custom_cellOptions=common.TableColoredBackgroundCellOptions(
-                mode=common.TableCellBackgroundDisplayMode.BASIC
-            ),
-        ),
-    )
+def coloured(colors, others=None):
+    """Cells of a word on its colour."""
+    plain = common.TableColoredBackgroundCellOptions(mode=common.TableCellBackgroundDisplayMode.BASIC)
+    return properties(mappings=words.mappings(colors, others), custom_cellOptions=plain)
 
 
 def verdicts():
     """An arm that is identical to the baseline has no verdict for that reason, and the cell says so."""
-    of_verdict = f"max by (size_bytes, arm, verdict) (fabricbench_comparison_verdict{{{SCENARIO}}} == 1)"
     controls = f'fabricbench_comparison_ratio{{{SCENARIO}, primary="true", negative_control="true"}}'
-    is_control = f"max by (size_bytes, arm) ({of_verdict}) and on (size_bytes, arm) {controls}"
+    judged = answers("size_bytes, arm")
+    is_control = f"max by (size_bytes, arm) ({judged}) and on (size_bytes, arm) {controls}"
     panel = parts.listing(
         "Verdicts",
         "Improved, Regressed: the whole interval lies beyond the margin. NoChange: the whole interval lies inside it, "
         "so that equality is shown. Inconclusive: neither. Control: the arm sends the same bytes the same way as the "
-        "baseline at this size, so there is nothing to judge. No verdict: too few rounds are valid; the report says "
-        "why.",
+        "baseline at this size, so there is nothing to judge. Any other word is why the verdict is withheld; the "
+        "report says more.",
         [
             now(
-                f"({of_verdict} unless on (size_bytes, arm) {controls})\n"
+                f"(({judged}) unless on (size_bytes, arm) {controls})\n"
                 f'or\nlabel_replace({is_control}, "verdict", "Control", "", "")'
             )
         ],
@@ -61,16 +55,30 @@ def verdicts():
         12,
         8,
     )
-    return size_column(coloured(panel, words.VERDICT), "arm")
+    return size_column(panel.override_by_regexp(BUT_SIZE, coloured(words.VERDICT, words.WITHHELD)), "arm")
+
+
+def answers(labels):
+    """One row for each primary comparison: its verdict, or why there is none, both called `verdict`.
+
+    None is left where an operator does not tell the reason.
+    """
+    of_verdict = f"fabricbench_comparison_verdict{{{SCENARIO}}} == 1"
+    reasons = f"fabricbench_comparison_withheld{{{SCENARIO}}} == 1"
+    one = f"{CELL}, metric"
+    withheld = f'fabricbench_comparison_verdict{{{SCENARIO}, verdict="None"}} == 1'
+    named = f'label_replace(({reasons}) and on ({one}) ({withheld}), "verdict", "$1", "reason", "(.*)")'
+    return f"max by ({labels}, verdict) ({named} or (({of_verdict}) unless on ({one}) ({reasons})))"
 
 
 def effects():
+    primary = trusted("fabricbench_comparison_ratio", SCENARIO, 'primary="true"')
     panel = parts.listing(
         "Change against the baseline",
         "Of the scenario's primary metric: (arm / baseline) - 1. Lower is better for latencies and CPU time, higher "
         "for throughput and completions; the verdict beside it has taken that into account. The effects of control "
-        "arms are noise.",
-        [now(f'max by (size_bytes, arm) (fabricbench_comparison_ratio{{{SCENARIO}, primary="true"}}) - 1')],
+        "arms are noise; where the verdict is withheld, so is the effect.",
+        [now(f"max by (size_bytes, arm) ({primary}) - 1")],
         [*transforms.sorted_by("arm"), *transforms.by_size("arm", "Value")],
         NO_COMPARISON,
         12,
@@ -107,17 +115,19 @@ def over_sizes(title, description, targets, transformations, unit, nothing, widt
 
 def interval():
     """One panel for each compared arm."""
-    of_arm = SCENARIO + ', arm=~"$arm", primary="true"'
+    of_arm = SCENARIO + ', arm=~"$arm"'
 
     def change(metric, ref):
-        return now(f"max by (size_bytes) ({metric}{{{of_arm}}}) - 1", ref)
+        primary = trusted(metric, of_arm, 'primary="true"')
+        return now(f"max by (size_bytes) ({primary}) - 1", ref)
 
     ends = properties(custom_lineStyle={"fill": "dash", "dash": [6, 6]}, custom_pointSize={"fixed": 2})
     return (
         over_sizes(
             "$arm: change with its interval",
             "Change of the primary metric against the baseline at each size, between the ends of its interval. All "
-            "intervals of a scenario hold together at the run's confidence level, so one may be picked after looking.",
+            "intervals of a scenario hold together at the run's confidence level, so one may be picked after looking. "
+            "Where the verdict is withheld there is no point.",
             [
                 change("fabricbench_comparison_ratio", "A"),
                 change("fabricbench_comparison_ratio_lower", "B"),
@@ -186,7 +196,7 @@ def comparisons():
     labels = "size_bytes, arm, metric, primary, negative_control"
 
     def change(metric, ref):
-        return now(f"max by ({labels}) ({metric}{{{SCENARIO}}}) - 1", ref)
+        return now(f"max by ({labels}) ({trusted(metric, SCENARIO)}) - 1", ref)
 
     columns = {
         "size_bytes": "size",
@@ -203,15 +213,13 @@ def comparisons():
         parts.listing(
             "Comparisons",
             "Every metric that is compared. Verdicts are read off the primary one alone; a control is an arm that is "
-            "identical to the baseline at this size, so its effect is noise.",
+            "identical to the baseline at this size, so its effect is noise. Where the verdict is withheld, its reason "
+            "stands in its place, and no number beside it.",
             [
                 change("fabricbench_comparison_ratio", "A"),
                 change("fabricbench_comparison_ratio_lower", "B"),
                 change("fabricbench_comparison_ratio_upper", "C"),
-                now(
-                    f"max by (size_bytes, arm, metric, verdict) (fabricbench_comparison_verdict{{{SCENARIO}}} == 1)",
-                    "D",
-                ),
+                now(answers("size_bytes, arm, metric"), "D"),
             ],
             [
                 transforms.joined(),
@@ -225,15 +233,7 @@ def comparisons():
         )
         .override_by_name("size", properties(unit="bytes"))
         .override_by_regexp("/^(change|lower end|upper end)$/", properties(unit="percentunit", decimals=1))
-        .override_by_name(
-            "verdict",
-            properties(
-                mappings=words.mappings(words.VERDICT),
-                custom_cellOptions=common.TableColoredBackgroundCellOptions(
-                    mode=common.TableCellBackgroundDisplayMode.BASIC
-                ),
-            ),
-        )
+        .override_by_name("verdict", coloured(words.VERDICT, words.WITHHELD))
     )
 
 
@@ -250,7 +250,7 @@ def engagement():
         parts.WIDTH,
         7,
     )
-    return size_column(coloured(panel, words.ENGAGEMENT), "asked")
+    return size_column(panel.override_by_regexp(BUT_SIZE, coloured(words.ENGAGEMENT)), "asked")
 
 
 def numbers():

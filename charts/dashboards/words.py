@@ -13,6 +13,8 @@ VERDICT = {
     "Control": "transparent",
     "None": "transparent",
 }
+# Of any reason why a verdict is withheld: they are the operator's words, and it may learn more.
+WITHHELD = "orange"
 ENGAGEMENT = {"Confirmed": "green", "RequestedOnly": "yellow", "NotEngaged": "orange", "NotApplicable": "transparent"}
 EXPECTATION = {"Met": "green", "NotMet": "orange", "Inconclusive": "yellow"}
 
@@ -21,10 +23,14 @@ EXPECTATION = {"Met": "green", "NotMet": "orange", "Inconclusive": "yellow"}
 SHOWN = {"None": "no verdict", "Control": "control"}
 
 
-def mappings(colors):
-    """Each word in its colour, as it is but for those in `SHOWN`."""
+def mappings(colors, others=None):
+    """Each word in its colour, as it is but for those in `SHOWN`; any other word in the colour `others`."""
     options = {
         word: dashboard.ValueMappingResult(text=SHOWN.get(word, word), color=color, index=index)
         for index, (word, color) in enumerate(colors.items())
     }
-    return [dashboard.ValueMap(options=options)]
+    every = [dashboard.ValueMap(options=options)]
+    if others:
+        result = dashboard.ValueMappingResult(color=others, index=len(options))
+        every.append(dashboard.RegexMap(dashboard.DashboardRegexMapOptions(pattern="/.+/", result=result)))
+    return every

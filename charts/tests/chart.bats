@@ -29,6 +29,9 @@ setup() { load lib/chart; }
         rendered --values "$values" | conform
     done
     conform <"$CHART/crds/benchmarkruns.yaml"
+    # A release's own namespace is in no file of values.
+    rendered --namespace 2024 --set prometheus.serviceMonitor.enabled=true,dashboards.enabled=true | conform
+    rendered --namespace 2024 --set namespaced.enabled=true | conform
 }
 
 @test "a field that the API server does not know is found" {

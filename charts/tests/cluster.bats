@@ -134,7 +134,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     run ! kubectl --as team get nodes
     inventory >"$BATS_FILE_TMPDIR/before-namespaced"
     helm install fabricbench "$CHART" --namespace benchmarks --kube-as-user team --skip-crds --wait --timeout 3m \
-        --set namespaced.enabled=true,networkPolicy.enabled=true
+        --set namespaced.enabled=true,networkPolicy.enabled=true,image.tag=dev,runner.image.tag=runner
     run ! grep -E '^Cluster.* fabricbench' <(inventory)
     campaign elsewhere elsewhere 6
     campaign benchmarks own 6

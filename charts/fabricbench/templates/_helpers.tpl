@@ -28,7 +28,7 @@
 
 {{/* Labels that select what belongs to the release. */}}
 {{- define "fabricbench.releaseLabels" -}}
-app.kubernetes.io/name: {{ include "fabricbench.name" . }}
+app.kubernetes.io/name: {{ include "fabricbench.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
@@ -57,9 +57,9 @@ Metadata of an object: (dict "root" $ "suffix" SUFFIX "namespace" NAMESPACE "com
 is given; an object of the cluster has no namespace.
 */}}
 {{- define "fabricbench.metadata" -}}
-name: {{ default (printf "%s-%s" (include "fabricbench.fullname" .root) (default "operator" .suffix)) .name }}
+name: {{ default (printf "%s-%s" (include "fabricbench.fullname" .root) (default "operator" .suffix)) .name | quote }}
 {{- with .namespace }}
-namespace: {{ . }}
+namespace: {{ quote . }}
 {{- end }}
 labels:
   {{- include "fabricbench.labels" . | nindent 2 }}
@@ -76,6 +76,11 @@ annotations:
 {{- else }}
 {{- printf "%s:%s" .image.repository (default .root.Chart.AppVersion .image.tag) }}
 {{- end }}
+{{- end }}
+
+{{/* A text that speaks of the documentation, where the installation has it: (dict "root" $ "path" PATH). */}}
+{{- define "fabricbench.documented" -}}
+{{- .root.Files.Get .path | replace "https://fabricbench.dev/docs" .root.Values.docsUrl }}
 {{- end }}
 
 {{/* Namespaces whose runs are carried out, as a JSON list; only with namespaced.enabled. */}}

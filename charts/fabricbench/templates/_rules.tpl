@@ -36,6 +36,22 @@
   verbs: [get]
 {{- end }}
 
+{{/*
+What `fabricbench report` and `fabricbench logs` read besides. Only Roles of single namespaces need it: `view`, `edit` and
+`admin`, to which the roles of the whole cluster are added, have it.
+*/}}
+{{- define "fabricbench.reportRules" -}}
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [get]  # records, by name
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list]
+- apiGroups: [""]
+  resources: [pods/log]
+  verbs: [get]
+{{- end }}
+
 {{/* The roles of people, each with what it may do with runs, as JSON. */}}
 {{- define "fabricbench.userRoles" -}}
 {{- $view := list "get" "list" "watch" }}

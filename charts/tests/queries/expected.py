@@ -23,12 +23,14 @@ def ratios(runs, chosen_ones):
 
 
 def claims(run):
-    return [one for one in run.status["comparisons"] if one["primary"] and not one["negativeControl"]]
+    """What a finished run that can be trusted claims of its variants."""
+    found = [one for one in run.status["comparisons"] if one["primary"] and not one["negativeControl"]]
+    return run.shown(found) if run.is_good() else []
 
 
 RECORDED = {
     "run:fabricbench_comparison_ratio:max": lambda runs: ratios(runs, claims),
-    "run:fabricbench_comparison_ratio:regressed": lambda runs: ratios(runs, Run.trusted_regressions),
+    "run:fabricbench_comparison_ratio:regressed": lambda runs: ratios(runs, Run.regressions),
     "run:fabricbench_run_blocks_done:ratio": lambda runs: of_fleet.each(
         lambda run: (of_campaign.progress(run, None)[frozenset()], {})
     )(runs, None),

@@ -71,13 +71,14 @@ def verdicts(run, selection):
 
 
 def verdict(comparison):
-    return comparison.get("verdict", "None")
+    """The verdict, or else why there is none."""
+    return comparison.get("verdict") or comparison.get("withheld", "None")
 
 
 def effects(run, selection):
     return rows(
         row(one["effectPpm"] / 1e6, size_bytes=size(one), arm=one["arm"])
-        for one in run.comparisons(selection, primary=True)
+        for one in run.shown(run.comparisons(selection, primary=True))
         if "effectPpm" in one
     )
 
@@ -87,7 +88,7 @@ def interval(field):
         arm = selection["arm"]
         return rows(
             row(one[field] / 1e6, size_bytes=size(one))
-            for one in run.comparisons(selection, primary=True)
+            for one in run.shown(run.comparisons(selection, primary=True))
             if field in one and one["arm"] == arm
         )
 
@@ -105,7 +106,7 @@ def compared(field):
                 primary=str(one["primary"]).lower(),
                 negative_control=str(one["negativeControl"]).lower(),
             )
-            for one in run.comparisons(selection)
+            for one in run.shown(run.comparisons(selection))
             if field in one
         )
 

@@ -20,6 +20,18 @@ def pairs(run):
     )
 
 
+def nodes(run):
+    """By run and node: how far its pairs lie from the median pair."""
+    return rows(
+        row(one["deviationPpm"] / 1e6, run_namespace=run.namespace, run=run.name, node=one["name"])
+        for one in run.status.get("nodes", [])
+    )
+
+
+def distances(deviations):
+    return {labels: abs(deviation) for labels, deviation in deviations.items()}
+
+
 def each(value):
     """One row for each run of which `value` knows something."""
 
@@ -48,13 +60,14 @@ def about(run):
 
 
 def trend(field, scale=1e-6):
-    """The chosen comparison in each run that has it."""
+    """The chosen comparison in each run that has it, and can be trusted."""
 
     def of_run(runs, selection):
         return rows(
             row(one[field] * scale, run_namespace=run.namespace, run=run.name)
             for run in runs
-            for one in run.comparisons(selection)
+            if run.is_good()
+            for one in run.shown(run.comparisons(selection))
             if (one["arm"], one["metric"], size(one)) == (selection["arm"], selection["metric"], selection["size"])
             if field in one
         )
@@ -87,6 +100,8 @@ FLEET = {
     ("The same, by run", "B"): trend("effectPpm"),
     ("The same, by run", "C"): trend("lowerPpm"),
     ("The same, by run", "D"): trend("upperPpm"),
-    ("Pairs that stand out", "A"): lambda runs, _: rows({k: abs(v) for k, v in pairs(run).items()} for run in runs),
+    ("Nodes by their pairs' deviation", "A"): lambda runs, _: rows(distances(nodes(run)) for run in runs),
+    ("Nodes by their pairs' deviation", "B"): lambda runs, _: rows(nodes(run) for run in runs),
+    ("Pairs that stand out", "A"): lambda runs, _: rows(distances(pairs(run)) for run in runs),
     ("Pairs that stand out", "B"): lambda runs, _: rows(pairs(run) for run in runs),
 }

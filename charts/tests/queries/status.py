@@ -33,6 +33,10 @@ def size(result):
     return str(result["sizeBytes"])
 
 
+def cell(comparison):
+    return comparison["scenario"], comparison["sizeBytes"], comparison["arm"]
+
+
 def seconds(time):
     """Whole seconds since 1970, as the metrics have them."""
     return math.floor(datetime.datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", time)).timestamp())
@@ -84,8 +88,19 @@ class Run:
         found = [one for one in self.status["comparisons"] if one["primary"] and one.get("verdict") == "Regressed"]
         return [one for one in found if not one["negativeControl"]]
 
-    def trusted_regressions(self):
-        return self.regressions() if self.status["outcome"] == "Missed" else []
+    def withheld(self):
+        """Scenario, size and arm of each comparison whose verdict is withheld; controls have none to give."""
+        claims = [one for one in self.status["comparisons"] if one["primary"] and not one["negativeControl"]]
+        return {cell(one) for one in claims if "verdict" not in one}
+
+    def shown(self, comparisons):
+        """Those of `comparisons` whose effect may be shown."""
+        withheld = self.withheld()
+        return [one for one in comparisons if one["negativeControl"] or cell(one) not in withheld]
+
+    def is_good(self):
+        """Whether it is complete, and every number of it can be trusted."""
+        return self.status["outcome"] in ("Passed", "Missed")
 
     def alerts(self):
         """Each alert that must fire."""
@@ -93,10 +108,9 @@ class Run:
             yield Alert("FabricbenchRunFailed", self.name)
         elif self.status["outcome"] == "Untrusted":
             yield Alert("FabricbenchRunUntrusted", self.name)
-        elif self.status["outcome"] == "Missed":
-            for one in self.regressions():
-                yield Alert("FabricbenchRegression", self.name, one["scenario"], size(one), one["arm"])
-            if any(one["outcome"] == "NotMet" for one in self.status.get("expectations", [])):
-                yield Alert("FabricbenchExpectationMissed", self.name)
+        elif any(one["outcome"] == "NotMet" for one in self.status.get("expectations", [])):
+            yield Alert("FabricbenchExpectationMissed", self.name)
+        for one in self.regressions():
+            yield Alert("FabricbenchRegression", self.name, one["scenario"], size(one), one["arm"])
         if self.status.get("fabric", {}).get("proof") == "Contradicted":
             yield Alert("FabricbenchFabricContradicted", self.name)
