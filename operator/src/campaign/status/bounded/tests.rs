@@ -195,7 +195,7 @@ fn detail_goes_before_results_and_results_before_comparisons() {
 #[test]
 fn texts_go_before_numbers_and_numbers_that_go_are_counted() {
     let mut status = largest();
-    status.results.truncate(80);
+    status.results.truncate(50);
     status.comparisons.truncate(20);
     status.expectations.clear();
     status.execution = None;
