@@ -83,11 +83,15 @@ fn point_interval() -> &'static str {
 }
 
 fn legend(report: &Report<'_>) -> Markup {
+    let arms = || report.plan.arms.iter().enumerate();
     html! {
         ul.legend aria-label="Arms" {
-            @for (index, arm) in report.plan.arms.iter().enumerate() {
+            @for (index, arm) in arms() {
                 li { span class=(plot::mark_class(index, arm.control.is_some())) {} (arm.name) }
             }
+        }
+        @if arms().any(|(index, arm)| plot::is_second(index, arm.control.is_some())) {
+            p.note { "Arms with a square have dashed lines." }
         }
     }
 }
