@@ -72,6 +72,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
                 p.note { "Tails of the first " (MAX_TAILS) " sizes; quantiles of all are in the table." }
             }
             (figures_table::results(report, index))
+            (figures_table::rails(report, index))
             (figures_table::other_metrics(report, index))
             (evidence(report, index))
         }
