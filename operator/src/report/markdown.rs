@@ -46,12 +46,7 @@ fn head(text: &mut String, report: &Report<'_>) {
         text,
         &format!("- fabric {}", escaped(&words::fabric(summary.fabric.as_ref()))),
     );
-    if let Some(floor) = words::noise_floor(report, None) {
-        line(
-            text,
-            &format!("- noise within ±{floor:.1} % (control arm, all sizes)"),
-        );
-    }
+    line(text, &format!("- noise {}", escaped(&words::noise(report, None))));
     if !summary.complete() {
         line(
             text,
@@ -97,7 +92,7 @@ fn table(text: &mut String, report: &Report<'_>, index: usize, scenario: &Planne
                 .of(index, *size, *arm, scenario.primary);
             comparison.map_or_else(|| "not compared".to_owned(), |one| words::answer(one).line())
         });
-        let measured = words::baseline(report, index, scenario, *size);
+        let measured = words::baseline(report, index, scenario, *size).line();
         row(text, [figures::size(*size), measured].into_iter().chain(answers));
     }
 }

@@ -33,7 +33,6 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
     for size in scenario.sizes.iter().take(MAX_TAILS) {
         tails.push((*size, drawn(name, tail_plot(report, index, *size))?));
     }
-    let floor = words::noise_floor(report, Some(index));
     Ok(html! {
         section id={ "scenario-" (index) } aria-labelledby={ "scenario-" (index) "-title" } {
             h2 id={ "scenario-" (index) "-title" } { "Scenario " (name) }
@@ -44,7 +43,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
                         "Change of " (words::metric_title(ping_pong, scenario.primary)) " at each size, with its interval. "
                         "The band is the margin of " (report.plan.sampling.margin_percent) " %; "
                         "hollow dots carry no verdict."
-                        @if let Some(floor) = floor { (format!(" Noise floor: within ±{floor:.1} %.")) }
+                        " Noise floor: " (words::noise(report, Some(index))) "."
                     }
                     (effect)
                 }
