@@ -4,6 +4,7 @@
 //! One thread runs everything but statistics, so that an idle operator costs one small stack.
 
 mod api_latency;
+mod category;
 mod client;
 mod leader;
 mod metrics;
@@ -19,6 +20,7 @@ use std::time::Duration;
 use snafu::{ResultExt, Snafu};
 use tracing::{info, warn};
 
+pub use category::Category;
 pub use client::ClientError;
 pub(crate) use client::Clients;
 pub use leader::{LeaderError, LeaseName};

@@ -19,6 +19,7 @@ const HEADER: &str =
 
 /// Print the resource definition, or the schema of what workers read and write; or apply the definition.
 #[derive(Debug, Args)]
+#[command(after_help = "Example: fabricbench crd | kubectl apply --server-side --filename -")]
 pub(super) struct Crd {
     /// Print this JSON Schema instead.
     #[arg(long, value_enum)]

@@ -16,6 +16,9 @@ use crate::run_controller::build::Installation;
 /// The cluster is the one of KUBECONFIG, or the one whose pod this is. SIGTERM ends it; runs go on where they were
 /// when it starts again.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Example: fabricbench operator --runner-image registry.example/fabricbench-runner:0.1.0 --no-leader-election"
+)]
 pub(super) struct Operator {
     /// Namespace whose runs are carried out; may be given several times. Without one: all of the cluster.
     ///

@@ -8,6 +8,7 @@ use kube::client::retry::RetryPolicy;
 use kube::client::{Body, ConfigExt};
 use kube::{Client, Config};
 use snafu::{ResultExt, Snafu};
+use tower::layer::util::Stack;
 use tower::limit::RateLimitLayer;
 use tower::retry::RetryLayer;
 use tower::{BoxError, ServiceBuilder};
@@ -77,12 +78,49 @@ fn client(config: &Config, measured: &ApiLatencyLayer, rate: Option<RateLimitLay
         hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(connector);
     let service = ServiceBuilder::new()
         .option_layer(rate)
-        .layer(measured.clone())
+        .layer(measured_retries(measured))
         .layer(config.base_uri_layer())
-        .layer(RetryLayer::new(RetryPolicy::server_retry()))
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
         .service(client);
     Ok(Client::new(service, config.default_namespace.as_str()))
+}
+
+/// Asks again where the server asks for it. Each answer is measured by itself: measured around the retries, a server that
+/// turns requests away would look like a slow one that does not.
+fn measured_retries(measured: &ApiLatencyLayer) -> Stack<ApiLatencyLayer, RetryLayer<RetryPolicy>> {
+    Stack::new(measured.clone(), RetryLayer::new(RetryPolicy::server_retry()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use http::{Request, Response};
+    use tower::{Layer, ServiceExt, service_fn};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_is_not_the_last_is_counted_too() {
+        let metrics = Metrics::new().unwrap();
+        let answers = Arc::new(Mutex::new([429, 200].into_iter()));
+        let server = service_fn(move |_: Request<Body>| {
+            let status = answers.lock().unwrap().next().expect("two requests");
+            let answer = Response::builder().status(status).body(());
+            async { answer.map_err(BoxError::from) }
+        });
+        let client = measured_retries(&ApiLatencyLayer::new(metrics.clone())).layer(server);
+        let request = Request::get("/api/v1/nodes").body(Body::empty()).unwrap();
+        let answer = client.oneshot(request).await.unwrap();
+        assert_eq!(answer.status(), 200);
+        let text = metrics.text().unwrap();
+        for status in [429, 200] {
+            let line = format!(
+                "fabricbench_api_request_duration_seconds_count{{status=\"{status}\",verb=\"list\"}} 1"
+            );
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+    }
 }

@@ -10,6 +10,7 @@ use prometheus::{
 };
 use snafu::{ResultExt, Snafu};
 
+use super::Category;
 use crate::metrics::{Definition, operator as own};
 
 /// Upper ends, in seconds: a cached no-op takes microseconds, a loaded API server answers in tenths of a second.
@@ -40,7 +41,8 @@ struct Inner {
 }
 
 impl Metrics {
-    /// Registers every metric, at zero.
+    /// Registers every metric, at zero where its labels are known beforehand: a first failure is an increase, while a
+    /// series that begins with it is none to `rate()`. Verbs and statuses of requests come as they occur.
     ///
     /// # Errors
     /// When the library refuses one.
@@ -51,10 +53,13 @@ impl Metrics {
     }
 
     /// One pass over one run ended; `category` names its error.
-    pub fn reconciled(&self, took: Duration, category: Option<&'static str>) {
+    pub fn reconciled(&self, took: Duration, category: Option<Category>) {
         self.0.reconcile_duration.observe(took.as_secs_f64());
         if let Some(category) = category {
-            self.0.reconcile_errors.with_label_values(&[category]).inc();
+            self.0
+                .reconcile_errors
+                .with_label_values(&[category.as_str()])
+                .inc();
         }
     }
 
@@ -137,6 +142,12 @@ impl Inner {
         registry.register(Box::new(leading.clone()))?;
         registry.register(Box::new(status_writes.clone()))?;
         registry.register(Box::new(ProcessCollector::for_self()))?;
+        for category in Category::ALL {
+            reconcile_errors.with_label_values(&[category.as_str()]);
+        }
+        for outcome in ["written", "unchanged"] {
+            status_writes.with_label_values(&[outcome]);
+        }
         Ok(inner)
     }
 }
@@ -150,14 +161,16 @@ mod tests {
     #[test]
     fn what_happened_is_in_the_text() {
         let metrics = Metrics::new().unwrap();
-        metrics.reconciled(Duration::from_millis(3), Some("Api"));
+        metrics.reconciled(Duration::from_millis(3), Some(Category::Apply));
         metrics.api_request("list", Some(StatusCode::OK), Duration::from_millis(2));
         metrics.api_request("get", None, Duration::from_secs(1));
         metrics.queue_depth(7);
         let text = metrics.text().unwrap();
         for line in [
             "fabricbench_reconcile_duration_seconds_count 1",
-            "fabricbench_reconcile_errors_total{category=\"Api\"} 1",
+            "fabricbench_reconcile_errors_total{category=\"Apply\"} 1",
+            "fabricbench_reconcile_errors_total{category=\"List\"} 0",
+            "fabricbench_status_total{outcome=\"written\"} 0",
             "fabricbench_api_request_duration_seconds_count{status=\"200\",verb=\"list\"} 1",
             "fabricbench_api_request_duration_seconds_count{status=\"none\",verb=\"get\"} 1",
             "fabricbench_queue_depth 7",
@@ -169,9 +182,7 @@ mod tests {
     #[test]
     fn what_is_registered_is_what_is_documented() {
         let metrics = Metrics::new().unwrap();
-        metrics.reconciled(Duration::ZERO, Some("Api"));
         metrics.api_request("list", None, Duration::ZERO);
-        metrics.status("written");
         let families = metrics.0.registry.gather();
         let registered = families.iter().map(|family| {
             let labels = family.get_metric()[0].get_label();

@@ -1,17 +1,18 @@
 //! The report as JUnit XML, for what gates a change: a test for the numbers, for each expectation, and for each variant
 //! that must not be worse.
 //!
-//! Whatever makes the exit status 1 is a failure here, and what makes it 3 an error. What is inconclusive is skipped, with
-//! the reason: it neither holds nor is refuted.
+//! Whatever makes the exit status 1 is a failure here, and what makes it 3 an error. What is open is skipped, with the
+//! reason: it neither holds nor is refuted. So a variant passes only where every size is shown to be no worse.
 
-use crds::v1alpha1::{ExpectationOutcome, Verdict};
+use crds::v1alpha1::{ExpectationOutcome, FabricProof, Verdict};
 use quick_junit::{NonSuccessKind, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 use super::Report;
 use super::words;
-use crate::campaign::Overall;
-use crate::campaign::compare::campaign::{Comparison, Role};
+use crate::campaign::compare::campaign::{Comparison, Role, Withheld};
 use crate::campaign::figures;
+use crate::campaign::summarize::FabricEvidence;
+use crate::campaign::{Evaluation, Overall};
 
 /// The report as one document.
 ///
@@ -42,21 +43,39 @@ fn trusted(report: &Report<'_>) -> TestCase {
             "{} of {} blocks are measured",
             summary.blocks_done, summary.blocks_total
         )),
-        Overall::NothingMeasured | Overall::NotTrustworthy => {
-            let withheld = report.evaluation.comparisons.primary();
-            let withheld = withheld.filter(|comparison| comparison.untrustworthy());
-            let reasons = withheld.map(|one| place(report, one) + ": " + &words::answer(one).line());
-            let reasons: Vec<String> = reasons.collect();
-            Some(match reasons.is_empty() {
-                true => words::fabric(summary.fabric.as_ref()),
-                false => reasons.join("\n"),
-            })
-        }
+        Overall::NothingMeasured => summary.nothing_measured(),
+        Overall::NotTrustworthy => Some(doubts(report).join("\n")),
     };
     let status = why.map_or_else(TestCaseStatus::success, |why| {
         not(NonSuccessKind::Error, "the numbers cannot be trusted", &why)
     });
     TestCase::new("complete and to be trusted", status)
+}
+
+/// Everything that makes the numbers untrustworthy, each in a line.
+fn doubts(report: &Report<'_>) -> Vec<String> {
+    let Evaluation { summary, comparisons } = report.evaluation;
+    let contradicted = |fabric: &&FabricEvidence| fabric.proof == FabricProof::Contradicted;
+    let fabric = summary.fabric.as_ref().filter(contradicted);
+    let fabric = fabric.map(|fabric| words::fabric(Some(fabric)));
+    let unusable = summary.cells.iter().filter(|cell| cell.valid_cases == 0);
+    let unusable = unusable.map(|cell| {
+        let arm = report.plan.arms.get(cell.arm).map_or("", |arm| arm.name.as_str());
+        let reason = cell.invalid_reason().unwrap_or_else(|| "no case".to_owned());
+        format!(
+            "{}, {arm}: {reason}",
+            place(report, cell.scenario, cell.size_bytes)
+        )
+    });
+    // A comparison without a valid round is one of those cells again.
+    let withheld = comparisons
+        .primary()
+        .filter(|one| one.untrustworthy() && !matches!(one.reason, Some(Withheld::NoValidRound { .. })));
+    fabric
+        .into_iter()
+        .chain(unusable)
+        .chain(withheld.map(|one| told(report, one)))
+        .collect()
 }
 
 fn expectations(report: &Report<'_>) -> impl Iterator<Item = TestCase> {
@@ -76,18 +95,25 @@ fn regressions(report: &Report<'_>) -> impl Iterator<Item = TestCase> {
         let primary = report.evaluation.comparisons.primary();
         let own = primary.filter(|one| one.arm == index && one.role == Role::Variant);
         let own: Vec<&Comparison> = own.collect();
-        let worse = own.iter().filter(|one| one.verdict == Some(Verdict::Regressed));
-        let worse: Vec<String> = worse
-            .map(|one| place(report, one) + ": " + &words::answer(one).line())
-            .collect();
-        let status = match worse.is_empty() {
-            false => not(
+        let told_of = |wanted: fn(&Comparison) -> bool| -> Vec<String> {
+            let wanted = own.iter().filter(|one| wanted(one));
+            wanted.map(|one| told(report, one)).collect()
+        };
+        let worse = told_of(|one| one.verdict == Some(Verdict::Regressed));
+        let open = told_of(words::is_open);
+        let status = match (worse.is_empty(), open.len(), own.len()) {
+            (false, ..) => not(
                 NonSuccessKind::Failure,
                 "worse than the baseline",
                 &worse.join("\n"),
             ),
-            true if own.iter().any(|one| one.verdict.is_some()) => TestCaseStatus::success(),
-            true => skipped("no size has a verdict"),
+            (true, _, 0) => skipped("the same as the baseline at every size"),
+            (true, 0, _) => TestCaseStatus::success(),
+            (true, some, all) => {
+                let mut status = skipped(&format!("{some} of {all} sizes are open"));
+                status.set_description(open.join("\n"));
+                status
+            }
         };
         TestCase::new(format!("{}: not worse at any size", arm.name), status)
     })
@@ -105,8 +131,14 @@ fn skipped(why: &str) -> TestCaseStatus {
     status
 }
 
-fn place(report: &Report<'_>, comparison: &Comparison) -> String {
-    let scenario = report.plan.scenarios.get(comparison.scenario);
+/// What `comparison` answers, and where.
+fn told(report: &Report<'_>, comparison: &Comparison) -> String {
+    let place = place(report, comparison.scenario, comparison.size_bytes);
+    format!("{place}: {}", words::answer(comparison).line())
+}
+
+fn place(report: &Report<'_>, scenario: usize, size_bytes: u64) -> String {
+    let scenario = report.plan.scenarios.get(scenario);
     let name = scenario.map_or("", |scenario| scenario.assignment.name.as_str());
-    format!("{name} {}", figures::size(comparison.size_bytes))
+    format!("{name} {}", figures::size(size_bytes))
 }

@@ -46,12 +46,7 @@ fn head(text: &mut String, report: &Report<'_>) {
         text,
         &format!("- fabric {}", escaped(&words::fabric(summary.fabric.as_ref()))),
     );
-    if let Some(floor) = words::noise_floor(report, None) {
-        line(
-            text,
-            &format!("- noise within ±{floor:.1} % (control arm, all sizes)"),
-        );
-    }
+    line(text, &format!("- noise {}", escaped(&words::noise(report, None))));
     if !summary.complete() {
         line(
             text,
@@ -97,7 +92,7 @@ fn table(text: &mut String, report: &Report<'_>, index: usize, scenario: &Planne
                 .of(index, *size, *arm, scenario.primary);
             comparison.map_or_else(|| "not compared".to_owned(), |one| words::answer(one).line())
         });
-        let measured = words::baseline(report, index, scenario, *size);
+        let measured = words::baseline(report, index, scenario, *size).line();
         row(text, [figures::size(*size), measured].into_iter().chain(answers));
     }
 }
@@ -144,25 +139,115 @@ fn warnings(text: &mut String, report: &Report<'_>) {
     }
 }
 
-/// `text` in one line, with nothing in it that would be markup.
+/// `text` in one line, with nothing in it that would be markup, notify anybody or become a link.
 fn escaped(text: &str) -> String {
-    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut escaped = String::with_capacity(flat.len());
-    for character in flat.chars() {
-        if matches!(character, '|' | '<' | '>' | '*' | '_' | '`' | '\\' | '[' | ']') {
-            escaped.push('\\');
-        }
-        escaped.push(character);
+    let words = text.split_whitespace().map(|word| {
+        // A backslash does not hide a pipe from a table within code, so no code has one.
+        let pieces = word.split('|').map(piece);
+        pieces.collect::<Vec<_>>().join("\\|")
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A part of a word, as code where a backslash would not help: names, numbers, addresses and formulas are looked for in
+/// what escaping leaves.
+fn piece(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let found_later = text.contains(['@', '#', '$']) || lower.contains("://") || lower.contains("www.");
+    match found_later {
+        true => code(text),
+        false => text.chars().flat_map(plain).collect(),
     }
-    escaped
+}
+
+/// `character` with a backslash where it could be markup.
+fn plain(character: char) -> impl Iterator<Item = char> {
+    let special = matches!(
+        character,
+        '<' | '>' | '*' | '_' | '`' | '\\' | '[' | ']' | '~' | '&'
+    );
+    special.then_some('\\').into_iter().chain([character])
+}
+
+/// `text` as code: between more backticks than it has in a row, and away from them.
+fn code(text: &str) -> String {
+    let runs = text.split(|character| character != '`').map(str::len);
+    let fence = "`".repeat(runs.max().unwrap_or_default() + 1);
+    let room = if text.starts_with('`') || text.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
+    format!("{fence}{room}{text}{room}{fence}")
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::escaped;
 
     #[test]
     fn words_of_a_run_are_never_markup() {
         assert_eq!(escaped("a|b\n<img> *c*"), "a\\|b \\<img\\> \\*c\\*");
+        assert_eq!(escaped("ask @org/team, see #12"), "ask `@org/team,` see `#12`");
+        assert_eq!(escaped("`@a`|b ~x~ &lt;"), "`` `@a` ``\\|b \\~x\\~ \\&lt;");
+        assert_eq!(escaped("at https://x.example/a_b"), "at `https://x.example/a_b`");
+    }
+
+    /// What a reader of Markdown sees: the text outside code, without its backslashes, and all of it.
+    fn read(markdown: &str) -> (String, String) {
+        let (mut outside, mut all) = (String::new(), String::new());
+        let mut rest = markdown;
+        while let Some(first) = rest.chars().next() {
+            let taken = match first {
+                '\\' => {
+                    let escaped = rest[1..].chars().next().expect("a character after a backslash");
+                    assert!(escaped.is_ascii_punctuation());
+                    all.push(escaped);
+                    outside.push(escaped);
+                    2
+                }
+                '`' => {
+                    let fence = rest.len() - rest.trim_start_matches('`').len();
+                    let inside = &rest[fence..];
+                    // Code ends at the next run of as many backticks, neither more nor fewer.
+                    let mut end = 0;
+                    loop {
+                        end += inside[end..].find('`').expect("code ends");
+                        let run = inside[end..].len() - inside[end..].trim_start_matches('`').len();
+                        if run == fence {
+                            break;
+                        }
+                        end += run;
+                    }
+                    let said = &inside[..end];
+                    assert!(!said.contains('|'), "a table would end here: {markdown}");
+                    let stripped = said.strip_prefix(' ').and_then(|said| said.strip_suffix(' '));
+                    all.push_str(stripped.unwrap_or(said));
+                    outside.push('\u{fffc}');
+                    fence + end + fence
+                }
+                special if "|<>*_[]~&".contains(special) => panic!("{special} in {markdown}"),
+                other => {
+                    all.push(other);
+                    outside.push(other);
+                    other.len_utf8()
+                }
+            };
+            rest = &rest[taken..];
+        }
+        (outside, all)
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_special_is_left_and_nothing_is_lost(text in r"([a-cA-C:/.!^$#@~&<>*_`\\|\[\]\n -]|www\.|https?://|é){0,40}") {
+            let (outside, all) = read(&escaped(&text));
+            let flat: Vec<&str> = text.split_whitespace().collect();
+            prop_assert_eq!(all, flat.join(" "));
+            prop_assert!(!outside.contains(['@', '#', '$']), "{}", outside);
+            prop_assert!(!outside.contains("://") && !outside.contains("www."), "{}", outside);
+        }
     }
 }

@@ -11,7 +11,8 @@ use crate::metrics::{Chosen, RunFigures, exposition};
 
 /// `run` with what `report` says of it.
 ///
-/// What was measured is computed anew; when the run began and ended, and where it ran, its status remembers.
+/// What was measured is computed anew; when the run began and ended, what it came to, and where it ran, its status
+/// remembers: of a run that still runs, it says of the first three what an operator says.
 ///
 /// # Errors
 /// None: writing into memory does not fail.
@@ -28,6 +29,7 @@ pub fn render(run: &BenchmarkRun, report: &Report<'_>) -> Result<String, fmt::Er
         previous: run.status.as_ref(),
     });
     measured.state = before.state;
+    measured.outcome = before.outcome;
     measured.conditions = before.conditions;
     measured.execution = before.execution;
     measured.placement = before.placement.or(measured.placement);

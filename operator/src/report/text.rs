@@ -70,14 +70,7 @@ fn head(text: &mut String, report: &Report<'_>, width: u16) {
     if let Some(libraries) = words::libraries(report) {
         line(text, "library", &libraries, width);
     }
-    let floor = match words::noise_floor(report, None) {
-        Some(floor) => format!("within ±{floor:.1} % (control arm, all sizes)"),
-        None => match report.plan.arms.iter().any(|arm| arm.control.is_some()) {
-            true => "not known: too few rounds for an interval of the control arm".to_owned(),
-            false => "not known: the run has no control arm (sampling.control)".to_owned(),
-        },
-    };
-    line(text, "noise", &floor, width);
+    line(text, "noise", &words::noise(report, None), width);
     line(text, "verdict", &report.evaluation.comparisons.verdict, width);
     if !summary.complete() {
         let missing = format!(

@@ -1,6 +1,6 @@
 //! The words in which every format answers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crds::record::LibraryFacts;
 use crds::v1alpha1::{
@@ -135,15 +135,77 @@ pub fn metric_title(ping_pong: bool, metric: Metric) -> String {
     }
 }
 
+/// What the baseline did at a size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Baseline {
+    /// The figure with its unit.
+    Measured(String),
+    /// No case can be trusted: why.
+    Invalid(String),
+    /// There is no case yet.
+    NotYet,
+}
+
+impl Baseline {
+    /// All of it in a line.
+    pub fn line(&self) -> String {
+        match self {
+            Self::Measured(figure) => figure.clone(),
+            Self::Invalid(reason) => format!("invalid: {reason}"),
+            Self::NotYet => "not measured yet".to_owned(),
+        }
+    }
+}
+
 /// What the baseline did at `size` on the primary metric, or why there is no such number.
-pub fn baseline(report: &Report<'_>, index: usize, scenario: &PlannedScenario, size: u64) -> String {
+pub fn baseline(report: &Report<'_>, index: usize, scenario: &PlannedScenario, size: u64) -> Baseline {
     let cell = report.evaluation.summary.cell(index, size, report.plan.baseline);
     match (cell.and_then(|cell| cell.metric(scenario.primary)), cell) {
-        (Some(spread), _) => figure(scenario.primary, spread.median),
-        (None, Some(cell)) if cell.cases > 0 => {
-            format!("invalid: {}", cell.invalid_reason().unwrap_or_default())
-        }
-        (None, _) => "not measured yet".to_owned(),
+        (Some(spread), _) => Baseline::Measured(figure(scenario.primary, spread.median)),
+        (None, Some(cell)) if cell.cases > 0 => Baseline::Invalid(
+            cell.invalid_reason()
+                .unwrap_or_else(|| "no case has this figure".to_owned()),
+        ),
+        (None, _) => Baseline::NotYet,
+    }
+}
+
+/// Whether nothing says yet if the variant is worse here: no verdict, or one that settles nothing.
+pub fn is_open(comparison: &Comparison) -> bool {
+    comparison.role == Role::Variant && matches!(comparison.verdict, None | Some(Verdict::Inconclusive))
+}
+
+/// A complete run of which nothing is missed, in a sentence: that nothing got worse only where all of it was shown.
+pub fn passed(report: &Report<'_>) -> (Tone, String) {
+    let comparisons = &report.evaluation.comparisons;
+    let variants = || comparisons.primary().filter(|one| one.role == Role::Variant);
+    let expectations = comparisons.expectations.iter();
+    let unsettled = expectations.filter(|answer| answer.outcome == ExpectationOutcome::Inconclusive);
+    let counts = [
+        (
+            variants().filter(|one| is_open(one)).count(),
+            variants().count(),
+            "comparisons",
+        ),
+        (unsettled.count(), comparisons.expectations.len(), "expectations"),
+    ];
+    let open = counts.iter().filter(|(open, ..)| *open > 0);
+    let open: Vec<String> = open
+        .map(|(open, all, what)| format!("{open} of {all} {what}"))
+        .collect();
+    if !open.is_empty() {
+        let said = "Complete; no expectation was missed and no regression was shown, but open are";
+        return (Tone::NotApplicable, format!("{said} {}.", open.join(" and ")));
+    }
+    match variants().next() {
+        Some(_) => (
+            Tone::Better,
+            "Complete; no expectation was missed, nothing got worse.".to_owned(),
+        ),
+        None => (
+            Tone::NotApplicable,
+            "Complete; there was nothing to compare.".to_owned(),
+        ),
     }
 }
 
@@ -289,15 +351,35 @@ pub fn setting(report: &Report<'_>) -> Vec<String> {
     said
 }
 
-/// Largest distance from no change of any interval of a control arm on the primary metric, in percent; of one
-/// scenario or of all.
-pub fn noise_floor(report: &Report<'_>, scenario: Option<usize>) -> Option<f64> {
+/// How far the numbers move where nothing changes: the widest interval of a control arm on the primary metric, of one
+/// scenario or of all, and how many of the sizes have one.
+pub fn noise(report: &Report<'_>, scenario: Option<usize>) -> String {
+    let mut floor: Option<f64> = None;
+    let mut known: BTreeMap<(usize, u64), bool> = BTreeMap::new();
     let controls = report.evaluation.comparisons.primary().filter(|one| {
         one.role == Role::ControlArm && scenario.is_none_or(|scenario| one.scenario == scenario)
     });
-    let ends = controls.filter_map(Comparison::interval_percent);
-    ends.map(|(low, high)| low.abs().max(high.abs()))
-        .max_by(f64::total_cmp)
+    for control in controls {
+        let ends = control.interval_percent();
+        // A run may have a control arm for each separation: a size is covered where all have an interval.
+        *known
+            .entry((control.scenario, control.size_bytes))
+            .or_insert(true) &= ends.is_some();
+        if let Some((low, high)) = ends {
+            floor = Some(low.abs().max(high.abs()).max(floor.unwrap_or_default()));
+        }
+    }
+    let covered = known.values().filter(|known| **known).count();
+    match (floor, known.len()) {
+        (_, 0) => "not known: the run has no control arm (sampling.control)".to_owned(),
+        (None, _) => "not known: too few valid rounds for an interval of the control arm".to_owned(),
+        (Some(floor), sizes) if covered == sizes => {
+            format!("within ±{floor:.1} % (control arm, all sizes)")
+        }
+        (Some(floor), sizes) => {
+            format!("within ±{floor:.1} % (control arm, {covered} of {sizes} sizes)")
+        }
+    }
 }
 
 /// One optimization of one arm in one scenario: for each kind of engagement the sizes and the reason of the first.

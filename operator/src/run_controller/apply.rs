@@ -20,6 +20,7 @@ use snafu::{ResultExt, Snafu};
 
 use super::build::AttemptObjects;
 use super::store::RunKey;
+use crate::operator::Category;
 
 /// Why something was not created or deleted.
 #[derive(Debug, Snafu)]
@@ -58,11 +59,11 @@ pub enum ApplyError {
 
 impl ApplyError {
     /// The label of the metric.
-    pub(super) fn category(&self) -> &'static str {
+    pub(super) fn category(&self) -> Category {
         match self {
-            Self::Foreign { .. } => "Foreign",
-            Self::Refused { .. } => "Refused",
-            Self::Api { .. } => "Apply",
+            Self::Foreign { .. } => Category::Foreign,
+            Self::Refused { .. } => Category::Refused,
+            Self::Api { .. } => Category::Apply,
         }
     }
 }

@@ -20,6 +20,7 @@ use super::store::{RunKey, StoredRun};
 use super::unreadable;
 use super::update_status::{StatusError, Target};
 use crate::events;
+use crate::operator::Category;
 
 /// Most things done for one run in one look; what is left is done in the next, after others had their turn.
 const MAX_STEPS: usize = 16;
@@ -63,13 +64,13 @@ pub enum LookError {
 
 impl LookError {
     /// The label of the metric.
-    fn category(&self) -> &'static str {
+    fn category(&self) -> Category {
         match self {
             Self::Apply { source } => source.category(),
             Self::Status { source } => source.category(),
-            Self::List { .. } => "List",
+            Self::List { .. } => Category::List,
             Self::Records { source } => source.category(),
-            Self::Evaluate { .. } => "Evaluate",
+            Self::Evaluate { .. } => Category::Evaluate,
         }
     }
 }
@@ -115,7 +116,7 @@ async fn failed(context: &Context, key: &RunKey, error: &LookError) {
         version: metadata.resource_version.as_deref().unwrap_or_default(),
         before: None,
     };
-    let event = events::look_failed(error.category(), &error.to_string());
+    let event = events::look_failed(error.category().as_str(), &error.to_string());
     context.writer.tell(&target, &[event]).await;
 }
 

@@ -10,6 +10,7 @@ use snafu::{ResultExt, Snafu};
 use super::build::names;
 use super::record_chain::{ChainError, ChainReader, MAX_APPEND_BYTES, Part, PartWrite, RecordChain};
 use super::store::RunKey;
+use crate::operator::Category;
 
 /// Why records were not read or written.
 #[derive(Debug, Snafu)]
@@ -52,11 +53,11 @@ impl RecordsError {
     }
 
     /// The label of the metric.
-    pub(super) fn category(&self) -> &'static str {
+    pub(super) fn category(&self) -> Category {
         match self {
-            Self::Api { .. } => "RecordsApi",
-            Self::Changed { .. } => "RecordsChanged",
-            Self::Chain { .. } => "RecordsChain",
+            Self::Api { .. } => Category::RecordsApi,
+            Self::Changed { .. } => Category::RecordsChanged,
+            Self::Chain { .. } => Category::RecordsChain,
         }
     }
 }

@@ -13,7 +13,7 @@ use tracing::{info, warn};
 
 use super::store::RunKey;
 use crate::events;
-use crate::operator::Metrics;
+use crate::operator::{Category, Metrics};
 
 /// Why a status was not written.
 #[derive(Debug, Snafu)]
@@ -46,12 +46,12 @@ pub enum StatusError {
 
 impl StatusError {
     /// The label of the metric.
-    pub(super) fn category(&self) -> &'static str {
+    pub(super) fn category(&self) -> Category {
         match self {
-            Self::Changed { .. } => "Conflict",
-            Self::Write { .. } => "StatusWrite",
-            Self::Invalid { .. } => "StatusInvalid",
-            Self::Encode { .. } => "Encode",
+            Self::Changed { .. } => Category::Conflict,
+            Self::Write { .. } => Category::StatusWrite,
+            Self::Invalid { .. } => Category::StatusInvalid,
+            Self::Encode { .. } => Category::Encode,
         }
     }
 }

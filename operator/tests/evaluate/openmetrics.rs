@@ -1,11 +1,13 @@
 //! The metrics of a report, and those of a status: the same numbers.
 
 use crds::v1alpha1::{BenchmarkRun, ComparisonResult, Outcome};
+use fabricbench_operator::campaign::collect::collect;
 use fabricbench_operator::campaign::status::{Phase, StatusInput, status};
+use fabricbench_operator::campaign::{Evaluation, evaluate};
 use fabricbench_operator::manifest;
 use fabricbench_operator::report::{Report, openmetrics};
 
-use crate::fixture::{Campaign, HASH};
+use crate::fixture::{Campaign, HASH, UID};
 use reader::{Labels, Metrics, read};
 
 #[path = "../exposition/reader.rs"]
@@ -25,12 +27,18 @@ spec:
 /// The run as it ended, and its metrics.
 fn reported(campaign: &Campaign) -> (BenchmarkRun, Metrics) {
     let evaluation = campaign.evaluation();
+    let phase = Phase::finished(&evaluation);
+    reported_in(campaign, &evaluation, phase)
+}
+
+/// The run in `phase`, and its metrics.
+fn reported_in(campaign: &Campaign, evaluation: &Evaluation, phase: Phase) -> (BenchmarkRun, Metrics) {
     let mut run = manifest::parse(RUN, None).unwrap().remove(0);
     run.status = Some(status(&StatusInput {
         plan: &campaign.plan,
         plan_hash: HASH,
-        phase: Phase::finished(&evaluation),
-        evaluation: &evaluation,
+        phase,
+        evaluation,
         records: None,
         generation: Some(1),
         now: "2026-03-01T10:01:00Z",
@@ -39,7 +47,7 @@ fn reported(campaign: &Campaign) -> (BenchmarkRun, Metrics) {
     let report = Report {
         plan: &campaign.plan,
         plan_hash: HASH,
-        evaluation: &evaluation,
+        evaluation,
     };
     let metrics = read(&openmetrics::render(&run, &report).unwrap());
     (run, metrics)
@@ -141,4 +149,19 @@ fn a_run_of_which_nothing_is_wrong_passes_and_one_that_cannot_be_trusted_does_no
     assert_eq!(run.status.unwrap().outcome, Some(Outcome::Untrusted));
     assert_eq!(outcome(&metrics, "Untrusted"), Some(1.0));
     assert_eq!(outcome(&metrics, "Passed"), Some(0.0));
+}
+
+#[test]
+fn a_run_that_still_runs_has_no_outcome() {
+    let campaign = Campaign::default();
+    let lines = campaign.stream(1, &[5]);
+    let reports = collect(&campaign.plan, UID, HASH, lines.as_bytes());
+    let evaluation = evaluate(&campaign.plan, &reports).unwrap();
+    let (_, metrics) = reported_in(&campaign, &evaluation, Phase::Running);
+    assert!(!metrics.contains_key("fabricbench_run_outcome"));
+    assert_eq!(
+        value(&metrics, "fabricbench_run_state", &[("state", "Running")]),
+        Some(1.0)
+    );
+    assert_eq!(value(&metrics, "fabricbench_run_blocks_done", &[]), Some(83.0));
 }

@@ -123,8 +123,10 @@ fn warnings_are_bounded() {
 pub mod formats {
     use std::sync::LazyLock;
 
+    use crds::record::{CaseFailure, CaseResult, FailureReason};
     use fabricbench_operator::campaign::collect::collect;
-    use fabricbench_operator::campaign::evaluate;
+    use fabricbench_operator::campaign::compare::campaign::{Comparison, Role};
+    use fabricbench_operator::campaign::{Overall, evaluate};
     use fabricbench_operator::report::text::{TextOptions, render};
     use fabricbench_operator::report::{Report, csv, html, json, junit, markdown};
 
@@ -251,6 +253,127 @@ pub mod formats {
             text.contains("<error") && text.contains("blocks are measured"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn what_is_open_is_not_called_good() {
+        let campaign = Campaign {
+            effects: [
+                (("fi-inject", 64), 0.85),
+                (("coalesce", 32 << 10), 0.92),
+                (("combined", 64), 0.985),
+            ]
+            .into(),
+            ..Campaign::default()
+        };
+        let mut planted = Planted {
+            evaluation: campaign.evaluation(),
+            campaign,
+        };
+        assert_eq!(planted.evaluation.overall(), Overall::Good);
+        let open = html::render(&planted.report()).unwrap();
+        let said = "no regression was shown, but open are 3 of 11 comparisons.";
+        assert!(open.contains("overall na") && open.contains(said), "{open}");
+        let tests = junit::render(&planted.report()).unwrap();
+        assert!(
+            tests.contains(r#"<skipped message="2 of 5 sizes are open">small 64 B:"#),
+            "{tests}"
+        );
+        for comparison in &mut planted.evaluation.comparisons.all {
+            if comparison.role == Role::Variant && comparison.primary {
+                comparison.verdict = Some(Verdict::NoChange);
+            }
+        }
+        let settled = html::render(&planted.report()).unwrap();
+        assert!(settled.contains("overall better") && settled.contains("nothing got worse"));
+        assert!(!junit::render(&planted.report()).unwrap().contains("<skipped"));
+    }
+
+    #[test]
+    fn an_invalid_baseline_is_called_so_everywhere() {
+        let campaign = Campaign {
+            tweak: |case| {
+                if (case.arm.as_str(), case.size_bytes) == ("baseline", 64)
+                    && let CaseResult::Measured(_) = case.result
+                {
+                    case.result = CaseResult::Failed(CaseFailure {
+                        reason: FailureReason::PeerLost,
+                        message: "no answer".into(),
+                    });
+                }
+            },
+            ..Campaign::default()
+        };
+        let planted = Planted {
+            evaluation: campaign.evaluation(),
+            campaign,
+        };
+        let why = "invalid: 13 of 13 cases: failed (PeerLost): no answer";
+        let report = planted.report();
+        assert!(markdown::render(&report).contains(why));
+        assert!(
+            render(
+                &report,
+                &TextOptions {
+                    width: 400,
+                    ..TextOptions::default()
+                }
+            )
+            .contains(why)
+        );
+        let page = html::render(&report).unwrap();
+        assert!(page.contains(
+            r#"<td class="invalid"><span class="word">invalid</span> <span class="reason">13 of 13"#
+        ));
+        let tests = junit::render(&report).unwrap();
+        assert!(
+            tests.contains("small 64 B, baseline: 13 of 13 cases: failed (PeerLost): no answer"),
+            "{tests}"
+        );
+        assert!(!tests.contains("verified:"), "{tests}");
+        assert_eq!(tests.matches("small 64 B, baseline").count(), 1, "{tests}");
+    }
+
+    #[test]
+    fn the_noise_floor_says_which_sizes_it_covers() {
+        let campaign = Campaign::default();
+        let mut planted = Planted {
+            evaluation: campaign.evaluation(),
+            campaign,
+        };
+        let control = |one: &&mut Comparison| one.role == Role::ControlArm && one.primary;
+        for comparison in planted
+            .evaluation
+            .comparisons
+            .all
+            .iter_mut()
+            .filter(control)
+            .take(2)
+        {
+            comparison.interval = None;
+        }
+        let options = TextOptions::default();
+        for said in [
+            render(&planted.report(), &options),
+            markdown::render(&planted.report()),
+            html::render(&planted.report()).unwrap(),
+        ] {
+            assert!(said.contains("(control arm, 4 of 6 sizes)"), "{said}");
+        }
+        for comparison in &mut planted.evaluation.comparisons.all {
+            comparison.interval = None;
+        }
+        assert!(markdown::render(&planted.report()).contains("- noise not known: too few valid rounds"));
+    }
+
+    #[test]
+    fn html_shows_the_bytes_of_each_rail_and_three_percentiles_both_ways() {
+        let text = planted_html();
+        assert_eq!(text.matches("<summary>Bytes on each rail</summary>").count(), 2);
+        assert!(text.contains(r#"<th scope="col">rail 3</th>"#));
+        let row = text.split("<tbody>").nth(3).unwrap_or_default();
+        let row = row.split("</tr>").next().unwrap_or_default();
+        assert_eq!(row.matches(" [").count(), 3, "{row}");
     }
 
     pub fn planted_html() -> String {

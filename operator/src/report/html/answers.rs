@@ -6,10 +6,10 @@ use maud::{Markup, html};
 
 use crate::campaign::figures;
 use crate::report::Report;
-use crate::report::words::{self, Answer, Tone};
+use crate::report::words::{self, Answer, Baseline, Tone};
 
-/// Class of a cell.
-fn class(tone: Tone) -> &'static str {
+/// Class of what has this tone.
+pub(super) fn class(tone: Tone) -> &'static str {
     match tone {
         Tone::Better => "better",
         Tone::Worse => "worse",
@@ -84,14 +84,13 @@ fn baseline_row(report: &Report<'_>, index: usize) -> Markup {
         tr {
             th scope="row" { (arm_name(report, report.plan.baseline)) }
             @for size in &scenario.sizes {
-                @let cell = report.evaluation.summary.cell(index, *size, report.plan.baseline);
-                @let spread = cell.and_then(|cell| cell.metric(scenario.primary));
-                td.same {
-                    @if let Some(spread) = spread {
-                        (words::figure(scenario.primary, spread.median))
-                    } @else {
-                        (cell.and_then(|cell| cell.invalid_reason()).unwrap_or_else(|| "not measured yet".to_owned()))
-                    }
+                @let baseline = words::baseline(report, index, scenario, *size);
+                @match &baseline {
+                    Baseline::Measured(figure) => td.same { (figure) },
+                    Baseline::Invalid(reason) => td.invalid {
+                        span.word { "invalid" } " " span.reason { (reason) }
+                    },
+                    Baseline::NotYet => td.na { (baseline.line()) },
                 }
             }
         }

@@ -29,7 +29,7 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
             p.note {
                 "Latency is " @if ping_pong { "half a round trip" } @else { "from post to completion" }
                 ". Quantiles are those of all valid rounds together; rates and CPU time are medians of the rounds. "
-                "In brackets: median of the raw samples by exclusive interpolation, where they were kept."
+                "In brackets: by exclusive interpolation of the raw samples, where they were kept; the median of the rounds."
             }
             div.scroll tabindex="0" role="region" aria-label="Results" {
                 table.numbers {
@@ -63,18 +63,18 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
         Some(spread) => words::figure(metric, spread.median),
         None => "no valid case".to_owned(),
     };
+    let exclusive = cell.exclusive_quantiles;
+    let beside =
+        |nanos: Option<f64>| nanos.map_or_else(String::new, |nanos| format!(" [{}]", figures::nanos(nanos)));
     html! {
         tr {
             th scope="row" { (figures::size(cell.size_bytes)) }
             td { (arm_name(report, cell.arm)) }
             td { (cell.valid_rounds.len()) }
             td { (exact(cell.min_nanos)) }
-            td {
-                (quantile(0.5))
-                @if let Some(exclusive) = cell.exclusive_quantiles { " [" (figures::nanos(exclusive.p50_nanos)) "]" }
-            }
-            td { (quantile(0.95)) }
-            td { (quantile(0.99)) }
+            td { (quantile(0.5)) (beside(exclusive.map(|raw| raw.p50_nanos))) }
+            td { (quantile(0.95)) (beside(exclusive.map(|raw| raw.p95_nanos))) }
+            td { (quantile(0.99)) (beside(exclusive.map(|raw| raw.p99_nanos))) }
             td { (quantile(0.999)) }
             td { (exact(cell.max_nanos)) }
             td { (metric(Metric::Throughput)) }
@@ -82,6 +82,44 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
             td { (metric(Metric::CpuSecondsPerGib)) }
             td { (cell.fabric.as_ref().map_or("not measured", |proof| words::proof(proof.proof))) }
             td.text { (cell.invalid_reason().unwrap_or_else(|| "none".to_owned())) }
+        }
+    }
+}
+
+/// Bytes that the initiators posted on each rail, where there is more than one.
+pub(super) fn rails(report: &Report<'_>, index: usize) -> Markup {
+    let cells = report.evaluation.summary.cells.iter();
+    let of_cell = |cell: &&CellSummary| cell.scenario == index && cell.counters.bytes_per_rail.len() > 1;
+    let cells: Vec<&CellSummary> = cells.filter(of_cell).collect();
+    let bytes = |cell: &CellSummary, rail: usize| cell.counters.bytes_per_rail.get(rail).copied();
+    let rails = cells.iter().map(|cell| cell.counters.bytes_per_rail.len()).max();
+    html! {
+        @if let Some(rails) = rails {
+            details {
+                summary { "Bytes on each rail" }
+                p.note { "Posted by the initiators in all valid cases together." }
+                div.scroll tabindex="0" role="region" aria-label="Bytes on each rail" {
+                    table.numbers {
+                        thead {
+                            tr {
+                                th scope="col" { "size" } th scope="col" { "arm" }
+                                @for rail in 0..rails { th scope="col" { "rail " (rail) } }
+                            }
+                        }
+                        tbody {
+                            @for cell in cells {
+                                tr {
+                                    th scope="row" { (figures::size(cell.size_bytes)) }
+                                    td { (arm_name(report, cell.arm)) }
+                                    @for rail in 0..rails {
+                                        td { (bytes(cell, rail).map_or_else(|| "no such rail".to_owned(), figures::bytes)) }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
         }
     }
 }

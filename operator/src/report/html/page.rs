@@ -5,7 +5,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{answers, environment};
 use crate::campaign::Overall;
-use crate::report::{Report, words};
+use crate::report::Report;
+use crate::report::words::{self, Tone};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -40,37 +41,36 @@ pub(super) fn page(report: &Report<'_>, scenarios: Vec<Markup>) -> Markup {
 
 fn head(report: &Report<'_>) -> Markup {
     let summary = &report.evaluation.summary;
-    let (class, overall) = match report.evaluation.overall() {
-        Overall::Good => (
-            "better",
-            "Complete; no expectation was missed, nothing got worse.",
+    let (tone, overall) = match report.evaluation.overall() {
+        Overall::Good => words::passed(report),
+        Overall::Missed if regressed(report) => (
+            Tone::Worse,
+            "Complete; a variant is worse than the baseline.".to_owned(),
         ),
-        Overall::Missed if regressed(report) => ("worse", "Complete; a variant is worse than the baseline."),
-        Overall::Missed => ("worse", "Complete; an expectation was not met."),
+        Overall::Missed => (Tone::Worse, "Complete; an expectation was not met.".to_owned()),
         Overall::NotTrustworthy => (
-            "invalid",
-            "Complete, but some numbers cannot be trusted: see the cells marked invalid.",
+            Tone::Invalid,
+            "Complete, but some numbers cannot be trusted: see the cells marked invalid.".to_owned(),
         ),
-        Overall::NothingMeasured => ("invalid", "Nothing was measured: every case failed."),
+        Overall::NothingMeasured => (
+            Tone::Invalid,
+            "Nothing was measured: every case failed.".to_owned(),
+        ),
         Overall::NotComplete => (
-            "invalid",
-            "Not complete: what is here counts, the rest is missing.",
+            Tone::Invalid,
+            "Not complete: what is here counts, the rest is missing.".to_owned(),
         ),
     };
     html! {
         header {
             h1 { (report.plan.run) }
             p.setting { (words::transport(report)) " · " (words::setting(report).join(" · ")) }
-            p class={ "overall " (class) } { (overall) }
+            p class={ "overall " (answers::class(tone)) } { (overall) }
             dl {
                 dt { "Verdict" } dd { (report.evaluation.comparisons.verdict) }
                 dt { "Fabric" } dd { (words::fabric(summary.fabric.as_ref())) }
                 dt { "Noise floor" }
-                dd {
-                    @if let Some(floor) = words::noise_floor(report, None) {
-                        (format!("within ±{floor:.1} % (widest interval of a control arm)"))
-                    } @else { "not known: no interval of a control arm" }
-                }
+                dd { (words::noise(report, None)) }
                 dt { "Blocks" } dd { (summary.blocks_done) " of " (summary.blocks_total) " measured" }
                 dt { "Started" } dd { (summary.environment.started_at.as_deref().unwrap_or("not yet")) }
             }

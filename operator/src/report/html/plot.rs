@@ -1,5 +1,6 @@
 //! Plots as SVG. Colours are variables of the page's style, so that one drawing fits light and dark.
 
+mod arm;
 mod axis;
 mod curves;
 mod effect;
@@ -12,7 +13,7 @@ use plotters::prelude::{Cartesian2d, DrawingArea, DrawingAreaErrorKind, IntoDraw
 
 pub use curves::{Curve, Curves, Point, curves};
 pub use effect::{Dot, EffectPlot, effects};
-pub use palette::mark_class;
+pub use palette::{is_second, mark_class};
 pub use tails::{Tail, tails};
 
 /// What the plotting library refuses.
@@ -25,10 +26,10 @@ const FONT: (&str, i32) = ("sans-serif", 14);
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<axis::Axis, axis::Axis>>;
+
 /// Draws the axes and a grid in one shade for both.
-fn grid(
-    chart: &mut ChartContext<'_, SVGBackend<'_>, Cartesian2d<axis::Axis, axis::Axis>>,
-) -> Result<(), DrawError> {
+fn grid(chart: &mut Chart<'_, '_>) -> Result<(), DrawError> {
     chart
         .configure_mesh()
         .light_line_style(palette::GRID)

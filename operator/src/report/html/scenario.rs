@@ -33,7 +33,6 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
     for size in scenario.sizes.iter().take(MAX_TAILS) {
         tails.push((*size, drawn(name, tail_plot(report, index, *size))?));
     }
-    let floor = words::noise_floor(report, Some(index));
     Ok(html! {
         section id={ "scenario-" (index) } aria-labelledby={ "scenario-" (index) "-title" } {
             h2 id={ "scenario-" (index) "-title" } { "Scenario " (name) }
@@ -44,7 +43,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
                         "Change of " (words::metric_title(ping_pong, scenario.primary)) " at each size, with its interval. "
                         "The band is the margin of " (report.plan.sampling.margin_percent) " %; "
                         "hollow dots carry no verdict."
-                        @if let Some(floor) = floor { (format!(" Noise floor: within ±{floor:.1} %.")) }
+                        " Noise floor: " (words::noise(report, Some(index))) "."
                     }
                     (effect)
                 }
@@ -72,6 +71,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
                 p.note { "Tails of the first " (MAX_TAILS) " sizes; quantiles of all are in the table." }
             }
             (figures_table::results(report, index))
+            (figures_table::rails(report, index))
             (figures_table::other_metrics(report, index))
             (evidence(report, index))
         }
@@ -83,11 +83,15 @@ fn point_interval() -> &'static str {
 }
 
 fn legend(report: &Report<'_>) -> Markup {
+    let arms = || report.plan.arms.iter().enumerate();
     html! {
         ul.legend aria-label="Arms" {
-            @for (index, arm) in report.plan.arms.iter().enumerate() {
+            @for (index, arm) in arms() {
                 li { span class=(plot::mark_class(index, arm.control.is_some())) {} (arm.name) }
             }
+        }
+        @if arms().any(|(index, arm)| plot::is_second(index, arm.control.is_some())) {
+            p.note { "Arms with a square have dashed lines." }
         }
     }
 }

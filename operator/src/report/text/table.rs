@@ -6,7 +6,7 @@ use super::wrapped;
 use crate::campaign::figures;
 use crate::campaign::plan::PlannedScenario;
 use crate::report::Report;
-use crate::report::words::{self, Answer, Tone};
+use crate::report::words::{self, Answer, Baseline, Tone};
 
 /// Narrowest column in which an answer can be read.
 const MIN_COLUMN: usize = 22;
@@ -139,15 +139,10 @@ fn baseline(
     size: u64,
     notes: &mut Notes,
 ) -> Cell {
-    let cell = report.evaluation.summary.cell(index, size, report.plan.baseline);
-    let value = cell.and_then(|cell| cell.metric(scenario.primary));
-    match (value, cell) {
-        (Some(spread), _) => Cell::new(words::figure(scenario.primary, spread.median)),
-        (None, Some(cell)) if cell.cases > 0 => {
-            let reason = notes.place(cell.invalid_reason().unwrap_or_default());
-            Cell::new(format!("invalid: {reason}")).fg(Color::Red)
-        }
-        (None, _) => Cell::new("not measured yet").add_attribute(Attribute::Dim),
+    match words::baseline(report, index, scenario, size) {
+        Baseline::Invalid(reason) => Cell::new(Baseline::Invalid(notes.place(reason)).line()).fg(Color::Red),
+        measured @ Baseline::Measured(_) => Cell::new(measured.line()),
+        Baseline::NotYet => Cell::new(Baseline::NotYet.line()).add_attribute(Attribute::Dim),
     }
 }
 

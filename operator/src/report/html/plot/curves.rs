@@ -1,10 +1,10 @@
 //! One figure against size for every arm, both axes logarithmic, with intervals.
 
-use plotters::prelude::{ChartBuilder, Circle, LineSeries, PathElement};
+use plotters::prelude::{ChartBuilder, PathElement};
 use plotters::style::Color;
 
 use super::axis::Axis;
-use super::{DrawError, grid, palette, picture};
+use super::{DrawError, arm, grid, palette, picture};
 
 /// A figure at a size.
 #[derive(Clone, Copy, Debug)]
@@ -89,14 +89,15 @@ pub fn curves(plot: &Curves<'_>) -> Result<String, DrawError> {
             let color = palette::arm(curve.arm, curve.control);
             let dodge = (high / low).powf(DODGE * (place as f64 - middle));
             let at = |point: &Point| position(point.size) * dodge;
+            let own = (curve.arm, curve.control);
             let line = curve.points.iter().map(|point| (at(point), point.value));
-            chart.draw_series(LineSeries::new(line, color.mix(0.6).stroke_width(1)))?;
+            arm::line(&mut chart, own, line.collect(), color.mix(0.6).stroke_width(1))?;
             for point in &curve.points {
                 if let Some((low, high)) = point.interval {
                     let whisker = [(at(point), low), (at(point), high)];
                     chart.draw_series([PathElement::new(whisker, color.stroke_width(2))])?;
                 }
-                chart.draw_series([Circle::new((at(point), point.value), 3, color.filled())])?;
+                arm::mark(&mut chart, own, (at(point), point.value), 3, color.filled())?;
             }
         }
         Ok(())

@@ -1,10 +1,10 @@
 //! The change of every variant at every size with its interval: dots and whiskers, the margin as a band.
 
-use plotters::prelude::{ChartBuilder, Circle, PathElement, Rectangle};
+use plotters::prelude::{ChartBuilder, PathElement, Rectangle};
 use plotters::style::Color;
 
 use super::axis::Axis;
-use super::{DrawError, FONT, palette, picture};
+use super::{DrawError, FONT, arm, palette, picture};
 
 /// Change of one arm at one size, in percent.
 #[derive(Clone, Copy, Debug)]
@@ -108,8 +108,9 @@ pub fn effects(plot: &EffectPlot<'_>) -> Result<String, DrawError> {
                 chart.draw_series([PathElement::new([(low, y), (high, y)], color.stroke_width(2))])?;
             }
             let fill = if dot.judged { color } else { palette::PAGE };
-            chart.draw_series([Circle::new((dot.percent, y), 4, fill.filled())])?;
-            chart.draw_series([Circle::new((dot.percent, y), 4, color.stroke_width(2))])?;
+            for style in [fill.filled(), color.stroke_width(2)] {
+                arm::mark(&mut chart, (dot.arm, dot.control), (dot.percent, y), 4, style)?;
+            }
         }
         Ok(())
     })

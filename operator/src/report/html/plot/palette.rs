@@ -3,7 +3,7 @@
 use plotters::style::RGBColor;
 
 /// Colours for arms; the style sheet has a light and a dark set (Okabe and Ito's, which colour-blind readers tell
-/// apart). Further arms use them again with another mark.
+/// apart). A run has at most twice as many variants: the second half uses them again, with another mark and line.
 const COLORS: usize = 8;
 
 /// First byte of every stand-in: no other colour of a drawing has it.
@@ -36,11 +36,17 @@ pub(super) fn arm(index: usize, control: bool) -> RGBColor {
     }
 }
 
+/// Whether the arm in place `index` shares its colour with one before it.
+pub fn is_second(index: usize, control: bool) -> bool {
+    !control && index >= COLORS
+}
+
 /// Class of the legend's mark for the arm in place `index`.
 pub fn mark_class(index: usize, control: bool) -> String {
+    let second = if is_second(index, control) { " second" } else { "" };
     match control {
         true => "mark control".to_owned(),
-        false => format!("mark arm-{}", index % COLORS),
+        false => format!("mark arm-{}{second}", index % COLORS),
     }
 }
 
@@ -60,6 +66,13 @@ pub(super) fn with_variables(svg: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_shares_a_colour_has_another_mark() {
+        let classes: std::collections::BTreeSet<String> =
+            (0..2 * COLORS).map(|index| mark_class(index, false)).collect();
+        assert_eq!(classes.len(), 2 * COLORS);
+    }
 
     #[test]
     fn stand_ins_become_variables() {

@@ -1,10 +1,10 @@
 //! The tail of latency: quantiles from the median to 99.99 percent, the rarer the wider.
 
-use plotters::prelude::{ChartBuilder, LineSeries};
+use plotters::prelude::ChartBuilder;
 use plotters::style::Color;
 
 use super::axis::Axis;
-use super::{DrawError, grid, palette, picture};
+use super::{DrawError, arm, grid, palette, picture};
 use crate::campaign::{Distribution, figures};
 
 /// Latencies of one arm.
@@ -60,7 +60,12 @@ pub fn tails(about: &str, tails: &[Tail<'_>]) -> Result<String, DrawError> {
         grid(&mut chart)?;
         for (tail, points) in drawn {
             let color = palette::arm(tail.arm, tail.control);
-            chart.draw_series(LineSeries::new(points, color.stroke_width(2)))?;
+            arm::line(
+                &mut chart,
+                (tail.arm, tail.control),
+                points,
+                color.stroke_width(2),
+            )?;
         }
         Ok(())
     })

@@ -1,0 +1,86 @@
+//! How an arm is told apart in every plot: its colour, and for those that share one another mark and a dashed line.
+
+use plotters::element::{Circle, EmptyElement, Rectangle};
+use plotters::prelude::{DashedLineSeries, LineSeries};
+use plotters::style::ShapeStyle;
+
+use super::{Chart, DrawError, palette};
+
+/// Dashes and the gaps between them.
+const DASH: (u32, u32) = (6, 4);
+
+/// Draws a line of `arm`.
+pub(super) fn line(
+    chart: &mut Chart<'_, '_>,
+    (arm, control): (usize, bool),
+    points: Vec<(f64, f64)>,
+    style: ShapeStyle,
+) -> Result<(), DrawError> {
+    match palette::is_second(arm, control) {
+        true => chart.draw_series(DashedLineSeries::new(points, DASH.0, DASH.1, style))?,
+        false => chart.draw_series(LineSeries::new(points, style))?,
+    };
+    Ok(())
+}
+
+/// Draws the mark of `arm` at `place`: a disc, or a square.
+pub(super) fn mark(
+    chart: &mut Chart<'_, '_>,
+    (arm, control): (usize, bool),
+    place: (f64, f64),
+    radius: i32,
+    style: ShapeStyle,
+) -> Result<(), DrawError> {
+    match palette::is_second(arm, control) {
+        true => {
+            let square = Rectangle::new([(-radius, -radius), (radius, radius)], style);
+            chart.draw_series([EmptyElement::at(place) + square])?
+        }
+        false => chart.draw_series([Circle::new(place, radius, style)])?,
+    };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::histogram::Histogram;
+
+    use super::super::{Curve, Curves, Point, Tail, curves, tails};
+    use crate::campaign::{Distribution, figures};
+
+    #[test]
+    fn arms_of_one_colour_are_drawn_differently() {
+        let point = |size: u64| Point {
+            size,
+            value: size as f64,
+            interval: None,
+        };
+        let curve = |arm: usize| {
+            let plot = Curves {
+                about: "",
+                sizes: [64, 4096].map(|size| (size, figures::size(size))).into(),
+                curves: vec![Curve {
+                    arm,
+                    control: false,
+                    points: [64, 4096].map(point).into(),
+                }],
+                label: figures::nanos,
+            };
+            curves(&plot).unwrap()
+        };
+        assert_ne!(curve(1), curve(9));
+        assert!(curve(9).contains("var(--arm-1)"));
+        let mut samples = Histogram::new();
+        (1..1000).for_each(|nanos| samples.record(nanos));
+        let latency = Distribution::from(&samples);
+        let tail = |arm: usize| {
+            let tail = Tail {
+                arm,
+                control: false,
+                latency: &latency,
+            };
+            tails("", &[tail]).unwrap()
+        };
+        assert_ne!(tail(1), tail(9));
+    }
+}
