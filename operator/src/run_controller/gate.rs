@@ -22,7 +22,7 @@ pub struct Contender {
     pub exclusive: bool,
     /// Nodes it may use; `None` where that is not known.
     pub may_use: Option<BTreeSet<String>>,
-    /// Nodes its attempts ran on so far.
+    /// Nodes its attempts ran on so far, and those its pods have.
     pub nodes: BTreeSet<String>,
     /// What it is doing.
     pub stage: Stage,
@@ -47,6 +47,14 @@ pub fn ahead<'a>(own: &Contender, others: impl IntoIterator<Item = &'a Contender
     let others = others.into_iter().filter(|other| other.uid != own.uid);
     others
         .filter(|other| is_ahead(own, other))
+        .min_by_key(|other| age(other))
+}
+
+/// A run whose gang has nodes that that of `own` could want.
+pub fn beside<'a>(own: &Contender, others: impl IntoIterator<Item = &'a Contender>) -> Option<&'a Contender> {
+    let others = others.into_iter().filter(|other| other.uid != own.uid);
+    others
+        .filter(|other| other.stage == Stage::Placed && overlap(own, other))
         .min_by_key(|other| age(other))
 }
 
@@ -169,6 +177,19 @@ mod tests {
         other.nodes = BTreeSet::new();
         other.may_use = None;
         assert!(!first(&own, &other), "what is not known may be the same");
+    }
+
+    #[test]
+    fn a_gang_that_is_placed_is_beside_one_that_could_want_its_nodes() {
+        let own = run("own", 2, Stage::Placing);
+        let mut other = run("other", 1, Stage::Placed);
+        other.nodes = set(&["a", "b"]);
+        assert_eq!(beside(&own, [&own, &other]).unwrap().name, "fabric/other");
+        other.nodes = set(&["x", "y"]);
+        assert_eq!(beside(&own, [&other]), None);
+        other.nodes = set(&["a", "b"]);
+        other.stage = Stage::Placing;
+        assert_eq!(beside(&own, [&other]), None, "neither runs");
     }
 
     /// Whatever two runs do, they do not wait for each other.

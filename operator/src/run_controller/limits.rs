@@ -1,12 +1,24 @@
-//! What an installation allows a run to choose: images by prefix, environment variables by name. Pure.
+//! What a cluster can carry out, and what an installation allows a run to choose: images by prefix, environment variables by
+//! name. Pure.
 
-use crds::v1alpha1::BenchmarkRun;
+use crds::v1alpha1::{BenchmarkRun, Libfabric, LibfabricProvider, TransportSpec};
 
 use super::build::Installation;
 
 /// Why the installation does not allow `run`, with the path of the field; nothing where it does.
 pub fn refusal(run: &BenchmarkRun, installation: &Installation) -> Option<String> {
     let spec = &run.spec;
+    if let TransportSpec::Libfabric(Libfabric {
+        provider: LibfabricProvider::Shm,
+        ..
+    }) = &spec.transport
+    {
+        return Some(
+            "spec.transport.libfabric.provider: shm needs both sides on one host, and the workers of a run in a cluster are on \
+             different nodes. Use tcp, or `fabricbench run` on one machine"
+                .to_owned(),
+        );
+    }
     let of_variants = spec.variants.iter().enumerate().filter_map(|(index, variant)| {
         let image = variant.image.as_ref()?;
         Some((format!("spec.variants[{index}].image"), image))
@@ -69,6 +81,25 @@ mod tests {
             },
         });
         refusal(&serde_json::from_value(run).unwrap(), &installation)
+    }
+
+    #[test]
+    fn shared_memory_between_nodes_is_refused() {
+        let run = serde_json::json!({
+            "apiVersion": "fabricbench.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": {"name": "r"},
+            "spec": {
+                "baseline": "a",
+                "variants": [{"name": "a"}],
+                "transport": {"libfabric": {"provider": "shm"}},
+                "scenarios": [{"name": "s", "pingPong": {"sizes": [64], "iterations": 10}}],
+            },
+        });
+        let installation = Installation::new("example.test/runner:1");
+        let refused = refusal(&serde_json::from_value(run).unwrap(), &installation).unwrap();
+        assert!(
+            refused.starts_with("spec.transport.libfabric.provider: shm "),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -17,6 +17,7 @@ use super::kept::Kept;
 use super::observed::{Facts, JobState, Observed, PodState, Preflight, Records};
 use super::session::{Session, SessionRecords};
 use super::store::{ChildKey, RunKey, StoredRun};
+use super::turns::Noted;
 
 /// What is measured of a run without records.
 static NO_BLOCKS: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
@@ -132,7 +133,7 @@ pub(super) fn observe<'s>(
     let refused = session.refusal();
     let fit = !matches!(preflight, Preflight::Refused(_)) && refused.is_none();
     let stage = stage(run, &jobs, &pods, to_be_created && fit);
-    let ahead = turn(context, current, &kept, stage, candidates);
+    let noted = turn(context, current, (&kept, &pods), stage, candidates);
     Observed {
         deleting: run.metadata.deletion_timestamp.is_some(),
         finalizer: current.finalizer,
@@ -149,7 +150,8 @@ pub(super) fn observe<'s>(
             SessionRecords::Broken(message) => Records::Broken(message.clone()),
         },
         preflight,
-        ahead,
+        ahead: noted.ahead,
+        beside: noted.beside,
         listed,
         refused,
     }
@@ -183,19 +185,20 @@ pub(super) fn note_gang(context: &Context, stored: &StoredRun) {
     let (Some(key), Some(uid)) = (RunKey::of(&run.metadata), run.metadata.uid.as_deref()) else {
         return;
     };
-    let stage = stage(run, &jobs(context, &key, uid), &pods(context, &key, uid), false);
+    let pods = pods(context, &key, uid);
+    let stage = stage(run, &jobs(context, &key, uid), &pods, false);
     let current = Current::of(&key, run, uid, &mut Session::new(uid));
-    turn(context, &current, &current.kept(), stage, None);
+    turn(context, &current, (&current.kept(), &pods), stage, None);
 }
 
-/// Notes what the run does, and asks for its turn where it would create a gang: the run that comes first.
+/// Notes what the run does, and asks for its turn where it would create a gang.
 fn turn(
     context: &Context,
     current: &Current<'_>,
-    kept: &Kept,
+    (kept, pods): (&Kept, &[PodState]),
     stage: Stage,
     candidates: Option<BTreeSet<String>>,
-) -> Option<String> {
+) -> Noted {
     let run = current.run;
     let placement = &run.spec.placement;
     let created = run.metadata.creation_timestamp.as_ref();
@@ -206,7 +209,13 @@ fn turn(
         workers: placement.workers,
         exclusive: placement.exclusive,
         may_use: candidates,
-        nodes: kept.nodes.iter().cloned().collect(),
+        // The status names the nodes of a gang only once it runs.
+        nodes: kept
+            .nodes
+            .iter()
+            .chain(pods.iter().filter_map(|pod| pod.node.as_ref()))
+            .cloned()
+            .collect(),
         // A queue admits gangs as a whole, and orders them.
         stage: if placement.queue.is_some() {
             Stage::Idle
@@ -214,11 +223,11 @@ fn turn(
             stage
         },
     };
-    let noted = context.turns.note(current.key, contender);
-    for next in noted.wake {
+    let mut noted = context.turns.note(current.key, contender);
+    for next in noted.wake.drain(..) {
         context.queue.add(next);
     }
-    noted.ahead
+    noted
 }
 
 /// What the run does, as far as others have to wait for it.
@@ -230,12 +239,18 @@ fn stage(run: &BenchmarkRun, jobs: &[JobState], pods: &[PodState], to_be_created
     if going_on.peek().is_none() {
         return if to_be_created { Stage::Next } else { Stage::Idle };
     }
-    let workers = run.spec.placement.workers as usize;
+    let workers = run.spec.placement.workers;
+    let now = Timestamp::now();
     let mut held_back = true;
     for job in going_on.filter(|job| !job.suspended) {
+        let of_job = || pods.iter().filter(|pod| pod.attempt == job.attempt);
+        // What is not made wants no node, and nobody knows for how long.
+        let unmade = job.unmade_from(of_job().count(), workers);
+        if unmade.is_some_and(|from| from <= now) {
+            continue;
+        }
         held_back = false;
-        let of_job = pods.iter().filter(|pod| pod.attempt == job.attempt);
-        if of_job.filter(|pod| pod.node.is_some()).count() < workers {
+        if of_job().filter(|pod| pod.node.is_some()).count() < workers as usize {
             return Stage::Placing;
         }
     }

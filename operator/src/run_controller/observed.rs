@@ -67,6 +67,8 @@ pub struct Observed<'a> {
     pub preflight: Preflight,
     /// The run whose gang comes first, as `NAMESPACE/NAME`, where there is one.
     pub ahead: Option<String>,
+    /// A run whose gang has nodes that this one's could want, while this one's is placed, as `NAMESPACE/NAME`.
+    pub beside: Option<String>,
     /// Pods of the run by a read past every cache, where one was made in this very pass.
     pub listed: Option<Vec<PodState>>,
     /// What the cluster said when it refused the last creation, where it did.

@@ -73,7 +73,8 @@ pub enum ChainError {
     },
     /// Everything there is proves itself, and there was more.
     #[snafu(display(
-        "the records end before {sha256}, which the status has seen: the last parts are lost or older"
+        "the records end before {sha256}, which the status has seen: a ConfigMap with its last records was \
+         deleted or put back to an older state. They cannot be had back; make a new run"
     ))]
     Older {
         /// The digest that was seen.

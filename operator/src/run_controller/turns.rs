@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::gate::{Contender, Stage, ahead};
+use super::gate::{Contender, Stage, ahead, beside};
 use super::store::RunKey;
 
 /// What every run that is going on was last seen to do.
@@ -19,6 +19,8 @@ pub(super) struct Turns(Mutex<BTreeMap<RunKey, Contender>>);
 pub(super) struct Noted {
     /// The run that it has to wait for.
     pub(super) ahead: Option<String>,
+    /// A run whose gang has nodes that this one's, which is being placed, could want.
+    pub(super) beside: Option<String>,
     /// Runs that waited and whose turn it may be now.
     pub(super) wake: Vec<RunKey>,
 }
@@ -38,12 +40,17 @@ impl Turns {
         let freed = before == Some(Stage::Placing) && own.stage != Stage::Placing
             || before == Some(Stage::Placed) && own.stage == Stage::Idle
             || before == Some(Stage::Next) && own.stage == Stage::Idle;
+        let beside = match own.stage {
+            Stage::Placing => beside(&own, all.values()).map(|other| other.name.clone()),
+            Stage::Idle | Stage::Next | Stage::Placed => None,
+        };
         match own.stage {
             Stage::Idle => all.remove(key),
             Stage::Next | Stage::Placing | Stage::Placed => all.insert(key.clone(), own),
         };
         Noted {
             ahead: first,
+            beside,
             wake: if freed { waiting(&all, key) } else { Vec::new() },
         }
     }
@@ -61,7 +68,7 @@ impl Turns {
 fn waiting(all: &BTreeMap<RunKey, Contender>, but: &RunKey) -> Vec<RunKey> {
     let waiting = all
         .iter()
-        .filter(|(key, run)| *key != but && run.stage == Stage::Next);
+        .filter(|(key, run)| *key != but && matches!(run.stage, Stage::Next | Stage::Placing));
     waiting.map(|(key, _)| key.clone()).collect()
 }
 

@@ -112,7 +112,7 @@ pub(super) fn judge<'a>(pass: &'a Pass<'a>, current: &AttemptStatus) -> Judgemen
         return match lost {
             _ if view.measured => over(Ended::Measured),
             Some(how) => over(how),
-            None => Judgement::Starting(starting(&view.pods, pass.facts.workers)),
+            None => Judgement::Starting(view.waiting()),
         };
     };
     if view.ran && current.coordinator_pod_uid.as_deref() != Some(&coordinator.uid) {
@@ -136,7 +136,7 @@ pub(super) fn judge<'a>(pass: &'a Pass<'a>, current: &AttemptStatus) -> Judgemen
         (false, None) => match view.cause().or_else(|| view.left_early()) {
             Some(how) => over(how),
             None => {
-                let mut waiting = starting(&view.pods, pass.facts.workers);
+                let mut waiting = view.waiting();
                 waiting.until = earliest(waiting.until, view.patience());
                 Judgement::Starting(waiting)
             }
@@ -154,6 +154,27 @@ fn pods<'a>(pass: &'a Pass<'a>, attempt: &AttemptStatus) -> Vec<&'a PodState> {
 }
 
 impl<'a> View<'a> {
+    /// What the gang waits for: pods that are not made, another gang, or what the pods say.
+    fn waiting(&self) -> Waiting {
+        let Pass {
+            facts, observed, now, ..
+        } = self.pass;
+        let waiting = starting(&self.pods, facts.workers);
+        if let Some(from) = self.job.unmade_from(self.pods.len(), facts.workers) {
+            return match from <= *now {
+                true => Waiting::for_pods(self.pods.len(), facts.workers),
+                false => Waiting {
+                    until: earliest(waiting.until, Some(from)),
+                    ..waiting
+                },
+            };
+        }
+        match (&observed.beside, waiting.reason) {
+            (Some(beside), Reason::Unschedulable) => Waiting::for_gang(beside, &waiting.message),
+            _ => waiting,
+        }
+    }
+
     pub(super) fn coordinator(&self) -> Option<&'a PodState> {
         self.pods.first().filter(|pod| pod.rank == 0).copied()
     }

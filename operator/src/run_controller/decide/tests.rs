@@ -91,6 +91,46 @@ fn waiting_too_long_ends_the_run_with_what_it_waited_for() {
 }
 
 #[test]
+fn pods_that_find_no_place_beside_another_gang_wait_in_line() {
+    let mut scene = Scene::starting();
+    scene.pods[0].unschedulable = Some("0/2 nodes are available".to_owned());
+    scene.beside = Some("fabric/other".to_owned());
+    scene.kept = kept(scene.decide());
+    assert_eq!(scene.kept.pending_since, None);
+    scene.now = 100_000;
+    let decision = scene.decide();
+    let (reason, message) = pending(&decision);
+    assert_eq!(reason, "WaitingForNodes");
+    assert!(
+        message.contains("fabric/other") && message.contains("0/2 nodes"),
+        "{message}"
+    );
+    scene.beside = None;
+    scene.kept = kept(scene.decide());
+    assert_eq!(scene.kept.pending_since, Some(second(100_000)));
+}
+
+#[test]
+fn pods_that_are_not_made_are_no_slowness_for_ever() {
+    let mut scene = Scene::starting();
+    scene.pods.truncate(1);
+    scene.now = 1001;
+    let decision = scene.decide();
+    assert_eq!(pending(&decision).0, "PodsStarting");
+    assert_eq!(
+        decision.action,
+        Action::Wait {
+            until: Some(second(1030))
+        }
+    );
+    scene.now = 1030;
+    let decision = scene.decide();
+    let (reason, message) = pending(&decision);
+    assert_eq!(reason, "CreationRefused");
+    assert!(message.starts_with("only 1 of 2 pods are made"), "{message}");
+}
+
+#[test]
 fn a_gate_is_waited_for_without_a_clock_and_a_preflight_with_one() {
     let mut scene = Scene::new();
     scene.ahead = Some("fabric/older".to_owned());

@@ -30,7 +30,27 @@ impl Waiting {
     pub(super) fn for_admission() -> Self {
         Self::new(
             Reason::WaitingForAdmission,
-            "the Job is suspended: its queue has not admitted it",
+            "the Job is suspended: its queue has not admitted it. Where there is no such queue, or nothing like Kueue, nobody \
+             will",
+        )
+    }
+
+    /// The cluster has made `made` pods, and no more for some time.
+    pub(super) fn for_pods(made: usize, workers: u32) -> Self {
+        Self::new(
+            Reason::CreationRefused,
+            format!(
+                "only {made} of {workers} pods are made: the events of the Job say why (kubectl describe job), as a rule a \
+                 quota, a policy, or a priority class that is not there"
+            ),
+        )
+    }
+
+    /// The gang of `run` has nodes that this one could want; `words` are the scheduler's.
+    pub(super) fn for_gang(run: &str, words: &str) -> Self {
+        Self::new(
+            Reason::WaitingForNodes,
+            format!("the gang of {run} runs on nodes that it could have; {words}"),
         )
     }
 

@@ -1,8 +1,10 @@
 //! A Job of a run, as far as a decision looks at it. Pure.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use crds::names;
+use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 
 use super::AttemptId;
@@ -22,7 +24,12 @@ pub struct JobState {
     pub failed_ranks: BTreeSet<u32>,
     /// How it ended.
     pub end: Option<JobEnd>,
+    /// Since when its pods may be made.
+    pub since: Option<Timestamp>,
 }
+
+/// How long the making of pods may take before something keeps the cluster from it.
+const PODS_MADE_WITHIN: Duration = Duration::from_secs(30);
 
 /// How a Job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +41,13 @@ pub enum JobEnd {
 }
 
 impl JobState {
+    /// From when on it is more than slowness that only `pods` of the pods of `workers` are there; nothing where all are.
+    pub fn unmade_from(&self, pods: usize, workers: u32) -> Option<Timestamp> {
+        let made = pods + self.failed_ranks.len();
+        let waits = !self.suspended && self.end.is_none() && made < workers as usize;
+        self.since.filter(|_| waits)?.checked_add(PODS_MADE_WITHIN).ok()
+    }
+
     /// The Job of the run with `run_uid` that `job` is; `None` where the run does not control it, whatever its labels
     /// say.
     pub fn of(job: &Job, run_uid: &str) -> Option<Self> {
@@ -71,6 +85,12 @@ impl JobState {
                 .map(ranks)
                 .unwrap_or_default(),
             end,
+            since: job
+                .status
+                .as_ref()
+                .and_then(|status| status.start_time.as_ref())
+                .or(metadata.creation_timestamp.as_ref())
+                .map(|time| time.0),
         })
     }
 }

@@ -29,6 +29,7 @@ pub(super) struct Scene {
     pub records_broken: Option<String>,
     pub preflight: Preflight,
     pub ahead: Option<String>,
+    pub beside: Option<String>,
     pub listed: Option<Vec<PodState>>,
     pub refused: Option<CreationRefused>,
 }
@@ -90,6 +91,7 @@ impl Scene {
             records_broken: None,
             preflight: Preflight::Passed,
             ahead: None,
+            beside: None,
             listed: None,
             refused: None,
         }
@@ -107,6 +109,7 @@ impl Scene {
             suspended: false,
             failed_ranks: BTreeSet::new(),
             end: None,
+            since: Some(second(1000)),
         });
         scene.pods = vec![pod(0), pod(1)];
         scene
@@ -187,6 +190,7 @@ impl Scene {
             records,
             preflight: self.preflight.clone(),
             ahead: self.ahead.clone(),
+            beside: self.beside.clone(),
             listed: self.listed.clone(),
             refused: self.refused.clone(),
         };

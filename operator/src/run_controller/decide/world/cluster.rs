@@ -108,6 +108,7 @@ impl Cluster {
             suspended: false,
             failed_ranks: BTreeSet::new(),
             end: None,
+            since: None,
         });
         self.create_pods(attempt, &uid);
     }

@@ -105,6 +105,7 @@ impl Controller {
             },
             preflight: Preflight::Skipped,
             ahead: cluster.gated.then(|| "elsewhere/other".to_owned()),
+            beside: None,
             listed,
             refused: None,
         }
