@@ -125,7 +125,10 @@ pub fn preflight(wanted: &Wanted<'_>, nodes: &[NodeState]) -> Result<Candidates,
             fit: fit.len(),
             matching: matching.len(),
             workers: placement.workers,
-            why: listed(unfit),
+            why: match unfit.is_empty() {
+                true => "there are no other nodes that it may use".to_owned(),
+                false => listed(unfit),
+            },
         });
     }
     in_a_zone(&fit, placement)
