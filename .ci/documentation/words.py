@@ -29,7 +29,8 @@ def check(root, every):
     yield from differ("warnings", warnings, cells(trouble, "Warnings of workers", 0))
     status = set(re.findall(r"Exit::\w+ => (\d)", (operator / "cli/outcome.rs").read_text()))
     yield from differ("exit statuses", status, cells(trouble, "Exit status", 0))
-    yield from differ("categories", categories(operator), cells(trouble, "What the operator could not do", 0))
+    categories = variants(operator / "operator/category.rs", "Category")
+    yield from differ("categories", categories, cells(trouble, "What the operator could not do", 0))
 
     status = crds / "v1alpha1/status.rs"
     yield from differ("verdicts", variants(status, "Verdict"), cells(verdicts, "The verdict", 0))
@@ -63,16 +64,6 @@ def variants(file, enum):
     """Names of an enum's variants."""
     found = re.search(rf"^pub enum {enum} \{{\n(.*?)^\}}", file.read_text(), re.MULTILINE | re.DOTALL)
     return set(re.findall(r"^    (\w+)(?:,| \{|\()", found[1], re.MULTILINE)) if found else set()
-
-
-def categories(operator):
-    """Labels of failed passes."""
-    bodies = (
-        body
-        for file in (operator / "run_controller").rglob("*.rs")
-        for body in re.findall(r"fn category\(.*?^    \}", file.read_text(), re.MULTILINE | re.DOTALL)
-    )
-    return {word for body in bodies for word in re.findall(r'=> "(\w+)"', body)}
 
 
 def alerts(root, page):
