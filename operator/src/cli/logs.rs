@@ -33,7 +33,13 @@ pub(super) struct Logs {
     #[arg(long, short)]
     follow: bool,
     /// Most lines of the past, of each pod.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(i64).range(0..=1_000_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i64).range(0..=1_000_000)
+    )]
     tail: i64,
 }
 

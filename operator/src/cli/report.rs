@@ -68,7 +68,10 @@ impl Report {
                 .map_err(|error| Failure::incomplete(format!("{}: {error}", file.display())))?,
             None => std::io::stdout().lock().write_all(rendered.as_bytes())?,
         }
-        Ok(stored.evaluation.overall().into())
+        match stored.doubt {
+            Some(doubt) => Err(Failure::incomplete(doubt)),
+            None => Ok(stored.evaluation.overall().into()),
+        }
     }
 }
 
