@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::TypedValueParser;
 use crds::v1alpha1::BenchmarkRun;
 
 use super::Failure;
@@ -26,7 +27,7 @@ pub struct Input {
     #[arg(
         long,
         allow_negative_numbers = true,
-        value_parser = clap::value_parser!(u64).range(0..=9_007_199_254_740_991)
+        value_parser = clap::value_parser!(i64).range(0..=9_007_199_254_740_991).map(i64::cast_unsigned)
     )]
     pub seed: Option<u64>,
 }

@@ -88,7 +88,10 @@ impl Run {
         }
         let others = RunFolder::all_in(folder);
         if RunFolder::open(folder).is_err() && !others.is_empty() {
-            let others: Vec<String> = others.iter().map(|run| run.path().display().to_string()).collect();
+            let others: Vec<String> = others
+                .iter()
+                .map(|run| run.path().display().to_string())
+                .collect();
             return Err(Failure::wrong_file(format!(
                 "no run {name} in {source}. Name the run to compare with: {}",
                 others.join(", ")
