@@ -13,6 +13,7 @@ mod plan;
 mod report;
 mod run;
 mod source;
+mod standing;
 mod stored;
 
 use std::io::Write;

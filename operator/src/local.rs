@@ -15,6 +15,6 @@ mod runner;
 
 pub use execute::{ExecuteError, Stopped};
 pub use interrupt::Interrupt;
-pub use output::{OutputError, RunFolder};
+pub use output::{OutputError, RECORDS, RunFolder};
 pub use run::{Ended, LocalError, LocalRun};
 pub use runner::{RunnerError, find_runner};

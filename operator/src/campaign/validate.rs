@@ -12,6 +12,7 @@ mod variants;
 use crds::assignment::{InstrumentProcess, ScenarioAssignment};
 use crds::v1alpha1::{BenchmarkRun, Expectation, LibfabricProvider, Metric, Sampling, TransportSpec};
 
+use super::figures::clipped;
 use super::posting::{Burst, Tuning};
 use problem::Reporter;
 pub use problem::{Problem, ProblemKind, Problems};
@@ -89,8 +90,8 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
     let mut report = Reporter::default();
     let spec = &run.spec;
     let name = run.metadata.name.clone().unwrap_or_default();
-    if !is_label(&name, MAX_NAME) {
-        report.add("metadata.name", ProblemKind::RunName { name: name.clone() });
+    if let Err(problem) = check_name(&name) {
+        report.add("metadata.name", problem);
     }
     let variants = variants::expand(spec, &mut report);
     let baseline = variants.iter().position(|variant| variant.name == spec.baseline);
@@ -130,6 +131,21 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
     })
 }
 
+/// Checks the name of a run.
+///
+/// # Errors
+/// What a name must be, when `name` is none.
+pub fn check_name(name: &str) -> Result<(), ProblemKind> {
+    match is_label(name, MAX_NAME) {
+        true => Ok(()),
+        false => Err(ProblemKind::RunName {
+            name: clipped(name, SHOWN_NAME),
+        }),
+    }
+}
+
+/// Most characters that are shown of a name that is none.
+const SHOWN_NAME: usize = 80;
 /// Pods, services and result folders are named after the run: a DNS label with room for their endings.
 const MAX_NAME: usize = 52;
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::TypedValueParser;
 use crds::v1alpha1::BenchmarkRun;
 
 use super::Failure;
@@ -20,10 +21,14 @@ pub struct Input {
     #[arg(long, value_name = "FILE")]
     pub overlay: Option<PathBuf>,
     /// Rounds of every run, instead of spec.sampling.rounds.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=60))]
+    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=60))]
     pub rounds: Option<u32>,
     /// Seed of every run, instead of spec.sampling.seed.
-    #[arg(long, value_parser = clap::value_parser!(u64).range(0..=9_007_199_254_740_991))]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i64).range(0..=9_007_199_254_740_991).map(i64::cast_unsigned)
+    )]
     pub seed: Option<u64>,
 }
 

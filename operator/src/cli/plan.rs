@@ -5,9 +5,10 @@ use std::io::Write;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
+use super::cluster::{self, Cluster};
 use super::input::PlannedRun;
 use super::source::Source;
-use super::{Exit, Failure, Input, cluster};
+use super::{Exit, Failure, Input};
 use crate::campaign::plan::{estimate, hash, text};
 
 /// Show what a file would run: legs, rounds, rails and chunks, bytes and time, and what cannot show an effect.
@@ -42,7 +43,7 @@ impl Plan {
                 "--overlay changes files, not what is in a cluster",
             ));
         }
-        let run = cluster::block_on(async { cluster::run(&cluster::client(&key).await?, &key).await });
+        let run = cluster::block_on(async { Cluster::of(&key).await?.run(&key).await });
         self.input.plan(vec![run?])
     }
 

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use console::Term;
 
 use super::source::Source;
+use super::standing::standing;
 use super::stored::StoredRun;
 use super::{Exit, Failure};
 use crate::report::text::TextOptions;
@@ -49,13 +50,20 @@ enum Format {
 impl Report {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         let stored = StoredRun::load(&self.source)?;
+        let standing = standing(&stored.run);
         let report = report::Report {
             plan: &stored.plan,
             plan_hash: &stored.plan_hash,
             evaluation: &stored.evaluation,
         };
         let rendered = match self.format {
-            Format::Text => text::render(&report, &text_options(self.output.is_some())),
+            Format::Text => {
+                let options = TextOptions {
+                    standing: standing.as_deref(),
+                    ..text_options(self.output.is_some())
+                };
+                text::render(&report, &options)
+            }
             Format::Json => json::render(&report).map_err(Failure::incomplete)?,
             Format::Csv => csv::render(&report).map_err(Failure::incomplete)?,
             Format::Html => html::render(&report).map_err(Failure::incomplete)?,
@@ -68,7 +76,10 @@ impl Report {
                 .map_err(|error| Failure::incomplete(format!("{}: {error}", file.display())))?,
             None => std::io::stdout().lock().write_all(rendered.as_bytes())?,
         }
-        Ok(stored.evaluation.overall().into())
+        match stored.doubt {
+            Some(doubt) => Err(Failure::incomplete(doubt)),
+            None => Ok(stored.evaluation.overall().into()),
+        }
     }
 }
 

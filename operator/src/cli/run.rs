@@ -78,13 +78,26 @@ impl Run {
         let Some(source) = &self.against else {
             return Ok(None);
         };
-        let of_name = match source {
-            Source::Folder(folder) => Some(folder.join(folder_name(&planned.run.metadata.name))),
-            Source::Cluster(_) => None,
+        let Source::Folder(folder) = source else {
+            return StoredRun::load_complete(source).map(Some);
         };
-        let of_name = of_name.filter(|folder| RunFolder::open(folder).is_ok());
-        let source = of_name.map_or_else(|| source.clone(), Source::Folder);
-        StoredRun::load_complete(&source).map(Some)
+        let name = folder_name(&planned.run.metadata.name);
+        let of_name = folder.join(name);
+        if RunFolder::open(&of_name).is_ok() {
+            return StoredRun::load_complete(&Source::Folder(of_name)).map(Some);
+        }
+        let others = RunFolder::all_in(folder);
+        if RunFolder::open(folder).is_err() && !others.is_empty() {
+            let others: Vec<String> = others
+                .iter()
+                .map(|run| run.path().display().to_string())
+                .collect();
+            return Err(Failure::wrong_file(format!(
+                "no run {name} in {source}. Name the run to compare with: {}",
+                others.join(", ")
+            )));
+        }
+        StoredRun::load_complete(source).map(Some)
     }
 
     /// Takes the folders of all runs, so that one that cannot be used is known before anything is measured.

@@ -26,6 +26,8 @@ pub struct StoredRun {
     pub plan_hash: String,
     /// What its records say.
     pub evaluation: Evaluation,
+    /// Why its records are not those that were measured.
+    pub doubt: Option<String>,
 }
 
 impl StoredRun {
@@ -46,6 +48,9 @@ impl StoredRun {
     /// When it is not complete, too.
     pub fn load_complete(source: &Source) -> Result<Self, Failure> {
         let stored = Self::load(source)?;
+        if let Some(doubt) = stored.doubt {
+            return Err(Failure::incomplete(doubt));
+        }
         if stored.evaluation.overall() == Overall::NotComplete {
             return Err(Failure::incomplete(format!(
                 "{source}: the run is not complete ({} of {} blocks)",
@@ -53,6 +58,13 @@ impl StoredRun {
             )));
         }
         Ok(stored)
+    }
+
+    /// The same, with `doubt` in every report of it.
+    fn doubted(mut self, doubt: String) -> Self {
+        self.evaluation.summary.warnings.insert(0, doubt.clone());
+        self.doubt = Some(doubt);
+        self
     }
 }
 
@@ -108,6 +120,7 @@ impl Unread {
             plan: self.plan,
             plan_hash: self.plan_hash,
             evaluation,
+            doubt: None,
         })
     }
 }

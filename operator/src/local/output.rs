@@ -12,6 +12,8 @@ use snafu::{ResultExt, Snafu, ensure};
 pub(super) const MAX_PLANNED_BYTES: u64 = 1024 * 1024 * 1024;
 /// Longest record file that is read back, in bytes: the longest plan, and three times as much of broken attempts.
 const MAX_RECORDS_BYTES: u64 = 4 * MAX_PLANNED_BYTES;
+/// Name of the record file in its folder, and in the status of a run.
+pub const RECORDS: &str = "records.jsonl";
 /// Bytes of a record file that are in memory at a time.
 const PIECE_BYTES: usize = 1024 * 1024;
 /// Longest `run.json` that is read back: above what an object in a cluster may have.
@@ -135,6 +137,14 @@ impl RunFolder {
         Ok(folder)
     }
 
+    /// The runs whose folders are in `path`, by name; none where it cannot be read.
+    pub fn all_in(path: &Path) -> Vec<Self> {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        paths.sort();
+        paths.iter().flat_map(|path| Self::open(path)).collect()
+    }
+
     /// The folder itself.
     pub fn path(&self) -> &Path {
         &self.path
@@ -142,7 +152,7 @@ impl RunFolder {
 
     /// Its `records.jsonl`: the streams, as received.
     pub fn records(&self) -> PathBuf {
-        self.path.join("records.jsonl")
+        self.path.join(RECORDS)
     }
 
     /// Its `run.json`: the BenchmarkRun with its status, as a cluster would hold it.

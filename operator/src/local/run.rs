@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::changes::changes;
 use super::execute::{ExecuteError, Execution, Stopped, execute};
 use super::interrupt::Interrupt;
-use super::output::{MAX_PLANNED_BYTES, OutputError, RecordFile, RunFolder};
+use super::output::{MAX_PLANNED_BYTES, OutputError, RECORDS, RecordFile, RunFolder};
 use crate::campaign::collect::Collector;
 use crate::campaign::compare::CompareError;
 use crate::campaign::plan::{Plan, estimate, hash};
@@ -223,7 +223,7 @@ impl LocalRun {
         read.context(FolderSnafu)?;
         let sha256 = hex(&digest.finalize());
         Ok(RecordsReference {
-            reference: "records.jsonl".to_owned(),
+            reference: RECORDS.to_owned(),
             sha256,
         })
     }

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Fault;
+use crate::campaign::validate::check_name;
 
 /// Fields that a document may have beside the spec.
 const FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
@@ -39,9 +40,10 @@ pub(super) fn check_head(value: &mut Value) -> Result<(), Fault> {
 /// `value` as a `BenchmarkRun`.
 pub(super) fn benchmark_run(value: Value) -> Result<BenchmarkRun, Fault> {
     let run: BenchmarkRun = typed(value, "")?;
-    if run.metadata.name.is_none() {
-        return Err(Fault::field("metadata.name", "is missing. Give the run a name"));
-    }
+    let name = run.metadata.name.as_deref();
+    let name = name.ok_or_else(|| Fault::field("metadata.name", "is missing. Give the run a name"))?;
+    // Before the schema's own rule, which can only name a part of it.
+    check_name(name).map_err(|problem| Fault::field("metadata.name", problem.to_string()))?;
     Ok(BenchmarkRun {
         status: None::<BenchmarkRunStatus>,
         ..run

@@ -68,9 +68,13 @@ fn doubts(report: &Report<'_>) -> Vec<String> {
         )
     });
     // A comparison without a valid round is one of those cells again.
-    let withheld = comparisons
-        .primary()
-        .filter(|one| one.untrustworthy() && !matches!(one.reason, Some(Withheld::NoValidRound { .. })));
+    let withheld = comparisons.primary().filter(|one| {
+        let said = matches!(
+            one.reason,
+            Some(Withheld::NotYet { .. } | Withheld::NoValidRound { .. })
+        );
+        one.untrustworthy() && !said
+    });
     fabric
         .into_iter()
         .chain(unusable)

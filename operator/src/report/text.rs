@@ -28,6 +28,8 @@ pub struct TextOptions<'a> {
     pub color: bool,
     /// Where the full report is, if it was written.
     pub full_report: Option<&'a str>,
+    /// What the run does or why it ended early, where its status says so.
+    pub standing: Option<&'a str>,
 }
 
 impl Default for TextOptions<'_> {
@@ -36,6 +38,7 @@ impl Default for TextOptions<'_> {
             width: DEFAULT_WIDTH,
             color: false,
             full_report: None,
+            standing: None,
         }
     }
 }
@@ -44,7 +47,7 @@ impl Default for TextOptions<'_> {
 pub fn render(report: &Report<'_>, options: &TextOptions<'_>) -> String {
     let width = options.width.max(MIN_WIDTH);
     let mut text = String::new();
-    head(&mut text, report, width);
+    head(&mut text, report, options.standing, width);
     for index in 0..report.plan.scenarios.len() {
         scenario(&mut text, report, index, width, options.color);
     }
@@ -56,7 +59,7 @@ pub fn render(report: &Report<'_>, options: &TextOptions<'_>) -> String {
     text
 }
 
-fn head(text: &mut String, report: &Report<'_>, width: u16) {
+fn head(text: &mut String, report: &Report<'_>, standing: Option<&str>, width: u16) {
     let mut title = vec![words::transport(report)];
     title.extend(words::setting(report));
     wrapped(
@@ -65,6 +68,9 @@ fn head(text: &mut String, report: &Report<'_>, width: u16) {
         &title.join(" · "),
         width,
     );
+    if let Some(standing) = standing {
+        line(text, "state", standing, width);
+    }
     let summary = &report.evaluation.summary;
     line(text, "fabric", &words::fabric(summary.fabric.as_ref()), width);
     if let Some(libraries) = words::libraries(report) {

@@ -77,12 +77,14 @@ pub fn answer(comparison: &Comparison) -> Answer {
         (None, Some(Withheld::Identical { .. })) => (Tone::NotApplicable, "n/a"),
         (None, Some(Withheld::Control)) => (Tone::NotApplicable, "control"),
         (None, Some(Withheld::NotPrimary)) => (Tone::NotApplicable, "described"),
+        (None, Some(Withheld::NotYet { .. })) => (Tone::NotApplicable, "not measured yet"),
         (None, _) => (Tone::Invalid, "invalid"),
     };
     let reason = match (&comparison.reason, comparison.rounds_to_settle) {
         (Some(Withheld::NotEngaged { message, .. } | Withheld::Identical { message }), _) => {
             Some(message.clone())
         }
+        (Some(Withheld::NotYet { .. }), _) => None,
         (Some(Withheld::Control), _) => Some("the noise floor".to_owned()),
         (Some(Withheld::NotPrimary), _) => Some("no verdict on this metric".to_owned()),
         (Some(Withheld::ControlViolated { .. }), _) => comparison

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crds::record::{LineError, MAX_STREAM_BYTES, RECORD_VERSION};
+use crds::record::{LineError, MAX_LINE_BYTES, MAX_STREAM_BYTES, RECORD_VERSION};
 use snafu::Snafu;
 
 /// Something in the input that does not count, and where.
@@ -77,10 +77,22 @@ pub enum FaultKind {
 }
 
 impl From<LineError> for FaultKind {
+    /// Without the number of the line in its stream: the fault has that in its file, which is where it is looked up.
     fn from(error: LineError) -> Self {
-        Self::Broken {
-            reason: error.to_string(),
-        }
+        let reason = match error {
+            LineError::TooLong { length, .. } => {
+                format!("it has {length} bytes or more, and no line has more than {MAX_LINE_BYTES}")
+            }
+            LineError::Syntax { source, .. } => format!("it cannot be read: {source}"),
+            LineError::Sequence { expected, found } => format!(
+                "lines before it are missing, doubled or re-ordered (its \"seq\" is {found}, {expected} should follow)"
+            ),
+            LineError::Chain { .. } => {
+                "it does not fit the lines before it (chained digest differs): the stream was changed"
+                    .to_owned()
+            }
+        };
+        Self::Broken { reason }
     }
 }
 

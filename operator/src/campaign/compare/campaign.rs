@@ -123,6 +123,12 @@ pub enum Withheld {
         /// Why it is.
         message: String,
     },
+    /// The arm has no case yet.
+    #[snafu(display("{who} is not measured yet"))]
+    NotYet {
+        /// Name of the arm.
+        who: String,
+    },
     /// The arm has no round to trust.
     #[snafu(display("{who} has no valid round: {message}"))]
     NoValidRound {
@@ -184,7 +190,8 @@ impl Comparison {
         matches!(
             self.reason,
             Some(
-                Withheld::NoValidRound { .. }
+                Withheld::NotYet { .. }
+                    | Withheld::NoValidRound { .. }
                     | Withheld::NoCommonRound
                     | Withheld::Contradicted { .. }
                     | Withheld::ControlViolated { .. }

@@ -139,7 +139,9 @@ pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> Bounded<Com
 /// The kind of a reason that takes a verdict away; controls and described metrics never have one.
 fn withheld(reason: &Withheld) -> Option<WithheldReason> {
     match reason {
-        Withheld::NoValidRound { .. } | Withheld::NoCommonRound => Some(WithheldReason::NotMeasured),
+        Withheld::NotYet { .. } | Withheld::NoValidRound { .. } | Withheld::NoCommonRound => {
+            Some(WithheldReason::NotMeasured)
+        }
         Withheld::Contradicted { .. } => Some(WithheldReason::FabricContradicted),
         Withheld::OtherDevices { .. } => Some(WithheldReason::OtherDevices),
         Withheld::ControlViolated { .. } => Some(WithheldReason::ControlViolated),

@@ -3,7 +3,8 @@
 use std::fmt::Display;
 
 use super::{StoredRun, Unread};
-use crate::cli::{Failure, cluster};
+use crate::cli::Failure;
+use crate::cli::cluster::{self, Cluster};
 use crate::run_controller::{RecordStore, RunKey};
 
 pub(super) fn load(key: &RunKey) -> Result<StoredRun, Failure> {
@@ -12,10 +13,10 @@ pub(super) fn load(key: &RunKey) -> Result<StoredRun, Failure> {
 
 async fn read(key: &RunKey) -> Result<StoredRun, Failure> {
     let unread_by = |why: &dyn Display| Failure::incomplete(format!("{key}: {why}"));
-    let client = cluster::client(key).await?;
-    let unread = Unread::new(cluster::run(&client, key).await?, key.to_string())?;
+    let cluster = Cluster::of(key).await?;
+    let unread = Unread::new(cluster.run(key).await?, key.to_string())?;
     let mut collector = unread.collector();
-    let read = RecordStore::read(&client, key, &unread.run, |piece| collector.feed(piece)).await;
+    let read = RecordStore::read(&cluster.client, key, &unread.run, |piece| collector.feed(piece)).await;
     read.map_err(|error| unread_by(&error))?
         .map_err(|error| unread_by(&error))?;
     unread.evaluated(collector)

@@ -1,37 +1,70 @@
 //! A run in its folder. Reads `run.json` and `records.jsonl`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use crds::record::hex;
+use crds::v1alpha1::BenchmarkRun;
+use sha2::{Digest, Sha256};
 
 use super::{StoredRun, Unread};
 use crate::cli::Failure;
-use crate::local::RunFolder;
+use crate::local::{RECORDS, RunFolder};
 
 pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
-    if let Some(several) = several_runs(path) {
-        return Err(Failure::wrong_file(several));
-    }
-    let folder = RunFolder::open(path).map_err(Failure::wrong_file)?;
+    let folder = match only_run(path)? {
+        Some(folder) => folder,
+        None => RunFolder::open(path).map_err(Failure::wrong_file)?,
+    };
     let run = folder.read_run().map_err(Failure::wrong_file)?;
+    // The folder of a run has the file from its first moment on.
+    let records = folder.records();
+    if !records.is_file() {
+        return Err(Failure::wrong_file(format!(
+            "{} is missing, and all numbers come from it: put it back, or measure anew with `fabricbench run`",
+            records.display()
+        )));
+    }
+    let measured = measured_digest(&run).map(str::to_owned);
     let unread = Unread::new(run, folder.run().display().to_string())?;
     let mut collector = unread.collector();
-    let read = folder.read_records(|piece| collector.feed(piece));
+    let mut digest = Sha256::new();
+    let read = folder.read_records(|piece| {
+        digest.update(piece);
+        collector.feed(piece);
+    });
     read.map_err(Failure::wrong_file)?;
-    unread.evaluated(collector)
+    let stored = unread.evaluated(collector)?;
+    let found = hex(&digest.finalize());
+    Ok(match measured.filter(|measured| *measured != found) {
+        Some(measured) => stored.doubted(format!(
+            "{} is not the file that run.json names: its SHA-256 is {found}, that of what was measured {measured}. Put \
+             that file back, or continue with `fabricbench run --resume`, which measures again what does not count",
+            records.display()
+        )),
+        None => stored,
+    })
 }
 
-/// The runs in `folder`, where it holds runs and is none itself.
-fn several_runs(folder: &Path) -> Option<String> {
-    let is_run = |path: &Path| RunFolder::open(path).is_ok();
-    if is_run(folder) {
-        return None;
+/// What the records hash to, as the run says once it has ended. A run that is going on, or was killed, says nothing.
+fn measured_digest(run: &BenchmarkRun) -> Option<&str> {
+    let records = run.status.as_ref()?.records.as_ref()?;
+    // In a cluster they have another form.
+    (records.reference == RECORDS).then_some(&records.sha256)
+}
+
+/// The run in `folder`, where that holds runs and is none itself; several are refused.
+fn only_run(folder: &Path) -> Result<Option<RunFolder>, Failure> {
+    if RunFolder::open(folder).is_ok() {
+        return Ok(None);
     }
-    let entries = std::fs::read_dir(folder).ok()?.flatten();
-    let mut runs: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
-        .filter(|path| is_run(path))
-        .collect();
-    runs.sort();
-    let names: Vec<String> = runs.iter().map(|run| run.display().to_string()).collect();
-    let place = folder.display();
-    (!names.is_empty()).then(|| format!("{place} holds several runs. Name one: {}", names.join(", ")))
+    let mut runs = RunFolder::all_in(folder);
+    if runs.len() > 1 {
+        let names: Vec<String> = runs.iter().map(|run| run.path().display().to_string()).collect();
+        let place = folder.display();
+        return Err(Failure::wrong_file(format!(
+            "{place} holds several runs. Name one: {}",
+            names.join(", ")
+        )));
+    }
+    Ok(runs.pop())
 }

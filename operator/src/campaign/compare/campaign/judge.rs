@@ -89,12 +89,16 @@ fn invalid(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<Wi
                 message: proof.reason.clone(),
             });
         }
+        let who = || plan.arms.get(arm).map(|arm| arm.name.clone()).unwrap_or_default();
+        if cell.cases == 0 {
+            return Some(Withheld::NotYet { who: who() });
+        }
         if cell.valid_cases == 0 {
             return Some(Withheld::NoValidRound {
-                who: plan.arms.get(arm).map(|arm| arm.name.clone()).unwrap_or_default(),
+                who: who(),
                 message: cell
                     .invalid_reason()
-                    .unwrap_or_else(|| "it was not measured yet".to_owned()),
+                    .unwrap_or_else(|| "no case of it counts".to_owned()),
             });
         }
     }
