@@ -12,8 +12,8 @@ pub(super) fn standing(run: &BenchmarkRun) -> Option<String> {
         Some(State::Suspended) => "Suspended",
         Some(State::Failed) => "Failed",
     };
-    let conditions = status.into_iter().flat_map(|status| &status.conditions);
-    let condition = conditions.filter(|one| one.type_ == condition).next_back();
+    let mut conditions = status.into_iter().flat_map(|status| &status.conditions);
+    let condition = conditions.find(|one| one.type_ == condition);
     let state = status.and_then(|status| status.state)?;
     Some(match condition {
         Some(said) if said.message.is_empty() => format!("{state:?}: {}", said.reason),

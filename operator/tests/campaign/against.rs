@@ -45,3 +45,16 @@ fn an_earlier_run_that_is_not_there_is_told_before_anything_is_measured() {
     ended.says("nowhere/at/all");
     assert!(fs::read_dir(desk.output()).is_err(), "nothing was measured");
 }
+
+#[test]
+fn a_folder_without_the_run_says_which_it_has() {
+    let desk = Desk::new();
+    let earlier = desk.output().with_file_name("earlier");
+    fs::create_dir_all(earlier.join("other")).unwrap();
+    fs::write(earlier.join("other/run.json"), "{}").unwrap();
+    let mut command = desk.run(&desk.manifest(&manifest(LOOPBACK)));
+    command.arg("--against").arg(&earlier);
+    let ended = Running::start(command).end().exits(2);
+    ended.says(&format!("no run {NAME} in {}", earlier.display()));
+    ended.says("earlier/other");
+}

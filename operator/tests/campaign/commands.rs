@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Output};
 
-use super::program::fabricbench;
+use super::program::{Running, fabricbench};
 
 fn succeeded(mut command: Command) -> String {
     let Output {
@@ -59,4 +59,37 @@ fn logs_are_of_a_run_in_a_cluster() {
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("NAMESPACE/NAME"), "{said}");
+}
+
+#[test]
+fn a_cluster_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config");
+    let report = || {
+        let mut command = fabricbench(["report", "default/run"]);
+        command.env("KUBECONFIG", &file);
+        Running::start(command).end().exits(3)
+    };
+    let missing = format!("no way to a cluster: {}: No such file", file.display());
+    report().says(&missing);
+
+    // Nobody listens on this port.
+    let cluster = "{name: c, cluster: {server: \"http://127.0.0.1:1\"}}";
+    let config = format!(
+        "{{apiVersion: v1, kind: Config, current-context: c, clusters: [{cluster}], users: [{{name: c, user: {{}}}}], \
+         contexts: [{{name: c, context: {{cluster: c, user: c}}}}]}}"
+    );
+    std::fs::write(&file, config).unwrap();
+    let ended = report();
+    ended.says("no answer from http://127.0.0.1:1");
+    ended.says("Connection refused");
+    ended.says("Check KUBECONFIG");
+}
+
+#[test]
+fn a_negative_number_is_a_number() {
+    let lines = Running::start(fabricbench(["logs", "default/run", "--tail", "-1"]));
+    lines.end().exits(2).says("-1 is not in 0..");
+    let seed = Running::start(fabricbench(["plan", "examples/demo.yaml", "--seed", "-1"]));
+    seed.end().exits(2).says("-1 is not in 0..");
 }

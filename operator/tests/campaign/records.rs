@@ -102,3 +102,25 @@ fn a_line_that_was_cut_off() {
     Stored::read(&folder).is_complete();
     report(&folder).exits(0);
 }
+
+#[test]
+fn a_file_that_is_another_or_gone() {
+    let (desk, _, lines) = finished();
+    let folder = desk.run_folder(NAME);
+    report(&folder).exits(0);
+    // The folder above holds this one run.
+    report(&desk.output()).exits(0);
+
+    let records = folder.join("records.jsonl");
+    let doubled = [lines.join("\n"), lines.join("\n"), String::new()].join("\n");
+    fs::write(&records, doubled).unwrap();
+    let ended = report(&folder).exits(3);
+    ended.shows("is not the file that run.json names");
+    ended.says("is not the file that run.json names");
+    fs::write(&records, "").unwrap();
+    report(&folder)
+        .exits(3)
+        .says("is not the file that run.json names");
+    fs::remove_file(&records).unwrap();
+    report(&folder).exits(2).says("records.jsonl is missing");
+}
