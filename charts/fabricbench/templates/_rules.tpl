@@ -46,7 +46,7 @@ What `fabricbench report` and `fabricbench logs` read besides. Only Roles of sin
   verbs: [get]  # records, by name
 - apiGroups: [""]
   resources: [pods]
-  verbs: [get, list]
+  verbs: [get, list, watch]
 - apiGroups: [""]
   resources: [pods/log]
   verbs: [get]
