@@ -43,7 +43,7 @@ METRICS_PORT=8080
 }
 
 @test "Prometheus and the report say what the status says, and an alert lasts as long as its run" {
-    campaign campaigns missed 6 '.spec.expectations = [{variant: "fi-inject", scenario: "small", sizes: {below: 300},
+    campaign campaigns missed 9 '.spec.expectations = [{variant: "fi-inject", scenario: "small", sizes: {below: 100},
         metric: "LatencyP50", decreasePercent: {min: 90, max: 99}}]'
     # The nodes have no EFA: nothing can be measured.
     campaign campaigns untrusted 6 '.spec.transport.libfabric.provider = "efa"'
@@ -84,7 +84,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
 @test "with policies a campaign completes, and a probe reaches neither operator nor runners, but who scrapes the metrics" {
     readme Upgrade --wait --timeout 3m --set networkPolicy.enabled=true,networkPolicy.runners.namespaces='{campaigns}' \
         --set 'networkPolicy.metrics.from[0].namespaceSelector.matchLabels.team=monitoring'
-    campaign campaigns shut 30
+    campaign campaigns shut 60
     await "$PATIENCE" "blocks of shut" measured campaigns shut 1
     operator=$(address fabricbench-system app.kubernetes.io/component=operator)
     runner=$(address campaigns "$(rank_0 shut)")
