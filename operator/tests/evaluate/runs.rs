@@ -73,6 +73,17 @@ fn what_moved_all_arms_is_the_change_of_none() {
 }
 
 #[test]
+fn an_arm_that_is_the_baseline_of_one_run_alone_is_not_compared() {
+    let (evaluation, first) = (Campaign::default().evaluation(), plan());
+    let mut second = plan();
+    second.baseline = 1;
+    let all = compare_runs(&finished(&first, &evaluation), &finished(&second, &evaluation)).unwrap();
+    assert!(!all.is_empty());
+    let ends = [&first.arms[0].name, &first.arms[1].name];
+    assert!(all.iter().all(|one| !ends.contains(&&one.arm)), "{all:?}");
+}
+
+#[test]
 fn arms_that_one_run_does_not_have_are_a_difference() {
     let (evaluation, first) = (Campaign::default().evaluation(), plan());
     let mut second = plan();

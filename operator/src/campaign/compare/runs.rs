@@ -117,7 +117,11 @@ fn shared<'a>(first: &Finished<'a>, second: &Finished<'a>, index: usize) -> Vec<
             let other_arm = others.position(|other| other.name == planned.name);
             let before = beside(first, (index, *size, arm));
             let after = other_arm.and_then(|arm| beside(second, (other, *size, arm)));
-            if let (Some(before), Some(after), None) = (before, after, planned.control) {
+            let (Some(before), Some(after), None) = (before, after, planned.control) else {
+                continue;
+            };
+            // The baseline's own values are no ratio: where only one of the runs has it as that, nothing compares.
+            if before.baseline.is_some() == after.baseline.is_some() {
                 let arm = planned.name.as_str();
                 found.push(Shared { arm, before, after });
             }
@@ -128,11 +132,12 @@ fn shared<'a>(first: &Finished<'a>, second: &Finished<'a>, index: usize) -> Vec<
 
 fn beside<'a>(run: &Finished<'a>, (scenario, size, arm): (usize, u64, usize)) -> Option<Beside<'a>> {
     let cell = |arm| run.evaluation.summary.cell(scenario, size, arm);
-    let baseline = run.plan.baseline;
-    Some(Beside {
-        own: cell(arm)?,
-        baseline: if arm == baseline { None } else { cell(baseline) },
-    })
+    let baseline = match run.plan.baseline {
+        baseline if baseline == arm => None,
+        baseline => Some(cell(baseline)?),
+    };
+    let own = cell(arm)?;
+    Some(Beside { own, baseline })
 }
 
 impl Beside<'_> {
