@@ -19,7 +19,7 @@ build: ## fabricbench and fabricbench-runner for this machine
 	@$(CARGO) build --locked --release --bin fabricbench --bin fabricbench-runner
 
 .PHONY: binaries
-binaries: ## Both programs for images, in target/portable: they start on glibc 2.17 and newer
+binaries: ## The programs for images, and fabricbench, in target/portable: they start on glibc 2.17 and newer
 	@.ci/setup binaries
 	@.ci/portable
 

@@ -46,6 +46,31 @@ enum Command {
     Man(man::Man),
 }
 
+/// Campaigns on RDMA fabrics: what runs in a cluster.
+///
+/// A program of its own, for what an operator is resident with is mostly its program: no report, no manifest from a file.
+#[derive(Debug, Parser)]
+#[command(name = "fabricbench-operator", version, about, long_about = None, propagate_version = true)]
+struct InCluster {
+    #[command(subcommand)]
+    command: InClusterCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum InClusterCommand {
+    Crd(crd::Crd),
+    Operator(operator::Operator),
+}
+
+impl InClusterCommand {
+    fn execute(self) -> Result<Exit, Failure> {
+        match self {
+            Self::Crd(command) => command.execute(),
+            Self::Operator(command) => command.execute(),
+        }
+    }
+}
+
 impl Command {
     fn execute(self) -> Result<Exit, Failure> {
         match self {
@@ -78,7 +103,16 @@ fn named(arguments: Arguments) -> Arguments {
 pub fn main() -> ExitCode {
     let parsed = Cli::from_arg_matches(&named(Cli::command()).get_matches());
     let cli = parsed.unwrap_or_else(|error| error.exit());
-    let exit = cli.command.execute().unwrap_or_else(|failure| {
+    ended(cli.command.execute())
+}
+
+/// The same for the program that runs in a cluster.
+pub fn main_in_cluster() -> ExitCode {
+    ended(InCluster::parse().command.execute())
+}
+
+fn ended(executed: Result<Exit, Failure>) -> ExitCode {
+    let exit = executed.unwrap_or_else(|failure| {
         // Nobody is left to tell when standard error is closed.
         let message = failure.to_string();
         if !message.is_empty() {

@@ -21,8 +21,8 @@ lib/x86_64-linux-gnu/libm.so.6
 lib/x86_64-linux-gnu/libpthread.so.0
 lib/x86_64-linux-gnu/librt.so.1
 lib64/ld-linux-x86-64.so.2
-usr/local/bin/fabricbench" ]
-    [[ $(once operator /usr/local/bin/fabricbench --version) == fabricbench\ * ]]
+usr/local/bin/fabricbench-operator" ]
+    [[ $(once operator /usr/local/bin/fabricbench-operator --version) == fabricbench-operator\ * ]]
 }
 
 @test "every image is small, of few layers, and not root's" {
@@ -48,9 +48,9 @@ usr/local/bin/fabricbench" ]
 }
 
 @test "labels name the image, its licence, and the version that its program says" {
-    version=$(once operator /usr/local/bin/fabricbench --version)
+    version=$(once operator /usr/local/bin/fabricbench-operator --version)
     for image in $(product_images); do
-        image_config "$image" '.config.Labels' | jq -e --arg name "fabricbench-${image%%:*}" --arg version "${version#fabricbench }" '
+        image_config "$image" '.config.Labels' | jq -e --arg name "fabricbench-${image%%:*}" --arg version "${version#fabricbench-operator }" '
             .["org.opencontainers.image.title"] == $name
             and .["org.opencontainers.image.version"] == $version
             and .["org.opencontainers.image.licenses"] == "Apache-2.0"
@@ -61,8 +61,7 @@ usr/local/bin/fabricbench" ]
 
 @test "the programs in the images start on glibc 2.17" {
     for image in operator runner:runner; do
-        program=usr/local/bin/fabricbench
-        if [ "$image" = runner:runner ]; then program+=-runner; fi
+        program=usr/local/bin/fabricbench-${image%%:*}
         image_file "$image" "$program" >"$BATS_TEST_TMPDIR/program"
         needed=$("$HERE/../.ci/glibc-needed" "$BATS_TEST_TMPDIR/program")
         echo "# $image: its program needs glibc $needed" >&3

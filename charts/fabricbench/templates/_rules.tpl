@@ -2,7 +2,7 @@
 {{- define "fabricbench.operatorRules" -}}
 - apiGroups: [fabricbench.dev]
   resources: [benchmarkruns]
-  verbs: [get, list, watch, patch, delete]  # patch: the finalizer; delete: ttlSecondsAfterFinished
+  verbs: [list, watch, patch, delete]  # patch: the finalizer; delete: ttlSecondsAfterFinished
 - apiGroups: [fabricbench.dev]
   resources: [benchmarkruns/status]
   verbs: [patch]

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::{ExecutionStatus, Metric};
 
 /// Status of a run.
+// One value to field managers, as nobody but the operator writes it: an API server that kept account of each of its
+// fields would store as much again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema), schemars(extend("x-kubernetes-map-type" = "atomic")))]
 #[serde(rename_all = "camelCase")]
 pub struct BenchmarkRunStatus {
     /// Generation of the spec that this status speaks of.

@@ -66,14 +66,14 @@ pub async fn few(site: &Site, count: usize, sheet: &mut Sheet) {
     sheet.add(
         "resident with 0 runs, MiB",
         Goal::AtMost(10.0),
-        resident_mib(&operator),
+        resident_mib(&operator).await,
     );
     create(site, runs_named(site, count)).await;
     settled(&operator).await;
     sheet.add(
         format!("resident with {count} runs, MiB"),
         Goal::AtMost(13.0),
-        resident_mib(&operator),
+        resident_mib(&operator).await,
     );
     drop(operator);
     site.clear().await;
@@ -107,7 +107,7 @@ pub async fn runs(site: &Site, count: usize, sheet: &mut Sheet) -> Operator {
     sheet.add(
         format!("resident with {count} runs, MiB"),
         Goal::AtMost(20.0),
-        resident_mib(&operator),
+        resident_mib(&operator).await,
     );
     let most = operator.memory_kib("VmHWM") as f64 / 1024.0;
     sheet.add("  most that ever was, MiB", Goal::None, most);

@@ -16,9 +16,19 @@ pub fn cpu_seconds(operator: &Operator) -> f64 {
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
-/// Resident memory once nothing is done any more, in MiB.
-pub fn resident_mib(operator: &Operator) -> f64 {
-    operator.memory_kib("VmRSS") as f64 / 1024.0
+/// How long the operator has nothing to do before its memory is read: it closes connections and gives memory back by then.
+const REST: Duration = Duration::from_secs(25);
+
+/// Resident memory when nothing was done for [`REST`], in MiB.
+pub async fn resident_mib(operator: &Operator) -> f64 {
+    loop {
+        settled(operator).await;
+        let before = looks(operator);
+        tokio::time::sleep(REST).await;
+        if looks(operator) == before {
+            return operator.memory_kib("VmRSS") as f64 / 1024.0;
+        }
+    }
 }
 
 /// Requests to the API server so far, by verb.

@@ -50,7 +50,7 @@ pub async fn minute(site: &Site, seconds: u64, sheet: &mut Sheet) {
     sheet.add(
         "resident after a restart with all runs, MiB",
         Goal::AtMost(20.0),
-        resident_mib(&operator),
+        resident_mib(&operator).await,
     );
     let (cpu, sent) = (cpu_seconds(&operator), requests(&operator));
     tokio::time::sleep(Duration::from_secs(seconds)).await;

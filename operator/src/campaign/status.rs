@@ -11,6 +11,7 @@ use super::figures::{self, clipped};
 use super::plan::Plan;
 use super::summarize::Environment;
 use crds::v1alpha1::Metric;
+use results::Bounded;
 
 pub use bounded::{MAX_STATUS_BYTES, SHORT_TEXT, fit};
 
@@ -98,7 +99,12 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
     } = input;
     let summary = &evaluation.summary;
     let results = results::arms(plan, summary);
-    let comparisons = results::comparisons(plan, &evaluation.comparisons);
+    // Until something is measured, all would say that nothing is.
+    let said = summary.blocks_done > 0 || input.phase.is_finished();
+    let comparisons = match said {
+        true => results::comparisons(plan, &evaluation.comparisons),
+        false => Bounded::default(),
+    };
     let left_out = results.left_out + comparisons.left_out;
     let figures_left_out = results.figures_left_out + comparisons.figures_left_out;
     let left_out = (left_out > 0).then(|| format!("{left_out} results are only in the records and reports"));

@@ -17,7 +17,7 @@ pub enum Category {
     StatusWrite,
     /// The API server refuses the status.
     StatusInvalid,
-    /// A status could not be written as JSON.
+    /// A run or its status could not be turned into JSON or back.
     Encode,
     /// Records could not be read or written.
     RecordsApi,

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use hyper_util::client::legacy::Client as Connections;
+use hyper_util::client::legacy::connect::{Connect, HttpConnector};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::retry::RetryPolicy;
 use kube::client::{Body, ConfigExt};
 use kube::{Client, Config};
 use snafu::{ResultExt, Snafu};
 use tower::layer::util::Stack;
-use tower::limit::RateLimitLayer;
+use tower::limit::{ConcurrencyLimitLayer, RateLimitLayer};
 use tower::retry::RetryLayer;
 use tower::{BoxError, ServiceBuilder};
 
@@ -22,6 +23,13 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A connection on which nothing is acknowledged for so long leads nowhere: what waits for an answer begins anew.
 const DEAD_AFTER: Duration = Duration::from_secs(30);
+
+/// Most requests that are under way at a time, each on a connection of its own.
+const AT_ONCE: usize = 64;
+
+/// A connection without a request for so long is closed: a burst takes many, with 35 KiB each. Longer than from one
+/// renewal of the Lease to the next, so that one is always open.
+const IDLE_AFTER: Duration = Duration::from_secs(8);
 
 /// Why there is no way to an API server.
 #[derive(Debug, Snafu)]
@@ -57,16 +65,20 @@ pub(super) async fn connect(limits: &RequestLimits, metrics: &Metrics) -> Result
     let measured = ApiLatencyLayer::new(metrics.clone());
     let period = Duration::from_secs_f64(f64::from(limits.burst) / f64::from(limits.per_second));
     let rate = RateLimitLayer::new(limits.burst.into(), period);
-    let limited = client(&config, &measured, Some(rate)).context(BuildSnafu)?;
-    let unlimited = client(&config, &measured, None).context(BuildSnafu)?;
+    let connections = connections(&config).context(BuildSnafu)?;
+    let limited = (rate, ConcurrencyLimitLayer::new(AT_ONCE));
+    let limited = client(&config, &connections, &measured, Some(limited)).context(BuildSnafu)?;
+    let unlimited = client(&config, &connections, &measured, None).context(BuildSnafu)?;
     Ok(Clients { limited, unlimited })
 }
 
-/// A client within `rate`, with a connection for each request that is under way.
+/// Connections, one for each request that is under way.
 ///
 /// The library's own leaves it to the kernel to hold back the end of a request until its beginning is acknowledged, which
 /// takes 40 ms where the other side delays that.
-fn client(config: &Config, measured: &ApiLatencyLayer, rate: Option<RateLimitLayer>) -> kube::Result<Client> {
+fn connections(
+    config: &Config,
+) -> kube::Result<Connections<impl Connect + Clone + Send + Sync + 'static, Body>> {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     connector.set_nodelay(true);
@@ -74,16 +86,27 @@ fn client(config: &Config, measured: &ApiLatencyLayer, rate: Option<RateLimitLay
     connector.set_keepalive(Some(DEAD_AFTER / 2));
     connector.set_tcp_user_timeout(Some(DEAD_AFTER));
     let connector = config.rustls_https_connector_with_connector(connector)?;
-    let client =
-        hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(connector);
+    Ok(Connections::builder(TokioExecutor::new())
+        .pool_idle_timeout(IDLE_AFTER)
+        .pool_timer(TokioTimer::new())
+        .build(connector))
+}
+
+/// A client within `limits`.
+fn client(
+    config: &Config,
+    connections: &Connections<impl Connect + Clone + Send + Sync + 'static, Body>,
+    measured: &ApiLatencyLayer,
+    limits: Option<(RateLimitLayer, ConcurrencyLimitLayer)>,
+) -> kube::Result<Client> {
     let service = ServiceBuilder::new()
-        .option_layer(rate)
+        .option_layer(limits)
         .layer(measured_retries(measured))
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
-        .service(client);
+        .service(connections.clone());
     Ok(Client::new(service, config.default_namespace.as_str()))
 }
 

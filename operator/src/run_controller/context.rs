@@ -107,12 +107,12 @@ impl Context {
 
     /// Nodes changed: runs without workers may find some now.
     pub(super) fn wake_pending(&self) {
-        for stored in self.runs.all() {
-            let StoredRun::Run(run, _) = &stored else { continue };
-            let state = run.status.as_ref().and_then(|status| status.state);
-            if let (None | Some(State::Pending), Some(key)) = (state, RunKey::of(&run.metadata)) {
-                self.queue.add(key);
-            }
+        let pending = |stored: &StoredRun| match stored {
+            StoredRun::Run(_, figures) => matches!(figures.state, None | Some(State::Pending)),
+            StoredRun::Unreadable(_) => false,
+        };
+        for key in self.runs.keys(pending) {
+            self.queue.add(key);
         }
     }
 

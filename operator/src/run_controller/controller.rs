@@ -1,19 +1,17 @@
 //! Wires watches, queue and looks together. I/O.
 
-use std::fmt::Debug;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use crds::names;
 use futures::future::{join_all, try_join_all};
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::core::DeserializeGuard;
+use k8s_openapi::{NamespaceResourceScope, Resource as _};
+use kube::api::{ApiResource, DynamicObject};
 use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
-use serde::de::DeserializeOwned;
 use snafu::Snafu;
 use tokio::sync::{Semaphore, oneshot};
 use tracing::info;
@@ -90,7 +88,17 @@ pub(crate) async fn run(
         info!("the caches are complete");
         let look = |key| reconcile::look(Arc::clone(&context), key);
         let concurrency = options.concurrency.into();
-        queue::work(&context.queue, requests, concurrency, shutdown.clone(), look).await;
+        // A thousand runs at once leave as much freed as used behind.
+        let rest = heap_trim::trim;
+        queue::work(
+            &context.queue,
+            requests,
+            concurrency,
+            shutdown.clone(),
+            look,
+            rest,
+        )
+        .await;
         Ok(())
     };
     tokio::select! {
@@ -162,23 +170,29 @@ impl<'a> Watches<'a> {
 
     /// Watches runs, and the Jobs and pods that bear our label, in one namespace or in all.
     fn add(&mut self, number: usize, namespace: Option<&str>, context: &'a Context) {
-        let runs: Scope<DeserializeGuard<BenchmarkRun>> = self.scope(number, namespace, None);
+        // Not as runs yet: one that cannot be read as a run must not end the watch of all.
+        let resource = ApiResource::erase::<BenchmarkRun>(&());
+        let runs = match namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        };
+        let runs = self.scope(number, "BenchmarkRun", runs, None);
         let max_series = self.max_series;
-        let keep = move |guard| {
-            let stored = StoredRun::new(guard, max_series);
-            Some((RunKey::of(stored.metadata())?, stored))
+        let keep = move |object: DynamicObject| {
+            let key = RunKey::of(&object.metadata)?;
+            Some((key, StoredRun::new(object, max_series)))
         };
         let changed = |key: &RunKey, _: &StoredRun| context.queue.add(key.clone());
         self.running
             .push(Box::pin(store::watch(runs, &context.runs, keep, changed)));
 
         let ours = format!("{}={}", names::LABEL_MANAGED_BY, names::MANAGED_BY);
-        let jobs: Scope<Job> = self.scope(number, namespace, Some(&ours));
+        let jobs = self.children::<Job>(number, Job::KIND, namespace, &ours);
         let changed = |_: &_, child: &Child<_>| context.queue.add(child.run.clone());
         let watch = store::watch(jobs, &context.jobs, |job| store::job(&job), changed);
         self.running.push(Box::pin(watch));
 
-        let pods: Scope<Pod> = self.scope(number, namespace, Some(&ours));
+        let pods = self.children::<Pod>(number, Pod::KIND, namespace, &ours);
         let changed = |_: &_, child: &Child<_>| context.queue.add(child.run.clone());
         let watch = store::watch(pods, &context.pods, |pod| store::pod(&pod), changed);
         self.running.push(Box::pin(watch));
@@ -187,14 +201,7 @@ impl<'a> Watches<'a> {
     /// Watches the nodes, where they may be read.
     fn add_nodes(&mut self, context: &'a Context) {
         let Some(mirror) = &context.nodes else { return };
-        let (complete, receiver) = oneshot::channel();
-        self.complete.push(receiver);
-        let nodes = Scope {
-            number: 0,
-            api: Api::<Node>::all(self.client.clone()),
-            config: watcher::Config::default(),
-            complete,
-        };
+        let nodes = self.scope(0, Node::KIND, Api::<Node>::all(self.client.clone()), None);
         let keep = |node: Node| {
             let state = NodeState::of(&node);
             Some((state.name.clone(), state))
@@ -204,20 +211,33 @@ impl<'a> Watches<'a> {
             .push(Box::pin(store::watch(nodes, mirror, keep, changed)));
     }
 
-    fn scope<T>(&mut self, number: usize, namespace: Option<&str>, labels: Option<&str>) -> Scope<T>
+    /// The objects with these labels.
+    fn children<T>(
+        &mut self,
+        number: usize,
+        kind: &'static str,
+        namespace: Option<&str>,
+        labels: &str,
+    ) -> Scope<T>
     where
-        T: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + Debug,
+        T: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
     {
         let client = self.client.clone();
+        let api = match namespace {
+            Some(namespace) => Api::namespaced(client, namespace),
+            None => Api::all(client),
+        };
+        self.scope(number, kind, api, Some(labels))
+    }
+
+    fn scope<T>(&mut self, number: usize, kind: &'static str, api: Api<T>, labels: Option<&str>) -> Scope<T> {
         let (complete, receiver) = oneshot::channel();
         self.complete.push(receiver);
         let config = watcher::Config::default();
         Scope {
             number,
-            api: match namespace {
-                Some(namespace) => Api::namespaced(client, namespace),
-                None => Api::all(client),
-            },
+            kind,
+            api,
             config: match labels {
                 Some(labels) => config.labels(labels),
                 None => config,

@@ -182,6 +182,7 @@ fn pods(context: &Context, key: &RunKey, uid: &str) -> Vec<PodState> {
 /// not wait for what it meant to do.
 pub(super) fn note_gang(context: &Context, stored: &StoredRun) {
     let StoredRun::Run(run, _) = stored else { return };
+    let Ok(run) = &run.unpack() else { return };
     let (Some(key), Some(uid)) = (RunKey::of(&run.metadata), run.metadata.uid.as_deref()) else {
         return;
     };

@@ -11,7 +11,7 @@ use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use kube::runtime::scheduler::{ScheduleRequest, scheduler};
 use tokio::task::{Id, JoinSet};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tracing::error;
 
 use super::store::RunKey;
@@ -21,6 +21,9 @@ use crate::operator::{Metrics, Shutdown};
 const FIRST_DELAY: Duration = Duration::from_millis(500);
 /// Longest delay after errors.
 const LONGEST_DELAY: Duration = Duration::from_secs(60);
+
+/// How long nothing was done before the process rests: connections that a burst took are closed by then.
+const REST: Duration = Duration::from_secs(20);
 
 /// What a look at a run asks for next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,13 +85,14 @@ impl Queue {
 }
 
 /// Looks at runs until `shutdown`, then waits for the looks that have begun. One that panics counts as failed, and
-/// harms no other.
+/// harms no other. Calls `rest` when it has looked at none for a while, once.
 pub(super) async fn work<F>(
     queue: &Queue,
     requests: UnboundedReceiver<ScheduleRequest<RunKey>>,
     concurrency: usize,
     mut shutdown: Shutdown,
     look: impl Fn(RunKey) -> F,
+    rest: impl Fn(),
 ) where
     F: Future<Output = Again> + Send + 'static,
 {
@@ -98,13 +102,15 @@ pub(super) async fn work<F>(
     let mut busy: HashSet<RunKey> = HashSet::new();
     let mut failures: HashMap<RunKey, u32> = HashMap::new();
     let mut told = pin!(shutdown.told());
+    let mut quiet = pin!(sleep(REST));
+    let mut rested = false;
     loop {
         let full = looks.len() >= concurrency;
-        let free = |run: &RunKey| !full && !busy.contains(run);
-        let mut next = scheduled.as_mut().hold_unless(free);
+        // What waits for a place is left where it is, in its order: the scheduler gives what it held back in none.
+        let mut next = scheduled.as_mut().hold_unless(|run: &RunKey| !busy.contains(run));
         tokio::select! {
             () = &mut told => break,
-            Some(run) = next.next() => {
+            Some(run) = next.next(), if !full => {
                 queue.begun(&run);
                 let handle = looks.spawn(look(run.clone()));
                 running.insert(handle.id(), run.clone());
@@ -121,6 +127,12 @@ pub(super) async fn work<F>(
                 let Some(run) = running.remove(&id) else { continue };
                 busy.remove(&run);
                 settle(queue, &mut failures, run, again);
+                quiet.as_mut().reset(Instant::now() + REST);
+                rested = false;
+            }
+            () = &mut quiet, if !rested && looks.is_empty() => {
+                rest();
+                rested = true;
             }
         }
     }
@@ -144,4 +156,77 @@ fn settle(queue: &Queue, failures: &mut HashMap<RunKey, u32>, run: RunKey, again
         }
     }
     queue.metrics.backing_off(failures.len());
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    fn run(name: &str) -> RunKey {
+        RunKey {
+            namespace: "n".to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_came_first_is_looked_at_first() {
+        let (queue, requests) = Queue::new(Metrics::new().unwrap());
+        let (sender, mut looked_at) = unbounded();
+        let look = |run: RunKey| {
+            sender.unbounded_send(run.name).unwrap();
+            async {
+                sleep(Duration::from_millis(10)).await;
+                Again::OnChange
+            }
+        };
+        let names: Vec<String> = (0..50).map(|number| format!("{number}")).collect();
+        let working = work(&queue, requests, 2, Shutdown::listen().unwrap(), look, || {});
+        let watched = async {
+            for name in &names {
+                queue.add(run(name));
+                sleep(Duration::from_millis(2)).await;
+            }
+            let mut order = Vec::new();
+            while order.len() < names.len() {
+                order.extend(looked_at.next().await);
+            }
+            assert_eq!(order, names);
+        };
+        tokio::select! {
+            () = working => panic!("it works until it is told to stop"),
+            () = watched => {}
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_rests_once_after_something_was_done_and_not_before() {
+        let (queue, requests) = Queue::new(Metrics::new().unwrap());
+        let (looks, rests) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+        let look = |_| {
+            looks.fetch_add(1, Ordering::Relaxed);
+            async { Again::OnChange }
+        };
+        let count = Arc::clone(&rests);
+        let rest = move || {
+            count.fetch_add(1, Ordering::Relaxed);
+        };
+        let working = work(&queue, requests, 2, Shutdown::listen().unwrap(), look, rest);
+        let rested = || rests.load(Ordering::Relaxed);
+        let watched = async {
+            sleep(REST * 3).await;
+            assert_eq!(rested(), 1, "at rest from the beginning");
+            queue.add(run("r"));
+            sleep(REST / 2).await;
+            assert_eq!((looks.load(Ordering::Relaxed), rested()), (1, 1));
+            sleep(REST * 3).await;
+            assert_eq!(rested(), 2);
+        };
+        tokio::select! {
+            () = working => panic!("it works until it is told to stop"),
+            () = watched => {}
+        }
+    }
 }

@@ -48,6 +48,12 @@ pub enum LookError {
         /// Why not.
         source: ListError,
     },
+    /// The run cannot be read from where it is kept.
+    #[snafu(display("the run cannot be read again: {message}"))]
+    Unpack {
+        /// Why not.
+        message: String,
+    },
     /// Records could not be read or written.
     #[snafu(transparent)]
     Records {
@@ -69,6 +75,7 @@ impl LookError {
             Self::Apply { source } => source.category(),
             Self::Status { source } => source.category(),
             Self::List { .. } => Category::List,
+            Self::Unpack { .. } => Category::Encode,
             Self::Records { source } => source.category(),
             Self::Evaluate { .. } => Category::Evaluate,
         }
@@ -109,11 +116,11 @@ async fn failed(context: &Context, key: &RunKey, error: &LookError) {
         return;
     };
     observe::note_gang(context, &stored);
-    let metadata = stored.metadata();
+    let (uid, version) = stored.version();
     let target = Target {
         key,
-        uid: metadata.uid.as_deref().unwrap_or_default(),
-        version: metadata.resource_version.as_deref().unwrap_or_default(),
+        uid: uid.unwrap_or_default(),
+        version: version.unwrap_or_default(),
         before: None,
     };
     let event = events::look_failed(error.category().as_str(), &error.to_string());
@@ -122,13 +129,13 @@ async fn failed(context: &Context, key: &RunKey, error: &LookError) {
 
 async fn reconcile(context: &Arc<Context>, key: &RunKey) -> Result<Again, LookError> {
     let stored = context.runs.get(key);
-    let run = match &stored {
+    let run = &match &stored {
         None => {
             context.forget(key);
             return Ok(Again::OnChange);
         }
-        Some(StoredRun::Unreadable(invalid)) => return unreadable::look(context, key, invalid).await,
-        Some(StoredRun::Run(run, _)) => run,
+        Some(StoredRun::Unreadable(object)) => return unreadable::look(context, key, object).await,
+        Some(StoredRun::Run(run, _)) => run.unpack().map_err(|message| LookError::Unpack { message })?,
     };
     let uid = run.metadata.uid.as_deref().unwrap_or_default();
     let session = context.sessions.of(key, uid);

@@ -14,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 pub(super) use children::{Child, ChildKey, job, pod};
 pub(super) use mirror::Mirror;
-pub(super) use runs::StoredRun;
+pub(super) use runs::{StoredRun, UnreadableRun};
 pub(super) use watch::{Scope, watch};
 
 /// Namespace and name of a run.

@@ -3,14 +3,8 @@
 //! It may be a run that a newer release has begun: what its status says of results is never written over.
 
 use crds::names;
-use crds::v1alpha1::BenchmarkRun;
 use jiff::Timestamp;
-use kube::Api;
-use kube::api::{ApiResource, DynamicObject};
 use kube::core::ObjectMeta;
-use kube::core::error_boundary::InvalidObject;
-use serde_json::Value;
-use tracing::warn;
 
 use super::apply::Applier;
 use super::build;
@@ -19,7 +13,7 @@ use super::decide::LIST_AGAIN;
 use super::observe;
 use super::queue::Again;
 use super::reconcile::LookError;
-use super::store::RunKey;
+use super::store::{RunKey, UnreadableRun};
 use super::update_status::{StatusError, Target};
 use crate::campaign::status;
 use crate::events;
@@ -28,15 +22,15 @@ use crate::events;
 pub(super) async fn look(
     context: &Context,
     key: &RunKey,
-    invalid: &InvalidObject,
+    unreadable: &UnreadableRun,
 ) -> Result<Again, LookError> {
-    let metadata = &invalid.metadata;
+    let metadata = &unreadable.metadata;
     let mut finalizers = metadata.finalizers.iter().flatten();
     let ours = finalizers.any(|name| name == names::FINALIZER);
     if metadata.deletion_timestamp.is_some() && ours {
         return release(context, key, metadata).await;
     }
-    refuse(context, key, invalid).await?;
+    refuse(context, key, unreadable).await?;
     Ok(Again::OnChange)
 }
 
@@ -64,15 +58,16 @@ async fn release(context: &Context, key: &RunKey, metadata: &ObjectMeta) -> Resu
 }
 
 /// Says why an object cannot be read, once for each version of its spec.
-async fn refuse(context: &Context, key: &RunKey, invalid: &InvalidObject) -> Result<(), StatusError> {
-    let metadata = &invalid.metadata;
+async fn refuse(context: &Context, key: &RunKey, unreadable: &UnreadableRun) -> Result<(), StatusError> {
+    let metadata = &unreadable.metadata;
     let version = (metadata.uid.clone(), metadata.generation);
     if !context.tell_once(key, version) {
         return Ok(());
     }
-    let (why, begun) = fault(context, key, invalid).await;
-    let message =
-        format!("this object cannot be read as a BenchmarkRun: {why}. Delete it, and make a new run");
+    let message = format!(
+        "this object cannot be read as a BenchmarkRun: {}. Delete it, and make a new run",
+        unreadable.why
+    );
     let refused = status::refused(&message, metadata.generation, &Timestamp::now().to_string(), None);
     let target = Target {
         key,
@@ -84,7 +79,7 @@ async fn refuse(context: &Context, key: &RunKey, invalid: &InvalidObject) -> Res
         let events = events::between(None, &refused);
         context.writer.tell(&target, &events).await;
     };
-    if begun {
+    if unreadable.begun {
         tell().await;
         return Ok(());
     }
@@ -99,51 +94,5 @@ async fn refuse(context: &Context, key: &RunKey, invalid: &InvalidObject) -> Res
             context.tell_again(key);
             Err(error)
         }
-    }
-}
-
-/// Why an object cannot be read, with the path of the field, and whether its status says that a run was begun: the cache
-/// knows the reason alone, so the object is read once more.
-async fn fault(context: &Context, key: &RunKey, invalid: &InvalidObject) -> (String, bool) {
-    let kind = ApiResource::erase::<BenchmarkRun>(&());
-    let client = context.writer.client.clone();
-    let api: Api<DynamicObject> = Api::namespaced_with(client, &key.namespace, &kind);
-    let object = api.get(&key.name).await;
-    let object = object
-        .inspect_err(|error| warn!(%error, "the object cannot be read for its faulty field"))
-        .ok();
-    let value = object.and_then(|object| serde_json::to_value(object).ok());
-    // One that could not be read may have been begun.
-    let begun = value.as_ref().is_none_or(is_begun);
-    let why = match value.map(serde_path_to_error::deserialize::<_, BenchmarkRun>) {
-        Some(Err(error)) => format!("{}: {}", error.path(), error.inner()),
-        // It changed meanwhile, or is not to be had: there will be another look.
-        Some(Ok(_)) | None => invalid.error.clone(),
-    };
-    (why, begun)
-}
-
-/// Whether a controller that could read the object has planned it.
-fn is_begun(object: &Value) -> bool {
-    object
-        .pointer("/status/planHash")
-        .or_else(|| object.pointer("/status/execution"))
-        .is_some()
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn what_was_planned_is_told_from_what_never_was() {
-        assert!(!is_begun(&json!({"spec": {}})));
-        assert!(!is_begun(
-            &json!({"status": {"conditions": [{"type": "Accepted", "status": "False"}]}})
-        ));
-        assert!(is_begun(&json!({"status": {"planHash": "a"}})));
-        assert!(is_begun(&json!({"status": {"execution": {}}})));
     }
 }

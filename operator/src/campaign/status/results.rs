@@ -42,6 +42,16 @@ pub(super) struct Bounded<T> {
     pub(super) figures_left_out: u32,
 }
 
+impl<T> Default for Bounded<T> {
+    fn default() -> Self {
+        Self {
+            shown: Vec::new(),
+            left_out: 0,
+            figures_left_out: 0,
+        }
+    }
+}
+
 impl<T> Bounded<T> {
     fn new(mut shown: Vec<T>, figures: fn(&T) -> u32) -> Self {
         let more = shown.split_off(MAX_RESULTS.min(shown.len()));

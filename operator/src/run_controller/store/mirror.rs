@@ -47,6 +47,13 @@ impl<K: Clone + Ord, V: Clone> Mirror<K, V> {
             .collect()
     }
 
+    /// Keys of those for which `wanted` holds.
+    pub(in crate::run_controller) fn keys(&self, wanted: impl Fn(&V) -> bool) -> Vec<K> {
+        let state = self.lock();
+        let found = state.objects.iter().filter(|(_, (_, value))| wanted(value));
+        found.map(|(key, _)| key.clone()).collect()
+    }
+
     /// The object was seen outside of a watch; what the watch showed is newer. A list that has begun may not name it.
     pub(in crate::run_controller) fn put_new(&self, scope: usize, key: K, value: V) {
         let mut state = self.lock();

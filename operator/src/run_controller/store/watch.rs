@@ -17,6 +17,8 @@ use super::Mirror;
 pub(in crate::run_controller) struct Scope<T> {
     /// Its number: unique among the watches of one [`Mirror`].
     pub(in crate::run_controller) number: usize,
+    /// What is followed, for the log.
+    pub(in crate::run_controller) kind: &'static str,
     /// Where.
     pub(in crate::run_controller) api: Api<T>,
     /// Which.
@@ -33,17 +35,17 @@ pub(in crate::run_controller) async fn watch<T, K, V>(
     keep: impl Fn(T) -> Option<(K, V)>,
     changed: impl Fn(&K, &V),
 ) where
-    T: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
+    T: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
     K: Clone + Ord,
     V: Clone + PartialEq,
 {
     let Scope {
         number,
+        kind,
         api,
         config,
         complete,
     } = scope;
-    let kind = T::kind(&()).into_owned();
     let mut first = Some(complete);
     let listed = watcher(api.clone(), config.clone()).default_backoff();
     let streamed = watcher(api, config.streaming_lists()).default_backoff();
