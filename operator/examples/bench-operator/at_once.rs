@@ -50,6 +50,15 @@ pub async fn bare_jobs(site: &Site, count: usize, sheet: &mut Sheet) {
     site.clear().await;
 }
 
+/// The same for `count` runs that nobody looks at.
+pub async fn bare_runs(site: &Site, count: usize, sheet: &mut Sheet) {
+    let began = Instant::now();
+    send(site, runs_named(site, count)).await;
+    let what = format!("floor: {count} runs created, nobody looks: wall, s");
+    sheet.add(what, Goal::None, began.elapsed().as_secs_f64());
+    site.clear().await;
+}
+
 /// A Job of one pod.
 pub fn bare_job(name: &str) -> Job {
     let container = json!({"name": "main", "image": "example.test/runner:1"});
@@ -114,6 +123,27 @@ pub async fn runs(site: &Site, count: usize, sheet: &mut Sheet) -> Operator {
     operator
 }
 
+/// Creates `objects` and says when each was sent.
+async fn send<K>(site: &Site, objects: Vec<K>) -> HashMap<String, Instant>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + Debug
+        + Serialize
+        + DeserializeOwned,
+{
+    let api = site.api::<K>();
+    let creations = objects.into_iter().map(|object| {
+        let api = &api;
+        async move {
+            let sent = Instant::now();
+            api.create(&PostParams::default(), &object).await.unwrap();
+            (object.name_any(), sent)
+        }
+    });
+    stream::iter(creations).buffer_unordered(CLIENTS).collect().await
+}
+
 /// `count` runs, none created yet.
 pub fn runs_named(site: &Site, count: usize) -> Vec<BenchmarkRun> {
     (0..count)
@@ -129,18 +159,9 @@ where
         + Serialize
         + DeserializeOwned,
 {
-    let api = site.api::<K>();
     let mut arrivals = Arrivals::follow(site).await;
     let began = Instant::now();
-    let creations = objects.into_iter().map(|object| {
-        let api = &api;
-        async move {
-            let sent = Instant::now();
-            api.create(&PostParams::default(), &object).await.unwrap();
-            (object.name_any(), sent)
-        }
-    });
-    let sent: HashMap<String, Instant> = stream::iter(creations).buffer_unordered(CLIENTS).collect().await;
+    let sent = send(site, objects).await;
     let seen = arrivals.count(sent.len()).await;
     let latencies = sent
         .iter()

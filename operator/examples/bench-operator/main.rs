@@ -67,6 +67,7 @@ async fn main() {
         start::measure(&site, &mut sheet).await;
         // By turns: with and without an operator, the same number of objects.
         at_once::bare_jobs(&site, arguments.runs, &mut sheet).await;
+        at_once::bare_runs(&site, arguments.runs, &mut sheet).await;
         at_once::few(&site, arguments.runs / 10, &mut sheet).await;
         let operator = at_once::runs(&site, arguments.runs, &mut sheet).await;
         one::measure(&site, &mut sheet).await;
