@@ -152,7 +152,8 @@ fn prune_metadata(metadata: &mut ObjectMeta) {
 
 /// The same for a finished run: everything but its deadlines, conditions and progress.
 fn prune(run: &mut Value) {
-    if run.pointer("/status/execution/finishedAt").is_none() {
+    let finished_at = run.pointer("/status/execution/finishedAt");
+    if finished_at.and_then(Value::as_str).is_none() {
         return;
     }
     // The lists that a run must have stay as empty ones.
