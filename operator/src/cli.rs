@@ -59,14 +59,14 @@ struct InCluster {
 #[derive(Debug, Subcommand)]
 enum InClusterCommand {
     Crd(crd::Crd),
-    Operator(operator::Operator),
+    Operator(Box<operator::Operator>),
 }
 
 impl InClusterCommand {
     fn execute(self) -> Result<Exit, Failure> {
         match self {
             Self::Crd(command) => command.execute(),
-            Self::Operator(command) => command.execute(),
+            Self::Operator(command) => (*command).execute(),
         }
     }
 }
