@@ -40,8 +40,8 @@ enum Command {
     Report(report::Report),
     Compare(compare::Compare),
     Logs(logs::Logs),
-    Crd(crd::Crd),
-    Operator(operator::Operator),
+    #[command(flatten)]
+    InCluster(InClusterCommand),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -79,8 +79,7 @@ impl Command {
             Self::Report(command) => command.execute(),
             Self::Compare(command) => command.execute(),
             Self::Logs(command) => command.execute(),
-            Self::Crd(command) => command.execute(),
-            Self::Operator(command) => command.execute(),
+            Self::InCluster(command) => command.execute(),
             Self::Completions(command) => command.execute(),
             Self::Man(command) => command.execute(),
         }

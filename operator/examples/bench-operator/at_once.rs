@@ -72,14 +72,12 @@ pub fn bare_job(name: &str) -> Job {
 pub async fn few(site: &Site, count: usize, sheet: &mut Sheet) {
     let operator = site.start();
     operator.ready().await;
-    settled(&operator).await;
     sheet.add(
         "resident with 0 runs, MiB",
         Goal::AtMost(10.0),
         resident_mib(&operator).await,
     );
     create(site, runs_named(site, count)).await;
-    settled(&operator).await;
     sheet.add(
         format!("resident with {count} runs, MiB"),
         Goal::AtMost(13.0),

@@ -46,7 +46,6 @@ pub async fn minute(site: &Site, seconds: u64, sheet: &mut Sheet) {
     let operator = site.start_with_lease();
     until(|| async { (operator.metric("fabricbench_leading") == 1.0).then_some(()) }).await;
     operator.ready().await;
-    settled(&operator).await;
     sheet.add(
         "resident after a restart with all runs, MiB",
         Goal::AtMost(20.0),

@@ -34,7 +34,7 @@ impl StoredRun {
     /// Of what the watch gave, with at most `max_series` series for the metrics.
     pub(in crate::run_controller) fn new(mut object: DynamicObject, max_series: usize) -> Self {
         prune_metadata(&mut object.metadata);
-        let run = match read(object.clone()) {
+        let run = match read(&object) {
             Ok(run) => run,
             Err(why) => return Self::Unreadable(Arc::new(UnreadableRun::of(object, why))),
         };
@@ -89,7 +89,7 @@ impl PackedRun {
     /// None that is known: it could be read when it was packed.
     pub(in crate::run_controller) fn unpack(&self) -> Result<BenchmarkRun, String> {
         let object = serde_json::from_slice(&self.json).map_err(|error| error.to_string())?;
-        read(object)
+        read(&object)
     }
 }
 
@@ -114,20 +114,16 @@ impl UnreadableRun {
 }
 
 /// The run that `object` is, or the field that makes it none and why.
-fn read(object: DynamicObject) -> Result<BenchmarkRun, String> {
-    let DynamicObject {
-        metadata, mut data, ..
-    } = object;
-    let status = data.get_mut("status").map(Value::take);
-    let status = status.filter(|status| !status.is_null());
+fn read(object: &DynamicObject) -> Result<BenchmarkRun, String> {
+    let part_of = |name| object.data.get(name).unwrap_or(&Value::Null);
     Ok(BenchmarkRun {
-        metadata,
-        spec: part("spec", data.get_mut("spec").map(Value::take).unwrap_or_default())?,
-        status: status.map(|status| part("status", status)).transpose()?,
+        metadata: object.metadata.clone(),
+        spec: part("spec", part_of("spec"))?,
+        status: part("status", part_of("status"))?,
     })
 }
 
-fn part<T: DeserializeOwned>(name: &str, value: Value) -> Result<T, String> {
+fn part<T: DeserializeOwned>(name: &str, value: &Value) -> Result<T, String> {
     serde_path_to_error::deserialize(value).map_err(|error| match error.path().iter().next() {
         Some(_) => format!("{name}.{}: {}", error.path(), error.inner()),
         None => format!("{name}: {}", error.inner()),
