@@ -11,7 +11,7 @@ use crds::v1alpha1::BenchmarkRun;
 use fabricbench_operator::campaign::plan::{Plan, hash, plan};
 use fabricbench_operator::campaign::validate::validate;
 use fabricbench_operator::manifest;
-use fabricbench_operator::run_controller::build::{Attempt, AttemptObjects, Installation, attempt};
+use fabricbench_operator::run_controller::build::{Attempt, AttemptObjects, Installation, Needs, attempt};
 use fabricbench_operator::run_controller::observed::AttemptId;
 use k8s_openapi::api::core::v1::{Container, PodSpec};
 
@@ -85,11 +85,11 @@ fn objects(run: &BenchmarkRun, plan: &Plan, leg: usize, nodes: &[String]) -> Att
 
 /// The objects as YAML, the assignment by what it is of: it is compared with the plan itself.
 fn text(run: &BenchmarkRun, plan: &Plan, leg: usize) -> String {
-    let AttemptObjects {
+    let AttemptObjects { needs, job } = objects(run, plan, leg, &[]);
+    let Needs {
         mut config_map,
         service,
-        job,
-    } = objects(run, plan, leg, &[]);
+    } = needs;
     let told = &config_map.data.as_ref().unwrap()["assignment.json"];
     let assignment = Assignment::parse(told.as_bytes()).unwrap();
     assert_eq!(assignment.rounds, plan.legs[leg].rounds);
@@ -264,7 +264,7 @@ fn finished_blocks_are_left_out() {
         single_zone: true,
         installation: &Installation::new(RUNNER),
     });
-    let told = &built.unwrap().config_map.data.unwrap()["assignment.json"];
+    let told = &built.unwrap().needs.config_map.data.unwrap()["assignment.json"];
     let assignment = Assignment::parse(told.as_bytes()).unwrap();
     let left: Vec<_> = assignment.rounds.iter().flat_map(|round| &round.blocks).collect();
     assert_eq!(left.len(), 1);

@@ -31,6 +31,9 @@ const AT_ONCE: usize = 64;
 /// renewal of the Lease to the next, so that one is always open.
 const IDLE_AFTER: Duration = Duration::from_secs(8);
 
+/// Most bytes that are read of a connection at once; nearly every answer has less.
+const BUFFER: usize = 16 << 10;
+
 /// Why there is no way to an API server.
 #[derive(Debug, Snafu)]
 pub enum ClientError {
@@ -89,6 +92,7 @@ fn connections(
     Ok(Connections::builder(TokioExecutor::new())
         .pool_idle_timeout(IDLE_AFTER)
         .pool_timer(TokioTimer::new())
+        .http1_max_buf_size(BUFFER)
         .build(connector))
 }
 

@@ -1,5 +1,6 @@
 //! Does the one thing that was decided for a run, and writes what its status says. I/O.
 
+mod create;
 mod evaluate;
 mod follow;
 
@@ -8,22 +9,20 @@ use std::time::Duration;
 
 use crds::v1alpha1::BenchmarkRunStatus;
 use jiff::Timestamp;
-use tokio::time::Instant;
-use tracing::{info, warn};
+use tracing::info;
 
 use super::action::{Action, Decision};
-use super::apply::{Applier, ApplyError};
-use super::build::{self, Attempt};
+use super::apply::Applier;
+use super::build;
 use super::context::Context;
 use super::follow_logs::Follower;
 use super::kept::Kept;
 use super::observe::{self, Current};
-use super::observed::{AttemptId, CreationRefused, PodState};
+use super::observed::PodState;
 use super::queue::Again;
 use super::reconcile::LookError;
 use super::session::{REFUSED_AGAIN, Session, SessionRecords, Written};
 use super::status::{self, Frame, Planned};
-use super::store::{self, Child};
 use super::update_status::Target;
 use crate::campaign::status::Phase;
 use evaluate::evaluate;
@@ -123,6 +122,7 @@ impl Look<'_> {
             }
             Action::ReadRecords => self.read_records().await,
             Action::Create { attempt, nodes } => self.create(attempt, &nodes).await,
+            Action::Prepare { attempt, nodes } => self.prepare(attempt, &nodes).await,
             Action::Follow {
                 attempt,
                 pod,
@@ -168,103 +168,6 @@ impl Look<'_> {
             key: self.current.key,
             run_uid: self.current.uid,
         }
-    }
-
-    /// Adds or removes the finalizer. Gives the new version of the run; `None` where it is gone.
-    async fn patch_finalizer(&self, present: bool) -> Result<Option<String>, ApplyError> {
-        let finalizers = self.current.run.metadata.finalizers.clone().unwrap_or_default();
-        self.applier()
-            .finalizer(present, &finalizers, &self.current.version)
-            .await
-    }
-
-    fn finalizer_is(&mut self, present: bool, version: Option<String>) {
-        let Some(version) = version else { return };
-        self.session.written = Some(Box::new(Written {
-            version,
-            status: self.current.status.clone(),
-            finalizer: present,
-        }));
-    }
-
-    async fn create(&mut self, id: AttemptId, nodes: &[String]) -> Result<Next, LookError> {
-        let run = self.current.run;
-        let installation = &self.context.installation;
-        let Ok((plan, plan_hash)) = self.session.planned(run, installation) else {
-            self.session.legs = None;
-            return Ok(Next::Again);
-        };
-        let none = Default::default();
-        let done = match &self.session.records {
-            SessionRecords::Read { collector, .. } => collector.reports().done.get(&id.leg),
-            SessionRecords::Unread | SessionRecords::Empty | SessionRecords::Broken(_) => None,
-        };
-        let Some(leg) = plan.legs.iter().find(|leg| leg.leg == id.leg) else {
-            return Ok(Next::Ends(Again::Backoff));
-        };
-        let built = build::attempt(&Attempt {
-            run,
-            plan: &plan,
-            plan_hash: &plan_hash,
-            leg,
-            id,
-            done: done.unwrap_or(&none),
-            nodes,
-            single_zone: run.spec.placement.single_zone && self.context.zoned(run, nodes),
-            installation,
-        });
-        let objects = match built {
-            Ok(objects) => objects,
-            Err(error) => return Ok(self.refused(error.to_string(), true)),
-        };
-        let prepared = match self.current.finalizer {
-            true => self.applier().prepare(&objects, &plan_hash).await,
-            false => {
-                let applier = self.applier();
-                let (prepared, patched) =
-                    futures::join!(applier.prepare(&objects, &plan_hash), self.patch_finalizer(true));
-                let Some(version) = patched? else {
-                    return Ok(Next::Ends(Again::OnChange));
-                };
-                self.finalizer_is(true, Some(version));
-                prepared
-            }
-        };
-        let created = match prepared {
-            Ok(()) => self.applier().create_one(&objects.job, &plan_hash).await,
-            Err(error) => Err(error),
-        };
-        match created {
-            Ok(job) => {
-                info!(run = %self.current.key, leg = id.leg, attempt = id.attempt, "created the Job");
-                self.session.refused = None;
-                // Of a run without an attempt that is remembered there are no records to be read.
-                if self.current.kept().attempts.is_empty()
-                    && matches!(self.session.records, SessionRecords::Unread)
-                {
-                    self.session.records = SessionRecords::Empty;
-                }
-                if let Some((key, Child { run, state })) = store::job(&job) {
-                    let scope = self.context.scope_of(&run.namespace);
-                    self.context.jobs.put_new(scope, key, Child { run, state });
-                    // The first Jobs of others come before the status of this one.
-                    return Ok(Next::Ends(Again::After(Duration::ZERO)));
-                }
-                Ok(Next::Ends(Again::OnChange))
-            }
-            Err(error @ ApplyError::Foreign { .. }) => Ok(self.refused(error.to_string(), true)),
-            Err(error @ ApplyError::Refused { for_good, .. }) => {
-                Ok(self.refused(error.to_string(), for_good))
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    fn refused(&mut self, message: String, for_good: bool) -> Next {
-        warn!(run = %self.current.key, for_good, "{message}");
-        let refused = CreationRefused { message, for_good };
-        self.session.refused = Some((refused, Instant::now()));
-        Next::Again
     }
 
     /// Writes what the status says now; nothing where it says the same already.

@@ -31,10 +31,18 @@ pub enum Action {
     /// Write the status with this, before anything is done about it, and with the run's resource version as a
     /// precondition: what a cache showed late must not undo it. Then decide again of what was written.
     Keep(Box<Kept>),
-    /// Create ConfigMap and Service of an attempt and, where it is missing, add [`crds::names::FINALIZER`], so that the
-    /// run outlives its pods; when all of these are there, create the Job. Create-only: one that is there already with
-    /// the run's UID and this plan's hash is as good as created. Afterwards the Job is waited for: it will be seen.
+    /// Create the Job of an attempt; before it, but where a queue holds its pods back, what they need
+    /// ([`Action::Prepare`]). Create-only: one that is there already with the run's UID and this plan's hash is as good as
+    /// created. Afterwards the Job is waited for: it will be seen.
     Create {
+        /// Which leg and attempt.
+        attempt: AttemptId,
+        /// Nodes it must run on, all of them; empty leaves the choice to the scheduler.
+        nodes: Vec<String>,
+    },
+    /// Add [`crds::names::FINALIZER`] where it is missing, so that the run outlives its workers, then create ConfigMap and
+    /// Service of an attempt, without which none starts; then decide again. Create-only, as the Job.
+    Prepare {
         /// Which leg and attempt.
         attempt: AttemptId,
         /// Nodes it must run on, all of them; empty leaves the choice to the scheduler.

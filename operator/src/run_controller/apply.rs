@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use snafu::{ResultExt, Snafu};
 
-use super::build::AttemptObjects;
+use super::build::Needs;
 use super::store::RunKey;
 use crate::operator::Category;
 
@@ -77,14 +77,11 @@ pub(super) struct Applier<'a> {
 }
 
 impl Applier<'_> {
-    /// Creates what the pods of the Job need: ConfigMap and Service.
-    pub(super) async fn prepare(&self, objects: &AttemptObjects, plan_hash: &str) -> Result<(), ApplyError> {
-        let AttemptObjects {
-            config_map, service, ..
-        } = objects;
+    /// Creates what the pods of the Job need.
+    pub(super) async fn prepare(&self, needs: &Needs, plan_hash: &str) -> Result<(), ApplyError> {
         futures::try_join!(
-            self.create_one(config_map, plan_hash),
-            self.create_one(service, plan_hash)
+            self.create_one(&needs.config_map, plan_hash),
+            self.create_one(&needs.service, plan_hash)
         )?;
         Ok(())
     }

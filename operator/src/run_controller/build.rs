@@ -87,15 +87,22 @@ pub struct Attempt<'a> {
     pub installation: &'a Installation,
 }
 
-/// The objects of one attempt, in the order they are created.
+/// The objects of one attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttemptObjects {
-    /// What the workers are told.
+    /// What the workers cannot start without.
+    pub needs: Needs,
+    /// The workers.
+    pub job: Job,
+}
+
+/// What the workers of an attempt cannot start without.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Needs {
+    /// What they are told.
     pub config_map: ConfigMap,
     /// The name by which they meet.
     pub service: Service,
-    /// The workers.
-    pub job: Job,
 }
 
 /// Why an attempt has no objects.
@@ -130,8 +137,10 @@ pub enum BuildError {
 /// When its assignment does not fit a ConfigMap.
 pub fn attempt(attempt: &Attempt<'_>) -> Result<AttemptObjects, BuildError> {
     Ok(AttemptObjects {
-        config_map: config_map::build(attempt)?,
-        service: service::build(attempt),
+        needs: Needs {
+            config_map: config_map::build(attempt)?,
+            service: service::build(attempt),
+        },
         job: job::build(attempt),
     })
 }

@@ -141,6 +141,7 @@ pub(super) fn observe<'s>(
         release_pods: annotations(run).contains_key(names::ANNOTATION_RELEASE_PODS),
         kept,
         jobs,
+        prepared: session.prepared,
         pods,
         stream: session.follower.as_ref().map(|follower| follower.state()),
         records: match &session.records {

@@ -57,6 +57,8 @@ pub struct Observed<'a> {
     pub kept: Kept,
     /// Jobs of the run: those whose controller it is by UID, and no others.
     pub jobs: Vec<JobState>,
+    /// The attempt whose ConfigMap and Service are there for sure: this process has created them.
+    pub prepared: Option<AttemptId>,
     /// Pods of these Jobs, and of Jobs of the run that are gone.
     pub pods: Vec<PodState>,
     /// What became of the log that is or was followed by this process; `None` where none was.

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::build::Installation;
 use super::follow_logs::Follower;
 use super::limits;
-use super::observed::CreationRefused;
+use super::observed::{AttemptId, CreationRefused};
 use super::record_chain::MAX_PLANNED_BYTES;
 use super::records::RecordStore;
 use super::store::RunKey;
@@ -62,6 +62,8 @@ pub(super) struct Session {
     pub(super) follower: Option<Box<Follower>>,
     /// What this process wrote last, while the cache may not show it yet.
     pub(super) written: Option<Box<Written>>,
+    /// The last attempt whose ConfigMap and Service this process has created.
+    pub(super) prepared: Option<AttemptId>,
     /// The last creation that the cluster refused, and when.
     pub(super) refused: Option<(CreationRefused, Instant)>,
 }
@@ -99,6 +101,7 @@ impl Session {
             evaluation: None,
             follower: None,
             written: None,
+            prepared: None,
             refused: None,
         }
     }

@@ -1,6 +1,7 @@
 //! The operator is killed at every write it makes until the first Job is recorded, before and after the API server did it;
 //! the next one finishes the same work without doing anything twice.
 
+use crds::names;
 use crds::v1alpha1::BenchmarkRun;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
@@ -11,20 +12,22 @@ use super::cluster::{all, client, namespace, run, until};
 use super::operator::Operator;
 use super::proxy::{Moment, Proxy, Shot};
 
-/// Writes until the status names the Job: finalizer, ConfigMap, Service, Job, status.
+/// Writes until the status names the Job: finalizer, ConfigMap, Service, Job, status; in a queue the Job comes first.
 const WRITES: usize = 5;
 
 #[tokio::test]
 async fn killed_at_any_write_the_next_one_goes_on() {
     let client = client().await;
-    for write in 0..WRITES {
-        for moment in [Moment::Before, Moment::After] {
-            die_at(&client, write, moment).await;
+    for queue in [None, Some("queue")] {
+        for write in 0..WRITES {
+            for moment in [Moment::Before, Moment::After] {
+                die_at(&client, queue, write, moment).await;
+            }
         }
     }
 }
 
-async fn die_at(client: &kube::Client, write: usize, moment: Moment) {
+async fn die_at(client: &kube::Client, queue: Option<&str>, write: usize, moment: Moment) {
     let namespace = namespace(client).await;
     let proxy = Proxy::open(client).await;
     let mut operator = Operator::start_alone(&proxy.kubeconfig, &namespace);
@@ -35,9 +38,11 @@ async fn die_at(client: &kube::Client, write: usize, moment: Moment) {
         victim: operator.id(),
     });
     let runs: Api<BenchmarkRun> = Api::namespaced(client.clone(), &namespace);
-    runs.create(&PostParams::default(), &run("killed")).await.unwrap();
+    let mut run = run("killed");
+    run.spec.placement.queue = queue.map(str::to_owned);
+    runs.create(&PostParams::default(), &run).await.unwrap();
     assert!(!operator.end().await.success());
-    assert!(proxy.fired(), "write {write} {moment:?} was never made");
+    assert!(proxy.fired(), "{queue:?} write {write} {moment:?} was never made");
 
     let _next = Operator::start_alone(&proxy.kubeconfig, &namespace);
     let recorded = until(|| async {
@@ -46,7 +51,7 @@ async fn die_at(client: &kube::Client, write: usize, moment: Moment) {
     })
     .await;
     let jobs: Vec<Job> = all(client, &namespace).await;
-    assert_eq!(jobs.len(), 1, "write {write} {moment:?}");
+    assert_eq!(jobs.len(), 1, "{queue:?} write {write} {moment:?}");
     assert_eq!(jobs[0].metadata.uid.as_ref(), Some(&recorded.job_uid));
     assert_eq!((recorded.leg, recorded.attempt), (0, 1));
     let maps: Vec<ConfigMap> = all(client, &namespace).await;
@@ -57,4 +62,9 @@ async fn die_at(client: &kube::Client, write: usize, moment: Moment) {
         1
     );
     assert_eq!(all::<Service>(client, &namespace).await.len(), 1);
+    let run = runs.get("killed").await.unwrap();
+    assert_eq!(
+        run.metadata.finalizers.as_deref(),
+        Some(&[names::FINALIZER.to_owned()][..])
+    );
 }

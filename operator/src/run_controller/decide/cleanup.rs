@@ -18,11 +18,11 @@ const JOB_ENDS: Duration = Duration::from_secs(60);
 pub(super) fn deleting(pass: &Pass<'_>) -> Decision {
     let observed = pass.observed;
     let wait = |until| pass.decision(Action::Wait { until }, None);
-    if !observed.finalizer {
-        return wait(None);
-    }
     if let Some(job) = observed.jobs.iter().find(|job| !job.deleting) {
         return pass.decision(delete(job), None);
+    }
+    if !observed.finalizer {
+        return wait(None);
     }
     let cached: Vec<_> = observed.pods.iter().collect();
     if !left(pass, &cached).is_empty() {

@@ -8,7 +8,7 @@ use super::waiting::Waiting;
 use super::{LIST_AGAIN, Pass, cleanup, earliest, ledger};
 use crate::campaign::status::Phase;
 use crate::run_controller::action::{Action, Decision};
-use crate::run_controller::observed::{AttemptId, Preflight};
+use crate::run_controller::observed::{AttemptId, JobState, Preflight};
 use crate::run_controller::reason::Reason;
 
 /// What comes next for a run with missing blocks, of `leg` first, without an attempt that is going on.
@@ -28,9 +28,8 @@ pub(super) fn next(pass: &Pass<'_>, leg: u32) -> Decision {
         };
         return pass.keep(ledger::resumed(pass), phase);
     }
-    if let Some(refused) = observed.refused.as_ref().filter(|refused| refused.for_good) {
-        let (kept, phase) = ledger::given_up(pass, Reason::CreationRefused, &refused.message);
-        return pass.keep(kept, phase);
+    if let Some(given_up) = refused_for_good(pass) {
+        return given_up;
     }
     match obstacle(pass) {
         Obstacle::Waiting(waiting) => wait(pass, &waiting),
@@ -44,6 +43,30 @@ pub(super) fn next(pass: &Pass<'_>, leg: u32) -> Decision {
             pass.decision(Action::Create { attempt, nodes }, None)
         }
     }
+}
+
+/// The Job of the next attempt is there: what its pods need comes next.
+pub(super) fn prepare(pass: &Pass<'_>, job: &JobState) -> Decision {
+    if let Some(given_up) = refused_for_good(pass) {
+        return given_up;
+    }
+    match &pass.observed.refused {
+        Some(refused) => wait(pass, &Waiting::for_creation(refused)),
+        None => {
+            let prepare = Action::Prepare {
+                attempt: job.attempt,
+                nodes: pass.observed.kept.nodes.clone(),
+            };
+            pass.decision(prepare, None)
+        }
+    }
+}
+
+fn refused_for_good(pass: &Pass<'_>) -> Option<Decision> {
+    let refused = pass.observed.refused.as_ref();
+    let refused = refused.filter(|refused| refused.for_good)?;
+    let (kept, phase) = ledger::given_up(pass, Reason::CreationRefused, &refused.message);
+    Some(pass.keep(kept, phase))
 }
 
 enum Obstacle {
@@ -78,7 +101,7 @@ fn obstacle(pass: &Pass<'_>) -> Obstacle {
         return leaving("the log of the attempt before is still read".to_owned(), None);
     }
     if let Some(refused) = &observed.refused {
-        return Obstacle::Waiting(Waiting::new(Reason::CreationRefused, refused.message.clone()));
+        return Obstacle::Waiting(Waiting::for_creation(refused));
     }
     if let Preflight::Refused(message) = &observed.preflight {
         return Obstacle::Waiting(Waiting::new(Reason::NodesUnfit, message.clone()));

@@ -58,6 +58,35 @@ fn a_new_run_gets_an_attempt() {
 }
 
 #[test]
+fn an_attempt_is_remembered_when_its_pods_have_what_they_need() {
+    let mut scene = Scene::starting();
+    let remembered = std::mem::take(&mut scene.kept);
+    scene.prepared = None;
+    let prepare = Action::Prepare {
+        attempt: fixture::attempt(0, 1),
+        nodes: Vec::new(),
+    };
+    assert_eq!(scene.decide().action, prepare);
+    scene.refused = Some(CreationRefused {
+        message: "configmaps \"fb-x\" is forbidden: exceeded quota".to_owned(),
+        for_good: false,
+    });
+    assert_eq!(pending(&scene.decide()).0, "CreationRefused");
+    scene.suspend = true;
+    assert_eq!(
+        kept(scene.decide()).attempts,
+        remembered.attempts,
+        "so that it can go"
+    );
+    scene.suspend = false;
+    scene.refused.as_mut().unwrap().for_good = true;
+    assert_eq!(failed(&scene.decide()).0, "CreationRefused");
+    scene.refused = None;
+    scene.prepared = Some(fixture::attempt(0, 1));
+    assert_eq!(kept(scene.decide()).attempts, remembered.attempts);
+}
+
+#[test]
 fn what_a_gang_waits_for_is_said_in_the_clusters_words() {
     let mut scene = Scene::starting();
     assert_eq!(pending(&scene.decide()).0, "PodsStarting");

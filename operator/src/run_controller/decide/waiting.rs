@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::cause::{is_pull, is_retried, retried_until, words};
 use crate::campaign::status::Phase;
-use crate::run_controller::observed::PodState;
+use crate::run_controller::observed::{CreationRefused, PodState};
 use crate::run_controller::reason::Reason;
 
 /// What is waited for.
@@ -33,6 +33,10 @@ impl Waiting {
             "the Job is suspended: its queue has not admitted it. Where there is no such queue, or nothing like Kueue, nobody \
              will",
         )
+    }
+
+    pub(super) fn for_creation(refused: &CreationRefused) -> Self {
+        Self::new(Reason::CreationRefused, refused.message.clone())
     }
 
     /// The cluster has made `made` pods, and no more for some time.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::super::action::{Action, Decision};
-use super::super::super::kept::MAX_ATTEMPTS;
+use super::super::super::kept::{MAX_ATTEMPTS, id};
 use super::cluster::Cluster;
 use crate::campaign::status::Phase;
 
@@ -43,6 +43,9 @@ pub(super) fn decision(cluster: &Cluster, decision: &Decision) {
         }
         Action::Keep(new) => {
             assert_ne!(**new, *kept, "nothing is written that is there");
+            if let Some(current) = new.current() {
+                assert!(cluster.prepared.contains(&id(current)), "its pods wait for ever");
+            }
             assert!(new.attempts.len() <= MAX_ATTEMPTS);
             assert!(kept.finished_at.is_none(), "a run that is over changes");
             assert!(new.active_seconds >= kept.active_seconds, "a clock goes back");

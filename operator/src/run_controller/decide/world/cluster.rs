@@ -45,6 +45,8 @@ pub(super) struct Cluster {
     pub kept: Kept,
     pub phase: Option<Phase>,
     pub jobs: Vec<JobState>,
+    /// Attempts whose ConfigMap and Service are there.
+    pub prepared: BTreeSet<AttemptId>,
     pub pods: Vec<PodState>,
     /// By pod UID.
     pub logs: BTreeMap<String, Log>,
@@ -75,6 +77,7 @@ impl Cluster {
             kept: Kept::default(),
             phase: None,
             jobs: Vec::new(),
+            prepared: BTreeSet::new(),
             pods: Vec::new(),
             logs: BTreeMap::new(),
             chain: BTreeMap::new(),
@@ -95,7 +98,6 @@ impl Cluster {
     }
 
     pub(super) fn create_job(&mut self, attempt: AttemptId) {
-        assert!(self.finalizer, "its pods could outlive the run");
         if self.jobs.iter().any(|job| job.attempt == attempt) {
             return;
         }
@@ -148,7 +150,10 @@ impl Cluster {
     /// One pod that waits gets its node, or starts.
     pub(super) fn start_pods(&mut self) {
         let now = self.time();
-        let pending = |pod: &&mut PodState| pod.phase == PodPhase::Pending && pod.gone_by.is_none();
+        let pending = |pod: &&mut PodState| {
+            let can_start = pod.phase == PodPhase::Pending && pod.gone_by.is_none();
+            can_start && self.prepared.contains(&pod.attempt)
+        };
         if let Some(pod) = self.pods.iter_mut().find(pending) {
             pod.node = Some(format!("node-{}", pod.rank));
             pod.scheduled_at = Some(now);
@@ -288,6 +293,8 @@ impl Cluster {
     pub(super) fn delete_run(&mut self) {
         self.deleting = true;
         if !self.finalizer {
+            let started = self.pods.iter().any(|pod| pod.started_at.is_some());
+            assert!(!started, "a worker outlives the run");
             self.run_gone = true;
             self.jobs.clear();
         }

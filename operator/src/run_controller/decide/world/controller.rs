@@ -4,7 +4,9 @@ use super::super::decide;
 use super::checks;
 use super::cluster::Cluster;
 use crate::run_controller::action::{Action, Decision};
-use crate::run_controller::observed::{JobState, Observed, PodState, Preflight, Records, StreamState};
+use crate::run_controller::observed::{
+    AttemptId, JobState, Observed, PodState, Preflight, Records, StreamState,
+};
 
 #[derive(Debug, Default)]
 pub(super) struct Controller {
@@ -12,6 +14,7 @@ pub(super) struct Controller {
     pods: Vec<PodState>,
     stream: Option<StreamState>,
     records_read: bool,
+    prepared: Option<AttemptId>,
 }
 
 impl Controller {
@@ -60,12 +63,16 @@ impl Controller {
                 }
                 Action::ReadRecords => self.records_read = true,
                 Action::Keep(kept) => cluster.kept = *kept,
-                // The Job comes after the finalizer, and the controller may die in between.
-                Action::Create { .. } if !cluster.finalizer => cluster.finalizer = true,
                 Action::Create { attempt, .. } => {
                     cluster.create_job(attempt);
                     // The Job is waited for.
                     return;
+                }
+                // What workers need comes after the finalizer, and the controller may die in between.
+                Action::Prepare { .. } if !cluster.finalizer => cluster.finalizer = true,
+                Action::Prepare { attempt, .. } => {
+                    cluster.prepared.insert(attempt);
+                    self.prepared = Some(attempt);
                 }
                 Action::Follow { pod_uid, .. } => {
                     self.stream = Some(StreamState {
@@ -97,6 +104,7 @@ impl Controller {
             release_pods: false,
             kept: cluster.kept.clone(),
             jobs: self.jobs.clone(),
+            prepared: self.prepared,
             pods: self.pods.clone(),
             stream: self.stream.clone(),
             records: match self.records_read {
