@@ -2,6 +2,7 @@
 
 mod create;
 mod evaluate;
+mod finalizer;
 mod follow;
 
 use std::sync::Arc;
@@ -131,6 +132,7 @@ impl Look<'_> {
             Action::Delete { attempt, job_uid } => {
                 let name = build::names::attempt(self.current.uid, attempt);
                 self.applier().delete(&name, &job_uid).await?;
+                self.session.prepared = None;
                 info!(run = %self.current.key, job = name, "deleted");
                 Ok(Next::Ends(Again::OnChange))
             }

@@ -33,15 +33,15 @@ pub enum Action {
     Keep(Box<Kept>),
     /// Create the Job of an attempt; before it, but where a queue holds its pods back, what they need
     /// ([`Action::Prepare`]). Create-only: one that is there already with the run's UID and this plan's hash is as good as
-    /// created. Afterwards the Job is waited for: it will be seen.
+    /// created. Then decide again, after others where a queue holds it back.
     Create {
         /// Which leg and attempt.
         attempt: AttemptId,
         /// Nodes it must run on, all of them; empty leaves the choice to the scheduler.
         nodes: Vec<String>,
     },
-    /// Add [`crds::names::FINALIZER`] where it is missing, so that the run outlives its workers, then create ConfigMap and
-    /// Service of an attempt, without which none starts; then decide again. Create-only, as the Job.
+    /// Add [`crds::names::FINALIZER`] where it is missing and create the Service of an attempt, then its ConfigMap, without
+    /// which no worker starts; then decide again. Create-only, as the Job.
     Prepare {
         /// Which leg and attempt.
         attempt: AttemptId,

@@ -1,4 +1,4 @@
-//! Creates the objects of an attempt, create-only and in their order; deletes them again. I/O, and no decision.
+//! Creates the objects of an attempt, create-only; deletes them again. I/O, and no decision.
 //!
 //! Names follow from run, leg and attempt, so that an object which is there already is this one or somebody else's: the
 //! UID of its owner and the hash of the plan say which.
@@ -11,14 +11,13 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
-use kube::core::{ObjectMeta, PartialObjectMeta};
+use kube::core::{ObjectMeta, PartialObjectMeta, Status};
 use kube::{Api, Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use snafu::{ResultExt, Snafu};
 
-use super::build::Needs;
 use super::store::RunKey;
 use crate::operator::Category;
 
@@ -58,6 +57,11 @@ pub enum ApplyError {
 }
 
 impl ApplyError {
+    /// Whether the object was changed since it was read.
+    pub(super) fn is_change(&self) -> bool {
+        matches!(self, Self::Api { source: kube::Error::Api(status), .. } if status.is_conflict())
+    }
+
     /// The label of the metric.
     pub(super) fn category(&self) -> Category {
         match self {
@@ -77,15 +81,6 @@ pub(super) struct Applier<'a> {
 }
 
 impl Applier<'_> {
-    /// Creates what the pods of the Job need.
-    pub(super) async fn prepare(&self, needs: &Needs, plan_hash: &str) -> Result<(), ApplyError> {
-        futures::try_join!(
-            self.create_one(&needs.config_map, plan_hash),
-            self.create_one(&needs.service, plan_hash)
-        )?;
-        Ok(())
-    }
-
     /// Creates one object of the run, or gives the one that was created before by this plan.
     pub(super) async fn create_one<K>(&self, object: &K, plan_hash: &str) -> Result<K, ApplyError>
     where
@@ -111,14 +106,15 @@ impl Applier<'_> {
                     false => ForeignSnafu { kind, name }.fail(),
                 }
             }
-            // 422: the object itself. 403, and 400 of an admission webhook: quotas, policies and rights may be mended.
-            kube::Error::Api(status) if matches!(status.code, 400 | 403 | 422) => RefusedSnafu {
-                kind,
-                name,
-                message: status.message.clone(),
-                for_good: status.code == 422,
+            // A quota that this very object fills refuses it before it is seen to be there.
+            kube::Error::Api(status) if status.code == 403 => {
+                let found = api.get_opt(&name).await.ok().flatten();
+                match found.filter(|found| self.is_ours(found.meta(), plan_hash)) {
+                    Some(found) => Ok(found),
+                    None => refused(kind, name, status),
+                }
             }
-            .fail(),
+            kube::Error::Api(status) if matches!(status.code, 400 | 422) => refused(kind, name, status),
             _ => Err(error).with_context(|_| ApiSnafu {
                 what: format!("creating {kind} {name}"),
             }),
@@ -221,6 +217,17 @@ impl Applier<'_> {
     fn runs(&self) -> Api<PartialObjectMeta<BenchmarkRun>> {
         Api::namespaced(self.client.clone(), &self.key.namespace)
     }
+}
+
+/// 422: the object itself. 403, and 400 of an admission webhook: quotas, policies and rights may be mended.
+fn refused<T>(kind: String, name: String, status: &Status) -> Result<T, ApplyError> {
+    RefusedSnafu {
+        kind,
+        name,
+        message: status.message.clone(),
+        for_good: status.code == 422,
+    }
+    .fail()
 }
 
 /// Only the object with this UID.

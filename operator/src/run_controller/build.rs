@@ -90,16 +90,16 @@ pub struct Attempt<'a> {
 /// The objects of one attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttemptObjects {
-    /// What the workers cannot start without.
+    /// What their pods need.
     pub needs: Needs,
     /// The workers.
     pub job: Job,
 }
 
-/// What the workers of an attempt cannot start without.
+/// What the pods of an attempt need.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Needs {
-    /// What they are told.
+    /// What the workers are told: none starts without it.
     pub config_map: ConfigMap,
     /// The name by which they meet.
     pub service: Service,

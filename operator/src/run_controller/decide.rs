@@ -147,10 +147,11 @@ fn between(pass: &Pass<'_>) -> Decision {
         id.leg == leg && id.attempt > kept.last_attempt(leg) && !job.deleting
     };
     match pass.observed.jobs.iter().find(expected) {
-        // The status names no attempt whose pods could wait for ever.
-        Some(job) if pass.observed.prepared != Some(job.attempt) && !pass.is_leaving() => {
-            next::prepare(pass, job)
+        Some(job) if pass.observed.suspend => {
+            pass.keep(ledger::begun_and_suspended(pass, job), Phase::Suspended)
         }
+        // The status names no attempt whose pods would wait for ever.
+        Some(job) if pass.observed.prepared != Some(job.attempt) => next::prepare(pass, job),
         Some(job) => {
             // What the next look would say of it, so that it need not write again.
             let waiting = match job.suspended {
@@ -182,11 +183,6 @@ impl Pass<'_> {
 
     fn legs(&self) -> impl Iterator<Item = (u32, u32)> {
         (0..).zip(self.facts.legs.iter().flatten().copied())
-    }
-
-    /// Whether the Job goes again before it can have what the cluster refuses.
-    fn is_leaving(&self) -> bool {
-        self.observed.suspend && self.observed.refused.is_some()
     }
 
     fn missing(&self, leg: u32, blocks: u32) -> bool {

@@ -69,6 +69,15 @@ pub enum LookError {
 }
 
 impl LookError {
+    /// Whether the run is another by now, which is no fault.
+    fn is_change(&self) -> bool {
+        match self {
+            Self::Status { source } => matches!(source, StatusError::Changed { .. }),
+            Self::Apply { source } => source.is_change(),
+            _ => false,
+        }
+    }
+
     /// The label of the metric.
     fn category(&self) -> Category {
         match self {
@@ -93,10 +102,8 @@ pub(super) async fn look(context: Arc<Context>, key: RunKey) -> Again {
         match ended {
             Ok(again) => again,
             // What was changed meanwhile comes with its own look.
-            Err(LookError::Status {
-                source: StatusError::Changed { source },
-            }) => {
-                debug!(%source, "the run was changed while it was looked at");
+            Err(error) if error.is_change() => {
+                debug!(%error, "the run was changed while it was looked at");
                 Again::Backoff
             }
             Err(error) => {

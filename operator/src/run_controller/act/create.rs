@@ -1,5 +1,8 @@
 //! Creates what an attempt consists of, in the order in which it is needed. I/O.
 
+use std::time::Duration;
+
+use futures::future::OptionFuture;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -9,20 +12,20 @@ use crate::run_controller::build::{self, Attempt, AttemptObjects, Needs};
 use crate::run_controller::observed::{AttemptId, CreationRefused};
 use crate::run_controller::queue::Again;
 use crate::run_controller::reconcile::LookError;
-use crate::run_controller::session::{SessionRecords, Written};
+use crate::run_controller::session::SessionRecords;
 use crate::run_controller::store::{self, Child};
 
 impl Look<'_> {
-    /// Creates the Job; before it what its pods need, but where a queue holds them back.
+    /// Creates the Job; before it what its pods need, but where a queue holds them back. All of it is built in any case: what
+    /// does not fit an object is refused before there is a Job.
     pub(super) async fn create(&mut self, id: AttemptId, nodes: &[String]) -> Result<Next, LookError> {
         let (AttemptObjects { needs, job }, plan_hash) = match self.objects(id, nodes) {
             Ok(objects) => objects,
             Err(next) => return Ok(next),
         };
         // A gang has its place in a queue from its Job on, and has pods only when the queue admits it.
-        if job.spec.as_ref().and_then(|spec| spec.suspend) != Some(true)
-            && let Err(next) = self.provide(id, needs, &plan_hash).await?
-        {
+        let queued = job.spec.as_ref().and_then(|spec| spec.suspend) == Some(true);
+        if !queued && let Some(next) = self.create_needs(id, &needs, &plan_hash).await? {
             return Ok(next);
         }
         let job = match self.applier().create_one(&job, &plan_hash).await {
@@ -38,8 +41,11 @@ impl Look<'_> {
         if let Some((key, Child { run, state })) = store::job(&job) {
             let scope = self.context.scope_of(&run.namespace);
             self.context.jobs.put_new(scope, key, Child { run, state });
-            // The first Jobs of others come before the rest of this one.
-            return Ok(Next::Ends(Again::AfterOthers));
+            return Ok(Next::Ends(match queued {
+                // The first Jobs of others come before the rest of this one.
+                true => Again::AfterOthers,
+                false => Again::After(Duration::ZERO),
+            }));
         }
         Ok(Next::Ends(Again::OnChange))
     }
@@ -50,36 +56,41 @@ impl Look<'_> {
             Ok(objects) => objects,
             Err(next) => return Ok(next),
         };
-        match self.provide(id, needs, &plan_hash).await? {
-            Ok(()) => {
-                self.session.refused = None;
-                Ok(Next::Again)
-            }
-            Err(next) => Ok(next),
-        }
+        let other = self.create_needs(id, &needs, &plan_hash).await?;
+        Ok(other.unwrap_or(Next::Again))
     }
 
-    /// Adds the finalizer where it is missing, then creates what workers cannot start without: none runs of a run that
-    /// could go before them.
-    async fn provide(
+    /// Adds the finalizer where it is missing and creates the Service, then the ConfigMap: no worker starts without it, so
+    /// none is there that the run would not outlive, or that could not meet others. Gives what follows where that failed.
+    async fn create_needs(
         &mut self,
         id: AttemptId,
-        needs: Needs,
+        Needs { service, config_map }: &Needs,
         plan_hash: &str,
-    ) -> Result<Result<(), Next>, LookError> {
-        if !self.current.finalizer {
-            let Some(version) = self.patch_finalizer(true).await? else {
-                // The run is gone.
-                return Ok(Err(Next::Ends(Again::OnChange)));
-            };
-            self.finalizer_is(true, Some(version));
+    ) -> Result<Option<Next>, LookError> {
+        let missing = !self.current.finalizer;
+        let applier = self.applier();
+        let (service, finalizer) = futures::join!(
+            applier.create_one(service, plan_hash),
+            OptionFuture::from(missing.then(|| self.patch_finalizer(true))),
+        );
+        match finalizer.transpose()? {
+            // The run is gone.
+            Some(None) => return Ok(Some(Next::Ends(Again::OnChange))),
+            Some(version) => self.finalizer_is(true, version),
+            None => {}
         }
-        match self.applier().prepare(&needs, plan_hash).await {
+        let created = match service {
+            Ok(_) => self.applier().create_one(config_map, plan_hash).await.map(drop),
+            Err(error) => Err(error),
+        };
+        match created {
             Ok(()) => {
+                self.session.refused = None;
                 self.session.prepared = Some(id);
-                Ok(Ok(()))
+                Ok(None)
             }
-            Err(error) => self.not_created(error).map(Err),
+            Err(error) => self.not_created(error).map(Some),
         }
     }
 
@@ -129,22 +140,5 @@ impl Look<'_> {
         let refused = CreationRefused { message, for_good };
         self.session.refused = Some((refused, Instant::now()));
         Next::Again
-    }
-
-    /// Adds or removes the finalizer. Gives the new version of the run; `None` where it is gone.
-    pub(super) async fn patch_finalizer(&self, present: bool) -> Result<Option<String>, ApplyError> {
-        let finalizers = self.current.run.metadata.finalizers.clone().unwrap_or_default();
-        self.applier()
-            .finalizer(present, &finalizers, &self.current.version)
-            .await
-    }
-
-    pub(super) fn finalizer_is(&mut self, present: bool, version: Option<String>) {
-        let Some(version) = version else { return };
-        self.session.written = Some(Box::new(Written {
-            version,
-            status: self.current.status.clone(),
-            finalizer: present,
-        }));
     }
 }

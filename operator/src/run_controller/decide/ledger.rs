@@ -49,7 +49,16 @@ pub(super) fn running(pass: &Pass<'_>, since: Timestamp, coordinator: &PodState)
 
 /// The attempt that was going on is over, `at` then; the run may be, too. What the run is doing stands beside it.
 pub(super) fn ended(pass: &Pass<'_>, how: &Ended, at: Timestamp) -> (Kept, Phase) {
-    let mut kept = pass.observed.kept.clone();
+    end(pass, pass.observed.kept.clone(), how, at)
+}
+
+/// The cluster refuses what the pods of `job` need, which no attempt names yet: it does not keep its place.
+pub(super) fn begun_and_refused(pass: &Pass<'_>, job: &JobState, message: &str) -> (Kept, Phase) {
+    let how = Ended::Disrupted(Reason::CreationRefused, message.to_owned());
+    end(pass, begun(pass, job), &how, pass.now)
+}
+
+fn end(pass: &Pass<'_>, mut kept: Kept, how: &Ended, at: Timestamp) -> (Kept, Phase) {
     let (state, told) = match how {
         Ended::Measured => (AttemptState::Measured, None),
         Ended::Disrupted(reason, message) => (AttemptState::Disrupted, Some((*reason, message))),
@@ -89,7 +98,15 @@ pub(super) fn ended(pass: &Pass<'_>, how: &Ended, at: Timestamp) -> (Kept, Phase
 
 /// The user suspends the run.
 pub(super) fn suspended(pass: &Pass<'_>) -> Kept {
-    let mut kept = pass.observed.kept.clone();
+    suspend(pass, pass.observed.kept.clone())
+}
+
+/// The same where the Job of an attempt was just seen.
+pub(super) fn begun_and_suspended(pass: &Pass<'_>, job: &JobState) -> Kept {
+    suspend(pass, begun(pass, job))
+}
+
+fn suspend(pass: &Pass<'_>, mut kept: Kept) -> Kept {
     let message = "spec.suspend is true".to_owned();
     let told = Some((Reason::SuspendedByUser, &message));
     close(&mut kept, pass, AttemptState::Suspended, told, pass.now);

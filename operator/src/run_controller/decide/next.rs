@@ -51,7 +51,11 @@ pub(super) fn prepare(pass: &Pass<'_>, job: &JobState) -> Decision {
         return given_up;
     }
     match &pass.observed.refused {
-        Some(refused) => wait(pass, &Waiting::for_creation(refused)),
+        Some(refused) if job.suspended => wait(pass, &Waiting::for_creation(refused)),
+        Some(refused) => {
+            let (kept, phase) = ledger::begun_and_refused(pass, job, &refused.message);
+            pass.keep(kept, phase)
+        }
         None => {
             let prepare = Action::Prepare {
                 attempt: job.attempt,

@@ -46,6 +46,8 @@ enum Event {
     Resume,
     DeleteRun,
     Gate(bool),
+    /// A quota is full, or is not.
+    Refuse(bool),
     /// A queue takes the place of the gang back, or gives it.
     Queue {
         admits: bool,
@@ -76,6 +78,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Resume),
         1 => Just(Event::DeleteRun),
         1 => any::<bool>().prop_map(Event::Gate),
+        1 => any::<bool>().prop_map(Event::Refuse),
         1 => any::<bool>().prop_map(|admits| Event::Queue { admits }),
         3 => (1..200_i64).prop_map(Event::Time),
     ]
@@ -116,6 +119,7 @@ impl World {
             Event::Resume => cluster.suspend = false,
             Event::DeleteRun => cluster.delete_run(),
             Event::Gate(gated) => cluster.gated = gated,
+            Event::Refuse(refuses) => cluster.refuses = refuses,
             Event::Queue { admits } => cluster.queue(admits),
             Event::Time(seconds) => cluster.now += seconds,
         }
@@ -125,6 +129,7 @@ impl World {
     fn comes_to_its_end(&mut self) {
         self.cluster.suspend = false;
         self.cluster.gated = false;
+        self.cluster.refuses = false;
         for _ in 0..400 {
             self.cluster.nodes_come_back();
             self.cluster.queue(true);

@@ -1,42 +1,49 @@
 //! The runs that let others go first, in the order they stepped back. Keeps time; no I/O.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::run_controller::store::RunKey;
 
-/// Longest time that a run lets others go first.
-pub(in crate::run_controller) const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a run lets others go first before it shares the places with them.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs that wait until no other needs a look.
 #[derive(Default)]
 pub(super) struct Behind {
-    order: VecDeque<(RunKey, Instant)>,
-    runs: HashSet<RunKey>,
+    order: BTreeMap<u64, (RunKey, Instant)>,
+    numbers: HashMap<RunKey, u64>,
+    next: u64,
 }
 
 impl Behind {
     pub(super) fn push(&mut self, run: RunKey) {
-        if self.runs.insert(run.clone()) {
-            self.order.push_back((run, Instant::now()));
-        }
+        self.remove(&run);
+        self.order.insert(self.next, (run.clone(), Instant::now()));
+        self.numbers.insert(run, self.next);
+        self.next += 1;
     }
 
-    /// Whether `run` will be looked at without being asked for.
-    pub(super) fn contains(&self, run: &RunKey) -> bool {
-        self.runs.contains(run)
+    /// Whether `run` was among them; it is not any more.
+    pub(super) fn remove(&mut self, run: &RunKey) -> bool {
+        let number = self.numbers.remove(run);
+        number.is_some_and(|number| self.order.remove(&number).is_some())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
     }
 
     /// When the first stepped back.
     pub(super) fn since(&self) -> Option<Instant> {
-        self.order.front().map(|(_, since)| *since)
+        self.order.first_key_value().map(|(_, (_, since))| *since)
     }
 
     pub(super) fn pop(&mut self) -> Option<RunKey> {
-        let (run, _) = self.order.pop_front()?;
-        self.runs.remove(&run);
+        let (_, (run, _)) = self.order.pop_first()?;
+        self.numbers.remove(&run);
         Some(run)
     }
 }

@@ -42,6 +42,8 @@ pub(super) struct Cluster {
     pub finalizer: bool,
     pub run_gone: bool,
     pub gated: bool,
+    /// Whether a quota refuses what pods need.
+    pub refuses: bool,
     pub kept: Kept,
     pub phase: Option<Phase>,
     pub jobs: Vec<JobState>,
@@ -74,6 +76,7 @@ impl Cluster {
             finalizer: false,
             run_gone: false,
             gated: false,
+            refuses: false,
             kept: Kept::default(),
             phase: None,
             jobs: Vec::new(),

@@ -5,7 +5,7 @@ use super::checks;
 use super::cluster::Cluster;
 use crate::run_controller::action::{Action, Decision};
 use crate::run_controller::observed::{
-    AttemptId, JobState, Observed, PodState, Preflight, Records, StreamState,
+    AttemptId, CreationRefused, JobState, Observed, PodState, Preflight, Records, StreamState,
 };
 
 #[derive(Debug, Default)]
@@ -15,6 +15,7 @@ pub(super) struct Controller {
     stream: Option<StreamState>,
     records_read: bool,
     prepared: Option<AttemptId>,
+    refused: Option<CreationRefused>,
 }
 
 impl Controller {
@@ -68,11 +69,18 @@ impl Controller {
                     // The Job is waited for.
                     return;
                 }
+                Action::Prepare { .. } if cluster.refuses => {
+                    self.refused = Some(CreationRefused {
+                        message: "exceeded quota".to_owned(),
+                        for_good: false,
+                    });
+                }
                 // What workers need comes after the finalizer, and the controller may die in between.
                 Action::Prepare { .. } if !cluster.finalizer => cluster.finalizer = true,
                 Action::Prepare { attempt, .. } => {
                     cluster.prepared.insert(attempt);
                     self.prepared = Some(attempt);
+                    self.refused = None;
                 }
                 Action::Follow { pod_uid, .. } => {
                     self.stream = Some(StreamState {
@@ -115,7 +123,8 @@ impl Controller {
             ahead: cluster.gated.then(|| "elsewhere/other".to_owned()),
             beside: None,
             listed,
-            refused: None,
+            // Tried again after a while: the quota may be another.
+            refused: self.refused.clone().filter(|_| cluster.refuses),
         }
     }
 
