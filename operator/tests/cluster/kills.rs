@@ -34,8 +34,8 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap())
 }
 
-/// An operator behind a door, which dies at `write`.
-async fn doomed(place: &Place, write: usize, moment: Moment) -> (Proxy, Operator) {
+/// An operator behind a door, which dies at `write`, counted from 0.
+pub(super) async fn doomed(place: &Place, write: usize, moment: Moment) -> (Proxy, Operator) {
     let proxy = Proxy::open(&place.client).await;
     let operator = place.operator_by(&proxy.kubeconfig);
     proxy.arm(Shot {

@@ -28,6 +28,7 @@ mod life;
 mod lifecycle;
 mod outcome;
 mod placement;
+mod queued;
 mod rbac;
 mod rights;
 mod start;
