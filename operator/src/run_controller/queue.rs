@@ -130,7 +130,7 @@ pub(super) async fn work<F>(
                 queue.add(run);
                 None
             }
-            () = due(behind_is_due), if !full => runs.from_behind(),
+            () = due(behind_is_due), if !full => runs.next_behind(),
             Some(run) = requests.next(), if !full => runs.asked_for(queue, run),
             () = &mut quiet, if !rested && looks.is_empty() => {
                 rest();

@@ -70,7 +70,7 @@ impl Runs {
         Some(if waits { since + PATIENCE } else { since })
     }
 
-    pub(super) fn from_behind(&mut self) -> Option<RunKey> {
+    pub(super) fn next_behind(&mut self) -> Option<RunKey> {
         let run = self.behind.pop()?;
         self.outdated.remove(&run);
         self.last.insert(run.clone());
