@@ -46,11 +46,11 @@ enum Command {
     Man(man::Man),
 }
 
-/// Campaigns on RDMA fabrics: what runs in a cluster.
-///
-/// A program of its own, for what an operator is resident with is mostly its program: no report, no manifest from a file.
+/// What of fabricbench runs in a cluster; plans, reports and comparisons are made by `fabricbench`.
+//
+// A program of its own, for what an operator is resident with is mostly its program: no report, no manifest from a file.
 #[derive(Debug, Parser)]
-#[command(name = "fabricbench-operator", version, about, long_about = None, propagate_version = true)]
+#[command(name = "fabricbench-operator", version, propagate_version = true)]
 struct InCluster {
     #[command(subcommand)]
     command: InClusterCommand,

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod campaign;
+mod cause;
 pub mod cli;
 mod events;
 pub mod local;

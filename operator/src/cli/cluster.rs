@@ -10,6 +10,7 @@ use kube::config::{InferConfigError, KubeconfigError};
 use kube::{Api, Client, Config};
 
 use super::Failure;
+use crate::cause::root_cause;
 use crate::run_controller::RunKey;
 
 /// Carries out what talks to a cluster.
@@ -80,15 +81,6 @@ pub(super) fn words(error: &kube::Error) -> String {
         kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
         error => root_cause(error),
     }
-}
-
-/// The end of the chain: those before it only say that something went wrong.
-fn root_cause(error: &dyn Error) -> String {
-    let mut cause = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string()
 }
 
 /// Why there is no configuration. That this is no pod either is of use only where nobody names a file.

@@ -7,6 +7,7 @@ use clap::Args;
 use crds::units::Size;
 
 use super::{Exit, Failure};
+use crate::campaign::validate::is_label;
 use crate::metrics::SeriesLimits;
 use crate::operator::{self, LeaseName, LogFormat, Namespaces, Options, RequestLimits};
 use crate::run_controller::build::Installation;
@@ -150,10 +151,18 @@ impl Operator {
 
     fn options(self) -> Result<Options, Failure> {
         let names: BTreeSet<String> = self.namespaces.into_iter().collect();
-        if names.iter().any(String::is_empty) {
-            return Err(Failure::wrong_file(
-                "--namespace: a name is empty. Leave it out for all namespaces",
-            ));
+        for name in &names {
+            named("--namespace", name, ". Leave it out for all namespaces")?;
+        }
+        named("--lease-namespace", &self.lease_namespace, "")?;
+        for part in self.lease_name.split('.') {
+            named("--lease-name", part, "")?;
+        }
+        if self.runner_image.is_empty() || self.runner_image.contains(char::is_whitespace) {
+            return Err(Failure::wrong_file(format!(
+                "--runner-image: `{}` is no image, such as registry.example/fabricbench-runner:0.1.0",
+                self.runner_image
+            )));
         }
         Ok(Options {
             namespaces: match names.is_empty() {
@@ -187,5 +196,15 @@ impl Operator {
             }),
             log_format: self.log_format,
         })
+    }
+}
+
+/// Refuses what no API server takes for a name, at once instead of at each request.
+fn named(flag: &str, name: &str, hint: &str) -> Result<(), Failure> {
+    match is_label(name, 63) {
+        true => Ok(()),
+        false => Err(Failure::wrong_file(format!(
+            "{flag}: `{name}` is no name in a cluster: small letters, digits and hyphens, at most 63{hint}"
+        ))),
     }
 }

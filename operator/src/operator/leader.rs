@@ -18,6 +18,7 @@ use snafu::Snafu;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
+use crate::cause::root_cause;
 use step::{Seen, Step, step};
 
 /// A Lease that is not renewed for so long may be taken.
@@ -113,7 +114,10 @@ impl Election {
                     let lease = self.lease.clone();
                     return Err(LeaderError::Refused { lease, source });
                 }
-                Err(error) => warn!(lease = %self.lease, %error, "cannot use the Lease yet"),
+                Err(error) => {
+                    let cause = root_cause(&error);
+                    warn!(lease = %self.lease, cause, "cannot use the Lease yet");
+                }
             }
             sleep(RENEW_EVERY).await;
         }

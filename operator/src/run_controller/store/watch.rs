@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
 use super::Mirror;
+use crate::cause::root_cause;
 
 /// What a watch is told to follow.
 pub(in crate::run_controller) struct Scope<T> {
@@ -56,7 +57,8 @@ pub(in crate::run_controller) async fn watch<T, K, V>(
         let event = match event {
             Ok(event) => event,
             Err(error) => {
-                warn!(kind, %error, "a watch was interrupted; it is begun again");
+                let cause = root_cause(&error);
+                warn!(kind, cause, "a watch does not go on; it is begun again");
                 continue;
             }
         };
