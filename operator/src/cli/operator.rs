@@ -81,7 +81,7 @@ pub(super) struct Operator {
     )]
     default_memory: Size,
     /// Most runs looked at at a time.
-    #[arg(long, env = "FABRICBENCH_CONCURRENCY", value_name = "N", default_value_t = 12,
+    #[arg(long, env = "FABRICBENCH_CONCURRENCY", value_name = "N", default_value_t = 16,
         value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: u16,
     /// Most statistics computed at a time, a thread each.

@@ -17,7 +17,7 @@ pub(super) const FIRST_DELAY: Duration = Duration::from_millis(500);
 pub(super) const LONGEST_DELAY: Duration = Duration::from_secs(60);
 
 /// Part of the places that runs which let others go first may have beside these.
-const SHARE: usize = 4;
+const SHARE: usize = 8;
 
 #[derive(Default)]
 pub(super) struct Runs {
