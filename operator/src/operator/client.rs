@@ -31,7 +31,7 @@ const AT_ONCE: usize = 64;
 /// renewal of the Lease to the next, so that one is always open.
 const IDLE_AFTER: Duration = Duration::from_secs(8);
 
-/// Most bytes that are read of a connection at once; nearly every answer has less.
+/// Most bytes that are read of a connection at once, and that the head of an answer may have.
 const BUFFER: usize = 16 << 10;
 
 /// Why there is no way to an API server.

@@ -19,17 +19,17 @@ pub(super) struct Behind {
 }
 
 impl Behind {
+    /// `run`, which is not among them.
     pub(super) fn push(&mut self, run: RunKey) {
-        self.remove(&run);
         self.order.insert(self.next, (run.clone(), Instant::now()));
         self.numbers.insert(run, self.next);
         self.next += 1;
     }
 
-    /// Whether `run` was among them; it is not any more.
-    pub(super) fn remove(&mut self, run: &RunKey) -> bool {
-        let number = self.numbers.remove(run);
-        number.is_some_and(|number| self.order.remove(&number).is_some())
+    pub(super) fn remove(&mut self, run: &RunKey) {
+        if let Some(number) = self.numbers.remove(run) {
+            self.order.remove(&number);
+        }
     }
 
     pub(super) fn len(&self) -> usize {

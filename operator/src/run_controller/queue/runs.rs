@@ -29,9 +29,9 @@ pub(super) struct Runs {
     asked: HashSet<RunKey>,
     /// Runs that let others go first.
     behind: Behind,
-    /// Runs whose request is from before they stepped back: as a rule for what they did themselves.
+    /// Those of them whose request is from before they stepped back: as a rule for what their look did itself.
     outdated: HashSet<RunKey>,
-    /// Those of them that are looked at now.
+    /// Runs that let others go first, and are looked at now.
     last: HashSet<RunKey>,
     /// Looks at such runs that may go on beside others.
     beside: usize,
@@ -106,19 +106,18 @@ impl Runs {
         if again != Again::Backoff {
             self.failures.remove(&run);
         }
-        let asked = self.asked.remove(&run);
-        match again {
-            // The next look sees whatever it was.
-            Again::AfterOthers if asked => queue.taken(&run),
-            Again::AfterOthers if queue.is_waiting(&run) => {
-                self.outdated.insert(run.clone());
-            }
-            _ if asked => queue.send(run.clone()),
-            _ => {}
+        if self.asked.remove(&run) {
+            queue.send(run.clone());
         }
         match again {
             Again::OnChange => {}
-            Again::AfterOthers => self.behind.push(run),
+            Again::AfterOthers => {
+                // The next look sees whatever was asked for until now.
+                if queue.is_waiting(&run) {
+                    self.outdated.insert(run.clone());
+                }
+                self.behind.push(run);
+            }
             Again::After(delay) => self.delays.insert(run, delay),
             Again::Backoff => {
                 let count = self.failures.entry(run.clone()).or_insert(0);
