@@ -9,6 +9,7 @@ pub mod json;
 pub mod junit;
 pub mod markdown;
 pub mod openmetrics;
+pub mod plan;
 pub mod runs;
 pub mod text;
 pub mod words;

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use fabricbench_operator::campaign::plan::{plan, text::text};
+use fabricbench_operator::campaign::plan::plan;
 use fabricbench_operator::campaign::plan_check::{Severity, check};
 use fabricbench_operator::campaign::validate::validate;
 use fabricbench_operator::manifest;
+use fabricbench_operator::report::plan::render;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
@@ -64,7 +65,7 @@ fn every_example_plans_as_its_golden_file_says() {
                 .filter(|note| note.severity == Severity::Fatal)
                 .collect();
             assert_eq!(grave, [], "{}", file.display());
-            text(&plan)
+            render(&plan)
         });
         let stem = file.file_stem().unwrap().to_str().unwrap();
         golden(&format!("{stem}.txt"), &texts.collect::<Vec<_>>().join("\n"));

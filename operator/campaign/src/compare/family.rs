@@ -1,0 +1,99 @@
+//! The comparisons whose verdicts are read together.
+
+use std::num::NonZeroU32;
+
+use snafu::{OptionExt, ensure};
+
+use super::error::{CompareError, ConfidenceSnafu, EmptyFamilySnafu};
+
+/// Rounds recommended beyond the minimum. At the minimum the interval is the whole range of the rounds
+/// and one outlier ruins it; with four more, several of the outermost Walsh averages are given up.
+pub const SPARE_ROUNDS: u32 = 4;
+
+/// All comparisons arm x size of one scenario on its primary metric: the intervals of a family hold
+/// together, so that any false verdict in it has at most the probability `1 - confidence`.
+///
+/// By Bonferroni, each of `m` comparisons gets the two-sided level `alpha / m`. Of the usual corrections
+/// it is the one with simultaneous intervals, and the verdicts are read off intervals.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Family {
+    comparisons: NonZeroU32,
+    alpha: f64,
+}
+
+impl Family {
+    /// A family of `comparisons` (at least 1) at `confidence_percent` (above 50, below 100) for all of
+    /// them together.
+    pub fn new(comparisons: u32, confidence_percent: f64) -> Result<Family, CompareError> {
+        let comparisons = NonZeroU32::new(comparisons).context(EmptyFamilySnafu)?;
+        ensure!(
+            confidence_percent > 50.0 && confidence_percent < 100.0,
+            ConfidenceSnafu {
+                percent: confidence_percent
+            }
+        );
+        Ok(Family {
+            comparisons,
+            alpha: (100.0 - confidence_percent) / 100.0,
+        })
+    }
+
+    /// Number of comparisons, `m`.
+    pub fn comparisons(&self) -> u32 {
+        self.comparisons.get()
+    }
+
+    /// Two-sided level of one comparison, `alpha / m`.
+    pub fn level(&self) -> f64 {
+        self.alpha / f64::from(self.comparisons.get())
+    }
+
+    /// Fewest rounds with which an interval at [`level`](Self::level) exists: `ceil(log2(2 m / alpha))`,
+    /// because the smallest two-sided level of `n` rounds is `2 / 2^n`.
+    pub fn minimum_rounds(&self) -> u32 {
+        (2.0 / self.level()).log2().ceil() as u32
+    }
+
+    /// Rounds with which one outlier does not decide: four more than the minimum.
+    pub fn recommended_rounds(&self) -> u32 {
+        self.minimum_rounds() + SPARE_ROUNDS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::compare::signed_rank::Cutoff;
+
+    #[test]
+    fn four_arms_at_seven_sizes_need_eleven_rounds_and_should_have_fifteen() {
+        let family = Family::new(28, 95.0).unwrap();
+        assert_eq!((family.minimum_rounds(), family.recommended_rounds()), (11, 15));
+        assert!((family.level() - 0.05 / 28.0).abs() < 1e-15);
+        assert_eq!(Family::new(1, 95.0).unwrap().minimum_rounds(), 6);
+    }
+
+    #[test]
+    fn refuses_what_has_no_level() {
+        assert_eq!(Family::new(0, 95.0), Err(CompareError::EmptyFamily));
+        for percent in [0.0, 50.0, 100.0, 120.0, f64::INFINITY] {
+            assert_eq!(Family::new(1, percent), Err(CompareError::Confidence { percent }));
+        }
+        assert!(Family::new(1, f64::NAN).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn an_interval_exists_from_the_minimum_on_and_not_before(
+            comparisons in 1u32..100_000,
+            confidence in prop::sample::select(vec![75.0, 80.0, 87.5, 90.0, 95.0, 96.875, 99.0, 99.9]),
+        ) {
+            let family = Family::new(comparisons, confidence).unwrap();
+            let minimum = family.minimum_rounds() as usize;
+            prop_assert!(Cutoff::at(minimum, family.level()).is_some());
+            prop_assert!(Cutoff::at(minimum - 1, family.level()).is_none());
+        }
+    }
+}
