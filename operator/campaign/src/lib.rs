@@ -8,6 +8,8 @@ pub mod compare;
 mod distribution;
 mod evaluate;
 pub mod figures;
+#[cfg(test)]
+mod fixture;
 pub mod plan;
 pub mod plan_check;
 pub mod posting;

@@ -16,7 +16,7 @@ fn planned(variants: &str, rest: &str) -> Result<Plan, PlanError> {
     let text = format!(
         "{HEAD}  striping: {{policy: Nixl, thresholdBytes: 16Ki}}\n  variants: [{{name: a}}{variants}]\n{rest}"
     );
-    let run = serde_yaml::from_str(&text).unwrap();
+    let run = crate::fixture::run(&text);
     let plan = plan(&validate(&run).unwrap())?;
     let fatal: Vec<_> = check(&plan)
         .into_iter()

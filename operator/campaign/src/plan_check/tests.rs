@@ -12,7 +12,7 @@ const MID: &str = "  scenarios: [{name: mid, transfer: {sizes: [32Ki, 64Ki], bat
 
 fn planned(parts: &[&str]) -> Plan {
     let text = format!("{HEAD}{}", parts.concat());
-    let run = serde_yaml::from_str(&text).unwrap();
+    let run = crate::fixture::run(&text);
     plan(&validate(&run).unwrap()).unwrap()
 }
 

@@ -10,7 +10,7 @@ use super::*;
 fn run(spec: &str) -> BenchmarkRun {
     let head = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: test}\nspec:\n";
     let spec: String = spec.lines().map(|line| format!("  {line}\n")).collect();
-    serde_yaml::from_str(&format!("{head}  baseline: a\n{spec}")).unwrap()
+    crate::fixture::run(&format!("{head}  baseline: a\n{spec}"))
 }
 
 fn problems(spec: &str) -> Vec<String> {
