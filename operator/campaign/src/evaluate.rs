@@ -5,9 +5,9 @@ use crds::v1alpha1::{ExpectationOutcome, FabricProof, Outcome, Verdict};
 use serde::Serialize;
 
 use super::collect::Reports;
-use super::compare::CompareError;
-use super::compare::campaign::{Comparisons, compare};
+use super::compare::{Comparisons, compare};
 use super::plan::Plan;
+use super::stats::StatsError;
 use super::summarize::{Summary, summarize};
 
 /// Everything the records of a run say.
@@ -51,7 +51,7 @@ impl From<Overall> for Outcome {
 ///
 /// # Errors
 /// When the plan's confidence, margin, or a percentage that is expected, is none; `validate` refuses such a spec.
-pub fn evaluate(plan: &Plan, reports: &Reports) -> Result<Evaluation, CompareError> {
+pub fn evaluate(plan: &Plan, reports: &Reports) -> Result<Evaluation, StatsError> {
     let summary = summarize(plan, reports);
     let comparisons = compare(plan, reports, &summary)?;
     Ok(Evaluation { summary, comparisons })

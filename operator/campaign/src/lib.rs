@@ -5,7 +5,7 @@
 
 pub mod collect;
 pub mod compare;
-mod distribution;
+pub mod compare_runs;
 mod evaluate;
 pub mod figures;
 #[cfg(test)]
@@ -13,9 +13,9 @@ mod fixture;
 pub mod plan;
 pub mod plan_check;
 pub mod posting;
+pub mod stats;
 pub mod status;
 pub mod summarize;
 pub mod validate;
 
-pub use distribution::Distribution;
 pub use evaluate::{Evaluation, Overall, evaluate};

@@ -14,10 +14,11 @@ mod scenarios;
 
 use crds::assignment::{InstrumentProcess, RoundAssignment, ScenarioAssignment};
 use crds::striping::StripingRule;
-use crds::v1alpha1::{Expectation, Metric, Optimization, Sampling, TransportSpec};
+use crds::v1alpha1::{Expectation, Metric, Sampling, TransportSpec};
 use serde::Serialize;
 use snafu::Snafu;
 
+use super::posting::PlannedOptimization;
 use super::validate::ValidatedRun;
 pub use assignment::{AssignmentInputs, assignment};
 pub use estimate::{Assumption, Estimate, case_seconds, estimate, leg_estimate};
@@ -131,16 +132,6 @@ pub struct Cell {
     pub optimizations: Vec<PlannedOptimization>,
     /// Whether the arm does here exactly what the baseline does, as far as the plan can know: a negative control.
     pub same_as_baseline: bool,
-}
-
-/// Whether an optimization can take part in a cell.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PlannedOptimization {
-    /// Which.
-    pub optimization: Optimization,
-    /// Why it cannot, where it cannot.
-    pub not_applicable: Option<String>,
 }
 
 /// One gang with one image.

@@ -4,8 +4,17 @@ use crds::assignment::{PingPongWorkload, TransferWorkload, Workload};
 use crds::striping::{Stripes, StripingPolicy, StripingRule};
 use crds::units::Size;
 use crds::v1alpha1::{Optimization, PingPongOperation, TransferOperation};
+use serde::Serialize;
 
-use super::plan::PlannedOptimization;
+/// Whether an optimization can take part in a cell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedOptimization {
+    /// The optimization.
+    pub optimization: Optimization,
+    /// Reason it cannot take part, if it cannot.
+    pub not_applicable: Option<String>,
+}
 
 /// How messages are posted, with every default filled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use super::report::text_options;
 use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure, Input, compare};
-use crate::campaign::compare::runs::Finished;
+use crate::campaign::compare_runs::Finished;
 use crate::campaign::plan::hash;
 use crate::local::{Ended, Interrupt, LocalRun, RunFolder, Stopped, find_runner};
 use crate::report::text::TextOptions;

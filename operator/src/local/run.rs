@@ -15,8 +15,8 @@ use super::execute::{ExecuteError, Execution, Stopped, execute};
 use super::interrupt::Interrupt;
 use super::output::{MAX_PLANNED_BYTES, OutputError, RECORDS, RecordFile, RunFolder};
 use crate::campaign::collect::Collector;
-use crate::campaign::compare::CompareError;
 use crate::campaign::plan::{Plan, estimate, hash};
+use crate::campaign::stats::StatsError;
 use crate::campaign::status::{Phase, StatusInput, fit, status};
 use crate::campaign::{Evaluation, evaluate};
 
@@ -50,7 +50,7 @@ pub enum LocalError {
     #[snafu(display("{source}"))]
     Evaluating {
         /// Why not.
-        source: CompareError,
+        source: StatsError,
     },
     /// What is to be resumed is another plan: its blocks do not belong to this one.
     #[snafu(display(

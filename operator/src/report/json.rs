@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{Report, csv};
-use crate::campaign::compare::campaign::{Comparison, ExpectationAnswer};
+use crate::campaign::compare::{Comparison, ExpectationAnswer};
 use crate::campaign::summarize::{CellSummary, ColdSummary, Environment, FabricEvidence, METRICS};
 
 /// Version of this format.

@@ -9,7 +9,7 @@ use quick_junit::{NonSuccessKind, SerializeError, TestCase, TestCaseStatus, Test
 
 use super::Report;
 use super::words;
-use crate::campaign::compare::campaign::{Comparison, Role, Withheld};
+use crate::campaign::compare::{Comparison, Role, Withheld};
 use crate::campaign::figures;
 use crate::campaign::summarize::FabricEvidence;
 use crate::campaign::{Evaluation, Overall};

@@ -5,7 +5,7 @@ use crds::v1alpha1::Verdict;
 
 use super::text::TextOptions;
 use super::words;
-use crate::campaign::compare::runs::{Difference, Finished, RunComparison};
+use crate::campaign::compare_runs::{Difference, Finished, RunComparison};
 use crate::campaign::figures;
 
 /// A line under the header only.

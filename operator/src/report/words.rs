@@ -8,7 +8,7 @@ use crds::v1alpha1::{
 };
 
 use super::Report;
-use crate::campaign::compare::campaign::{Comparison, ExpectationAnswer, Role, Withheld, metric_name};
+use crate::campaign::compare::{Comparison, ExpectationAnswer, Role, Withheld, metric_name};
 use crate::campaign::figures;
 use crate::campaign::plan::PlannedScenario;
 use crate::campaign::summarize::{CellSummary, FabricEvidence};

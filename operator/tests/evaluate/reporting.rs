@@ -125,7 +125,7 @@ pub mod formats {
 
     use crds::record::{CaseFailure, CaseResult, FailureReason};
     use fabricbench_operator::campaign::collect::collect;
-    use fabricbench_operator::campaign::compare::campaign::{Comparison, Role};
+    use fabricbench_operator::campaign::compare::{Comparison, Role};
     use fabricbench_operator::campaign::{Overall, evaluate};
     use fabricbench_operator::report::text::{TextOptions, render};
     use fabricbench_operator::report::{Report, csv, html, json, junit, markdown};

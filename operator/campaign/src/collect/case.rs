@@ -5,7 +5,7 @@ use crds::record::{
     CaseFailure, CaseResult, ExclusiveQuantiles, IntegrityReport, InterfaceDelta, PostingCounters, SideReport,
 };
 
-use crate::distribution::Distribution;
+use crate::stats::Distribution;
 
 /// One case of one pair.
 #[derive(Clone, Debug)]

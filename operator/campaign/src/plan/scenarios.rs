@@ -1,7 +1,7 @@
 //! Scenarios: comparisons, the rounds that a verdict on them needs, and their cells.
 
 use super::{Arm, PlanError, PlannedScenario, cells};
-use crate::compare::Family;
+use crate::stats::Family;
 use crate::validate::{ValidatedRun, ValidatedScenario};
 
 /// The scenarios of `run` with the cells of `arms`.

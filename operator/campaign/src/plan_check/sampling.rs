@@ -4,8 +4,8 @@ use crds::assignment::{Extent, Workload};
 use crds::v1alpha1::Metric;
 
 use super::{Notes, Severity};
-use crate::compare::SPARE_ROUNDS;
 use crate::plan::{Plan, PlannedScenario, case_seconds, estimate};
+use crate::stats::SPARE_ROUNDS;
 
 /// Samples with which ten lie beyond the 99.9th percentile.
 const P999_SAMPLES: u64 = 10_000;

@@ -7,10 +7,10 @@ use crds::v1alpha1::{
 
 use super::bounded::{figures_of_comparison, figures_of_result};
 use super::{MAX_NODES, MAX_PAIRS, MAX_RESULTS, MAX_TEXT};
-use crate::compare::campaign::{Comparison, Comparisons, Role, Withheld};
-use crate::compare::{RoundsToSettle, percent_change};
+use crate::compare::{Comparison, Comparisons, Role, Withheld};
 use crate::figures::clipped;
 use crate::plan::Plan;
+use crate::stats::{RoundsToSettle, percent_change};
 use crate::summarize::{CellSummary, NodeDeviation, PairDeviation, Summary};
 
 /// Percent to parts per million.
@@ -164,7 +164,7 @@ fn withheld(reason: &Withheld) -> Option<WithheldReason> {
 }
 
 pub(super) fn expectations(comparisons: &Comparisons) -> Vec<ExpectationResult> {
-    let result = |answer: &crate::compare::campaign::ExpectationAnswer| ExpectationResult {
+    let result = |answer: &crate::compare::ExpectationAnswer| ExpectationResult {
         index: answer.index as u32,
         text: clipped(&answer.text, MAX_TEXT),
         outcome: answer.outcome,

@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::statistic::{latency, posters};
 use super::{CaseProof, Evidence, Invalid, Judgement, METRICS, Spread, evidence, statistic};
 use crate::collect::{Case, Measured, Outcome, Reports};
-use crate::compare::signed_rank::median_of;
-use crate::distribution::Distribution;
 use crate::plan::{Plan, PlannedScenario};
+use crate::stats::Distribution;
+use crate::stats::median_of;
 
 /// What one arm did at one size, over all rounds and pairs.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::Spread;
 use crate::collect::Reports;
-use crate::compare::signed_rank::median_of;
 use crate::plan::Plan;
+use crate::stats::median_of;
 
 /// One step before the first measured operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -33,7 +33,7 @@ pub(super) fn of_cell(plan: &Plan, cell: &CellSummary, valid: &[&Measured]) -> V
         return Vec::new();
     }
     let baseline = plan.cell(cell.scenario, cell.size_bytes, plan.baseline);
-    let judge = |asked: &crate::plan::PlannedOptimization| {
+    let judge = |asked: &crate::posting::PlannedOptimization| {
         let (engagement, reason) = match &asked.not_applicable {
             Some(reason) => (Engagement::NotApplicable, reason.clone()),
             None => match asked.optimization {

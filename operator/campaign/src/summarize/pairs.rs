@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use super::{Judgement, statistic};
 use crate::collect::{Outcome, Reports};
-use crate::compare::Direction;
-use crate::compare::signed_rank::median_of;
 use crate::plan::Plan;
+use crate::stats::Direction;
+use crate::stats::median_of;
 
 /// Fewest pairs that have one which stands out: of two, nobody could say which.
 pub const MIN_PAIRS: usize = 3;

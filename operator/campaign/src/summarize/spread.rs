@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::compare::signed_rank;
+use crate::stats::{median_of, signed_rank};
 
 /// Two-sided level of the interval around a single point, for description only: verdicts use the level of their
 /// family.
@@ -33,7 +33,7 @@ impl Spread {
     /// The spread of `values`, pairs of round and value; all above zero. `None` without any.
     pub fn of(values: Vec<(u32, f64)>) -> Option<Self> {
         let mut sorted: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
-        let median = signed_rank::median_of(&mut sorted)?;
+        let median = median_of(&mut sorted)?;
         let logs: Vec<f64> = sorted.iter().map(|value| value.ln()).collect();
         let finite = logs.iter().all(|log| log.is_finite());
         let interval = finite

@@ -4,7 +4,7 @@ use crds::assignment::Workload;
 use crds::v1alpha1::{Direction, Metric};
 
 use crate::collect::{Measured, PostedSide};
-use crate::distribution::Distribution;
+use crate::stats::Distribution;
 
 /// Every metric, in the order of reports.
 pub const METRICS: [Metric; 7] = [

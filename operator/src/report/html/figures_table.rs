@@ -5,7 +5,7 @@ use crds::v1alpha1::Metric;
 use maud::{Markup, html};
 
 use super::answers::{arm_name, cell as answer_cell};
-use crate::campaign::compare::campaign::metric_name;
+use crate::campaign::compare::metric_name;
 use crate::campaign::figures;
 use crate::campaign::summarize::{CellSummary, METRICS};
 use crate::report::{Report, words};

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::answers::arm_name;
 use super::plot::{self, Curve, Curves, Dot, EffectPlot, Point, Tail};
 use super::{HtmlError, drawn, figures_table};
-use crate::campaign::compare::campaign::Role;
+use crate::campaign::compare::Role;
 use crate::campaign::figures;
 use crate::campaign::plan::PlannedScenario;
 use crate::campaign::summarize::CellSummary;

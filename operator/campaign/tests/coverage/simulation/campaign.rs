@@ -1,6 +1,6 @@
 //! One simulated scenario and size: rounds of blocks, as a campaign measures them.
 
-use fabricbench_campaign::compare::{Pair, round_effect};
+use fabricbench_campaign::stats::{Pair, round_effect};
 use rand::Rng;
 use rand::seq::SliceRandom;
 

@@ -1,7 +1,7 @@
 //! What is asked of the simulated campaigns.
 
 use crds::v1alpha1::Verdict;
-use fabricbench_campaign::compare::{Direction, Family, Margin, judge, paired, signed_rank};
+use fabricbench_campaign::stats::{Direction, Family, Margin, judge, paired, signed_rank};
 
 use super::campaign::{ARMS, Order, Setting, pair_effects, round_effects};
 use super::generator;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use fabricbench_campaign::compare::{percent_change, signed_rank::Cutoff};
+use fabricbench_campaign::stats::{percent_change, signed_rank::Cutoff};
 
 use super::experiments::{self, Coverage, FalseVerdicts, Power, Share};
 

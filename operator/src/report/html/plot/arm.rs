@@ -46,7 +46,8 @@ mod tests {
     use crds::histogram::Histogram;
 
     use super::super::{Curve, Curves, Point, Tail, curves, tails};
-    use crate::campaign::{Distribution, figures};
+    use crate::campaign::figures;
+    use crate::campaign::stats::Distribution;
 
     #[test]
     fn arms_of_one_colour_are_drawn_differently() {

@@ -5,7 +5,8 @@ use plotters::style::Color;
 
 use super::axis::Axis;
 use super::{DrawError, arm, grid, palette, picture};
-use crate::campaign::{Distribution, figures};
+use crate::campaign::figures;
+use crate::campaign::stats::Distribution;
 
 /// Latencies of one arm.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use snafu::Snafu;
 /// A number from outside with which no comparison can be made.
 #[derive(Debug, Clone, PartialEq, Snafu)]
 #[snafu(visibility(pub(super)))]
-pub enum CompareError {
+pub enum StatsError {
     /// The margin is negative or not a number.
     #[snafu(display("a margin of {percent} percent is no margin: give a percentage of 0 or more"))]
     Margin {

@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use super::{Comparison, Effect, Role, Withheld, nothing_applied, same_process};
 use crate::collect::{Measured, Outcome, Reports};
-use crate::compare::signed_rank;
-use crate::compare::{CompareError, Direction, Family, Margin, Pair, paired, percent_change, round_effect};
 use crate::plan::Plan;
+use crate::stats::signed_rank;
+use crate::stats::{Direction, Family, Margin, Pair, StatsError, paired, percent_change, round_effect};
 use crate::summarize::{METRICS, Summary, statistic};
 
 /// The effect that one pair of workers shows, in percent of the baseline.
@@ -49,7 +49,7 @@ pub(super) fn measure(
     plan: &Plan,
     reports: &Reports,
     summary: &Summary,
-) -> Result<Vec<Comparison>, CompareError> {
+) -> Result<Vec<Comparison>, StatsError> {
     let index = case_index(reports, summary);
     let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
     let mut all = Vec::new();
@@ -156,7 +156,7 @@ impl RoundValues {
         Self { rounds }
     }
 
-    fn round_effects(&self) -> Result<Vec<f64>, CompareError> {
+    fn round_effects(&self) -> Result<Vec<f64>, StatsError> {
         let effect_of = |pairs: &Vec<PairValue>| {
             let pairs: Vec<Pair> = pairs.iter().map(|(_, pair)| *pair).collect();
             round_effect(&pairs).transpose()

@@ -2,7 +2,7 @@
 
 use snafu::ensure;
 
-use super::error::{CompareError, MarginSnafu};
+use super::error::{MarginSnafu, StatsError};
 use super::ratio::log_of_increase;
 
 /// The largest change that counts as none, symmetric on the log scale.
@@ -17,7 +17,7 @@ pub struct Margin {
 impl Margin {
     /// The margin of `percent` above the baseline and its inverse below. Zero is allowed: then any
     /// interval without zero is a change, and only the interval that is zero alone is none.
-    pub fn from_percent(percent: f64) -> Result<Margin, CompareError> {
+    pub fn from_percent(percent: f64) -> Result<Margin, StatsError> {
         ensure!(percent.is_finite() && percent >= 0.0, MarginSnafu { percent });
         Ok(Margin {
             log_ratio: log_of_increase(percent),

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use snafu::{OptionExt, ensure};
 
-use super::error::{CompareError, ConfidenceSnafu, EmptyFamilySnafu};
+use super::error::{ConfidenceSnafu, EmptyFamilySnafu, StatsError};
 
 /// Rounds recommended beyond the minimum. At the minimum the interval is the whole range of the rounds
 /// and one outlier ruins it; with four more, several of the outermost Walsh averages are given up.
@@ -24,7 +24,7 @@ pub struct Family {
 impl Family {
     /// A family of `comparisons` (at least 1) at `confidence_percent` (above 50, below 100) for all of
     /// them together.
-    pub fn new(comparisons: u32, confidence_percent: f64) -> Result<Family, CompareError> {
+    pub fn new(comparisons: u32, confidence_percent: f64) -> Result<Family, StatsError> {
         let comparisons = NonZeroU32::new(comparisons).context(EmptyFamilySnafu)?;
         ensure!(
             confidence_percent > 50.0 && confidence_percent < 100.0,
@@ -65,7 +65,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::compare::signed_rank::Cutoff;
+    use crate::stats::signed_rank::Cutoff;
 
     #[test]
     fn four_arms_at_seven_sizes_need_eleven_rounds_and_should_have_fifteen() {
@@ -77,9 +77,9 @@ mod tests {
 
     #[test]
     fn refuses_what_has_no_level() {
-        assert_eq!(Family::new(0, 95.0), Err(CompareError::EmptyFamily));
+        assert_eq!(Family::new(0, 95.0), Err(StatsError::EmptyFamily));
         for percent in [0.0, 50.0, 100.0, 120.0, f64::INFINITY] {
-            assert_eq!(Family::new(1, percent), Err(CompareError::Confidence { percent }));
+            assert_eq!(Family::new(1, percent), Err(StatsError::Confidence { percent }));
         }
         assert!(Family::new(1, f64::NAN).is_err());
     }

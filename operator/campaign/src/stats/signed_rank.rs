@@ -14,6 +14,7 @@
 //! chapter 4; Hodges and Lehmann, Annals of Mathematical Statistics 34 (1963) 598.
 
 use super::Interval;
+use super::median::middle;
 
 /// How many of the outermost Walsh averages an interval gives up at each end.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -97,21 +98,6 @@ fn walsh_averages(values: &[f64]) -> Vec<f64> {
     }
     averages.sort_unstable_by(f64::total_cmp);
     averages
-}
-
-/// The median of `values`, which it sorts; the mean of the middle two where their number is even, `None` when there are
-/// none.
-pub fn median_of(values: &mut [f64]) -> Option<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    middle(values)
-}
-
-fn middle(sorted: &[f64]) -> Option<f64> {
-    let high = *sorted.get(sorted.len() / 2)?;
-    if sorted.len() % 2 == 1 {
-        return Some(high);
-    }
-    Some(0.5 * sorted[sorted.len() / 2 - 1] + 0.5 * high)
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use snafu::ensure;
 
-use super::error::{CompareError, NoRatioSnafu};
-use super::signed_rank::median_of;
+use super::error::{NoRatioSnafu, StatsError};
+use super::median_of;
 
 /// The statistic of one pair of workers in a block in which both arms are valid, in one unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,8 +20,8 @@ pub struct Pair {
 /// its median one number for it. `Ok(None)` when the round has no pair with both arms valid.
 ///
 /// # Errors
-/// [`CompareError::NoRatio`] for the first pair with a value that is not finite or not above zero.
-pub fn round_effect(pairs: &[Pair]) -> Result<Option<f64>, CompareError> {
+/// [`StatsError::NoRatio`] for the first pair with a value that is not finite or not above zero.
+pub fn round_effect(pairs: &[Pair]) -> Result<Option<f64>, StatsError> {
     let mut effects = Vec::with_capacity(pairs.len());
     for (index, &Pair { arm, baseline }) in pairs.iter().enumerate() {
         let measured = |value: f64| value.is_finite() && value > 0.0;
@@ -63,7 +63,7 @@ mod tests {
         for (arm, baseline) in [(0.0, 1.0), (1.0, -1.0), (f64::INFINITY, 1.0)] {
             assert_eq!(
                 round_effect(&[pair(1.0, 1.0), pair(arm, baseline)]),
-                Err(CompareError::NoRatio {
+                Err(StatsError::NoRatio {
                     pair: 1,
                     arm,
                     baseline

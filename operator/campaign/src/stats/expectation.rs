@@ -3,7 +3,7 @@
 use crds::v1alpha1::ExpectationOutcome;
 use snafu::ensure;
 
-use super::error::{CompareError, ExpectedPercentSnafu, ExpectedRangeSnafu};
+use super::error::{ExpectedPercentSnafu, ExpectedRangeSnafu, StatsError};
 use super::ratio::{log_of_decrease, log_of_increase, percent_change};
 use super::{Interval, Margin};
 
@@ -54,9 +54,9 @@ impl Expectation {
     /// margin is the smallest one that this run tells from none.
     ///
     /// # Errors
-    /// [`CompareError::ExpectedPercent`] for a percentage that no fall can have,
-    /// [`CompareError::ExpectedRange`] for a minimum above the maximum.
-    pub fn decrease(min: f64, max: Option<f64>, margin: Margin) -> Result<Expectation, CompareError> {
+    /// [`StatsError::ExpectedPercent`] for a percentage that no fall can have,
+    /// [`StatsError::ExpectedRange`] for a minimum above the maximum.
+    pub fn decrease(min: f64, max: Option<f64>, margin: Margin) -> Result<Expectation, StatsError> {
         Expectation::new(Change::Decrease, min, max, margin)
     }
 
@@ -65,11 +65,11 @@ impl Expectation {
     ///
     /// # Errors
     /// As for [`decrease`](Self::decrease).
-    pub fn increase(min: f64, max: Option<f64>, margin: Margin) -> Result<Expectation, CompareError> {
+    pub fn increase(min: f64, max: Option<f64>, margin: Margin) -> Result<Expectation, StatsError> {
         Expectation::new(Change::Increase, min, max, margin)
     }
 
-    fn new(change: Change, min: f64, max: Option<f64>, margin: Margin) -> Result<Self, CompareError> {
+    fn new(change: Change, min: f64, max: Option<f64>, margin: Margin) -> Result<Self, StatsError> {
         let stated = change.gain(min)?;
         let min_gain = if stated > 0.0 { stated } else { margin.log_ratio() };
         let max_gain = max.map(|percent| change.gain(percent)).transpose()?;
@@ -112,7 +112,7 @@ impl Expectation {
 }
 
 impl Change {
-    fn gain(self, percent: f64) -> Result<f64, CompareError> {
+    fn gain(self, percent: f64) -> Result<f64, StatsError> {
         let (what, possible) = match self {
             Change::Decrease => ("decrease", percent < 100.0),
             Change::Increase => ("increase", percent.is_finite()),
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn refuses_what_cannot_happen_and_says_why() {
-        let refused = |result: Result<Expectation, CompareError>| result.unwrap_err().to_string();
+        let refused = |result: Result<Expectation, StatsError>| result.unwrap_err().to_string();
         let total = refused(Expectation::decrease(100.0, None, margin()));
         assert!(
             total.contains("100 percent") && total.contains("below 100"),

@@ -8,7 +8,7 @@
 //! Source: Hollander, Wolfe and Chicken, *Nonparametric Statistical Methods*, 3rd edition 2014, sections 4.1 to 4.3.
 
 use super::Interval;
-use super::signed_rank::median_of;
+use super::median_of;
 
 /// Largest samples that are computed: more than the rounds that a run can have.
 pub const MAX_SAMPLE: usize = 200;

@@ -6,8 +6,8 @@ use crds::v1alpha1::Engagement;
 
 use super::{Comparison, Role, Withheld, nothing_applied};
 use crate::collect::Reports;
-use crate::compare::{CompareError, Margin, NullCheck, null_check, percent_change};
 use crate::plan::{Plan, Separation};
+use crate::stats::{Margin, NullCheck, StatsError, null_check, percent_change};
 use crate::summarize::Summary;
 
 /// Takes away every verdict that may not be given, and says why.
@@ -16,7 +16,7 @@ pub(super) fn judge(
     reports: &Reports,
     summary: &Summary,
     all: &mut [Comparison],
-) -> Result<(), CompareError> {
+) -> Result<(), StatsError> {
     let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
     let violated = violated(plan, all, margin);
     for comparison in all {

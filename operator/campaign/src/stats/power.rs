@@ -22,8 +22,7 @@ use std::fmt;
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::signed_rank::{self, median_of};
-use super::{Family, Interval, Margin};
+use super::{Family, Interval, Margin, median_of, signed_rank};
 
 /// Probability with which an effect of the size of the minimum detectable one gets its verdict.
 pub const POWER: f64 = 0.8;

@@ -5,9 +5,9 @@ use crds::v1alpha1::{Expectation, Metric};
 use serde::Serialize;
 
 use super::{Comparison, Role, Withheld};
-use crate::compare::{self, CompareError, Margin, Outcome, over_sizes};
 use crate::figures;
 use crate::plan::Plan;
+use crate::stats::{self, Margin, Outcome, StatsError, over_sizes};
 
 /// What became of one expectation.
 #[derive(Clone, Debug, Serialize)]
@@ -46,7 +46,7 @@ pub struct SizeOutcome {
 }
 
 /// Judges every expectation of the plan by the intervals of its comparisons.
-pub(super) fn judge(plan: &Plan, all: &[Comparison]) -> Result<Vec<ExpectationAnswer>, CompareError> {
+pub(super) fn judge(plan: &Plan, all: &[Comparison]) -> Result<Vec<ExpectationAnswer>, StatsError> {
     let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
     let judge_one = |(index, expectation): (usize, &Expectation)| {
         let expected = threshold(expectation, margin)?;
@@ -81,20 +81,20 @@ pub(super) fn judge(plan: &Plan, all: &[Comparison]) -> Result<Vec<ExpectationAn
     plan.expectations.iter().enumerate().map(judge_one).collect()
 }
 
-fn threshold(expectation: &Expectation, margin: Margin) -> Result<compare::Expectation, CompareError> {
+fn threshold(expectation: &Expectation, margin: Margin) -> Result<stats::Expectation, StatsError> {
     let percent = |value: u32| f64::from(value);
     match (expectation.decrease_percent, expectation.increase_percent) {
         (Some(change), _) => {
-            compare::Expectation::decrease(percent(change.min), change.max.map(percent), margin)
+            stats::Expectation::decrease(percent(change.min), change.max.map(percent), margin)
         }
         (None, Some(change)) => {
-            compare::Expectation::increase(percent(change.min), change.max.map(percent), margin)
+            stats::Expectation::increase(percent(change.min), change.max.map(percent), margin)
         }
         // Only a spec that `validate` refuses has neither: then any change for the better is expected.
         (None, None) if expectation.metric.higher_is_better() => {
-            compare::Expectation::increase(0.0, None, margin)
+            stats::Expectation::increase(0.0, None, margin)
         }
-        (None, None) => compare::Expectation::decrease(0.0, None, margin),
+        (None, None) => stats::Expectation::decrease(0.0, None, margin),
     }
 }
 
@@ -122,7 +122,7 @@ fn of_expectation<'a>(
 }
 
 fn at_size(
-    expected: &compare::Expectation,
+    expected: &stats::Expectation,
     expectation: &Expectation,
     comparison: &Comparison,
 ) -> (Outcome, String) {

@@ -15,10 +15,10 @@ use serde::Serialize;
 
 pub use differences::{Difference, differences};
 
-use super::campaign::Withheld;
-use super::{CompareError, Direction, Family, Interval, Margin, judge, percent_change, rank_sum};
+use crate::compare::Withheld;
 use crate::evaluate::Evaluation;
 use crate::plan::Plan;
+use crate::stats::{Direction, Family, Interval, Margin, StatsError, judge, percent_change, rank_sum};
 use crate::summarize::CellSummary;
 
 /// A finished run.
@@ -63,7 +63,7 @@ pub struct RunComparison {
 ///
 /// # Errors
 /// When the confidence or margin of the first run's plan is none, which `validate` refuses.
-pub fn compare_runs(first: &Finished<'_>, second: &Finished<'_>) -> Result<Vec<RunComparison>, CompareError> {
+pub fn compare_runs(first: &Finished<'_>, second: &Finished<'_>) -> Result<Vec<RunComparison>, StatsError> {
     let sampling = first.plan.sampling;
     let margin = Margin::from_percent(f64::from(sampling.margin_percent))?;
     let mut all = Vec::new();
