@@ -2,8 +2,9 @@
 //! over the socket that is its standard input; libraries may print what they like.
 
 pub mod arm;
+mod cpus;
+mod failure;
 mod open;
-mod processors;
 pub mod protocol;
 mod serve;
 mod variables;

@@ -3,7 +3,7 @@
 //! The control plane (rendezvous, session, worker, output) may wait and allocate; from the scenarios down nothing does
 //! while a window is measured.
 
-pub mod bench;
+pub mod arm_endpoints;
 pub mod cli;
 pub mod environment;
 #[allow(unsafe_code)]

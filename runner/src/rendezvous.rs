@@ -5,15 +5,15 @@
 //!
 //! - [`message`]: what is said;
 //! - [`admission`]: who may come in (pure);
-//! - [`host`]: the side of rank 0, until all are there;
-//! - [`guest`]: the side of the others, until they are let in;
+//! - [`coordinator`]: the side of rank 0, until all are there;
+//! - [`peer`]: the side of the others, until they are let in;
 //! - [`link`]: a connection after that.
 
 pub mod admission;
-pub mod guest;
-pub mod host;
+pub mod coordinator;
 pub mod link;
 pub mod message;
+pub mod peer;
 
 pub use message::Refusal;
 

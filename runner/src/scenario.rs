@@ -17,8 +17,8 @@
 //! window: the same posts are made and every byte is looked at (`integrity`).
 
 mod case;
+mod case_protocol;
 mod check;
-mod choreography;
 pub(crate) mod engine;
 mod gate;
 mod geometry;

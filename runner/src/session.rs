@@ -7,7 +7,7 @@ pub mod coordinator;
 mod endpoints;
 pub mod gang;
 mod merge;
-mod standing;
+mod setup_failures;
 pub mod tournament;
 
 use crds::record::CaseFailure;

@@ -6,11 +6,11 @@ use crds::assignment::{ArmAssignment, ScenarioAssignment};
 use crds::record::{CaseFailure, ColdRecord, FabricFacts, FailureReason};
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::serve::internal;
-use crate::bench::{ArmBench, ArmOffer};
+use super::failure::{from_transport, internal};
+use crate::arm_endpoints::{ArmEndpoints, ArmOffer};
 use crate::rendezvous::message::{CaseOrder, PeerCase, Side};
 use crate::scenario::{self, Case, Outcome, Role};
-use crate::transport::{Transport, TransportError};
+use crate::transport::Transport;
 
 /// One arm's endpoints and buffers at one worker.
 pub trait Arm {
@@ -53,18 +53,18 @@ pub trait Arm {
 
 /// An arm over transport `T`.
 pub(super) struct Opened<T: Transport> {
-    pub(super) bench: ArmBench<T>,
+    pub(super) endpoints: ArmEndpoints<T>,
     pub(super) assigned: ArmAssignment,
 }
 
 impl<T: Transport + 'static> Arm for Opened<T> {
     fn offer(&self) -> Result<Box<RawValue>, CaseFailure> {
-        to_raw_value(&self.bench.offer())
+        to_raw_value(&self.endpoints.offer())
             .map_err(|error| internal(&format!("the offer cannot be written: {error}")))
     }
 
     fn facts(&self) -> FabricFacts {
-        self.bench.facts().clone()
+        self.endpoints.facts().clone()
     }
 
     fn connect(&mut self, peer: u32, offer: &RawValue) -> Result<(), CaseFailure> {
@@ -74,11 +74,11 @@ impl<T: Transport + 'static> Arm for Opened<T> {
                 "the offer of rank {peer} cannot be read: {error}; use one runner for all workers"
             ),
         })?;
-        self.bench.connect(peer, &offer).map_err(failure)
+        self.endpoints.connect(peer, &offer).map_err(from_transport)
     }
 
     fn probe(&mut self, with: PeerCase, within: Duration) -> Result<(), CaseFailure> {
-        scenario::probe(&mut self.bench, role(with), with.peer, within)
+        scenario::probe(&mut self.endpoints, role(with), with.peer, within)
     }
 
     fn run(
@@ -98,7 +98,7 @@ impl<T: Transport + 'static> Arm for Opened<T> {
             deadline: within,
             seed: order.seed,
         };
-        let report = scenario::run_case(&mut self.bench, &case)?;
+        let report = scenario::run_case(&mut self.endpoints, &case)?;
         let side = match report.outcome {
             Outcome::Measured(report) => Side::Measured(report),
             Outcome::Checked(report) => Side::Checked(report),
@@ -107,7 +107,7 @@ impl<T: Transport + 'static> Arm for Opened<T> {
     }
 
     fn cold(&self) -> ColdRecord {
-        self.bench.cold()
+        self.endpoints.cold()
     }
 }
 
@@ -116,13 +116,5 @@ fn role(with: PeerCase) -> Role {
         Role::Initiator
     } else {
         Role::Target
-    }
-}
-
-/// A transport's error as it stands in the records.
-pub(super) fn failure(error: TransportError) -> CaseFailure {
-    CaseFailure {
-        reason: error.reason,
-        message: error.to_string(),
     }
 }

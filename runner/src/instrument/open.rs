@@ -7,11 +7,11 @@ use crds::record::{CaseFailure, FailureReason};
 use crds::v1alpha1::Polling;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use super::arm::{Arm, Opened, failure};
-use super::processors::own_cpus;
+use super::arm::{Arm, Opened};
+use super::cpus::own_cpus;
+use super::failure::{from_transport, internal};
 use super::protocol::Begin;
-use super::serve::internal;
-use crate::bench::{ArmBench, Buffers, default_polling, open_config};
+use crate::arm_endpoints::{ArmEndpoints, Buffers, default_polling, open_config};
 use crate::environment;
 use crate::topology::SystemRoots;
 use crate::transport::choice::{ArmAt, TransportChoice, WithTransport};
@@ -104,7 +104,7 @@ impl Opener {
             rank: self.rank,
         };
         let opened = choice.choose(at, &self.assignment.transport, opening);
-        opened.flatten().map_err(failure)
+        opened.flatten().map_err(from_transport)
     }
 }
 
@@ -121,7 +121,7 @@ impl WithTransport for OpenArm<'_> {
     type Output = Result<Box<dyn Arm>, TransportError>;
 
     fn with<T: Transport + 'static>(self) -> Self::Output {
-        let bench = ArmBench::<T>::open(
+        let endpoints = ArmEndpoints::<T>::open(
             self.arm,
             self.assignment,
             &self.config,
@@ -130,7 +130,7 @@ impl WithTransport for OpenArm<'_> {
             self.buffers,
         )?;
         let assigned = self.arm.clone();
-        Ok(Box::new(Opened { bench, assigned }))
+        Ok(Box::new(Opened { endpoints, assigned }))
     }
 }
 

@@ -7,7 +7,7 @@ use crds::record::{CaseFailure, ColdRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::rendezvous::message::{CaseOrder, Opened, PeerCase, Processors, Side};
+use crate::rendezvous::message::{CaseOrder, Opened, PeerCase, Side, WorkerCpus};
 
 /// Longest message, in bytes: an assignment, which may be a ConfigMap's megabyte, with room for another spelling.
 pub const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
@@ -58,7 +58,7 @@ pub struct Begin {
     /// Index of the process in the assignment.
     pub process: u32,
     /// Processors of the worker.
-    pub processors: Processors,
+    pub processors: WorkerCpus,
 }
 
 /// What the instrument answers.

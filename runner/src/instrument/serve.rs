@@ -6,10 +6,11 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use crds::names::ENV_VARIANT;
-use crds::record::{CaseFailure, ColdRecord, FailureReason};
+use crds::record::{CaseFailure, ColdRecord};
 use serde_json::value::RawValue;
 
 use super::arm::Arm;
+use super::failure::internal;
 use super::open::Opener;
 use super::protocol::{Begin, MAX_MESSAGE_BYTES, Reply, Request};
 use super::{variables, variant};
@@ -153,12 +154,4 @@ impl<'c, C: TransportChoice> Server<'c, C> {
 
 fn not_open(arm: u32) -> CaseFailure {
     internal(&format!("arm {arm} is not open"))
-}
-
-/// A failure that is ours.
-pub(super) fn internal(message: &str) -> CaseFailure {
-    CaseFailure {
-        reason: FailureReason::Internal,
-        message: message.into(),
-    }
 }

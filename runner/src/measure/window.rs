@@ -11,7 +11,7 @@ use crate::topology::SystemRoots;
 
 /// Where the accounts of this process are found.
 #[derive(Clone, Debug)]
-pub struct Accounts {
+pub struct UsageCounters {
     cpu_stat: Option<PathBuf>,
     governors: Vec<PathBuf>,
 }
@@ -26,8 +26,8 @@ pub struct Window {
     governors: Vec<String>,
 }
 
-impl Accounts {
-    /// Accounts of this process, whose measuring threads run on `cpus`.
+impl UsageCounters {
+    /// UsageCounters of this process, whose measuring threads run on `cpus`.
     pub fn find(roots: &SystemRoots, cpus: &[u32]) -> Self {
         Self {
             cpu_stat: cgroup::cpu_stat_file(roots),
@@ -98,18 +98,18 @@ mod tests {
             "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
             "performance\n",
         );
-        let accounts = Accounts::find(&roots, &[0]);
+        let usage = UsageCounters::find(&roots, &[0]);
 
-        let quiet = accounts.close(accounts.open());
+        let quiet = usage.close(usage.open());
         assert_eq!((quiet.throttled_nanos, quiet.governor_changed), (Some(0), false));
 
-        let window = accounts.open();
+        let window = usage.open();
         put("sys/fs/cgroup/cpu.stat", "throttled_usec 12\n");
         put(
             "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
             "powersave\n",
         );
-        let report = accounts.close(window);
+        let report = usage.close(window);
         assert_eq!(
             (report.throttled_nanos, report.governor_changed),
             (Some(2_000), true)
@@ -119,11 +119,11 @@ mod tests {
 
     #[test]
     fn work_in_the_window_is_charged_to_it() {
-        let accounts = Accounts::find(&SystemRoots::default(), &[]);
-        let window = accounts.open();
+        let usage = UsageCounters::find(&SystemRoots::default(), &[]);
+        let window = usage.open();
         let sum = (0..3_000_000u64).fold(0, |sum, value| std::hint::black_box(sum ^ value));
         std::hint::black_box(sum);
-        let report = accounts.close(window);
+        let report = usage.close(window);
         assert!(report.cpu_nanos > 0 && report.window_nanos > 0);
     }
 }

@@ -87,13 +87,13 @@ mod tests {
         }
     }
 
-    fn told(bytes: usize, pool: &Pool) -> String {
+    fn advice_for(bytes: usize, pool: &Pool) -> String {
         advice(bytes, &std::io::ErrorKind::OutOfMemory.into(), pool)
     }
 
     #[test]
     fn advice_counts_what_is_missing() {
-        let text = told(5 * HUGE_PAGE_BYTES + 1, &pool(8, 4, 2));
+        let text = advice_for(5 * HUGE_PAGE_BYTES + 1, &pool(8, 4, 2));
         assert!(
             text.contains("6 huge pages of 2 MiB are needed and 2 of 8 are free"),
             "{text}"
@@ -103,13 +103,13 @@ mod tests {
 
     #[test]
     fn free_pages_that_are_refused_point_at_the_resources() {
-        assert!(told(1, &pool(8, 8, 0)).contains("may not use them"));
+        assert!(advice_for(1, &pool(8, 8, 0)).contains("may not use them"));
     }
 
     #[test]
     fn a_kernel_without_a_pool_says_so() {
         let folder = tempfile::tempdir().unwrap();
-        let text = told(1, &Pool::read(folder.path()));
+        let text = advice_for(1, &Pool::read(folder.path()));
         assert!(text.contains("has no huge pages of 2 MiB"), "{text}");
     }
 
@@ -123,7 +123,7 @@ mod tests {
         ] {
             fs::write(folder.path().join(name), value).unwrap();
         }
-        let text = told(3 * HUGE_PAGE_BYTES, &Pool::read(folder.path()));
+        let text = advice_for(3 * HUGE_PAGE_BYTES, &Pool::read(folder.path()));
         assert!(
             text.contains("3 huge pages of 2 MiB are needed and 2 of 7 are free"),
             "{text}"

@@ -50,7 +50,7 @@ pub struct WorkerHello {
 #[serde(rename_all = "camelCase")]
 pub enum Answer {
     /// All are there; these are the receiver's processors.
-    Welcome(Processors),
+    Welcome(WorkerCpus),
     /// The sender does not belong here.
     Refused {
         /// Why.
@@ -65,7 +65,7 @@ pub enum Answer {
 /// What a worker may run its instruments on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Processors {
+pub struct WorkerCpus {
     /// The processors; empty where the kernel shows none.
     pub cpus: Vec<u32>,
     /// Workers that use some of them, this one included.

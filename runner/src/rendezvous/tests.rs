@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use crds::assignment::{LegIdentity, Rendezvous};
 use crds::record::FailureReason;
 
-use super::guest::{self, JoinError};
-use super::host::{self, MeetError, Meeting};
-use super::message::{Command, MAX_HELLO_BYTES, PROTOCOL_VERSION, Processors, Refusal, Report, WorkerHello};
+use super::coordinator::{self, AdmittedPeers, RendezvousError};
+use super::message::{Command, MAX_HELLO_BYTES, PROTOCOL_VERSION, Refusal, Report, WorkerCpus, WorkerHello};
+use super::peer::{self, JoinError};
 use super::{link, message};
 use crate::frame::FrameReader;
 
@@ -35,7 +35,7 @@ fn hello(name: &str) -> WorkerHello {
     }
 }
 
-type Joining = JoinHandle<Result<(Processors, FrameReader<TcpStream>), JoinError>>;
+type Joining = JoinHandle<Result<(WorkerCpus, FrameReader<TcpStream>), JoinError>>;
 
 fn soon() -> Instant {
     Instant::now() + Duration::from_millis(100)
@@ -44,7 +44,7 @@ fn soon() -> Instant {
 /// A coordinator that waits for `workers - 1` others.
 struct Host {
     rendezvous: Rendezvous,
-    meeting: JoinHandle<Result<Meeting, MeetError>>,
+    meeting: JoinHandle<Result<AdmittedPeers, RendezvousError>>,
 }
 
 impl Host {
@@ -59,14 +59,14 @@ impl Host {
         };
         let waited = rendezvous.clone();
         let meet = move || {
-            let meeting = host::meet(&listener, &identity(), workers, &waited, || false)?;
+            let meeting = coordinator::wait_for_peers(&listener, &identity(), workers, &waited, || false)?;
             let processors: Vec<_> = (0..workers)
-                .map(|rank| Processors {
+                .map(|rank| WorkerCpus {
                     cpus: vec![rank],
                     sharers: 1,
                 })
                 .collect();
-            host::welcome(&meeting, &identity(), &processors);
+            coordinator::welcome(&meeting, &identity(), &processors);
             Ok(meeting)
         };
         Self {
@@ -77,7 +77,7 @@ impl Host {
 
     fn join(&self, identity: LegIdentity, rank: u32) -> Joining {
         let rendezvous = self.rendezvous.clone();
-        thread::spawn(move || guest::join(&rendezvous, &identity, rank, hello(&format!("r{rank}")), || false))
+        thread::spawn(move || peer::join(&rendezvous, &identity, rank, hello(&format!("r{rank}")), || false))
     }
 
     fn stranger(&self) -> TcpStream {
@@ -99,7 +99,7 @@ impl Host {
         let rendezvous = self.rendezvous.clone();
         thread::spawn(move || {
             loop {
-                match guest::join(&rendezvous, &identity(), rank, hello("again"), || false) {
+                match peer::join(&rendezvous, &identity(), rank, hello("again"), || false) {
                     Err(JoinError::Refused {
                         reason: Refusal::RankTaken,
                         ..
@@ -125,16 +125,16 @@ impl Host {
 #[test]
 fn all_ranks_meet_and_each_learns_its_own_processors() {
     let host = Host::waits(4, 30);
-    let guests: Vec<_> = [3, 1, 2].map(|rank| host.join(identity(), rank)).into();
-    for (rank, guest) in [3, 1, 2].into_iter().zip(guests) {
-        let (processors, _) = guest.join().unwrap().unwrap();
+    let peers: Vec<_> = [3, 1, 2].map(|rank| host.join(identity(), rank)).into();
+    for (rank, peer) in [3, 1, 2].into_iter().zip(peers) {
+        let (processors, _) = peer.join().unwrap().unwrap();
         assert_eq!(processors.cpus, [rank]);
     }
     let meeting = host.meeting.join().unwrap().unwrap();
     let met: Vec<_> = meeting
-        .guests
+        .peers
         .iter()
-        .map(|guest| (guest.rank, guest.hello.runner_version.as_str()))
+        .map(|peer| (peer.rank, peer.hello.runner_version.as_str()))
         .collect();
     assert_eq!(met, [(1, "r1"), (2, "r2"), (3, "r3")]);
     assert!(meeting.refused.is_empty());
@@ -256,7 +256,7 @@ fn a_coordinator_that_is_not_there_is_said_to_be_missing() {
         port,
         timeout_seconds: 1,
     };
-    let error = guest::join(&rendezvous, &identity(), 1, hello("r1"), || false).unwrap_err();
+    let error = peer::join(&rendezvous, &identity(), 1, hello("r1"), || false).unwrap_err();
     assert_eq!(error.failure().reason, FailureReason::WorkerMissing);
     assert!(error.to_string().contains(&port.to_string()));
 }
@@ -264,7 +264,7 @@ fn a_coordinator_that_is_not_there_is_said_to_be_missing() {
 #[test]
 fn a_stop_ends_the_waiting_of_both_sides() {
     static STOPPED: AtomicBool = AtomicBool::new(false);
-    let listener = host::listen(&Rendezvous {
+    let listener = coordinator::listen(&Rendezvous {
         host: "127.0.0.1".into(),
         bind: "127.0.0.1".into(),
         port: 0,
@@ -279,16 +279,16 @@ fn a_stop_ends_the_waiting_of_both_sides() {
     };
     let stopped = || STOPPED.load(Ordering::Relaxed);
     let joining = rendezvous.clone();
-    let guest =
-        thread::spawn(move || guest::join(&joining, &identity(), 1, hello("r1"), stopped).unwrap_err());
-    let meeting =
-        thread::spawn(move || host::meet(&listener, &identity(), 3, &rendezvous, stopped).unwrap_err());
+    let peer = thread::spawn(move || peer::join(&joining, &identity(), 1, hello("r1"), stopped).unwrap_err());
+    let meeting = thread::spawn(move || {
+        coordinator::wait_for_peers(&listener, &identity(), 3, &rendezvous, stopped).unwrap_err()
+    });
     STOPPED.store(true, Ordering::Relaxed);
     assert_eq!(
         meeting.join().unwrap().failure().reason,
         FailureReason::Interrupted
     );
-    assert_eq!(guest.join().unwrap().failure().reason, FailureReason::Interrupted);
+    assert_eq!(peer.join().unwrap().failure().reason, FailureReason::Interrupted);
 }
 
 #[test]
@@ -296,23 +296,23 @@ fn a_link_carries_messages_and_refuses_those_of_another_rank() {
     let host = Host::waits(2, 30);
     let (_, reader) = host.join(identity(), 1).join().unwrap().unwrap();
     let mut meeting = host.meeting.join().unwrap().unwrap();
-    let guest = meeting.guests.remove(0);
+    let peer = meeting.peers.remove(0);
     let mut raw = reader.stream().try_clone().unwrap();
     let (mut to_host, mut from_host) = link::link(reader, &identity(), 1, 0).unwrap();
-    let (mut to_guest, mut from_guest) = link::link(guest.reader, &identity(), 0, 1).unwrap();
-    to_guest.send(&Command::OpenRound { index: 7 }).unwrap();
+    let (mut to_peer, mut from_peer) = link::link(peer.reader, &identity(), 0, 1).unwrap();
+    to_peer.send(&Command::OpenRound { index: 7 }).unwrap();
     assert!(matches!(
         from_host.receive().unwrap(),
         Command::OpenRound { index: 7 }
     ));
     to_host.send(&Report::RoundOpened).unwrap();
-    assert!(matches!(from_guest.receive().unwrap(), Report::RoundOpened));
+    assert!(matches!(from_peer.receive().unwrap(), Report::RoundOpened));
     let forged = message::Envelope {
         identity: identity(),
         rank: 5,
         message: Report::RoundOpened,
     };
     crate::frame::write(&mut raw, &forged, MAX_HELLO_BYTES).unwrap();
-    let error = from_guest.receive::<Report>().unwrap_err();
+    let error = from_peer.receive::<Report>().unwrap_err();
     assert!(matches!(error, link::LinkError::Identity), "{error}");
 }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crds::assignment::{ArmAssignment, Pass, ScenarioAssignment};
+use crds::assignment::{ArmAssignment, Pass, ScenarioAssignment, Workload};
 use crds::record::{IntegrityReport, SideReport};
+use crds::v1alpha1::{Direction, TransferOperation};
 
 /// Which side of a pair this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,4 +65,23 @@ pub enum Outcome {
     Measured(Box<SideReport>),
     /// Bytes were checked; nothing is in it where no byte arrived at this side.
     Checked(IntegrityReport),
+}
+
+/// Whether both sides post.
+pub(super) fn is_bidirectional(workload: &Workload) -> bool {
+    matches!(workload, Workload::Transfer(transfer) if transfer.direction == Direction::Both)
+}
+
+/// Whether the side with this role has payload arriving in its memory.
+pub(super) fn is_landed_on(workload: &Workload, role: Role) -> bool {
+    match workload {
+        Workload::PingPong(_) => true,
+        Workload::Transfer(transfer) => {
+            let by_initiator = match transfer.operation {
+                TransferOperation::Read => Role::Initiator,
+                _ => Role::Target,
+            };
+            transfer.direction == Direction::Both || role == by_initiator
+        }
+    }
 }

@@ -13,10 +13,9 @@ use std::sync::Arc;
 use crds::assignment::Workload;
 use crds::record::{CaseFailure, FailureReason, IntegrityReport};
 
-use super::case::{Case, Role};
+use super::case::{Case, Role, is_bidirectional};
 use super::engine::{Engine, data_seed, failure};
 use super::immediate::Signal;
-use super::run::is_both;
 use crate::integrity::{Inspector, combine, fill, poison};
 use crate::memory::Memory;
 use crate::transport::Transport;
@@ -43,7 +42,7 @@ pub(super) fn check<T: Transport>(
     let landed = match &case.scenario.workload {
         Workload::PingPong(_) => ping_pong::check(engine, case, transfers)?,
         Workload::Transfer(_) => {
-            let both = is_both(&case.scenario.workload);
+            let both = is_bidirectional(&case.scenario.workload);
             let mut landed = transfer::check(engine, case, Role::Initiator, transfers)?;
             if both {
                 landed += transfer::check(engine, case, Role::Target, transfers)?;
@@ -124,7 +123,7 @@ fn leave<T: Transport>(engine: &mut Engine<'_, T>, role: Role) -> Result<(), Cas
 /// Twice what is in flight, and enough bursts for every rail to have its turn; fewer where that is a lot of bytes.
 fn transfers_to_check<T: Transport>(engine: &Engine<'_, T>) -> u64 {
     let geometry = &engine.geometry;
-    let rails = engine.lane.tokens.len() as u64;
+    let rails = engine.thread.tokens.len() as u64;
     let all_rails = if geometry.stripes.rails > 1 {
         1
     } else {
@@ -143,7 +142,7 @@ fn inspector<'e, T: Transport>(engine: &'e mut Engine<'_, T>) -> Result<&'e mut 
 }
 
 fn memory<T: Transport>(engine: &Engine<'_, T>) -> Result<Arc<Memory>, CaseFailure> {
-    engine.lane.memory(engine.region).ok_or_else(|| {
+    engine.thread.memory(engine.region).ok_or_else(|| {
         let message = "the memory of this case is gone".to_owned();
         failure(FailureReason::Internal, message)
     })

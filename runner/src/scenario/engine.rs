@@ -21,7 +21,7 @@ use super::inbox::Inbox;
 use super::incoming::Incoming;
 use super::outgoing::Outgoing;
 use super::waiting::Waiting;
-use crate::bench::lane::Lane;
+use crate::arm_endpoints::endpoint_thread::EndpointThread;
 use crate::integrity::Inspector;
 use crate::posting::striping::RailTurns;
 use crate::posting::{Burst, Posting};
@@ -29,7 +29,7 @@ use crate::transport::{Peer, RemoteKey, Transport, TransportError};
 
 /// One thread of one side in one case.
 pub struct Engine<'a, T: Transport> {
-    pub(super) lane: &'a mut Lane<T>,
+    pub(super) thread: &'a mut EndpointThread<T>,
     pub(super) gate: &'a Gate,
     /// Number of the case; control and data completions of other cases are let pass.
     pub(super) number: u32,
@@ -79,7 +79,7 @@ impl<T: Transport> Engine<'_, T> {
     /// When the case's time is up, another thread has failed, or the library cannot wait.
     #[inline]
     pub fn idle(&mut self, doing: &'static str) -> Result<(), CaseFailure> {
-        let unfinished = self.incoming.owes_credit() || self.lane.receives.has_deferred();
+        let unfinished = self.incoming.owes_credit() || self.thread.receives.has_deferred();
         self.pause(doing, !self.awake && !unfinished)
     }
 
@@ -93,7 +93,7 @@ impl<T: Transport> Engine<'_, T> {
     fn pause(&mut self, doing: &'static str, may_sleep: bool) -> Result<(), CaseFailure> {
         let over = self
             .waiting
-            .pause(&mut self.lane.transport, may_sleep)
+            .pause(&mut self.thread.transport, may_sleep)
             .map_err(|error| of_transport(&error))?;
         if over {
             return Err(self.deadline_exceeded(doing));
@@ -108,7 +108,12 @@ impl<T: Transport> Engine<'_, T> {
     }
 
     pub(super) fn deadline_exceeded(&self, doing: &str) -> CaseFailure {
-        let in_flight: Vec<usize> = self.lane.tokens.iter().map(|tokens| tokens.in_flight()).collect();
+        let in_flight: Vec<usize> = self
+            .thread
+            .tokens
+            .iter()
+            .map(|tokens| tokens.in_flight())
+            .collect();
         let message = format!(
             "the case took longer than its deadline of {:?}, {doing}: {} transfers posted, {} complete, {} arrived from \
              the peer, posts in flight by rail {in_flight:?}",

@@ -4,7 +4,7 @@ use crds::assignment::{Pass, ScenarioAssignment, Workload};
 use crds::striping::Stripes;
 use crds::v1alpha1::{PingPongOperation, TransferOperation};
 
-use crate::bench::layout::{self, Layout, ReceiveLayout, Slots};
+use crate::arm_endpoints::layout::{self, Layout, ReceiveLayout, Slots};
 
 /// Places and numbers of one case at one thread.
 #[derive(Clone, Debug)]

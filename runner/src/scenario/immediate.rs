@@ -27,7 +27,7 @@ impl CaseTag {
     pub const PROBE: Self = Self(u8::MAX);
 
     /// Tag of case `number`; never that of the probe.
-    pub fn of(number: u32) -> Self {
+    pub fn new(number: u32) -> Self {
         Self((number % u32::from(u8::MAX)) as u8)
     }
 }
@@ -49,7 +49,7 @@ pub enum Message {
     /// A step of the case.
     Signal(Signal),
     /// Uses up a receive of an earlier case.
-    Turnover,
+    DrainReceive,
 }
 
 /// A step of a case, said by one side to the other.
@@ -108,7 +108,7 @@ const REASONS: [FailureReason; 17] = [
 impl Signal {
     fn encode(self) -> (u64, u64) {
         match self {
-            Self::Ready(turnover) => (0, turnover),
+            Self::Ready(drain_messages) => (0, drain_messages),
             Self::Met => (1, 0),
             Self::Start => (2, 0),
             Self::Started => (3, 0),
@@ -151,7 +151,7 @@ impl Immediate {
                 let (signal, argument) = signal.encode();
                 (3, signal, argument)
             }
-            Message::Turnover => (4, 0, 0),
+            Message::DrainReceive => (4, 0, 0),
         };
         let case = u64::from(self.case.0);
         kind << KIND_SHIFT | case << CASE_SHIFT | (chunk & CHUNK_MASK) << CHUNK_SHIFT | value & VALUE_MASK
@@ -170,7 +170,7 @@ impl Immediate {
             1 => Message::Credit(value),
             2 => Message::Drain(value),
             3 => Message::Signal(Signal::decode(chunk, value)?),
-            4 => Message::Turnover,
+            4 => Message::DrainReceive,
             _ => return None,
         };
         let case = CaseTag((immediate >> CASE_SHIFT & CASE_MASK) as u8);
@@ -186,7 +186,7 @@ mod tests {
 
     fn reads_back(message: Message) {
         let immediate = Immediate {
-            case: CaseTag::of(77),
+            case: CaseTag::new(77),
             message,
         };
         let encoded = immediate.encode();
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn every_message_reads_back() {
-        reads_back(Message::Turnover);
+        reads_back(Message::DrainReceive);
         reads_back(Message::Credit(32_767));
         reads_back(Message::Drain(0));
         let signals = [
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn no_case_has_the_tag_of_the_probe() {
         for number in [0, 254, 255, 256, u32::MAX] {
-            assert_ne!(CaseTag::of(number), CaseTag::PROBE);
+            assert_ne!(CaseTag::new(number), CaseTag::PROBE);
         }
     }
 

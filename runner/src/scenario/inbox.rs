@@ -26,14 +26,14 @@ pub struct Inbox {
     /// It has given the case up.
     pub aborted: Option<FailureReason>,
     /// Turnover messages received on each rail.
-    pub turnover: Box<[u32]>,
+    pub drained_receives: Box<[u32]>,
 }
 
 impl Inbox {
     /// Nothing was said yet, on `rails` rails.
     pub fn new(rails: usize) -> Self {
         Self {
-            turnover: vec![0; rails].into(),
+            drained_receives: vec![0; rails].into(),
             ..Self::default()
         }
     }
@@ -41,7 +41,7 @@ impl Inbox {
     /// Takes a signal.
     pub fn take(&mut self, signal: Signal) {
         match signal {
-            Signal::Ready(turnover) => self.ready = Some(turnover),
+            Signal::Ready(drain_messages) => self.ready = Some(drain_messages),
             Signal::Met => self.met = true,
             Signal::Start => self.start = true,
             Signal::Started => self.started = true,

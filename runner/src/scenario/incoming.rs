@@ -106,7 +106,7 @@ impl Incoming {
 
     /// The peer was told [`Incoming::arrived`].
     #[inline]
-    pub fn told(&mut self) {
+    pub fn credit_sent(&mut self) {
         self.credited = self.arrived;
     }
 }
@@ -152,7 +152,7 @@ mod tests {
                 incoming.chunk(0, *transfer).unwrap();
                 let owes = incoming.owes_credit();
                 if owes {
-                    incoming.told();
+                    incoming.credit_sent();
                 }
                 owes
             })
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(owed, [3, 7]);
         incoming.ask_drain(10);
         assert!(incoming.owes_credit());
-        incoming.told();
+        incoming.credit_sent();
         assert!(!incoming.owes_credit());
     }
 
@@ -182,7 +182,7 @@ mod tests {
             for transfer in 0..u64::from(window) {
                 incoming.chunk(0, transfer).unwrap();
                 if incoming.owes_credit() {
-                    incoming.told();
+                    incoming.credit_sent();
                     told = incoming.arrived();
                 }
             }

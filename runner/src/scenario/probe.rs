@@ -11,8 +11,8 @@ use super::case::{Case, Role};
 use super::engine::{Engine, Setup, failure};
 use super::gate::Gate;
 use super::immediate::{CaseTag, Message};
-use crate::bench::ArmBench;
-use crate::bench::layout::{CONTROL_BYTES, Layout};
+use crate::arm_endpoints::ArmEndpoints;
+use crate::arm_endpoints::layout::{CONTROL_BYTES, Layout};
 use crate::transport::Transport;
 
 /// Sends one small message over each rail of each thread, and waits for the peer's. To be called at both sides.
@@ -20,7 +20,7 @@ use crate::transport::Transport;
 /// # Errors
 /// `FabricUnreachable` naming the rails over which nothing came within `deadline`, or what the library says.
 pub fn probe<T: Transport>(
-    bench: &mut ArmBench<T>,
+    endpoints: &mut ArmEndpoints<T>,
     role: Role,
     peer_rank: u32,
     deadline: Duration,
@@ -48,10 +48,10 @@ pub fn probe<T: Transport>(
             min_chunk_bytes: 0,
         },
     };
-    let facts = bench.facts().clone();
-    let polling = bench.polling;
+    let facts = endpoints.facts().clone();
+    let polling = endpoints.polling;
     let begun = Instant::now();
-    for (thread, lane) in bench.lanes.iter_mut().enumerate() {
+    for (index, thread) in endpoints.threads.iter_mut().enumerate() {
         let case = Case {
             number: u32::MAX,
             scenario: &scenario,
@@ -71,19 +71,19 @@ pub fn probe<T: Transport>(
             facts: facts.clone(),
         };
         let gate = Gate::new(1);
-        let mut engine = Engine::new(lane, &gate, &setup)?;
+        let mut engine = Engine::new(thread, &gate, &setup)?;
         engine.tag = CaseTag::PROBE;
-        exchange(&mut engine).map_err(|error| unreachable(&engine, thread, peer_rank, deadline, error))?;
+        exchange(&mut engine).map_err(|error| unreachable(&engine, index, peer_rank, deadline, error))?;
     }
     Ok(())
 }
 
 fn exchange<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
-    for rail in 0..engine.lane.tokens.len() {
-        engine.send(rail, Message::Turnover)?;
+    for rail in 0..engine.thread.tokens.len() {
+        engine.send(rail, Message::DrainReceive)?;
     }
     engine.serve_until("waiting for a message over every rail", |engine| {
-        engine.inbox.turnover.iter().all(|count| *count > 0)
+        engine.inbox.drained_receives.iter().all(|count| *count > 0)
     })?;
     engine.settle()
 }
@@ -98,11 +98,11 @@ fn unreachable<T: Transport>(
     if error.reason != FailureReason::DeadlineExceeded {
         return error;
     }
-    let silent: Vec<usize> = (0..engine.inbox.turnover.len())
-        .filter(|rail| engine.inbox.turnover[*rail] == 0)
+    let silent: Vec<usize> = (0..engine.inbox.drained_receives.len())
+        .filter(|rail| engine.inbox.drained_receives[*rail] == 0)
         .collect();
     let addresses: Vec<String> = engine
-        .lane
+        .thread
         .transport
         .facts()
         .rails

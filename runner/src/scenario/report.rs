@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crds::record::{CaseFailure, FailureReason, Posted, SideReport};
 
 use super::case::Case;
-use super::choreography::ThreadReport;
+use super::case_protocol::ThreadReport;
 use super::engine::failure;
 use crate::measure::recorder::Recorder;
 use crate::posting::{counters, evidence};

@@ -4,18 +4,17 @@ use std::thread;
 
 use crds::assignment::{Pass, Workload};
 use crds::record::{CaseFailure, FailureReason};
-use crds::v1alpha1::{Direction, TransferOperation};
 
-use super::case::{Case, CaseReport, Outcome, Role};
+use super::case::{Case, CaseReport, Outcome, Role, is_bidirectional};
+use super::case_protocol::{self, Side, ThreadReport, Work};
 use super::check::{self, Checked};
-use super::choreography::{self, Side, ThreadReport, Work};
 use super::engine::{Engine, Setup, failure};
 use super::gate::Gate;
 use super::ping_pong::{Initiator, Target};
 use super::report;
 use super::transfer::{Addressed, Poster};
-use crate::bench::lane::Lane;
-use crate::bench::{ArmBench, layout};
+use crate::arm_endpoints::endpoint_thread::EndpointThread;
+use crate::arm_endpoints::{ArmEndpoints, layout};
 use crate::measure::cpu;
 use crate::transport::Transport;
 
@@ -30,9 +29,12 @@ enum Part {
 /// # Errors
 /// When the memory of the scenario cannot be had, a post or completion fails, the other side gives up or the deadline
 /// passes. The endpoints stay usable for the next case, unless a post failed.
-pub fn run_case<T: Transport>(bench: &mut ArmBench<T>, case: &Case<'_>) -> Result<CaseReport, CaseFailure> {
-    let threads = layout::threads(&case.scenario.workload);
-    let Some(kind) = bench
+pub fn run_case<T: Transport>(
+    endpoints: &mut ArmEndpoints<T>,
+    case: &Case<'_>,
+) -> Result<CaseReport, CaseFailure> {
+    let thread_count = layout::threads(&case.scenario.workload);
+    let Some(kind) = endpoints
         .kinds
         .iter()
         .position(|(kind, _)| *kind == case.scenario.memory)
@@ -40,12 +42,15 @@ pub fn run_case<T: Transport>(bench: &mut ArmBench<T>, case: &Case<'_>) -> Resul
         let message = format!("scenario {:?} is not one of the assignment's", case.scenario.name);
         return Err(failure(FailureReason::InvalidAssignment, message));
     };
-    if let Some(refused) = &bench.refused[kind] {
+    if let Some(refused) = &endpoints.refused[kind] {
         return Err(refused.clone());
     }
     let largest = case.scenario.max_size_bytes;
-    let rails = bench.lanes.first().map_or(1, |lane| lane.transport.rails()) as u64;
-    let fits = case.scenario.area_bytes(rails) <= bench.kinds[kind].1.area_bytes;
+    let rails = endpoints
+        .threads
+        .first()
+        .map_or(1, |thread| thread.transport.rails()) as u64;
+    let fits = case.scenario.area_bytes(rails) <= endpoints.kinds[kind].1.area_bytes;
     if case.size_bytes > largest || !fits {
         let message = format!(
             "{} bytes of scenario {:?} do not fit the memory that was made for it, of at most {largest} bytes",
@@ -53,42 +58,42 @@ pub fn run_case<T: Transport>(bench: &mut ArmBench<T>, case: &Case<'_>) -> Resul
         );
         return Err(failure(FailureReason::InvalidAssignment, message));
     }
-    if bench.lanes.len() < threads as usize {
+    if endpoints.threads.len() < thread_count as usize {
         let message = format!(
-            "the scenario has {threads} threads, the endpoints are of {}",
-            bench.lanes.len()
+            "the scenario has {thread_count} threads, the endpoints are of {}",
+            endpoints.threads.len()
         );
         return Err(failure(FailureReason::InvalidAssignment, message));
     }
-    let gate = Gate::new(threads);
+    let gate = Gate::new(thread_count);
     let setup = Setup {
         case,
         kind: Some(kind),
-        layout: bench.kinds[kind].1,
-        polling: case.scenario.polling.unwrap_or(bench.polling),
-        facts: bench.facts().clone(),
+        layout: endpoints.kinds[kind].1,
+        polling: case.scenario.polling.unwrap_or(endpoints.polling),
+        facts: endpoints.facts().clone(),
     };
     let side = Side {
         role: case.role,
-        both: is_both(&case.scenario.workload),
-        conducts: false,
-        accounts: &bench.accounts,
+        both: is_bidirectional(&case.scenario.workload),
+        leads: false,
+        usage: &endpoints.usage,
         rails: &setup.facts.rails,
-        roots: &bench.roots,
+        roots: &endpoints.roots,
     };
-    let lanes = bench.lanes.iter_mut().take(threads as usize);
+    let threads = endpoints.threads.iter_mut().take(thread_count as usize);
     let parts: Vec<Result<Part, CaseFailure>> = thread::scope(|scope| {
-        let running: Vec<_> = lanes
+        let running: Vec<_> = threads
             .enumerate()
-            .map(|(number, lane)| {
+            .map(|(number, thread)| {
                 let side = Side {
-                    conducts: number == 0,
+                    leads: number == 0,
                     ..side
                 };
                 let (gate, setup) = (&gate, &setup);
                 thread::Builder::new()
                     .name(format!("measure-{number}"))
-                    .spawn_scoped(scope, move || on_thread(lane, gate, setup, side))
+                    .spawn_scoped(scope, move || on_thread(thread, gate, setup, side))
             })
             .collect();
         let join = |thread: std::io::Result<thread::ScopedJoinHandle<'_, Result<Part, CaseFailure>>>| {
@@ -117,7 +122,12 @@ pub fn run_case<T: Transport>(bench: &mut ArmBench<T>, case: &Case<'_>) -> Resul
         });
     }
     let side_report = report::side(case, reports)?;
-    let evidence = report::new_evidence(&mut bench.evidence, case, &side_report, setup.facts.rails.len());
+    let evidence = report::new_evidence(
+        &mut endpoints.evidence,
+        case,
+        &side_report,
+        setup.facts.rails.len(),
+    );
     Ok(CaseReport {
         outcome: Outcome::Measured(Box::new(side_report)),
         evidence,
@@ -140,15 +150,15 @@ fn all(parts: Vec<Result<Part, CaseFailure>>) -> Result<Vec<Part>, CaseFailure> 
 }
 
 fn on_thread<T: Transport>(
-    lane: &mut Lane<T>,
+    thread: &mut EndpointThread<T>,
     gate: &Gate,
     setup: &Setup<'_>,
     side: Side<'_>,
 ) -> Result<Part, CaseFailure> {
-    let pinned = lane.cpu.map_or(Ok(()), cpu::pin);
+    let pinned = thread.cpu.map_or(Ok(()), cpu::pin);
     let begun = pinned
         .map_err(|error| failure(FailureReason::Refused, error.to_string()))
-        .and_then(|()| Engine::new(lane, gate, setup));
+        .and_then(|()| Engine::new(thread, gate, setup));
     let mut engine = match begun {
         Ok(engine) => engine,
         Err(error) => {
@@ -189,25 +199,6 @@ fn measured<T: Transport>(
     mut work: impl Work<T>,
     side: Side<'_>,
 ) -> Result<Part, CaseFailure> {
-    let report = choreography::measure(engine, &mut work, side)?;
+    let report = case_protocol::measure(engine, &mut work, side)?;
     Ok(Part::Measured(Box::new(report)))
-}
-
-/// Whether both sides post.
-pub(super) fn is_both(workload: &Workload) -> bool {
-    matches!(workload, Workload::Transfer(transfer) if transfer.direction == Direction::Both)
-}
-
-/// Whether the side with this role has payload arriving in its memory.
-pub(super) fn is_landed_on(workload: &Workload, role: Role) -> bool {
-    match workload {
-        Workload::PingPong(_) => true,
-        Workload::Transfer(transfer) => {
-            let by_initiator = match transfer.operation {
-                TransferOperation::Read => Role::Initiator,
-                _ => Role::Target,
-            };
-            transfer.direction == Direction::Both || role == by_initiator
-        }
-    }
 }

@@ -18,7 +18,7 @@
 use crds::assignment::{Extent, TransferWorkload};
 use crds::record::CaseFailure;
 
-use super::choreography::{Budget, Done, Work};
+use super::case_protocol::{Budget, Done, Work};
 use super::engine::Engine;
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;

@@ -13,7 +13,7 @@ use crds::record::{CaseFailure, EndRecord, FailureReason, Record, WarningReason}
 use super::Halt;
 use super::endpoints::EndpointLog;
 use super::gang::Gang;
-use super::standing::Unreachable;
+use super::setup_failures::UnreachablePairs;
 use super::tournament::{Pair, tournament};
 use crate::output::{OutputError, RecordStream};
 use crate::worker::agent::{GRACE, SETUP_WAIT, process_of};
@@ -26,7 +26,7 @@ pub struct Coordinator<'a, W> {
     stream: RecordStream<W>,
     steps: Vec<Vec<Pair>>,
     endpoints: EndpointLog,
-    unreachable: Unreachable,
+    unreachable: UnreachablePairs,
     blocks: u32,
     /// Cases begun, all pairs that run at the same time as one.
     cases: u32,
@@ -41,7 +41,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
             stream,
             steps: tournament(assignment.workers),
             endpoints: EndpointLog::default(),
-            unreachable: Unreachable::default(),
+            unreachable: UnreachablePairs::default(),
             blocks: 0,
             cases: 0,
         }
@@ -83,17 +83,17 @@ impl<'a, W: Write> Coordinator<'a, W> {
     fn rounds(&mut self) -> Result<(), Halt> {
         let assignment = self.assignment;
         for (index, round) in assignment.rounds.iter().enumerate() {
-            let mut standing = self.open(index as u32, round)?;
+            let mut setup_failures = self.open(index as u32, round)?;
             if index == 0 {
-                self.probe(&standing)?;
+                self.probe(&setup_failures)?;
             }
             let mut there = self.gang.alive();
             for block in &round.blocks {
                 if self.gang.alive() != there {
-                    standing = self.reopen(index as u32, round)?;
+                    setup_failures = self.reopen(index as u32, round)?;
                     there = self.gang.alive();
                 }
-                self.block(round, block, &standing)?;
+                self.block(round, block, &setup_failures)?;
             }
             self.close(round)?;
         }

@@ -10,7 +10,7 @@ use crds::record::{CaseFailure, EndRecord, FailureReason, WarningReason};
 use super::Halt;
 use crate::rendezvous::link::{HEARTBEAT, LinkSender};
 use crate::rendezvous::message::{Command, Report};
-use crate::worker::agent::Event;
+use crate::worker::event::WorkerEvent;
 
 /// Something that happened.
 #[derive(Debug)]
@@ -35,16 +35,16 @@ pub enum GangEvent {
 
 /// The way to a worker.
 #[derive(Debug)]
-pub enum ToWorker {
+pub enum WorkerLink {
     /// To another process.
     Remote(LinkSender),
     /// To the worker in this process.
-    Here(SyncSender<Event>),
+    Here(SyncSender<WorkerEvent>),
 }
 
 #[derive(Debug)]
 struct Member {
-    way: ToWorker,
+    way: WorkerLink,
     lost: Option<CaseFailure>,
 }
 
@@ -70,7 +70,7 @@ pub struct Gang {
 
 impl Gang {
     /// The gang of the workers that `ways` lead to, by rank; what they say arrives at `events`.
-    pub fn new(ways: Vec<ToWorker>, events: Receiver<GangEvent>) -> Self {
+    pub fn new(ways: Vec<WorkerLink>, events: Receiver<GangEvent>) -> Self {
         let members = ways.into_iter().map(|way| Member { way, lost: None }).collect();
         Self {
             members,
@@ -106,9 +106,9 @@ impl Gang {
             return;
         };
         let sent = match &mut member.way {
-            ToWorker::Remote(link) => link.send(&command).map_err(|error| error.to_string()),
-            ToWorker::Here(sender) => sender
-                .send(Event::Command(command))
+            WorkerLink::Remote(link) => link.send(&command).map_err(|error| error.to_string()),
+            WorkerLink::Here(sender) => sender
+                .send(WorkerEvent::Command(command))
                 .map_err(|_| "it has ended".into()),
         };
         if let Err(how) = sent {
@@ -274,7 +274,7 @@ mod tests {
         let (ways, _commands): (Vec<_>, Vec<_>) = (0..3)
             .map(|_| {
                 let (way, commands) = sync_channel(8);
-                (ToWorker::Here(way), commands)
+                (WorkerLink::Here(way), commands)
             })
             .unzip();
         let mut gang = Gang::new(ways, events);

@@ -11,7 +11,7 @@ pub struct Pair {
 
 impl Pair {
     /// The pair of two different ranks, in either order.
-    pub fn of(one: u32, other: u32) -> Self {
+    pub fn new(one: u32, other: u32) -> Self {
         Self {
             initiator: one.min(other),
             target: one.max(other),
@@ -58,7 +58,7 @@ pub fn tournament(workers: u32) -> Vec<Vec<Pair>> {
                 }
             };
             (0..seats / 2)
-                .map(|place| Pair::of(at(place), at(turning - place)))
+                .map(|place| Pair::new(at(place), at(turning - place)))
                 // The seat of an odd number that nobody has.
                 .filter(|pair| pair.target < workers)
                 .collect()
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn two_workers_meet_once() {
-        assert_eq!(tournament(2), [[Pair::of(1, 0)]]);
+        assert_eq!(tournament(2), [[Pair::new(1, 0)]]);
     }
 
     proptest! {

@@ -151,7 +151,7 @@ impl Transport for Loopback {
             );
             return Err(refused(FailureReason::Refused, message));
         }
-        let name = SegmentName::of(peer).ok_or_else(|| {
+        let name = SegmentName::from_addresses(peer).ok_or_else(|| {
             refused(
                 FailureReason::Refused,
                 "not the endpoint names of a loopback transport".to_owned(),
@@ -210,7 +210,7 @@ impl Transport for Loopback {
         {
             return Err(refused(Errno::INVAL));
         }
-        let pending = Pending::of(post);
+        let pending = Pending::new(post);
         let Some(bytes) = self.regions.local(pending.region, post.offset, post.length) else {
             return Err(refused(Errno::INVAL));
         };

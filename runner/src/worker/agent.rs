@@ -1,7 +1,7 @@
 //! What every worker does: carries out the coordinator's commands with its instruments. Starts and kills processes.
 //!
 //! One command at a time. Whatever happens meanwhile (a signal, the coordinator's end, an instrument's death) is seen
-//! at once, for all of it arrives as an [`Event`] on one channel, and no wait is without a limit.
+//! at once, for all of it arrives as an [`WorkerEvent`] on one channel, and no wait is without a limit.
 
 mod case;
 mod round;
@@ -15,11 +15,10 @@ use crds::assignment::Assignment;
 use crds::record::{CaseFailure, EndRecord, FailureReason, WarningReason};
 
 use super::child::Instrument;
-use super::coordinator_link::ToCoordinator;
-use crate::frame::FrameError;
-use crate::instrument::protocol::Reply;
+use super::coordinator_link::CoordinatorLink;
+use super::event::WorkerEvent;
 use crate::rendezvous::link::HEARTBEAT;
-use crate::rendezvous::message::{CaseOrder, Command, NotConnected, Processors, Report};
+use crate::rendezvous::message::{CaseOrder, Command, NotConnected, Report, WorkerCpus};
 
 /// Events that may wait; a sender above it waits itself.
 pub const MOST_EVENTS: usize = 256;
@@ -27,31 +26,6 @@ pub const MOST_EVENTS: usize = 256;
 pub const GRACE: Duration = Duration::from_secs(5);
 /// How long opening, connecting or closing an arm may take at least: drivers and GPUs take seconds.
 pub const SETUP_WAIT: Duration = Duration::from_secs(60);
-
-/// Something that happened.
-#[derive(Debug)]
-pub enum Event {
-    /// The coordinator wants something.
-    Command(Command),
-    /// The coordinator is gone.
-    CoordinatorGone(String),
-    /// An instrument answered.
-    Reply {
-        /// Which.
-        serial: u64,
-        /// What.
-        reply: Reply,
-    },
-    /// An instrument is gone.
-    InstrumentGone {
-        /// Which.
-        serial: u64,
-        /// How that was seen.
-        error: FrameError,
-    },
-    /// This worker was told to stop, by a signal of this name.
-    Stop(&'static str),
-}
 
 /// Why a worker leaves.
 #[derive(Debug)]
@@ -67,10 +41,10 @@ pub enum Departure {
 pub struct Agent<'a> {
     assignment: &'a Assignment,
     rank: u32,
-    processors: Processors,
-    coordinator: ToCoordinator,
-    events: Receiver<Event>,
-    sender: SyncSender<Event>,
+    processors: WorkerCpus,
+    coordinator: CoordinatorLink,
+    events: Receiver<WorkerEvent>,
+    sender: SyncSender<WorkerEvent>,
     /// Commands that came while something else was waited for.
     backlog: VecDeque<Command>,
     next_heartbeat: Instant,
@@ -90,9 +64,9 @@ impl<'a> Agent<'a> {
     pub fn new(
         assignment: &'a Assignment,
         rank: u32,
-        processors: Processors,
-        coordinator: ToCoordinator,
-        (sender, events): (SyncSender<Event>, Receiver<Event>),
+        processors: WorkerCpus,
+        coordinator: CoordinatorLink,
+        (sender, events): (SyncSender<WorkerEvent>, Receiver<WorkerEvent>),
     ) -> Self {
         Self {
             assignment,

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crds::assignment::{Assignment, InstrumentProcess};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::agent::Event;
+use super::event::WorkerEvent;
 use super::shared_memory;
 use super::tail::Tail;
 use crate::frame::{self, FrameError, FrameReader};
@@ -56,7 +56,7 @@ impl Instrument {
         serial: u64,
         assignment: &Assignment,
         process: &InstrumentProcess,
-        events: SyncSender<Event>,
+        events: SyncSender<WorkerEvent>,
     ) -> io::Result<Self> {
         let peers = assignment.workers as usize - 1;
         let unset = |(name, _): &(&str, String)| env::var_os(name).is_none();
@@ -142,15 +142,15 @@ impl Drop for Instrument {
     }
 }
 
-fn forward(socket: UnixStream, serial: u64, events: &SyncSender<Event>) {
+fn forward(socket: UnixStream, serial: u64, events: &SyncSender<WorkerEvent>) {
     let mut reader = FrameReader::new(socket);
     loop {
         let reply = reader.read(MAX_MESSAGE_BYTES, None).and_then(|line| {
             serde_json::from_slice::<Reply>(&line).map_err(|source| FrameError::Syntax { source })
         });
         let (event, last) = match reply {
-            Ok(reply) => (Event::Reply { serial, reply }, false),
-            Err(error) => (Event::InstrumentGone { serial, error }, true),
+            Ok(reply) => (WorkerEvent::Reply { serial, reply }, false),
+            Err(error) => (WorkerEvent::InstrumentGone { serial, error }, true),
         };
         if events.send(event).is_err() || last {
             return;

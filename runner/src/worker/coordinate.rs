@@ -10,14 +10,14 @@ use crds::record::{CaseFailure, EndRecord, HelloRecord, Record, WarningReason};
 use snafu::ResultExt;
 
 use super::agent::{Agent, MOST_EVENTS};
-use super::coordinator_link::ToCoordinator;
+use super::coordinator_link::CoordinatorLink;
 use super::{LinkSnafu, OutputSnafu, StartSnafu, WorkerError, facts, follow, signals, termination};
 use crate::output::{OutputError, RecordStream};
-use crate::rendezvous::host::{self, Guest, Meeting};
+use crate::rendezvous::coordinator::{self, AdmittedPeers, JoinedPeer};
 use crate::rendezvous::link;
 use crate::rendezvous::message::WorkerHello;
 use crate::session::coordinator::Coordinator;
-use crate::session::gang::{Gang, GangEvent, ToWorker};
+use crate::session::gang::{Gang, GangEvent, WorkerLink};
 
 /// Runs the attempt to its end, which is also written to `termination_message`.
 ///
@@ -38,8 +38,8 @@ pub fn coordinate(
             what: "listening for signals",
         })?;
     let rendezvous = &assignment.rendezvous;
-    let met = host::listen(rendezvous).and_then(|listener| {
-        host::meet(
+    let met = coordinator::listen(rendezvous).and_then(|listener| {
+        coordinator::wait_for_peers(
             &listener,
             &assignment.identity,
             assignment.workers,
@@ -51,16 +51,16 @@ pub fn coordinate(
     let end = match met {
         Err(error) => {
             let hellos = [record(0, hello)];
-            alone(&mut stream, hellos, error.failure()).context(OutputSnafu)?
+            fail_rendezvous(&mut stream, hellos, error.failure()).context(OutputSnafu)?
         }
         Ok(meeting) => {
             let others = meeting
-                .guests
+                .peers
                 .iter()
-                .map(|guest| record(guest.rank, guest.hello.clone()));
+                .map(|peer| record(peer.rank, peer.hello.clone()));
             let hellos = [record(0, hello.clone())].into_iter().chain(others);
-            introduce(&mut stream, hellos, &meeting).context(OutputSnafu)?;
-            together(assignment, &hello, meeting, stream, (sender, events))?
+            write_hellos(&mut stream, hellos, &meeting).context(OutputSnafu)?;
+            run_attempt(assignment, &hello, meeting, stream, (sender, events))?
         }
     };
     termination::write(termination_message, &end);
@@ -68,7 +68,7 @@ pub fn coordinate(
 }
 
 /// The whole stream of an attempt whose workers did not meet.
-fn alone(
+fn fail_rendezvous(
     stream: &mut RecordStream<io::Stdout>,
     hellos: [HelloRecord; 1],
     failure: CaseFailure,
@@ -86,10 +86,10 @@ fn alone(
 }
 
 /// Writes who is there and who was refused.
-fn introduce(
+fn write_hellos(
     stream: &mut RecordStream<io::Stdout>,
     hellos: impl Iterator<Item = HelloRecord>,
-    meeting: &Meeting,
+    meeting: &AdmittedPeers,
 ) -> Result<(), OutputError> {
     for hello in hellos {
         stream.write(Record::Hello(Box::new(hello)))?;
@@ -97,34 +97,34 @@ fn introduce(
     if meeting.refused.is_empty() {
         return Ok(());
     }
-    let refused = host::refused_text(&meeting.refused);
+    let refused = coordinator::refused_text(&meeting.refused);
     let message = format!("refused at the rendezvous: {refused}; they had no part in what follows");
     stream.warn(None, WarningReason::StrangerRefused, &message)
 }
 
 /// Drives the attempt of workers that have met, and ends with all threads of this process done.
-fn together(
+fn run_attempt(
     assignment: &Assignment,
     hello: &WorkerHello,
-    meeting: Meeting,
+    meeting: AdmittedPeers,
     stream: RecordStream<io::Stdout>,
     (sender, events): (SyncSender<GangEvent>, Receiver<GangEvent>),
 ) -> Result<EndRecord, WorkerError> {
     let hellos: Vec<_> = [hello]
         .into_iter()
-        .chain(meeting.guests.iter().map(|guest| &guest.hello))
+        .chain(meeting.peers.iter().map(|peer| &peer.hello))
         .collect();
-    let processors = facts::processors(&hellos);
-    host::welcome(&meeting, &assignment.identity, &processors);
+    let processors = facts::assign_cpus(&hellos);
+    coordinator::welcome(&meeting, &assignment.identity, &processors);
     let own = processors.into_iter().next().unwrap_or_default();
     let (command_sender, commands) = sync_channel(MOST_EVENTS);
-    let mut ways = vec![ToWorker::Here(command_sender.clone())];
-    for guest in meeting.guests {
-        ways.push(way_to(guest, assignment, &sender)?);
+    let mut ways = vec![WorkerLink::Here(command_sender.clone())];
+    for peer in meeting.peers {
+        ways.push(connect(peer, assignment, &sender)?);
     }
     let gang = Gang::new(ways, events);
     thread::scope(|scope| {
-        let here = ToCoordinator::Here(sender);
+        let here = CoordinatorLink::Here(sender);
         let agent = Agent::new(assignment, 0, own, here, (command_sender, commands));
         thread::Builder::new()
             .name("worker".into())
@@ -138,17 +138,17 @@ fn together(
     })
 }
 
-fn way_to(
-    guest: Guest,
+fn connect(
+    peer: JoinedPeer,
     assignment: &Assignment,
     sender: &SyncSender<GangEvent>,
-) -> Result<ToWorker, WorkerError> {
-    let Guest {
+) -> Result<WorkerLink, WorkerError> {
+    let JoinedPeer {
         rank: peer, reader, ..
-    } = guest;
+    } = peer;
     let (way, receiver) = link::link(reader, &assignment.identity, 0, peer).context(LinkSnafu { peer })?;
     follow::worker(receiver, peer, sender.clone()).context(StartSnafu {
         what: "starting a thread",
     })?;
-    Ok(ToWorker::Remote(way))
+    Ok(WorkerLink::Remote(way))
 }

@@ -10,7 +10,7 @@ use crate::session::gang::GangEvent;
 
 /// Where reports go.
 #[derive(Debug)]
-pub enum ToCoordinator {
+pub enum CoordinatorLink {
     /// To another process.
     Remote(LinkSender),
     /// To the coordinator in this process.
@@ -31,7 +31,7 @@ pub enum ReportError {
     Ended,
 }
 
-impl ToCoordinator {
+impl CoordinatorLink {
     /// Delivers one report.
     ///
     /// # Errors

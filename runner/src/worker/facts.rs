@@ -7,7 +7,7 @@ use crds::record::{HelloRecord, RECORD_VERSION};
 
 use crate::environment::{boot_id, cpu, host_environment};
 use crate::measure::clock;
-use crate::rendezvous::message::{PROTOCOL_VERSION, Processors, WorkerHello};
+use crate::rendezvous::message::{PROTOCOL_VERSION, WorkerCpus, WorkerHello};
 use crate::topology::SystemRoots;
 
 /// What the worker of `rank` says of itself.
@@ -30,7 +30,7 @@ pub fn hello(assignment: &Assignment, rank: u32) -> WorkerHello {
 
 /// The processors of each of `all` workers, by rank: where several have the same ones and there are enough, each gets
 /// a part of its own. Pure.
-pub fn processors(all: &[&WorkerHello]) -> Vec<Processors> {
+pub fn assign_cpus(all: &[&WorkerHello]) -> Vec<WorkerCpus> {
     all.iter()
         .enumerate()
         .map(|(rank, worker)| {
@@ -46,12 +46,12 @@ pub fn processors(all: &[&WorkerHello]) -> Vec<Processors> {
             let share = worker.cpus.len() / sharers;
             if equal && share > 0 {
                 let cpus = worker.cpus.iter().skip(before * share).take(share);
-                Processors {
+                WorkerCpus {
                     cpus: cpus.copied().collect(),
                     sharers: 1,
                 }
             } else {
-                Processors {
+                WorkerCpus {
                     cpus: worker.cpus.clone(),
                     sharers: sharers as u32,
                 }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     fn of(all: &[WorkerHello]) -> Vec<(Vec<u32>, u32)> {
-        let processors = processors(&all.iter().collect::<Vec<_>>());
+        let processors = assign_cpus(&all.iter().collect::<Vec<_>>());
         processors
             .into_iter()
             .map(|found| (found.cpus, found.sharers))

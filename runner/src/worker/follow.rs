@@ -4,7 +4,7 @@ use std::io;
 use std::sync::mpsc::SyncSender;
 use std::thread;
 
-use super::agent::Event;
+use super::event::WorkerEvent;
 use crate::rendezvous::link::LinkReader;
 use crate::rendezvous::message::Report;
 use crate::session::gang::GangEvent;
@@ -13,12 +13,12 @@ use crate::session::gang::GangEvent;
 ///
 /// # Errors
 /// When no thread can be started.
-pub fn coordinator(mut receiver: LinkReader, events: SyncSender<Event>) -> io::Result<()> {
+pub fn coordinator(mut receiver: LinkReader, events: SyncSender<WorkerEvent>) -> io::Result<()> {
     let follow = move || {
         loop {
             let (event, last) = match receiver.receive() {
-                Ok(command) => (Event::Command(command), false),
-                Err(error) => (Event::CoordinatorGone(error.to_string()), true),
+                Ok(command) => (WorkerEvent::Command(command), false),
+                Err(error) => (WorkerEvent::CoordinatorGone(error.to_string()), true),
             };
             if events.send(event).is_err() || last {
                 return;

@@ -7,13 +7,14 @@ use crds::record::{CaseFailure, EndRecord};
 use rustix::process::Signal;
 use snafu::ResultExt;
 
-use super::agent::{Agent, Departure, Event, MOST_EVENTS};
+use super::agent::{Agent, Departure, MOST_EVENTS};
 use super::coordinate::coordinate;
-use super::coordinator_link::ToCoordinator;
+use super::coordinator_link::CoordinatorLink;
+use super::event::WorkerEvent;
 use super::{StartSnafu, WorkerError, WorkerOptions, facts, follow, read_assignment, signals};
 use crate::process::end_with_parent;
 use crate::rendezvous::message::WorkerHello;
-use crate::rendezvous::{guest, link};
+use crate::rendezvous::{link, peer};
 
 /// Runs a worker to its end.
 ///
@@ -29,21 +30,21 @@ pub fn run(options: &WorkerOptions) -> Result<(), WorkerError> {
     let hello = facts::hello(&assignment, options.rank);
     let end = match options.rank {
         0 => coordinate(&assignment, hello, options.termination_message.as_deref())?,
-        rank => attend(&assignment, rank, hello)?,
+        rank => run_worker(&assignment, rank, hello)?,
     };
     end.failure.map_or(Ok(()), incomplete)
 }
 
 /// The life of every worker but the coordinator: comes, does what it is told, leaves.
-fn attend(assignment: &Assignment, rank: u32, hello: WorkerHello) -> Result<EndRecord, WorkerError> {
+fn run_worker(assignment: &Assignment, rank: u32, hello: WorkerHello) -> Result<EndRecord, WorkerError> {
     let (sender, events) = sync_channel(MOST_EVENTS);
     let stop = sender.clone();
     let stopping =
-        signals::watch(move |signal| drop(stop.send(Event::Stop(signal)))).context(StartSnafu {
+        signals::watch(move |signal| drop(stop.send(WorkerEvent::Stop(signal)))).context(StartSnafu {
             what: "listening for signals",
         })?;
     let identity = &assignment.identity;
-    let joined = guest::join(&assignment.rendezvous, identity, rank, hello, || {
+    let joined = peer::join(&assignment.rendezvous, identity, rank, hello, || {
         stopping.is_set()
     });
     let (processors, reader) = joined.or_else(|error| incomplete(error.failure()))?;
@@ -51,7 +52,7 @@ fn attend(assignment: &Assignment, rank: u32, hello: WorkerHello) -> Result<EndR
     follow::coordinator(receiver, sender.clone()).context(StartSnafu {
         what: "starting a thread",
     })?;
-    let coordinator = ToCoordinator::Remote(way);
+    let coordinator = CoordinatorLink::Remote(way);
     match Agent::new(assignment, rank, processors, coordinator, (sender, events)).run() {
         Departure::Finished(end) => Ok(end),
         Departure::Failed(failure) => incomplete(failure),

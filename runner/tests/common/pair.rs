@@ -9,15 +9,15 @@ use crds::assignment::{
 use crds::record::SideReport;
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{MemoryKind, Polling, TransportSpec};
-use fabricbench_runner::bench::{ArmBench, Buffers, open_config};
+use fabricbench_runner::arm_endpoints::{ArmEndpoints, Buffers, open_config};
 use fabricbench_runner::scenario::{Case, Outcome, Role, run_case};
 use fabricbench_runner::transport::Transport;
 
 /// Both workers of an arm.
 pub struct Pair<T: Transport> {
     arm: ArmAssignment,
-    initiator: ArmBench<T>,
-    target: ArmBench<T>,
+    initiator: ArmEndpoints<T>,
+    target: ArmEndpoints<T>,
     number: u32,
 }
 
@@ -83,7 +83,7 @@ impl<T: Transport> Pair<T> {
         let open = |rank| {
             let config = open_config(&arm, &assignment, rank);
             let mut buffers = Buffers::new(&assignment);
-            ArmBench::open(&arm, &assignment, &config, polling, &[], &mut buffers).unwrap()
+            ArmEndpoints::open(&arm, &assignment, &config, polling, &[], &mut buffers).unwrap()
         };
         let (mut initiator, mut target) = (open(0), open(1));
         initiator.connect(1, &target.offer()).unwrap();

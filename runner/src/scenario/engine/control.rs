@@ -4,8 +4,8 @@
 use crds::record::{CaseFailure, FailureReason};
 
 use super::{Engine, failure};
-use crate::bench::layout::CONTROL_BYTES;
-use crate::bench::tokens::Owner;
+use crate::arm_endpoints::layout::CONTROL_BYTES;
+use crate::arm_endpoints::tokens::Owner;
 use crate::scenario::immediate::{Immediate, Message, Signal};
 use crate::transport::{Operation, Post, PostError, Rail, Transport};
 
@@ -63,7 +63,7 @@ impl<T: Transport> Engine<'_, T> {
     pub(super) fn try_credit(&mut self) -> Result<(), CaseFailure> {
         let arrived = self.incoming.arrived();
         if self.try_send(CONTROL_RAIL, Message::Credit(arrived))? {
-            self.incoming.told();
+            self.incoming.credit_sent();
         }
         Ok(())
     }
@@ -73,7 +73,7 @@ impl<T: Transport> Engine<'_, T> {
             case: self.number,
             slot: Owner::CONTROL,
         };
-        let Some(token) = self.lane.tokens[rail].take(owner) else {
+        let Some(token) = self.thread.tokens[rail].take(owner) else {
             return Ok(false);
         };
         let immediate = Immediate {
@@ -86,21 +86,21 @@ impl<T: Transport> Engine<'_, T> {
             operation: Operation::Send {
                 immediate: immediate.encode(),
             },
-            region: &self.lane.control,
+            region: &self.thread.control,
             offset: 0,
             length: CONTROL_BYTES,
             inject: false,
             more: false,
             token,
         };
-        self.lane.first_post.posting();
-        match self.lane.transport.post(&post) {
+        self.thread.first_post.posting();
+        match self.thread.transport.post(&post) {
             Ok(()) => {
                 self.control_in_flight += 1;
                 Ok(true)
             }
             Err(error) => {
-                self.lane.tokens[rail].give_back(token);
+                self.thread.tokens[rail].give_back(token);
                 match error {
                     PostError::Again => Ok(false),
                     PostError::Refused(errno) => Err(failure(

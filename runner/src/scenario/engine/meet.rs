@@ -3,7 +3,7 @@
 use crds::record::CaseFailure;
 
 use super::{Engine, of_transport};
-use crate::bench::receives::{ReceivePlan, Regions};
+use crate::arm_endpoints::receives::{ReceivePlan, Regions};
 use crate::scenario::immediate::{Message, Signal};
 use crate::transport::Transport;
 
@@ -19,21 +19,21 @@ impl<T: Transport> Engine<'_, T> {
             },
             _ => ReceivePlan::Control,
         };
-        let wanted = self.lane.receives.change(plan);
+        let wanted = self.thread.receives.change(plan);
         self.post_deferred()?;
         self.signal(Signal::Ready(u64::from(wanted)))?;
         self.serve_until("waiting for the peer to begin the case", |engine| {
             engine.inbox.ready.is_some()
         })?;
         for _ in 0..self.inbox.ready.unwrap_or(0) {
-            for rail in 0..self.lane.tokens.len() {
-                self.send(rail, Message::Turnover)?;
+            for rail in 0..self.thread.tokens.len() {
+                self.send(rail, Message::DrainReceive)?;
             }
         }
         // Every message of the peer's is awaited, so that none comes in the window.
         self.serve_until("turning the receives over", |engine| {
-            let all_came = engine.inbox.turnover.iter().all(|count| *count >= wanted);
-            all_came && engine.lane.receives.turned_over()
+            let all_came = engine.inbox.drained_receives.iter().all(|count| *count >= wanted);
+            all_came && engine.thread.receives.is_drained()
         })?;
         self.signal(Signal::Met)?;
         self.serve_until("waiting for the peer to turn its receives over", |engine| {
@@ -49,12 +49,12 @@ impl<T: Transport> Engine<'_, T> {
     }
 
     pub(super) fn post_deferred(&mut self) -> Result<(), CaseFailure> {
-        let lane = &mut *self.lane;
+        let thread = &mut *self.thread;
         let regions = Regions {
-            control: &lane.control,
-            data: &lane.data,
+            control: &thread.control,
+            data: &thread.data,
         };
-        let posted = lane.receives.post_deferred(&mut lane.transport, regions);
-        posted.map_err(|error| of_transport(&crate::bench::lane::receive_refused(error)))
+        let posted = thread.receives.post_deferred(&mut thread.transport, regions);
+        posted.map_err(|error| of_transport(&crate::arm_endpoints::endpoint_thread::receive_refused(error)))
     }
 }

@@ -3,9 +3,9 @@
 use crds::record::{CaseFailure, FailureReason};
 
 use super::{Engine, failure, of_transport};
-use crate::bench::lane::receive_refused;
-use crate::bench::receives::{Place, Regions};
-use crate::bench::tokens::Owner;
+use crate::arm_endpoints::endpoint_thread::receive_refused;
+use crate::arm_endpoints::receives::{Place, Regions};
+use crate::arm_endpoints::tokens::Owner;
 use crate::measure::clock;
 use crate::scenario::immediate::{Immediate, Message, Signal};
 use crate::scenario::incoming::ArrivalError;
@@ -25,17 +25,17 @@ impl<T: Transport> Engine<'_, T> {
     /// When a completion reports an error, the peer has given up, a chunk arrives twice, or the time is up.
     #[inline]
     pub fn poll(&mut self) -> Result<bool, CaseFailure> {
-        let lane = &mut *self.lane;
-        let count = lane
+        let thread = &mut *self.thread;
+        let count = thread
             .transport
-            .poll(&mut lane.completions)
+            .poll(&mut thread.completions)
             .map_err(|error| of_transport(&error))?;
         if count > 0 {
             let now = if self.timed { clock::now() } else { 0 };
             // All are taken even if one fails the case: tokens and receives are needed by the next one.
             let mut taken = Ok(());
-            for index in 0..count.min(self.lane.completions.len()) {
-                let completion = self.lane.completions[index];
+            for index in 0..count.min(self.thread.completions.len()) {
+                let completion = self.thread.completions[index];
                 taken = taken.and(self.take(completion, now));
             }
             taken?;
@@ -46,7 +46,7 @@ impl<T: Transport> Engine<'_, T> {
         if self.incoming.owes_credit() {
             self.try_credit()?;
         }
-        if self.lane.receives.has_deferred() {
+        if self.thread.receives.has_deferred() {
             self.post_deferred()?;
         }
         Ok(count > 0)
@@ -63,15 +63,15 @@ impl<T: Transport> Engine<'_, T> {
                 immediate,
                 length,
             } => {
-                let place = self.lane.receives.place(rail, token);
+                let place = self.thread.receives.place(rail, token);
                 let received = place.map(|place| Received { place, length });
                 let taken = self.take_message(rail, immediate, received, now);
-                let lane = &mut *self.lane;
+                let thread = &mut *self.thread;
                 let regions = Regions {
-                    control: &lane.control,
-                    data: &lane.data,
+                    control: &thread.control,
+                    data: &thread.data,
                 };
-                let used = lane.receives.used(rail, token, &mut lane.transport, regions);
+                let used = thread.receives.used(rail, token, &mut thread.transport, regions);
                 taken.and(used.map_err(|error| of_transport(&receive_refused(error))))
             }
         }
@@ -79,12 +79,12 @@ impl<T: Transport> Engine<'_, T> {
 
     #[inline]
     fn take_own(&mut self, rail: Rail, token: u32, now: u64) -> Result<(), CaseFailure> {
-        let Some(owner) = self.lane.tokens[rail].give_back(token) else {
+        let Some(owner) = self.thread.tokens[rail].give_back(token) else {
             let message = format!("rail {rail} completed token {token}, which was not in flight");
             return Err(failure(FailureReason::Internal, message));
         };
         if owner.slot == Owner::CONTROL {
-            self.lane.first_post.completed();
+            self.thread.first_post.completed();
         }
         // Posts of a case that was given up complete late.
         if owner.case != self.number {
@@ -116,8 +116,8 @@ impl<T: Transport> Engine<'_, T> {
         };
         if immediate.case != self.tag {
             // Left over from a case that was given up; but a peer that is ahead has said so, and will not repeat it.
-            if let Message::Signal(Signal::Ready(turnover)) = immediate.message {
-                self.lane.early_ready = Some((immediate.case, turnover));
+            if let Message::Signal(Signal::Ready(drain_messages)) = immediate.message {
+                self.thread.early_ready = Some((immediate.case, drain_messages));
             }
             return Ok(());
         }
@@ -125,7 +125,7 @@ impl<T: Transport> Engine<'_, T> {
             Message::Data { chunk, transfer } => self.take_chunk(rail, chunk, transfer, received)?,
             Message::Credit(count) => self.outgoing.credit(count, now),
             Message::Drain(count) => self.incoming.ask_drain(count),
-            Message::Turnover => self.inbox.turnover[rail] += 1,
+            Message::DrainReceive => self.inbox.drained_receives[rail] += 1,
             Message::Signal(signal) => self.inbox.take(signal),
         }
         match self.inbox.aborted {
@@ -148,7 +148,7 @@ impl<T: Transport> Engine<'_, T> {
         match (self.incoming.chunk(chunk, transfer), &mut self.inspector) {
             (Ok(_), None) => Ok(()),
             (Ok(number), Some(inspector)) => {
-                let (Some(received), Some(memory)) = (received, self.lane.memory(self.region)) else {
+                let (Some(received), Some(memory)) = (received, self.thread.memory(self.region)) else {
                     return Ok(());
                 };
                 let chunk = self.geometry.stripes.chunk(u64::from(chunk));

@@ -4,7 +4,7 @@ use crds::record::{CaseFailure, FailureReason};
 use crds::v1alpha1::TransferOperation;
 
 use super::{Engine, failure};
-use crate::bench::tokens::Owner;
+use crate::arm_endpoints::tokens::Owner;
 use crate::measure::clock;
 use crate::posting::{Accepted, PlannedPost};
 use crate::scenario::immediate::{Immediate, Message};
@@ -50,9 +50,9 @@ impl<T: Transport> Engine<'_, T> {
         // A post that was answered with EAGAIN must ring, or the posts before it stay unrung.
         let mut must_ring = planned.last_on_rail;
         loop {
-            if let Some(token) = self.lane.tokens[rail].take(owner) {
-                let lane = &mut *self.lane;
-                let Some(Some(region)) = lane.data.get(self.region) else {
+            if let Some(token) = self.thread.tokens[rail].take(owner) {
+                let thread = &mut *self.thread;
+                let Some(Some(region)) = thread.data.get(self.region) else {
                     let message = "the memory of this case is gone".to_owned();
                     return Err(failure(FailureReason::Internal, message));
                 };
@@ -67,16 +67,16 @@ impl<T: Transport> Engine<'_, T> {
                     more: false,
                     token,
                 };
-                match self.posting.attempt(&mut lane.transport, post, must_ring) {
+                match self.posting.attempt(&mut thread.transport, post, must_ring) {
                     Ok(Accepted::Ordinary) => return Ok(()),
                     Ok(Accepted::Injected) => {
-                        lane.tokens[rail].give_back(token);
+                        thread.tokens[rail].give_back(token);
                         // What tells that it arrived is the peer's credit or echo.
                         self.outgoing.chunk_done(opened.slot, 0);
                         return Ok(());
                     }
                     Err(error) => {
-                        lane.tokens[rail].give_back(token);
+                        thread.tokens[rail].give_back(token);
                         self.not_taken(error, rail, planned.length)?;
                     }
                 }
@@ -161,7 +161,7 @@ impl<T: Transport> Engine<'_, T> {
         let message = format!(
             "a post on rail {rail} failed (errno {errno}), with {unrung} posts before it waiting for a doorbell"
         );
-        self.lane.broken = Some(message.clone());
+        self.thread.broken = Some(message.clone());
         failure(FailureReason::PostFailed, message)
     }
 }

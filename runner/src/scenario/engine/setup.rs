@@ -5,13 +5,14 @@ use crds::record::{CaseFailure, FabricFacts, FailureReason, InjectLimits};
 use crds::v1alpha1::{Polling, TransferOperation};
 
 use super::{Engine, failure};
-use crate::bench::lane::Lane;
-use crate::bench::layout::Layout;
+use crate::arm_endpoints::endpoint_thread::EndpointThread;
+use crate::arm_endpoints::layout::Layout;
 use crate::integrity::Inspector;
 use crate::posting::doorbell::{self, Doorbell};
 use crate::posting::inject::InjectPolicy;
 use crate::posting::striping::RailTurns;
 use crate::posting::{Burst, Posting};
+use crate::scenario::case::is_landed_on;
 use crate::scenario::case::{Case, Role};
 use crate::scenario::gate::Gate;
 use crate::scenario::geometry::Geometry;
@@ -19,7 +20,6 @@ use crate::scenario::immediate::CaseTag;
 use crate::scenario::inbox::Inbox;
 use crate::scenario::incoming::Incoming;
 use crate::scenario::outgoing::Outgoing;
-use crate::scenario::run::is_landed_on;
 use crate::scenario::waiting::Waiting;
 use crate::transport::Transport;
 
@@ -42,16 +42,20 @@ impl<'a, T: Transport> Engine<'a, T> {
     ///
     /// # Errors
     /// When the lane is broken, the peer is not connected or has no memory of the scenario's kind.
-    pub fn new(lane: &'a mut Lane<T>, gate: &'a Gate, setup: &Setup<'_>) -> Result<Self, CaseFailure> {
+    pub fn new(
+        thread: &'a mut EndpointThread<T>,
+        gate: &'a Gate,
+        setup: &Setup<'_>,
+    ) -> Result<Self, CaseFailure> {
         let case = setup.case;
-        if let Some(broken) = &lane.broken {
+        if let Some(broken) = &thread.broken {
             return Err(failure(
                 FailureReason::PostFailed,
                 format!("these endpoints are broken since an earlier case: {broken}"),
             ));
         }
         let rank = case.peer_rank;
-        let Some(peer) = lane.peer(rank).cloned() else {
+        let Some(peer) = thread.peer(rank).cloned() else {
             let message =
                 format!("rank {rank} is not connected: its endpoints could not be opened or reached");
             return Err(failure(FailureReason::FabricUnreachable, message));
@@ -65,7 +69,7 @@ impl<'a, T: Transport> Engine<'a, T> {
             }
             None => Vec::new(),
         };
-        let rails = lane.transport.rails();
+        let rails = thread.transport.rails();
         let stripes = case.arm.striping.stripes(case.size_bytes, rails as u64);
         let geometry = Geometry::new(
             case.scenario,
@@ -83,10 +87,10 @@ impl<'a, T: Transport> Engine<'a, T> {
         );
         let is_transfer = matches!(case.scenario.workload, Workload::Transfer(_));
         let credits = is_transfer && geometry.needs_credit();
-        let tag = CaseTag::of(case.number);
+        let tag = CaseTag::new(case.number);
         let mut inbox = Inbox::new(rails);
-        if let Some((_, turnover)) = lane.early_ready.take_if(|(early, _)| *early == tag) {
-            inbox.ready = Some(turnover);
+        if let Some((_, drain_messages)) = thread.early_ready.take_if(|(early, _)| *early == tag) {
+            inbox.ready = Some(drain_messages);
         }
         let landed_on = is_landed_on(&case.scenario.workload, case.role);
         Ok(Self {
@@ -113,7 +117,7 @@ impl<'a, T: Transport> Engine<'a, T> {
             control_in_flight: 0,
             inspector: Inspector::of_pass(case.pass, data_seed(case.seed, case.role.other())),
             geometry,
-            lane,
+            thread,
         })
     }
 }

@@ -128,7 +128,7 @@ fn a_size_above_the_scenario_s_is_refused() {
 #[test]
 fn a_rank_that_is_not_connected_is_named() {
     let mut pair = pair(Write, BASELINE);
-    pair.initiator.lanes[0].peers.clear();
+    pair.initiator.threads[0].peers.clear();
     pair.deadline = Duration::from_millis(50);
     let failure = pair.run(Pass::Measure, 64).0.unwrap_err();
     assert_eq!(failure.reason, FailureReason::FabricUnreachable);

@@ -12,7 +12,7 @@ use crds::v1alpha1::{
     Direction, Loopback, MemoryKind, PingPongOperation, Polling, TransferOperation, TransportSpec,
 };
 
-use crate::bench::{ArmBench, Buffers, open_config};
+use crate::arm_endpoints::{ArmEndpoints, Buffers, open_config};
 use crate::scenario::{Case, CaseReport, Outcome, Role, run_case};
 use crate::test_transport::{Faults, Logged, TestTransport};
 
@@ -30,8 +30,8 @@ pub const BASELINE: ArmAssignment = ArmAssignment {
 
 /// Both workers of an arm.
 pub struct Pair {
-    pub initiator: ArmBench<TestTransport>,
-    pub target: ArmBench<TestTransport>,
+    pub initiator: ArmEndpoints<TestTransport>,
+    pub target: ArmEndpoints<TestTransport>,
     pub arm: ArmAssignment,
     pub scenario: ScenarioAssignment,
     pub deadline: Duration,
@@ -102,7 +102,7 @@ impl Pair {
         let open = |rank| {
             let config = open_config(&arm, &assignment, rank);
             let mut buffers = Buffers::new(&assignment);
-            ArmBench::open(&arm, &assignment, &config, Polling::Yield, &[], &mut buffers).unwrap()
+            ArmEndpoints::open(&arm, &assignment, &config, Polling::Yield, &[], &mut buffers).unwrap()
         };
         let (mut initiator, mut target) = (open(0), open(1));
         initiator.connect(1, &target.offer()).unwrap();
@@ -119,20 +119,20 @@ impl Pair {
 
     /// Makes the transport of a side faulty.
     pub fn break_side(&mut self, role: Role, faults: &Faults) {
-        let bench = match role {
+        let endpoints = match role {
             Role::Initiator => &mut self.initiator,
             Role::Target => &mut self.target,
         };
-        for lane in &mut bench.lanes {
-            lane.transport.faults = faults.clone();
+        for thread in &mut endpoints.threads {
+            thread.transport.faults = faults.clone();
         }
     }
 
     /// What the initiator posted as payload since it was asked last.
     pub fn log(&mut self) -> Vec<Logged> {
-        let lanes = self.initiator.lanes.iter_mut();
-        lanes
-            .flat_map(|lane| std::mem::take(&mut lane.transport.log))
+        let threads = self.initiator.threads.iter_mut();
+        threads
+            .flat_map(|thread| std::mem::take(&mut thread.transport.log))
             .collect()
     }
 

@@ -3,7 +3,7 @@
 use crds::v1alpha1::{PingPongOperation, Polling};
 
 use super::fixture::{BASELINE, Pair, assignment, ping_pong};
-use crate::bench::{ArmBench, Buffers, open_config};
+use crate::arm_endpoints::{ArmEndpoints, Buffers, open_config};
 use crate::test_transport::TestTransport;
 
 #[test]
@@ -19,11 +19,17 @@ fn a_scenario_that_sleeps_leaves_the_others_their_polling() {
     let config = open_config(&BASELINE, &assignment, 0);
     assert!(config.sleeps);
     let mut buffers = Buffers::new(&assignment);
-    let bench =
-        ArmBench::<TestTransport>::open(&BASELINE, &assignment, &config, Polling::Yield, &[], &mut buffers)
-            .unwrap();
-    assert_eq!(bench.polling, Polling::Yield);
-    let recorded: Vec<_> = bench.facts().polling.clone().into_iter().collect();
+    let endpoints = ArmEndpoints::<TestTransport>::open(
+        &BASELINE,
+        &assignment,
+        &config,
+        Polling::Yield,
+        &[],
+        &mut buffers,
+    )
+    .unwrap();
+    assert_eq!(endpoints.polling, Polling::Yield);
+    let recorded: Vec<_> = endpoints.facts().polling.clone().into_iter().collect();
     let expected = [
         ("Spin", Polling::Spin),
         ("Wait", Polling::Wait),

@@ -9,7 +9,7 @@ use crds::record::{BlockRecord, CaseFailure, CaseRecord, CaseResult, FailureReas
 use super::Coordinator;
 use crate::rendezvous::message::{CaseOrder, Command, PeerCase, Report};
 use crate::session::merge::SideResult;
-use crate::session::standing::Standing;
+use crate::session::setup_failures::SetupFailures;
 use crate::session::tournament::Pair;
 use crate::session::{Halt, merge};
 
@@ -28,7 +28,7 @@ impl<W: Write> Coordinator<'_, W> {
         &mut self,
         round: &RoundAssignment,
         block: &BlockAssignment,
-        standing: &Standing,
+        setup_failures: &SetupFailures,
     ) -> Result<(), Halt> {
         let mut cases = 0;
         for pairs in self.steps.clone() {
@@ -39,7 +39,7 @@ impl<W: Write> Coordinator<'_, W> {
                     position,
                     arm,
                 };
-                cases += self.turn(&turn, &pairs, standing)?;
+                cases += self.turn(&turn, &pairs, setup_failures)?;
             }
         }
         let block = block.block;
@@ -48,11 +48,11 @@ impl<W: Write> Coordinator<'_, W> {
         Ok(())
     }
 
-    fn turn(&mut self, turn: &Turn<'_>, pairs: &[Pair], standing: &Standing) -> Result<u32, Halt> {
+    fn turn(&mut self, turn: &Turn<'_>, pairs: &[Pair], setup_failures: &SetupFailures) -> Result<u32, Halt> {
         let mut results: BTreeMap<Pair, CaseResult> = BTreeMap::new();
         let mut running = Vec::new();
         for pair in pairs {
-            match self.obstacle(turn.arm, *pair, standing) {
+            match self.obstacle(turn.arm, *pair, setup_failures) {
                 Some(failure) => drop(results.insert(*pair, CaseResult::Failed(failure))),
                 None => running.push(*pair),
             }
@@ -75,11 +75,11 @@ impl<W: Write> Coordinator<'_, W> {
         Ok(cases)
     }
 
-    fn obstacle(&self, arm: u32, pair: Pair, standing: &Standing) -> Option<CaseFailure> {
+    fn obstacle(&self, arm: u32, pair: Pair, setup_failures: &SetupFailures) -> Option<CaseFailure> {
         let lost = pair.ranks().into_iter().find_map(|rank| self.gang.lost(rank));
         lost.or_else(|| self.unreachable.get(self.process_of(arm), pair))
             .cloned()
-            .or_else(|| standing.obstacle(arm, pair))
+            .or_else(|| setup_failures.obstacle(arm, pair))
     }
 
     /// Gets both sides of every pair ready; says which pairs are not.

@@ -7,7 +7,7 @@ use crds::record::{CaseFailure, FailureReason};
 
 use super::Coordinator;
 use crate::rendezvous::message::{Command, PeerCase, Report};
-use crate::session::standing::Standing;
+use crate::session::setup_failures::SetupFailures;
 use crate::session::tournament::Pair;
 use crate::session::{Halt, merge};
 
@@ -21,13 +21,13 @@ impl<W: Write> Coordinator<'_, W> {
     ///
     /// # Errors
     /// When no pair at all can be reached.
-    pub(super) fn probe(&mut self, standing: &Standing) -> Result<(), Halt> {
+    pub(super) fn probe(&mut self, setup_failures: &SetupFailures) -> Result<(), Halt> {
         let mut reached = 0;
         for pairs in self.steps.clone() {
             for process in 0..self.assignment.processes.len() as u32 {
                 let probed: BTreeMap<Pair, u32> = pairs
                     .iter()
-                    .filter_map(|pair| Some((*pair, self.probing_arm(process, *pair, standing)?)))
+                    .filter_map(|pair| Some((*pair, self.probing_arm(process, *pair, setup_failures)?)))
                     .collect();
                 for (pair, failure) in self.probe_pairs(&probed)? {
                     match failure {
@@ -52,10 +52,10 @@ impl<W: Write> Coordinator<'_, W> {
         }
     }
 
-    fn probing_arm(&self, process: u32, pair: Pair, standing: &Standing) -> Option<u32> {
+    fn probing_arm(&self, process: u32, pair: Pair, setup_failures: &SetupFailures) -> Option<u32> {
         let arms = 0..self.assignment.arms.len() as u32;
         arms.filter(|arm| self.process_of(*arm) == process)
-            .find(|arm| standing.obstacle(*arm, pair).is_none())
+            .find(|arm| setup_failures.obstacle(*arm, pair).is_none())
     }
 
     fn probe_pairs(

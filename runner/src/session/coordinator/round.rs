@@ -11,14 +11,14 @@ use super::Coordinator;
 use crate::rendezvous::message::{Command, Opened, Report};
 use crate::session::Halt;
 use crate::session::endpoints::Change;
-use crate::session::standing::Standing;
+use crate::session::setup_failures::SetupFailures;
 
 type Offers = BTreeMap<(u32, u32), Box<RawValue>>;
 
 impl<W: Write> Coordinator<'_, W> {
     /// Starts the instruments of the round at every worker, opens its arms and connects them. What failed is in the
     /// standing.
-    pub(super) fn open(&mut self, index: u32, round: &RoundAssignment) -> Result<Standing, Halt> {
+    pub(super) fn open(&mut self, index: u32, round: &RoundAssignment) -> Result<SetupFailures, Halt> {
         let ranks = self.gang.alive();
         for rank in &ranks {
             self.gang.send(*rank, Command::OpenRound { index });
@@ -36,7 +36,7 @@ impl<W: Write> Coordinator<'_, W> {
                 _ => None,
             })?;
         self.pass_on_warnings()?;
-        let mut standing = Standing::default();
+        let mut setup_failures = SetupFailures::default();
         let mut offers = Offers::new();
         for ((arm, rank), result) in opened {
             let (fabric, failure) = match result {
@@ -45,7 +45,7 @@ impl<W: Write> Coordinator<'_, W> {
                     (Some(opened.facts), None)
                 }
                 Err(failure) => {
-                    standing.not_opened(arm, rank, failure.clone());
+                    setup_failures.not_opened(arm, rank, failure.clone());
                     (None, Some(failure))
                 }
             };
@@ -59,8 +59,8 @@ impl<W: Write> Coordinator<'_, W> {
                 failure,
             })?;
         }
-        self.connect(&offers, &mut standing)?;
-        Ok(standing)
+        self.connect(&offers, &mut setup_failures)?;
+        Ok(setup_failures)
     }
 
     fn note_endpoints(&mut self, record: EndpointsRecord) -> Result<(), Halt> {
@@ -79,12 +79,12 @@ impl<W: Write> Coordinator<'_, W> {
         Ok(())
     }
 
-    fn connect(&mut self, offers: &Offers, standing: &mut Standing) -> Result<(), Halt> {
+    fn connect(&mut self, offers: &Offers, setup_failures: &mut SetupFailures) -> Result<(), Halt> {
         let ranks = self.gang.alive();
         for ((arm, peer), offer) in offers {
             let others = ranks
                 .iter()
-                .filter(|rank| *rank != peer && standing.is_open(*arm, **rank));
+                .filter(|rank| *rank != peer && setup_failures.is_open(*arm, **rank));
             for rank in others {
                 let (arm, peer, offer) = (*arm, *peer, offer.clone());
                 self.gang.send(*rank, Command::Connect { arm, peer, offer });
@@ -102,7 +102,7 @@ impl<W: Write> Coordinator<'_, W> {
             })?;
         for (rank, failures) in connected {
             for not in failures.into_iter().flatten() {
-                standing.not_connected(not.arm, rank, not.peer, not.failure);
+                setup_failures.not_connected(not.arm, rank, not.peer, not.failure);
             }
         }
         self.pass_on_warnings()?;
@@ -111,7 +111,7 @@ impl<W: Write> Coordinator<'_, W> {
 
     /// Starts the round's instruments again for the blocks that are left: posts to a worker that died may have broken
     /// endpoints that others need, too. A block is never split, so its arms still stand side by side.
-    pub(super) fn reopen(&mut self, index: u32, round: &RoundAssignment) -> Result<Standing, Halt> {
+    pub(super) fn reopen(&mut self, index: u32, round: &RoundAssignment) -> Result<SetupFailures, Halt> {
         let message = format!(
             "the instruments of round {} were started again, for a worker was lost in it",
             round.round

@@ -14,10 +14,10 @@ mod region;
 mod wait;
 
 pub(super) use info::{Info, request};
-pub(super) use open::RailConfig;
+pub(super) use options::Limits;
 pub(super) use posting::Destination;
 pub(super) use queue::{Batch, Event};
-pub(super) use rail::{Limits, Rail};
+pub(super) use rail::{Rail, RailConfig};
 pub(super) use region::{Part, Span, registration};
 pub(super) use wait::sleep_on;
 

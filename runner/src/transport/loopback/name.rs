@@ -33,7 +33,7 @@ impl SegmentName {
 
     /// The segment that all rails of `addresses` are of; nothing where they are not names of this transport, in the
     /// order of the rails.
-    pub(super) fn of(addresses: &EndpointAddresses) -> Option<Self> {
+    pub(super) fn from_addresses(addresses: &EndpointAddresses) -> Option<Self> {
         let first = addresses.rails.first()?;
         let (process, rest) = first.split_first_chunk()?;
         let (descriptor, rest) = rest.split_first_chunk()?;
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn names_read_back() {
         let addresses = NAME.addresses(3);
-        assert_eq!(SegmentName::of(&addresses), Some(NAME));
+        assert_eq!(SegmentName::from_addresses(&addresses), Some(NAME));
         assert!(addresses.rails.iter().all(|name| name.len() <= MAX_ADDRESS_BYTES));
     }
 
@@ -74,7 +74,7 @@ mod tests {
         let mut long = NAME.addresses(1);
         long.rails[0].push(0);
         for wrong in [swapped, short, long, EndpointAddresses::default()] {
-            assert_eq!(SegmentName::of(&wrong), None, "{wrong:?}");
+            assert_eq!(SegmentName::from_addresses(&wrong), None, "{wrong:?}");
         }
     }
 }

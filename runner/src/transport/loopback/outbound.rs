@@ -41,7 +41,7 @@ impl Pending {
 
     /// What is kept of a post.
     #[inline]
-    pub(super) fn of(post: &Post<'_, LoopbackRegion>) -> Self {
+    pub(super) fn new(post: &Post<'_, LoopbackRegion>) -> Self {
         let (opcode, remote, remote_offset, immediate) = match post.operation {
             Operation::Send { immediate } => (Opcode::Send, None, 0, immediate),
             Operation::Write {

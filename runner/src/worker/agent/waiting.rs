@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use crds::record::{CaseFailure, FailureReason, WarningReason};
 
 use super::super::child::Ended;
-use super::{Agent, Departure, Event};
+use super::{Agent, Departure};
 use crate::frame::FrameError;
 use crate::instrument::protocol::{Reply, Request};
 use crate::rendezvous::link::HEARTBEAT;
 use crate::rendezvous::message::{Command, Report};
+use crate::worker::event::WorkerEvent;
 
 /// How long a process that closed its socket may take to end by itself.
 const EXIT_WAIT: Duration = Duration::from_secs(2);
@@ -22,7 +23,7 @@ impl Agent<'_> {
                 return Ok(command);
             }
             match self.next_event(None)? {
-                Some(Event::InstrumentGone { serial, error }) => self.gone_meanwhile(serial, &error)?,
+                Some(WorkerEvent::InstrumentGone { serial, error }) => self.gone_meanwhile(serial, &error)?,
                 Some(event) => self.keep(event),
                 None => {}
             }
@@ -53,18 +54,18 @@ impl Agent<'_> {
         loop {
             match self.next_event(Some(deadline))? {
                 None => return self.overdue(process, wait).map(Err),
-                Some(Event::Reply { serial, reply }) if serial == asked => return Ok(Ok(reply)),
-                Some(Event::InstrumentGone { serial, error }) if serial == asked => {
+                Some(WorkerEvent::Reply { serial, reply }) if serial == asked => return Ok(Ok(reply)),
+                Some(WorkerEvent::InstrumentGone { serial, error }) if serial == asked => {
                     return self.lost(process, &error).map(Err);
                 }
-                Some(Event::InstrumentGone { serial, error }) => self.gone_meanwhile(serial, &error)?,
+                Some(WorkerEvent::InstrumentGone { serial, error }) => self.gone_meanwhile(serial, &error)?,
                 Some(event) => self.keep(event),
             }
         }
     }
 
     /// Waits for something to happen; `None` when `deadline` comes first. Keeps the heartbeat going.
-    fn next_event(&mut self, deadline: Option<Instant>) -> Result<Option<Event>, Departure> {
+    fn next_event(&mut self, deadline: Option<Instant>) -> Result<Option<WorkerEvent>, Departure> {
         loop {
             let now = Instant::now();
             if now >= self.next_heartbeat {
@@ -73,15 +74,15 @@ impl Agent<'_> {
             }
             let until = deadline.map_or(self.next_heartbeat, |deadline| deadline.min(self.next_heartbeat));
             let departure = match self.events.recv_timeout(until.saturating_duration_since(now)) {
-                Ok(Event::Stop(signal)) => CaseFailure {
+                Ok(WorkerEvent::Stop(signal)) => CaseFailure {
                     reason: FailureReason::Interrupted,
                     message: format!("told to stop by {signal}"),
                 },
-                Ok(Event::CoordinatorGone(how)) => CaseFailure {
+                Ok(WorkerEvent::CoordinatorGone(how)) => CaseFailure {
                     reason: FailureReason::PeerLost,
                     message: format!("the coordinator is gone: {how}"),
                 },
-                Ok(Event::Command(Command::Leave(end))) => return Err(Departure::Finished(end)),
+                Ok(WorkerEvent::Command(Command::Leave(end))) => return Err(Departure::Finished(end)),
                 Ok(event) => return Ok(Some(event)),
                 Err(RecvTimeoutError::Timeout)
                     if deadline.is_some_and(|deadline| Instant::now() >= deadline) =>
@@ -95,9 +96,9 @@ impl Agent<'_> {
         }
     }
 
-    fn keep(&mut self, event: Event) {
+    fn keep(&mut self, event: WorkerEvent) {
         match event {
-            Event::Command(command) => self.backlog.push_back(command),
+            WorkerEvent::Command(command) => self.backlog.push_back(command),
             // Only of processes that were given up: nothing else answers unasked.
             other => tracing::debug!(?other, "not waited for"),
         }

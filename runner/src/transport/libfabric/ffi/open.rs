@@ -2,7 +2,7 @@
 
 use super::info::Info;
 use super::objects::{Closable, Context, Objects, Owned};
-use super::rail::Rail;
+use super::rail::{Rail, RailConfig};
 use super::{CallError, check};
 use libfabric_sys::bindings::{
     FI_AV_TABLE, FI_CQ_FORMAT_DATA, FI_EINVAL, FI_RECV, FI_TRANSMIT, FI_WAIT_FD, FI_WAIT_NONE, fi_av_attr,
@@ -11,19 +11,6 @@ use libfabric_sys::bindings::{
 use libfabric_sys::{Grown, Library, calls};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
-
-/// What a rail is opened with, beyond what its info says.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::transport::libfabric) struct RailConfig {
-    /// Posts in flight, and as many receives.
-    pub depth: usize,
-    /// Peers that will be connected.
-    pub peers: usize,
-    /// Whether [`Rail::sleep_on`](super::sleep_on) will be used.
-    pub sleeps: bool,
-    /// Whether the endpoint must be told to stay off shared memory.
-    pub forbid_shared_memory: bool,
-}
 
 impl Rail {
     /// Opens everything and enables the endpoint.

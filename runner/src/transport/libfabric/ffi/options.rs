@@ -11,7 +11,18 @@ use libfabric_sys::newer::{
 };
 use libfabric_sys::{Library, calls};
 
-use super::rail::Limits;
+/// Largest lengths, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::transport::libfabric) struct Limits {
+    /// Of an injected send.
+    pub inject_send: usize,
+    /// Of an injected RMA write.
+    pub inject_write: usize,
+    /// Of a send.
+    pub message: usize,
+    /// Of an RMA operation.
+    pub rma: usize,
+}
 
 /// Whether the library is new enough for an option.
 fn has(library: &Library, option: EndpointOption) -> bool {

@@ -2,8 +2,8 @@
 //! it exclusively.
 
 use super::objects::Objects;
-use super::open::RailConfig;
-use super::{CallError, check, options};
+use super::options::{self, Limits};
+use super::{CallError, check};
 use crate::transport::libfabric::rules::offer::Offer;
 use crate::transport::{MAX_ADDRESS_BYTES, Peer};
 use libfabric_sys::bindings::{FI_EINVAL, FI_ETOOSMALL, fi_addr_t};
@@ -12,17 +12,17 @@ use libfabric_sys::{Library, calls};
 use std::ffi::c_int;
 use std::sync::Arc;
 
-/// Largest lengths, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::transport::libfabric) struct Limits {
-    /// Of an injected send.
-    pub inject_send: usize,
-    /// Of an injected RMA write.
-    pub inject_write: usize,
-    /// Of a send.
-    pub message: usize,
-    /// Of an RMA operation.
-    pub rma: usize,
+/// What a rail is opened with, beyond what its info says.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::transport::libfabric) struct RailConfig {
+    /// Posts in flight, and as many receives.
+    pub depth: usize,
+    /// Peers that will be connected.
+    pub peers: usize,
+    /// Whether [`Rail::sleep_on`](super::sleep_on) will be used.
+    pub sleeps: bool,
+    /// Whether the endpoint must be told to stay off shared memory.
+    pub forbid_shared_memory: bool,
 }
 
 /// A receive that is posted, so that it can be posted again when a write with immediate data took it.
@@ -81,10 +81,7 @@ impl Rail {
             receives: vec![PostedReceive::NONE; config.depth].into(),
             owed_receives: Vec::with_capacity(config.depth),
             peers: Vec::with_capacity(config.peers),
-            wait_descriptor: config
-                .sleeps
-                .then(|| super::wait::descriptor(&objects))
-                .transpose()?,
+            wait_descriptor: config.sleeps.then(|| wait_descriptor(&objects)).transpose()?,
             last_key: 0,
             name,
             objects: Arc::new(objects),
@@ -154,4 +151,12 @@ fn endpoint_name(library: &Library, objects: &Objects) -> Result<Vec<u8>, CallEr
     }
     name.truncate(length);
     Ok(name)
+}
+
+/// The file descriptor of a queue that was opened for sleeping.
+fn wait_descriptor(objects: &Objects) -> Result<c_int, CallError> {
+    let mut descriptor = -1;
+    // SAFETY: open queue, opened for FI_WAIT_FD (anything else is refused by the provider).
+    let code = unsafe { calls::fi_cq_wait_fd(objects.queue.as_ptr(), &mut descriptor) };
+    check(objects.info.library(), "fi_control(FI_GETWAIT)", code).map(|()| descriptor)
 }

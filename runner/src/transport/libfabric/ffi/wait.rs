@@ -1,11 +1,9 @@
 //! Sleeping until one of several queues has something.
 
-use super::objects::Objects;
 use super::rail::Rail;
 use super::{CallError, check};
 use libfabric_sys::bindings::FI_EAGAIN;
 use libfabric_sys::calls;
-use std::ffi::c_int;
 use std::time::Duration;
 
 /// Most rails that are waited for together: the most a transport may have.
@@ -67,12 +65,4 @@ impl Rail {
         }
         check(self.objects.info.library(), "fi_trywait", code).map(|()| true)
     }
-}
-
-/// The file descriptor of a queue that was opened for sleeping.
-pub(super) fn descriptor(objects: &Objects) -> Result<c_int, CallError> {
-    let mut descriptor = -1;
-    // SAFETY: open queue, opened for FI_WAIT_FD (anything else is refused by the provider).
-    let code = unsafe { calls::fi_cq_wait_fd(objects.queue.as_ptr(), &mut descriptor) };
-    check(objects.info.library(), "fi_control(FI_GETWAIT)", code).map(|()| descriptor)
 }

@@ -171,7 +171,9 @@ fn strange_addresses_are_refused() {
         reason(one.connect(&no_process.addresses(2))),
         FailureReason::FabricUnreachable
     );
-    let two_names_of_one = SegmentName::of(other.addresses()).unwrap().addresses(2);
+    let two_names_of_one = SegmentName::from_addresses(other.addresses())
+        .unwrap()
+        .addresses(2);
     assert_eq!(reason(one.connect(&two_names_of_one)), FailureReason::Refused);
 }
 

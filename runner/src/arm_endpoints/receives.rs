@@ -133,7 +133,7 @@ impl Receives {
     }
 
     /// Whether no receive of an earlier plan is left.
-    pub fn turned_over(&self) -> bool {
+    pub fn is_drained(&self) -> bool {
         self.deferred.is_empty() && self.rails.iter().all(|receives| receives.old == 0)
     }
 

@@ -6,15 +6,15 @@ use crds::record::{CaseFailure, FailureReason, MemoryFacts};
 use crds::v1alpha1::MemoryKind;
 
 use super::buffers::Buffers;
-use super::lane::{Lane, receive_refused};
+use super::endpoint_thread::{EndpointThread, receive_refused};
 use super::receives::{self, ReceivePlan, Regions};
 use crate::measure::{clock, cpu};
 use crate::memory::Memory;
 use crate::transport::{OpenConfig, Region, Transport, TransportError};
 
 /// A lane that was opened, and what it cost.
-pub(super) struct OpenedLane<T: Transport> {
-    pub(super) lane: Lane<T>,
+pub(super) struct OpenedThread<T: Transport> {
+    pub(super) thread: EndpointThread<T>,
     /// Why memory of a kind cannot be used, in the order of the buffers' kinds.
     pub(super) refused: Vec<Option<CaseFailure>>,
     pub(super) memory: Vec<KindFacts>,
@@ -53,12 +53,12 @@ impl KindFacts {
 
 /// Opens lane `number` on a thread of its own, pinned to `cpu` first, so that what library and kernel allocate for it
 /// lies near that processor.
-pub(super) fn lane<T: Transport>(
+pub(super) fn endpoint_thread<T: Transport>(
     number: usize,
     config: &OpenConfig,
     cpu: Option<u32>,
     buffers: &mut Buffers,
-) -> Result<OpenedLane<T>, TransportError> {
+) -> Result<OpenedThread<T>, TransportError> {
     thread::scope(|scope| {
         let asked = clock::now();
         let opening = thread::Builder::new()
@@ -80,7 +80,7 @@ fn on_thread<T: Transport>(
     cpu: Option<u32>,
     buffers: &mut Buffers,
     thread_start_nanos: u64,
-) -> Result<OpenedLane<T>, TransportError> {
+) -> Result<OpenedThread<T>, TransportError> {
     if let Some(cpu) = cpu {
         cpu::pin(cpu).map_err(|error| TransportError {
             reason: FailureReason::Refused,
@@ -138,16 +138,16 @@ fn on_thread<T: Transport>(
         facts.numa_node = region.memory().numa_node();
     }
 
-    let mut lane = Lane::new(transport, control, data, config.depth, cpu);
-    lane.receives.change(ReceivePlan::Control);
+    let mut thread = EndpointThread::new(transport, control, data, config.depth, cpu);
+    thread.receives.change(ReceivePlan::Control);
     let regions = Regions {
-        control: &lane.control,
-        data: &lane.data,
+        control: &thread.control,
+        data: &thread.data,
     };
-    let posted = lane.receives.post_deferred(&mut lane.transport, regions);
+    let posted = thread.receives.post_deferred(&mut thread.transport, regions);
     posted.map_err(receive_refused)?;
-    Ok(OpenedLane {
-        lane,
+    Ok(OpenedThread {
+        thread,
         refused,
         memory,
         thread_start_nanos,

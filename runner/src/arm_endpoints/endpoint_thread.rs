@@ -17,7 +17,7 @@ use crate::transport::{
 const COMPLETIONS: usize = 16;
 
 /// One measuring thread's endpoints and memory.
-pub struct Lane<T: Transport> {
+pub struct EndpointThread<T: Transport> {
     pub(crate) transport: T,
     /// Memory that control messages leave from and arrive in.
     pub(crate) control: T::Region,
@@ -27,7 +27,7 @@ pub struct Lane<T: Transport> {
     pub(crate) tokens: Box<[Tokens]>,
     pub(crate) receives: Receives,
     pub(crate) completions: Box<[Completion]>,
-    pub(crate) peers: Vec<LanePeer>,
+    pub(crate) peers: Vec<ThreadPeer>,
     /// A peer that is a case ahead: its tag, and the turnover it asks for.
     pub(crate) early_ready: Option<(CaseTag, u64)>,
     pub(crate) first_post: FirstPost,
@@ -39,7 +39,7 @@ pub struct Lane<T: Transport> {
 
 /// A peer's end of a lane.
 #[derive(Clone, Debug)]
-pub struct LanePeer {
+pub struct ThreadPeer {
     /// Its rank.
     pub(crate) rank: u32,
     /// Its number in the transport.
@@ -74,7 +74,7 @@ impl FirstPost {
     }
 }
 
-impl<T: Transport> Lane<T> {
+impl<T: Transport> EndpointThread<T> {
     /// A lane of `transport` whose memory is registered, with `depth` posts in flight on each rail.
     pub(crate) fn new(
         transport: T,
@@ -110,7 +110,7 @@ impl<T: Transport> Lane<T> {
     }
 
     /// The end of the peer with this rank.
-    pub(crate) fn peer(&self, rank: u32) -> Option<&LanePeer> {
+    pub(crate) fn peer(&self, rank: u32) -> Option<&ThreadPeer> {
         self.peers.iter().find(|peer| peer.rank == rank)
     }
 }

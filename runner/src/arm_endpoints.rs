@@ -1,13 +1,13 @@
 //! An arm's state at one worker: endpoints of its own for every measuring thread, and the memory they share with the
 //! other arms of the process.
 //!
-//! [`ArmBench::open`] opens as many transports as the largest number of threads of any scenario, each on its own
-//! pinned thread, and times what that costs; [`ArmBench::offer`] and [`ArmBench::connect`] make two workers known to
+//! [`ArmEndpoints::open`] opens as many transports as the largest number of threads of any scenario, each on its own
+//! pinned thread, and times what that costs; [`ArmEndpoints::offer`] and [`ArmEndpoints::connect`] make two workers known to
 //! each other. Then `scenario::run_case` measures over it. Memory that cannot be had fails the scenarios that need it
 //! and no others.
 
 mod buffers;
-pub(crate) mod lane;
+pub(crate) mod endpoint_thread;
 pub mod layout;
 mod offer;
 mod open;
@@ -22,21 +22,21 @@ use crds::record::{CaseFailure, ColdRecord, FabricFacts, FailureReason};
 use crds::v1alpha1::{MemoryKind, Polling};
 
 pub use buffers::Buffers;
-use lane::{Lane, LanePeer};
+use endpoint_thread::{EndpointThread, ThreadPeer};
 pub use offer::{ArmOffer, RegionOffer, ThreadOffer};
 
 use crate::measure::clock;
-use crate::measure::window::Accounts;
+use crate::measure::window::UsageCounters;
 use crate::topology::{self, SystemRoots};
 use crate::transport::{OpenConfig, Region, RemoteRegion, Transport, TransportError};
 
 /// An arm's state at one worker.
-pub struct ArmBench<T: Transport> {
-    pub(crate) lanes: Vec<Lane<T>>,
+pub struct ArmEndpoints<T: Transport> {
+    pub(crate) threads: Vec<EndpointThread<T>>,
     pub(crate) kinds: Vec<(MemoryKind, layout::Layout)>,
     /// Why memory of a kind cannot be used, by index of the kind.
     pub(crate) refused: Vec<Option<CaseFailure>>,
-    pub(crate) accounts: Accounts,
+    pub(crate) usage: UsageCounters,
     pub(crate) roots: SystemRoots,
     /// How a side waits where the scenario does not say.
     pub(crate) polling: Polling,
@@ -79,7 +79,7 @@ pub fn default_polling(cpus: usize, assignment: &Assignment) -> Polling {
     }
 }
 
-impl<T: Transport> ArmBench<T> {
+impl<T: Transport> ArmEndpoints<T> {
     /// Opens an arm's endpoints, gets the memory of every scenario and registers it. Threads are pinned to `cpus` in
     /// turn; to none where it is empty. `polling` is how a side waits where a scenario does not say. `buffers` is the
     /// process's, shared by its arms.
@@ -95,17 +95,17 @@ impl<T: Transport> ArmBench<T> {
         cpus: &[u32],
         buffers: &mut Buffers,
     ) -> Result<Self, TransportError> {
-        let threads = layout::most_threads(assignment) as usize;
-        let mut lanes = Vec::with_capacity(threads);
+        let thread_count = layout::most_threads(assignment) as usize;
+        let mut threads = Vec::with_capacity(thread_count);
         let mut refused = vec![None; buffers.layouts().len()];
         let mut cold = ColdRecord {
             arm: arm.name.clone(),
             ..ColdRecord::default()
         };
         let mut memory = Vec::new();
-        for number in 0..threads {
+        for number in 0..thread_count {
             let cpu = cpus.get(number % cpus.len().max(1)).copied();
-            let opened = open::lane::<T>(number, config, cpu, buffers)?;
+            let opened = open::endpoint_thread::<T>(number, config, cpu, buffers)?;
             if number == 0 {
                 cold.thread_start_nanos = opened.thread_start_nanos;
                 memory = opened.memory;
@@ -113,16 +113,16 @@ impl<T: Transport> ArmBench<T> {
             cold.open_nanos += opened.open_nanos;
             cold.registration_nanos += opened.registration_nanos;
             cold.registered_bytes += opened.registered_bytes;
-            for (refused, of_lane) in refused.iter_mut().zip(opened.refused) {
-                *refused = refused.take().or(of_lane);
+            for (refused, thread_refused) in refused.iter_mut().zip(opened.refused) {
+                *refused = refused.take().or(thread_refused);
             }
-            lanes.push(opened.lane);
+            threads.push(opened.thread);
         }
         let roots = SystemRoots::default();
-        let pinned: Vec<u32> = lanes.iter().filter_map(|lane| lane.cpu).collect();
-        let mut facts = lanes
+        let pinned: Vec<u32> = threads.iter().filter_map(|thread| thread.cpu).collect();
+        let mut facts = threads
             .first()
-            .map(|lane| lane.transport.facts().clone())
+            .map(|thread| thread.transport.facts().clone())
             .unwrap_or_default();
         topology::complete(&mut facts, &roots);
         let scenarios = assignment.scenarios.iter();
@@ -137,13 +137,13 @@ impl<T: Transport> ArmBench<T> {
                 Some(of_kind.of_scenario(&scenario.name))
             })
             .collect();
-        let accounts = Accounts::find(&roots, &pinned);
+        let usage = UsageCounters::find(&roots, &pinned);
         facts.pinned_cpus = pinned;
         Ok(Self {
-            lanes,
+            threads,
             kinds: buffers.layouts().to_vec(),
             refused,
-            accounts,
+            usage,
             roots,
             polling,
             evidence: BTreeSet::new(),
@@ -154,14 +154,14 @@ impl<T: Transport> ArmBench<T> {
 
     /// How a peer reaches this side.
     pub fn offer(&self) -> ArmOffer {
-        let threads = self.lanes.iter().map(|lane| {
-            let with_kind = self.kinds.iter().zip(&lane.data);
+        let threads = self.threads.iter().map(|thread| {
+            let with_kind = self.kinds.iter().zip(&thread.data);
             let regions = with_kind.filter_map(|((kind, _), region)| {
                 let region = region.as_ref()?.remote();
                 Some(RegionOffer { kind: *kind, region })
             });
             ThreadOffer {
-                addresses: lane.transport.addresses().clone(),
+                addresses: thread.transport.addresses().clone(),
                 regions: regions.collect(),
             }
         });
@@ -175,25 +175,25 @@ impl<T: Transport> ArmBench<T> {
     /// # Errors
     /// When its offer does not fit this side's, or the library refuses an address.
     pub fn connect(&mut self, rank: u32, offer: &ArmOffer) -> Result<(), TransportError> {
-        if offer.threads.len() != self.lanes.len() {
-            let (theirs, ours) = (offer.threads.len(), self.lanes.len());
+        if offer.threads.len() != self.threads.len() {
+            let (theirs, ours) = (offer.threads.len(), self.threads.len());
             return Err(mismatch(format!(
                 "rank {rank} offers endpoints of {theirs} threads, this side has {ours}"
             )));
         }
         let begun = clock::now();
-        for (lane, thread) in self.lanes.iter_mut().zip(&offer.threads) {
-            let rails = lane.transport.rails();
+        for (thread, offered) in self.threads.iter_mut().zip(&offer.threads) {
+            let rails = thread.transport.rails();
             let mut regions = Vec::with_capacity(self.kinds.len());
             for (kind, layout) in &self.kinds {
-                let region = thread.regions.iter().find(|region| region.kind == *kind);
+                let region = offered.regions.iter().find(|region| region.kind == *kind);
                 let region = region.map(|region| region.region.clone());
                 check_region(rank, *kind, *layout, rails, region.as_ref())?;
                 regions.push(region);
             }
-            let peer = lane.transport.connect(&thread.addresses)?;
-            lane.peers.retain(|known| known.rank != rank);
-            lane.peers.push(LanePeer { rank, peer, regions });
+            let peer = thread.transport.connect(&offered.addresses)?;
+            thread.peers.retain(|known| known.rank != rank);
+            thread.peers.push(ThreadPeer { rank, peer, regions });
         }
         self.cold.address_insertion_nanos += clock::now().saturating_sub(begun);
         Ok(())
@@ -207,7 +207,7 @@ impl<T: Transport> ArmBench<T> {
     /// What this arm cost before its first measured operation. `round` and `rank` are for the caller to fill.
     pub fn cold(&self) -> ColdRecord {
         ColdRecord {
-            first_post_nanos: self.lanes.first().and_then(|lane| lane.first_post.nanos()),
+            first_post_nanos: self.threads.first().and_then(|thread| thread.first_post.nanos()),
             ..self.cold.clone()
         }
     }

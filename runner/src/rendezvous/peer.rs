@@ -9,7 +9,7 @@ use crds::assignment::{LegIdentity, Rendezvous};
 use crds::record::{CaseFailure, FailureReason};
 use snafu::{ResultExt, Snafu};
 
-use super::message::{Answer, Envelope, MAX_HELLO_BYTES, Processors, Refusal, WorkerHello};
+use super::message::{Answer, Envelope, MAX_HELLO_BYTES, Refusal, WorkerCpus, WorkerHello};
 use crate::frame::{self, FrameError, FrameReader};
 
 /// Time between two attempts to connect: the coordinator's pod may still be starting.
@@ -95,7 +95,7 @@ pub fn join(
     rank: u32,
     hello: WorkerHello,
     stopped: impl Fn() -> bool,
-) -> Result<(Processors, FrameReader<TcpStream>), JoinError> {
+) -> Result<(WorkerCpus, FrameReader<TcpStream>), JoinError> {
     let began = Instant::now();
     let patience = Duration::from_secs(rendezvous.timeout_seconds.into());
     let address = format!("{}:{}", rendezvous.host, rendezvous.port);

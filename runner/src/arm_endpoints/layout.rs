@@ -51,7 +51,7 @@ impl Slots {
 
 impl Layout {
     /// Memory that the scenarios of `kind` need at each thread; `None` where there are no such scenarios.
-    pub fn of(assignment: &Assignment, kind: MemoryKind) -> Option<Self> {
+    pub fn new(assignment: &Assignment, kind: MemoryKind) -> Option<Self> {
         let rails = u64::from(assignment.transport.rails());
         let of_kind = assignment
             .scenarios

@@ -11,7 +11,7 @@ use super::engine::Engine;
 use super::immediate::Signal;
 use crate::measure::cpu;
 use crate::measure::recorder::Recorder;
-use crate::measure::window::{Accounts, Window};
+use crate::measure::window::{UsageCounters, Window};
 use crate::topology::SystemRoots;
 use crate::topology::counters::{self, Reading};
 use crate::transport::Transport;
@@ -61,7 +61,7 @@ pub struct ThreadReport {
     pub done: Option<(Done, PostingCounters)>,
     /// Whether it was found on another processor than the one it is pinned to.
     pub migrated: bool,
-    /// Accounts of the process; of thread 0 only.
+    /// UsageCounters of the process; of thread 0 only.
     pub side: Option<SideReport>,
 }
 
@@ -73,9 +73,9 @@ pub struct Side<'a> {
     /// Whether both sides post.
     pub both: bool,
     /// Whether this is thread 0.
-    pub conducts: bool,
+    pub leads: bool,
     /// Where the accounts of the process are.
-    pub accounts: &'a Accounts,
+    pub usage: &'a UsageCounters,
     /// Rails whose interfaces are read.
     pub rails: &'a [RailFacts],
     /// Where the kernel shows itself.
@@ -144,7 +144,7 @@ pub fn measure<T: Transport>(
     engine.gate.arrive_done();
     let counters = engine.posting.counters().clone();
     let side = close_window(engine, work, side, open)?;
-    let pinned = engine.lane.cpu;
+    let pinned = engine.thread.cpu;
     Ok(ThreadReport {
         done: done.map(|done| (done, counters)),
         migrated: pinned.is_some_and(|cpu| before != cpu || after != cpu),
@@ -157,7 +157,7 @@ fn open_window<T: Transport>(
     work: &mut impl Work<T>,
     side: Side<'_>,
 ) -> Result<Option<Open>, CaseFailure> {
-    if !side.conducts {
+    if !side.leads {
         // Thread 0 opens it, which wakes no sleeper: whoever slept would post late.
         engine.awake = true;
         work.serve(engine, "waiting for the window to open", |engine| {
@@ -177,7 +177,7 @@ fn open_window<T: Transport>(
             work.serve(engine, "waiting for the target's window to open", |engine| {
                 engine.inbox.started
             })?;
-            window = side.accounts.open();
+            window = side.usage.open();
             engine.gate.open_window();
         }
         Role::Target => {
@@ -185,7 +185,7 @@ fn open_window<T: Transport>(
                 engine.inbox.start && engine.gate.all_warm()
             })?;
             before = Reading::take(side.rails, side.roots);
-            window = side.accounts.open();
+            window = side.usage.open();
             engine.gate.open_window();
             engine.signal(Signal::Started)?;
         }
@@ -214,19 +214,19 @@ fn close_window<T: Transport>(
             let closed = if side.both {
                 Err(window)
             } else {
-                Ok(side.accounts.close(window))
+                Ok(side.usage.close(window))
             };
             engine.signal(Signal::Stop)?;
             work.serve(engine, "waiting for the target's window to close", |engine| {
                 engine.inbox.stopped
             })?;
-            closed.unwrap_or_else(|window| side.accounts.close(window))
+            closed.unwrap_or_else(|window| side.usage.close(window))
         }
         Role::Target => {
             work.serve(engine, "waiting for the initiator's window to close", |engine| {
                 engine.inbox.stop && engine.gate.all_done()
             })?;
-            let closed = side.accounts.close(window);
+            let closed = side.usage.close(window);
             engine.signal(Signal::Stopped)?;
             closed
         }

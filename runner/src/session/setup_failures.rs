@@ -9,12 +9,12 @@ use super::tournament::Pair;
 
 /// Obstacles of one round.
 #[derive(Debug, Default)]
-pub struct Standing {
+pub struct SetupFailures {
     arms: BTreeMap<(u32, u32), CaseFailure>,
     peers: BTreeMap<(u32, u32, u32), CaseFailure>,
 }
 
-impl Standing {
+impl SetupFailures {
     /// Arm `arm` has no endpoints at `rank`.
     pub fn not_opened(&mut self, arm: u32, rank: u32, failure: CaseFailure) {
         self.arms.insert((arm, rank), failure);
@@ -41,9 +41,9 @@ impl Standing {
 
 /// Pairs that a process's endpoints do not connect; found once, before the first round.
 #[derive(Debug, Default)]
-pub struct Unreachable(BTreeMap<(u32, Pair), CaseFailure>);
+pub struct UnreachablePairs(BTreeMap<(u32, Pair), CaseFailure>);
 
-impl Unreachable {
+impl UnreachablePairs {
     /// The endpoints of `process` do not connect `pair`.
     pub fn add(&mut self, process: u32, pair: Pair, failure: CaseFailure) {
         self.0.insert((process, pair), failure);
@@ -80,14 +80,14 @@ mod tests {
 
     #[test]
     fn an_obstacle_of_either_side_stops_the_pair_and_no_other() {
-        let mut standing = Standing::default();
-        standing.not_opened(1, 2, failure(FailureReason::NoDevice));
-        standing.not_connected(0, 3, 0, failure(FailureReason::Refused));
-        let reason = |arm, pair| standing.obstacle(arm, pair).map(|failure| failure.reason);
-        assert_eq!(reason(1, Pair::of(0, 2)), Some(FailureReason::NoDevice));
-        assert_eq!(reason(0, Pair::of(0, 2)), None);
-        assert_eq!(reason(0, Pair::of(0, 3)), Some(FailureReason::Refused));
-        assert_eq!(reason(0, Pair::of(1, 3)), None);
-        assert!(!standing.is_open(1, 2) && standing.is_open(1, 0));
+        let mut setup_failures = SetupFailures::default();
+        setup_failures.not_opened(1, 2, failure(FailureReason::NoDevice));
+        setup_failures.not_connected(0, 3, 0, failure(FailureReason::Refused));
+        let reason = |arm, pair| setup_failures.obstacle(arm, pair).map(|failure| failure.reason);
+        assert_eq!(reason(1, Pair::new(0, 2)), Some(FailureReason::NoDevice));
+        assert_eq!(reason(0, Pair::new(0, 2)), None);
+        assert_eq!(reason(0, Pair::new(0, 3)), Some(FailureReason::Refused));
+        assert_eq!(reason(0, Pair::new(1, 3)), None);
+        assert!(!setup_failures.is_open(1, 2) && setup_failures.is_open(1, 0));
     }
 }

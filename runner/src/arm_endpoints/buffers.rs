@@ -30,7 +30,7 @@ impl Buffers {
             MemoryKind::SharedMemory,
             MemoryKind::Cuda,
         ];
-        let layouts = kinds.map(|kind| Layout::of(assignment, kind).map(|layout| (kind, layout)));
+        let layouts = kinds.map(|kind| Layout::new(assignment, kind).map(|layout| (kind, layout)));
         Self {
             layouts: layouts.into_iter().flatten().collect(),
             pieces: BTreeMap::new(),

@@ -14,7 +14,7 @@ use crds::record::{CaseFailure, FailureReason};
 use snafu::{ResultExt, Snafu};
 
 use super::admission::Admission;
-use super::message::{Answer, Envelope, MAX_HELLO_BYTES, Processors, Refusal, WorkerHello};
+use super::message::{Answer, Envelope, MAX_HELLO_BYTES, Refusal, WorkerCpus, WorkerHello};
 use crate::frame::{self, FrameError, FrameReader};
 
 /// How long a connection may take for its first message.
@@ -28,7 +28,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Why the workers did not meet.
 #[derive(Debug, Snafu)]
-pub enum MeetError {
+pub enum RendezvousError {
     /// The address cannot be listened on.
     #[snafu(display("assignment.rendezvous: cannot listen on {address}: {source}"))]
     Listen {
@@ -61,7 +61,7 @@ pub enum MeetError {
     Stopped,
 }
 
-impl MeetError {
+impl RendezvousError {
     /// As it stands in the records.
     pub fn failure(&self) -> CaseFailure {
         let reason = match self {
@@ -78,7 +78,7 @@ impl MeetError {
 
 /// A worker that was let in.
 #[derive(Debug)]
-pub struct Guest {
+pub struct JoinedPeer {
     /// Its rank.
     pub rank: u32,
     /// What it said of itself.
@@ -89,9 +89,9 @@ pub struct Guest {
 
 /// Who came.
 #[derive(Debug)]
-pub struct Meeting {
+pub struct AdmittedPeers {
     /// All other ranks, in order.
-    pub guests: Vec<Guest>,
+    pub peers: Vec<JoinedPeer>,
     /// Who was refused, by reason.
     pub refused: BTreeMap<Refusal, u32>,
 }
@@ -100,7 +100,7 @@ pub struct Meeting {
 ///
 /// # Errors
 /// When the address cannot be listened on.
-pub fn listen(rendezvous: &Rendezvous) -> Result<TcpListener, MeetError> {
+pub fn listen(rendezvous: &Rendezvous) -> Result<TcpListener, RendezvousError> {
     let address = format!("{}:{}", rendezvous.bind, rendezvous.port);
     let open = || {
         let addresses: Vec<_> = (rendezvous.bind.as_str(), rendezvous.port)
@@ -118,47 +118,47 @@ pub fn listen(rendezvous: &Rendezvous) -> Result<TcpListener, MeetError> {
 ///
 /// # Errors
 /// When a rank is missing at the end, with those named; who came is told.
-pub fn meet(
+pub fn wait_for_peers(
     listener: &TcpListener,
     identity: &LegIdentity,
     workers: u32,
     rendezvous: &Rendezvous,
     stopped: impl Fn() -> bool,
-) -> Result<Meeting, MeetError> {
+) -> Result<AdmittedPeers, RendezvousError> {
     let deadline = Instant::now() + Duration::from_secs(rendezvous.timeout_seconds.into());
-    let mut door = Door::new(identity.clone(), workers);
+    let mut acceptor = Acceptor::new(identity.clone(), workers);
     loop {
-        door.greet();
-        door.drop_departed();
-        if door.guests.len() as u32 == workers - 1 {
-            return Ok(Meeting {
-                guests: door.guests.into_values().collect(),
-                refused: door.admission.refused().clone(),
+        acceptor.greet();
+        acceptor.drop_departed();
+        if acceptor.peers.len() as u32 == workers - 1 {
+            return Ok(AdmittedPeers {
+                peers: acceptor.peers.into_values().collect(),
+                refused: acceptor.admission.refused().clone(),
             });
         }
         let failed = if stopped() {
-            MeetError::Stopped
+            RendezvousError::Stopped
         } else if Instant::now() >= deadline {
-            door.missing(workers, rendezvous)
+            acceptor.missing(workers, rendezvous)
         } else {
             let tick = deadline.min(Instant::now() + TICK);
             if frame::readable(listener, tick).unwrap_or(false) {
-                door.accept(listener);
+                acceptor.accept(listener);
             }
             continue;
         };
-        door.send_home(&failed.failure());
+        acceptor.cancel(&failed.failure());
         return Err(failed);
     }
 }
 
-/// Tells the guests that all are there, and each its processors, which are given by rank.
-pub fn welcome(meeting: &Meeting, identity: &LegIdentity, processors: &[Processors]) {
-    for guest in &meeting.guests {
-        let own = processors.get(guest.rank as usize).cloned().unwrap_or_default();
-        if let Err(error) = answer(guest.reader.stream(), identity, Answer::Welcome(own)) {
+/// Tells the peers that all are there, and each its processors, which are given by rank.
+pub fn welcome(meeting: &AdmittedPeers, identity: &LegIdentity, processors: &[WorkerCpus]) {
+    for peer in &meeting.peers {
+        let own = processors.get(peer.rank as usize).cloned().unwrap_or_default();
+        if let Err(error) = answer(peer.reader.stream(), identity, Answer::Welcome(own)) {
             // Whoever listens to the connection sees its end.
-            tracing::warn!(rank = guest.rank, %error, "a worker left as soon as all were there");
+            tracing::warn!(rank = peer.rank, %error, "a worker left as soon as all were there");
         }
     }
 }
@@ -168,22 +168,22 @@ struct Arrival {
     hello: Result<Box<Envelope<WorkerHello>>, Refusal>,
 }
 
-struct Door {
+struct Acceptor {
     admission: Admission,
     identity: LegIdentity,
-    guests: BTreeMap<u32, Guest>,
+    peers: BTreeMap<u32, JoinedPeer>,
     at_once: Arc<AtomicUsize>,
     sender: SyncSender<Arrival>,
     arrivals: Receiver<Arrival>,
 }
 
-impl Door {
+impl Acceptor {
     fn new(identity: LegIdentity, workers: u32) -> Self {
         let (sender, arrivals) = sync_channel(MOST_AT_ONCE);
         Self {
             admission: Admission::new(identity.clone(), workers),
             identity,
-            guests: BTreeMap::new(),
+            peers: BTreeMap::new(),
             at_once: Arc::default(),
             sender,
             arrivals,
@@ -220,19 +220,19 @@ impl Door {
         while let Ok(Arrival { reader, hello }) = self.arrivals.try_recv() {
             let judged = hello.and_then(|hello| self.admission.judge(&hello).map(|()| hello));
             let judged = judged.and_then(|hello| {
-                let taken = self.guests.get(&hello.rank).is_some_and(is_there);
+                let taken = self.peers.get(&hello.rank).is_some_and(is_there);
                 if taken { Err(Refusal::RankTaken) } else { Ok(hello) }
             });
             match judged {
                 Err(refusal) => self.refuse(reader.stream(), refusal),
                 Ok(hello) => {
                     tracing::info!(rank = hello.rank, "a worker came");
-                    let guest = Guest {
+                    let peer = JoinedPeer {
                         rank: hello.rank,
                         hello: hello.message,
                         reader,
                     };
-                    self.guests.insert(hello.rank, guest);
+                    self.peers.insert(hello.rank, peer);
                 }
             }
         }
@@ -240,8 +240,8 @@ impl Door {
 
     /// A worker that died while it waited may come again as another process.
     fn drop_departed(&mut self) {
-        self.guests.retain(|rank, guest| {
-            let there = is_there(guest);
+        self.peers.retain(|rank, peer| {
+            let there = is_there(peer);
             if !there {
                 tracing::warn!(rank, "a worker left before all were there");
             }
@@ -257,26 +257,26 @@ impl Door {
         let _ = answer(stream, &self.identity, Answer::Refused { reason, message });
     }
 
-    fn missing(&self, workers: u32, rendezvous: &Rendezvous) -> MeetError {
+    fn missing(&self, workers: u32, rendezvous: &Rendezvous) -> RendezvousError {
         let missing: Vec<_> = (1..workers)
-            .filter(|rank| !self.guests.contains_key(rank))
+            .filter(|rank| !self.peers.contains_key(rank))
             .map(|rank| rank.to_string())
             .collect();
-        MeetError::Missing {
+        RendezvousError::Missing {
             ranks: missing.join(", "),
             seconds: rendezvous.timeout_seconds,
-            came: self.guests.len() + 1,
+            came: self.peers.len() + 1,
             workers,
             refused: refused_text(self.admission.refused()),
             port: rendezvous.port,
         }
     }
 
-    fn send_home(&self, failure: &CaseFailure) {
-        for guest in self.guests.values() {
+    fn cancel(&self, failure: &CaseFailure) {
+        for peer in self.peers.values() {
             // Whoever is gone needs no answer.
             let _ = answer(
-                guest.reader.stream(),
+                peer.reader.stream(),
                 &self.identity,
                 Answer::Cancelled(failure.clone()),
             );
@@ -310,8 +310,8 @@ fn first_message(reader: &mut FrameReader<TcpStream>) -> Result<Box<Envelope<Wor
 }
 
 /// A waiting guest says nothing, so anything to read is its end.
-fn is_there(guest: &Guest) -> bool {
-    !frame::readable(guest.reader.stream(), Instant::now()).unwrap_or(true)
+fn is_there(peer: &JoinedPeer) -> bool {
+    !frame::readable(peer.reader.stream(), Instant::now()).unwrap_or(true)
 }
 
 fn answer(stream: &TcpStream, identity: &LegIdentity, message: Answer) -> Result<(), FrameError> {
