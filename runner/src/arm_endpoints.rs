@@ -1,10 +1,10 @@
-//! An arm's state at one worker: endpoints of its own for every measuring thread, and the memory they share with the
-//! other arms of the process.
+//! The endpoints and memory of one arm at one worker. Each measuring thread has its own endpoints; the memory is shared
+//! with the other arms of the process.
 //!
-//! [`ArmEndpoints::open`] opens as many transports as the largest number of threads of any scenario, each on its own
-//! pinned thread, and times what that costs; [`ArmEndpoints::offer`] and [`ArmEndpoints::connect`] make two workers known to
-//! each other. Then `scenario::run_case` measures over it. Memory that cannot be had fails the scenarios that need it
-//! and no others.
+//! [`ArmEndpoints::open`] opens as many transports as the largest number of threads in any scenario, each on its own
+//! pinned thread, and records the cost. [`ArmEndpoints::offer`] and [`ArmEndpoints::connect`] exchange addresses between
+//! two workers, after which `scenario::run_case` measures. If memory of a kind cannot be allocated or registered, only
+//! the scenarios that use it fail.
 
 mod buffers;
 pub(crate) mod endpoint_thread;
@@ -30,23 +30,23 @@ use crate::measure::window::UsageCounters;
 use crate::topology::{self, SystemRoots};
 use crate::transport::{OpenConfig, Region, RemoteRegion, Transport, TransportError};
 
-/// An arm's state at one worker.
+/// The endpoints and memory of one arm at one worker.
 pub struct ArmEndpoints<T: Transport> {
     pub(crate) threads: Vec<EndpointThread<T>>,
     pub(crate) kinds: Vec<(MemoryKind, layout::Layout)>,
-    /// Why memory of a kind cannot be used, by index of the kind.
+    /// Failure of each memory kind that cannot be used, by index of the kind.
     pub(crate) refused: Vec<Option<CaseFailure>>,
     pub(crate) usage: UsageCounters,
     pub(crate) roots: SystemRoots,
-    /// How a side waits where the scenario does not say.
+    /// Polling mode of scenarios that do not set one.
     pub(crate) polling: Polling,
-    /// Evidence lines that were given out, with their size.
+    /// Evidence lines already reported, with the message size.
     pub(crate) evidence: BTreeSet<(u64, String)>,
     facts: FabricFacts,
     cold: ColdRecord,
 }
 
-/// What an arm asks its library for at worker `rank`.
+/// The configuration with which `arm` opens its transport at worker `rank`.
 pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> OpenConfig {
     let binding = assignment.bindings.get(rank as usize);
     let process = assignment.processes.get(arm.process as usize);
@@ -69,8 +69,7 @@ pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> O
     }
 }
 
-/// How a side waits whose scenario does not say: it spins where each measuring thread has a processor of its own, and
-/// gives the processor up where threads share them.
+/// Polling mode of scenarios that do not set one: spin if each measuring thread has a CPU of its own, otherwise yield.
 pub fn default_polling(cpus: usize, assignment: &Assignment) -> Polling {
     if cpus >= layout::most_threads(assignment) as usize {
         Polling::Spin
@@ -80,13 +79,13 @@ pub fn default_polling(cpus: usize, assignment: &Assignment) -> Polling {
 }
 
 impl<T: Transport> ArmEndpoints<T> {
-    /// Opens an arm's endpoints, gets the memory of every scenario and registers it. Threads are pinned to `cpus` in
-    /// turn; to none where it is empty. `polling` is how a side waits where a scenario does not say. `buffers` is the
-    /// process's, shared by its arms.
+    /// Opens the endpoints of `arm`, and allocates and registers the memory of every scenario. Threads are pinned to
+    /// `cpus` in turn, or not pinned if `cpus` is empty. `polling` applies to scenarios that do not set a polling mode.
+    /// `buffers` belongs to the process and is shared by its arms.
     ///
     /// # Errors
-    /// When the transport cannot be opened as `config` says, or a thread cannot be pinned. Memory that cannot be had
-    /// or registered is no error here: it fails the scenarios that need it.
+    /// If the transport cannot be opened with `config`, or a thread cannot be pinned. A failure to allocate or register
+    /// memory is not returned here: it fails the scenarios that use the memory.
     pub fn open(
         arm: &ArmAssignment,
         assignment: &Assignment,
@@ -133,8 +132,8 @@ impl<T: Transport> ArmEndpoints<T> {
             .scenarios
             .iter()
             .filter_map(|scenario| {
-                let of_kind = memory.iter().find(|facts| facts.kind() == scenario.memory)?;
-                Some(of_kind.of_scenario(&scenario.name))
+                let facts = memory.iter().find(|facts| facts.kind() == scenario.memory)?;
+                Some(facts.for_scenario(&scenario.name))
             })
             .collect();
         let usage = UsageCounters::find(&roots, &pinned);
@@ -152,7 +151,7 @@ impl<T: Transport> ArmEndpoints<T> {
         })
     }
 
-    /// How a peer reaches this side.
+    /// The addresses and memory keys with which a peer reaches this worker.
     pub fn offer(&self) -> ArmOffer {
         let threads = self.threads.iter().map(|thread| {
             let with_kind = self.kinds.iter().zip(&thread.data);
@@ -170,18 +169,19 @@ impl<T: Transport> ArmEndpoints<T> {
         }
     }
 
-    /// Makes the worker with this rank known.
+    /// Connects the endpoints to those of worker `rank`.
     ///
     /// # Errors
-    /// When its offer does not fit this side's, or the library refuses an address.
+    /// If `offer` does not match the local layout, or the library rejects an address.
     pub fn connect(&mut self, rank: u32, offer: &ArmOffer) -> Result<(), TransportError> {
         if offer.threads.len() != self.threads.len() {
-            let (theirs, ours) = (offer.threads.len(), self.threads.len());
+            let (remote, local) = (offer.threads.len(), self.threads.len());
             return Err(mismatch(format!(
-                "rank {rank} offers endpoints of {theirs} threads, this side has {ours}"
+                "rank {rank} offers endpoints for {remote} threads, but this worker has {local}; use the same assignment and runner \
+                 version for all workers"
             )));
         }
-        let begun = clock::now();
+        let start = clock::now();
         for (thread, offered) in self.threads.iter_mut().zip(&offer.threads) {
             let rails = thread.transport.rails();
             let mut regions = Vec::with_capacity(self.kinds.len());
@@ -195,16 +195,16 @@ impl<T: Transport> ArmEndpoints<T> {
             thread.peers.retain(|known| known.rank != rank);
             thread.peers.push(ThreadPeer { rank, peer, regions });
         }
-        self.cold.address_insertion_nanos += clock::now().saturating_sub(begun);
+        self.cold.address_insertion_nanos += clock::now().saturating_sub(start);
         Ok(())
     }
 
-    /// What the library returned, with the memory of each scenario, how this side waits and where it is pinned.
+    /// Facts reported by the library, plus the memory and polling mode of each scenario and the pinned CPUs.
     pub fn facts(&self) -> &FabricFacts {
         &self.facts
     }
 
-    /// What this arm cost before its first measured operation. `round` and `rank` are for the caller to fill.
+    /// Costs of this arm before its first measured operation. The caller fills in `round` and `rank`.
     pub fn cold(&self) -> ColdRecord {
         ColdRecord {
             first_post_nanos: self.threads.first().and_then(|thread| thread.first_post.nanos()),
@@ -220,13 +220,14 @@ fn check_region(
     rails: usize,
     region: Option<&RemoteRegion>,
 ) -> Result<(), TransportError> {
-    let fits =
+    let matches_layout =
         region.is_none_or(|region| region.rails.len() == rails && region.length >= layout.total_bytes());
-    if fits {
+    if matches_layout {
         return Ok(());
     }
     Err(mismatch(format!(
-        "rank {rank} offers {kind:?} memory that is not {} bytes on {rails} rails: its assignment or runner is another",
+        "rank {rank} offers {kind:?} memory that is not {} bytes on {rails} rails; use the same assignment and runner \
+         version for all workers",
         layout.total_bytes()
     )))
 }

@@ -1,5 +1,5 @@
-//! The memory of an instrument process: one piece of each kind for each thread, shared by all arms, so that arms
-//! differ in nothing but their posting. Allocates; only before measured windows.
+//! The memory of an instrument process: one buffer per memory kind and thread, shared by all arms so that arms differ
+//! only in how they post. Allocates memory, but never during a measured window.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use crds::v1alpha1::MemoryKind;
 use super::layout::Layout;
 use crate::memory::{Memory, MemoryError};
 
-/// A piece of memory, or why there is none.
-type Piece = Result<Arc<Memory>, MemoryError>;
+/// A buffer, or the reason its allocation failed.
+type Buffer = Result<Arc<Memory>, MemoryError>;
 
-/// Memory of an instrument process.
+/// The memory of an instrument process.
 #[derive(Debug)]
 pub struct Buffers {
     layouts: Vec<(MemoryKind, Layout)>,
     /// By index of the kind and number of the thread.
-    pieces: BTreeMap<(usize, usize), Piece>,
+    allocated: BTreeMap<(usize, usize), Buffer>,
 }
 
 impl Buffers {
-    /// Memory that the scenarios of `assignment` need; nothing is allocated yet.
+    /// Prepares the layouts that the scenarios of `assignment` need. Allocates nothing yet.
     pub fn new(assignment: &Assignment) -> Self {
         let kinds = [
             MemoryKind::Heap,
@@ -33,26 +33,26 @@ impl Buffers {
         let layouts = kinds.map(|kind| Layout::new(assignment, kind).map(|layout| (kind, layout)));
         Self {
             layouts: layouts.into_iter().flatten().collect(),
-            pieces: BTreeMap::new(),
+            allocated: BTreeMap::new(),
         }
     }
 
-    /// Kinds of memory that are needed, and their layout; both sides of a pair have the same, in the same order.
+    /// Memory kinds that the assignment uses, with their layouts; equal and in the same order at both sides of a pair.
     pub fn layouts(&self) -> &[(MemoryKind, Layout)] {
         &self.layouts
     }
 
-    /// Memory of kind `kind` (an index of [`Buffers::layouts`]) for `thread`; allocated, and its pages touched by the
-    /// calling thread, at the first call.
+    /// The memory of `kind` (an index into [`Buffers::layouts`]) for `thread`. The first call allocates it, and the
+    /// calling thread touches its pages.
     ///
     /// # Errors
-    /// When memory of this kind cannot be had.
-    pub fn get(&mut self, kind: usize, thread: usize) -> Piece {
+    /// If memory of this kind cannot be allocated.
+    pub fn get(&mut self, kind: usize, thread: usize) -> Buffer {
         let (memory_kind, layout) = self.layouts[kind];
-        let piece = self.pieces.entry((kind, thread)).or_insert_with(|| {
+        let buffer = self.allocated.entry((kind, thread)).or_insert_with(|| {
             let bytes = usize::try_from(layout.total_bytes()).unwrap_or(usize::MAX);
             Memory::allocate(memory_kind, bytes)
         });
-        piece.clone()
+        buffer.clone()
     }
 }

@@ -1,4 +1,4 @@
-//! One measuring thread's endpoints and memory: nobody else ever touches them.
+//! The endpoints and memory of one measuring thread. No other thread accesses them.
 
 use std::sync::Arc;
 
@@ -13,69 +13,70 @@ use crate::transport::{
     Completion, CompletionKind, Peer, PostError, Region, RemoteRegion, Transport, TransportError,
 };
 
-/// Completions taken in one poll, as NIXL's libfabric backend does.
+/// Completions read in one poll, as in NIXL's libfabric backend.
 const COMPLETIONS: usize = 16;
 
-/// One measuring thread's endpoints and memory.
+/// The endpoints and memory of one measuring thread.
 pub struct EndpointThread<T: Transport> {
     pub(crate) transport: T,
-    /// Memory that control messages leave from and arrive in.
+    /// Memory that control messages are sent from and received in.
     pub(crate) control: T::Region,
-    /// Memory of each kind, in the order of the bench's kinds; `None` where it cannot be had.
+    /// Memory of each kind, in the order of [`ArmEndpoints::kinds`](super::ArmEndpoints); `None` if it is unavailable.
     pub(crate) data: Vec<Option<T::Region>>,
-    /// Tokens of each rail.
+    /// Post tokens of each rail.
     pub(crate) tokens: Box<[Tokens]>,
     pub(crate) receives: Receives,
     pub(crate) completions: Box<[Completion]>,
     pub(crate) peers: Vec<ThreadPeer>,
-    /// A peer that is a case ahead: its tag, and the turnover it asks for.
+    /// A `Ready` signal that arrived before this side started the case: the case tag, and the number of drain messages
+    /// the peer requested.
     pub(crate) early_ready: Option<(CaseTag, u64)>,
     pub(crate) first_post: FirstPost,
-    /// Why no case can run here any more.
+    /// Reason no further case can run on this thread.
     pub(crate) broken: Option<String>,
-    /// Processor the thread is pinned to.
+    /// CPU that the thread is pinned to.
     pub(crate) cpu: Option<u32>,
 }
 
-/// A peer's end of a lane.
+/// The peer's side of an endpoint thread.
 #[derive(Clone, Debug)]
 pub struct ThreadPeer {
-    /// Its rank.
+    /// Rank of the peer.
     pub(crate) rank: u32,
-    /// Its number in the transport.
+    /// Handle of the peer in the transport.
     pub(crate) peer: Peer,
-    /// Its memory of each kind, in the order of the bench's kinds.
+    /// The peer's memory of each kind, in the order of [`ArmEndpoints::kinds`](super::ArmEndpoints).
     pub(crate) regions: Vec<Option<RemoteRegion>>,
 }
 
-/// How long the first post of a lane took to complete.
+/// Time that the first post of a thread took to complete.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FirstPost {
-    begun: Option<u64>,
+    posted: Option<u64>,
     nanos: Option<u64>,
 }
 
 impl FirstPost {
-    /// A control message is about to be posted.
-    pub(crate) fn posting(&mut self) {
-        self.begun.get_or_insert_with(clock::now);
+    /// Records that a control message is about to be posted.
+    pub(crate) fn record_post(&mut self) {
+        self.posted.get_or_insert_with(clock::now);
     }
 
-    /// A control message completed.
-    pub(crate) fn completed(&mut self) {
-        if let (Some(begun), None) = (self.begun, self.nanos) {
-            self.nanos = Some(clock::now().saturating_sub(begun));
+    /// Records that a control message completed.
+    pub(crate) fn record_completion(&mut self) {
+        if let (Some(posted), None) = (self.posted, self.nanos) {
+            self.nanos = Some(clock::now().saturating_sub(posted));
         }
     }
 
-    /// Nanoseconds from the first post to its completion; `None` before that.
+    /// Nanoseconds from the first post to its completion; `None` until it completes.
     pub(crate) fn nanos(&self) -> Option<u64> {
         self.nanos
     }
 }
 
 impl<T: Transport> EndpointThread<T> {
-    /// A lane of `transport` whose memory is registered, with `depth` posts in flight on each rail.
+    /// Combines `transport` with its registered memory, with up to `depth` posts in flight on each rail.
     pub(crate) fn new(
         transport: T,
         control: T::Region,
@@ -84,7 +85,7 @@ impl<T: Transport> EndpointThread<T> {
         cpu: Option<u32>,
     ) -> Self {
         let rails = transport.rails();
-        let nothing = Completion {
+        let empty = Completion {
             rail: 0,
             kind: CompletionKind::Posted { token: 0 },
         };
@@ -94,7 +95,7 @@ impl<T: Transport> EndpointThread<T> {
             data,
             tokens: (0..rails).map(|_| Tokens::new(depth)).collect(),
             receives: Receives::new(rails),
-            completions: vec![nothing; COMPLETIONS].into(),
+            completions: vec![empty; COMPLETIONS].into(),
             peers: Vec::new(),
             early_ready: None,
             first_post: FirstPost::default(),
@@ -103,23 +104,25 @@ impl<T: Transport> EndpointThread<T> {
         }
     }
 
-    /// The memory of a kind.
+    /// The memory of a kind, by index.
     pub(crate) fn memory(&self, kind: usize) -> Option<Arc<Memory>> {
         let region = self.data.get(kind)?.as_ref()?;
         Some(Arc::clone(region.memory()))
     }
 
-    /// The end of the peer with this rank.
+    /// The connected peer with this rank.
     pub(crate) fn peer(&self, rank: u32) -> Option<&ThreadPeer> {
         self.peers.iter().find(|peer| peer.rank == rank)
     }
 }
 
-/// The library does not take a receive.
+/// The error for a receive that the library rejected.
 pub(crate) fn receive_refused(error: PostError) -> TransportError {
     TransportError {
         reason: FailureReason::PostFailed,
         operation: "post_receive",
-        message: format!("a receive cannot be posted ({error:?}): no message can arrive over this provider"),
+        message: format!(
+            "a receive cannot be posted ({error:?}), so no message can arrive over this provider"
+        ),
     }
 }

@@ -1,10 +1,8 @@
-//! Where the bytes of a case lie in memory. Pure, and the same at both sides: it is computed from the assignment, so
-//! a peer's offsets need not be told.
+//! Memory layout of a case. Pure. Both sides compute the same layout from the assignment, so offsets are not exchanged.
 //!
-//! The memory of one kind at one thread has two areas of the same size: transfers leave from the source area and
-//! arrive in the landing area. An area is cut into slots, one for each transfer in flight, as far as the budget
-//! allows; where it does not, transfers in flight share slots when times are taken, and fewer are in flight when
-//! bytes are checked.
+//! The memory of one kind at one thread has two areas of equal size: transfers are read from the source area and written
+//! to the landing area. An area is divided into slots, one for each transfer in flight if the memory budget allows. If it
+//! does not, transfers in flight share slots in a measuring pass, and fewer transfers are in flight in an integrity pass.
 
 use crds::assignment::Assignment;
 pub use crds::assignment::memory::{
@@ -24,17 +22,17 @@ pub struct Layout {
     pub area_bytes: u64,
 }
 
-/// Equal pieces of an area.
+/// Slots of equal size in an area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
-    /// Bytes from one to the next.
+    /// Distance between two slots, in bytes.
     pub stride: u64,
-    /// How many there are, at least 1.
+    /// Number of slots, at least 1.
     pub count: u64,
 }
 
 impl Slots {
-    /// Slots for `wanted` pieces of `bytes`, or as many as fit into `area_bytes`.
+    /// As many as `wanted` slots of `bytes` bytes, limited to what fits into `area_bytes`.
     pub fn fit(area_bytes: u64, bytes: u64, wanted: u64) -> Self {
         let stride = bytes.max(1).next_multiple_of(SLOT_ALIGNMENT);
         Self {
@@ -43,25 +41,25 @@ impl Slots {
         }
     }
 
-    /// Offset of slot `index` in the area; indexes beyond the slots there are start again.
+    /// Offset of slot `index` in the area; indexes beyond the last slot wrap around.
     pub fn offset(self, index: u64) -> u64 {
         index % self.count * self.stride
     }
 }
 
 impl Layout {
-    /// Memory that the scenarios of `kind` need at each thread; `None` where there are no such scenarios.
+    /// Memory that the scenarios of `kind` need at each thread; `None` if no scenario uses `kind`.
     pub fn new(assignment: &Assignment, kind: MemoryKind) -> Option<Self> {
         let rails = u64::from(assignment.transport.rails());
-        let of_kind = assignment
+        let scenarios = assignment
             .scenarios
             .iter()
             .filter(|scenario| scenario.memory == kind);
-        let area_bytes = of_kind.map(|scenario| scenario.area_bytes(rails)).max()?;
+        let area_bytes = scenarios.map(|scenario| scenario.area_bytes(rails)).max()?;
         Some(Self { area_bytes })
     }
 
-    /// Bytes of both areas.
+    /// Size of both areas together, in bytes.
     pub fn total_bytes(self) -> u64 {
         2 * self.area_bytes
     }
@@ -72,7 +70,7 @@ impl Layout {
     }
 }
 
-/// Posts in flight that an endpoint must take for every scenario.
+/// Number of posts in flight that an endpoint must support, over all scenarios.
 pub fn depth(assignment: &Assignment) -> usize {
     let windows = assignment
         .scenarios
@@ -81,7 +79,7 @@ pub fn depth(assignment: &Assignment) -> usize {
     windows.max().unwrap_or(1) as usize + CONTROL_TOKENS
 }
 
-/// Most threads of any scenario.
+/// Largest number of threads of any scenario.
 pub fn most_threads(assignment: &Assignment) -> u32 {
     let threads = assignment
         .scenarios
@@ -90,21 +88,21 @@ pub fn most_threads(assignment: &Assignment) -> u32 {
     threads.max().unwrap_or(1).max(1)
 }
 
-/// Where the messages of one case are received.
+/// Locations at which the messages of one case are received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiveLayout {
     /// Receives posted on each rail.
     pub per_rail: u32,
-    /// Bytes of each.
+    /// Length of each receive, in bytes.
     pub length: u64,
     /// Slots in the landing area.
     pub slots: Slots,
-    /// Whether every receive has a slot of its own; otherwise those of a rail share one.
-    pub apart: bool,
+    /// Whether every receive has a slot of its own; otherwise the receives of a rail share one.
+    pub exclusive: bool,
 }
 
 impl ReceiveLayout {
-    /// Receives for `in_flight` messages of these chunks on any of `rails` rails.
+    /// Receives for `in_flight` messages with these stripes on any of `rails` rails.
     pub fn new(layout: Layout, stripes: Stripes, in_flight: u32, rails: u64) -> Self {
         let length = stripes
             .last_chunk_bytes
@@ -117,13 +115,13 @@ impl ReceiveLayout {
             per_rail,
             length,
             slots,
-            apart: slots.count == wanted,
+            exclusive: slots.count == wanted,
         }
     }
 
     /// Offset in the landing area of receive `token` on `rail`.
     pub fn offset(self, rail: usize, token: u32) -> u64 {
-        let index = if self.apart {
+        let index = if self.exclusive {
             rail as u64 * u64::from(self.per_rail) + u64::from(token)
         } else {
             rail as u64
@@ -145,7 +143,7 @@ mod tests {
     };
 
     #[test]
-    fn slots_are_cache_lines_apart_and_start_again_when_there_are_too_few() {
+    fn aligns_slots_and_wraps_around_when_space_is_short() {
         let slots = Slots::fit(1000, 65, 16);
         assert_eq!(
             slots,
@@ -159,10 +157,10 @@ mod tests {
     }
 
     #[test]
-    fn receives_are_apart_where_there_is_room() {
+    fn gives_each_receive_its_own_slot_when_space_allows() {
         let layout = Layout { area_bytes: 1 << 20 };
         let roomy = ReceiveLayout::new(layout, RULE.stripes(4096, 2), 16, 2);
-        assert!(roomy.apart);
+        assert!(roomy.exclusive);
         let mut offsets: Vec<u64> = (0..2)
             .flat_map(|rail| (0..roomy.per_rail).map(move |token| roomy.offset(rail, token)))
             .collect();
@@ -171,12 +169,12 @@ mod tests {
     }
 
     #[test]
-    fn the_chunks_of_one_message_are_apart_even_without_room() {
+    fn keeps_chunks_of_a_message_apart_when_space_is_short() {
         let layout = Layout {
             area_bytes: (1 << 20) + 4 * SLOT_ALIGNMENT,
         };
         let tight = ReceiveLayout::new(layout, RULE.stripes(1 << 20, 4), 1, 4);
-        assert!(!tight.apart);
+        assert!(!tight.exclusive);
         let offsets: Vec<u64> = (0..4).map(|rail| tight.offset(rail, 3)).collect();
         assert!(
             offsets.windows(2).all(|pair| pair[1] - pair[0] >= tight.length),
@@ -186,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_message_still_takes_a_control_message() {
+    fn reserves_room_for_control_messages() {
         let layout = Layout { area_bytes: 1 << 20 };
         assert_eq!(
             ReceiveLayout::new(layout, RULE.stripes(1, 4), 1, 4).length,

@@ -1,33 +1,33 @@
-//! What one side of an arm tells a peer so that it can be reached. Travels over the rendezvous.
+//! Addresses and memory keys that an arm sends to a peer over the rendezvous connection, so that the peer can reach it.
 
 use crds::v1alpha1::MemoryKind;
 use serde::{Deserialize, Serialize};
 
 use crate::transport::{EndpointAddresses, RemoteRegion};
 
-/// How to reach an arm's endpoints and memory at one worker.
+/// Addresses of an arm's endpoints and memory at one worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ArmOffer {
-    /// By thread.
+    /// Offers by thread.
     pub threads: Vec<ThreadOffer>,
 }
 
-/// How to reach one thread.
+/// Addresses of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ThreadOffer {
-    /// Its endpoints, by rail.
+    /// Endpoint addresses, by rail.
     pub addresses: EndpointAddresses,
-    /// Its memory.
+    /// Registered memory.
     pub regions: Vec<RegionOffer>,
 }
 
-/// How to reach memory of one kind.
+/// Remote access to memory of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RegionOffer {
-    /// Kind.
+    /// Memory kind.
     pub kind: MemoryKind,
     /// Address and key, by rail.
     pub region: RemoteRegion,

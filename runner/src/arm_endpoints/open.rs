@@ -1,4 +1,4 @@
-//! Opening an arm's endpoints and registering its memory, each thread's on that thread. Times what it costs.
+//! Opens an arm's endpoints and registers its memory, each on the thread that uses them, and measures the cost.
 
 use std::thread;
 
@@ -12,10 +12,10 @@ use crate::measure::{clock, cpu};
 use crate::memory::Memory;
 use crate::transport::{OpenConfig, Region, Transport, TransportError};
 
-/// A lane that was opened, and what it cost.
+/// An opened endpoint thread and its costs.
 pub(super) struct OpenedThread<T: Transport> {
     pub(super) thread: EndpointThread<T>,
-    /// Why memory of a kind cannot be used, in the order of the buffers' kinds.
+    /// Failure of each memory kind that cannot be used, in the order of [`Buffers::layouts`].
     pub(super) refused: Vec<Option<CaseFailure>>,
     pub(super) memory: Vec<KindFacts>,
     pub(super) thread_start_nanos: u64,
@@ -24,7 +24,7 @@ pub(super) struct OpenedThread<T: Transport> {
     pub(super) registered_bytes: u64,
 }
 
-/// How memory of a kind was got and registered.
+/// How memory of a kind was allocated and registered.
 #[derive(Clone, Debug)]
 pub(super) struct KindFacts {
     kind: MemoryKind,
@@ -34,8 +34,8 @@ pub(super) struct KindFacts {
 }
 
 impl KindFacts {
-    /// As the record of a scenario that uses it.
-    pub(super) fn of_scenario(&self, scenario: &str) -> MemoryFacts {
+    /// The record entry of a scenario that uses this memory.
+    pub(super) fn for_scenario(&self, scenario: &str) -> MemoryFacts {
         MemoryFacts {
             scenario: scenario.to_owned(),
             kind: self.kind,
@@ -45,14 +45,14 @@ impl KindFacts {
         }
     }
 
-    /// Its kind.
+    /// Kind of the memory.
     pub(super) fn kind(&self) -> MemoryKind {
         self.kind
     }
 }
 
-/// Opens lane `number` on a thread of its own, pinned to `cpu` first, so that what library and kernel allocate for it
-/// lies near that processor.
+/// Opens endpoint thread `number` on a thread that is first pinned to `cpu`, so that the library and the kernel allocate
+/// its memory near that CPU.
 pub(super) fn endpoint_thread<T: Transport>(
     number: usize,
     config: &OpenConfig,
@@ -60,11 +60,11 @@ pub(super) fn endpoint_thread<T: Transport>(
     buffers: &mut Buffers,
 ) -> Result<OpenedThread<T>, TransportError> {
     thread::scope(|scope| {
-        let asked = clock::now();
+        let requested = clock::now();
         let opening = thread::Builder::new()
             .name(format!("open-{number}"))
             .spawn_scoped(scope, move || {
-                let thread_start_nanos = clock::now().saturating_sub(asked);
+                let thread_start_nanos = clock::now().saturating_sub(requested);
                 on_thread(number, config, cpu, buffers, thread_start_nanos)
             });
         let opening =
@@ -88,29 +88,29 @@ fn on_thread<T: Transport>(
             message: error.to_string(),
         })?;
     }
-    let begun = clock::now();
+    let start = clock::now();
     let mut transport = T::open(config)?;
-    let open_nanos = clock::now().saturating_sub(begun);
+    let open_nanos = clock::now().saturating_sub(start);
 
     let control_bytes = receives::control_bytes(transport.rails());
     let control_memory = Memory::allocate(MemoryKind::Heap, control_bytes as usize)
         .map_err(|error| internal("control memory", error.to_string()))?;
     let kinds = buffers.layouts().len();
-    // Allocated before the clock starts: registration is what is timed.
-    let pieces: Vec<_> = (0..kinds).map(|kind| buffers.get(kind, number)).collect();
+    // Allocated before the clock starts, because only registration is timed.
+    let allocated: Vec<_> = (0..kinds).map(|kind| buffers.get(kind, number)).collect();
 
-    let begun = clock::now();
+    let start = clock::now();
     let control = transport.register(control_memory)?;
     let mut registered_bytes = control_bytes;
     let (mut data, mut refused, mut memory) = (Vec::new(), Vec::new(), Vec::new());
-    for piece in pieces {
-        let registered = piece
+    for buffer in allocated {
+        let registered = buffer
             .map_err(|error| CaseFailure {
                 reason: error.reason(),
                 message: error.to_string(),
             })
-            .and_then(|piece| {
-                transport.register(piece).map_err(|error| CaseFailure {
+            .and_then(|buffer| {
+                transport.register(buffer).map_err(|error| CaseFailure {
                     reason: error.reason,
                     message: error.to_string(),
                 })
@@ -133,7 +133,7 @@ fn on_thread<T: Transport>(
             }
         }
     }
-    let registration_nanos = clock::now().saturating_sub(begun);
+    let registration_nanos = clock::now().saturating_sub(start);
     for (facts, region) in memory.iter_mut().zip(data.iter().flatten()) {
         facts.numa_node = region.memory().numa_node();
     }

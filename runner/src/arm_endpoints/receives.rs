@@ -1,39 +1,39 @@
-//! The receives of one thread: always posted, used up by messages, posted again at once.
+//! The receive queue of one thread. Receives are always posted; each is posted again as soon as a message consumes it.
 //!
-//! A posted receive cannot be taken back, and a message takes the oldest one whatever it is. So when a case needs
-//! receives of another size or memory, the old ones are used up: the peer sends as many messages on each rail as there
-//! are old receives, and every receive that is used up is posted again as the case needs it.
+//! A posted receive cannot be withdrawn, and a message consumes the oldest one, whatever its size. When a case needs
+//! receives of another size or in other memory, the queue is therefore drained: the peer sends as many messages on each
+//! rail as there are old receives, and every consumed receive is posted again in the form that the case needs.
 
 use super::layout::{CONTROL_BYTES, ReceiveLayout};
 use crate::transport::{PostError, Rail, Transport};
 
-/// Receives on each rail between cases that send: enough for the control messages that may be on their way.
+/// Receives on each rail between cases that send: enough for the control messages that may be in flight.
 pub const CONTROL_RECEIVES: u32 = 8;
 
-/// What the receives of a case look like.
+/// Size and location of the receives of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceivePlan {
     /// Control messages only, in the thread's control memory.
     Control,
-    /// Payload too, in memory `region` of the thread, from `base` on.
+    /// Control messages and payload, in memory `region` of the thread, starting at `base`.
     Data {
-        /// Index of the region.
+        /// Index of the memory region.
         region: usize,
-        /// Offset of the landing area in it.
+        /// Offset of the landing area in the region.
         base: u64,
         /// Receives in the landing area.
         layout: ReceiveLayout,
     },
 }
 
-/// Where a receive is.
+/// Location of a receive in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Index of the region; `None` for control memory.
+    /// Index of the memory region; `None` for control memory.
     pub region: Option<usize>,
-    /// Offset in it.
+    /// Offset in the region.
     pub offset: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub length: u64,
 }
 
@@ -43,15 +43,15 @@ pub struct Receives {
     plan: ReceivePlan,
     generation: u32,
     rails: Box<[RailReceives]>,
-    /// Receives the library had no room for; posted at the next poll.
+    /// Receives that the library had no room for, to be posted at the next poll.
     deferred: Vec<(Rail, u32)>,
 }
 
 #[derive(Debug, Default)]
 struct RailReceives {
-    /// What is posted, by token.
+    /// Posted receives, by token.
     posted: Vec<Option<Posted>>,
-    /// How many of these are of an earlier plan.
+    /// Number of posted receives of an earlier plan.
     old: u32,
 }
 
@@ -71,7 +71,7 @@ impl ReceivePlan {
 
     fn place(&self, rail: Rail, token: u32) -> Place {
         match self {
-            // The first piece of control memory is what control messages are sent from.
+            // Control messages are sent from the first slot of control memory.
             Self::Control => Place {
                 region: None,
                 offset: (1 + rail as u64 * u64::from(CONTROL_RECEIVES) + u64::from(token)) * CONTROL_BYTES,
@@ -92,7 +92,7 @@ pub fn control_bytes(rails: usize) -> u64 {
 }
 
 impl Receives {
-    /// No receives yet, on `rails` rails.
+    /// An empty queue on `rails` rails.
     pub fn new(rails: usize) -> Self {
         Self {
             plan: ReceivePlan::Control,
@@ -102,8 +102,8 @@ impl Receives {
         }
     }
 
-    /// Changes to `plan`; receives that there are too few of are posted by [`Receives::post_deferred`]. Returns how
-    /// many messages on each rail it takes to use up what is posted otherwise. All memory is allocated here.
+    /// Changes to `plan`. Missing receives are posted by [`Receives::post_deferred`]. Returns the number of messages that
+    /// each rail needs to consume the receives of earlier plans. This is the only method that allocates memory.
     pub fn change(&mut self, plan: ReceivePlan) -> u32 {
         for (rail, token) in self.deferred.drain(..) {
             self.rails[rail].posted[token as usize] = None;
@@ -132,24 +132,24 @@ impl Receives {
         self.rails.iter().map(|receives| receives.old).max().unwrap_or(0)
     }
 
-    /// Whether no receive of an earlier plan is left.
+    /// Whether all receives of earlier plans are consumed and none wait to be posted.
     pub fn is_drained(&self) -> bool {
         self.deferred.is_empty() && self.rails.iter().all(|receives| receives.old == 0)
     }
 
-    /// Where the receive `token` of `rail` was posted.
+    /// Location of the posted receive `token` of `rail`.
     #[inline]
     pub fn place(&self, rail: Rail, token: u32) -> Option<Place> {
         let posted = self.rails.get(rail)?.posted.get(token as usize)?;
         posted.map(|posted| posted.place)
     }
 
-    /// The receive `token` of `rail` was used up: it is posted again, if the plan still has it.
+    /// Handles consumption of the receive `token` of `rail`: posts it again if the plan still includes it.
     ///
     /// # Errors
-    /// When the library refuses the receive.
+    /// If the library rejects the receive.
     #[inline]
-    pub fn used<T: Transport>(
+    pub fn repost<T: Transport>(
         &mut self,
         rail: Rail,
         token: u32,
@@ -202,16 +202,16 @@ impl Receives {
         }
     }
 
-    /// Whether receives wait to be posted.
+    /// Whether receives are waiting to be posted.
     #[inline]
     pub fn has_deferred(&self) -> bool {
         !self.deferred.is_empty()
     }
 
-    /// Posts what waits to be posted, as far as the library takes it.
+    /// Posts the waiting receives until the library has no more room.
     ///
     /// # Errors
-    /// When the library refuses a receive.
+    /// If the library rejects a receive.
     pub fn post_deferred<T: Transport>(
         &mut self,
         transport: &mut T,
@@ -238,7 +238,7 @@ impl Receives {
 pub struct Regions<'a, T: Transport> {
     /// Control memory.
     pub control: &'a T::Region,
-    /// Memory of each kind; `None` where it cannot be had.
+    /// Memory of each kind; `None` if it is unavailable.
     pub data: &'a [Option<T::Region>],
 }
 

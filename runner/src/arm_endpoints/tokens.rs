@@ -1,9 +1,9 @@
 //! Tokens of the posts in flight on one rail. Pure.
 //!
-//! A token is given out again only when the completion of its post was read, so a completion that comes after its
-//! case was given up is recognized, and never taken for one of the next case.
+//! A token is reused only after the completion of its post was read. A completion that arrives after its case was
+//! aborted is therefore recognized and not mistaken for one of the next case.
 
-/// What a post was for.
+/// The purpose of a post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// Number of the case.
@@ -13,7 +13,7 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Slot of a message that belongs to no transfer.
+    /// Slot of a message that does not belong to a transfer.
     pub const CONTROL: u32 = u32::MAX;
 }
 
@@ -33,7 +33,7 @@ impl Tokens {
         }
     }
 
-    /// A token for a post; `None` when all are in flight.
+    /// Takes a token for a post; `None` if all are in flight.
     #[inline]
     pub fn take(&mut self, owner: Owner) -> Option<u32> {
         let token = self.free.pop()?;
@@ -41,15 +41,15 @@ impl Tokens {
         Some(token)
     }
 
-    /// The post is no longer in flight: what it was for, or `None` when it was not in flight.
+    /// Releases the token of a completed post and returns its owner; `None` if the token was not in flight.
     #[inline]
-    pub fn give_back(&mut self, token: u32) -> Option<Owner> {
+    pub fn release(&mut self, token: u32) -> Option<Owner> {
         let owner = self.owners.get_mut(token as usize)?.take()?;
         self.free.push(token);
         Some(owner)
     }
 
-    /// Posts in flight.
+    /// Number of posts in flight.
     pub fn in_flight(&self) -> usize {
         self.owners.len() - self.free.len()
     }
@@ -60,15 +60,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_not_given_out_twice() {
+    fn reuses_a_token_only_after_release() {
         let mut tokens = Tokens::new(2);
         let owner = Owner { case: 1, slot: 7 };
         let (first, second) = (tokens.take(owner).unwrap(), tokens.take(owner).unwrap());
         assert_ne!(first, second);
         assert_eq!((tokens.take(owner), tokens.in_flight()), (None, 2));
-        assert_eq!(tokens.give_back(first), Some(owner));
-        assert_eq!(tokens.give_back(first), None);
-        assert_eq!(tokens.give_back(99), None);
+        assert_eq!(tokens.release(first), Some(owner));
+        assert_eq!(tokens.release(first), None);
+        assert_eq!(tokens.release(99), None);
         assert_eq!(tokens.take(Owner { case: 2, slot: 0 }), Some(first));
     }
 }

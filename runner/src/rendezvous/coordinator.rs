@@ -1,4 +1,4 @@
-//! The coordinator's side of the meeting: listens until every rank is there. Uses TCP.
+//! The coordinator's side of the rendezvous: listens until every rank has joined. Uses TCP.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,52 +17,53 @@ use super::admission::Admission;
 use super::message::{Answer, Envelope, MAX_HELLO_BYTES, Refusal, WorkerCpus, WorkerHello};
 use crate::frame::{self, FrameError, FrameReader};
 
-/// How long a connection may take for its first message.
-const HELLO_WAIT: Duration = Duration::from_secs(5);
-/// How long an answer may take to leave.
-const ANSWER_WAIT: Duration = Duration::from_secs(1);
-/// Connections looked at at the same time: all workers there can be, and as many strangers.
-const MOST_AT_ONCE: usize = 128;
-/// How often the stop sign is looked at.
+/// Timeout for the first message of a connection.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout for sending an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+/// Limit of connections whose first message is being read: the largest number of workers, and as many unknown peers.
+const MAX_PENDING: usize = 128;
+/// Interval at which the stop flag is checked.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Why the workers did not meet.
+/// Reason the rendezvous failed.
 #[derive(Debug, Snafu)]
 pub enum RendezvousError {
-    /// The address cannot be listened on.
+    /// The coordinator cannot listen on the address.
     #[snafu(display("assignment.rendezvous: cannot listen on {address}: {source}"))]
     Listen {
-        /// The address.
+        /// Address and port.
         address: String,
-        /// What the system says.
+        /// Error of the system call.
         source: io::Error,
     },
-    /// Someone did not come.
+    /// Not all ranks joined in time.
     #[snafu(display(
-        "rank {ranks} did not come within {seconds} s (came: {came} of {workers}; refused: {refused}). Is the \
-         worker scheduled and running, does its name resolve, may it connect to port {port}?"
+        "rank {ranks} did not join within {seconds} s ({joined} of {workers} workers joined; refused connections: \
+         {refused}); check that the worker is scheduled and running, that the coordinator's name resolves and that the \
+         worker may connect to port {port}"
     ))]
     Missing {
-        /// The ranks.
+        /// The missing ranks, separated by commas.
         ranks: String,
-        /// How long they were waited for.
+        /// Rendezvous timeout in seconds.
         seconds: u32,
-        /// How many came.
-        came: usize,
-        /// How many should have come.
+        /// Number of workers that joined, including the coordinator.
+        joined: usize,
+        /// Number of workers of the attempt.
         workers: u32,
-        /// Who was refused, by reason.
+        /// Numbers of refused connections by reason, as text.
         refused: String,
-        /// Where they should have connected to.
+        /// Port of the coordinator.
         port: u16,
     },
-    /// The run was told to stop.
-    #[snafu(display("told to stop while the workers met"))]
+    /// The coordinator received a signal to stop.
+    #[snafu(display("stopped by a signal during the rendezvous"))]
     Stopped,
 }
 
 impl RendezvousError {
-    /// As it stands in the records.
+    /// The failure in the form that records use.
     pub fn failure(&self) -> CaseFailure {
         let reason = match self {
             Self::Listen { .. } => FailureReason::InvalidAssignment,
@@ -76,30 +77,30 @@ impl RendezvousError {
     }
 }
 
-/// A worker that was let in.
+/// A worker that was admitted.
 #[derive(Debug)]
 pub struct JoinedPeer {
-    /// Its rank.
+    /// Rank of the worker.
     pub rank: u32,
-    /// What it said of itself.
+    /// First message of the worker.
     pub hello: WorkerHello,
-    /// Its connection.
+    /// Connection to the worker.
     pub reader: FrameReader<TcpStream>,
 }
 
-/// Who came.
+/// Result of a successful rendezvous.
 #[derive(Debug)]
 pub struct AdmittedPeers {
-    /// All other ranks, in order.
+    /// All ranks except the coordinator, in order.
     pub peers: Vec<JoinedPeer>,
-    /// Who was refused, by reason.
+    /// Number of refused connections, by reason.
     pub refused: BTreeMap<Refusal, u32>,
 }
 
-/// Listens where `rendezvous` says.
+/// Listens on the address of `rendezvous`.
 ///
 /// # Errors
-/// When the address cannot be listened on.
+/// If the name does not resolve or the port cannot be bound.
 pub fn listen(rendezvous: &Rendezvous) -> Result<TcpListener, RendezvousError> {
     let address = format!("{}:{}", rendezvous.bind, rendezvous.port);
     let open = || {
@@ -113,11 +114,11 @@ pub fn listen(rendezvous: &Rendezvous) -> Result<TcpListener, RendezvousError> {
     open().context(ListenSnafu { address })
 }
 
-/// Waits on `listener` until workers 1 to `workers - 1` are there, at most as long as `rendezvous` says, or until
-/// `stopped` says so.
+/// Waits on `listener` until ranks 1 to `workers - 1` have joined, the timeout of `rendezvous` expires, or `stopped`
+/// returns true.
 ///
 /// # Errors
-/// When a rank is missing at the end, with those named; who came is told.
+/// If ranks are missing at the timeout, or the coordinator was stopped. The peers that joined are notified.
 pub fn wait_for_peers(
     listener: &TcpListener,
     identity: &LegIdentity,
@@ -128,15 +129,15 @@ pub fn wait_for_peers(
     let deadline = Instant::now() + Duration::from_secs(rendezvous.timeout_seconds.into());
     let mut acceptor = Acceptor::new(identity.clone(), workers);
     loop {
-        acceptor.greet();
-        acceptor.drop_departed();
+        acceptor.admit_arrivals();
+        acceptor.drop_disconnected();
         if acceptor.peers.len() as u32 == workers - 1 {
             return Ok(AdmittedPeers {
                 peers: acceptor.peers.into_values().collect(),
                 refused: acceptor.admission.refused().clone(),
             });
         }
-        let failed = if stopped() {
+        let error = if stopped() {
             RendezvousError::Stopped
         } else if Instant::now() >= deadline {
             acceptor.missing(workers, rendezvous)
@@ -147,18 +148,18 @@ pub fn wait_for_peers(
             }
             continue;
         };
-        acceptor.cancel(&failed.failure());
-        return Err(failed);
+        acceptor.cancel(&error.failure());
+        return Err(error);
     }
 }
 
-/// Tells the peers that all are there, and each its processors, which are given by rank.
-pub fn welcome(meeting: &AdmittedPeers, identity: &LegIdentity, processors: &[WorkerCpus]) {
-    for peer in &meeting.peers {
-        let own = processors.get(peer.rank as usize).cloned().unwrap_or_default();
+/// Notifies the peers that all workers have joined, and sends each its CPUs from `cpus`, which is indexed by rank.
+pub fn welcome(admitted: &AdmittedPeers, identity: &LegIdentity, cpus: &[WorkerCpus]) {
+    for peer in &admitted.peers {
+        let own = cpus.get(peer.rank as usize).cloned().unwrap_or_default();
         if let Err(error) = answer(peer.reader.stream(), identity, Answer::Welcome(own)) {
-            // Whoever listens to the connection sees its end.
-            tracing::warn!(rank = peer.rank, %error, "a worker left as soon as all were there");
+            // The thread that reads from the connection handles the loss.
+            tracing::warn!(rank = peer.rank, %error, "a worker disconnected as soon as all workers had joined");
         }
     }
 }
@@ -172,61 +173,62 @@ struct Acceptor {
     admission: Admission,
     identity: LegIdentity,
     peers: BTreeMap<u32, JoinedPeer>,
-    at_once: Arc<AtomicUsize>,
+    pending: Arc<AtomicUsize>,
     sender: SyncSender<Arrival>,
     arrivals: Receiver<Arrival>,
 }
 
 impl Acceptor {
     fn new(identity: LegIdentity, workers: u32) -> Self {
-        let (sender, arrivals) = sync_channel(MOST_AT_ONCE);
+        let (sender, arrivals) = sync_channel(MAX_PENDING);
         Self {
             admission: Admission::new(identity.clone(), workers),
             identity,
             peers: BTreeMap::new(),
-            at_once: Arc::default(),
+            pending: Arc::default(),
             sender,
             arrivals,
         }
     }
 
-    /// Takes a connection; its first message is read by a thread of its own, so that a slow one delays nobody.
+    /// Accepts a connection. A separate thread reads its first message, so that a slow sender does not delay others.
     fn accept(&mut self, listener: &TcpListener) {
         let Ok((stream, _)) = listener.accept() else {
             return;
         };
-        if self.at_once.load(Ordering::Relaxed) >= MOST_AT_ONCE {
+        if self.pending.load(Ordering::Relaxed) >= MAX_PENDING {
             self.refuse(&stream, Refusal::TooMany);
             return;
         }
-        self.at_once.fetch_add(1, Ordering::Relaxed);
-        let at_once = Arc::clone(&self.at_once);
+        self.pending.fetch_add(1, Ordering::Relaxed);
+        let pending = Arc::clone(&self.pending);
         let sender = self.sender.clone();
         let read = move || {
             let mut reader = FrameReader::new(stream);
             let hello = first_message(&mut reader);
-            // The door may be closed by now.
+            // The acceptor may have finished.
             let _ = sender.send(Arrival { reader, hello });
-            at_once.fetch_sub(1, Ordering::Relaxed);
+            pending.fetch_sub(1, Ordering::Relaxed);
         };
-        let started = thread::Builder::new().name("greeter".into()).spawn(read);
+        let started = thread::Builder::new().name("hello-reader".into()).spawn(read);
         if started.is_err() {
-            self.at_once.fetch_sub(1, Ordering::Relaxed);
+            self.pending.fetch_sub(1, Ordering::Relaxed);
             self.admission.count(Refusal::TooMany);
         }
     }
 
-    fn greet(&mut self) {
+    /// Admits or refuses the connections whose first message has been read.
+    fn admit_arrivals(&mut self) {
         while let Ok(Arrival { reader, hello }) = self.arrivals.try_recv() {
-            let judged = hello.and_then(|hello| self.admission.judge(&hello).map(|()| hello));
-            let judged = judged.and_then(|hello| {
-                let taken = self.peers.get(&hello.rank).is_some_and(is_there);
+            let checked = hello.and_then(|hello| self.admission.check(&hello).map(|()| hello));
+            let checked = checked.and_then(|hello| {
+                let taken = self.peers.get(&hello.rank).is_some_and(is_connected);
                 if taken { Err(Refusal::RankTaken) } else { Ok(hello) }
             });
-            match judged {
+            match checked {
                 Err(refusal) => self.refuse(reader.stream(), refusal),
                 Ok(hello) => {
-                    tracing::info!(rank = hello.rank, "a worker came");
+                    tracing::info!(rank = hello.rank, "a worker joined");
                     let peer = JoinedPeer {
                         rank: hello.rank,
                         hello: hello.message,
@@ -238,22 +240,22 @@ impl Acceptor {
         }
     }
 
-    /// A worker that died while it waited may come again as another process.
-    fn drop_departed(&mut self) {
+    /// Removes peers that disconnected while waiting, so that a restarted worker can join with the same rank.
+    fn drop_disconnected(&mut self) {
         self.peers.retain(|rank, peer| {
-            let there = is_there(peer);
-            if !there {
-                tracing::warn!(rank, "a worker left before all were there");
+            let connected = is_connected(peer);
+            if !connected {
+                tracing::warn!(rank, "a worker disconnected before all workers had joined");
             }
-            there
+            connected
         });
     }
 
     fn refuse(&mut self, stream: &TcpStream, reason: Refusal) {
         self.admission.count(reason);
-        let message = self.admission.explain(reason);
-        tracing::warn!(?reason, "a connection was refused");
-        // Whoever it is may be gone.
+        let message = self.admission.describe(reason);
+        tracing::warn!(?reason, "refused a connection");
+        // The sender may have disconnected.
         let _ = answer(stream, &self.identity, Answer::Refused { reason, message });
     }
 
@@ -265,16 +267,17 @@ impl Acceptor {
         RendezvousError::Missing {
             ranks: missing.join(", "),
             seconds: rendezvous.timeout_seconds,
-            came: self.peers.len() + 1,
+            joined: self.peers.len() + 1,
             workers,
             refused: refused_text(self.admission.refused()),
             port: rendezvous.port,
         }
     }
 
+    /// Notifies the peers that joined of the failed rendezvous.
     fn cancel(&self, failure: &CaseFailure) {
         for peer in self.peers.values() {
-            // Whoever is gone needs no answer.
+            // The peer may have disconnected.
             let _ = answer(
                 peer.reader.stream(),
                 &self.identity,
@@ -284,10 +287,10 @@ impl Acceptor {
     }
 }
 
-/// Who was refused, in words: `2 Garbage, 1 OtherRun`, or `nobody`.
+/// Numbers of refused connections by reason, such as `2 Garbage, 1 OtherRun`, or `none`.
 pub fn refused_text(refused: &BTreeMap<Refusal, u32>) -> String {
     if refused.is_empty() {
-        return "nobody".into();
+        return "none".into();
     }
     let counts: Vec<_> = refused
         .iter()
@@ -299,7 +302,7 @@ pub fn refused_text(refused: &BTreeMap<Refusal, u32>) -> String {
 fn first_message(reader: &mut FrameReader<TcpStream>) -> Result<Box<Envelope<WorkerHello>>, Refusal> {
     let blocking = reader.stream().set_nonblocking(false);
     let line = blocking.map_err(|_| Refusal::Garbage).and_then(|()| {
-        match reader.read(MAX_HELLO_BYTES, Some(Instant::now() + HELLO_WAIT)) {
+        match reader.read(MAX_HELLO_BYTES, Some(Instant::now() + HELLO_TIMEOUT)) {
             Ok(line) => Ok(line),
             Err(FrameError::TooLong { .. }) => Err(Refusal::TooLong),
             Err(FrameError::TooSlow) => Err(Refusal::TooSlow),
@@ -309,8 +312,9 @@ fn first_message(reader: &mut FrameReader<TcpStream>) -> Result<Box<Envelope<Wor
     serde_json::from_slice(&line).map_err(|_| Refusal::Garbage)
 }
 
-/// A waiting guest says nothing, so anything to read is its end.
-fn is_there(peer: &JoinedPeer) -> bool {
+/// Whether a waiting peer is still connected. It sends nothing while it waits, so readable data means the end of the
+/// stream.
+fn is_connected(peer: &JoinedPeer) -> bool {
     !frame::readable(peer.reader.stream(), Instant::now()).unwrap_or(true)
 }
 
@@ -322,7 +326,7 @@ fn answer(stream: &TcpStream, identity: &LegIdentity, message: Answer) -> Result
     };
     let mut stream = stream;
     stream
-        .set_write_timeout(Some(ANSWER_WAIT))
+        .set_write_timeout(Some(ANSWER_TIMEOUT))
         .map_err(|source| FrameError::Broken { source })?;
     frame::write(&mut stream, &envelope, MAX_HELLO_BYTES)
 }

@@ -1,4 +1,4 @@
-//! The side of the workers that come: connects to the coordinator until it is let in. Uses TCP.
+//! The peers' side of the rendezvous: connects to the coordinator and waits to be admitted. Uses TCP.
 
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
@@ -12,64 +12,64 @@ use snafu::{ResultExt, Snafu};
 use super::message::{Answer, Envelope, MAX_HELLO_BYTES, Refusal, WorkerCpus, WorkerHello};
 use crate::frame::{self, FrameError, FrameReader};
 
-/// Time between two attempts to connect: the coordinator's pod may still be starting.
-const RETRY: Duration = Duration::from_millis(200);
-/// How long one attempt may take.
-const CONNECT_WAIT: Duration = Duration::from_secs(3);
-/// How long after the rendezvous timeout the coordinator's own word on it is waited for.
+/// Interval between attempts to connect: the coordinator's pod may still be starting.
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
+/// Timeout of one attempt to connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Additional wait, after the rendezvous timeout, for the coordinator's message that the rendezvous failed.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Why a worker was not let in.
+/// Reason a worker could not join.
 #[derive(Debug, Snafu)]
 pub enum JoinError {
-    /// Nobody answers.
+    /// The coordinator does not answer.
     #[snafu(display(
-        "the coordinator (rank 0) cannot be reached at {address} within {seconds} s: {source}. Is it running, \
-         does its name resolve, is the port open?"
+        "cannot connect to the coordinator (rank 0) at {address} within {seconds} s: {source}; check that it is \
+         running, that its name resolves and that the port is open"
     ))]
     Unreachable {
-        /// Where it should be.
+        /// Address of the coordinator.
         address: String,
-        /// How long it was tried.
+        /// Rendezvous timeout in seconds.
         seconds: u32,
-        /// The last attempt's failure.
+        /// Error of the last attempt.
         source: io::Error,
     },
-    /// Someone is there and does not speak as a coordinator does.
-    #[snafu(display("the coordinator at {address} broke off: {source}"))]
+    /// The connection failed, or the other side does not follow the protocol.
+    #[snafu(display("connection to the coordinator at {address} failed: {source}"))]
     Broken {
-        /// Where it is.
+        /// Address of the coordinator.
         address: String,
-        /// What went wrong.
+        /// Failure of the connection.
         source: FrameError,
     },
     /// The coordinator belongs to another attempt.
     #[snafu(display("the coordinator at {address} belongs to another run, plan, leg or attempt"))]
     OtherCoordinator {
-        /// Where it is.
+        /// Address of the coordinator.
         address: String,
     },
-    /// The coordinator does not want this worker.
+    /// The coordinator refused this worker.
     #[snafu(display("{message} ({reason:?})"))]
     Refused {
-        /// Why.
+        /// Reason of the refusal.
         reason: Refusal,
-        /// In the coordinator's words.
+        /// Explanation from the coordinator.
         message: String,
     },
-    /// The meeting failed.
+    /// The coordinator reported that the rendezvous failed.
     #[snafu(display("{}", failure.message))]
     Cancelled {
-        /// Why.
+        /// Failure of the rendezvous.
         failure: CaseFailure,
     },
-    /// The run was told to stop.
-    #[snafu(display("told to stop while the workers met"))]
+    /// The worker received a signal to stop.
+    #[snafu(display("stopped by a signal during the rendezvous"))]
     Stopped,
 }
 
 impl JoinError {
-    /// As it stands in the records.
+    /// The failure in the form that records use.
     pub fn failure(&self) -> CaseFailure {
         let reason = match self {
             Self::Unreachable { .. } => FailureReason::WorkerMissing,
@@ -85,10 +85,11 @@ impl JoinError {
     }
 }
 
-/// Connects to the coordinator, says `hello` and waits until all workers are there.
+/// Connects to the coordinator, sends `hello` and waits until all workers have joined. `stopped` reports whether a signal
+/// has stopped this worker.
 ///
 /// # Errors
-/// When the coordinator cannot be reached in time, refuses this worker or sends all home.
+/// If the coordinator cannot be reached in time, refuses this worker or cancels the rendezvous.
 pub fn join(
     rendezvous: &Rendezvous,
     identity: &LegIdentity,
@@ -96,14 +97,14 @@ pub fn join(
     hello: WorkerHello,
     stopped: impl Fn() -> bool,
 ) -> Result<(WorkerCpus, FrameReader<TcpStream>), JoinError> {
-    let began = Instant::now();
-    let patience = Duration::from_secs(rendezvous.timeout_seconds.into());
+    let start = Instant::now();
+    let timeout = Duration::from_secs(rendezvous.timeout_seconds.into());
     let address = format!("{}:{}", rendezvous.host, rendezvous.port);
     let mut stream = loop {
         match connect(rendezvous) {
             Ok(stream) => break stream,
             Err(_) if stopped() => return StoppedSnafu.fail(),
-            Err(_) if began.elapsed() < patience => thread::sleep(RETRY),
+            Err(_) if start.elapsed() < timeout => thread::sleep(RETRY_INTERVAL),
             Err(source) => {
                 let seconds = rendezvous.timeout_seconds;
                 return Err(source).context(UnreachableSnafu { address, seconds });
@@ -115,21 +116,21 @@ pub fn join(
         rank,
         message: hello,
     };
-    let said = stream
-        .set_write_timeout(Some(CONNECT_WAIT))
+    let sent = stream
+        .set_write_timeout(Some(CONNECT_TIMEOUT))
         .map_err(|source| FrameError::Broken { source })
         .and_then(|()| frame::write(&mut stream, &envelope, MAX_HELLO_BYTES));
-    if said.is_err() && stopped() {
-        // A coordinator that was told to stop, too, may have closed the connection.
+    if sent.is_err() && stopped() {
+        // The coordinator may have received the signal as well and closed the connection.
         return StoppedSnafu.fail();
     }
-    said.context(BrokenSnafu {
+    sent.context(BrokenSnafu {
         address: address.as_str(),
     })?;
     let mut reader = FrameReader::new(stream);
-    let deadline = began + patience + GRACE;
+    let deadline = start + timeout + GRACE;
     let line = loop {
-        let tick = Instant::now() + RETRY;
+        let tick = Instant::now() + RETRY_INTERVAL;
         match reader.read(MAX_HELLO_BYTES, Some(tick.min(deadline))) {
             Err(_) if stopped() => return StoppedSnafu.fail(),
             Err(FrameError::TooSlow) if tick < deadline => {}
@@ -148,17 +149,17 @@ pub fn join(
     match answer.message {
         Answer::Refused { reason, message } => RefusedSnafu { reason, message }.fail(),
         _ if answer.identity != *identity || answer.rank != 0 => OtherCoordinatorSnafu { address }.fail(),
-        Answer::Welcome(processors) => Ok((processors, reader)),
+        Answer::Welcome(cpus) => Ok((cpus, reader)),
         Answer::Cancelled(failure) => CancelledSnafu { failure }.fail(),
     }
 }
 
 fn connect(rendezvous: &Rendezvous) -> io::Result<TcpStream> {
-    let mut last = io::Error::other("the name has no address");
+    let mut last = io::Error::other("the host name has no address");
     for address in (rendezvous.host.as_str(), rendezvous.port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, CONNECT_WAIT) {
+        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
             Ok(stream) => {
-                // Messages are small and answers are waited for.
+                // Messages are small, and the sender waits for each answer.
                 stream.set_nodelay(true)?;
                 return Ok(stream);
             }

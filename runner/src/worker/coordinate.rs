@@ -146,7 +146,7 @@ fn connect(
     let JoinedPeer {
         rank: peer, reader, ..
     } = peer;
-    let (way, receiver) = link::link(reader, &assignment.identity, 0, peer).context(LinkSnafu { peer })?;
+    let (way, receiver) = link::split(reader, &assignment.identity, 0, peer).context(LinkSnafu { peer })?;
     follow::worker(receiver, peer, sender.clone()).context(StartSnafu {
         what: "starting a thread",
     })?;

@@ -48,7 +48,7 @@ fn run_worker(assignment: &Assignment, rank: u32, hello: WorkerHello) -> Result<
         stopping.is_set()
     });
     let (processors, reader) = joined.or_else(|error| incomplete(error.failure()))?;
-    let (way, receiver) = link::link(reader, identity, rank, 0).context(super::LinkSnafu { peer: 0u32 })?;
+    let (way, receiver) = link::split(reader, identity, rank, 0).context(super::LinkSnafu { peer: 0u32 })?;
     follow::coordinator(receiver, sender.clone()).context(StartSnafu {
         what: "starting a thread",
     })?;

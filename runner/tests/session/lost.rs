@@ -17,7 +17,7 @@ fn a_worker_that_never_comes_is_named() {
     let failure = finished.end().failure.as_ref().unwrap();
     assert_eq!(failure.reason, FailureReason::WorkerMissing);
     assert!(
-        failure.message.contains("rank 1 did not come"),
+        failure.message.contains("rank 1 did not join"),
         "{}",
         failure.message
     );
