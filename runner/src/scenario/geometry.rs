@@ -60,11 +60,11 @@ impl Geometry {
             };
             let layout_of = |in_flight| ReceiveLayout::new(layout, stripes, in_flight, rails);
             let mut receive = layout_of(in_flight);
-            if checked && !receive.apart {
+            if checked && !receive.exclusive {
                 window = 1;
                 receive = layout_of(1);
             }
-            receive.apart &= !one_place;
+            receive.exclusive &= !one_place;
             receives = Some(receive);
         }
         let batch = match &scenario.workload {

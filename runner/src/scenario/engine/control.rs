@@ -21,9 +21,9 @@ impl<T: Transport> Engine<'_, T> {
     }
 
     /// Asks the other side for a credit as soon as everything posted has arrived.
-    pub fn ask_drain(&mut self) -> Result<(), CaseFailure> {
+    pub fn request_credit(&mut self) -> Result<(), CaseFailure> {
         let posted = self.outgoing.posted();
-        self.send(CONTROL_RAIL, Message::Drain(posted))
+        self.send(CONTROL_RAIL, Message::CreditRequest(posted))
     }
 
     /// Tells the other side why this one gives up, as far as that is still possible: it need not wait for its
@@ -93,14 +93,14 @@ impl<T: Transport> Engine<'_, T> {
             more: false,
             token,
         };
-        self.thread.first_post.posting();
+        self.thread.first_post.record_post();
         match self.thread.transport.post(&post) {
             Ok(()) => {
                 self.control_in_flight += 1;
                 Ok(true)
             }
             Err(error) => {
-                self.thread.tokens[rail].give_back(token);
+                self.thread.tokens[rail].release(token);
                 match error {
                     PostError::Again => Ok(false),
                     PostError::Refused(errno) => Err(failure(

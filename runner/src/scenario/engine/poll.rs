@@ -2,7 +2,7 @@
 
 use crds::record::{CaseFailure, FailureReason};
 
-use super::{Engine, failure, of_transport};
+use super::{Engine, failure, transport_failure};
 use crate::arm_endpoints::endpoint_thread::receive_refused;
 use crate::arm_endpoints::receives::{Place, Regions};
 use crate::arm_endpoints::tokens::Owner;
@@ -29,7 +29,7 @@ impl<T: Transport> Engine<'_, T> {
         let count = thread
             .transport
             .poll(&mut thread.completions)
-            .map_err(|error| of_transport(&error))?;
+            .map_err(|error| transport_failure(&error))?;
         if count > 0 {
             let now = if self.timed { clock::now() } else { 0 };
             // All are taken even if one fails the case: tokens and receives are needed by the next one.
@@ -39,7 +39,7 @@ impl<T: Transport> Engine<'_, T> {
                 taken = taken.and(self.take(completion, now));
             }
             taken?;
-            if self.waiting.may_be_over() {
+            if self.waiting.deadline_may_have_passed() {
                 return Err(self.deadline_exceeded("with completions still coming in"));
             }
         }
@@ -56,8 +56,8 @@ impl<T: Transport> Engine<'_, T> {
     fn take(&mut self, completion: Completion, now: u64) -> Result<(), CaseFailure> {
         let rail = completion.rail;
         match completion.kind {
-            CompletionKind::Posted { token } => self.take_own(rail, token, now),
-            CompletionKind::RemoteWrite { immediate } => self.take_message(rail, Some(immediate), None, now),
+            CompletionKind::Posted { token } => self.handle_own_post(rail, token, now),
+            CompletionKind::RemoteWrite { immediate } => self.handle_message(rail, Some(immediate), None, now),
             CompletionKind::Received {
                 token,
                 immediate,
@@ -65,26 +65,26 @@ impl<T: Transport> Engine<'_, T> {
             } => {
                 let place = self.thread.receives.place(rail, token);
                 let received = place.map(|place| Received { place, length });
-                let taken = self.take_message(rail, immediate, received, now);
+                let taken = self.handle_message(rail, immediate, received, now);
                 let thread = &mut *self.thread;
                 let regions = Regions {
                     control: &thread.control,
                     data: &thread.data,
                 };
-                let used = thread.receives.used(rail, token, &mut thread.transport, regions);
-                taken.and(used.map_err(|error| of_transport(&receive_refused(error))))
+                let used = thread.receives.repost(rail, token, &mut thread.transport, regions);
+                taken.and(used.map_err(|error| transport_failure(&receive_refused(error))))
             }
         }
     }
 
     #[inline]
-    fn take_own(&mut self, rail: Rail, token: u32, now: u64) -> Result<(), CaseFailure> {
-        let Some(owner) = self.thread.tokens[rail].give_back(token) else {
+    fn handle_own_post(&mut self, rail: Rail, token: u32, now: u64) -> Result<(), CaseFailure> {
+        let Some(owner) = self.thread.tokens[rail].release(token) else {
             let message = format!("rail {rail} completed token {token}, which was not in flight");
             return Err(failure(FailureReason::Internal, message));
         };
         if owner.slot == Owner::CONTROL {
-            self.thread.first_post.completed();
+            self.thread.first_post.record_completion();
         }
         // Posts of a case that was given up complete late.
         if owner.case != self.number {
@@ -93,14 +93,14 @@ impl<T: Transport> Engine<'_, T> {
         if owner.slot == Owner::CONTROL {
             self.control_in_flight -= 1;
         } else {
-            self.posting.completed();
+            self.posting.record_completion();
             self.outgoing.chunk_done(owner.slot, now);
         }
         Ok(())
     }
 
     #[inline]
-    fn take_message(
+    fn handle_message(
         &mut self,
         rail: Rail,
         immediate: Option<u64>,
@@ -122,11 +122,11 @@ impl<T: Transport> Engine<'_, T> {
             return Ok(());
         }
         match immediate.message {
-            Message::Data { chunk, transfer } => self.take_chunk(rail, chunk, transfer, received)?,
+            Message::Data { chunk, transfer } => self.handle_chunk(rail, chunk, transfer, received)?,
             Message::Credit(count) => self.outgoing.credit(count, now),
-            Message::Drain(count) => self.incoming.ask_drain(count),
+            Message::CreditRequest(count) => self.incoming.request_credit(count),
             Message::DrainReceive => self.inbox.drained_receives[rail] += 1,
-            Message::Signal(signal) => self.inbox.take(signal),
+            Message::Signal(signal) => self.inbox.record(signal),
         }
         match self.inbox.aborted {
             Some(reason) => Err(failure(
@@ -138,7 +138,7 @@ impl<T: Transport> Engine<'_, T> {
     }
 
     #[inline]
-    fn take_chunk(
+    fn handle_chunk(
         &mut self,
         rail: Rail,
         chunk: u32,
@@ -152,10 +152,10 @@ impl<T: Transport> Engine<'_, T> {
                     return Ok(());
                 };
                 let chunk = self.geometry.stripes.chunk(u64::from(chunk));
-                inspector.received(&memory, received.place.offset, received.length, number, chunk)
+                inspector.check_message(&memory, received.place.offset, received.length, number, chunk)
             }
             (Err(ArrivalError::Duplicate), Some(inspector)) => {
-                inspector.duplicate();
+                inspector.record_duplicate();
                 Ok(())
             }
             (Err(error), _) => Err(failure(

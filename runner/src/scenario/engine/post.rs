@@ -8,7 +8,7 @@ use crate::arm_endpoints::tokens::Owner;
 use crate::measure::clock;
 use crate::posting::{Accepted, PlannedPost};
 use crate::scenario::immediate::{Immediate, Message};
-use crate::scenario::outgoing::Opened;
+use crate::scenario::outgoing::AssignedSlot;
 use crate::transport::{Operation, Post, PostError, Rail, Transport};
 
 const NO_ROOM: &str = "waiting for the library to take a post (EAGAIN)";
@@ -21,14 +21,14 @@ impl<T: Transport> Engine<'_, T> {
     /// When a post fails or is refused, or the time is up while the library takes none.
     #[inline]
     pub fn post_burst(&mut self, transfers: u32) -> Result<(), CaseFailure> {
-        self.burst.plan(transfers, self.geometry.stripes, &mut self.turns);
-        self.posting.planned(&self.burst);
+        self.burst.plan(transfers, self.geometry.stripes, &mut self.rotation);
+        self.posting.record_burst(&self.burst);
         let mut opened = None;
         for index in 0..self.burst.len() {
             let planned = self.burst.post(index);
             if planned.chunk == 0 {
                 let now = if self.timed { clock::now() } else { 0 };
-                opened = self.outgoing.open(self.geometry.stripes.rails as u32, now);
+                opened = self.outgoing.assign_slot(self.geometry.stripes.rails as u32, now);
             }
             let Some(opened) = opened else {
                 let message = "a burst was posted without a free slot for each of its transfers".to_owned();
@@ -40,14 +40,14 @@ impl<T: Transport> Engine<'_, T> {
     }
 
     #[inline]
-    fn post_chunk(&mut self, planned: PlannedPost, opened: Opened) -> Result<(), CaseFailure> {
+    fn post_chunk(&mut self, planned: PlannedPost, opened: AssignedSlot) -> Result<(), CaseFailure> {
         let rail = planned.rail;
         let owner = Owner {
             case: self.number,
             slot: opened.slot,
         };
         let (operation, offset) = self.operation(planned, opened);
-        // A post that was answered with EAGAIN must ring, or the posts before it stay unrung.
+        // A post that was answered with EAGAIN must ring, or the posts before it stay awaiting_doorbell.
         let mut must_ring = planned.last_on_rail;
         loop {
             if let Some(token) = self.thread.tokens[rail].take(owner) {
@@ -70,13 +70,13 @@ impl<T: Transport> Engine<'_, T> {
                 match self.posting.attempt(&mut thread.transport, post, must_ring) {
                     Ok(Accepted::Ordinary) => return Ok(()),
                     Ok(Accepted::Injected) => {
-                        thread.tokens[rail].give_back(token);
+                        thread.tokens[rail].release(token);
                         // What tells that it arrived is the peer's credit or echo.
                         self.outgoing.chunk_done(opened.slot, 0);
                         return Ok(());
                     }
                     Err(error) => {
-                        thread.tokens[rail].give_back(token);
+                        thread.tokens[rail].release(token);
                         self.not_taken(error, rail, planned.length)?;
                     }
                 }
@@ -89,7 +89,7 @@ impl<T: Transport> Engine<'_, T> {
     }
 
     #[inline]
-    fn operation(&self, planned: PlannedPost, opened: Opened) -> (Operation, u64) {
+    fn operation(&self, planned: PlannedPost, opened: AssignedSlot) -> (Operation, u64) {
         let slot = opened.slot as usize;
         let source = self.geometry.source[slot] + planned.offset;
         let landing = self.geometry.landing[slot] + planned.offset;
@@ -157,9 +157,9 @@ impl<T: Transport> Engine<'_, T> {
 
     /// The rail is broken for this case and every later one: posts on it may never be rung.
     pub(super) fn rail_failed(&mut self, rail: Rail, errno: i32) -> CaseFailure {
-        let unrung = self.posting.unrung(rail);
+        let awaiting_doorbell = self.posting.awaiting_doorbell(rail);
         let message = format!(
-            "a post on rail {rail} failed (errno {errno}), with {unrung} posts before it waiting for a doorbell"
+            "a post on rail {rail} failed (errno {errno}), with {awaiting_doorbell} posts before it waiting for a doorbell"
         );
         self.thread.broken = Some(message.clone());
         failure(FailureReason::PostFailed, message)
