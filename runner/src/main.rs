@@ -1,4 +1,4 @@
-//! The instrument of fabricbench, with the transports it was built with.
+//! The runner of fabricbench with the built-in transports.
 
 use std::process::ExitCode;
 

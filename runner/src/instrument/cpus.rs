@@ -1,12 +1,12 @@
-//! How many processors a worker has to itself. Pure.
+//! Number of CPUs available to one worker. Pure.
 
 use crate::rendezvous::message::WorkerCpus;
 
-/// An even share of the processors that a worker is given, within the limit of its control group in thousandths. With
-/// as many as it has measuring threads, each may spin: a thread that spins on a processor that another one needs
-/// measures the scheduler.
-pub fn own_cpus(processors: &WorkerCpus, limit_millis: Option<u64>) -> usize {
-    let share = processors.cpus.len() / processors.sharers.max(1) as usize;
+/// The worker's even share of its CPUs, within the limit of its control group in thousandths of a CPU. Measuring threads
+/// may spin only if there are no more of them than this: a thread that spins on a CPU that another thread needs measures
+/// the scheduler.
+pub fn own_cpus(worker: &WorkerCpus, limit_millis: Option<u64>) -> usize {
+    let share = worker.cpus.len() / worker.sharers.max(1) as usize;
     let limit = limit_millis.map_or(usize::MAX, |millis| (millis / 1000) as usize);
     share.min(limit)
 }
@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processors_are_shared_and_limited() {
+    fn divides_and_limits_cpus() {
         let own = |cpus: u32, sharers, limit| {
             let cpus = (0..cpus).collect();
             own_cpus(&WorkerCpus { cpus, sharers }, limit)

@@ -1,4 +1,4 @@
-//! One attempt, in a process of its own. Opens a transport or allocates memory, and prints what came of it.
+//! One attempt, which runs in a separate process. Opens a transport or allocates memory.
 
 use crds::record::CaseFailure;
 use crds::v1alpha1::{MemoryKind, TransportSpec};
@@ -8,13 +8,13 @@ use crate::memory::Memory;
 use crate::transport::choice::{ArmAt, TransportChoice, WithTransport};
 use crate::transport::{OpenConfig, Transport, TransportError};
 
-/// Bytes that are asked for: one huge page.
+/// Bytes to allocate: one huge page.
 const MEMORY_BYTES: usize = 2 * 1024 * 1024;
 
-/// Tries `target` and says what it is.
+/// Tries `target` and describes it.
 ///
 /// # Errors
-/// Why it is not available, and what to do.
+/// The reason it is not available, and the remedy.
 pub fn attempt(choice: &impl TransportChoice, target: &Target) -> Result<String, CaseFailure> {
     match target {
         Target::Transport(spec) => transport(choice, spec).map_err(|error| CaseFailure {

@@ -1,4 +1,4 @@
-//! Events of one worker, which all arrive on one channel.
+//! Events of one worker, which all arrive on one channel. Pure.
 
 use crate::frame::FrameError;
 use crate::instrument::protocol::Reply;
@@ -7,24 +7,24 @@ use crate::rendezvous::message::Command;
 /// Event that a worker reacts to.
 #[derive(Debug)]
 pub enum WorkerEvent {
-    /// The coordinator wants something.
+    /// Command of the coordinator.
     Command(Command),
-    /// The coordinator is gone.
-    CoordinatorGone(String),
-    /// An instrument answered.
+    /// The connection to the coordinator was lost, for this reason.
+    CoordinatorLost(String),
+    /// Reply of an instrument.
     Reply {
-        /// Which.
+        /// Serial number of the instrument.
         serial: u64,
-        /// What.
+        /// The reply.
         reply: Reply,
     },
-    /// An instrument is gone.
-    InstrumentGone {
-        /// Which.
+    /// The connection to an instrument was lost.
+    InstrumentLost {
+        /// Serial number of the instrument.
         serial: u64,
-        /// How that was seen.
+        /// Error of the connection.
         error: FrameError,
     },
-    /// This worker was told to stop, by a signal of this name.
+    /// This worker received the named signal.
     Stop(&'static str),
 }

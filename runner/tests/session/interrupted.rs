@@ -51,7 +51,7 @@ fn a_worker_that_is_told_to_stop_leaves_at_once_and_ends_the_attempt() {
         assert!(
             failure
                 .message
-                .contains("rank 1 was lost: told to stop by SIGTERM"),
+                .contains("rank 1 was lost: stopped by SIGTERM"),
             "{}",
             failure.message
         );
@@ -71,7 +71,7 @@ fn a_coordinator_that_dies_takes_everyone_with_it() {
     let ended = gang.end_of(1);
     assert_eq!(ended.status.code(), Some(3));
     assert!(
-        ended.stderr.contains("PeerLost: the coordinator is gone"),
+        ended.stderr.contains("PeerLost: lost the coordinator"),
         "{}",
         ended.stderr
     );
@@ -126,5 +126,5 @@ fn a_worker_that_is_to_die_with_its_parent_does() {
     eventually(|| test_kill_process(worker).is_err().then_some(()));
     // It said so to its last breath: the first record is whole, the last one is the end.
     let said: Vec<_> = lines.map_while(Result::ok).collect();
-    assert!(said.last().unwrap().contains("told to stop"), "{said:?}");
+    assert!(said.last().unwrap().contains("stopped by a signal"), "{said:?}");
 }

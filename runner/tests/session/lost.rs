@@ -93,7 +93,7 @@ fn an_instrument_that_dies_fails_its_arms_for_the_round_and_the_next_one_is_fres
             "{failure:?}"
         );
         assert!(
-            failure.message.contains("was ended by signal 9"),
+            failure.message.contains("was killed by signal 9"),
             "{}",
             failure.message
         );
