@@ -1,7 +1,8 @@
-//! The steps of a measured case, taken together by the threads of both sides.
+//! The steps of a measured case, executed jointly by the threads of both sides.
 //!
-//! Thread 0 conducts: it exchanges `START` and `STOP` with the other side's thread 0, opens and closes the window of
-//! its process and reads the interface counters just outside it. The others serve their peers until the gate opens.
+//! Thread 0 leads: it exchanges `START` and `STOP` with thread 0 of the other side, opens and closes the window of its
+//! process and reads the interface counters just outside the window. The other threads serve their peers until the
+//! gate opens.
 
 use crds::assignment::Extent;
 use crds::record::{CaseFailure, InterfaceDelta, PostingCounters, RailFacts, SideReport};
@@ -16,17 +17,17 @@ use crate::topology::SystemRoots;
 use crate::topology::counters::{self, Reading};
 use crate::transport::Transport;
 
-/// What one thread does in a case.
+/// The work of one thread in a case.
 ///
-/// The default is that of a side that posts nothing of its own and only serves its peer.
+/// The default implementation posts nothing and only serves the peer.
 pub trait Work<T: Transport> {
-    /// Does what comes before the window.
+    /// Runs the warm-up, before the window opens.
     fn warm_up(&mut self, _engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         Ok(())
     }
 
-    /// Does what is measured; `None` where this side posts nothing of its own.
-    fn run(&mut self, _engine: &mut Engine<'_, T>) -> Result<Option<Done>, CaseFailure> {
+    /// Runs the measured operations; `None` if this side does not post.
+    fn run(&mut self, _engine: &mut Engine<'_, T>) -> Result<Option<Measurement>, CaseFailure> {
         Ok(None)
     }
 
@@ -34,61 +35,61 @@ pub trait Work<T: Transport> {
     fn serve(
         &mut self,
         engine: &mut Engine<'_, T>,
-        doing: &'static str,
+        activity: &'static str,
         until: impl Fn(&Engine<'_, T>) -> bool,
     ) -> Result<(), CaseFailure> {
-        engine.serve_until(doing, until)
+        engine.serve_until(activity, until)
     }
 }
 
-/// What one thread did in the window.
+/// Measurements of one thread in the window.
 #[derive(Debug)]
-pub struct Done {
+pub struct Measurement {
     /// Round trips or transfers completed.
     pub operations: u64,
-    /// When it posted first.
+    /// Time of the first post, in nanoseconds of the clock.
     pub first_post: u64,
-    /// When its last operation was complete.
+    /// Time at which the last operation completed, in nanoseconds of the clock.
     pub last_completion: u64,
-    /// Its samples.
+    /// Latency samples.
     pub recorder: Recorder,
 }
 
-/// What one thread's part of a measured case came to.
+/// Report of one thread in a measured case.
 #[derive(Debug)]
 pub struct ThreadReport {
-    /// What it did, and how it posted; nothing where this side was only addressed.
-    pub done: Option<(Done, PostingCounters)>,
-    /// Whether it was found on another processor than the one it is pinned to.
+    /// Measurements and posting counters; `None` if this side does not post.
+    pub measurement: Option<(Measurement, PostingCounters)>,
+    /// Whether the thread ran on a CPU other than the one it is pinned to.
     pub migrated: bool,
-    /// UsageCounters of the process; of thread 0 only.
+    /// Resource usage of the process; only thread 0 reports it.
     pub side: Option<SideReport>,
 }
 
-/// Who takes the steps.
+/// The side and thread that execute the steps.
 #[derive(Clone, Copy, Debug)]
-pub struct Side<'a> {
-    /// Which side it is.
+pub struct SideContext<'a> {
+    /// Role of this side.
     pub role: Role,
     /// Whether both sides post.
-    pub both: bool,
+    pub bidirectional: bool,
     /// Whether this is thread 0.
     pub leads: bool,
-    /// Where the accounts of the process are.
+    /// Sources of the resource usage of the process.
     pub usage: &'a UsageCounters,
-    /// Rails whose interfaces are read.
+    /// Rails whose interface counters are read.
     pub rails: &'a [RailFacts],
-    /// Where the kernel shows itself.
+    /// Mount points of sysfs and procfs.
     pub roots: &'a SystemRoots,
 }
 
-/// A window that the conductor opened.
-struct Open {
+/// A window that the leader thread opened.
+struct OpenWindow {
     window: Window,
     before: Reading,
 }
 
-/// How much is done: the clock is looked at where it is a duration.
+/// Operations or time left. The time only matters if the extent is a duration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     left: u64,
@@ -96,7 +97,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// So much from `now` on.
+    /// Budget of `extent`, starting at `now`.
     pub(super) fn new(extent: Extent, now: u64) -> Self {
         match extent {
             Extent::Iterations(count) => Self {
@@ -110,44 +111,44 @@ impl Budget {
         }
     }
 
-    /// Operations that may still be begun, at most `wanted`, as it is `now`.
+    /// Operations that may still be started at time `now`, at most `wanted`.
     #[inline]
-    pub(super) fn may_begin(&self, wanted: u32, now: u64) -> u32 {
+    pub(super) fn available(&self, wanted: u32, now: u64) -> u32 {
         if now >= self.end {
             return 0;
         }
         u64::from(wanted).min(self.left) as u32
     }
 
-    /// `count` operations were begun.
+    /// Accounts for `count` operations that were started.
     #[inline]
-    pub(super) fn begun(&mut self, count: u32) {
+    pub(super) fn spend(&mut self, count: u32) {
         self.left -= u64::from(count);
     }
 }
 
-/// Takes all steps of a measured case.
+/// Executes all steps of a measured case.
 pub fn measure<T: Transport>(
     engine: &mut Engine<'_, T>,
     work: &mut impl Work<T>,
-    side: Side<'_>,
+    side: SideContext<'_>,
 ) -> Result<ThreadReport, CaseFailure> {
-    engine.meet()?;
+    engine.synchronize()?;
     work.warm_up(engine)?;
-    engine.settle()?;
+    engine.wait_for_own_completions()?;
     engine.gate.arrive_warm();
-    let open = open_window(engine, work, side)?;
+    let window = open_window(engine, work, side)?;
     engine.posting.start_window();
-    let before = cpu::current();
-    let done = work.run(engine)?;
-    let after = cpu::current();
+    let cpu_before = cpu::current();
+    let measurement = work.run(engine)?;
+    let cpu_after = cpu::current();
     engine.gate.arrive_done();
     let counters = engine.posting.counters().clone();
-    let side = close_window(engine, work, side, open)?;
+    let side = close_window(engine, work, side, window)?;
     let pinned = engine.thread.cpu;
     Ok(ThreadReport {
-        done: done.map(|done| (done, counters)),
-        migrated: pinned.is_some_and(|cpu| before != cpu || after != cpu),
+        measurement: measurement.map(|measurement| (measurement, counters)),
+        migrated: pinned.is_some_and(|cpu| cpu_before != cpu || cpu_after != cpu),
         side,
     })
 }
@@ -155,10 +156,10 @@ pub fn measure<T: Transport>(
 fn open_window<T: Transport>(
     engine: &mut Engine<'_, T>,
     work: &mut impl Work<T>,
-    side: Side<'_>,
-) -> Result<Option<Open>, CaseFailure> {
+    side: SideContext<'_>,
+) -> Result<Option<OpenWindow>, CaseFailure> {
     if !side.leads {
-        // Thread 0 opens it, which wakes no sleeper: whoever slept would post late.
+        // Thread 0 opens the window without waking sleeping threads, so a thread that slept here would post late.
         engine.awake = true;
         work.serve(engine, "waiting for the window to open", |engine| {
             engine.gate.window_is_open()
@@ -190,20 +191,20 @@ fn open_window<T: Transport>(
             engine.signal(Signal::Started)?;
         }
     }
-    Ok(Some(Open { window, before }))
+    Ok(Some(OpenWindow { window, before }))
 }
 
 fn close_window<T: Transport>(
     engine: &mut Engine<'_, T>,
     work: &mut impl Work<T>,
-    side: Side<'_>,
-    open: Option<Open>,
+    side: SideContext<'_>,
+    open: Option<OpenWindow>,
 ) -> Result<Option<SideReport>, CaseFailure> {
-    let Some(Open { window, before }) = open else {
+    let Some(OpenWindow { window, before }) = open else {
         work.serve(engine, "waiting for the case to end", |engine| {
             engine.gate.ended()
         })?;
-        engine.settle()?;
+        engine.wait_for_own_completions()?;
         return Ok(None);
     };
     let mut report = match side.role {
@@ -211,7 +212,7 @@ fn close_window<T: Transport>(
             work.serve(engine, "waiting for all threads to drain", |engine| {
                 engine.gate.all_done()
             })?;
-            let closed = if side.both {
+            let closed = if side.bidirectional {
                 Err(window)
             } else {
                 Ok(side.usage.close(window))
@@ -231,12 +232,12 @@ fn close_window<T: Transport>(
             closed
         }
     };
-    engine.settle()?;
-    report.interfaces = interfaces(side, &before);
+    engine.wait_for_own_completions()?;
+    report.interfaces = interface_deltas(side, &before);
     engine.gate.end();
     Ok(Some(report))
 }
 
-fn interfaces(side: Side<'_>, before: &Reading) -> Vec<InterfaceDelta> {
+fn interface_deltas(side: SideContext<'_>, before: &Reading) -> Vec<InterfaceDelta> {
     counters::delta(before, &Reading::take(side.rails, side.roots), side.rails)
 }

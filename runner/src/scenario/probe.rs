@@ -1,4 +1,4 @@
-//! Whether every rail carries a message to the peer and back.
+//! Connectivity probe: checks that every rail carries messages to and from the peer.
 
 use std::time::{Duration, Instant};
 
@@ -15,25 +15,27 @@ use crate::arm_endpoints::ArmEndpoints;
 use crate::arm_endpoints::layout::{CONTROL_BYTES, Layout};
 use crate::transport::Transport;
 
-/// Sends one small message over each rail of each thread, and waits for the peer's. To be called at both sides.
+/// Sends one small message over each rail of each thread and waits for the messages of the peer. Both sides must call
+/// it.
 ///
 /// # Errors
-/// `FabricUnreachable` naming the rails over which nothing came within `deadline`, or what the library says.
+/// Fails with `FabricUnreachable`, naming the rails without a message within `deadline`, or with the error of the
+/// library.
 pub fn probe<T: Transport>(
     endpoints: &mut ArmEndpoints<T>,
     role: Role,
     peer_rank: u32,
     deadline: Duration,
 ) -> Result<(), CaseFailure> {
-    let nothing = Extent::Iterations(0);
+    let no_iterations = Extent::Iterations(0);
     let scenario = ScenarioAssignment {
         name: "probe".to_owned(),
         memory: MemoryKind::Heap,
         polling: None,
         workload: Workload::PingPong(PingPongWorkload {
             operation: PingPongOperation::Send,
-            measured: nothing,
-            warmup: nothing,
+            measured: no_iterations,
+            warmup: no_iterations,
         }),
         max_size_bytes: CONTROL_BYTES,
     };
@@ -50,7 +52,7 @@ pub fn probe<T: Transport>(
     };
     let facts = endpoints.facts().clone();
     let polling = endpoints.polling;
-    let begun = Instant::now();
+    let start = Instant::now();
     for (index, thread) in endpoints.threads.iter_mut().enumerate() {
         let case = Case {
             number: u32::MAX,
@@ -60,7 +62,7 @@ pub fn probe<T: Transport>(
             arm: &arm,
             role,
             peer_rank,
-            deadline: deadline.saturating_sub(begun.elapsed()),
+            deadline: deadline.saturating_sub(start.elapsed()),
             seed: 0,
         };
         let setup = Setup {
@@ -85,7 +87,7 @@ fn exchange<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFailure>
     engine.serve_until("waiting for a message over every rail", |engine| {
         engine.inbox.drained_receives.iter().all(|count| *count > 0)
     })?;
-    engine.settle()
+    engine.wait_for_own_completions()
 }
 
 fn unreachable<T: Transport>(
@@ -114,9 +116,9 @@ fn unreachable<T: Transport>(
     failure(
         FailureReason::FabricUnreachable,
         format!(
-            "no message from rank {rank} came within {deadline:?} over rails {silent:?} (own addresses {addresses:?}, thread \
-             {thread}): check that the rails of both workers are on one network, and that the security group has a rule \
-             that allows all traffic to and from itself"
+            "no message from rank {rank} arrived within {deadline:?} over rails {silent:?} (own addresses {addresses:?}, \
+             thread {thread}): check that the rails of both workers are on the same network, and that the security group \
+             has a rule that allows all traffic to and from itself"
         ),
     )
 }

@@ -1,4 +1,4 @@
-//! Taking what the transport reports.
+//! Polls the transport and handles completions.
 
 use crds::record::{CaseFailure, FailureReason};
 
@@ -19,10 +19,11 @@ struct Received {
 }
 
 impl<T: Transport> Engine<'_, T> {
-    /// Takes the completions there are, and sends a credit that is due. Returns whether there was any.
+    /// Handles all available completions and sends a credit if one is due. Returns whether there were completions.
     ///
     /// # Errors
-    /// When a completion reports an error, the peer has given up, a chunk arrives twice, or the time is up.
+    /// Fails if a completion reports an error, the peer has abandoned the case, a chunk arrives twice, or the deadline
+    /// has passed.
     #[inline]
     pub fn poll(&mut self) -> Result<bool, CaseFailure> {
         let thread = &mut *self.thread;
@@ -32,15 +33,15 @@ impl<T: Transport> Engine<'_, T> {
             .map_err(|error| transport_failure(&error))?;
         if count > 0 {
             let now = if self.timed { clock::now() } else { 0 };
-            // All are taken even if one fails the case: tokens and receives are needed by the next one.
-            let mut taken = Ok(());
+            // All completions are handled even if one fails the case: the next case needs the tokens and receives.
+            let mut result = Ok(());
             for index in 0..count.min(self.thread.completions.len()) {
                 let completion = self.thread.completions[index];
-                taken = taken.and(self.take(completion, now));
+                result = result.and(self.handle_completion(completion, now));
             }
-            taken?;
+            result?;
             if self.waiting.deadline_may_have_passed() {
-                return Err(self.deadline_exceeded("with completions still coming in"));
+                return Err(self.deadline_exceeded("still receiving completions"));
             }
         }
         if self.incoming.owes_credit() {
@@ -53,11 +54,13 @@ impl<T: Transport> Engine<'_, T> {
     }
 
     #[inline]
-    fn take(&mut self, completion: Completion, now: u64) -> Result<(), CaseFailure> {
+    fn handle_completion(&mut self, completion: Completion, now: u64) -> Result<(), CaseFailure> {
         let rail = completion.rail;
         match completion.kind {
             CompletionKind::Posted { token } => self.handle_own_post(rail, token, now),
-            CompletionKind::RemoteWrite { immediate } => self.handle_message(rail, Some(immediate), None, now),
+            CompletionKind::RemoteWrite { immediate } => {
+                self.handle_message(rail, Some(immediate), None, now)
+            }
             CompletionKind::Received {
                 token,
                 immediate,
@@ -65,14 +68,16 @@ impl<T: Transport> Engine<'_, T> {
             } => {
                 let place = self.thread.receives.place(rail, token);
                 let received = place.map(|place| Received { place, length });
-                let taken = self.handle_message(rail, immediate, received, now);
+                let handled = self.handle_message(rail, immediate, received, now);
                 let thread = &mut *self.thread;
                 let regions = Regions {
                     control: &thread.control,
                     data: &thread.data,
                 };
-                let used = thread.receives.repost(rail, token, &mut thread.transport, regions);
-                taken.and(used.map_err(|error| transport_failure(&receive_refused(error))))
+                let reposted = thread
+                    .receives
+                    .repost(rail, token, &mut thread.transport, regions);
+                handled.and(reposted.map_err(|error| transport_failure(&receive_refused(error))))
             }
         }
     }
@@ -86,7 +91,7 @@ impl<T: Transport> Engine<'_, T> {
         if owner.slot == Owner::CONTROL {
             self.thread.first_post.record_completion();
         }
-        // Posts of a case that was given up complete late.
+        // A post of an abandoned case may complete during a later one.
         if owner.case != self.number {
             return Ok(());
         }
@@ -109,13 +114,14 @@ impl<T: Transport> Engine<'_, T> {
     ) -> Result<(), CaseFailure> {
         let Some(immediate) = immediate.and_then(Immediate::decode) else {
             let message = format!(
-                "a message came in on rail {rail} whose immediate data is {immediate:?}: the provider does not carry \
-                 immediate data, or someone else uses this endpoint"
+                "a message arrived on rail {rail} with unexpected immediate data {immediate:?}: the provider does not \
+                 carry immediate data, or another application sends to this endpoint"
             );
             return Err(failure(FailureReason::CompletionFailed, message));
         };
         if immediate.case != self.tag {
-            // Left over from a case that was given up; but a peer that is ahead has said so, and will not repeat it.
+            // The message belongs to an abandoned case, except for the `Ready` of a peer that has already started the
+            // next case: it is kept because the peer does not send it again.
             if let Message::Signal(Signal::Ready(drain_messages)) = immediate.message {
                 self.thread.early_ready = Some((immediate.case, drain_messages));
             }
@@ -131,7 +137,7 @@ impl<T: Transport> Engine<'_, T> {
         match self.inbox.aborted {
             Some(reason) => Err(failure(
                 reason,
-                "the peer gave the case up; its own report says why".to_owned(),
+                "the peer abandoned the case; its own report contains the cause".to_owned(),
             )),
             None => Ok(()),
         }
@@ -161,7 +167,7 @@ impl<T: Transport> Engine<'_, T> {
             (Err(error), _) => Err(failure(
                 FailureReason::CompletionFailed,
                 format!(
-                    "rail {rail} delivered chunk {chunk} of transfer {transfer} (modulo 32768) wrongly: {error:?}"
+                    "rail {rail} delivered an invalid chunk {chunk} of transfer {transfer} (modulo 32768): {error:?}"
                 ),
             )),
         }

@@ -1,4 +1,4 @@
-//! Two workers of one arm, over the test transport.
+//! Two workers of one arm, connected by the test transport.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ pub fn transfer(operation: TransferOperation, window: u32, batch: u32, iteration
     }
 }
 
-/// An assignment of one scenario and one arm.
+/// Assignment with one scenario and one arm.
 pub fn assignment(scenario: &ScenarioAssignment, arm: &ArmAssignment, rails: u32) -> Assignment {
     Assignment {
         version: crds::assignment::ASSIGNMENT_VERSION,
@@ -128,7 +128,7 @@ impl Pair {
         }
     }
 
-    /// What the initiator posted as payload since it was asked last.
+    /// Payload posts of the initiator since the previous call.
     pub fn log(&mut self) -> Vec<Logged> {
         let threads = self.initiator.threads.iter_mut();
         threads
@@ -150,11 +150,11 @@ impl Pair {
             deadline: self.deadline,
             seed: 42,
         };
-        let (ours, theirs) = (case(Role::Initiator, 1), case(Role::Target, 0));
+        let (initiator_case, target_case) = (case(Role::Initiator, 1), case(Role::Target, 0));
         let (initiator, target) = (&mut self.initiator, &mut self.target);
         std::thread::scope(|scope| {
-            let other = scope.spawn(move || run_case(target, &theirs));
-            (run_case(initiator, &ours), other.join().unwrap())
+            let target = scope.spawn(move || run_case(target, &target_case));
+            (run_case(initiator, &initiator_case), target.join().unwrap())
         })
     }
 

@@ -1,4 +1,4 @@
-//! How a side waits is a scenario's own affair.
+//! Polling mode per scenario.
 
 use crds::v1alpha1::{PingPongOperation, Polling};
 
@@ -7,7 +7,7 @@ use crate::arm_endpoints::{ArmEndpoints, Buffers, open_config};
 use crate::test_transport::TestTransport;
 
 #[test]
-fn a_scenario_that_sleeps_leaves_the_others_their_polling() {
+fn a_scenario_that_sleeps_does_not_change_the_polling_of_others() {
     let scenario = Pair::new(ping_pong(PingPongOperation::Send, 1), BASELINE, 1, 64).scenario;
     let mut assignment = assignment(&scenario, &BASELINE, 1);
     for polling in [Polling::Wait, Polling::Spin] {
@@ -17,7 +17,7 @@ fn a_scenario_that_sleeps_leaves_the_others_their_polling() {
         assignment.scenarios.push(other);
     }
     let config = open_config(&BASELINE, &assignment, 0);
-    assert!(config.sleeps);
+    assert!(config.uses_wait);
     let mut buffers = Buffers::new(&assignment);
     let endpoints = ArmEndpoints::<TestTransport>::open(
         &BASELINE,
