@@ -53,7 +53,7 @@ fn measure(
     arms: Vec<ArmAssignment>,
 ) -> Vec<Record> {
     let leg = Leg {
-        meeting: (namespaces.meeting_address(0), 17_900),
+        rendezvous: (namespaces.meeting_address(0), 17_900),
         transport: TransportSpec::Libfabric(Libfabric {
             provider: LibfabricProvider::Tcp,
             rails: rails as u32,
@@ -85,7 +85,7 @@ fn measure(
         },
         arms,
     };
-    leg.records(|rank| {
+    leg.run(|rank| {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", namespaces.name(rank)]);
         command.arg(env!("CARGO_BIN_EXE_fabricbench-runner"));

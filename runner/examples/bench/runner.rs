@@ -1,4 +1,4 @@
-//! The runner's own ping-pong, by two workers as in a campaign.
+//! Ping-pong of the runner, with two workers as in a campaign.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -14,25 +14,26 @@ use crds::v1alpha1::{Libfabric, LibfabricProvider, MemoryKind, PingPongOperation
 use crate::Setting;
 use crate::leg::{Leg, measurements};
 
-/// fi_pingpong injects what is below the provider's limit; between 1 KiB and this nothing is measured.
-const INJECTED: u64 = 2048;
+/// Inject limit of the runner. fi_pingpong injects up to the limit of the provider; no size between 1 KiB and this value
+/// is measured.
+const INJECT_MAX_BYTES: u64 = 2048;
 
-/// What the runner found.
-pub struct Found {
+/// Result of one measurement of the runner.
+pub struct Latency {
     /// Mean one-way latency in microseconds.
     pub micros: f64,
     /// Version of the library.
     pub version: String,
-    /// What that version calls the provider.
+    /// Name of the provider in this version.
     pub provider: String,
 }
 
-/// Measures once.
-pub fn measure(setting: &Setting<'_>) -> Found {
+/// Runs one measurement.
+pub fn measure(setting: &Setting<'_>) -> Latency {
     let arm = ArmAssignment {
         name: "ping-pong".to_owned(),
         process: 0,
-        inject_max_bytes: Some(INJECTED),
+        inject_max_bytes: Some(INJECT_MAX_BYTES),
         doorbell_max_batch: None,
         striping: StripingRule {
             policy: StripingPolicy::Single,
@@ -45,7 +46,7 @@ pub fn measure(setting: &Setting<'_>) -> Found {
         _ => vec!["127.0.0.1".to_owned()],
     };
     let leg = Leg {
-        meeting: ("127.0.0.1".to_owned(), 17_910),
+        rendezvous: ("127.0.0.1".to_owned(), 17_910),
         transport: TransportSpec::Libfabric(Libfabric {
             provider: setting.provider,
             rails: 1,
@@ -57,7 +58,7 @@ pub fn measure(setting: &Setting<'_>) -> Found {
             })
             .collect(),
         process: InstrumentProcess {
-            library: setting.library.map(|folder| folder.display().to_string()),
+            library: setting.library.map(|directory| directory.display().to_string()),
             ..InstrumentProcess::default()
         },
         scenario: ScenarioAssignment {
@@ -73,8 +74,8 @@ pub fn measure(setting: &Setting<'_>) -> Found {
         },
         arms: vec![arm],
     };
-    let program = program();
-    let records = leg.records(|_| Command::new(&program));
+    let binary = runner_binary();
+    let records = leg.run(|_| Command::new(&binary));
     let posted = measurements(&records)["ping-pong"]
         .initiator
         .posted
@@ -85,15 +86,15 @@ pub fn measure(setting: &Setting<'_>) -> Found {
         _ => None,
     });
     let fabric = fabric.unwrap();
-    Found {
+    Latency {
         micros: posted.elapsed_nanos as f64 / posted.operations as f64 / 2.0 / 1e3,
         version: fabric.library.unwrap().version,
         provider: fabric.provider,
     }
 }
 
-fn program() -> PathBuf {
-    let here = env::current_exe().unwrap();
-    let folder = here.parent().and_then(Path::parent).unwrap();
-    folder.join("fabricbench-runner")
+fn runner_binary() -> PathBuf {
+    let example = env::current_exe().unwrap();
+    let directory = example.parent().and_then(Path::parent).unwrap();
+    directory.join("fabricbench-runner")
 }

@@ -1,4 +1,4 @@
-//! The field's tools: a server and a client, of which the client prints the mean one-way latency.
+//! Runs fi_pingpong and fabtests: a server and a client, which prints the mean one-way latency.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +11,10 @@ use crate::Setting;
 const PORT: u16 = 17_920;
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// Mean one-way latency in microseconds, by fi_pingpong.
+/// Mean one-way latency in microseconds, measured by fi_pingpong.
 pub fn fi_pingpong(setting: &Setting<'_>, provider: &str) -> f64 {
-    let tool = |processor: u32, more: &[&str]| {
-        let mut command = common("fi_pingpong", processor, setting, provider);
+    let tool = |cpu: u32, more: &[&str]| {
+        let mut command = common("fi_pingpong", cpu, setting, provider);
         command.args(["-e", "rdm", "-d", if provider == "shm" { "shm" } else { "lo" }]);
         command.args(more);
         command
@@ -23,20 +23,20 @@ pub fn fi_pingpong(setting: &Setting<'_>, provider: &str) -> f64 {
     latency(tool(0, &["-B", &port]), tool(1, &["-P", &port, "127.0.0.1"]))
 }
 
-/// Mean one-way latency in microseconds, by fabtests' fi_rdm_tagged_pingpong.
-pub fn fabtests(setting: &Setting<'_>, provider: &str, folder: &Path) -> f64 {
-    let program = folder.join("fi_rdm_tagged_pingpong").display().to_string();
-    let tool = |processor: u32, more: &[&str]| {
-        let mut command = common(&program, processor, setting, provider);
+/// Mean one-way latency in microseconds, measured by fi_rdm_tagged_pingpong of fabtests.
+pub fn fabtests(setting: &Setting<'_>, provider: &str, directory: &Path) -> f64 {
+    let binary = directory.join("fi_rdm_tagged_pingpong").display().to_string();
+    let tool = |cpu: u32, more: &[&str]| {
+        let mut command = common(&binary, cpu, setting, provider);
         command.args(["-w", "10"]).arg(format!("-E={PORT}")).args(more);
         command
     };
     latency(tool(0, &[]), tool(1, &["127.0.0.1"]))
 }
 
-fn common(program: &str, processor: u32, setting: &Setting<'_>, provider: &str) -> Command {
+fn common(binary: &str, cpu: u32, setting: &Setting<'_>, provider: &str) -> Command {
     let mut command = Command::new("taskset");
-    command.args(["-c", &processor.to_string(), program]);
+    command.args(["-c", &cpu.to_string(), binary]);
     command.args(["-p", provider]);
     command.args([
         "-I",
@@ -44,8 +44,8 @@ fn common(program: &str, processor: u32, setting: &Setting<'_>, provider: &str) 
         "-S",
         &setting.size.to_string(),
     ]);
-    if let Some(folder) = setting.library {
-        command.env("LD_LIBRARY_PATH", folder);
+    if let Some(directory) = setting.library {
+        command.env("LD_LIBRARY_PATH", directory);
     }
     command
 }
@@ -58,7 +58,7 @@ fn latency(mut server: Command, mut client: Command) -> f64 {
             .spawn()
             .unwrap(),
     );
-    server.await_listening();
+    server.wait_until_listening();
     let output = client.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     server.0.wait().unwrap();
@@ -66,19 +66,19 @@ fn latency(mut server: Command, mut client: Command) -> f64 {
         .unwrap_or_else(|| unreachable!("{client:?}: {text}{}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// The last line's value in the column of this name.
+/// The value of the last line in the column `name`.
 fn column(text: &str, name: &str) -> Option<f64> {
     let header = text.lines().find(|line| line.contains(name))?;
-    let place = header.split_whitespace().position(|word| word == name)?;
-    text.lines().last()?.split_whitespace().nth(place)?.parse().ok()
+    let index = header.split_whitespace().position(|word| word == name)?;
+    text.lines().last()?.split_whitespace().nth(index)?.parse().ok()
 }
 
 struct Server(Child);
 
 impl Server {
-    /// Returns when it listens for its client; asking it by a connection would be taken for the client.
-    fn await_listening(&mut self) {
-        let began = Instant::now();
+    /// Waits until the server listens. A test connection is not possible, because the server would take it for its client.
+    fn wait_until_listening(&mut self) {
+        let start = Instant::now();
         let listens = format!(":{PORT:04X} ");
         loop {
             let sockets =
@@ -89,7 +89,7 @@ impl Server {
             {
                 return;
             }
-            assert!(began.elapsed() < DEADLINE, "the server does not listen on {PORT}");
+            assert!(start.elapsed() < DEADLINE, "the server does not listen on {PORT}");
             thread::sleep(Duration::from_millis(2));
         }
     }
@@ -97,7 +97,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It has ended, unless its client failed.
+        // The server has exited, unless its client failed.
         let _ = self.0.kill();
     }
 }
