@@ -59,7 +59,7 @@ pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> O
             .map(PathBuf::from),
         inject_bytes: arm.inject_max_bytes,
         depth: layout::depth(assignment),
-        sleeps: scenarios
+        uses_wait: scenarios
             .iter()
             .any(|scenario| scenario.polling == Some(Polling::Wait)),
         device_memory: scenarios
@@ -123,7 +123,7 @@ impl<T: Transport> ArmEndpoints<T> {
             .first()
             .map(|thread| thread.transport.facts().clone())
             .unwrap_or_default();
-        topology::complete(&mut facts, &roots);
+        topology::complete_rail_facts(&mut facts, &roots);
         let scenarios = assignment.scenarios.iter();
         facts.polling = scenarios
             .map(|scenario| (scenario.name.clone(), scenario.polling.unwrap_or(polling)))
