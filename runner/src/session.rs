@@ -1,7 +1,7 @@
 //! An attempt from the coordinator's side: the schedule of cases, the state of the workers and the records.
 //!
 //! [`coordinator`] sends commands and writes records. [`gang`] exchanges messages with the workers and tracks lost ones.
-//! [`tournament`], [`merge`] and [`setup_failures`] are pure.
+//! [`tournament`], `merge` and `setup_failures` are pure.
 
 pub mod coordinator;
 mod endpoints;
