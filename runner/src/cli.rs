@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
-use crate::transport::choice::TransportChoice;
+use crate::transport::select::TransportSelector;
 use crate::worker::{self, WorkerOptions};
 use crate::{ffi, install, instrument, probe};
 
@@ -70,10 +70,10 @@ enum Format {
     Json,
 }
 
-/// Runs the command line with the transports of `choice`.
+/// Runs the command line with the transports of `selector`.
 ///
 /// Exit status: 0 on success, 2 if the command line or the assignment is invalid, 3 if the attempt is not complete.
-pub fn main_with(choice: &impl TransportChoice) -> ExitCode {
+pub fn main_with(selector: &impl TransportSelector) -> ExitCode {
     let cli = Cli::parse();
     let filter = EnvFilter::try_from_env(crds::names::ENV_LOG).unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt()
@@ -99,11 +99,11 @@ pub fn main_with(choice: &impl TransportChoice) -> ExitCode {
                 Err(error) => (error.status(), Some(format!("rank {rank}: {error}"))),
             }
         }
-        Command::Instrument { parent } => match instrument::run(choice, parent) {
+        Command::Instrument { parent } => match instrument::run(selector, parent) {
             Ok(()) => (0, None),
             Err(error) => (3, Some(error.to_string())),
         },
-        Command::Attempt { target } => match attempt(choice, &target) {
+        Command::Attempt { target } => match attempt(selector, &target) {
             Ok(()) => ffi::exit_now(0),
             Err(error) => (2, Some(error.to_string())),
         },
@@ -123,9 +123,9 @@ pub fn main_with(choice: &impl TransportChoice) -> ExitCode {
     ExitCode::from(status)
 }
 
-fn attempt(choice: &impl TransportChoice, target: &str) -> io::Result<()> {
+fn attempt(selector: &impl TransportSelector, target: &str) -> io::Result<()> {
     let target = serde_json::from_str(target)?;
-    let answer = serde_json::to_string(&probe::attempt(choice, &target))?;
+    let answer = serde_json::to_string(&probe::attempt(selector, &target))?;
     let mut out = io::stdout();
     writeln!(out, "{answer}")?;
     out.flush()

@@ -21,7 +21,7 @@ use snafu::{ResultExt, Snafu};
 use crate::ffi;
 use crate::frame::{FrameError, FrameReader};
 use crate::process::end_with_parent;
-use crate::transport::choice::TransportChoice;
+use crate::transport::select::TransportSelector;
 use serve::Server;
 
 /// Reason an instrument failed.
@@ -53,7 +53,7 @@ pub enum InstrumentError {
 ///
 /// # Errors
 /// If standard input is not a socket, or communication with the worker fails.
-pub fn run(choice: &impl TransportChoice, parent: u32) -> Result<(), InstrumentError> {
+pub fn run(selector: &impl TransportSelector, parent: u32) -> Result<(), InstrumentError> {
     let socket = worker_socket().context(StartSnafu {
         action: "duplicating the worker's socket",
     })?;
@@ -66,7 +66,7 @@ pub fn run(choice: &impl TransportChoice, parent: u32) -> Result<(), InstrumentE
     let writer = socket.try_clone().context(StartSnafu {
         action: "duplicating the worker's socket",
     })?;
-    match Server::new(choice, FrameReader::new(socket), writer).serve() {
+    match Server::new(selector, FrameReader::new(socket), writer).serve() {
         // A closed connection means that the worker has exited, which is not an error.
         Ok(()) | Err(FrameError::Closed) => ffi::exit_now(0),
         Err(source) => Err(InstrumentError::Worker { source }),

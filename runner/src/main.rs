@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use fabricbench_runner::cli;
-use fabricbench_runner::transport::choice::BuiltIn;
+use fabricbench_runner::transport::select::BuiltInTransports;
 
 fn main() -> ExitCode {
-    cli::main_with(&BuiltIn)
+    cli::main_with(&BuiltInTransports)
 }

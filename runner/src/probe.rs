@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::process;
 use crate::topology::{Device, DeviceClass, SystemRoots};
-use crate::transport::choice::required_environment;
+use crate::transport::select::required_environment;
 
 pub use attempt::attempt;
 pub use table::table;

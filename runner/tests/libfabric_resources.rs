@@ -56,7 +56,7 @@ fn pair(provider: LibfabricProvider) -> (Side, Side) {
         library: None,
         inject_bytes: None,
         depth: 16,
-        sleeps: false,
+        uses_wait: false,
         device_memory: false,
         peers: 1,
     };

@@ -14,7 +14,7 @@ use super::protocol::Begin;
 use crate::arm_endpoints::{ArmEndpoints, Buffers, default_polling, open_config};
 use crate::environment;
 use crate::topology::SystemRoots;
-use crate::transport::choice::{ArmAt, TransportChoice, WithTransport};
+use crate::transport::select::{ArmRank, TransportSelector, TransportVisitor};
 use crate::transport::{OpenConfig, Transport, TransportError};
 
 /// Opens the arms of one instrument process.
@@ -88,7 +88,7 @@ impl Opener {
     /// If its transport cannot be opened as configured.
     pub(super) fn open(
         &mut self,
-        choice: &impl TransportChoice,
+        selector: &impl TransportSelector,
         arm: &ArmAssignment,
     ) -> Result<Box<dyn Arm>, CaseFailure> {
         let opening = OpenArm {
@@ -99,11 +99,11 @@ impl Opener {
             cpus: &self.pinned,
             buffers: &mut self.buffers,
         };
-        let at = ArmAt {
+        let at = ArmRank {
             arm: &arm.name,
             rank: self.rank,
         };
-        let opened = choice.choose(at, &self.assignment.transport, opening);
+        let opened = selector.select(at, &self.assignment.transport, opening);
         opened.flatten().map_err(from_transport)
     }
 }
@@ -117,10 +117,10 @@ struct OpenArm<'a> {
     buffers: &'a mut Buffers,
 }
 
-impl WithTransport for OpenArm<'_> {
+impl TransportVisitor for OpenArm<'_> {
     type Output = Result<Box<dyn Arm>, TransportError>;
 
-    fn with<T: Transport + 'static>(self) -> Self::Output {
+    fn visit<T: Transport + 'static>(self) -> Self::Output {
         let endpoints = ArmEndpoints::<T>::open(
             self.arm,
             self.assignment,

@@ -16,11 +16,11 @@ use super::protocol::{Begin, MAX_MESSAGE_BYTES, Reply, Request};
 use super::{variables, variant};
 use crate::frame::{self, FrameError, FrameReader};
 use crate::rendezvous::message::{CaseOrder, Opened, PeerCase, Side};
-use crate::transport::choice::TransportChoice;
+use crate::transport::select::TransportSelector;
 
 /// Executes the requests of one worker.
 pub(super) struct Server<'c, C> {
-    choice: &'c C,
+    selector: &'c C,
     reader: FrameReader<UnixStream>,
     writer: UnixStream,
     opener: Option<Opener>,
@@ -28,10 +28,10 @@ pub(super) struct Server<'c, C> {
     prepared: Option<CaseOrder>,
 }
 
-impl<'c, C: TransportChoice> Server<'c, C> {
-    pub(super) fn new(choice: &'c C, reader: FrameReader<UnixStream>, writer: UnixStream) -> Self {
+impl<'c, C: TransportSelector> Server<'c, C> {
+    pub(super) fn new(selector: &'c C, reader: FrameReader<UnixStream>, writer: UnixStream) -> Self {
         Self {
-            choice,
+            selector,
             reader,
             writer,
             opener: None,
@@ -85,7 +85,7 @@ impl<'c, C: TransportChoice> Server<'c, C> {
             .ok_or_else(|| internal("an arm was opened before the instrument was initialized"))?;
         let assigned = opener.arm(index)?;
         variant::check(env::var(ENV_VARIANT).ok().as_deref(), &assigned)?;
-        let arm = opener.open(self.choice, &assigned)?;
+        let arm = opener.open(self.selector, &assigned)?;
         let mut facts = arm.facts();
         facts.variables = variables::recorded(variables::utf8(env::vars_os()));
         let offer = arm.offer()?;

@@ -19,7 +19,7 @@ use super::tail::Tail;
 use crate::frame::{self, FrameError, FrameReader};
 use crate::instrument::protocol::{MAX_MESSAGE_BYTES, Reply, Request};
 use crate::process;
-use crate::transport::choice::required_environment;
+use crate::transport::select::required_environment;
 
 /// Timeout for sending a request; an instrument reads whenever it is not measuring.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,8 +1,8 @@
-//! Memory registration on one rail.
+//! Registers memory on one rail.
 
 use super::CallError;
-use super::objects::{Objects, Owned, Registered};
-use super::open::opened;
+use super::objects::{Objects, Owned, RegisteredMemory};
+use super::open::open_object;
 use super::rail::Rail;
 use crate::memory::Memory;
 use crate::transport::RemoteKey;
@@ -11,97 +11,101 @@ use libfabric_sys::bindings::{
     FI_HMEM_CUDA, FI_MR_VIRT_ADDR, FI_READ, FI_RECV, FI_REMOTE_READ, FI_REMOTE_WRITE, FI_SEND, FI_WRITE,
     fi_mr_attr, fid_domain, fid_mr,
 };
-use libfabric_sys::{Grown, calls};
+use libfabric_sys::{Padded, calls};
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::sync::{Arc, PoisonError};
 
-/// Everything that scenarios do with memory, at either end.
+/// Access rights for all operations of the scenarios, local and remote.
 const ACCESS: u64 = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
-/// The GPU that device memory is on, by the driver's number.
+/// Index of the GPU of device memory, in the numbering of the CUDA driver.
 const CUDA_DEVICE: c_int = 0;
 
-/// Memory as one rail knows it.
-pub(in crate::transport::libfabric) struct Part {
+/// Memory that is registered on one rail.
+pub(in crate::transport::libfabric) struct RailRegion {
     rail: Arc<Objects>,
     memory: Arc<Memory>,
     descriptor: *mut c_void,
     remote: RemoteKey,
 }
 
-// SAFETY: the descriptor is an opaque value that is handed back to the library by the rail, never looked into; the
-// rest is Send by itself.
-unsafe impl Send for Part {}
+// SAFETY: the descriptor is an opaque value that the rail passes back to the library and never dereferences. All other
+// fields are Send.
+unsafe impl Send for RailRegion {}
 
-/// A range of registered memory, ready to be posted.
+/// Range of registered memory to post.
 #[derive(Clone, Copy)]
-pub(in crate::transport::libfabric) struct Span<'a> {
+pub(in crate::transport::libfabric) struct RegisteredRange<'a> {
     pub(super) pointer: *mut u8,
     pub(super) length: usize,
     pub(super) descriptor: *mut c_void,
-    /// Whether the processor cannot read it, and so the library cannot inject it.
-    pub(super) device: bool,
+    /// Whether the range is in GPU memory, which the CPU cannot read and the library cannot inject.
+    pub(super) is_device: bool,
     pub(super) rail: *const Objects,
-    part: PhantomData<&'a Part>,
+    region: PhantomData<&'a RailRegion>,
 }
 
-impl Part {
-    /// What a peer needs to reach it.
+impl RailRegion {
+    /// Address and key by which a peer accesses the region.
     pub(in crate::transport::libfabric) fn remote(&self) -> RemoteKey {
         self.remote
     }
 
-    /// A range of it; nothing where the range does not lie inside.
+    /// Range of the region; `None` if the range is not inside the region.
     #[inline]
-    pub(in crate::transport::libfabric) fn span(&self, offset: u64, length: u64) -> Option<Span<'_>> {
+    pub(in crate::transport::libfabric) fn range(
+        &self,
+        offset: u64,
+        length: u64,
+    ) -> Option<RegisteredRange<'_>> {
         let (offset, length) = (usize::try_from(offset).ok()?, usize::try_from(length).ok()?);
         if offset.checked_add(length)? > self.memory.length() {
             return None;
         }
-        Some(Span {
+        Some(RegisteredRange {
             pointer: self.memory.address().wrapping_add(offset),
             length,
             descriptor: self.descriptor,
-            device: self.memory.is_device(),
+            is_device: self.memory.is_device(),
             rail: Arc::as_ptr(&self.rail),
-            part: PhantomData,
+            region: PhantomData,
         })
     }
 }
 
 impl Rail {
-    /// Registers all of a memory for all operations. It stays registered until the rail is closed.
+    /// Registers memory for all operations. It stays registered until the rail is closed.
     ///
     /// # Errors
     ///
-    /// Where the library refuses it.
+    /// Returns the failed call if the library refuses the memory.
     pub(in crate::transport::libfabric) fn register(
         &mut self,
         memory: Arc<Memory>,
-    ) -> Result<Part, CallError> {
+    ) -> Result<RailRegion, CallError> {
         let objects = Arc::clone(&self.objects);
         let library = objects.info.library();
         let key = self.next_key();
-        let region = opened(library, registration(&memory), |out| {
+        let region = open_object(library, registration_call(&memory), |out| {
             if memory.is_device() {
                 register_device(&objects.domain, &memory, key, out)
             } else {
                 register_host(&objects.domain, &memory, key, out)
             }
         })?;
-        // SAFETY: an open region.
+        // SAFETY: the region is open.
         let descriptor = unsafe { calls::fi_mr_desc(region.as_ptr()) };
-        // SAFETY: an open region.
+        // SAFETY: the region is open.
         let key = unsafe { calls::fi_mr_key(region.as_ptr()) };
-        let virtual_address = self.mr_mode & FI_MR_VIRT_ADDR != 0;
-        let address = if virtual_address {
+        let uses_virtual_addresses = self.mr_mode & FI_MR_VIRT_ADDR != 0;
+        let address = if uses_virtual_addresses {
             memory.address().addr() as u64
         } else {
             0
         };
         let remote = RemoteKey { address, key };
-        let kept = Registered {
+        let registered = RegisteredMemory {
             _region: region,
             _memory: Arc::clone(&memory),
         };
@@ -109,8 +113,8 @@ impl Rail {
             .regions
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .push(kept);
-        Ok(Part {
+            .push(registered);
+        Ok(RailRegion {
             rail: objects,
             memory,
             descriptor,
@@ -119,8 +123,8 @@ impl Rail {
     }
 }
 
-/// The call that registers a memory.
-pub(in crate::transport::libfabric) fn registration(memory: &Memory) -> &'static str {
+/// Name of the call that registers this memory.
+pub(in crate::transport::libfabric) fn registration_call(memory: &Memory) -> &'static str {
     if memory.is_device() {
         "fi_mr_regattr"
     } else {
@@ -130,7 +134,7 @@ pub(in crate::transport::libfabric) fn registration(memory: &Memory) -> &'static
 
 fn register_host(domain: &Owned<fid_domain>, memory: &Memory, key: u64, out: &mut *mut fid_mr) -> c_int {
     let buffer = memory.address().cast_const().cast();
-    // SAFETY: an open domain; the caller keeps the memory beside the region until the region is closed.
+    // SAFETY: the domain is open, and the caller keeps the memory allocated until the region is closed.
     unsafe {
         calls::fi_mr_reg(
             domain.as_ptr(),
@@ -147,19 +151,20 @@ fn register_host(domain: &Owned<fid_domain>, memory: &Memory, key: u64, out: &mu
 }
 
 fn register_device(domain: &Owned<fid_domain>, memory: &Memory, key: u64, out: &mut *mut fid_mr) -> c_int {
-    let range = iovec {
+    let iov = iovec {
         iov_base: memory.address().cast(),
         iov_len: memory.length(),
     };
-    // SAFETY: integers, pointers, and a union of integers.
-    let mut attr = unsafe { Grown::<fi_mr_attr>::zeroed() };
-    let known = attr.known_mut();
-    known.mr_iov = &range;
-    known.iov_count = 1;
-    known.access = ACCESS;
-    known.requested_key = key;
-    known.iface = FI_HMEM_CUDA;
-    known.device.cuda = CUDA_DEVICE;
-    // SAFETY: an open domain; the attribute and its range live for the call, the memory as above.
+    // SAFETY: the struct consists of integers, pointers, and a union of integers.
+    let mut attr = unsafe { Padded::<fi_mr_attr>::zeroed() };
+    let fields = attr.fields_mut();
+    fields.mr_iov = &iov;
+    fields.iov_count = 1;
+    fields.access = ACCESS;
+    fields.requested_key = key;
+    fields.iface = FI_HMEM_CUDA;
+    fields.device.cuda = CUDA_DEVICE;
+    // SAFETY: the domain is open; the attribute and its iovec are valid during the call, and the caller keeps the memory
+    // allocated until the region is closed.
     unsafe { calls::fi_mr_regattr(domain.as_ptr(), attr.as_mut_ptr(), 0, out) }
 }

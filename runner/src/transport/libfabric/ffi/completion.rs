@@ -1,23 +1,23 @@
-//! Reads the completion queue.
+//! Reads the completion queue. Does not lock or log, and allocates only for errors.
 
 use super::CallError;
 use super::rail::Rail;
 use libfabric_sys::bindings::{
     FI_EAGAIN, FI_EAVAIL, FI_REMOTE_CQ_DATA, FI_REMOTE_WRITE, fi_cq_data_entry, fi_cq_err_entry,
 };
-use libfabric_sys::{Grown, calls};
+use libfabric_sys::{Padded, calls};
 use std::ffi::{CStr, c_char};
 use std::mem::MaybeUninit;
 
-/// Most entries that one read asks for.
+/// Largest number of entries per read.
 const BATCH: usize = 64;
-/// Longest text that a provider gives for an error.
+/// Size of the buffer for a provider's error description, in bytes.
 const TEXT_BYTES: usize = 256;
 
-/// What one entry says.
+/// Decoded entry of a completion queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::transport::libfabric) enum Event {
-    /// An own post completed.
+    /// A local post completed.
     Posted { token: u32 },
     /// A message arrived.
     Received {
@@ -25,68 +25,68 @@ pub(in crate::transport::libfabric) enum Event {
         immediate: Option<u64>,
         length: u64,
     },
-    /// A write with immediate data arrived.
+    /// A write of a peer with immediate data arrived.
     RemoteWrite { immediate: u64 },
 }
 
-/// How a read of the queue ended.
+/// Result of reading a completion queue.
 #[derive(Debug)]
-pub(in crate::transport::libfabric) enum Batch {
-    /// The queue is empty, or as much was read as was asked for.
-    Read,
-    /// The next entry is an error: what failed, by token where it is known, and the texts of library and provider.
+pub(in crate::transport::libfabric) enum QueueRead {
+    /// The queue is empty, or the requested number of entries was read.
+    Done,
+    /// The next entry is an error. Its text has the token, if known, and the descriptions of library and provider.
     Failed(CallError),
 }
 
 impl Rail {
-    /// Reads at most `most` entries and hands each to `take`. Makes progress where the provider leaves that to the
-    /// caller. At most one batch is read.
+    /// Reads at most `max_entries` entries, but not more than one batch, and passes each to `handle`. Makes progress if
+    /// the provider requires the caller to do so.
     #[inline]
     pub(in crate::transport::libfabric) fn read_queue(
         &mut self,
-        most: usize,
-        mut take: impl FnMut(Event),
-    ) -> Batch {
-        if !self.owed_receives.is_empty()
-            && let Err(failure) = self.post_owed_receives()
+        max_entries: usize,
+        mut handle: impl FnMut(Event),
+    ) -> QueueRead {
+        if !self.consumed_receives.is_empty()
+            && let Err(failure) = self.repost_consumed_receives()
         {
-            return Batch::Failed(failure);
+            return QueueRead::Failed(failure);
         }
         let mut entries = [const { MaybeUninit::<fi_cq_data_entry>::uninit() }; BATCH];
-        let most = most.min(BATCH);
+        let max_entries = max_entries.min(BATCH);
         let queue = self.objects.queue.as_ptr();
-        // SAFETY: open queue of this format; there is room for `most` entries.
-        let count = unsafe { calls::fi_cq_read(queue, entries.as_mut_ptr().cast(), most) };
+        // SAFETY: the queue is open and has this entry format, and the array has room for `max_entries` entries.
+        let count = unsafe { calls::fi_cq_read(queue, entries.as_mut_ptr().cast(), max_entries) };
         let Ok(count) = usize::try_from(count) else {
             return if count == -(FI_EAGAIN as isize) {
-                Batch::Read
+                QueueRead::Done
             } else {
-                self.failed(count)
+                self.read_error(count)
             };
         };
-        for entry in &entries[..count.min(most)] {
+        for entry in &entries[..count.min(max_entries)] {
             // SAFETY: the library wrote the first `count` entries.
             let entry = unsafe { entry.assume_init_ref() };
-            if let Some(event) = self.event(entry) {
-                take(event);
+            if let Some(event) = self.decode(entry) {
+                handle(event);
             }
         }
-        match self.post_owed_receives() {
-            Ok(()) => Batch::Read,
-            Err(failure) => Batch::Failed(failure),
+        match self.repost_consumed_receives() {
+            Ok(()) => QueueRead::Done,
+            Err(failure) => QueueRead::Failed(failure),
         }
     }
 
-    /// Posts the receives again that writes with immediate data took; those for which there is no room (EAGAIN) stay
-    /// for the next read.
+    /// Reposts the receives that writes with immediate data consumed. If the receive queue is full (EAGAIN), the
+    /// remaining ones are reposted by the next read.
     #[inline]
-    fn post_owed_receives(&mut self) -> Result<(), CallError> {
-        while let Some(slot) = self.owed_receives.last().copied() {
+    fn repost_consumed_receives(&mut self) -> Result<(), CallError> {
+        while let Some(slot) = self.consumed_receives.last().copied() {
             let code = self.call_receive(self.receives[slot - self.depth], slot);
             if code == -(FI_EAGAIN as isize) {
                 return Ok(());
             }
-            self.owed_receives.pop();
+            self.consumed_receives.pop();
             if code != 0 {
                 self.in_flight[slot] = false;
                 let number = i32::try_from(code).unwrap_or(i32::MIN);
@@ -96,10 +96,9 @@ impl Rail {
         Ok(())
     }
 
-    /// What an entry says; nothing for entries that tell nobody anything, such as a peer's write without immediate
-    /// data.
+    /// Decodes an entry; `None` for an entry that is not reported, such as a peer's write without immediate data.
     #[inline]
-    fn event(&mut self, entry: &fi_cq_data_entry) -> Option<Event> {
+    fn decode(&mut self, entry: &fi_cq_data_entry) -> Option<Event> {
         let immediate = (entry.flags & FI_REMOTE_CQ_DATA != 0).then_some(entry.data);
         let Some(slot) = self.objects.slot(entry.op_context) else {
             return immediate.map(|immediate| Event::RemoteWrite { immediate });
@@ -109,9 +108,9 @@ impl Rail {
             self.in_flight[slot] = false;
             return Some(Event::Posted { token: token(slot) });
         }
-        if self.immediate_takes_receive && entry.flags & FI_REMOTE_WRITE != 0 {
-            // The message was in the peer's memory operation; the receive only paid for it, and goes back.
-            self.owed_receives.push(slot);
+        if self.immediate_consumes_receive && entry.flags & FI_REMOTE_WRITE != 0 {
+            // The write placed its data in the remote region and consumed the receive without using its memory.
+            self.consumed_receives.push(slot);
             return immediate.map(|immediate| Event::RemoteWrite { immediate });
         }
         self.in_flight[slot] = false;
@@ -123,26 +122,26 @@ impl Rail {
     }
 
     #[cold]
-    fn failed(&mut self, code: isize) -> Batch {
+    fn read_error(&mut self, code: isize) -> QueueRead {
         let library = self.objects.info.library();
         let number = i32::try_from(code).unwrap_or(i32::MIN);
         if number != -FI_EAVAIL {
-            return Batch::Failed(CallError::new(library, "fi_cq_read", number));
+            return QueueRead::Failed(CallError::new(library, "fi_cq_read", number));
         }
-        // SAFETY: integers and pointers; no error data is asked for (its size is zero).
-        let mut entry = unsafe { Grown::<fi_cq_err_entry>::zeroed() };
-        // SAFETY: open queue; the entry has room for what newer releases append.
+        // SAFETY: the struct consists of integers and pointers. A zero size of the error data requests none.
+        let mut entry = unsafe { Padded::<fi_cq_err_entry>::zeroed() };
+        // SAFETY: the queue is open, and the padding has room for the fields that newer releases append.
         let read = unsafe { calls::fi_cq_readerr(self.objects.queue.as_ptr(), entry.as_mut_ptr(), 0) };
         if read == -(FI_EAGAIN as isize) {
-            return Batch::Read;
+            return QueueRead::Done;
         }
         if read < 0 {
             let number = i32::try_from(read).unwrap_or(i32::MIN);
-            return Batch::Failed(CallError::new(library, "fi_cq_readerr", number));
+            return QueueRead::Failed(CallError::new(library, "fi_cq_readerr", number));
         }
-        let provider = self.provider_text(entry.known());
-        let entry = entry.known();
-        let what = match self.objects.slot(entry.op_context) {
+        let entry = entry.fields();
+        let provider = self.provider_text(entry);
+        let operation = match self.objects.slot(entry.op_context) {
             Some(slot) if slot < self.depth => format!("the post with token {slot}"),
             Some(slot) => format!("the receive with token {}", slot - self.depth),
             None => "an operation without a token".to_owned(),
@@ -151,10 +150,10 @@ impl Rail {
             self.in_flight[slot] = false;
         }
         let text = format!(
-            "{what}: {}; the provider says: {provider}",
+            "{operation}: {}; provider error: {provider}",
             library.error_text(entry.err)
         );
-        Batch::Failed(CallError {
+        QueueRead::Failed(CallError {
             call: "completion",
             number: entry.err,
             provider_number: entry.prov_errno.saturating_abs(),
@@ -164,7 +163,7 @@ impl Rail {
 
     fn provider_text(&self, entry: &fi_cq_err_entry) -> String {
         let mut buffer = [0 as c_char; TEXT_BYTES];
-        // SAFETY: open queue; the entry came from it, and the buffer has the length that is said.
+        // SAFETY: the queue is open, the entry came from it, and the buffer has the given length.
         let text = unsafe {
             calls::fi_cq_strerror(
                 self.objects.queue.as_ptr(),
@@ -177,7 +176,8 @@ impl Rail {
         if text.is_null() {
             return format!("error {}", entry.prov_errno);
         }
-        // SAFETY: not null; a C string of the provider or in the buffer, read before the next call.
+        // SAFETY: the pointer is not null. It is a C string of the provider or in the buffer, and it is copied before the
+        // next call on the queue.
         unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
     }
 }

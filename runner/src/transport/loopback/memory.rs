@@ -1,15 +1,15 @@
-//! Registered memory. Does no I/O.
+//! Registered memory: regions and the table of an endpoint. Does no I/O.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::layout::MAX_RAILS;
+use super::rules::layout::MAX_RAILS;
 use crate::memory::Memory;
 use crate::memory::ffi::mapping::Span;
 use crate::transport::{Region, RemoteKey, RemoteRegion};
 
-/// Memory registered with a loopback transport. Peers can no longer reach it once this is dropped; the memory itself
-/// is given back with the next registration, for posts in flight may still use it.
+/// Memory that is registered with a loopback transport. Once it is dropped, peers can no longer access the memory. A later
+/// registration releases the memory itself, because posts in flight may still use it.
 #[derive(Debug)]
 pub struct LoopbackRegion {
     memory: Arc<Memory>,
@@ -41,13 +41,13 @@ impl Region for LoopbackRegion {
 }
 
 impl LoopbackRegion {
-    /// Nonce of the endpoint it is registered with.
+    /// Nonce of the endpoint with which the memory is registered.
     #[inline]
     pub(super) fn owner(&self) -> u64 {
         self.owner
     }
 
-    /// Its place in the endpoint's table.
+    /// Index of the region in the table of the endpoint.
     #[inline]
     pub(super) fn index(&self) -> usize {
         index_of(self.key)
@@ -60,9 +60,9 @@ impl Drop for LoopbackRegion {
     }
 }
 
-/// What an endpoint has registered, by key. The low half of a key is the place in the table, the high half is random.
+/// Registered memory of an endpoint. The low half of a key is the index in the table, and the high half is random.
 #[derive(Debug, Default)]
-pub(super) struct Regions {
+pub(super) struct RegionTable {
     entries: Vec<Option<Entry>>,
 }
 
@@ -73,7 +73,7 @@ struct Entry {
     alive: Arc<AtomicBool>,
 }
 
-impl Regions {
+impl RegionTable {
     /// Registers memory. `random` makes the key unguessable.
     pub(super) fn add(
         &mut self,
@@ -103,8 +103,8 @@ impl Regions {
         }
     }
 
-    /// Forgets dropped regions. Only while no post is in flight: posts know their memory by its place in the table.
-    pub(super) fn sweep(&mut self) {
+    /// Removes dropped regions. Requires that no post is in flight, because posts refer to memory by its index.
+    pub(super) fn remove_dropped(&mut self) {
         for entry in &mut self.entries {
             if entry
                 .as_ref()
@@ -115,14 +115,14 @@ impl Regions {
         }
     }
 
-    /// Bytes of this side's memory, for a post or receive.
+    /// Range of local memory for a post or a receive.
     #[inline]
     pub(super) fn local(&self, index: usize, offset: u64, length: u64) -> Option<Span<'_>> {
         self.entries.get(index)?.as_ref()?.span(offset, length)
     }
 
-    /// Bytes that a peer asks for by a key; nothing where the key is not that of a living region or the bytes are not
-    /// in it.
+    /// Range of memory that a peer requests by key; `None` if the key does not belong to an existing region or the range is
+    /// not inside the region.
     #[inline]
     pub(super) fn remote(&self, key: u64, offset: u64, length: u64) -> Option<Span<'_>> {
         let entry = self.entries.get(index_of(key))?.as_ref()?;
@@ -158,8 +158,8 @@ mod tests {
     }
 
     #[test]
-    fn only_a_living_key_reaches_memory_and_only_inside() {
-        let mut regions = Regions::default();
+    fn allows_remote_access_only_with_valid_key_and_range() {
+        let mut regions = RegionTable::default();
         let region = regions.add(memory(), 1, 2, 0xabcd_0000_0000_0000);
         let key = region.remote().rails[1].key;
         assert!(regions.remote(key, 90, 10).is_some());
@@ -172,23 +172,23 @@ mod tests {
     }
 
     #[test]
-    fn memory_outlives_its_region_until_the_next_sweep() {
-        let mut regions = Regions::default();
+    fn keeps_memory_of_dropped_region_until_removal() {
+        let mut regions = RegionTable::default();
         let memory = memory();
         let region = regions.add(Arc::clone(&memory), 1, 1, 0);
         let index = region.index();
         drop(region);
         assert!(regions.local(index, 0, 100).is_some());
-        regions.sweep();
+        regions.remove_dropped();
         assert!(regions.local(index, 0, 1).is_none());
         assert_eq!(Arc::strong_count(&memory), 1);
     }
 
     #[test]
-    fn a_place_is_used_again_under_another_key() {
-        let mut regions = Regions::default();
+    fn reuses_index_with_another_key() {
+        let mut regions = RegionTable::default();
         let first = regions.add(memory(), 1, 1, 1 << 40).remote().rails[0].key;
-        regions.sweep();
+        regions.remove_dropped();
         let second = regions.add(memory(), 1, 1, 2 << 40);
         assert_eq!(second.index(), index_of(first));
         assert!(regions.remote(first, 0, 1).is_none());

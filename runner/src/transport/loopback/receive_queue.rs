@@ -1,30 +1,30 @@
-//! Receives that were posted on a rail and not yet met. Pure.
+//! Queue of the receives that are posted on a rail and not yet matched with a message. Pure.
 
-/// A posted receive.
+/// Posted receive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Receive {
-    /// Place of its memory in the table of regions.
+    /// Index of its memory in the table of regions.
     pub(super) region: usize,
-    /// Offset in the memory.
+    /// Offset in the memory, in bytes.
     pub(super) offset: u64,
-    /// Bytes it can take.
+    /// Capacity in bytes.
     pub(super) length: u64,
-    /// Its token.
+    /// Token of the receive.
     pub(super) token: u32,
-    /// Bytes of the message that it met.
+    /// Length in bytes of the message that was matched with the receive.
     pub(super) message: u64,
 }
 
-/// A queue of receives, of fixed size.
+/// Queue of receives with a fixed capacity.
 #[derive(Debug)]
-pub(super) struct Receives {
-    /// A power of two of them.
+pub(super) struct ReceiveQueue {
+    /// Circular buffer, whose length is a power of two.
     receives: Box<[Receive]>,
     first: u64,
     next: u64,
 }
 
-impl Receives {
+impl ReceiveQueue {
     pub(super) fn new(capacity: usize) -> Self {
         Self {
             receives: vec![Receive::default(); capacity].into_boxed_slice(),
@@ -33,35 +33,35 @@ impl Receives {
         }
     }
 
-    /// Adds a receive; false where there is no room.
+    /// Adds a receive; returns false if the queue is full.
     #[inline]
     pub(super) fn push(&mut self, receive: Receive) -> bool {
         let has_room = self.next - self.first < self.receives.len() as u64;
         if has_room {
-            let at = self.place(self.next);
-            self.receives[at] = receive;
+            let index = self.index(self.next);
+            self.receives[index] = receive;
             self.next += 1;
         }
         has_room
     }
 
-    /// Takes the oldest receive.
+    /// Removes the oldest receive.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Receive> {
         if self.first == self.next {
             return None;
         }
-        let receive = self.receives[self.place(self.first)];
+        let receive = self.receives[self.index(self.first)];
         self.first += 1;
         Some(receive)
     }
 
-    /// Whether none is posted.
+    /// Whether no receive is posted.
     pub(super) fn is_empty(&self) -> bool {
         self.first == self.next
     }
 
-    fn place(&self, number: u64) -> usize {
+    fn index(&self, number: u64) -> usize {
         number as usize & (self.receives.len() - 1)
     }
 }
@@ -71,8 +71,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn receives_are_met_in_order_and_their_number_is_bounded() {
-        let mut receives = Receives::new(2);
+    fn returns_receives_in_order_up_to_its_capacity() {
+        let mut receives = ReceiveQueue::new(2);
         let receive = |token| Receive {
             token,
             ..Receive::default()

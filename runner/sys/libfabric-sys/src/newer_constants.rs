@@ -1,18 +1,18 @@
-//! Constants that are younger than the 1.17 headers, or that bindgen cannot read (casts), each with
-//! the release that introduced it. None may be used with an older loaded library: option numbers are
-//! plain integers, and an old provider may take one for something else.
+//! Constants that are newer than the 1.17 headers, each with the release that introduced it, and constants that
+//! bindgen cannot translate (casts). A constant must not be used with a library older than its release: option
+//! numbers are plain integers, and an old provider may interpret one as another option.
 //!
 //! Source: `include/rdma/{fabric,fi_domain,fi_endpoint,fi_ext}.h` of the named releases.
 
 use crate::library::Version;
 use std::ffi::c_int;
 
-/// `fi_addr_t` that names nobody: receive from anyone. In every release.
+/// `fi_addr_t` of an unspecified peer: a receive accepts messages of any peer. Part of every release.
 pub const FI_ADDR_UNSPEC: u64 = u64::MAX;
 
-/// May the provider call CUDA for this endpoint? `bool`.
+/// Whether the provider may call CUDA for this endpoint, `bool`.
 pub const FI_OPT_CUDA_API_PERMITTED: EndpointOption = EndpointOption::new(10, 1, 18);
-/// May the provider use shared memory to peers on the same host? `bool`.
+/// Whether the provider may use shared memory for peers on the same host, `bool`.
 pub const FI_OPT_SHARED_MEMORY_PERMITTED: EndpointOption = EndpointOption::new(11, 1, 21);
 /// Largest untagged message, bytes, `size_t`.
 pub const FI_OPT_MAX_MSG_SIZE: EndpointOption = EndpointOption::new(12, 1, 22);
@@ -31,30 +31,30 @@ pub const FI_OPT_INJECT_RMA_SIZE: EndpointOption = EndpointOption::new(18, 1, 22
 /// Largest `fi_inject_atomic`, bytes, `size_t`.
 pub const FI_OPT_INJECT_ATOMIC_SIZE: EndpointOption = EndpointOption::new(19, 1, 22);
 
-/// Base of the efa provider's own options (`FI_PROV_SPECIFIC_EFA`), which count up from its negative.
+/// Base of the efa provider's own options: they count up from the negated `FI_PROV_SPECIFIC_EFA`.
 const EFA: c_int = -(0xefa << 16);
-/// Are RMA reads emulated by messages? `bool`, read only.
+/// Whether RMA reads are emulated with messages, `bool`, read-only.
 pub const FI_OPT_EFA_EMULATED_READ: EndpointOption = EndpointOption::new(EFA + 1, 1, 18);
-/// Are RMA writes emulated by messages? `bool`, read only.
+/// Whether RMA writes are emulated with messages, `bool`, read-only.
 pub const FI_OPT_EFA_EMULATED_WRITE: EndpointOption = EndpointOption::new(EFA + 2, 1, 18);
-/// Are atomics emulated by messages? `bool`, read only.
+/// Whether atomics are emulated with messages, `bool`, read-only.
 pub const FI_OPT_EFA_EMULATED_ATOMICS: EndpointOption = EndpointOption::new(EFA + 3, 1, 18);
-/// May the endpoint use RDMA of the device? `bool`.
+/// Whether the endpoint may use the RDMA of the device, `bool`.
 pub const FI_OPT_EFA_USE_DEVICE_RDMA: EndpointOption = EndpointOption::new(EFA + 4, 1, 18);
-/// Are sends and receives in order within aligned 128 bytes? `bool`.
+/// Whether sends and receives are ordered within aligned blocks of 128 bytes, `bool`.
 pub const FI_OPT_EFA_SENDRECV_IN_ORDER_ALIGNED_128_BYTES: EndpointOption =
     EndpointOption::new(EFA + 5, 1, 18);
-/// Are RDMA writes in order within aligned 128 bytes? `bool`.
+/// Whether RDMA writes are ordered within aligned blocks of 128 bytes, `bool`.
 pub const FI_OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES: EndpointOption = EndpointOption::new(EFA + 6, 1, 18);
-/// Do all peers run the same configuration? `bool`.
+/// Whether all peers have the same configuration, `bool`.
 pub const FI_OPT_EFA_HOMOGENEOUS_PEERS: EndpointOption = EndpointOption::new(EFA + 7, 2, 2);
 
-/// An option of `fi_getopt` and `fi_setopt` at level `FI_OPT_ENDPOINT`.
+/// Option of `fi_getopt` and `fi_setopt` at the level `FI_OPT_ENDPOINT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointOption {
-    /// The number that the library knows it by.
+    /// Number of the option in the library.
     pub number: c_int,
-    /// The first release that has it.
+    /// First release that has the option.
     pub since: Version,
 }
 

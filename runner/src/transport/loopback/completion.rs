@@ -1,30 +1,30 @@
-//! What a poll does: carries out what peers have posted, collects what they have answered, and looks after them when
-//! nothing moves. Touches shared memory; only looking after peers asks the kernel.
+//! Steps of a poll: executes the posts of peers, collects their answers, and checks the peers when there is no progress.
+//! Accesses shared memory; only the check of the peers uses system calls.
 
 use super::inbound::{self, Inbound};
-use super::outbound::{self, Outbound};
 use super::peer::PeerState;
+use super::posting::{self, Outbound};
 use super::sink::Sink;
-use super::{Loopback, faults};
+use super::{Loopback, error};
 use crate::transport::Rail;
 
 impl Loopback {
-    /// Consumes what peers have posted. Returns whether anything was there.
+    /// Executes the posts of peers. Returns whether there were any.
     #[inline]
     pub(super) fn consume(&mut self, sink: &mut Sink<'_>) -> bool {
         let claimed = self.own.segment.claimed();
         if claimed != self.claimed {
             self.claimed = claimed;
-            self.match_claims();
+            self.update_claimants();
         }
-        let mut moved = false;
+        let mut progressed = false;
         let rails = self.rails.len();
         let inbounds = self.inbounds.chunks_exact_mut(rails).take(self.claimed);
         for inbounds in inbounds {
             for (rail, (inbound, state)) in inbounds.iter_mut().zip(&mut self.rails).enumerate() {
                 let consumed = inbound.consume(rail, &self.regions, &mut state.receives, sink);
                 if consumed != Ok(false) {
-                    moved = true;
+                    progressed = true;
                     if let Some(peer) = inbound.peer {
                         self.peers[peer].segment.segment.wake();
                     }
@@ -32,21 +32,21 @@ impl Loopback {
                 if let Err(fault) = consumed {
                     self.failure = Some(match fault {
                         inbound::Fault::Truncated { message, receive } => {
-                            faults::truncated(rail, message, receive)
+                            error::truncated(rail, message, receive)
                         }
-                        inbound::Fault::Broken => faults::broken(rail),
+                        inbound::Fault::Corrupt => error::corrupt_ring(rail),
                     });
                     return true;
                 }
             }
         }
-        moved
+        progressed
     }
 
-    /// Collects what is done, and sends on what waits. Returns whether anything was there.
+    /// Collects the answers of peers, and sends queued posts. Returns whether there was progress.
     #[inline]
     pub(super) fn reap(&mut self, sink: &mut Sink<'_>) -> bool {
-        let mut moved = false;
+        let mut progressed = false;
         let rails = self.rails.len();
         for (number, (peer, outbounds)) in self
             .peers
@@ -56,28 +56,28 @@ impl Loopback {
         {
             for (rail, outbound) in outbounds.iter_mut().enumerate() {
                 let reaped = outbound.reap(rail, &self.regions, sink);
-                moved |= !matches!(reaped, Ok(false));
-                if outbound.push(&self.regions) {
-                    moved = true;
+                progressed |= !matches!(reaped, Ok(false));
+                if outbound.send_queued(&self.regions) {
+                    progressed = true;
                     peer.segment.segment.wake();
                 }
                 if let Err(fault) = reaped {
                     self.failure = Some(match fault {
-                        outbound::Fault::Failed(post) => faults::failed(number, rail, &post),
-                        outbound::Fault::Broken => {
+                        posting::Fault::Failed(post) => error::post_failed(number, rail, &post),
+                        posting::Fault::Corrupt => {
                             outbound.abandon();
                             peer.state = PeerState::Lost;
-                            faults::broken(rail)
+                            error::corrupt_ring(rail)
                         }
                     });
                     return true;
                 }
             }
         }
-        moved
+        progressed
     }
 
-    /// Publishes what `more` has held back on a rail.
+    /// Releases the posts of a rail that `more` held back.
     pub(super) fn ring_doorbell(&mut self, rail: Rail) {
         let rails = self.rails.len();
         for (peer, outbound) in self.outbounds.iter_mut().skip(rail).step_by(rails).enumerate() {
@@ -85,11 +85,11 @@ impl Loopback {
                 self.peers[peer].segment.segment.wake();
             }
         }
-        self.rails[rail].held_back = false;
+        self.rails[rail].awaiting_doorbell = false;
     }
 
-    /// Finds out which peer fills which ring, so that answers can wake it.
-    pub(super) fn match_claims(&mut self) {
+    /// Determines which peer claimed which ring, so that answers can wake it.
+    pub(super) fn update_claimants(&mut self) {
         self.claimed = self.own.segment.claimed();
         let rails = self.rails.len();
         for (claim, inbounds) in self.inbounds.chunks_mut(rails).take(self.claimed).enumerate() {
@@ -116,7 +116,7 @@ impl Loopback {
             || self.outbounds.iter().any(Outbound::has_answers)
     }
 
-    pub(super) fn look_after_peers(&mut self) {
+    pub(super) fn check_peers(&mut self) {
         self.idle_polls = 0;
         let rails = self.rails.len();
         for (number, (peer, outbounds)) in self
@@ -125,11 +125,11 @@ impl Loopback {
             .zip(self.outbounds.chunks_mut(rails))
             .enumerate()
         {
-            let busy = outbounds.iter().any(Outbound::is_busy);
-            if let Some(failure) = peer.look_after(number, busy) {
+            let has_posts = outbounds.iter().any(Outbound::is_busy);
+            if let Some(failure) = peer.check(number, has_posts) {
                 outbounds.iter_mut().for_each(Outbound::abandon);
                 self.failure = Some(failure);
-                // One at a time: another is found by the next look.
+                // A poll reports one failure; the next check finds further lost peers.
                 return;
             }
         }

@@ -1,15 +1,15 @@
-//! What `fi_getinfo` returned, as plain data, and whether it can be used.
+//! Attributes that `fi_getinfo` returned, and whether this transport supports them. Pure.
 
-use super::provider::Wanted;
+use super::provider::RequestedProvider;
 use libfabric_sys::bindings::{
     FI_ASYNC_IOV, FI_CONTEXT, FI_CONTEXT2, FI_MR_ALLOCATED, FI_MR_COLLECTIVE, FI_MR_ENDPOINT, FI_MR_HMEM,
     FI_MR_LOCAL, FI_MR_MMU_NOTIFY, FI_MR_PROV_KEY, FI_MR_RAW, FI_MR_RMA_EVENT, FI_MR_VIRT_ADDR,
     FI_MSG_PREFIX, FI_PROGRESS_AUTO, FI_PROGRESS_MANUAL, FI_RX_CQ_DATA, fi_progress,
 };
 
-/// One entry of the list that the library returned.
+/// Attributes of one `fi_info` as plain data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::transport::libfabric) struct Offer {
+pub(in crate::transport::libfabric) struct Attributes {
     pub provider: String,
     pub fabric: String,
     pub domain: String,
@@ -17,30 +17,30 @@ pub(in crate::transport::libfabric) struct Offer {
     pub mode: u64,
     pub mr_mode: i32,
     pub data_progress: fi_progress,
-    /// Bytes of immediate data that a completion carries.
+    /// Size of the immediate data of a completion in bytes.
     pub immediate_bytes: usize,
     pub inject_size: usize,
-    /// Posts that an endpoint takes.
+    /// Number of posts that an endpoint can hold.
     pub transmit_depth: usize,
-    /// Receives that an endpoint takes.
+    /// Number of receives that an endpoint can hold.
     pub receive_depth: usize,
     pub max_message: usize,
 }
 
-/// The device behind an offer, where the provider says.
+/// Device of an `fi_info`, as far as the provider reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::transport::libfabric) struct Nic {
     pub name: String,
     /// PCI address, `domain:bus:device.function`.
     pub pci: Option<String>,
-    /// Bits per second; 0 where unknown.
+    /// Link speed in bits per second; 0 if unknown.
     pub speed: usize,
 }
 
-/// Bytes of immediate data that scenarios use.
+/// Size of the immediate data that scenarios use, in bytes.
 const IMMEDIATE_BYTES: usize = 4;
 
-/// Names of the registration mode bits, in the order of their values.
+/// Names of the registration modes, in the order of their bits.
 const MR_MODES: [(i32, &str); 10] = [
     (FI_MR_LOCAL, "FI_MR_LOCAL"),
     (FI_MR_RAW, "FI_MR_RAW"),
@@ -54,10 +54,10 @@ const MR_MODES: [(i32, &str); 10] = [
     (FI_MR_COLLECTIVE, "FI_MR_COLLECTIVE"),
 ];
 
-/// Registration modes that this transport honours.
-const MR_HONOURED: i32 = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_HMEM;
+/// Registration modes that this transport supports.
+const SUPPORTED_MR_MODES: i32 = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_HMEM;
 
-/// Endpoint modes by name.
+/// Names of the endpoint modes.
 const MODES: [(u64, &str); 5] = [
     (FI_CONTEXT, "FI_CONTEXT"),
     (FI_CONTEXT2, "FI_CONTEXT2"),
@@ -66,18 +66,18 @@ const MODES: [(u64, &str); 5] = [
     (FI_RX_CQ_DATA, "FI_RX_CQ_DATA"),
 ];
 
-/// Endpoint modes that this transport honours.
-const MODES_HONOURED: u64 = FI_CONTEXT | FI_CONTEXT2 | FI_RX_CQ_DATA;
+/// Endpoint modes that this transport supports.
+const SUPPORTED_MODES: u64 = FI_CONTEXT | FI_CONTEXT2 | FI_RX_CQ_DATA;
 
-impl Offer {
-    /// Whether this is exactly the provider and fabric that were asked for. A library may list layered relatives
-    /// (`net;ofi_rxm` beside `net`), and a different provider is a different measurement.
-    pub(in crate::transport::libfabric) fn is(&self, wanted: &Wanted) -> bool {
-        self.provider == wanted.name && wanted.fabric.is_none_or(|fabric| self.fabric == fabric)
+impl Attributes {
+    /// Whether the provider and the fabric are exactly the requested ones. A library may also return layered variants of
+    /// the provider (`net;ofi_rxm` in addition to `net`), but another provider would be another measurement.
+    pub(in crate::transport::libfabric) fn matches(&self, requested: &RequestedProvider) -> bool {
+        self.provider == requested.name && requested.fabric.is_none_or(|fabric| self.fabric == fabric)
     }
 
-    /// Whether a rail may be asked for by this device name: the NIC's, or the domain's, which efa makes of the
-    /// NIC's name and the endpoint type (`rdmap0s6-rdm`).
+    /// Whether `device` names this device: the name of the NIC, or of the domain, which efa composes of the name of the
+    /// NIC and the endpoint type (`rdmap0s6-rdm`).
     pub(in crate::transport::libfabric) fn is_on(&self, device: &str) -> bool {
         let nic = self.nic.as_ref().is_some_and(|nic| nic.name == device);
         let domain = self
@@ -87,11 +87,13 @@ impl Offer {
         nic || domain
     }
 
+    /// Checks that this transport supports everything that the provider requires.
+    ///
     /// # Errors
     ///
-    /// In words, where the provider demands something that this transport does not do.
-    pub(in crate::transport::libfabric) fn check(&self) -> Result<(), String> {
-        let modes = self.mode & !MODES_HONOURED;
+    /// Returns a message that names the unsupported requirement.
+    pub(in crate::transport::libfabric) fn check_supported(&self) -> Result<(), String> {
+        let modes = self.mode & !SUPPORTED_MODES;
         if modes != 0 {
             let names: Vec<_> = MODES
                 .iter()
@@ -99,35 +101,35 @@ impl Offer {
                 .map(|(_, name)| *name)
                 .collect();
             return Err(format!(
-                "{} demands the mode {} ({modes:#x})",
+                "{} requires the unsupported mode {} ({modes:#x})",
                 self.provider,
                 names.join("|")
             ));
         }
-        let registration = self.mr_mode & !MR_HONOURED;
+        let registration = self.mr_mode & !SUPPORTED_MR_MODES;
         if registration != 0 {
             let names = mr_mode_names(registration).join("|");
             return Err(format!(
-                "{} demands the registration mode {names} ({registration:#x})",
+                "{} requires the unsupported registration mode {names} ({registration:#x})",
                 self.provider
             ));
         }
         if self.immediate_bytes < IMMEDIATE_BYTES {
             return Err(format!(
-                "{} carries {} bytes of immediate data, and {IMMEDIATE_BYTES} are needed",
+                "{} supports {} bytes of immediate data, but {IMMEDIATE_BYTES} are required",
                 self.provider, self.immediate_bytes
             ));
         }
         Ok(())
     }
 
-    /// Whether an arriving write with immediate data takes a posted receive with it.
-    pub(in crate::transport::libfabric) fn immediate_takes_receive(&self) -> bool {
+    /// Whether an incoming write with immediate data consumes a posted receive.
+    pub(in crate::transport::libfabric) fn immediate_consumes_receive(&self) -> bool {
         self.mode & FI_RX_CQ_DATA != 0
     }
 
-    /// Who makes progress.
-    pub(in crate::transport::libfabric) fn progress(&self) -> String {
+    /// Progress mode: `auto` if the library makes progress by itself, `manual` if the caller must poll.
+    pub(in crate::transport::libfabric) fn progress_mode(&self) -> String {
         match self.data_progress {
             FI_PROGRESS_AUTO => "auto".to_owned(),
             FI_PROGRESS_MANUAL => "manual".to_owned(),
@@ -136,7 +138,7 @@ impl Offer {
     }
 }
 
-/// Names of the bits that are set.
+/// Names of the registration modes whose bits are set.
 pub(in crate::transport::libfabric) fn mr_mode_names(mode: i32) -> Vec<String> {
     MR_MODES
         .iter()
@@ -147,94 +149,99 @@ pub(in crate::transport::libfabric) fn mr_mode_names(mode: i32) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::provider::wanted;
+    use super::super::provider::resolve;
     use super::*;
     use crds::v1alpha1::LibfabricProvider;
     use libfabric_sys::Version;
 
-    fn offer(provider: &str, fabric: &str, domain: &str) -> Offer {
-        Offer {
+    fn attributes(provider: &str, fabric: &str, domain: &str) -> Attributes {
+        Attributes {
             provider: provider.to_owned(),
             fabric: fabric.to_owned(),
             domain: domain.to_owned(),
             immediate_bytes: 8,
-            ..Offer::default()
+            ..Attributes::default()
         }
     }
 
     #[test]
-    fn a_layered_relative_is_not_the_provider() {
-        let net = wanted(LibfabricProvider::Tcp, Version::new(1, 17)).unwrap();
-        assert!(offer("net", "127.0.0.0/8", "lo").is(&net));
-        assert!(!offer("net;ofi_rxm", "127.0.0.0/8", "lo").is(&net));
+    fn rejects_layered_variant_of_the_provider() {
+        let net = resolve(LibfabricProvider::Tcp, Version::new(1, 17)).unwrap();
+        assert!(attributes("net", "127.0.0.0/8", "lo").matches(&net));
+        assert!(!attributes("net;ofi_rxm", "127.0.0.0/8", "lo").matches(&net));
     }
 
     #[test]
-    fn efa_direct_is_not_efa() {
-        let efa = wanted(LibfabricProvider::Efa, Version::new(2, 5)).unwrap();
-        assert!(offer("efa", "efa", "rdmap0s6-rdm").is(&efa));
-        assert!(!offer("efa", "efa-direct", "rdmap0s6-rdm").is(&efa));
+    fn distinguishes_efa_direct_from_efa() {
+        let efa = resolve(LibfabricProvider::Efa, Version::new(2, 5)).unwrap();
+        assert!(attributes("efa", "efa", "rdmap0s6-rdm").matches(&efa));
+        assert!(!attributes("efa", "efa-direct", "rdmap0s6-rdm").matches(&efa));
     }
 
     #[test]
-    fn a_device_is_found_by_nic_or_domain_name_but_not_by_a_prefix() {
-        let efa = offer("efa", "efa", "rdmap0s6-rdm");
+    fn identifies_device_by_nic_or_domain_name_but_not_by_prefix() {
+        let efa = attributes("efa", "efa", "rdmap0s6-rdm");
         assert!(efa.is_on("rdmap0s6") && efa.is_on("rdmap0s6-rdm"));
         assert!(!efa.is_on("rdmap0s") && !efa.is_on("rdmap0s61"));
-        let nic = Offer {
+        let nic = Attributes {
             nic: Some(Nic {
                 name: "mlx5_0".into(),
                 ..Nic::default()
             }),
-            ..offer("v", "f", "d")
+            ..attributes("v", "f", "d")
         };
         assert!(nic.is_on("mlx5_0"));
     }
 
     #[test]
-    fn demands_that_are_not_met_are_named() {
-        let prefix = Offer {
+    fn names_unsupported_requirements() {
+        let prefix = Attributes {
             mode: FI_MSG_PREFIX | FI_CONTEXT,
-            ..offer("efa", "efa", "d")
+            ..attributes("efa", "efa", "d")
         };
-        assert!(prefix.check().unwrap_err().contains("FI_MSG_PREFIX"));
-        let raw = Offer {
+        assert!(prefix.check_supported().unwrap_err().contains("FI_MSG_PREFIX"));
+        let raw = Attributes {
             mr_mode: FI_MR_RAW | FI_MR_LOCAL,
-            ..offer("x", "x", "d")
+            ..attributes("x", "x", "d")
         };
-        let message = raw.check().unwrap_err();
+        let message = raw.check_supported().unwrap_err();
         assert!(
             message.contains("FI_MR_RAW") && !message.contains("FI_MR_LOCAL"),
             "{message}"
         );
-        let endpoint = Offer {
+        let endpoint = Attributes {
             mr_mode: FI_MR_ENDPOINT,
-            ..offer("cxi", "cxi", "d")
+            ..attributes("cxi", "cxi", "d")
         };
-        assert!(endpoint.check().unwrap_err().contains("FI_MR_ENDPOINT"));
-        let narrow = Offer {
+        assert!(endpoint.check_supported().unwrap_err().contains("FI_MR_ENDPOINT"));
+        let narrow = Attributes {
             immediate_bytes: 0,
-            ..offer("x", "x", "d")
+            ..attributes("x", "x", "d")
         };
-        assert!(narrow.check().unwrap_err().contains("0 bytes of immediate data"));
+        assert!(
+            narrow
+                .check_supported()
+                .unwrap_err()
+                .contains("0 bytes of immediate data")
+        );
     }
 
     #[test]
-    fn what_efa_direct_demands_is_honoured() {
+    fn supports_requirements_of_efa_direct() {
         let mode = FI_CONTEXT2 | FI_RX_CQ_DATA;
         let mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
-        let direct = Offer {
+        let direct = Attributes {
             mode,
             mr_mode,
             immediate_bytes: 4,
-            ..offer("efa", "efa-direct", "rdmap0s6-rdm")
+            ..attributes("efa", "efa-direct", "rdmap0s6-rdm")
         };
-        assert_eq!(direct.check(), Ok(()));
-        assert!(direct.immediate_takes_receive());
+        assert_eq!(direct.check_supported(), Ok(()));
+        assert!(direct.immediate_consumes_receive());
     }
 
     #[test]
-    fn registration_modes_are_named_in_order() {
+    fn names_registration_modes_in_order() {
         assert_eq!(
             mr_mode_names(0x74),
             [

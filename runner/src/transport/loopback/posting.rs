@@ -1,23 +1,24 @@
-//! The filling side of a ring: posts become pieces, answers become completions. Touches shared memory only.
+//! Producer of a ring: splits posts into pieces and turns answers into completions. Accesses only shared memory.
 //!
-//! A short message goes into its slot at once. A longer one, and every one behind it, waits in a queue of fixed size
-//! and goes out piece by piece, as slots and fragments come free: in the order of the posts. With `more`, slots are
-//! filled and not published, and queued messages not begun, until a post without it (or a full ring) rings.
+//! A short message is written to its slot immediately. A longer message, and every message behind it, waits in a queue of
+//! fixed size and is written piece by piece, in the order of the posts, as slots and fragments become free. With `more`,
+//! filled slots are not published and queued messages are not started until a post without `more` (or a full ring) rings
+//! the doorbell.
 
-use super::layout::{FRAGMENT_BYTES, FRAGMENTS, IMMEDIATE, INLINE_BYTES};
-use super::region::{LoopbackRegion, Regions};
+use super::memory::{LoopbackRegion, RegionTable};
 use super::ring::{Opcode, Piece, Ring};
+use super::rules::layout::{FRAGMENT_BYTES, FRAGMENTS, IMMEDIATE_MASK, INLINE_BYTES};
 use super::sink::Sink;
 use crate::memory::ffi::mapping::Span;
 use crate::transport::{CompletionKind, Operation, Post, PostError, Rail};
 
-/// A post, until its completion.
+/// Post that has not completed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingPost {
     pub(super) opcode: Opcode,
     pub(super) token: u32,
     pub(super) inject: bool,
-    /// Place of the local memory in the table of regions.
+    /// Index of the local memory in the table of regions.
     pub(super) region: usize,
     pub(super) offset: u64,
     pub(super) length: u64,
@@ -26,8 +27,8 @@ pub(super) struct Pending {
     pub(super) immediate: u64,
 }
 
-impl Pending {
-    const NONE: Self = Self {
+impl PendingPost {
+    const EMPTY: Self = Self {
         opcode: Opcode::Send,
         token: 0,
         inject: false,
@@ -39,7 +40,7 @@ impl Pending {
         immediate: 0,
     };
 
-    /// What is kept of a post.
+    /// Copies a post.
     #[inline]
     pub(super) fn new(post: &Post<'_, LoopbackRegion>) -> Self {
         let (opcode, remote, remote_offset, immediate) = match post.operation {
@@ -67,9 +68,9 @@ impl Pending {
             offset: post.offset,
             length: post.length,
             key: remote.key,
-            // The target refuses what lies outside its region, so also the end of all addresses.
+            // The target rejects every address outside its region, including the saturated one.
             remote: remote.address.saturating_add(remote_offset),
-            immediate: immediate & IMMEDIATE,
+            immediate: immediate & IMMEDIATE_MASK,
         }
     }
 
@@ -78,43 +79,43 @@ impl Pending {
     }
 }
 
-/// A post that failed.
+/// Failed post.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Failed {
+pub(super) struct FailedPost {
     pub(super) opcode: Opcode,
     pub(super) token: u32,
     pub(super) length: u64,
-    /// The errno that the other side answered.
+    /// Errno that the peer answered.
     pub(super) status: i32,
 }
 
-/// What the other side did wrong, or could not do.
+/// Failure or protocol violation of a peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
-    /// A post failed; those behind it go on.
-    Failed(Failed),
-    /// It writes counters that it cannot have reached.
-    Broken,
+    /// A post failed. The posts behind it are still executed.
+    Failed(FailedPost),
+    /// The peer's counters are invalid.
+    Corrupt,
 }
 
-/// The filling side of a ring.
+/// Producer of a ring.
 #[derive(Debug)]
 pub(super) struct Outbound {
     ring: Ring,
-    /// Posts in flight, oldest first, in a ring of their own: `oldest..newest`, of which `oldest..cursor` are wholly
-    /// in slots and `oldest..rung` may go out. All counters here count from the start and never wrap in practice.
-    posts: Box<[Pending]>,
+    /// Circular buffer of the posts in flight, `oldest..newest`. The posts `oldest..cursor` are completely in slots, and
+    /// the posts `oldest..released` may be sent. All counters of this struct start at 0 and never wrap in practice.
+    posts: Box<[PendingPost]>,
     oldest: u64,
     cursor: u64,
-    rung: u64,
+    released: u64,
     newest: u64,
-    /// Bytes of the post at `cursor` that are in slots, and of the post at `oldest` that are answered.
+    /// Number of bytes of the post at `cursor` that are in slots, and of the post at `oldest` that are answered.
     filled: u64,
     answered: u64,
     /// First error among the answers of the post at `oldest`.
     status: i32,
-    /// Slots: `head..answers` are answered, `answers..published` are with the other side, `published..tail` are
-    /// filled and not published.
+    /// Slots: `head..answers` are answered, `answers..published` wait for the peer, `published..tail` are filled but not
+    /// published.
     head: u64,
     answers: u64,
     published: u64,
@@ -125,14 +126,14 @@ pub(super) struct Outbound {
 }
 
 impl Outbound {
-    /// `posts` in flight at most; a power of two.
+    /// Creates a producer with at most `posts` posts in flight, a power of two.
     pub(super) fn new(ring: Ring, posts: usize) -> Self {
         Self {
             ring,
-            posts: vec![Pending::NONE; posts].into_boxed_slice(),
+            posts: vec![PendingPost::EMPTY; posts].into_boxed_slice(),
             oldest: 0,
             cursor: 0,
-            rung: 0,
+            released: 0,
             newest: 0,
             filled: 0,
             answered: 0,
@@ -146,72 +147,77 @@ impl Outbound {
         }
     }
 
-    /// Takes a post of `bytes`. Returns whether something was published.
+    /// Accepts a post of `bytes`. Returns whether a slot was published.
     ///
     /// # Errors
-    /// `Again` when the queue is full, or the ring for an inject, which cannot wait in the queue.
+    /// `Again` if the queue is full, or if the ring is full for an injection, which cannot wait in the queue.
     #[inline]
     pub(super) fn post(
         &mut self,
-        post: Pending,
+        post: PendingPost,
         bytes: Span<'_>,
         more: bool,
-        regions: &Regions,
+        regions: &RegionTable,
     ) -> Result<bool, PostError> {
         if self.newest - self.oldest == self.posts.len() as u64 {
             return Err(PostError::Again);
         }
-        let at_once = post.is_inline() && self.cursor == self.newest && self.has_slot();
-        if !at_once && post.inject {
+        let is_immediate = post.is_inline() && self.cursor == self.newest && self.has_slot();
+        if !is_immediate && post.inject {
             return Err(PostError::Again);
         }
-        let at = self.place(self.newest);
-        self.posts[at] = post;
+        let index = self.index(self.newest);
+        self.posts[index] = post;
         self.newest += 1;
-        if at_once {
+        if is_immediate {
             self.fill(&post, 0, post.length, None, bytes);
             self.cursor = self.newest;
         }
         Ok(!more && self.ring_doorbell(regions))
     }
 
-    /// Publishes what `more` has held back. Returns whether something was published.
+    /// Releases the posts that `more` held back. Returns whether a slot was published.
     #[inline]
-    pub(super) fn ring_doorbell(&mut self, regions: &Regions) -> bool {
-        self.rung = self.newest;
+    pub(super) fn ring_doorbell(&mut self, regions: &RegionTable) -> bool {
+        self.released = self.newest;
         self.advance(regions);
         self.publish()
     }
 
-    /// Fills slots with queued posts that may go out. Returns whether something was published.
+    /// Fills slots with released posts of the queue. Returns whether a slot was published.
     #[inline]
-    pub(super) fn push(&mut self, regions: &Regions) -> bool {
-        if self.cursor >= self.rung {
+    pub(super) fn send_queued(&mut self, regions: &RegionTable) -> bool {
+        if self.cursor >= self.released {
             return false;
         }
         self.advance(regions);
         self.publish()
     }
 
-    /// Collects what is done, as long as there is room for a completion. Returns whether anything was.
+    /// Collects answers as long as there is room for a completion. Returns whether any slot was answered.
     ///
     /// # Errors
-    /// The first [`Fault`] met.
+    /// Returns the first [`Fault`].
     #[inline]
-    pub(super) fn reap(&mut self, rail: Rail, regions: &Regions, sink: &mut Sink<'_>) -> Result<bool, Fault> {
+    pub(super) fn reap(
+        &mut self,
+        rail: Rail,
+        regions: &RegionTable,
+        sink: &mut Sink<'_>,
+    ) -> Result<bool, Fault> {
         if self.head == self.published {
             return Ok(false);
         }
         if self.answers == self.head {
             let answers = self.ring.head();
             if answers < self.head || answers > self.published {
-                return Err(Fault::Broken);
+                return Err(Fault::Corrupt);
             }
             self.answers = answers;
         }
         let before = self.head;
         while self.head < self.answers && !sink.is_full() {
-            let post = &self.posts[self.place(self.oldest)];
+            let post = &self.posts[self.index(self.oldest)];
             let fragment = (!post.is_inline()).then_some(self.fragments_free % FRAGMENTS);
             let length = piece_length(post, self.answered);
             let status = self.ring.status(self.head);
@@ -236,15 +242,15 @@ impl Outbound {
         Ok(self.head != before)
     }
 
-    /// Takes the oldest post off the queue, answered to its end.
+    /// Removes the oldest post, which is completely answered, from the queue.
     #[inline]
     fn complete(&mut self, rail: Rail, sink: &mut Sink<'_>) -> Result<(), Fault> {
-        let post = &self.posts[self.place(self.oldest)];
+        let post = &self.posts[self.index(self.oldest)];
         let status = self.status;
         (self.answered, self.status) = (0, 0);
         self.oldest += 1;
         if status != 0 {
-            return Err(Fault::Failed(Failed {
+            return Err(Fault::Failed(FailedPost {
                 opcode: post.opcode,
                 token: post.token,
                 length: post.length,
@@ -262,23 +268,23 @@ impl Outbound {
         self.oldest != self.newest
     }
 
-    /// Whether the other side has answered something.
+    /// Whether there are answers to collect.
     pub(super) fn has_answers(&self) -> bool {
         self.head != self.published && (self.answers != self.head || self.ring.head() != self.head)
     }
 
-    /// Forgets all posts: the other side is gone.
+    /// Discards all posts, because the peer is gone.
     pub(super) fn abandon(&mut self) {
         self.oldest = self.newest;
-        (self.cursor, self.rung) = (self.newest, self.newest);
+        (self.cursor, self.released) = (self.newest, self.newest);
         (self.head, self.answers, self.published) = (self.tail, self.tail, self.tail);
         (self.answered, self.filled, self.status) = (0, 0, 0);
         self.fragments_free = self.fragments_used;
     }
 
-    fn advance(&mut self, regions: &Regions) {
-        while self.cursor < self.rung {
-            let post = self.posts[self.place(self.cursor)];
+    fn advance(&mut self, regions: &RegionTable) {
+        while self.cursor < self.released {
+            let post = self.posts[self.index(self.cursor)];
             loop {
                 let fragment = (!post.is_inline()).then_some(self.fragments_used % FRAGMENTS);
                 let fragments = self.fragments_used - self.fragments_free;
@@ -286,7 +292,7 @@ impl Outbound {
                     return;
                 }
                 let length = piece_length(&post, self.filled);
-                // Its memory is kept as long as the post is in flight.
+                // The memory stays registered as long as the post is in flight, so the range is always valid.
                 let Some(bytes) = regions.local(post.region, post.offset + self.filled, length) else {
                     return;
                 };
@@ -303,7 +309,7 @@ impl Outbound {
     }
 
     #[inline]
-    fn fill(&mut self, post: &Pending, offset: u64, length: u64, fragment: Option<u64>, bytes: Span<'_>) {
+    fn fill(&mut self, post: &PendingPost, offset: u64, length: u64, fragment: Option<u64>, bytes: Span<'_>) {
         if post.opcode != Opcode::Read
             && let Some(payload) = self.ring.payload(self.tail, fragment, length)
         {
@@ -341,19 +347,19 @@ impl Outbound {
     }
 
     #[inline]
-    fn place(&self, number: u64) -> usize {
-        // The queue's length is a power of two.
+    fn index(&self, number: u64) -> usize {
+        // The length of the queue is a power of two.
         number as usize & (self.posts.len() - 1)
     }
 }
 
-/// Bytes of the piece of a post that begins at `offset`.
+/// Length in bytes of the piece of a post that starts at `offset`.
 #[inline]
-fn piece_length(post: &Pending, offset: u64) -> u64 {
-    let most = if post.is_inline() {
+fn piece_length(post: &PendingPost, offset: u64) -> u64 {
+    let capacity = if post.is_inline() {
         INLINE_BYTES
     } else {
         FRAGMENT_BYTES
     };
-    (post.length - offset).min(most)
+    (post.length - offset).min(capacity)
 }

@@ -1,22 +1,22 @@
-//! What is refused, and with which reason.
+//! Rejected configurations, posts and peers, and the reasons of their errors.
 
-use super::harness::{DEPTH, Ground, LENGTH, Wish, grounds};
+use super::harness::{DEPTH, LENGTH, PostRequest, Setup, setups};
 use crate::transport::libfabric::Libfabric;
-use crate::transport::libfabric::rules::errors::completion_failure;
+use crate::transport::libfabric::rules::errors::completion_failure_reason;
 use crate::transport::{CompletionKind, EndpointAddresses, Operation, PostError, Transport, TransportError};
 use crds::record::FailureReason;
 use crds::v1alpha1::LibfabricProvider;
 use libfabric_sys::bindings::{FI_EBUSY, FI_EINVAL, FI_EMSGSIZE};
 
-fn refusal(ground: &Ground) -> TransportError {
-    match Libfabric::open(&ground.config()) {
-        Ok(_) => panic!("{ground:?} opened"),
+fn open_error(setup: &Setup) -> TransportError {
+    match Libfabric::open(&setup.config()) {
+        Ok(_) => panic!("{setup:?} opened"),
         Err(error) => error,
     }
 }
 
-fn on(provider: LibfabricProvider) -> Ground {
-    Ground {
+fn system_setup(provider: LibfabricProvider) -> Setup {
+    Setup {
         provider,
         library: None,
         rails: vec![],
@@ -24,64 +24,64 @@ fn on(provider: LibfabricProvider) -> Ground {
 }
 
 #[test]
-fn a_machine_without_the_device_says_so_and_what_is_needed() {
+fn reports_missing_device_and_its_requirements() {
     for provider in [LibfabricProvider::Efa, LibfabricProvider::Verbs] {
-        let error = refusal(&on(provider));
-        // An old library that would measure shared memory is refused before the device is looked for.
+        let error = open_error(&system_setup(provider));
+        // An old library that would use shared memory is rejected before it is queried for devices.
         let shared_memory = error.message.contains("FI_EFA_ENABLE_SHM_TRANSFER");
         assert!(
             error.reason == FailureReason::NoDevice || shared_memory,
             "{error}"
         );
-        assert!(error.message.contains("Needed:") || shared_memory, "{error}");
+        assert!(error.message.contains("Required:") || shared_memory, "{error}");
     }
-    let error = refusal(&Ground {
+    let error = open_error(&Setup {
         rails: vec!["203.0.113.77"],
-        ..on(LibfabricProvider::Tcp)
+        ..system_setup(LibfabricProvider::Tcp)
     });
     assert_eq!(error.reason, FailureReason::NoDevice, "{error}");
     assert!(error.message.contains("203.0.113.77"), "{error}");
 }
 
 #[test]
-fn a_library_that_is_not_there_is_never_replaced() {
-    let error = refusal(&Ground {
+fn never_replaces_absent_library() {
+    let error = open_error(&Setup {
         library: Some("/nowhere".into()),
-        ..on(LibfabricProvider::Shm)
+        ..system_setup(LibfabricProvider::Shm)
     });
     assert_eq!(error.reason, FailureReason::LibraryAbsent, "{error}");
     assert!(error.message.contains("/nowhere"), "{error}");
 }
 
 #[test]
-fn sources_must_fit_the_rails() {
-    let mut config = on(LibfabricProvider::Tcp).config();
+fn rejects_rail_sources_that_do_not_fit() {
+    let mut config = system_setup(LibfabricProvider::Tcp).config();
     config.rails = vec!["127.0.0.1".to_owned(), "127.0.0.2".to_owned()];
     assert_eq!(
         Libfabric::open(&config).err().unwrap().reason,
         FailureReason::Refused
     );
-    let name = refusal(&Ground {
+    let name = open_error(&Setup {
         rails: vec!["lo"],
-        ..on(LibfabricProvider::Tcp)
+        ..system_setup(LibfabricProvider::Tcp)
     });
     assert!(name.message.contains("must be an IP address"), "{name}");
-    let shm = refusal(&Ground {
+    let shm = open_error(&Setup {
         rails: vec!["127.0.0.1"],
-        ..on(LibfabricProvider::Shm)
+        ..system_setup(LibfabricProvider::Shm)
     });
-    assert!(shm.message.contains("leave the rails' sources empty"), "{shm}");
+    assert!(shm.message.contains("leave the rail sources empty"), "{shm}");
 }
 
 #[test]
-fn more_than_the_inject_limit_is_refused_and_not_sent_otherwise() {
-    for ground in grounds() {
-        let mut pair = ground.pair();
+fn refuses_injection_above_the_limit() {
+    for setup in setups() {
+        let mut pair = setup.pair();
         let limits = pair.initiator.transport.facts().inject_limits;
         let remote = pair.remote(0);
-        let inject = |operation, length| Wish {
+        let inject = |operation, length| PostRequest {
             inject: true,
-            ..Wish::new(operation, length)
+            ..PostRequest::new(operation, length)
         };
         let send = inject(Operation::Send { immediate: 0 }, limits.send_bytes + 1);
         let write = inject(
@@ -92,20 +92,20 @@ fn more_than_the_inject_limit_is_refused_and_not_sent_otherwise() {
             },
             limits.write_bytes + 1,
         );
-        for wish in [send, write] {
+        for request in [send, write] {
             assert_eq!(
-                pair.initiator.post(wish),
+                pair.initiator.post(request),
                 Err(PostError::Refused(FI_EMSGSIZE)),
-                "{ground:?}"
+                "{setup:?}"
             );
         }
-        let with_more = Wish {
+        let with_more = PostRequest {
             more: true,
             ..inject(Operation::Send { immediate: 0 }, 8)
         };
         assert_eq!(pair.initiator.post(with_more), Err(PostError::Refused(FI_EINVAL)));
         let remote_offset = 0;
-        for silent in [
+        for unannounced in [
             Operation::Read {
                 remote,
                 remote_offset,
@@ -115,40 +115,40 @@ fn more_than_the_inject_limit_is_refused_and_not_sent_otherwise() {
                 remote_offset,
             },
         ] {
-            let refused = pair.initiator.post(inject(silent, 8));
-            assert_eq!(refused, Err(PostError::Refused(FI_EINVAL)), "{silent:?}");
+            let refused = pair.initiator.post(inject(unannounced, 8));
+            assert_eq!(refused, Err(PostError::Refused(FI_EINVAL)), "{unannounced:?}");
         }
     }
 }
 
 #[test]
-fn what_does_not_exist_cannot_be_posted() {
-    let mut pair = grounds()[0].pair();
+fn refuses_invalid_arguments() {
+    let mut pair = setups()[0].pair();
     let operation = Operation::Write {
         remote: pair.remote(0),
         remote_offset: 0,
     };
     let refused = Err(PostError::Refused(FI_EINVAL));
-    let wish = Wish::new(operation, 8);
-    assert_eq!(pair.initiator.post(Wish { rail: 1, ..wish }), refused);
+    let request = PostRequest::new(operation, 8);
+    assert_eq!(pair.initiator.post(PostRequest { rail: 1, ..request }), refused);
     assert_eq!(
-        pair.initiator.post(Wish {
+        pair.initiator.post(PostRequest {
             token: DEPTH as u32,
-            ..wish
+            ..request
         }),
         refused
     );
     assert_eq!(
-        pair.initiator.post(Wish {
+        pair.initiator.post(PostRequest {
             offset: LENGTH as u64 - 7,
-            ..wish
+            ..request
         }),
         refused
     );
     assert_eq!(
-        pair.initiator.post(Wish {
+        pair.initiator.post(PostRequest {
             offset: u64::MAX,
-            ..wish
+            ..request
         }),
         refused
     );
@@ -158,8 +158,8 @@ fn what_does_not_exist_cannot_be_posted() {
 }
 
 #[test]
-fn a_token_in_flight_cannot_be_used_again() {
-    let mut pair = grounds()[0].pair();
+fn refuses_token_in_flight() {
+    let mut pair = setups()[0].pair();
     let target = &mut pair.target;
     target
         .transport
@@ -167,10 +167,10 @@ fn a_token_in_flight_cannot_be_used_again() {
         .unwrap();
     let again = target.transport.post_receive(0, &target.region, 0, 64, 3);
     assert_eq!(again, Err(PostError::Refused(FI_EBUSY)));
-    pair.post(Wish::new(Operation::Send { immediate: 1 }, 8));
-    let seen = pair.until(|seen| !seen.target.is_empty());
+    pair.post(PostRequest::new(Operation::Send { immediate: 1 }, 8));
+    let observed = pair.poll_until(|observed| !observed.target.is_empty());
     assert_eq!(
-        seen.target,
+        observed.target,
         [CompletionKind::Received {
             token: 3,
             immediate: Some(1),
@@ -185,9 +185,9 @@ fn a_token_in_flight_cannot_be_used_again() {
 }
 
 #[test]
-fn a_peer_that_cannot_be_is_refused() {
-    for ground in grounds() {
-        let mut pair = ground.pair();
+fn rejects_invalid_peer_addresses() {
+    for setup in setups() {
+        let mut pair = setup.pair();
         let transport = &mut pair.initiator.transport;
         let names = |names: &[&[u8]]| EndpointAddresses {
             rails: names.iter().map(|name| name.to_vec()).collect(),
@@ -195,17 +195,17 @@ fn a_peer_that_cannot_be_is_refused() {
         let error = transport.connect(&names(&[b"x", b"y"])).unwrap_err();
         assert!(error.message.contains("2 rails"), "{error}");
         let error = transport.connect(&names(&[b"x"])).unwrap_err();
-        assert_eq!(error.reason, FailureReason::Refused, "{ground:?}: {error}");
+        assert_eq!(error.reason, FailureReason::Refused, "{setup:?}: {error}");
     }
 }
 
 #[test]
-fn shared_memory_that_is_not_in_this_mount_namespace_is_named() {
-    for ground in grounds()
+fn reports_shared_memory_of_another_mount_namespace() {
+    for setup in setups()
         .into_iter()
-        .filter(|ground| ground.provider == LibfabricProvider::Shm)
+        .filter(|setup| setup.provider == LibfabricProvider::Shm)
     {
-        let mut pair = ground.pair();
+        let mut pair = setup.pair();
         let elsewhere = EndpointAddresses {
             rails: vec![b"fi_shm://4194305:0:0\0".to_vec()],
         };
@@ -216,17 +216,17 @@ fn shared_memory_that_is_not_in_this_mount_namespace_is_named() {
 }
 
 #[test]
-fn a_write_to_memory_that_is_not_registered_fails_with_the_providers_words() {
-    for ground in grounds()
+fn reports_provider_error_of_write_to_unregistered_memory() {
+    for setup in setups()
         .into_iter()
-        .filter(|ground| ground.provider == LibfabricProvider::Tcp)
+        .filter(|setup| setup.provider == LibfabricProvider::Tcp)
     {
-        let mut pair = ground.pair();
+        let mut pair = setup.pair();
         let mut remote = pair.remote(0);
         remote.key = 0x7777;
-        pair.post(Wish {
+        pair.post(PostRequest {
             token: 2,
-            ..Wish::new(
+            ..PostRequest::new(
                 Operation::Write {
                     remote,
                     remote_offset: 0,
@@ -234,7 +234,7 @@ fn a_write_to_memory_that_is_not_registered_fails_with_the_providers_words() {
                 8,
             )
         });
-        let error = pair.progress(|pair| {
+        let error = pair.retry_until_some(|pair| {
             let _ = pair.target.poll();
             pair.initiator.poll().err()
         });
@@ -242,23 +242,23 @@ fn a_write_to_memory_that_is_not_registered_fails_with_the_providers_words() {
             error.message.starts_with("rail 0: the post with token 2: "),
             "{error}"
         );
-        assert!(error.message.contains("the provider says"), "{error}");
+        assert!(error.message.contains("provider error"), "{error}");
     }
 }
 
 #[test]
-fn a_peer_that_dies_is_a_lost_peer() {
-    for ground in grounds()
+fn reports_closed_peer_as_lost() {
+    for setup in setups()
         .into_iter()
-        .filter(|ground| ground.provider == LibfabricProvider::Tcp)
+        .filter(|setup| setup.provider == LibfabricProvider::Tcp)
     {
-        let mut pair = ground.pair();
+        let mut pair = setup.pair();
         let operation = Operation::Write {
             remote: pair.remote(0),
             remote_offset: 0,
         };
-        pair.post(Wish::new(operation, 64));
-        pair.until(|seen| seen.initiator.len() == 1);
+        pair.post(PostRequest::new(operation, 64));
+        pair.poll_until(|observed| observed.initiator.len() == 1);
         let super::harness::Pair {
             mut initiator,
             target,
@@ -270,23 +270,23 @@ fn a_peer_that_dies_is_a_lost_peer() {
         let reason = loop {
             assert!(
                 std::time::Instant::now() < deadline,
-                "{ground:?}: the loss was never seen"
+                "{setup:?}: the loss was not detected"
             );
             token = (token + 1) % DEPTH as u32;
-            match initiator.post(Wish {
+            match initiator.post(PostRequest {
                 token,
-                ..Wish::new(operation, 64)
+                ..PostRequest::new(operation, 64)
             }) {
                 Ok(()) | Err(PostError::Again | PostError::Refused(FI_EBUSY)) => {}
-                Err(PostError::Failed(number)) => break completion_failure(number, 0),
-                Err(other) => panic!("{ground:?}: {other:?}"),
+                Err(PostError::Failed(number)) => break completion_failure_reason(number, 0),
+                Err(other) => panic!("{setup:?}: {other:?}"),
             }
             if let Err(error) = initiator.poll() {
-                println!("{ground:?}: {error}");
+                println!("{setup:?}: {error}");
                 break error.reason;
             }
             std::thread::yield_now();
         };
-        assert_eq!(reason, FailureReason::PeerLost, "{ground:?}");
+        assert_eq!(reason, FailureReason::PeerLost, "{setup:?}");
     }
 }
