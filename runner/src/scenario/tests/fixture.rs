@@ -14,7 +14,7 @@ use crds::v1alpha1::{
 
 use crate::arm_endpoints::{ArmEndpoints, Buffers, open_config};
 use crate::scenario::{Case, CaseReport, Outcome, Role, run_case};
-use crate::test_transport::{Faults, Logged, TestTransport};
+use crate::test_transport::{Faults, LoggedPost, TestTransport};
 
 pub const BASELINE: ArmAssignment = ArmAssignment {
     name: String::new(),
@@ -129,7 +129,7 @@ impl Pair {
     }
 
     /// Payload posts of the initiator since the previous call.
-    pub fn log(&mut self) -> Vec<Logged> {
+    pub fn log(&mut self) -> Vec<LoggedPost> {
         let threads = self.initiator.threads.iter_mut();
         threads
             .flat_map(|thread| std::mem::take(&mut thread.transport.log))

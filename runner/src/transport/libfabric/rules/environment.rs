@@ -121,6 +121,9 @@ mod tests {
         let fatal = environment(&[("FI_EFA_TX_IOV_LIMIT", "4")]);
         let message = check_variables(LibfabricProvider::EfaDirect, Version::new(2, 5), &fatal).unwrap_err();
         assert!(message.contains("FI_EFA_TX_IOV_LIMIT"), "{message}");
-        assert_eq!(check(LibfabricProvider::Tcp, Version::new(2, 5), &fatal), Ok(()));
+        assert_eq!(
+            check_variables(LibfabricProvider::Tcp, Version::new(2, 5), &fatal),
+            Ok(())
+        );
     }
 }
