@@ -1,5 +1,5 @@
-//! Transport within one process for tests of everything above the trait. It is deterministic, enforces the contract of the
-//! trait, and injects configurable faults. Posts with FI_MORE are not delivered until the doorbell rings.
+//! Transport within one process for tests of everything above the trait. It is deterministic, enforces the contract of
+//! the trait, and injects configurable faults. Posts with FI_MORE are not delivered until the doorbell rings.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,9 +1,9 @@
 //! The interface between the scenarios and the fabric libraries.
 //!
-//! A [`Transport`] is the set of endpoints of one arm at one worker: one endpoint per rail, with its own domain, connected
-//! to the rail of the same number at every peer. The posting policy (inject, FI_MORE, striping) is implemented above this
-//! trait: a transport posts exactly what the caller requests, reports when the library answers "try again", and never
-//! substitutes another operation.
+//! A [`Transport`] is the set of endpoints of one arm at one worker: one endpoint per rail, with its own domain,
+//! connected to the rail of the same number at every peer. The posting policy (inject, FI_MORE, striping) is
+//! implemented above this trait: a transport posts exactly what the caller requests, reports when the library answers
+//! "try again", and never substitutes another operation.
 //!
 //! Dispatch is static: scenarios are generic over `T: Transport`, and the type is selected once, when an instrument
 //! starts. A transport belongs to the thread that uses it (`Send`, not `Sync`). After [`Transport::open`],
@@ -38,8 +38,8 @@ pub struct OpenConfig {
     pub rails: Vec<String>,
     /// Directory of the libraries to open instead of the system's.
     pub library: Option<PathBuf>,
-    /// Size in bytes of the largest message that the arm injects, as a hint for the provider. `None` for arms that inject
-    /// nothing.
+    /// Size in bytes of the largest message that the arm injects, as a hint for the provider. `None` for arms that
+    /// inject nothing.
     pub inject_bytes: Option<u64>,
     /// Number of posts in flight that an endpoint must support; the provider may support more.
     pub depth: usize,
@@ -131,15 +131,16 @@ pub struct Post<'a, R> {
     pub offset: u64,
     /// Length in bytes.
     pub length: u64,
-    /// Whether to use the library's inject call: the memory is reusable on return, and no completion follows. There is no
-    /// fallback to an ordinary post. Allowed only for operations with immediate data, by which the peer learns that they
-    /// have arrived.
+    /// Whether to use the library's inject call: the memory is reusable on return, and no completion follows. There is
+    /// no fallback to an ordinary post. Allowed only for operations with immediate data, by which the peer learns that
+    /// they have arrived.
     pub inject: bool,
     /// Whether more posts on this rail follow immediately (FI_MORE), so that the doorbell may wait for them. Refused in
     /// combination with `inject`, whose calls take no flags.
     pub more: bool,
-    /// Token that the completion returns: less than [`OpenConfig::depth`], and not in use by another post of this rail. An
-    /// injected post has no completion and therefore uses no token. Receives have separate tokens with the same rules.
+    /// Token that the completion returns: less than [`OpenConfig::depth`], and not in use by another post of this rail.
+    /// An injected post has no completion and therefore uses no token. Receives have separate tokens with the same
+    /// rules.
     pub token: u32,
 }
 
@@ -218,8 +219,8 @@ pub trait Transport: Sized + Send {
     /// Opens the library, the fabric, the domains and one endpoint per rail.
     ///
     /// # Errors
-    /// `NotCompiled`, `LibraryAbsent`, `NoDevice`, `ProviderMismatch`, `MemoryUnavailable` or `Refused`. Never opens another
-    /// transport instead.
+    /// `NotCompiled`, `LibraryAbsent`, `NoDevice`, `ProviderMismatch`, `MemoryUnavailable` or `Refused`. Never opens
+    /// another transport instead.
     fn open(config: &OpenConfig) -> Result<Self, TransportError>;
 
     /// Properties that the library returned, which can differ from the requested ones.
@@ -231,11 +232,12 @@ pub trait Transport: Sized + Send {
     /// Addresses by which peers connect to this side.
     fn addresses(&self) -> &EndpointAddresses;
 
-    /// Connects a peer: each rail to the peer's rail of the same number. Peers are numbered in the order of these calls.
+    /// Connects a peer: each rail to the peer's rail of the same number. Peers are numbered in the order of these
+    /// calls.
     ///
     /// # Errors
-    /// `Refused` or `FabricUnreachable`, if the number of rails differs, the library refuses an address, or the peer cannot be
-    /// reached.
+    /// `Refused` or `FabricUnreachable`, if the number of rails differs, the library refuses an address, or the peer
+    /// cannot be reached.
     fn connect(&mut self, peer: &EndpointAddresses) -> Result<Peer, TransportError>;
 
     /// Registers memory on every rail for all operations, local and remote.

@@ -1,5 +1,5 @@
-//! Libfabric endpoints release their resources, and posting does not allocate. A separate test binary, because it counts
-//! the file descriptors and allocations of the whole process.
+//! Libfabric endpoints release their resources, and posting does not allocate. A separate test binary, because it
+//! counts the file descriptors and allocations of the whole process.
 #![allow(unsafe_code, reason = "the trait of an allocator is unsafe")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 

@@ -1,8 +1,8 @@
 //! Throughput over several rails: the runner's workers in two network namespaces, with four rate-limited rails between
 //! them.
 //!
-//! The throughput of rate-limited rails is reproducible within one percent even on a noisy machine, so twice the rails must
-//! transfer nearly twice the bytes. Requires root, `ip` and `tc` (Debian package iproute2) and libfabric.
+//! The throughput of rate-limited rails is reproducible within one percent even on a noisy machine, so twice the rails
+//! must transfer nearly twice the bytes. Requires root, `ip` and `tc` (Debian package iproute2) and libfabric.
 
 #![allow(
     clippy::unwrap_used,
@@ -159,7 +159,8 @@ fn coalescing_uses_two_rails_at_32_kib_and_four_at_64_kib() {
     }
 }
 
-/// Checks the counters of the interfaces: each has sent at least the payload of its rail, and unused ones almost nothing.
+/// Checks the counters of the interfaces: each has sent at least the payload of its rail, and unused ones almost
+/// nothing.
 fn assert_interface_traffic(side: &SideReport, used: usize, posted: &[u64]) {
     assert_eq!(
         side.interfaces.len(),

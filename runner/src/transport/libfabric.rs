@@ -3,15 +3,15 @@
 //!
 //! | module | purpose |
 //! |---|---|
-//! | [`rules`] | requirements and restrictions of each provider; pure |
-//! | [`discovery`] | opens the library and selects the device of each rail |
-//! | [`open`] | opens the rails and describes them |
-//! | [`peer`] | connects peers |
-//! | [`memory`] | registers memory on every rail |
-//! | [`posting`] | posts operations and receives |
-//! | [`completion`] | polls the completion queues |
-//! | [`error`] | errors of this transport |
-//! | [`ffi`] | all calls of the library |
+//! | `rules` | requirements and restrictions of each provider; pure |
+//! | `discovery` | opens the library and selects the device of each rail |
+//! | `open` | opens the rails and describes them |
+//! | `peer` | connects peers |
+//! | `memory` | registers memory on every rail |
+//! | `posting` | posts operations and receives |
+//! | `completion` | polls the completion queues |
+//! | `error` | errors of this transport |
+//! | `ffi` | all calls of the library |
 
 mod completion;
 mod discovery;

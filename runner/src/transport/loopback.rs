@@ -7,15 +7,15 @@
 //!
 //! * The posts of one side to one peer on one rail are executed in order. A send without a posted receive waits for one
 //!   and blocks all posts behind it, like a reliable connection without a queue of unexpected messages.
-//! * A completion means that the peer has executed the post: a write is in its memory, a send in its receive. An injected
-//!   post has no completion.
+//! * A completion means that the peer has executed the post: a write is in its memory, a send in its receive. An
+//!   injected post has no completion.
 //! * `more` is honored: posts of a rail reach no peer until a post without `more`, or until a post is refused with
 //!   `Again`, which rings the doorbell for the posts before it.
 //! * The transport detects a peer that closed its endpoint or whose process exited after several thousand polls without
 //!   progress, or after a wait that times out.
-//! * With [`Polling::Wait`], a side sleeps on a word of its own segment, which peers change when they publish posts or
-//!   answers. A peer to which this side has not connected yet cannot be woken, and cannot wake this side; while there is
-//!   such a peer, a sleep lasts at most one millisecond.
+//! * With `Polling::Wait`, a side sleeps on a word of its own segment, which peers change when they publish posts or
+//!   answers. A peer to which this side has not connected yet cannot be woken, and cannot wake this side; while there
+//!   is such a peer, a sleep lasts at most one millisecond.
 
 mod completion;
 mod error;
@@ -237,7 +237,8 @@ impl Transport for Loopback {
                 Ok(())
             }
             Err(error) => {
-                // The caller can retry only after the earlier posts are executed, so they must not wait for its doorbell.
+                // The caller can retry only after the earlier posts are executed, so they must not wait for its
+                // doorbell.
                 self.ring_doorbell(post.rail);
                 Err(error)
             }

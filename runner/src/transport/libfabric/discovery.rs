@@ -271,8 +271,8 @@ pub(super) fn advice(provider: LibfabricProvider) -> &'static str {
              /dev/infiniband), and a libfabric with the efa provider. Try: fi_info -p efa"
         }
         LibfabricProvider::Verbs => {
-            "Required: an RDMA device with an IP address, the device in the container (/dev/infiniband), and a libfabric \
-             with the verbs provider. Try: fi_info -p verbs, ibv_devinfo"
+            "Required: an RDMA device with an IP address, the device in the container (/dev/infiniband), and a \
+             libfabric with the verbs provider. Try: fi_info -p verbs, ibv_devinfo"
         }
         LibfabricProvider::Shm => "Required: a writable /dev/shm. Try: fi_info -p shm",
         LibfabricProvider::Tcp | LibfabricProvider::Net | LibfabricProvider::TcpRxm => {

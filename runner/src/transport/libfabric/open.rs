@@ -98,7 +98,8 @@ fn open_error(
         );
     }
     if provider == LibfabricProvider::Verbs && error.call == "fi_enable" {
-        failure.message += "; soft-RoCE devices need an FI_UNIVERSE_SIZE close to the number of peers (16 is usually enough)";
+        failure.message +=
+            "; soft-RoCE devices need FI_UNIVERSE_SIZE close to the number of peers (16 is usually enough)";
     }
     failure
 }

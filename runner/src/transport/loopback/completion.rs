@@ -1,5 +1,5 @@
-//! Steps of a poll: executes the posts of peers, collects their answers, and checks the peers when there is no progress.
-//! Accesses shared memory; only the check of the peers uses system calls.
+//! Steps of a poll: executes the posts of peers, collects their answers, and checks the peers when there is no
+//! progress. Accesses shared memory; only the check of the peers uses system calls.
 
 use super::inbound::{self, Inbound};
 use super::peer::PeerState;

@@ -8,8 +8,8 @@ use crate::memory::Memory;
 use crate::memory::ffi::mapping::Span;
 use crate::transport::{Region, RemoteKey, RemoteRegion};
 
-/// Memory that is registered with a loopback transport. Once it is dropped, peers can no longer access the memory. A later
-/// registration releases the memory itself, because posts in flight may still use it.
+/// Memory that is registered with a loopback transport. Once it is dropped, peers can no longer access the memory. A
+/// later registration releases the memory itself, because posts in flight may still use it.
 #[derive(Debug)]
 pub struct LoopbackRegion {
     memory: Arc<Memory>,
@@ -121,8 +121,8 @@ impl RegionTable {
         self.entries.get(index)?.as_ref()?.span(offset, length)
     }
 
-    /// Range of memory that a peer requests by key; `None` if the key does not belong to an existing region or the range is
-    /// not inside the region.
+    /// Range of memory that a peer requests by key; `None` if the key does not belong to an existing region or the
+    /// range is not inside the region.
     #[inline]
     pub(super) fn remote(&self, key: u64, offset: u64, length: u64) -> Option<Span<'_>> {
         let entry = self.entries.get(index_of(key))?.as_ref()?;

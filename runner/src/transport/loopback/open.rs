@@ -48,8 +48,8 @@ pub(super) fn segment_layout(config: &OpenConfig) -> Result<Layout, TransportErr
     };
     if !layout.is_valid() || config.depth > *SLOTS.end() {
         let message = format!(
-            "{rails} rails, {} peers and {} posts in flight requested; must be 1 to {MAX_RAILS}, at most {MAX_PEERS} and \
-             at most {}",
+            "{rails} rails, {} peers and {} posts in flight requested; must be 1 to {MAX_RAILS}, at most {MAX_PEERS} \
+             and at most {}",
             config.peers,
             config.depth,
             SLOTS.end()

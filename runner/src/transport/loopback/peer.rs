@@ -30,9 +30,9 @@ impl Peer {
         }
     }
 
-    /// Checks whether the peer is present. A peer is reported as lost once, if it left posts of this side unfinished, or if
-    /// its process exited without closing its endpoint. Only the second check that finds it gone reports it, because the
-    /// polls between the two checks process everything that the peer did before.
+    /// Checks whether the peer is present. A peer is reported as lost once, if it left posts of this side unfinished,
+    /// or if its process exited without closing its endpoint. Only the second check that finds it gone reports it,
+    /// because the polls between the two checks process everything that the peer did before.
     pub(super) fn check(&mut self, number: usize, has_posts: bool) -> Option<TransportError> {
         let is_closed = self.segment.segment.is_closed();
         let is_gone = is_closed || self.segment.has_exited();

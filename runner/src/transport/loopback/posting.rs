@@ -1,9 +1,9 @@
 //! Producer of a ring: splits posts into pieces and turns answers into completions. Accesses only shared memory.
 //!
-//! A short message is written to its slot immediately. A longer message, and every message behind it, waits in a queue of
-//! fixed size and is written piece by piece, in the order of the posts, as slots and fragments become free. With `more`,
-//! filled slots are not published and queued messages are not started until a post without `more` (or a full ring) rings
-//! the doorbell.
+//! A short message is written to its slot immediately. A longer message, and every message behind it, waits in a queue
+//! of fixed size and is written piece by piece, in the order of the posts, as slots and fragments become free. With
+//! `more`, filled slots are not published and queued messages are not started until a post without `more` (or a full
+//! ring) rings the doorbell.
 
 use super::memory::{LoopbackRegion, RegionTable};
 use super::ring::{Opcode, Piece, Ring};
@@ -102,8 +102,8 @@ pub(super) enum Fault {
 #[derive(Debug)]
 pub(super) struct Outbound {
     ring: Ring,
-    /// Circular buffer of the posts in flight, `oldest..newest`. The posts `oldest..cursor` are completely in slots, and
-    /// the posts `oldest..released` may be sent. All counters of this struct start at 0 and never wrap in practice.
+    /// Circular buffer of the posts in flight, `oldest..newest`. The posts `oldest..cursor` are completely in slots,
+    /// and the posts `oldest..released` may be sent. All counters of this struct start at 0 and never wrap in practice.
     posts: Box<[PendingPost]>,
     oldest: u64,
     cursor: u64,
@@ -114,8 +114,8 @@ pub(super) struct Outbound {
     answered: u64,
     /// First error among the answers of the post at `oldest`.
     status: i32,
-    /// Slots: `head..answers` are answered, `answers..published` wait for the peer, `published..tail` are filled but not
-    /// published.
+    /// Slots: `head..answers` are answered, `answers..published` wait for the peer, `published..tail` are filled but
+    /// not published.
     head: u64,
     answers: u64,
     published: u64,

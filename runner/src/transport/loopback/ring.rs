@@ -1,10 +1,10 @@
 //! Ring of one rail from one side to the other, and the words of its slots. Accesses only shared memory.
 //!
-//! One thread of the producer process fills slots and counts them in `tail`; one thread of the consumer process consumes
-//! them and counts them in `head`. The content of a slot is written before its counter is stored with release ordering,
-//! and read after the counter was loaded with acquire ordering, so neither side accesses a slot that the other side still
-//! writes. A slot is free again once the producer has loaded a head beyond it and has copied its answer (a status, or the
-//! bytes of a read).
+//! One thread of the producer process fills slots and counts them in `tail`; one thread of the consumer process
+//! consumes them and counts them in `head`. The content of a slot is written before its counter is stored with release
+//! ordering, and read after the counter was loaded with acquire ordering, so neither side accesses a slot that the
+//! other side still writes. A slot is free again once the producer has loaded a head beyond it and has copied its
+//! answer (a status, or the bytes of a read).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

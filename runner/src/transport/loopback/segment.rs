@@ -2,8 +2,8 @@
 //! transfer of messages.
 //!
 //! A segment is an anonymous file, which the kernel removes when the last process that has it open exits, even after a
-//! crash. Peers open it through the owner's file descriptor in `/proc`, which the kernel permits to processes of the same
-//! user that can see the owner's process ID.
+//! crash. Peers open it through the owner's file descriptor in `/proc`, which the kernel permits to processes of the
+//! same user that can see the owner's process ID.
 
 use std::fs::File;
 use std::io;
@@ -116,8 +116,8 @@ impl OwnSegment {
             (half_word(header::SIGNAL)?, half_word(header::SLEEPING)?);
         let current = signal.load(Ordering::Acquire);
         sleeping.store(1, Ordering::SeqCst);
-        // Pairs with the fence in `wake_sleeper`: either the peer observes that this side sleeps and changes the signal,
-        // or `is_ready` observes what the peer has published.
+        // Pairs with the fence in `wake_sleeper`: either the peer observes that this side sleeps and changes the
+        // signal, or `is_ready` observes what the peer has published.
         fence(Ordering::SeqCst);
         let mut timed_out = false;
         if !is_ready() {
@@ -142,8 +142,8 @@ impl PeerSegment {
             reason: FailureReason::FabricUnreachable,
             operation: "connect",
             message: format!(
-                "cannot open segment {} of process {}: {error}; both sides must be running processes of one machine, one \
-                 PID namespace and one user",
+                "cannot open segment {} of process {}: {error}; both sides must be running processes of one machine, \
+                 one PID namespace and one user",
                 address.descriptor, address.process
             ),
         })
@@ -191,8 +191,8 @@ impl PeerSegment {
         Ok(Self { segment, process })
     }
 
-    /// Claims one ring of every rail for the side with the nonce `own`. Returns the number of the claim; `None` if all rings
-    /// are claimed.
+    /// Claims one ring of every rail for the side with the nonce `own`. Returns the number of the claim; `None` if all
+    /// rings are claimed.
     pub(super) fn claim(&self, own: u64) -> Option<usize> {
         let [claimed] = self.segment.mapping.words::<1>(header::CLAIMED)?;
         let peers = self.segment.layout.peers as u64;

@@ -176,8 +176,8 @@ impl Rail {
         if text.is_null() {
             return format!("error {}", entry.prov_errno);
         }
-        // SAFETY: the pointer is not null. It is a C string of the provider or in the buffer, and it is copied before the
-        // next call on the queue.
+        // SAFETY: the pointer is not null. It is a C string of the provider or in the buffer, and it is copied before
+        // the next call on the queue.
         unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
     }
 }

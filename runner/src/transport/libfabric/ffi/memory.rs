@@ -164,7 +164,7 @@ fn register_device(domain: &Owned<fid_domain>, memory: &Memory, key: u64, out: &
     fields.requested_key = key;
     fields.iface = FI_HMEM_CUDA;
     fields.device.cuda = CUDA_DEVICE;
-    // SAFETY: the domain is open; the attribute and its iovec are valid during the call, and the caller keeps the memory
-    // allocated until the region is closed.
+    // SAFETY: the domain is open; the attribute and its iovec are valid during the call, and the caller keeps the
+    // memory allocated until the region is closed.
     unsafe { calls::fi_mr_regattr(domain.as_ptr(), attr.as_mut_ptr(), 0, out) }
 }

@@ -107,7 +107,8 @@ fn open_addresses(
     })
 }
 
-/// Opens a queue that holds the completions of all posts and receives, and of writes with immediate data from all peers.
+/// Opens a queue that holds the completions of all posts and receives, and of writes with immediate data from all
+/// peers.
 fn open_queue(
     library: &Library,
     domain: &Owned<fid_domain>,

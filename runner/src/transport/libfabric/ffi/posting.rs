@@ -73,7 +73,8 @@ impl Rail {
     ) -> Result<(), PostError> {
         let address = self.validate_injection(&range, peer, self.limits.inject_send)?;
         let (endpoint, buffer) = (self.objects.endpoint.as_ptr(), range.pointer.cast_const().cast());
-        // SAFETY: the endpoint is open; the memory is valid during the call, and the length is within the provider's limit.
+        // SAFETY: the endpoint is open; the memory is valid during the call, and the length is within the provider's
+        // limit.
         result(unsafe { calls::fi_injectdata(endpoint, buffer, range.length, immediate, address) })
     }
 
@@ -158,7 +159,8 @@ impl Rail {
         let address = self.validate_injection(&range, to.peer, self.limits.inject_write)?;
         let (endpoint, buffer) = (self.objects.endpoint.as_ptr(), range.pointer.cast_const().cast());
         let (length, target, key) = (range.length, to.address, to.key);
-        // SAFETY: the endpoint is open; the memory is valid during the call, and the length is within the provider's limit.
+        // SAFETY: the endpoint is open; the memory is valid during the call, and the length is within the provider's
+        // limit.
         result(unsafe {
             calls::fi_inject_writedata(endpoint, buffer, length, immediate, address, target, key)
         })
@@ -228,7 +230,8 @@ impl Rail {
             length,
             descriptor,
         } = receive;
-        // SAFETY: the endpoint is open, and the memory belongs to a region of this rail, which lives as long as the rail.
+        // SAFETY: the endpoint is open, and the memory belongs to a region of this rail, which lives as long as the
+        // rail.
         unsafe {
             calls::fi_recv(
                 self.objects.endpoint.as_ptr(),
@@ -251,8 +254,8 @@ impl Rail {
         }
     }
 
-    /// Checks a post like `validate`, and that the CPU can read its memory. Providers check the length of an injection only
-    /// with assertions that release builds omit, so an injection above the limit would overwrite their memory.
+    /// Checks a post like `validate`, and that the CPU can read its memory. Providers check the length of an injection
+    /// only with assertions that release builds omit, so an injection above the limit would overwrite their memory.
     #[inline]
     fn validate_injection(
         &self,

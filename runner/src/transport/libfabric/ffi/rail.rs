@@ -118,8 +118,8 @@ impl Rail {
     ) -> Result<Peer, CallError> {
         let library = self.objects.info.library();
         let mut address: fi_addr_t = FI_ADDR_UNSPEC;
-        // SAFETY: the address vector is open, the padded name is longer than any address format, and there is room for the
-        // one inserted address.
+        // SAFETY: the address vector is open, the padded name is longer than any address format, and there is room for
+        // the one inserted address.
         let count = unsafe {
             calls::fi_av_insert(
                 self.objects.addresses.as_ptr(),

@@ -70,8 +70,8 @@ const MODES: [(u64, &str); 5] = [
 const SUPPORTED_MODES: u64 = FI_CONTEXT | FI_CONTEXT2 | FI_RX_CQ_DATA;
 
 impl Attributes {
-    /// Whether the provider and the fabric are exactly the requested ones. A library may also return layered variants of
-    /// the provider (`net;ofi_rxm` in addition to `net`), but another provider would be another measurement.
+    /// Whether the provider and the fabric are exactly the requested ones. A library may also return layered variants
+    /// of the provider (`net;ofi_rxm` in addition to `net`), but another provider would be another measurement.
     pub(in crate::transport::libfabric) fn matches(&self, requested: &RequestedProvider) -> bool {
         self.provider == requested.name && requested.fabric.is_none_or(|fabric| self.fabric == fabric)
     }

@@ -74,8 +74,8 @@ pub(in crate::transport::libfabric) fn hint_candidates(
         .collect()
 }
 
-/// Capabilities to request. FI_REMOTE_COMM without FI_LOCAL_COMM prevents efa from using shared memory for a peer on the
-/// same host. Shared memory would not measure EFA, and it crashes with GPU buffers (libfabric issue 12328).
+/// Capabilities to request. FI_REMOTE_COMM without FI_LOCAL_COMM prevents efa from using shared memory for a peer on
+/// the same host. Shared memory would not measure EFA, and it crashes with GPU buffers (libfabric issue 12328).
 fn capabilities(provider: LibfabricProvider, device_memory: bool) -> u64 {
     let memory = if device_memory { FI_HMEM } else { 0 };
     let distance = if provider == LibfabricProvider::Efa {

@@ -18,8 +18,8 @@ pub(super) const DEPTH: usize = 64;
 /// Longest time that a test waits for a condition.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// shm derives the name of an endpoint from the process and a counter of the library. Two libraries in one process, which
-/// occur only in tests, would give two endpoints the same name.
+/// shm derives the name of an endpoint from the process and a counter of the library. Two libraries in one process,
+/// which occur only in tests, would give two endpoints the same name.
 static SHARED_MEMORY_LOCK: Mutex<()> = Mutex::new(());
 
 /// Provider and library of a test.

@@ -31,8 +31,8 @@ impl SegmentAddress {
         }
     }
 
-    /// Address of the segment to which all rails of `addresses` belong; `None` if they are not the endpoint names of one
-    /// segment in the order of the rails.
+    /// Address of the segment to which all rails of `addresses` belong; `None` if they are not the endpoint names of
+    /// one segment in the order of the rails.
     pub(in crate::transport::loopback) fn from_addresses(addresses: &EndpointAddresses) -> Option<Self> {
         let first = addresses.rails.first()?;
         let (process, rest) = first.split_first_chunk()?;

@@ -1,16 +1,16 @@
 //! Layout of a segment. Pure.
 //!
 //! A segment is the memory to which the peers of an endpoint write: a header, followed by one ring for every rail and
-//! peer. A ring consists of slots, one for each piece of a message, and of fragments, which hold the bytes of pieces that
-//! are too long for their slot.
+//! peer. A ring consists of slots, one for each piece of a message, and of fragments, which hold the bytes of pieces
+//! that are too long for their slot.
 
 /// First word of every segment: identifies the layout and its version.
 pub(in crate::transport::loopback) const MAGIC: u64 = u64::from_be_bytes(*b"fabring1");
 
 /// Number of words that describe a piece.
 pub(in crate::transport::loopback) const SLOT_WORDS: usize = 8;
-/// Payload capacity of a slot in bytes. Injected and other short messages are copied directly into their slot. 256 is the
-/// inject limit that the test procedures require.
+/// Payload capacity of a slot in bytes. Injected and other short messages are copied directly into their slot. 256 is
+/// the inject limit that the test procedures require.
 pub(in crate::transport::loopback) const INLINE_BYTES: u64 = 256;
 const SLOT_BYTES: usize = SLOT_WORDS * 8 + INLINE_BYTES as usize;
 
