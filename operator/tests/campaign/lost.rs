@@ -98,7 +98,7 @@ fn a_worker_that_never_comes_is_named() {
     ended.says("worker 1 left with exit status: 7");
     ended.says("no, thanks");
     ended.shows("WorkerMissing");
-    ended.shows("rank 1 did not come");
+    ended.shows("rank 1 did not join");
     let stored = Stored::read(&desk.run_folder(NAME));
     assert_eq!(stored.status().state, Some(State::Failed));
     assert_eq!(stored.cases(), Vec::<&CaseRecord>::new());

@@ -1,4 +1,4 @@
-//! Trees of files that look like `/sys` and `/proc`, for tests.
+//! Directory trees that imitate `/sys` and `/proc`, for tests.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::SystemRoots;
 
-/// A tree in a folder of its own, removed when dropped.
+/// A tree in a temporary directory, removed on drop.
 pub(super) struct Tree(TempDir);
 
 impl Tree {
@@ -29,7 +29,7 @@ impl Tree {
         fs::write(path, format!("{text}\n")).unwrap();
     }
 
-    /// A PCI device below `sys/devices`, listed on the PCI bus.
+    /// Adds a PCI device below `sys/devices` and lists it on the PCI bus.
     pub(super) fn pci(&self, place: &str, numa_node: i32) {
         self.file(&format!("sys/devices/{place}/numa_node"), &numa_node.to_string());
         let address = Path::new(place).file_name().unwrap().to_str().unwrap();
@@ -39,7 +39,7 @@ impl Tree {
         );
     }
 
-    /// An RDMA device with the driver `efa`.
+    /// Adds an RDMA device with the driver `efa`.
     pub(super) fn rdma(&self, name: &str, place: &str, numa_node: i32, rate: &str) {
         self.pci(place, numa_node);
         self.file("sys/bus/pci/drivers/efa/module", "efa");
