@@ -34,7 +34,7 @@ pub struct Site {
 impl Site {
     pub async fn prepare(program: &Path, arguments: &[String]) -> Self {
         let client = cluster::client().await;
-        let namespace = cluster::namespace(&client).await;
+        let namespace = cluster::create_namespace(&client).await;
         for name in NODES {
             create_node(&client, name).await;
         }
