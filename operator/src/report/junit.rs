@@ -105,9 +105,9 @@ fn regressions(report: &Report<'_>) -> impl Iterator<Item = TestCase> {
         let primary = report.evaluation.comparisons.primary();
         let own = primary.filter(|one| one.arm == index && one.role == Role::Variant);
         let own: Vec<&Comparison> = own.collect();
-        let lines_of = |wanted: fn(&Comparison) -> bool| -> Vec<String> {
-            let wanted = own.iter().filter(|one| wanted(one));
-            wanted.map(|one| comparison_line(report, one)).collect()
+        let lines_of = |predicate: fn(&Comparison) -> bool| -> Vec<String> {
+            let selected = own.iter().filter(|one| predicate(one));
+            selected.map(|one| comparison_line(report, one)).collect()
         };
         let regressed = lines_of(|one| one.verdict == Some(Verdict::Regressed));
         let undecided = lines_of(is_undecided);

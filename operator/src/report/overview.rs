@@ -196,15 +196,18 @@ pub fn noise_floor(report: &Report<'_>, scenario: Option<usize>) -> String {
     }
 }
 
-/// Engagement of the optimization `wanted` in `cells` of one arm and scenario: each engagement with its sizes in bytes and
+/// Engagement of the optimization `optimization` in `cells` of one arm and scenario: each engagement with its sizes in bytes and
 /// the reason at the first of them.
-pub fn engagements(cells: &[&CellSummary], wanted: Optimization) -> Vec<(Engagement, Vec<u64>, String)> {
+pub fn engagements(
+    cells: &[&CellSummary],
+    optimization: Optimization,
+) -> Vec<(Engagement, Vec<u64>, String)> {
     let mut kinds: Vec<(Engagement, Vec<u64>, String)> = Vec::new();
     for cell in cells {
         for evidence in cell
             .evidence
             .iter()
-            .filter(|evidence| evidence.optimization == wanted)
+            .filter(|evidence| evidence.optimization == optimization)
         {
             match kinds
                 .iter_mut()

@@ -18,9 +18,9 @@ const MEASURE: &str = "onload = () => {
         page.querySelectorAll('details').forEach(details => details.open = true);
         const scrolls = element => ['auto', 'scroll'].includes(frame.contentWindow.getComputedStyle(element).overflowX)
             && element.scrollWidth > element.clientWidth;
-        const wanted = [...page.querySelectorAll('body *')].filter(
+        const focusable = [...page.querySelectorAll('body *')].filter(
             element => element.matches('a[href], summary, button') || scrolls(element));
-        return wanted.filter(element => { element.focus(); return page.activeElement !== element; });
+        return focusable.filter(element => { element.focus(); return page.activeElement !== element; });
     });
     const widths = frames.map(frame => frame.contentDocument.documentElement.scrollWidth).join();
     const [first] = frames;

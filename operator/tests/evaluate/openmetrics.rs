@@ -53,15 +53,15 @@ fn run_in_phase(campaign: &Campaign, evaluation: &Evaluation, phase: Phase) -> (
     (run, metrics)
 }
 
-/// Value of the only series of `metric` with the labels `wanted`; `None` if there is no such series.
-fn value(metrics: &Metrics, metric: &str, wanted: &[(&str, &str)]) -> Option<f64> {
-    let is_wanted = |labels: &Labels| {
-        let mut wanted = wanted.iter();
-        wanted.all(|(name, value)| labels.get(*name).is_some_and(|found| found == value))
+/// Value of the only series of `metric` with the labels `expected`; `None` if there is no such series.
+fn value(metrics: &Metrics, metric: &str, expected: &[(&str, &str)]) -> Option<f64> {
+    let has_labels = |labels: &Labels| {
+        let mut expected = expected.iter();
+        expected.all(|(name, value)| labels.get(*name).is_some_and(|found| found == value))
     };
-    let mut found = metrics[metric].iter().filter(|(labels, _)| is_wanted(labels));
+    let mut found = metrics[metric].iter().filter(|(labels, _)| has_labels(labels));
     let first = found.next().map(|(_, value)| *value);
-    assert_eq!(found.next(), None, "{metric} {wanted:?}");
+    assert_eq!(found.next(), None, "{metric} {expected:?}");
     first
 }
 

@@ -80,16 +80,16 @@ fn condition_keeps_its_transition_time_until_its_status_changes() {
         previous: Some(&first),
         ..input(&campaign, &evaluation)
     });
-    let since = |wanted: &str| {
+    let transition_time = |type_name: &str| {
         let condition = second
             .conditions
             .iter()
-            .find(|condition| condition.type_ == wanted)
+            .find(|condition| condition.type_ == type_name)
             .unwrap();
         condition.last_transition_time.as_str()
     };
-    assert_eq!(since("Accepted"), "2026-03-01T10:00:00Z");
-    assert_eq!(since("Complete"), "2026-03-01T10:01:00Z");
+    assert_eq!(transition_time("Accepted"), "2026-03-01T10:00:00Z");
+    assert_eq!(transition_time("Complete"), "2026-03-01T10:01:00Z");
     let invalid = refused(
         "spec.variants[2]: no",
         Some(2),
