@@ -1,4 +1,4 @@
-//! Short campaigns in a namespace of their own, and what must hold of each at its end.
+//! Namespaces in which tests run short campaigns, and the checks at the end of each campaign.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,59 +16,59 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use super::cluster::{client, kubeconfig, namespace, run, until_within};
+use super::cluster::{client, create_namespace, kubeconfig, run, until_within};
 use super::operator::Operator;
 use super::start;
 
-/// Longest time a short campaign may take, with a node that comes back in it.
-pub const PATIENCE: Duration = Duration::from_secs(420);
+/// Timeout of a short campaign, including the recovery of a node.
+pub const TIMEOUT: Duration = Duration::from_secs(420);
 
-/// A namespace with an operator for it alone.
-pub struct Place {
+/// A namespace of one test.
+pub struct TestNamespace {
     pub client: Client,
-    pub namespace: String,
+    pub name: String,
     pub runs: Api<BenchmarkRun>,
     pub pods: Api<Pod>,
 }
 
-impl Place {
-    /// A namespace that admits restricted pods alone.
+impl TestNamespace {
+    /// Creates a namespace that enforces the `restricted` Pod Security Standard.
     pub async fn new() -> Self {
         let client = client().await;
-        let namespace = namespace(&client).await;
+        let name = create_namespace(&client).await;
         let namespaces: Api<Namespace> = Api::all(client.clone());
         let label = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
         let params = PatchParams::default();
         namespaces
-            .patch(&namespace, &params, &Patch::Merge(label))
+            .patch(&name, &params, &Patch::Merge(label))
             .await
             .unwrap();
-        Self::of(&namespace, &client)
+        Self::existing(&name, &client)
     }
 
-    /// A namespace that is there.
-    pub fn of(namespace: &str, client: &Client) -> Self {
+    /// An existing namespace.
+    pub fn existing(name: &str, client: &Client) -> Self {
         Self {
-            runs: Api::namespaced(client.clone(), namespace),
-            pods: Api::namespaced(client.clone(), namespace),
+            runs: Api::namespaced(client.clone(), name),
+            pods: Api::namespaced(client.clone(), name),
             client: client.clone(),
-            namespace: namespace.to_owned(),
+            name: name.to_owned(),
         }
     }
 
-    /// An operator for this namespace, with whatever the kubeconfig of the tests may do.
+    /// Starts an operator for this namespace with the permissions of the test kubeconfig.
     pub fn operator(&self) -> Operator {
-        self.operator_by(&kubeconfig())
+        self.operator_with(&kubeconfig())
     }
 
-    /// The same by another way to the API server.
-    pub fn operator_by(&self, kubeconfig: &Path) -> Operator {
-        let arguments = ["--no-leader-election", "--namespace", &self.namespace];
+    /// Starts an operator for this namespace with another kubeconfig.
+    pub fn operator_with(&self, kubeconfig: &Path) -> Operator {
+        let arguments = ["--no-leader-election", "--namespace", &self.name];
         start::operator(kubeconfig, &arguments)
     }
 
-    /// An operator for all namespaces: it looks at nodes, and knows the runs of others.
-    pub fn operator_of_all(&self) -> Operator {
+    /// Starts an operator for all namespaces, which watches nodes and all runs.
+    pub fn cluster_operator(&self) -> Operator {
         start::operator(&kubeconfig(), &["--no-leader-election"])
     }
 
@@ -81,9 +81,9 @@ impl Place {
         self.runs.patch(name, &params, &change).await
     }
 
-    /// Waits until a run is gone.
-    pub async fn gone(&self, name: &str) {
-        until_within(PATIENCE, || async {
+    /// Waits until a run is deleted.
+    pub async fn wait_for_deletion(&self, name: &str) {
+        until_within(TIMEOUT, || async {
             self.runs.get_opt(name).await.unwrap().is_none().then_some(())
         })
         .await;
@@ -93,57 +93,57 @@ impl Place {
         self.runs.get(name).await.unwrap().status.unwrap_or_default()
     }
 
-    /// Waits until at least `blocks` are done and kept.
-    pub async fn measured(&self, name: &str, blocks: u32) {
-        until_within(PATIENCE, || async {
-            (done(&self.status(name).await) >= blocks).then_some(())
+    /// Waits until at least `blocks` blocks are measured and stored.
+    pub async fn wait_for_blocks(&self, name: &str, blocks: u32) {
+        until_within(TIMEOUT, || async {
+            (blocks_done(&self.status(name).await) >= blocks).then_some(())
         })
         .await;
     }
 
-    /// Waits for the end of a run.
-    pub async fn ended(&self, name: &str) -> BenchmarkRunStatus {
-        until_within(PATIENCE, || async {
+    /// Waits until a run is complete or failed.
+    pub async fn wait_for_end(&self, name: &str) -> BenchmarkRunStatus {
+        until_within(TIMEOUT, || async {
             let status = self.status(name).await;
             matches!(status.state, Some(State::Complete | State::Failed)).then_some(status)
         })
         .await
     }
 
-    /// Waits until a run is complete, and checks that everything was measured once.
-    pub async fn completed(&self, name: &str) -> BenchmarkRunStatus {
-        let status = self.ended(name).await;
+    /// Waits until a run is complete and checks that every block was measured once.
+    pub async fn wait_for_completion(&self, name: &str) -> BenchmarkRunStatus {
+        let status = self.wait_for_end(name).await;
         assert_eq!(status.state, Some(State::Complete), "{:#?}", status.conditions);
         let run = self.runs.get(name).await.unwrap();
         let (plan, lines) = (planned(&run), self.lines(&run).await);
         let distinct: BTreeSet<_> = lines.lines().collect();
-        assert_eq!(distinct.len(), lines.lines().count(), "a record was kept twice");
+        assert_eq!(distinct.len(), lines.lines().count(), "a record was stored twice");
         let reports = reports(&run, &plan, &lines);
         assert!(reports.faults.is_empty(), "{:#?}", reports.faults);
         let progress = status.progress.clone().unwrap();
         assert_eq!(reports.blocks_done(), progress.blocks_total);
         assert_eq!(progress.blocks_done, progress.blocks_total);
-        self.jobs_are_known(&run, &status).await;
+        self.assert_jobs_belong_to_attempts(&run, &status).await;
         status
     }
 
-    /// Every Job of a run that is there is the one of an attempt in its status.
-    async fn jobs_are_known(&self, run: &BenchmarkRun, status: &BenchmarkRunStatus) {
+    /// Checks that every existing Job of a run belongs to an attempt in its status.
+    async fn assert_jobs_belong_to_attempts(&self, run: &BenchmarkRun, status: &BenchmarkRunStatus) {
         let attempts = &status.execution.as_ref().unwrap().attempts;
-        let jobs: Api<Job> = Api::namespaced(self.client.clone(), &self.namespace);
+        let jobs: Api<Job> = Api::namespaced(self.client.clone(), &self.name);
         let params = ListParams::default().labels(&labels::selector(run.metadata.uid.as_deref().unwrap()));
         for job in jobs.list(&params).await.unwrap() {
             let uid = job.metadata.uid.unwrap();
             assert!(
                 attempts.iter().any(|attempt| attempt.job_uid == uid),
-                "{uid} is of no attempt"
+                "Job {uid} belongs to no attempt"
             );
         }
     }
 
-    /// The records of a run, as its ConfigMaps keep them.
+    /// Reads the records of a run from its ConfigMaps.
     pub async fn lines(&self, run: &BenchmarkRun) -> String {
-        let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.namespace);
+        let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.name);
         let uid = run.metadata.uid.as_deref().unwrap();
         let seen = run.status.as_ref().and_then(|status| status.records.as_ref());
         let mut reader = ChainReader::new(seen.map(|records| records.sha256.clone()));
@@ -157,7 +157,7 @@ impl Place {
         String::from_utf8(lines).unwrap()
     }
 
-    /// The pods of all runs here, whose worker has this rank.
+    /// A pod with the worker of rank `rank` that is not terminating, of any run in this namespace.
     pub async fn worker(&self, rank: u32) -> Option<Pod> {
         let label = format!("batch.kubernetes.io/job-completion-index={rank}");
         let params = ListParams::default().labels(&label);
@@ -166,13 +166,13 @@ impl Place {
             .find(|pod| pod.metadata.deletion_timestamp.is_none())
     }
 
-    /// Deletes the namespace, and waits until nothing of it is left.
-    pub async fn leave(self) {
+    /// Deletes the namespace and waits until it no longer exists.
+    pub async fn delete(self) {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        let _ = namespaces.delete(&self.namespace, &DeleteParams::default()).await;
-        until_within(PATIENCE, || async {
+        let _ = namespaces.delete(&self.name, &DeleteParams::default()).await;
+        until_within(TIMEOUT, || async {
             namespaces
-                .get_opt(&self.namespace)
+                .get_opt(&self.name)
                 .await
                 .unwrap()
                 .is_none()
@@ -187,21 +187,21 @@ pub fn planned(run: &BenchmarkRun) -> Plan {
     plan(&validate(run).unwrap()).unwrap()
 }
 
-/// What the records say.
+/// Collects the records.
 pub fn reports(run: &BenchmarkRun, plan: &Plan, lines: &str) -> Reports {
     let uid = run.metadata.uid.as_deref().unwrap();
     collect(plan, uid, &hash(plan), lines.as_bytes())
 }
 
-/// The campaign that all of these tests use, with `rounds` rounds.
+/// The campaign of these tests with `rounds` rounds.
 pub fn with_rounds(name: &str, rounds: u32) -> BenchmarkRun {
     let mut run = run(name);
     run.spec.sampling.rounds = Some(rounds);
     run
 }
 
-/// How far a run is.
-pub fn done(status: &BenchmarkRunStatus) -> u32 {
+/// Number of measured blocks.
+pub fn blocks_done(status: &BenchmarkRunStatus) -> u32 {
     status
         .progress
         .as_ref()

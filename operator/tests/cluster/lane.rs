@@ -1,4 +1,4 @@
-//! A short campaign that may be disturbed, and what must then be the same of it as of one that was not.
+//! Compares a disturbed campaign with an undisturbed one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -11,10 +11,10 @@ use kube::api::DeleteParams;
 use kube::runtime::{WatchStreamExt, watcher};
 use tokio::task::JoinHandle;
 
-use super::campaign::{PATIENCE, Place, planned, reports};
 use super::cluster::until_within;
+use super::test_namespace::{TIMEOUT, TestNamespace, planned, reports};
 
-/// What tells a case from all others of its run.
+/// Identifies a case within its run.
 pub type CaseKey = (u32, u32, u32, usize, u64, usize, u32, u32);
 
 fn key(case: &Case) -> CaseKey {
@@ -32,7 +32,7 @@ fn key(case: &Case) -> CaseKey {
     (leg, block, round, scenario, size_bytes, arm, initiator, target)
 }
 
-/// What was counted of one campaign, or of several.
+/// Counts of one or more campaigns.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub campaigns: u32,
@@ -40,12 +40,12 @@ pub struct Tally {
     pub legs: usize,
     pub attempts: usize,
     pub cases: usize,
-    /// Cases of the undisturbed campaign that are not kept.
+    /// Cases of the undisturbed campaign that are missing.
     pub lost: usize,
-    /// Records that are kept twice.
-    pub doubled: usize,
-    /// Jobs that were ever there and are of no attempt.
-    pub strange_jobs: usize,
+    /// Records that are stored twice.
+    pub duplicated: usize,
+    /// Observed Jobs that belong to no attempt.
+    pub unknown_jobs: usize,
 }
 
 impl Tally {
@@ -56,47 +56,50 @@ impl Tally {
         self.attempts += other.attempts;
         self.cases += other.cases;
         self.lost += other.lost;
-        self.doubled += other.doubled;
-        self.strange_jobs += other.strange_jobs;
+        self.duplicated += other.duplicated;
+        self.unknown_jobs += other.unknown_jobs;
     }
 
-    /// Says what was counted. Nothing may be lost or doubled, and who only looks on disturbs no attempt.
-    pub fn told(&self, what: &str) {
+    /// Prints the counts. Fails if anything was lost or duplicated, or if a kill of the operator caused another attempt.
+    pub fn assert_undisturbed(&self, what: &str) {
         println!(
-            "{what}: {} kills in {} campaigns; {} attempts at {} legs; of {} cases {} lost; {} records doubled; {} Jobs \
-             of no attempt",
+            "{what}: {} kills in {} campaigns; {} attempts at {} legs; of {} cases {} lost; {} records duplicated; {} unknown \
+             Jobs",
             self.kills,
             self.campaigns,
             self.attempts,
             self.legs,
             self.cases,
             self.lost,
-            self.doubled,
-            self.strange_jobs
+            self.duplicated,
+            self.unknown_jobs
         );
-        assert_eq!((self.lost, self.doubled, self.strange_jobs), (0, 0, 0));
-        assert_eq!(self.attempts, self.legs, "an operator that dies costs no attempt");
+        assert_eq!((self.lost, self.duplicated, self.unknown_jobs), (0, 0, 0));
+        assert_eq!(
+            self.attempts, self.legs,
+            "killing the operator must not cause another attempt"
+        );
     }
 }
 
-/// A place where campaigns follow each other, and every Job that was ever there.
+/// A namespace in which campaigns run one after another, with all Jobs observed in it.
 pub struct Lane {
-    pub place: Place,
+    pub namespace: TestNamespace,
     jobs: Arc<Mutex<BTreeMap<String, String>>>,
     watch: JoinHandle<()>,
 }
 
 impl Lane {
     pub async fn new() -> Self {
-        let place = Place::new().await;
+        let namespace = TestNamespace::new().await;
         let jobs = Arc::new(Mutex::new(BTreeMap::new()));
-        let api: Api<Job> = Api::namespaced(place.client.clone(), &place.namespace);
+        let api: Api<Job> = Api::namespaced(namespace.client.clone(), &namespace.name);
         let seen = Arc::clone(&jobs);
         let watch = tokio::spawn(async move {
-            let all = watcher(api, watcher::Config::default())
+            let jobs = watcher(api, watcher::Config::default())
                 .default_backoff()
                 .applied_objects();
-            all.for_each(|job| {
+            jobs.for_each(|job| {
                 if let Ok(job) = job {
                     let (uid, name) = (job.metadata.uid.unwrap(), job.metadata.name.unwrap());
                     seen.lock().unwrap().insert(uid, name);
@@ -105,13 +108,17 @@ impl Lane {
             })
             .await;
         });
-        Self { place, jobs, watch }
+        Self {
+            namespace,
+            jobs,
+            watch,
+        }
     }
 
-    /// The cases of a run that is complete.
+    /// Cases of a complete run.
     pub async fn cases(&self, name: &str) -> BTreeSet<CaseKey> {
-        let run = self.place.runs.get(name).await.unwrap();
-        let lines = self.place.lines(&run).await;
+        let run = self.namespace.runs.get(name).await.unwrap();
+        let lines = self.namespace.lines(&run).await;
         reports(&run, &planned(&run), &lines)
             .cases
             .iter()
@@ -119,12 +126,12 @@ impl Lane {
             .collect()
     }
 
-    /// Waits for the end of the campaign `name`, compares it with one that was not disturbed, and deletes it. Needs an
+    /// Waits until the campaign `name` is complete, compares it with an undisturbed one and deletes it. Needs a running
     /// operator.
     pub async fn finish(&self, name: &str, undisturbed: &BTreeSet<CaseKey>) -> Tally {
-        let status = self.place.completed(name).await;
-        let run = self.place.runs.get(name).await.unwrap();
-        let (plan, lines) = (planned(&run), self.place.lines(&run).await);
+        let status = self.namespace.wait_for_completion(name).await;
+        let run = self.namespace.runs.get(name).await.unwrap();
+        let (plan, lines) = (planned(&run), self.namespace.lines(&run).await);
         let distinct: BTreeSet<_> = lines.lines().collect();
         let cases = self.cases(name).await;
         let attempts = status.execution.unwrap().attempts;
@@ -137,37 +144,37 @@ impl Lane {
             attempts: attempts.len(),
             cases: cases.len(),
             lost: undisturbed.difference(&cases).count(),
-            doubled: lines.lines().count() - distinct.len(),
-            strange_jobs: seen.keys().filter(|uid| !known.contains(*uid)).count(),
+            duplicated: lines.lines().count() - distinct.len(),
+            unknown_jobs: seen.keys().filter(|uid| !known.contains(*uid)).count(),
         };
         assert_eq!(
             cases.difference(undisturbed).count(),
             0,
-            "{name}: cases of no plan"
+            "{name}: unexpected cases"
         );
         self.delete(name).await;
         tally
     }
 
-    /// Deletes the run, and waits until nothing of it is left that the next could be taken for.
+    /// Deletes the run and waits until the run and its Jobs no longer exist.
     pub async fn delete(&self, name: &str) {
-        self.place
+        self.namespace
             .runs
             .delete(name, &DeleteParams::default())
             .await
             .unwrap();
-        let jobs: Api<Job> = Api::namespaced(self.place.client.clone(), &self.place.namespace);
-        until_within(PATIENCE, || async {
-            let gone = self.place.runs.get_opt(name).await.unwrap().is_none();
-            let none = jobs.list(&Default::default()).await.unwrap().items.is_empty();
-            (gone && none).then_some(())
+        let jobs: Api<Job> = Api::namespaced(self.namespace.client.clone(), &self.namespace.name);
+        until_within(TIMEOUT, || async {
+            let deleted = self.namespace.runs.get_opt(name).await.unwrap().is_none();
+            let no_jobs = jobs.list(&Default::default()).await.unwrap().items.is_empty();
+            (deleted && no_jobs).then_some(())
         })
         .await;
         self.jobs.lock().unwrap().clear();
     }
 
-    pub async fn leave(self) {
+    pub async fn close(self) {
         self.watch.abort();
-        self.place.leave().await;
+        self.namespace.delete().await;
     }
 }

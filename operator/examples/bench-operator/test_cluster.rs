@@ -1,4 +1,4 @@
-//! The cluster that is measured in: nodes that fit, a namespace, and runs that do not wait for each other.
+//! The test cluster: nodes with sufficient resources, a namespace, and runs that do not wait for each other.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,56 +17,59 @@ use serde_json::json;
 use super::cluster;
 use super::operator::Operator;
 
-/// Nodes that a preflight finds.
+/// Nodes that satisfy the preflight checks.
 const NODES: [&str; 2] = ["bench-operator-1", "bench-operator-2"];
 const GPUS: u32 = 8;
 const EFAS: u32 = 32;
 
-pub struct Site {
+/// Test cluster and the operator binary under test.
+pub struct TestCluster {
     pub client: Client,
     pub namespace: String,
-    program: PathBuf,
+    binary: PathBuf,
     arguments: Vec<String>,
     kubeconfig: PathBuf,
     log: tempfile::NamedTempFile,
 }
 
-impl Site {
-    pub async fn prepare(program: &Path, arguments: &[String]) -> Self {
+impl TestCluster {
+    /// Creates the nodes and the namespace.
+    pub async fn prepare(binary: &Path, arguments: &[String]) -> Self {
         let client = cluster::client().await;
-        let namespace = cluster::namespace(&client).await;
+        let namespace = cluster::create_namespace(&client).await;
         for name in NODES {
             create_node(&client, name).await;
         }
         Self {
             client,
             namespace,
-            program: program.to_owned(),
+            binary: binary.to_owned(),
             arguments: arguments.to_vec(),
             kubeconfig: cluster::kubeconfig(),
             log: tempfile::NamedTempFile::new().unwrap(),
         }
     }
 
-    /// Starts the operator, without a Lease: nobody waits for that of one that was killed.
+    /// Starts the operator without leader election, so that it does not wait for the Lease of a killed operator.
     pub fn start(&self) -> Operator {
         self.spawn(&["--no-leader-election"])
     }
 
-    /// The same with its Lease.
+    /// Starts the operator with leader election.
     pub fn start_with_lease(&self) -> Operator {
         self.spawn(&["--lease-namespace", &self.namespace])
     }
 
     fn spawn(&self, arguments: &[&str]) -> Operator {
-        let mut command = Command::new(&self.program);
+        let mut command = Command::new(&self.binary);
         command.stderr(File::create(self.log.path()).unwrap());
-        let more = self.arguments.iter().map(String::as_str);
-        let arguments: Vec<&str> = arguments.iter().copied().chain(more).collect();
+        let additional = self.arguments.iter().map(String::as_str);
+        let arguments: Vec<&str> = arguments.iter().copied().chain(additional).collect();
         Operator::spawn(command, &self.kubeconfig, "example.test/runner:1", &arguments)
     }
 
-    /// A run named `name`: two workers, each on a node of its own. Its queue places it, so that it waits for no other.
+    /// A run named `name` with two workers on separate nodes. It has a queue, which admits it, so it does not wait for other
+    /// runs.
     pub fn run(&self, name: &str) -> BenchmarkRun {
         let mut run = cluster::run(name);
         run.spec.resources.gpus = GPUS;
@@ -75,6 +78,7 @@ impl Site {
         run
     }
 
+    /// API of a resource in the namespace.
     pub fn api<K>(&self) -> Api<K>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
@@ -82,18 +86,18 @@ impl Site {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    /// Removes every run and what was made for them. There is no garbage collector here.
+    /// Deletes every run and its objects. The cluster has no garbage collector.
     pub async fn clear(&self) {
         let operator = self.start();
         operator.ready().await;
         self.delete_all::<BenchmarkRun>("").await;
-        self.gone::<BenchmarkRun>().await;
+        self.wait_until_deleted::<BenchmarkRun>().await;
         drop(operator);
-        let ours = format!("{}={}", names::LABEL_MANAGED_BY, names::MANAGED_BY);
-        self.delete_all::<Service>(&ours).await;
-        self.delete_all::<ConfigMap>(&ours).await;
+        let managed = format!("{}={}", names::LABEL_MANAGED_BY, names::MANAGED_BY);
+        self.delete_all::<Service>(&managed).await;
+        self.delete_all::<ConfigMap>(&managed).await;
         self.delete_all::<Job>("").await;
-        self.gone::<Job>().await;
+        self.wait_until_deleted::<Job>().await;
     }
 
     async fn delete_all<K>(&self, labels: &str)
@@ -103,13 +107,16 @@ impl Site {
             + DeserializeOwned
             + std::fmt::Debug,
     {
-        // The finalizer of an orphan would wait for a garbage collector.
+        // Orphaning adds a finalizer, which would wait for a garbage collector.
         let params = DeleteParams::background();
-        let listed = ListParams::default().labels(labels);
-        self.api::<K>().delete_collection(&params, &listed).await.unwrap();
+        let selection = ListParams::default().labels(labels);
+        self.api::<K>()
+            .delete_collection(&params, &selection)
+            .await
+            .unwrap();
     }
 
-    async fn gone<K>(&self)
+    async fn wait_until_deleted<K>(&self)
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
             + Clone
@@ -117,8 +124,16 @@ impl Site {
             + std::fmt::Debug,
     {
         let api = self.api::<K>();
-        let one = ListParams::default().limit(1);
-        cluster::until(|| async { api.list_metadata(&one).await.ok()?.items.is_empty().then_some(()) }).await;
+        let limit = ListParams::default().limit(1);
+        cluster::until(|| async {
+            api.list_metadata(&limit)
+                .await
+                .ok()?
+                .items
+                .is_empty()
+                .then_some(())
+        })
+        .await;
     }
 }
 
@@ -138,7 +153,7 @@ async fn create_node(client: &Client, name: &str) {
         Err(kube::Error::Api(status)) if status.is_already_exists() => {}
         Err(error) => panic!("{error}"),
     }
-    // What the API server adds, a controller would take away that is not there.
+    // The API server adds a taint that the node lifecycle controller would remove, but this cluster has no such controller.
     let ready = json!({"spec": {"taints": null}});
     api.patch(name, &PatchParams::default(), &Patch::Merge(ready))
         .await

@@ -1,4 +1,4 @@
-//! When the first Job of each run came, as a watch shows it.
+//! Records when a watch delivers the first Job of each run.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -14,24 +14,25 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::site::Site;
+use super::test_cluster::TestCluster;
 
-/// Longest time that anything is waited for.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Timeout for Jobs.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The Jobs that came since, by the name of their run, or by their own where they have none.
-pub struct Arrivals {
+/// Time of the first Job of each run since the watch started, by the name of the run. A Job without an owner has its own
+/// name.
+pub struct FirstJobs {
     seen: watch::Receiver<HashMap<String, Instant>>,
-    follower: JoinHandle<()>,
+    watch_task: JoinHandle<()>,
 }
 
-impl Arrivals {
-    /// Begins to watch; Jobs that are there already are not counted.
-    pub async fn follow(site: &Site) -> Self {
+impl FirstJobs {
+    /// Starts the watch. Existing Jobs are ignored.
+    pub async fn watch(cluster: &TestCluster) -> Self {
         let (sender, seen) = watch::channel(HashMap::new());
         let (listed, complete) = tokio::sync::oneshot::channel();
-        let api = site.api::<PartialObjectMeta<Job>>();
-        let follower = tokio::spawn(async move {
+        let api = cluster.api::<PartialObjectMeta<Job>>();
+        let watch_task = tokio::spawn(async move {
             let mut listed = Some(listed);
             let events = watcher(api, watcher::Config::default()).default_backoff();
             let mut events = pin!(events);
@@ -40,12 +41,12 @@ impl Arrivals {
                     Ok(Event::Apply(job)) => {
                         let now = Instant::now();
                         sender.send_modify(|seen| {
-                            seen.entry(run_of(&job)).or_insert(now);
+                            seen.entry(run_name(&job)).or_insert(now);
                         });
                     }
                     Ok(Event::InitDone) => match listed.take() {
                         Some(listed) => listed.send(()).unwrap(),
-                        None => panic!("the watch was interrupted: what came meanwhile has no time"),
+                        None => panic!("the watch was interrupted, so the times of some Jobs are unknown"),
                     },
                     Ok(Event::Init | Event::InitApply(_) | Event::Delete(_)) => {}
                     Err(error) => eprintln!("watching Jobs: {error}"),
@@ -53,29 +54,29 @@ impl Arrivals {
             }
         });
         complete.await.unwrap();
-        Self { seen, follower }
+        Self { seen, watch_task }
     }
 
-    /// Waits until those of `count` runs came.
-    pub async fn count(&mut self, count: usize) -> HashMap<String, Instant> {
-        let came = self.seen.wait_for(|seen| seen.len() >= count);
-        timeout(PATIENCE, came).await.unwrap().unwrap().clone()
+    /// Waits for the first Jobs of `count` runs.
+    pub async fn wait_for_count(&mut self, count: usize) -> HashMap<String, Instant> {
+        let arrived = self.seen.wait_for(|seen| seen.len() >= count);
+        timeout(TIMEOUT, arrived).await.unwrap().unwrap().clone()
     }
 
-    /// Waits for that of `run`.
-    pub async fn of(&mut self, run: &str) -> Instant {
-        let came = self.seen.wait_for(|seen| seen.contains_key(run));
-        timeout(PATIENCE, came).await.unwrap().unwrap()[run]
+    /// Waits for the first Job of `run`.
+    pub async fn wait_for(&mut self, run: &str) -> Instant {
+        let arrived = self.seen.wait_for(|seen| seen.contains_key(run));
+        timeout(TIMEOUT, arrived).await.unwrap().unwrap()[run]
     }
 }
 
-impl Drop for Arrivals {
+impl Drop for FirstJobs {
     fn drop(&mut self) {
-        self.follower.abort();
+        self.watch_task.abort();
     }
 }
 
-fn run_of(job: &PartialObjectMeta<Job>) -> String {
+fn run_name(job: &PartialObjectMeta<Job>) -> String {
     let owner = job.owner_references().first();
     owner.map_or_else(|| job.name_any(), |owner| owner.name.clone())
 }

@@ -1,70 +1,71 @@
-//! What cannot be had is refused or fails with its reason, and nothing else is measured in its place.
+//! Unavailable resources are rejected or fail with a reason. They are never replaced by others.
 
 use std::fs;
 
 use crds::record::{CaseResult, FailureReason};
 use crds::v1alpha1::{Engagement, State};
 
+use super::harness::{CommandOutput, RunningCommand, TestDir};
 use super::libraries::newer_library;
 use super::manifest::{INJECT_64, LOOPBACK, NAME, SHM, SHORT, TCP, run};
-use super::namespace::own_mounts;
-use super::program::{Desk, Ended, Running};
-use super::stored::Stored;
+use super::mount_namespace::new_namespaces;
+use super::stored_run::StoredRun;
 
 const ROUNDS: &str = "sampling: {rounds: 2}";
 
-fn carry_out(manifest: &str) -> (Desk, Ended) {
-    let desk = Desk::new();
-    let ended = Running::start(desk.run(&desk.manifest(manifest))).end();
-    (desk, ended)
+fn run_manifest(manifest: &str) -> (TestDir, CommandOutput) {
+    let dir = TestDir::new();
+    let output = RunningCommand::start(dir.run(&dir.manifest(manifest))).wait();
+    (dir, output)
 }
 
-/// The campaign of `manifest` exits with 3, and each case failed for `reason`, whose words are shown.
+/// Checks that the campaign of `manifest` exits with status 3 and that every case failed with `reason` and a message that
+/// contains `text`.
 #[track_caller]
-fn nothing_can_be_measured(manifest: &str, reason: FailureReason, words: &str) {
-    let (desk, ended) = carry_out(manifest);
-    nothing_was_measured(&desk, ended, reason, words);
+fn check_all_cases_fail(manifest: &str, reason: FailureReason, text: &str) {
+    let (dir, output) = run_manifest(manifest);
+    assert_all_cases_failed(&dir, output, reason, text);
 }
 
 #[track_caller]
-fn nothing_was_measured(desk: &Desk, ended: Ended, reason: FailureReason, words: &str) {
-    let ended = ended.exits(3);
-    ended.shows(&format!("failed ({reason:?})"));
-    ended.shows(&format!("verdict nothing was measured: {reason:?}"));
-    ended.shows(words);
-    let stored = Stored::read(&desk.run_folder(NAME));
-    stored.all_failed(reason);
+fn assert_all_cases_failed(dir: &TestDir, output: CommandOutput, reason: FailureReason, text: &str) {
+    let output = output.expect_code(3);
+    output.expect_stdout(&format!("failed ({reason:?})"));
+    output.expect_stdout(&format!("verdict nothing was measured: {reason:?}"));
+    output.expect_stdout(text);
+    let stored = StoredRun::read(&dir.run_dir(NAME));
+    stored.assert_all_failed(reason);
     assert_eq!(stored.status().state, Some(State::Failed));
     let failed = stored.condition("Failed");
     assert_eq!(
         (failed.status.as_str(), failed.reason.as_str()),
         ("True", "NothingMeasured")
     );
-    assert!(failed.message.contains(words), "{}", failed.message);
+    assert!(failed.message.contains(text), "{}", failed.message);
     assert_eq!(stored.condition("Complete").status, "False");
 }
 
 #[test]
-fn a_provider_without_a_device() {
+fn provider_without_a_device_fails() {
     let efa = "{libfabric: {provider: efa, rails: 1}}";
     let manifest = run(INJECT_64, efa, SHORT, &[ROUNDS, "resources: {efas: 1}"]);
-    nothing_can_be_measured(&manifest, FailureReason::NoDevice, "efa");
+    check_all_cases_fail(&manifest, FailureReason::NoDevice, "efa");
 }
 
 #[test]
-fn a_transport_that_is_not_compiled_in() {
+fn transport_that_is_not_compiled_in_fails() {
     let manifest = run(INJECT_64, "{verbs: {rails: 1}}", SHORT, &[ROUNDS]);
-    nothing_can_be_measured(&manifest, FailureReason::NotCompiled, "no transport verbs");
+    check_all_cases_fail(&manifest, FailureReason::NotCompiled, "no transport verbs");
 }
 
 #[test]
-fn more_huge_pages_than_there_are() {
+fn too_many_huge_pages_fail() {
     let free = fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
     let free: u64 = free.map_or(0, |pages| pages.trim().parse().unwrap());
     // 64 transfers of 64 MiB in flight.
     assert!(
         free < 2048,
-        "this test needs a machine with less than 4 GiB of huge pages free, here are {free}"
+        "this test needs a machine with less than 4 GiB of free huge pages; {free} pages are free"
     );
     let scenarios =
         "[{name: large, memory: HugePages, transfer: {sizes: [64Mi], window: 64, batch: 4, iterations: 1}}]";
@@ -74,11 +75,11 @@ fn more_huge_pages_than_there_are() {
         scenarios,
         &[ROUNDS, "resources: {hugepages2Mi: 64Gi, cpus: 2, memory: 1Gi}"],
     );
-    nothing_can_be_measured(&manifest, FailureReason::MemoryUnavailable, "vm.nr_hugepages");
+    check_all_cases_fail(&manifest, FailureReason::MemoryUnavailable, "vm.nr_hugepages");
 }
 
 #[test]
-fn gpu_memory_without_a_driver() {
+fn gpu_memory_without_a_driver_fails() {
     assert!(
         !fs::exists("/dev/nvidiactl").unwrap(),
         "this test needs a machine without a GPU"
@@ -86,36 +87,36 @@ fn gpu_memory_without_a_driver() {
     let variants = "[{name: baseline}, {name: doorbell, doorbell: {maxBatch: 4}}]";
     let scenarios = "[{name: large, memory: Cuda, transfer: {operation: Write, sizes: [1Ki], window: 8, batch: 4, iterations: 200}}]";
     let manifest = run(variants, LOOPBACK, scenarios, &[ROUNDS, "resources: {gpus: 1}"]);
-    nothing_can_be_measured(&manifest, FailureReason::MemoryUnavailable, "no CUDA driver");
+    check_all_cases_fail(&manifest, FailureReason::MemoryUnavailable, "no CUDA driver");
 }
 
 #[test]
-fn shared_memory_between_workers_that_have_their_own() {
-    let desk = Desk::new();
-    let apart = own_mounts("mount -t tmpfs none /dev/shm");
+fn separate_dev_shm_of_workers_fails() {
+    let dir = TestDir::new();
+    let separate = new_namespaces("mount -t tmpfs none /dev/shm");
     let variants = format!(
         "[{{name: baseline}}, {{name: newer, library: {}}}]",
         newer_library()
     );
-    let manifest = desk.manifest(&run(&variants, SHM, SHORT, &[ROUNDS]));
-    let ended = Running::start(desk.run_by(&desk.runner(&apart), &manifest)).end();
-    nothing_was_measured(
-        &desk,
-        ended,
+    let manifest = dir.manifest(&run(&variants, SHM, SHORT, &[ROUNDS]));
+    let output = RunningCommand::start(dir.run_with(&dir.runner(&separate), &manifest)).wait();
+    assert_all_cases_failed(
+        &dir,
+        output,
         FailureReason::FabricUnreachable,
         "is not in this worker's /dev/shm",
     );
 }
 
 #[test]
-fn a_library_that_is_not_there_fails_its_arm_and_no_other() {
+fn missing_library_fails_only_its_arm() {
     let variants = "[{name: baseline}, {name: other, library: /nowhere/lib}]";
-    let (desk, ended) = carry_out(&run(variants, TCP, SHORT, &[ROUNDS]));
-    let ended = ended.exits(3);
-    ended.shows("failed (LibraryAbsent)");
-    ended.shows("/nowhere/lib");
-    let stored = Stored::read(&desk.run_folder(NAME));
-    stored.is_complete();
+    let (dir, output) = run_manifest(&run(variants, TCP, SHORT, &[ROUNDS]));
+    let output = output.expect_code(3);
+    output.expect_stdout("failed (LibraryAbsent)");
+    output.expect_stdout("/nowhere/lib");
+    let stored = StoredRun::read(&dir.run_dir(NAME));
+    stored.assert_complete();
     assert_eq!(
         stored.reasons("other").into_iter().collect::<Vec<_>>(),
         ["LibraryAbsent"]
@@ -133,13 +134,15 @@ fn a_library_that_is_not_there_fails_its_arm_and_no_other() {
 }
 
 #[test]
-fn inject_above_the_limit_of_the_provider_gives_no_verdict() {
+fn inject_above_the_provider_limit_gives_no_verdict() {
     let variants = "[{name: baseline}, {name: fi-inject, inject: {maxBytes: 256}}]";
-    let (desk, ended) = carry_out(&run(variants, TCP, SHORT, &[ROUNDS]));
-    ended.exits(0).shows("NotEngaged: over the inject limit of 128 B");
-    let stored = Stored::read(&desk.run_folder(NAME));
-    stored.is_complete();
-    let mut above = 0;
+    let (dir, output) = run_manifest(&run(variants, TCP, SHORT, &[ROUNDS]));
+    output
+        .expect_code(0)
+        .expect_stdout("NotEngaged: over the inject limit of 128 B");
+    let stored = StoredRun::read(&dir.run_dir(NAME));
+    stored.assert_complete();
+    let mut posts_above_limit = 0;
     for case in stored.cases().into_iter().filter(|case| case.arm == "fi-inject") {
         let CaseResult::Measured(measured) = &case.result else {
             continue;
@@ -151,19 +154,21 @@ fn inject_above_the_limit_of_the_provider_gives_no_verdict() {
             _ => assert_eq!((injected, over_limit), (0, counters.posts)),
         }
         assert_eq!(counters.inject_limit_bytes, Some(128));
-        above += over_limit;
+        posts_above_limit += over_limit;
     }
-    assert_eq!(above, 2 * 200, "two rounds");
+    assert_eq!(posts_above_limit, 2 * 200, "posts of two rounds");
     let status = stored.status();
-    let of_256 = |size: u64, arm: &str| size == 256 && arm == "fi-inject";
+    let is_above_limit = |size: u64, arm: &str| size == 256 && arm == "fi-inject";
     let result = status
         .results
         .iter()
-        .find(|one| of_256(one.size_bytes, &one.arm))
+        .find(|one| is_above_limit(one.size_bytes, &one.arm))
         .unwrap();
     assert_eq!(result.optimizations[0].engagement, Engagement::NotEngaged);
     let mut comparisons = status.comparisons.iter();
-    let comparison = comparisons.find(|one| of_256(one.size_bytes, &one.arm)).unwrap();
+    let comparison = comparisons
+        .find(|one| is_above_limit(one.size_bytes, &one.arm))
+        .unwrap();
     assert_eq!(comparison.verdict, None);
     assert!(
         comparison.reason.as_ref().unwrap().starts_with("NotEngaged"),
@@ -172,10 +177,10 @@ fn inject_above_the_limit_of_the_provider_gives_no_verdict() {
 }
 
 #[test]
-fn what_the_file_says_already_is_refused_before_anything_starts() {
+fn rejects_an_invalid_manifest_before_starting() {
     let on_gpu = "[{name: small, memory: Cuda, pingPong: {sizes: [64], iterations: 200}}]";
     let efa = "{libfabric: {provider: efa, rails: 4}}";
-    for (manifest, words) in [
+    for (manifest, message) in [
         (
             run(INJECT_64, LOOPBACK, on_gpu, &["resources: {gpus: 1}"]),
             "spec.scenarios[0].memory: memory Cuda cannot be injected",
@@ -185,10 +190,10 @@ fn what_the_file_says_already_is_refused_before_anything_starts() {
             "spec.transport.libfabric.rails: every rail needs an EFA device: rails is 4, spec.resources.efas is 2",
         ),
     ] {
-        let (desk, ended) = carry_out(&manifest);
-        let ended = ended.exits(2);
-        ended.says(words);
-        assert_eq!(ended.stdout, "");
-        assert!(!desk.output().exists());
+        let (dir, output) = run_manifest(&manifest);
+        let output = output.expect_code(2);
+        output.expect_stderr(message);
+        assert_eq!(output.stdout, "");
+        assert!(!dir.output_dir().exists());
     }
 }

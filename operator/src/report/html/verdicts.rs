@@ -1,70 +1,70 @@
-//! The verdict matrix and the expectations.
+//! Verdict tables and expectations.
 
 use crds::assignment::Workload;
 use crds::v1alpha1::ExpectationOutcome;
 use maud::{Markup, html};
 
-use crate::campaign::figures;
-use crate::report::Report;
-use crate::report::words::{self, Answer, Baseline, Tone};
+use crate::campaign::figures as format;
+use crate::report::comparison::{BaselineText, ComparisonText, ResultClass};
+use crate::report::{Report, labels};
 
-/// Class of what has this tone.
-pub(super) fn class(tone: Tone) -> &'static str {
-    match tone {
-        Tone::Better => "better",
-        Tone::Worse => "worse",
-        Tone::Same => "same",
-        Tone::Open => "open",
-        Tone::NotApplicable => "na",
-        Tone::NotEngaged => "not-engaged",
-        Tone::Invalid => "invalid",
+/// CSS class of a result.
+pub(super) fn css_class(class: ResultClass) -> &'static str {
+    match class {
+        ResultClass::Improved => "better",
+        ResultClass::Regressed => "worse",
+        ResultClass::NoChange => "same",
+        ResultClass::Inconclusive => "open",
+        ResultClass::NotApplicable => "na",
+        ResultClass::NotEngaged => "not-engaged",
+        ResultClass::Invalid => "invalid",
     }
 }
 
-/// A cell with an answer: the word, the change, the reason.
-pub(super) fn cell(answer: Option<&Answer>) -> Markup {
-    let Some(answer) = answer else {
+/// Table cell with the label, change and reason of a comparison.
+pub(super) fn cell(text: Option<&ComparisonText>) -> Markup {
+    let Some(text) = text else {
         return html! { td.na { "not compared" } };
     };
     html! {
-        td class=(class(answer.tone)) {
-            span.word { (answer.word) }
-            @if let Some(change) = &answer.change { " " span.change { (change) } }
-            @if let Some(reason) = &answer.reason { " " span.reason { (reason) } }
+        td class=(css_class(text.class)) {
+            span.label { (text.label) }
+            @if let Some(change) = &text.change { " " span.change { (change) } }
+            @if let Some(reason) = &text.reason { " " span.reason { (reason) } }
         }
     }
 }
 
-/// Every verdict: a table for each scenario, variants by sizes.
-pub(super) fn matrix(report: &Report<'_>) -> Markup {
+/// Section with a verdict table for each scenario: one row for each arm, one column for each size.
+pub(super) fn verdicts(report: &Report<'_>) -> Markup {
     let plan = report.plan;
     html! {
         section #verdicts aria-labelledby="verdicts-title" {
             h2 #verdicts-title { "Verdicts" }
             @for (index, scenario) in plan.scenarios.iter().enumerate() {
                 @let ping_pong = matches!(scenario.assignment.workload, Workload::PingPong(_));
-                @let title = words::metric_title(ping_pong, scenario.primary);
+                @let title = labels::metric_title(ping_pong, scenario.primary);
                 @let label = format!("Verdicts of {}", scenario.assignment.name);
                 h3 { a href={ "#scenario-" (index) } { (scenario.assignment.name) } ": " (title) }
                 p.note {
-                    "Change against " (arm_name(report, plan.baseline)) " [interval; "
-                    (plan.sampling.confidence_percent) " % for the whole table], margin " (plan.sampling.margin_percent) " %"
+                    "Change from " (arm_name(report, plan.baseline)) " [simultaneous " (plan.sampling.confidence_percent)
+                    " % interval], margin " (plan.sampling.margin_percent) " %"
                 }
                 div.scroll tabindex="0" role="region" aria-label=(label) {
                     table.matrix {
                         thead {
                             tr {
-                                th scope="col" { "variant" }
-                                @for size in &scenario.sizes { th scope="col" { (figures::size(*size)) } }
+                                th scope="col" { "arm" }
+                                @for size in &scenario.sizes { th scope="col" { (format::size(*size)) } }
                             }
                         }
                         tbody {
                             (baseline_row(report, index))
-                            @for arm in shown_arms(report) {
+                            @for arm in compared_arms(report) {
                                 tr {
                                     th scope="row" { (arm_name(report, arm)) }
                                     @for size in &scenario.sizes {
-                                        (cell(answer(report, index, *size, arm).as_ref()))
+                                        (cell(comparison_text(report, index, *size, arm).as_ref()))
                                     }
                                 }
                             }
@@ -84,62 +84,63 @@ fn baseline_row(report: &Report<'_>, index: usize) -> Markup {
         tr {
             th scope="row" { (arm_name(report, report.plan.baseline)) }
             @for size in &scenario.sizes {
-                @let baseline = words::baseline(report, index, scenario, *size);
+                @let baseline = BaselineText::new(report, index, scenario, *size);
                 @match &baseline {
-                    Baseline::Measured(figure) => td.same { (figure) },
-                    Baseline::Invalid(reason) => td.invalid {
-                        span.word { "invalid" } " " span.reason { (reason) }
+                    BaselineText::Measured(value) => td.same { (value) },
+                    BaselineText::Invalid(reason) => td.invalid {
+                        span.label { "invalid" } " " span.reason { (reason) }
                     },
-                    Baseline::NotYet => td.na { (baseline.line()) },
+                    BaselineText::NotMeasured => td.na { (baseline.line()) },
                 }
             }
         }
     }
 }
 
-/// All arms but the baseline: variants, then control arms.
-fn shown_arms(report: &Report<'_>) -> impl Iterator<Item = usize> {
+/// All arms except the baseline: variants, then control arms.
+fn compared_arms(report: &Report<'_>) -> impl Iterator<Item = usize> {
     let baseline = report.plan.baseline;
     (0..report.plan.arms.len()).filter(move |arm| *arm != baseline)
 }
 
+/// Name of the arm with index `arm`.
 pub(super) fn arm_name<'a>(report: &'a Report<'_>, arm: usize) -> &'a str {
     report.plan.arms.get(arm).map_or("", |arm| arm.name.as_str())
 }
 
-fn answer(report: &Report<'_>, scenario: usize, size: u64, arm: usize) -> Option<Answer> {
+fn comparison_text(report: &Report<'_>, scenario: usize, size: u64, arm: usize) -> Option<ComparisonText> {
     let primary = report.plan.scenarios.get(scenario)?.primary;
     report
         .evaluation
         .comparisons
         .of(scenario, size, arm, primary)
-        .map(words::answer)
+        .map(ComparisonText::from)
 }
 
-/// What became of each expectation.
+/// Section with the outcome of each expectation.
 pub(super) fn expectations(report: &Report<'_>) -> Markup {
     let answers = &report.evaluation.comparisons.expectations;
     html! {
         section #expectations aria-labelledby="expectations-title" {
             h2 #expectations-title { "Expectations" }
             @if answers.is_empty() {
-                p { "The run states none (spec.expectations)." }
+                p { "The run has no expectations (spec.expectations)." }
             } @else {
                 div.scroll tabindex="0" role="region" aria-label="Expectations" {
                     table {
-                        thead { tr { th scope="col" { "expected" } th scope="col" { "outcome" } th scope="col" { "why" } } }
+                        thead { tr { th scope="col" { "expectation" } th scope="col" { "outcome" } th scope="col" { "reason" } } }
                         tbody {
                             @for answer in answers {
                                 tr {
                                     td { (answer.text) }
                                     td class=(outcome_class(answer.outcome)) {
-                                        span.word { (format!("{:?}", answer.outcome)) }
-                                        @if answer.above_maximum { " " span.reason { "more than expected" } }
+                                        span.label { (format!("{:?}", answer.outcome)) }
+                                        @if answer.above_maximum { " " span.reason { "above the expected maximum" } }
                                     }
                                     td {
                                         @for size in &answer.sizes {
                                             div {
-                                                (figures::size(size.size_bytes)) ": " (size.reason)
+                                                (format::size(size.size_bytes)) ": " (size.reason)
                                                 " (" (format!("{:?}", size.outcome)) ")"
                                             }
                                         }

@@ -1,4 +1,5 @@
-//! The rights that a manifest of `operator/deploy` gives the operator, and accounts that have these or fewer.
+//! Permissions that the manifests in `operator/deploy` grant to the operator, and service accounts with these or fewer
+//! permissions.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,59 +16,61 @@ use serde_json::{Value, json};
 
 use super::cluster::{root, until};
 
-/// Name of the account, in its namespace.
+/// Name of the service account in its namespace.
 const ACCOUNT: &str = "operator";
 
-/// One verb on one resource.
+/// Permission for one verb on one resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Right {
+pub struct Permission {
     pub group: String,
     pub resource: String,
     pub verb: String,
-    /// On objects of these names alone; on all where there is none.
+    /// Names of the objects; empty for all objects.
     pub names: Vec<String>,
-    /// In every namespace, or in the operator's own.
-    pub everywhere: bool,
+    /// Whether the permission applies to all namespaces or only to the namespace of the operator.
+    pub cluster_wide: bool,
 }
 
-impl fmt::Display for Right {
+impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.verb, self.resource)
     }
 }
 
-/// All rights that the Roles and ClusterRoles of `operator/deploy/<name>.yaml` give.
-pub fn of_manifest(name: &str) -> BTreeSet<Right> {
+/// All permissions in the Roles and ClusterRoles of `operator/deploy/<name>.yaml`.
+pub fn permissions_of(name: &str) -> BTreeSet<Permission> {
     let text = std::fs::read_to_string(root().join(format!("operator/deploy/{name}.yaml"))).unwrap();
-    let mut rights = BTreeSet::new();
+    let mut permissions = BTreeSet::new();
     for document in serde_yaml::Deserializer::from_str(&text) {
         let object = Value::deserialize(document).unwrap();
-        let everywhere = match object["kind"].as_str().unwrap() {
+        let cluster_wide = match object["kind"].as_str().unwrap() {
             "ClusterRole" => true,
             "Role" => false,
             _ => continue,
         };
         for rule in object["rules"].as_array().unwrap() {
-            let all =
+            let strings =
                 |key: &str| serde_json::from_value::<Vec<String>>(rule[key].clone()).unwrap_or_default();
-            let names = all("resourceNames");
-            for (group, resource, verb) in combined(&all("apiGroups"), &all("resources"), &all("verbs")) {
+            let names = strings("resourceNames");
+            for (group, resource, verb) in
+                combinations(&strings("apiGroups"), &strings("resources"), &strings("verbs"))
+            {
                 let names = names.clone();
-                rights.insert(Right {
+                permissions.insert(Permission {
                     group,
                     resource,
                     verb,
                     names,
-                    everywhere,
+                    cluster_wide,
                 });
             }
         }
     }
-    rights
+    permissions
 }
 
-/// Every one with every other.
-fn combined(groups: &[String], resources: &[String], verbs: &[String]) -> Vec<(String, String, String)> {
+/// Cartesian product of the three lists.
+fn combinations(groups: &[String], resources: &[String], verbs: &[String]) -> Vec<(String, String, String)> {
     let mut all = Vec::new();
     for group in groups {
         for resource in resources {
@@ -81,30 +84,29 @@ fn combined(groups: &[String], resources: &[String], verbs: &[String]) -> Vec<(S
     all
 }
 
-/// An account in a namespace, with its rights.
-pub struct Account {
+/// A service account with its permissions and token.
+pub struct ServiceAccountUser {
     client: Client,
     namespace: String,
     pub token: String,
 }
 
-impl Account {
-    /// With exactly these rights, which the API server knows of.
-    pub async fn with(client: &Client, namespace: &str, rights: &BTreeSet<Right>) -> Self {
-        let (here, everywhere) = (Some(namespace), None);
+impl ServiceAccountUser {
+    /// Creates a service account with exactly `permissions` and waits until the API server grants them.
+    pub async fn new(client: &Client, namespace: &str, permissions: &BTreeSet<Permission>) -> Self {
         let account = json!({"metadata": {"name": ACCOUNT}});
         create::<ServiceAccount>(&Api::namespaced(client.clone(), namespace), account).await;
-        let rules = |wide: bool| {
-            rights
+        let rules = |cluster_wide: bool| {
+            permissions
                 .iter()
-                .filter(|right| right.everywhere == wide)
+                .filter(|permission| permission.cluster_wide == cluster_wide)
                 .map(rule)
                 .collect::<Vec<_>>()
         };
         let role = json!({"metadata": {"name": ACCOUNT}, "rules": rules(false)});
         create::<Role>(&Api::namespaced(client.clone(), namespace), role).await;
-        let bound = binding("Role", ACCOUNT, namespace);
-        create::<RoleBinding>(&Api::namespaced(client.clone(), namespace), bound).await;
+        let role_binding = binding("Role", ACCOUNT, namespace);
+        create::<RoleBinding>(&Api::namespaced(client.clone(), namespace), role_binding).await;
         let role = json!({"metadata": {"name": namespace}, "rules": rules(true)});
         create::<ClusterRole>(&Api::all(client.clone()), role).await;
         create::<ClusterRoleBinding>(
@@ -112,29 +114,29 @@ impl Account {
             binding("ClusterRole", namespace, namespace),
         )
         .await;
-        for right in rights {
-            let namespace = if right.everywhere { everywhere } else { here };
+        for permission in permissions {
+            let scope = (!permission.cluster_wide).then_some(namespace);
             until(|| async {
-                is_allowed(client, here.unwrap(), namespace, right)
+                is_allowed(client, namespace, scope, permission)
                     .await
                     .then_some(())
             })
             .await;
         }
         let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
-        let wanted: TokenRequest = serde_json::from_value(json!({"spec": {"audiences": []}})).unwrap();
-        let given = accounts
-            .create_token_request(ACCOUNT, &PostParams::default(), &wanted)
+        let request: TokenRequest = serde_json::from_value(json!({"spec": {"audiences": []}})).unwrap();
+        let response = accounts
+            .create_token_request(ACCOUNT, &PostParams::default(), &request)
             .await
             .unwrap();
         Self {
             client: client.clone(),
             namespace: namespace.to_owned(),
-            token: given.status.unwrap().token,
+            token: response.status.unwrap().token,
         }
     }
 
-    /// Takes away what does not go with the namespace.
+    /// Deletes the cluster-scoped objects, which are not deleted with the namespace.
     pub async fn revoke(self) {
         let params = DeleteParams::default();
         let bindings: Api<ClusterRoleBinding> = Api::all(self.client.clone());
@@ -144,10 +146,10 @@ impl Account {
     }
 }
 
-fn rule(right: &Right) -> Value {
+fn rule(permission: &Permission) -> Value {
     json!({
-        "apiGroups": [right.group], "resources": [right.resource], "verbs": [right.verb],
-        "resourceNames": right.names,
+        "apiGroups": [permission.group], "resources": [permission.resource], "verbs": [permission.verb],
+        "resourceNames": permission.names,
     })
 }
 
@@ -167,18 +169,26 @@ where
     api.create(&PostParams::default(), &object).await.unwrap();
 }
 
-/// Whether the API server lets the account of `of` do it in `namespace`, or in all.
-async fn is_allowed(client: &Client, of: &str, namespace: Option<&str>, right: &Right) -> bool {
-    let (resource, subresource) = right.resource.split_once('/').unwrap_or((&right.resource, ""));
-    let asked = json!({"metadata": {}, "spec": {
-        "user": format!("system:serviceaccount:{of}:{ACCOUNT}"),
+/// Whether the service account in `account_namespace` has `permission` in `namespace`, or in all namespaces if `None`.
+async fn is_allowed(
+    client: &Client,
+    account_namespace: &str,
+    namespace: Option<&str>,
+    permission: &Permission,
+) -> bool {
+    let (resource, subresource) = permission
+        .resource
+        .split_once('/')
+        .unwrap_or((&permission.resource, ""));
+    let review = json!({"metadata": {}, "spec": {
+        "user": format!("system:serviceaccount:{account_namespace}:{ACCOUNT}"),
         "resourceAttributes": {
-            "group": right.group, "resource": resource, "subresource": subresource, "verb": right.verb,
-            "name": right.names.first(), "namespace": namespace,
+            "group": permission.group, "resource": resource, "subresource": subresource, "verb": permission.verb,
+            "name": permission.names.first(), "namespace": namespace,
         },
     }});
-    let asked: SubjectAccessReview = serde_json::from_value(asked).unwrap();
+    let review: SubjectAccessReview = serde_json::from_value(review).unwrap();
     let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
-    let answered = reviews.create(&PostParams::default(), &asked).await.unwrap();
-    answered.status.is_some_and(|status| status.allowed)
+    let response = reviews.create(&PostParams::default(), &review).await.unwrap();
+    response.status.is_some_and(|status| status.allowed)
 }

@@ -1,4 +1,4 @@
-//! What a run left in its folder.
+//! Reads the directory of a run.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,21 +9,21 @@ use crds::record::{
 };
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, Condition, State};
 
-/// A run's folder, read.
-pub struct Stored {
+/// Contents of a run directory.
+pub struct StoredRun {
     pub run: BenchmarkRun,
     /// The records of each attempt.
     pub streams: Vec<Vec<Record>>,
 }
 
-impl Stored {
-    /// Reads `folder`; its report must be there too.
-    pub fn read(folder: &Path) -> Self {
-        let report = fs::read_to_string(folder.join("report.html")).unwrap();
+impl StoredRun {
+    /// Reads `directory`. Fails if it has no complete report.
+    pub fn read(directory: &Path) -> Self {
+        let report = fs::read_to_string(directory.join("report.html")).unwrap();
         assert!(report.contains("</html>"));
         Self {
-            run: run(folder),
-            streams: streams(&folder.join("records.jsonl")),
+            run: run(directory),
+            streams: streams(&directory.join("records.jsonl")),
         }
     }
 
@@ -31,8 +31,8 @@ impl Stored {
         self.run.status.as_ref().unwrap()
     }
 
-    /// Fails where not every block was measured.
-    pub fn is_complete(&self) {
+    /// Fails unless every block was measured.
+    pub fn assert_complete(&self) {
         let status = self.status();
         assert_eq!(status.state, Some(State::Complete), "{:?}", status.conditions);
         let progress = status.progress.as_ref().unwrap();
@@ -68,7 +68,7 @@ impl Stored {
             .collect()
     }
 
-    /// Why the cases of `arm` failed; nothing where none did.
+    /// Reasons of the failed cases of `arm`.
     pub fn reasons(&self, arm: &str) -> BTreeSet<String> {
         let failures = self.failures().into_iter().filter(|(case, _)| case.arm == arm);
         failures
@@ -76,9 +76,9 @@ impl Stored {
             .collect()
     }
 
-    /// Fails where any case did not fail for `reason`, or there is none.
+    /// Fails unless there are cases and all of them failed with `reason`.
     #[track_caller]
-    pub fn all_failed(&self, reason: FailureReason) {
+    pub fn assert_all_failed(&self, reason: FailureReason) {
         let failures = self.failures();
         assert!(!failures.is_empty());
         assert_eq!(failures.len(), self.cases().len());
@@ -102,13 +102,12 @@ impl Stored {
     }
 }
 
-/// The run as it was last written.
-pub fn run(folder: &Path) -> BenchmarkRun {
-    serde_json::from_slice(&fs::read(folder.join("run.json")).unwrap()).unwrap()
+/// Reads `run.json`.
+pub fn run(directory: &Path) -> BenchmarkRun {
+    serde_json::from_slice(&fs::read(directory.join("run.json")).unwrap()).unwrap()
 }
 
-/// The records of each attempt in the file, up to the first line of it that does not prove itself; empty where there is
-/// no file yet.
+/// Verified records of each attempt in `file`; empty if the file does not exist.
 pub fn streams(file: &Path) -> Vec<Vec<Record>> {
     let text = fs::read(file).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
