@@ -40,7 +40,7 @@ fn trusted(report: &Report<'_>) -> TestCase {
     let why = match report.evaluation.overall() {
         Overall::Good | Overall::Missed => None,
         Overall::NotComplete => Some(format!(
-            "{} of {} blocks are measured",
+            "{} of {} blocks measured",
             summary.blocks_done, summary.blocks_total
         )),
         Overall::NothingMeasured => summary.nothing_measured(),
