@@ -1,13 +1,13 @@
-//! Is an arm better than the baseline, by how much, and how sure is that? Pure, no I/O.
+//! The statistics of comparisons: effects, exact intervals, verdicts and power. Pure; it knows numbers, not plans.
 //!
-//! The statistical unit is the round. [`round_effect`] makes one number of a round, the median over pairs
-//! of `ln(arm / baseline)`; [`paired`] turns the rounds of one comparison into an estimate, an exact
-//! interval at the simultaneous level of its [`Family`], a verdict, and what more rounds would bring.
-//! [`Expectation`] holds the same interval against what somebody expected, and [`null_check`] judges the
-//! comparisons that must show nothing: control arms and negative controls.
+//! The statistical unit is the round. [`round_effect`] reduces a round to one number, the median over pairs of
+//! `ln(arm / baseline)`. [`paired`] turns the rounds of one comparison into an estimate, an exact interval at the
+//! simultaneous level of its [`Family`], a verdict, and the number of rounds that would settle it. [`Expectation`]
+//! compares the same interval with a stated expectation. [`null_check`] judges the comparisons that must show no
+//! effect: control arms and negative controls.
 //!
-//! Every effect in here is a natural logarithm of a ratio; [`percent_change`] is for printing. The method,
-//! its sources and its simulated coverage are described in `docs/methodology.md`.
+//! Every effect here is the natural logarithm of a ratio; [`percent_change`] converts it for printing.
+//! `docs/methodology.md` describes the method, its sources and its simulated coverage.
 
 mod distribution;
 mod error;

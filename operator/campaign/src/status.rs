@@ -1,4 +1,4 @@
-//! The status of a run: what its evaluation says, in bounded lists and texts. Pure; times come in as arguments.
+//! Builds the status of a run from its evaluation, with bounded lists and texts. Pure; times are arguments.
 
 mod bounded;
 mod conditions;
@@ -15,44 +15,44 @@ use results::Bounded;
 
 pub use bounded::{MAX_STATUS_BYTES, SHORT_TEXT, fit};
 
-/// Longest text of a status, in characters.
+/// Maximum length of a text in a status, in characters.
 pub const MAX_TEXT: usize = 1024;
-/// Most warnings of a status.
+/// Maximum number of warnings in a status.
 pub const MAX_WARNINGS: usize = 64;
-/// Most pairs of nodes, those that deviate most: the schema's bound.
+/// Maximum number of pairs of nodes, as in the schema. Those that deviate most are kept.
 pub const MAX_PAIRS: usize = 16;
-/// Most nodes: the schema's bound.
+/// Maximum number of nodes, as in the schema.
 pub const MAX_NODES: usize = 64;
-/// Most results, and most comparisons: with their texts they stay well under the 1.5 MiB that an object may have.
+/// Maximum number of results and of comparisons. With their texts they stay well below 1.5 MiB, the limit of an object.
 pub const MAX_RESULTS: usize = 512;
 
-/// What a run is doing.
+/// Phase of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Accepted, no worker yet.
+    /// Accepted; no worker runs yet.
     Pending {
-        /// What it waits for: a closed word, and a sentence.
+        /// Machine-readable reason for waiting.
         reason: &'static str,
-        /// The sentence.
+        /// Explanation for people.
         message: String,
     },
     /// Workers run.
     Running,
-    /// Stopped by its user.
+    /// Suspended by its user.
     Suspended,
-    /// It ended with every block done.
+    /// Finished with every block measured.
     Complete,
-    /// It ended without, or without a measured case.
+    /// Finished with blocks missing, or without any valid case.
     Failed {
-        /// A closed word for programs.
+        /// Machine-readable reason of the failure.
         reason: &'static str,
-        /// A sentence for people.
+        /// Explanation for people.
         message: String,
     },
 }
 
 impl Phase {
-    /// How a run ended of which every block is done: a run without a single measured case did not succeed.
+    /// Phase of a run after its last block. A run without any valid case has failed.
     pub fn finished(evaluation: &Evaluation) -> Self {
         match evaluation.summary.nothing_measured() {
             Some(message) => Self::Failed {
@@ -68,28 +68,28 @@ impl Phase {
     }
 }
 
-/// Everything a status is made of.
+/// Input of [`status`].
 #[derive(Clone, Debug)]
 pub struct StatusInput<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// Its hash.
+    /// Hash of the plan.
     pub plan_hash: &'a str,
-    /// What the run is doing.
+    /// Phase of the run.
     pub phase: Phase,
-    /// What the records say so far.
+    /// Evaluation of the records so far.
     pub evaluation: &'a Evaluation,
-    /// Where the records are, once they are all there.
+    /// Location of the records, once they are complete.
     pub records: Option<RecordsReference>,
     /// Generation of the spec.
     pub generation: Option<i64>,
-    /// The time now (RFC 3339).
+    /// Current time (RFC 3339).
     pub now: &'a str,
-    /// The status before this one; conditions that did not change keep its times.
+    /// The previous status. Conditions that did not change keep their transition times.
     pub previous: Option<&'a BenchmarkRunStatus>,
 }
 
-/// The status of a run that was planned. An executor may add to it; [`fit`] comes last.
+/// Builds the status of a planned run. The executor may add to it, and calls [`fit`] last.
 pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
     let StatusInput {
         plan,
@@ -99,15 +99,16 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
     } = input;
     let summary = &evaluation.summary;
     let results = results::arms(plan, summary);
-    // Until something is measured, all would say that nothing is.
+    // Before the first block, every comparison would report that nothing is measured.
     let said = summary.blocks_done > 0 || input.phase.is_finished();
     let comparisons = match said {
         true => results::comparisons(plan, &evaluation.comparisons),
         false => Bounded::default(),
     };
     let left_out = results.left_out + comparisons.left_out;
-    let figures_left_out = results.figures_left_out + comparisons.figures_left_out;
-    let left_out = (left_out > 0).then(|| format!("{left_out} results are only in the records and reports"));
+    let figures_left_out = results.values_omitted + comparisons.values_omitted;
+    let left_out =
+        (left_out > 0).then(|| format!("{left_out} results are available only in the records and reports"));
     BenchmarkRunStatus {
         observed_generation: *generation,
         conditions: conditions::of(input),
@@ -138,7 +139,7 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
     }
 }
 
-/// The status of a run whose spec cannot be planned: `message` names the field and what to do.
+/// Builds the status of a run whose spec cannot be planned. `message` names the field and the remedy.
 pub fn refused(
     message: &str,
     generation: Option<i64>,
@@ -197,7 +198,7 @@ fn bounded(warnings: impl Iterator<Item = String>) -> Vec<String> {
         let more = all.len() - (MAX_WARNINGS - 1);
         all.truncate(MAX_WARNINGS - 1);
         all.push(format!(
-            "{more} more warnings are only in the records and reports"
+            "{more} more warnings are available only in the records and reports"
         ));
     }
     all

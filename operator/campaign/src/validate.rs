@@ -1,6 +1,6 @@
-//! Checks what the schema cannot say, fills in defaults, and proves that the arms differ. Pure.
+//! Validates what the schema cannot express, applies defaults, and proves that the variants differ. Pure.
 //!
-//! The schema's own rules hold already: the API server has checked them, or the reader of manifest files has.
+//! The rules of the schema are assumed to hold: the API server or the manifest reader has checked them.
 
 mod expectations;
 mod identical;
@@ -17,7 +17,7 @@ use super::posting::{Burst, Tuning};
 use problem::Reporter;
 pub use problem::{Problem, ProblemKind, Problems};
 
-/// A run whose every name, size and amount has been checked, with its defaults filled in.
+/// A run whose names, sizes and quantities are valid, with defaults applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValidatedRun {
     /// Name of the run; a DNS label.
@@ -26,66 +26,66 @@ pub struct ValidatedRun {
     pub transport: TransportSpec,
     /// Number of workers.
     pub workers: u32,
-    /// Seed, confidence, margin, control; `rounds` as the spec says, for the plan knows the default.
+    /// Seed, confidence, margin and control. `rounds` is unset if the spec does not set it: the planner has its default.
     pub sampling: Sampling,
     /// The variants, in the order of the spec.
     pub variants: Vec<ValidatedVariant>,
-    /// Index of the baseline among them.
+    /// Index of the baseline in `variants`.
     pub baseline: usize,
     /// The scenarios, in the order of the spec.
     pub scenarios: Vec<ValidatedScenario>,
-    /// The expectations; each names a variant and a scenario there is, and selects a size at least.
+    /// The expectations. Each names an existing variant and scenario, and selects at least one size.
     pub expectations: Vec<Expectation>,
-    /// Longest time from the first worker ready to the last record, in seconds.
+    /// Deadline from the first ready worker to the last record, in seconds.
     pub active_deadline_seconds: u32,
-    /// Longest time a single case may take, in seconds.
+    /// Deadline of a single case, in seconds.
     pub case_deadline_seconds: u32,
 }
 
-/// A variant with its defaults filled in.
+/// A variant with defaults applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValidatedVariant {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Image of its pods, where it or the run names one.
+    /// Image of its pods, if the variant or the run names one.
     pub image: Option<String>,
     /// Environment and library of its instrument process.
     pub process: InstrumentProcess,
-    /// How it posts.
+    /// How the variant posts messages.
     pub tuning: Tuning,
 }
 
 impl ValidatedVariant {
-    /// Whether both can share an instrument process, so that only their tuning is compared.
+    /// Whether both variants can share an instrument process, which leaves tuning as their only difference.
     pub fn shares_process(&self, other: &Self) -> bool {
         self.image == other.image && self.process == other.process
     }
 }
 
-/// A scenario with its defaults filled in.
+/// A scenario with defaults applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValidatedScenario {
-    /// What the workers are told.
+    /// The part of the assignment that describes the scenario to workers.
     pub assignment: ScenarioAssignment,
-    /// Sizes in bytes, in the order of the spec; unique, none is 0.
+    /// Sizes in bytes, in the order of the spec; unique and above 0.
     pub sizes: Vec<u64>,
-    /// The metric that verdicts are read off.
+    /// The primary metric, which determines verdicts.
     pub primary: Metric,
-    /// Whether every byte is checked once before the measuring.
+    /// Whether every byte is verified once before the measured rounds.
     pub integrity: bool,
 }
 
 impl ValidatedScenario {
-    /// What it asks of the posting side.
+    /// The messages that the posting side posts together.
     pub fn burst(&self) -> Burst {
         Burst::of(&self.assignment.workload)
     }
 }
 
-/// Checks a run.
+/// Validates a run.
 ///
 /// # Errors
-/// Every problem there is, each with the path of its field and what to do.
+/// All problems, each with the path of its field and a remedy.
 pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
     let mut report = Reporter::default();
     let spec = &run.spec;
@@ -110,7 +110,7 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
         );
         return Err(report.into_problems());
     };
-    // Arms of a broken spec may be alike for the very reason that was reported.
+    // Variants of an invalid spec may be identical because of a problem that is already reported.
     if report.is_empty() {
         identical::check(spec, &variants, &scenarios, &mut report);
     }
@@ -134,19 +134,19 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
 /// Checks the name of a run.
 ///
 /// # Errors
-/// What a name must be, when `name` is none.
+/// The requirements on a name, if `name` is not valid.
 pub fn check_name(name: &str) -> Result<(), ProblemKind> {
     match is_label(name, MAX_NAME) {
         true => Ok(()),
         false => Err(ProblemKind::RunName {
-            name: clipped(name, SHOWN_NAME),
+            name: clipped(name, MAX_SHOWN_NAME),
         }),
     }
 }
 
-/// Most characters that are shown of a name that is none.
-const SHOWN_NAME: usize = 80;
-/// Pods, services and result folders are named after the run: a DNS label with room for their endings.
+/// Maximum length of an invalid name in a message, in characters.
+const MAX_SHOWN_NAME: usize = 80;
+/// Maximum length of a name: pods, Services and result directories append suffixes to it and must remain DNS labels.
 const MAX_NAME: usize = 52;
 
 /// Whether `name` is a DNS label (RFC 1123, section 2.1) of at most `longest` characters.
@@ -158,7 +158,7 @@ pub fn is_label(name: &str, longest: usize) -> bool {
         && !name.ends_with('-')
 }
 
-/// An EFA rail is an EFA device: a worker cannot have more rails than it asks devices for.
+/// Checks that a worker requests an EFA device for each EFA rail.
 fn check_rails(spec: &crds::v1alpha1::BenchmarkRunSpec, report: &mut Reporter) {
     let TransportSpec::Libfabric(libfabric) = &spec.transport else {
         return;

@@ -1,14 +1,14 @@
-//! Latencies as counts of histogram buckets: what is kept of a case, merged and asked for quantiles. Pure.
+//! Latencies as counts of histogram buckets, which can be merged and queried for quantiles. Pure.
 //!
-//! The shipped histogram reserves all of its range, a quarter of a megabyte; a case fills some hundred buckets of
-//! it. The buckets are the same, so merging and quantiles lose nothing.
+//! The histogram in a record allocates its whole range, a quarter of a megabyte, of which a case fills some hundred
+//! buckets. This type has the same buckets, so merging and quantiles lose no precision.
 
 use std::collections::BTreeMap;
 
 use crds::histogram::Histogram;
 use serde::{Serialize, Serializer};
 
-/// Number of samples by bucket. A bucket is known by its highest value, in nanoseconds.
+/// Number of samples by bucket. The key of a bucket is its highest value, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distribution {
     buckets: BTreeMap<u64, u64>,
@@ -55,7 +55,7 @@ impl From<&Histogram> for Distribution {
     }
 }
 
-/// As a list of `[nanos, count]`.
+/// Serializes as a list of `[nanos, count]`.
 impl Serialize for Distribution {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.buckets())
@@ -75,14 +75,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_quantile() {
+    fn empty_distribution_has_no_quantile() {
         assert_eq!(Distribution::default().quantile(0.5), None);
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn agrees_with_the_shipped_histogram(
+        fn agrees_with_the_histogram_of_records(
             samples in prop::collection::vec(1u64..1 << 38, 1..100),
             more in prop::collection::vec(1u64..1 << 38, 0..100),
             quantile in prop::sample::select(vec![0.01, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0]),

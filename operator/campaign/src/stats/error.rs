@@ -1,40 +1,40 @@
-//! What a comparison refuses.
+//! Parameters and values that the statistics reject.
 
 use snafu::Snafu;
 
-/// A number from outside with which no comparison can be made.
+/// A parameter or value that is outside its valid range.
 #[derive(Debug, Clone, PartialEq, Snafu)]
 #[snafu(visibility(pub(super)))]
 pub enum StatsError {
     /// The margin is negative or not a number.
     #[snafu(display("a margin of {percent} percent is no margin: give a percentage of 0 or more"))]
     Margin {
-        /// As given.
+        /// The value given.
         percent: f64,
     },
     /// The confidence is not between 50 and 100 percent.
     #[snafu(display("a confidence of {percent} percent cannot be had: give one above 50 and below 100"))]
     Confidence {
-        /// As given.
+        /// The value given.
         percent: f64,
     },
-    /// A family without comparisons.
+    /// The family has no comparisons.
     #[snafu(display("a family needs at least one comparison: name an arm beside the baseline"))]
     EmptyFamily,
-    /// A statistic that has no logarithm.
+    /// A value is not finite or not above zero, so it has no logarithm.
     #[snafu(display(
         "pair {pair} of the round has no ratio: {arm} for the arm over {baseline} for the baseline; \
          both must be above zero, so leave the pair out as invalid"
     ))]
     NoRatio {
-        /// Position in the round's pairs, from 0.
+        /// Index of the pair in the round.
         pair: usize,
-        /// The arm's statistic.
+        /// Value of the arm.
         arm: f64,
-        /// The baseline's statistic.
+        /// Value of the baseline.
         baseline: f64,
     },
-    /// An expected percentage that no ratio can have.
+    /// The expected percentage is impossible for a ratio.
     #[snafu(display(
         "{percent} percent cannot be expected of a {what}: it must be 0 or more{}",
         if *what == "decrease" { " and below 100" } else { "" }
@@ -42,10 +42,10 @@ pub enum StatsError {
     ExpectedPercent {
         /// `decrease` or `increase`.
         what: &'static str,
-        /// As given.
+        /// The value given.
         percent: f64,
     },
-    /// An expected range that holds nothing.
+    /// The expected range is empty.
     #[snafu(display(
         "no change is at least {min:.2} and at most {max:.2} percent: the minimum (the run's margin where \
          it is 0) must not be above the maximum"

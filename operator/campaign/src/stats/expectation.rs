@@ -1,4 +1,4 @@
-//! An effect held against what somebody expected of it. Pure, no I/O.
+//! Compares an effect with the change that a run expects. Pure.
 
 use crds::v1alpha1::ExpectationOutcome;
 use snafu::ensure;
@@ -7,9 +7,9 @@ use super::error::{ExpectedPercentSnafu, ExpectedRangeSnafu, StatsError};
 use super::ratio::{log_of_decrease, log_of_increase, percent_change};
 use super::{Interval, Margin};
 
-/// A change somebody expects: "10 to 20 percent lower", "up to twice as much".
+/// An expected change, such as "10 to 20 percent lower" or "up to twice as much".
 ///
-/// Kept as gains, logarithms of the ratio in the expected direction, so that both directions compare alike.
+/// Stored as gains, logarithms of the ratio in the expected direction, so that both directions compare alike.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Expectation {
     change: Change,
@@ -23,12 +23,12 @@ enum Change {
     Increase,
 }
 
-/// What became of an expectation at one size, or at several by [`over_sizes`].
+/// Outcome of an expectation at one size, or over several sizes by [`over_sizes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The whole interval lies at or above the expected minimum.
     Met {
-        /// The whole interval even lies above the expected maximum: better than expected, and worth a look.
+        /// Whether the whole interval lies above the expected maximum: the effect exceeds the expectation.
         above_maximum: bool,
     },
     /// The whole interval lies below the expected minimum.
@@ -48,23 +48,23 @@ impl From<Outcome> for ExpectationOutcome {
 }
 
 impl Expectation {
-    /// The metric falls by at least `min` and at most `max` percent of the baseline.
+    /// Expects the metric to decrease by at least `min` and at most `max` percent of the baseline.
     ///
-    /// A `min` of 0 expects any fall beyond `margin`: "up to 20 percent lower" claims a change, and the
-    /// margin is the smallest one that this run tells from none.
+    /// A `min` of 0 expects any decrease beyond `margin`: "up to 20 percent lower" claims a change, and the margin is
+    /// the smallest change that this run distinguishes from no change.
     ///
     /// # Errors
-    /// [`StatsError::ExpectedPercent`] for a percentage that no fall can have,
+    /// [`StatsError::ExpectedPercent`] for a decrease below 0 or of 100 percent and more,
     /// [`StatsError::ExpectedRange`] for a minimum above the maximum.
     pub fn decrease(min: f64, max: Option<f64>, margin: Margin) -> Result<Expectation, StatsError> {
         Expectation::new(Change::Decrease, min, max, margin)
     }
 
-    /// The metric rises by at least `min` and at most `max` percent of the baseline: "up to twice" is a
-    /// `max` of 100. A `min` of 0 expects any rise beyond `margin`, as for [`decrease`](Self::decrease).
+    /// Expects the metric to increase by at least `min` and at most `max` percent of the baseline: "up to twice" is a
+    /// `max` of 100. A `min` of 0 expects any increase beyond `margin`, as in [`decrease`](Self::decrease).
     ///
     /// # Errors
-    /// As for [`decrease`](Self::decrease).
+    /// Same as [`decrease`](Self::decrease).
     pub fn increase(min: f64, max: Option<f64>, margin: Margin) -> Result<Expectation, StatsError> {
         Expectation::new(Change::Increase, min, max, margin)
     }
@@ -89,7 +89,7 @@ impl Expectation {
         })
     }
 
-    /// What `interval` says of the expectation.
+    /// Compares `interval` with the expectation.
     pub fn judge(&self, interval: &Interval) -> Outcome {
         let gain = self.change.gains(interval);
         if gain.lower >= self.min_gain {
@@ -103,8 +103,8 @@ impl Expectation {
         }
     }
 
-    /// `interval` in percent of the baseline in the expected direction, smallest change first. A negative
-    /// figure is a change in the other direction.
+    /// Returns `interval` as percent of the baseline in the expected direction, smallest change first. A negative
+    /// value is a change in the other direction.
     pub fn observed_percent(&self, interval: &Interval) -> (f64, f64) {
         let gain = self.change.gains(interval);
         (self.change.percent(gain.lower), self.change.percent(gain.upper))
@@ -139,8 +139,7 @@ impl Change {
     }
 }
 
-/// One outcome for an expectation that was made for several sizes: all of them must meet it. `None` when
-/// there is no size.
+/// Combines the outcomes of an expectation at several sizes: all of them must meet it. `None` without sizes.
 pub fn over_sizes(outcomes: impl IntoIterator<Item = Outcome>) -> Option<Outcome> {
     outcomes.into_iter().reduce(|all, one| match (all, one) {
         (Outcome::NotMet, _) | (_, Outcome::NotMet) => Outcome::NotMet,
@@ -161,7 +160,7 @@ mod tests {
         Margin::from_percent(2.0).unwrap()
     }
 
-    /// From changes in percent of the baseline.
+    /// Builds an interval from changes in percent of the baseline.
     fn interval(low_percent: f64, high_percent: f64) -> Interval {
         let (lower, upper) = ((low_percent / 100.0).ln_1p(), (high_percent / 100.0).ln_1p());
         Interval {
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn up_to_twice_expects_any_rise_beyond_the_margin() {
+    fn up_to_twice_expects_any_increase_beyond_the_margin() {
         let expected = Expectation::increase(0.0, Some(100.0), margin()).unwrap();
         assert_eq!(
             expected.judge(&interval(3.0, 50.0)),
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_cannot_happen_and_says_why() {
+    fn rejects_impossible_percentages_with_a_reason() {
         let refused = |result: Result<Expectation, StatsError>| result.unwrap_err().to_string();
         let total = refused(Expectation::decrease(100.0, None, margin()));
         assert!(
@@ -228,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn all_sizes_must_meet_it() {
+    fn expectation_over_sizes_is_met_only_by_all() {
         let met = Outcome::Met { above_maximum: false };
         let above = Outcome::Met { above_maximum: true };
         assert_eq!(over_sizes([]), None);
@@ -255,7 +254,7 @@ mod tests {
             let decrease = Expectation::decrease(min, None, margin()).unwrap();
             let of_inverse = 100.0 * min / (100.0 - min);
             let increase = Expectation::increase(of_inverse, None, margin()).unwrap();
-            // The two minima agree but for rounding.
+            // The two minima agree up to rounding.
             prop_assume!((-interval.upper + (-min / 100.0).ln_1p()).abs() > 1e-9);
             prop_assume!((-interval.lower + (-min / 100.0).ln_1p()).abs() > 1e-9);
             prop_assert_eq!(decrease.judge(&interval), increase.judge(&interval.inverse()));

@@ -1,11 +1,11 @@
-//! How small a change must be to count as none.
+//! The equivalence margin.
 
 use snafu::ensure;
 
 use super::error::{MarginSnafu, StatsError};
 use super::ratio::log_of_increase;
 
-/// The largest change that counts as none, symmetric on the log scale.
+/// The equivalence margin: the largest change that counts as no change, symmetric on the log scale.
 ///
 /// A margin of 2 percent spans the ratios from 1/1.02 to 1.02, printed as -1.96 to +2 percent. It is
 /// symmetric in this sense, and not in percent, so that exchanging arm and baseline mirrors every verdict.
@@ -15,8 +15,8 @@ pub struct Margin {
 }
 
 impl Margin {
-    /// The margin of `percent` above the baseline and its inverse below. Zero is allowed: then any
-    /// interval without zero is a change, and only the interval that is zero alone is none.
+    /// Creates a margin of `percent` above the baseline and its inverse below. Zero is valid: then any interval that
+    /// excludes zero is a change, and only the interval `[0, 0]` is equivalence.
     pub fn from_percent(percent: f64) -> Result<Margin, StatsError> {
         ensure!(percent.is_finite() && percent >= 0.0, MarginSnafu { percent });
         Ok(Margin {

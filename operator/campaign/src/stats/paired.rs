@@ -1,4 +1,4 @@
-//! Everything that the rounds of one comparison say. Pure, no I/O.
+//! The result of one comparison of paired rounds. Pure.
 
 use crds::v1alpha1::Verdict;
 use snafu::Snafu;
@@ -6,27 +6,27 @@ use snafu::Snafu;
 use super::power::{self, RoundsToSettle};
 use super::{Direction, Family, Interval, Margin, judge, signed_rank};
 
-/// The answer of one comparison. Effects are natural logarithms of ratios arm over baseline.
+/// Result of one comparison. Effects are natural logarithms of ratios arm over baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairedResult {
-    /// Number of rounds that counted.
+    /// Number of rounds used.
     pub rounds: usize,
-    /// Hodges-Lehmann estimate; there is one from the first round on.
+    /// Hodges-Lehmann estimate; `None` without rounds.
     pub estimate: Option<f64>,
-    /// The estimate with its interval at the family's level, or why there is none.
+    /// The estimate with its interval at the family's level, or the reason why no interval exists.
     pub interval: Result<Interval, NoInterval>,
-    /// `Inconclusive` where there is no interval.
+    /// Verdict; `Inconclusive` without an interval.
     pub verdict: Verdict,
-    /// Robust standard deviation of the rounds, from three rounds on.
+    /// Robust standard deviation of the rounds; `None` for fewer than three rounds.
     pub spread: Option<f64>,
-    /// Smallest absolute effect that this many rounds with this spread tell from none with 80 percent
-    /// probability; none without an interval.
+    /// Smallest absolute effect that this many rounds with this spread detect with a power of 80 percent; `None` without
+    /// an interval.
     pub minimum_detectable_effect: Option<f64>,
-    /// For an `Inconclusive` verdict on rounds that have an estimate: how many rounds would settle it.
+    /// Number of rounds that would settle an `Inconclusive` verdict; `None` for other verdicts and without an estimate.
     pub rounds_to_settle: Option<RoundsToSettle>,
 }
 
-/// Why a comparison has no interval.
+/// Reason why a comparison has no interval.
 #[derive(Debug, Clone, PartialEq, Eq, Snafu)]
 pub enum NoInterval {
     /// The exact interval at the family's level does not exist for so few rounds.
@@ -34,25 +34,25 @@ pub enum NoInterval {
         "too few rounds ({rounds}) for a verdict: at least {minimum} are needed here, {recommended} are recommended"
     ))]
     TooFewRounds {
-        /// Rounds that counted.
+        /// Number of rounds used.
         rounds: usize,
-        /// Comparisons in the family.
+        /// Number of comparisons in the family.
         comparisons: u32,
-        /// Fewest rounds with an interval.
+        /// Minimum number of rounds for an interval.
         minimum: u32,
-        /// Rounds with which one outlier does not decide.
+        /// Recommended number of rounds, at which one outlier does not decide.
         recommended: u32,
     },
     /// The effect of a round is not a number.
     #[snafu(display("round {round} has no finite effect: leave it out as invalid"))]
     NotFinite {
-        /// Position in the rounds given, from 0.
+        /// Index of the round in the input.
         round: usize,
     },
 }
 
-/// Compares an arm with the baseline: `rounds` holds one effect per round in which both are valid, as
-/// [`round_effect`](super::round_effect) gives them, in any order.
+/// Compares an arm with the baseline. `rounds` holds one effect for each round in which both are valid, as computed by
+/// [`round_effect`](super::round_effect), in any order.
 pub fn paired(rounds: &[f64], family: &Family, margin: Margin, direction: Direction) -> PairedResult {
     if let Some(round) = rounds.iter().position(|effect| !effect.is_finite()) {
         return PairedResult {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clear_effect_gets_its_verdict_and_nothing_to_settle() {
+    fn clear_effect_gets_a_verdict_and_needs_no_more_rounds() {
         let rounds: Vec<f64> = (0..15).map(|i| -0.06 + 0.001 * f64::from(i % 5)).collect();
         let result = paired(&rounds, &family(), margin(), Direction::LowerIsBetter);
         assert_eq!(result.verdict, Verdict::Improved);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_rounds_are_inconclusive_however_clear_and_say_what_is_needed() {
+    fn too_few_rounds_are_inconclusive_and_report_the_minimum() {
         let result = paired(&[-0.5; 10], &family(), margin(), Direction::LowerIsBetter);
         assert_eq!(result.verdict, Verdict::Inconclusive);
         assert_eq!(result.estimate, Some(-0.5));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_and_nothing_finite_are_inconclusive() {
+    fn no_rounds_and_infinite_rounds_are_inconclusive() {
         let empty = paired(&[], &family(), margin(), Direction::LowerIsBetter);
         assert_eq!(
             (empty.verdict, empty.estimate, empty.rounds_to_settle),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn equivalence_is_shown_by_a_narrow_interval() {
+    fn narrow_interval_inside_the_margin_is_no_change() {
         let rounds: Vec<f64> = (0..15).map(|i| 0.002 * f64::from(i - 7)).collect();
         let result = paired(&rounds, &family(), margin(), Direction::LowerIsBetter);
         assert_eq!(result.verdict, Verdict::NoChange);
@@ -158,7 +158,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn improved_for_a_ratio_is_regressed_for_its_inverse(
+        fn verdict_is_mirrored_for_the_inverse_ratio(
             rounds in prop::collection::vec(-0.2..0.2f64, 6..20),
             shift in -0.3..0.3f64,
         ) {
@@ -178,7 +178,7 @@ mod tests {
         }
 
         #[test]
-        fn the_order_of_the_rounds_does_not_matter(rounds in prop::collection::vec(-0.2..0.2f64, 0..20)) {
+        fn order_of_rounds_does_not_matter(rounds in prop::collection::vec(-0.2..0.2f64, 0..20)) {
             let family = Family::new(1, 95.0).unwrap();
             let reversed: Vec<f64> = rounds.iter().rev().copied().collect();
             prop_assert_eq!(

@@ -1,21 +1,21 @@
-//! What a number of rounds can show. Pure, no I/O.
+//! Power: the effect that a number of rounds can detect, and the number of rounds that an effect needs. Pure.
 //!
-//! A verdict needs the whole interval on one side of an edge of the margin. For it to come with a
-//! probability of 80 percent, the effect must lie beyond that edge by the *reach* of the rounds
+//! A verdict needs the whole interval on one side of a bound of the margin. For a power of 80 percent, the effect must
+//! lie beyond that bound by the *reach* of the rounds
 //!
 //! ```text
 //! reach(n) = scale * (k(n) + z * sqrt(pi / (3 n) + k(n)^2 / (2 n))),   z = 0.84, the 80 percent quantile
 //! ```
 //!
-//! where `k(n)` is the half width of the same exact interval on normal scores, and `scale` the spread of the
-//! rounds as a standard deviation. The root is the error with which the nearer end of the interval lies
-//! where it does: the Hodges-Lehmann estimate has the variance `pi / (3 n)` (Lehmann, *Nonparametrics*,
-//! chapter 4), and a width estimated from `n` values has a relative error of about `1 / sqrt(2 n)`.
+//! where `k(n)` is the half width of the same exact interval on normal scores and `scale` is the spread of the rounds as
+//! a standard deviation. The root is the standard error of the nearer bound of the interval: the Hodges-Lehmann estimate
+//! has the variance `pi / (3 n)` (Lehmann, *Nonparametrics*, chapter 4), and a width estimated from `n` values has a
+//! relative error of about `1 / sqrt(2 n)`.
 //!
-//! The scale is the half width of the interval measured, divided by `k(n)`: so heavy tails count as they do
-//! in the interval. Rounds that are too few for an interval have their robust spread as scale, the median
-//! absolute deviation from the median times 1.4826. How often an effect of the detectable size is really
-//! found is simulated beside the coverage.
+//! The scale is the half width of the measured interval divided by `k(n)`, so heavy tails have the same weight as in the
+//! interval. When there are too few rounds for an interval, the scale is their robust spread: the median absolute
+//! deviation from the median times 1.4826. The simulated coverage also reports the power for an effect of the detectable
+//! size.
 
 use std::f64::consts::PI;
 use std::fmt;
@@ -24,25 +24,24 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{Family, Interval, Margin, median_of, signed_rank};
 
-/// Probability with which an effect of the size of the minimum detectable one gets its verdict.
+/// Power: probability that an effect of the minimum detectable size gets its verdict.
 pub const POWER: f64 = 0.8;
 
-/// Farthest that rounds are projected: the most that a run can have.
+/// Largest number of rounds that is projected: the maximum of a run.
 pub const MAX_PROJECTED_ROUNDS: u32 = 60;
 
-/// Makes the median absolute deviation of normal values estimate their standard deviation.
+/// Factor that makes the median absolute deviation of normal values a consistent estimate of their standard deviation.
 const NORMAL_CONSISTENCY: f64 = 1.4826;
 
-/// Fewest rounds whose spread means anything.
+/// Minimum number of rounds for a spread.
 const MIN_ROUNDS_OF_SPREAD: usize = 3;
 
-/// How many rounds, in all, would turn an inconclusive verdict into another one, if the effect is what it
-/// was estimated to be.
+/// Total number of rounds that would settle an inconclusive verdict if the true effect equals its estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoundsToSettle {
-    /// This many, with a probability of 80 percent.
+    /// This many, with a power of 80 percent.
     About(u32),
-    /// The effect sits so near to the edge of the margin that more rounds than this would be needed.
+    /// The effect is so near to a bound of the margin that more rounds than this would be needed.
     MoreThan(u32),
 }
 
@@ -55,8 +54,8 @@ impl fmt::Display for RoundsToSettle {
     }
 }
 
-/// Robust spread of the rounds around their median, as a standard deviation of logarithms; `None` for
-/// fewer than three.
+/// Robust spread of the rounds around their median, as a standard deviation of logarithms; `None` for fewer than three
+/// rounds.
 pub(super) fn robust_spread(rounds: &[f64]) -> Option<f64> {
     if rounds.len() < MIN_ROUNDS_OF_SPREAD {
         return None;
@@ -66,20 +65,20 @@ pub(super) fn robust_spread(rounds: &[f64]) -> Option<f64> {
     Some(NORMAL_CONSISTENCY * median_of(&mut deviations)?)
 }
 
-/// The smallest effect, as absolute logarithm of the ratio, for which as many rounds with an interval as
-/// wide as this one give `Improved` or `Regressed` with 80 percent probability.
+/// The smallest effect, as absolute logarithm of the ratio, for which this number of rounds and this interval width give
+/// `Improved` or `Regressed` with a power of 80 percent.
 pub(super) fn minimum_detectable_effect(
     interval: &Interval,
     rounds: usize,
     family: &Family,
     margin: Margin,
 ) -> Option<f64> {
-    let unit = UnitReach::of(u32::try_from(rounds).ok()?, family)?;
+    let unit = UnitReach::new(u32::try_from(rounds).ok()?, family)?;
     Some(margin.log_ratio() + interval.half_width() / unit.half_width * unit.reach)
 }
 
-/// Rounds, in all, that would settle an inconclusive comparison with these `rounds` measured; more than
-/// those, and at least the family's minimum. Without a spread to project from, what the family recommends.
+/// Total number of rounds that would settle an inconclusive comparison after these `rounds`: more than were measured, and
+/// at least the family's minimum. Without a spread to project from, the family's recommendation.
 pub(super) fn rounds_to_settle(
     rounds: &[f64],
     estimate: f64,
@@ -89,13 +88,14 @@ pub(super) fn rounds_to_settle(
 ) -> RoundsToSettle {
     let measured = u32::try_from(rounds.len()).unwrap_or(u32::MAX);
     let fewest = family.minimum_rounds().max(measured.saturating_add(1));
-    let of_interval = interval
-        .and_then(|interval| Some(interval.half_width() / UnitReach::of(measured, family)?.half_width));
-    let Some(scale) = of_interval.or_else(|| robust_spread(rounds)) else {
+    let interval_scale = interval
+        .and_then(|interval| Some(interval.half_width() / UnitReach::new(measured, family)?.half_width));
+    let Some(scale) = interval_scale.or_else(|| robust_spread(rounds)) else {
         return RoundsToSettle::About(fewest.max(family.recommended_rounds()));
     };
     let distance = (estimate.abs() - margin.log_ratio()).abs();
-    let settles = |count: u32| UnitReach::of(count, family).is_some_and(|unit| scale * unit.reach < distance);
+    let settles =
+        |count: u32| UnitReach::new(count, family).is_some_and(|unit| scale * unit.reach < distance);
     if fewest > MAX_PROJECTED_ROUNDS || !settles(MAX_PROJECTED_ROUNDS) {
         return RoundsToSettle::MoreThan(MAX_PROJECTED_ROUNDS.max(measured));
     }
@@ -111,15 +111,15 @@ pub(super) fn rounds_to_settle(
     RoundsToSettle::About(high)
 }
 
-/// What rounds whose effects have a standard deviation of 1 reach.
+/// Half width and reach of rounds whose effects have a standard deviation of 1.
 struct UnitReach {
     half_width: f64,
     reach: f64,
 }
 
 impl UnitReach {
-    /// `None` below the family's minimum of rounds.
-    fn of(rounds: u32, family: &Family) -> Option<UnitReach> {
+    /// `None` for fewer rounds than the family's minimum.
+    fn new(rounds: u32, family: &Family) -> Option<UnitReach> {
         let normal = Normal::standard();
         let n = f64::from(rounds);
         // Expected order statistics of normal values, as Blom (1958) approximates them.
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_spread_is_that_of_normal_values_and_ignores_outliers() {
+    fn robust_spread_matches_normal_values_and_ignores_outliers() {
         let mut values = rounds(101, 0.3, 0.05);
         assert!((robust_spread(&values).unwrap() - 0.05).abs() < 0.002);
         values[0] = -40.0;
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_detectable_effect_shrinks_towards_the_margin() {
+    fn detectable_effect_shrinks_towards_the_margin() {
         let family = Family::new(1, 95.0).unwrap();
         let effect = |count: u32, spread: f64| {
             let values = rounds(count, 0.0, spread);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_farther_from_the_margin_the_fewer_rounds() {
+    fn effects_farther_from_the_margin_need_fewer_rounds() {
         let family = Family::new(1, 95.0).unwrap();
         let about = |center: f64| match settle(&rounds(10, center, 0.05), &family) {
             RoundsToSettle::About(count) => count,
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn an_effect_on_the_margin_is_never_settled() {
+    fn effect_on_the_margin_is_never_settled() {
         let family = Family::new(28, 95.0).unwrap();
         let on_the_edge = rounds(15, margin().log_ratio(), 0.05);
         assert_eq!(settle(&on_the_edge, &family), RoundsToSettle::MoreThan(60));
@@ -208,14 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn too_few_rounds_are_told_the_minimum_or_what_is_recommended() {
+    fn too_few_rounds_project_the_minimum_or_the_recommendation() {
         let family = Family::new(28, 95.0).unwrap();
         assert_eq!(settle(&[0.5, 0.5], &family), RoundsToSettle::About(15));
         assert_eq!(settle(&rounds(5, 0.7, 0.001), &family), RoundsToSettle::About(11));
     }
 
     #[test]
-    fn the_projection_is_the_detectable_effect_turned_round() {
+    fn projection_inverts_the_detectable_effect() {
         let family = Family::new(1, 95.0).unwrap();
         let values = rounds(10, 0.05, 0.05);
         let RoundsToSettle::About(count) = settle(&values, &family) else {

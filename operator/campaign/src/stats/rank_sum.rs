@@ -1,20 +1,20 @@
 //! The interval of the Wilcoxon rank-sum test for two independent samples. Pure, no I/O.
 //!
-//! Of all differences between a value of the second sample and one of the first, the median is the Hodges-Lehmann
-//! estimate of the shift, and the `(c + 1)`-th smallest and largest are the ends of the interval that the test does
-//! not reject; `c` is the largest value that the Mann-Whitney count stays at or below with probability `level / 2`.
-//! The samples must be independent and differ by a shift only.
+//! The median of all differences between a value of the second sample and one of the first is the Hodges-Lehmann
+//! estimate of the shift. Their `(c + 1)`-th smallest and largest are the bounds of the interval that the test does not
+//! reject, where `c` is the largest value that the Mann-Whitney count stays at or below with probability `level / 2`.
+//! The samples must be independent and differ only by a shift.
 //!
 //! Source: Hollander, Wolfe and Chicken, *Nonparametric Statistical Methods*, 3rd edition 2014, sections 4.1 to 4.3.
 
 use super::Interval;
 use super::median_of;
 
-/// Largest samples that are computed: more than the rounds that a run can have.
+/// Largest supported sample: more than the maximum number of rounds of a run.
 pub const MAX_SAMPLE: usize = 200;
 
-/// The interval of the shift from `first` to `second` (all finite) at the two-sided `level`; `None` where the samples
-/// are too small for it, or larger than [`MAX_SAMPLE`].
+/// The interval of the shift from `first` to `second` (all finite) at the two-sided `level`. `None` if the samples are
+/// too small for that level or larger than [`MAX_SAMPLE`].
 pub fn interval(first: &[f64], second: &[f64], level: f64) -> Option<Interval> {
     if first.len().max(second.len()) > MAX_SAMPLE {
         return None;
@@ -25,22 +25,22 @@ pub fn interval(first: &[f64], second: &[f64], level: f64) -> Option<Interval> {
         .collect();
     let estimate = median_of(&mut differences)?;
     differences.sort_by(f64::total_cmp);
-    let (given_up, level) = cutoff(first.len(), second.len(), level)?;
+    let (excluded, level) = cutoff(first.len(), second.len(), level)?;
     Some(Interval {
         estimate,
-        lower: *differences.get(given_up)?,
-        upper: *differences.get(differences.len().checked_sub(given_up + 1)?)?,
+        lower: *differences.get(excluded)?,
+        upper: *differences.get(differences.len().checked_sub(excluded + 1)?)?,
         level,
     })
 }
 
-/// Fewest values in each of two equal samples for which an interval at `level` exists.
+/// Minimum size of two equal samples for which an interval at `level` exists.
 pub fn minimum_rounds(level: f64) -> u32 {
     let fits = |count: &u32| cutoff(*count as usize, *count as usize, level).is_some();
     (1..=MAX_SAMPLE as u32).find(fits).unwrap_or(MAX_SAMPLE as u32)
 }
 
-/// Differences to give up at each end, and the level that this really has.
+/// Number of differences to exclude at each end, and the exact level that results.
 fn cutoff(first: usize, second: usize, level: f64) -> Option<(usize, f64)> {
     let mut below = 0.0;
     let mut cutoff = None;
@@ -54,12 +54,12 @@ fn cutoff(first: usize, second: usize, level: f64) -> Option<(usize, f64)> {
     cutoff
 }
 
-/// Probability of each Mann-Whitney count of samples of `first` and `second` values without a difference.
+/// Null distribution of the Mann-Whitney count for samples of `first` and `second` values, indexed by count.
 ///
-/// Values are drawn in ascending order, each from either sample with the odds of what is left of it; one of the second
-/// sample counts the values of the first that came before it.
+/// Values are drawn in ascending order, each from either sample in proportion to the values left in it. A value of the
+/// second sample counts the values of the first that were drawn before it.
 fn distribution(first: usize, second: usize) -> Vec<f64> {
-    // By values of the first sample drawn so far: probability of each count.
+    // Indexed by the number of values drawn from the first sample: probability of each count.
     let mut drawn: Vec<Vec<f64>> = vec![vec![1.0]];
     for values in 1..=first + second {
         let most = values.min(first);
@@ -70,7 +70,7 @@ fn distribution(first: usize, second: usize) -> Vec<f64> {
                 continue;
             }
             let left = (first - of_first, second - of_second);
-            let odds = left.0 as f64 / (left.0 + left.1) as f64;
+            let share = left.0 as f64 / (left.0 + left.1) as f64;
             for (count, probability) in counts
                 .iter()
                 .enumerate()
@@ -80,13 +80,13 @@ fn distribution(first: usize, second: usize) -> Vec<f64> {
                     .get_mut(of_first + 1)
                     .and_then(|counts| counts.get_mut(count))
                 {
-                    *place += probability * odds;
+                    *place += probability * share;
                 }
                 if let Some(place) = next
                     .get_mut(of_first)
                     .and_then(|counts| counts.get_mut(count + of_first))
                 {
-                    *place += probability * (1.0 - odds);
+                    *place += probability * (1.0 - share);
                 }
             }
         }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agrees_with_printed_tables() {
+    fn agrees_with_published_tables() {
         // Critical values of the Mann-Whitney count at 5 percent, two-sided.
         for (first, second, critical) in [(5, 5, 2), (8, 10, 17), (10, 10, 23), (4, 7, 3)] {
             assert_eq!(
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_every_arrangement_once() {
+    fn null_distribution_counts_every_arrangement_once() {
         let all = distribution(4, 4);
         assert!((all.iter().sum::<f64>() - 1.0).abs() < 1e-12);
         assert!((all[0] - 1.0 / 70.0).abs() < 1e-15);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shift_is_found() {
+    fn finds_a_shift() {
         let first: Vec<f64> = (0..12).map(|index| f64::from(index) * 0.001).collect();
         let second: Vec<f64> = first.iter().map(|value| value + 0.1).collect();
         let found = interval(&first, &second, 0.05).unwrap();
@@ -134,7 +134,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
-        fn exchanging_the_samples_mirrors_the_interval(
+        fn exchanged_samples_mirror_the_interval(
             first in prop::collection::vec(-1.0..1.0f64, 5..12),
             second in prop::collection::vec(-1.0..1.0f64, 5..12),
         ) {

@@ -1,7 +1,7 @@
-//! Between percentages, as people write them, and logarithms of ratios, as everything here computes.
+//! Conversions between percentages and logarithms of ratios.
 
-/// The change that `log_ratio` (natural logarithm of arm over baseline) stands for, in percent of the
-/// baseline: `ln 2` is 100, `ln 0.5` is -50.
+/// Converts `log_ratio` (natural logarithm of arm over baseline) into a change in percent of the baseline: `ln 2` is 100,
+/// `ln 0.5` is -50.
 pub fn percent_change(log_ratio: f64) -> f64 {
     log_ratio.exp_m1() * 100.0
 }

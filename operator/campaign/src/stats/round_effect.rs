@@ -1,11 +1,11 @@
-//! What one round says of one comparison. Pure, no I/O.
+//! The effect of one round in one comparison. Pure.
 
 use snafu::ensure;
 
 use super::error::{NoRatioSnafu, StatsError};
 use super::median_of;
 
-/// The statistic of one pair of workers in a block in which both arms are valid, in one unit.
+/// The values of one pair of workers in a block in which both arms are valid, in the same unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pair {
     /// The arm's value, above zero.
@@ -14,10 +14,10 @@ pub struct Pair {
     pub baseline: f64,
 }
 
-/// The effect that a round shows: the median over its pairs of `ln(arm / baseline)`.
+/// The effect of a round: the median over its pairs of `ln(arm / baseline)`.
 ///
-/// The pairs of a round share its weather, so they are no repeats: the round is the statistical unit, and
-/// its median one number for it. `Ok(None)` when the round has no pair with both arms valid.
+/// The pairs of a round share the conditions of that round, so they are not independent repeats: the statistical unit is
+/// the round, and the median reduces it to one number. `Ok(None)` if no pair of the round has both arms valid.
 ///
 /// # Errors
 /// [`StatsError::NoRatio`] for the first pair with a value that is not finite or not above zero.

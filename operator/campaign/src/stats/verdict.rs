@@ -1,15 +1,15 @@
-//! What an interval says against a margin. Pure, no I/O.
+//! Verdicts: an interval compared with the margin. Pure.
 
 use crds::v1alpha1::{Metric, Verdict};
 
 use super::{Interval, Margin};
 
-/// Which way the metric is better.
+/// Direction in which a metric improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// As for latency.
+    /// Such as latency.
     LowerIsBetter,
-    /// As for throughput.
+    /// Such as throughput.
     HigherIsBetter,
 }
 
@@ -23,19 +23,18 @@ impl From<Metric> for Direction {
     }
 }
 
-/// The answer of a comparison that must show nothing: a control arm, or arms that are identical by plan.
+/// Result of a comparison that must show no effect: a control arm, or arms that are identical by plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NullCheck {
-    /// Some of the interval lies inside the margin: the interval is the noise floor.
+    /// Part of the interval lies inside the margin: the interval is the noise floor.
     Holds,
-    /// The whole interval lies beyond the margin. What differs is then not what the arms name, and every
-    /// comparison that this one controls is invalid.
+    /// The whole interval lies beyond the margin. Something other than the arms' settings differs, and every comparison
+    /// that this one controls is invalid.
     Violated,
 }
 
-/// The verdict that `interval` gives: `Improved` or `Regressed` where the whole of it lies beyond the
-/// margin, `NoChange` where the whole of it lies inside, the margin's edge included, so that equivalence is
-/// shown, and `Inconclusive` for everything else.
+/// The verdict on `interval`: `Improved` or `Regressed` if it lies entirely beyond the margin, `NoChange` if it lies
+/// entirely inside the margin, bounds included, which shows equivalence, and `Inconclusive` otherwise.
 pub fn judge(interval: &Interval, margin: Margin, direction: Direction) -> Verdict {
     let edge = margin.log_ratio();
     let gain = match direction {
@@ -53,7 +52,7 @@ pub fn judge(interval: &Interval, margin: Margin, direction: Direction) -> Verdi
     }
 }
 
-/// Whether a comparison that must show nothing does.
+/// Checks a comparison that must show no effect.
 pub fn null_check(interval: &Interval, margin: Margin) -> NullCheck {
     match judge(interval, margin, Direction::HigherIsBetter) {
         Verdict::Improved | Verdict::Regressed => NullCheck::Violated,
@@ -77,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn each_verdict_has_its_meaning() {
+    fn verdict_of_each_interval_position() {
         let margin = Margin::from_percent(2.0).unwrap();
         let edge = margin.log_ratio();
         let table = [

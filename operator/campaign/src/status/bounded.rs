@@ -1,50 +1,50 @@
-//! Keeps a status below what an object is comfortable with, by leaving detail out in a stated order. Pure.
+//! Limits the size of a status by omitting detail in a fixed order. Pure.
 //!
-//! Every client that watches runs gets every status. The records hold all detail, and reports show it; the status says
-//! what was left out. In this order, and only as far as is needed:
+//! Every client that watches runs receives every status. The records hold all detail and the reports show it; a warning in
+//! the status lists what was omitted. In this order, and only as far as needed:
 //!
-//! 1. long texts end after [`SHORT_TEXT`] characters;
-//! 2. optimizations lose their reasons;
-//! 3. comparisons lose what would have been detectable and how many rounds would settle them;
-//! 4. results lose tails, extremes and rates beside throughput;
-//! 5. pairs and nodes go;
-//! 6. results go, the last first;
-//! 7. comparisons go: negative controls, `NoChange`, `Inconclusive`, then the others, each the last first.
+//! 1. texts are truncated after [`SHORT_TEXT`] characters;
+//! 2. the reasons of optimizations are omitted;
+//! 3. comparisons lose their minimum detectable change and the rounds that would settle them;
+//! 4. results lose tails, extremes, and rates other than throughput;
+//! 5. pairs and nodes are omitted;
+//! 6. results are omitted, the last first;
+//! 7. comparisons are omitted: negative controls, `NoChange`, `Inconclusive`, then the others, each the last first.
 
 use crds::v1alpha1::{ArmResult, BenchmarkRunStatus, ComparisonResult, Verdict};
 use serde::Serialize;
 
 use crate::figures::clipped;
 
-/// Most bytes of a status as JSON. Below 64 KiB, with room for the warning and for what the API server adds.
+/// Maximum size of a status as JSON, in bytes: 64 KiB less the warning and the fields that the API server adds.
 pub const MAX_STATUS_BYTES: usize = 62 * 1024;
-/// Characters of a text that is shortened.
+/// Length of a truncated text, in characters.
 pub const SHORT_TEXT: usize = 120;
-/// Warnings of a status that is shortened.
+/// Number of warnings in a reduced status.
 const FEW_WARNINGS: usize = 16;
-/// Room for the warning that says what was left out.
+/// Space reserved for the warning about omissions, in bytes.
 const WARNING_BYTES: usize = 1024;
 
-/// Leaves something out.
+/// Omits some detail from a status.
 type Step = fn(&mut BenchmarkRunStatus);
 
-/// `status`, with as much detail left out as is needed. A status that fits is left as it is.
+/// Omits as much detail from `status` as needed. A status that fits is unchanged.
 pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
     if length(&status) <= MAX_STATUS_BYTES {
         return status;
     }
     let (results, comparisons) = (status.results.len(), status.comparisons.len());
-    let figures_before = figures(&status);
+    let figures_before = values(&status);
     let limit = MAX_STATUS_BYTES - WARNING_BYTES;
     let steps: [(Step, &str); 5] = [
-        (shorten_texts, "long texts are cut"),
-        (drop_reasons, "reasons of optimizations are left out"),
+        (shorten_texts, "long texts are truncated"),
+        (drop_reasons, "reasons of optimizations are omitted"),
         (
             thin_comparisons,
-            "what comparisons could have detected is left out",
+            "minimum detectable changes of comparisons are omitted",
         ),
-        (thin_results, "tails, extremes and rates of results are left out"),
-        (drop_pairs, "pairs and nodes that stand out are left out"),
+        (thin_results, "tails, extremes and rates of results are omitted"),
+        (drop_pairs, "deviating pairs and nodes are omitted"),
     ];
     let mut said = Vec::new();
     for (step, what) in steps {
@@ -58,31 +58,31 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
     let over = length(&status).saturating_sub(limit);
     drop_comparisons(&mut status, over);
     let gone = |before: usize, now: usize, what: &str| {
-        (now < before).then(|| format!("{} of {before} {what} are left out", before - now))
+        (now < before).then(|| format!("{} of {before} {what} are omitted", before - now))
     };
     said.extend(gone(results, status.results.len(), "results"));
     said.extend(gone(comparisons, status.comparisons.len(), "comparisons"));
     let warning = format!(
-        "so that the status stays below 64 KiB, {}; reports and records hold everything",
+        "to keep the status below 64 KiB, {}; reports and records are complete",
         said.join(", ")
     );
     status.warnings.insert(0, warning);
-    let gone = figures_before.saturating_sub(figures(&status));
+    let gone = figures_before.saturating_sub(values(&status));
     let gone = gone.saturating_add(status.figures_left_out.unwrap_or(0));
     status.figures_left_out = (gone > 0).then_some(gone);
     status
 }
 
-/// Numbers that were measured, in all results and comparisons.
-fn figures(status: &BenchmarkRunStatus) -> u32 {
-    let results = status.results.iter().map(figures_of_result);
+/// Number of measured values in all results and comparisons.
+fn values(status: &BenchmarkRunStatus) -> u32 {
+    let results = status.results.iter().map(values_of_result);
     results
-        .chain(status.comparisons.iter().map(figures_of_comparison))
+        .chain(status.comparisons.iter().map(values_of_comparison))
         .sum()
 }
 
-/// Numbers of one result.
-pub(super) fn figures_of_result(result: &ArmResult) -> u32 {
+/// Number of measured values in a result.
+pub(super) fn values_of_result(result: &ArmResult) -> u32 {
     let numbers = [
         result.p50_nanos,
         result.p95_nanos,
@@ -97,15 +97,15 @@ pub(super) fn figures_of_result(result: &ArmResult) -> u32 {
     numbers.iter().flatten().count() as u32
 }
 
-/// Numbers of one comparison.
-pub(super) fn figures_of_comparison(comparison: &ComparisonResult) -> u32 {
+/// Number of measured values in a comparison.
+pub(super) fn values_of_comparison(comparison: &ComparisonResult) -> u32 {
     let numbers = [comparison.effect_ppm, comparison.lower_ppm, comparison.upper_ppm];
     numbers.iter().flatten().count() as u32
 }
 
-/// Bytes of `part` as JSON.
+/// Size of `part` as JSON, in bytes.
 fn length(part: &impl Serialize) -> usize {
-    // Serializing into memory what holds text, numbers and lists only cannot fail.
+    // Serializing text, numbers and lists into memory cannot fail.
     serde_json::to_vec(part).map_or(0, |json| json.len())
 }
 
@@ -127,7 +127,7 @@ fn shorten_texts(status: &mut BenchmarkRunStatus) {
         shorten(&mut expectation.reason);
     }
     if let Some(execution) = &mut status.execution {
-        // The last attempt is what a reader looks for.
+        // Readers care most about the last attempt.
         let older = execution.attempts.len().saturating_sub(1);
         let attempts = execution.attempts.iter_mut().take(older);
         attempts
@@ -151,7 +151,7 @@ fn shorten_texts(status: &mut BenchmarkRunStatus) {
     status.warnings.iter_mut().for_each(shorten);
     if more > 0 {
         status.warnings.push(format!(
-            "{more} more warnings are only in the records and reports"
+            "{more} more warnings are available only in the records and reports"
         ));
     }
 }
@@ -210,7 +210,7 @@ fn drop_pairs(status: &mut BenchmarkRunStatus) {
     status.nodes.clear();
 }
 
-/// Leaves results out, the last first, until `over` bytes are gone.
+/// Omits results, the last first, until the status is `over` bytes smaller.
 fn drop_results(status: &mut BenchmarkRunStatus, over: usize) {
     let mut gone = 0;
     while gone < over {
@@ -221,7 +221,7 @@ fn drop_results(status: &mut BenchmarkRunStatus, over: usize) {
     }
 }
 
-/// Leaves comparisons out, those first that say least, until `over` bytes are gone. The others keep their order.
+/// Omits comparisons, the least informative first, until the status is `over` bytes smaller. The others keep their order.
 fn drop_comparisons(status: &mut BenchmarkRunStatus, over: usize) {
     let mut order: Vec<usize> = (0..status.comparisons.len()).collect();
     order.sort_by_key(|index| {
@@ -249,7 +249,7 @@ fn drop_comparisons(status: &mut BenchmarkRunStatus, over: usize) {
     });
 }
 
-/// How much a comparison says, the least first.
+/// How informative a comparison is; higher values are kept longer.
 fn worth(comparison: &ComparisonResult) -> u8 {
     match comparison.verdict {
         _ if comparison.negative_control => 0,

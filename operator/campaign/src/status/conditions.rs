@@ -1,4 +1,4 @@
-//! The conditions of a run: did it run? Never whether its numbers are good.
+//! The conditions of a run. They report its lifecycle, not the quality of its results.
 
 use crds::v1alpha1::{BenchmarkRunStatus, Condition};
 
@@ -17,7 +17,7 @@ pub(super) fn of(input: &StatusInput<'_>) -> Vec<Condition> {
     } = input;
     let summary = &evaluation.summary;
     let blocks = format!(
-        "{} of {} blocks are measured",
+        "{} of {} blocks measured",
         summary.blocks_done, summary.blocks_total
     );
     let planned = format!("{} blocks in {} legs", plan.blocks_total, plan.legs.len());
@@ -46,7 +46,7 @@ pub(super) fn of(input: &StatusInput<'_>) -> Vec<Condition> {
             "Suspended",
             true,
             "SuspendedByUser",
-            "finished blocks are kept; set spec.suspend to false to go on".to_owned(),
+            "measured blocks are kept; set spec.suspend to false to resume".to_owned(),
         ),
         _ => ("Suspended", false, "NotSuspended", nothing()),
     };

@@ -1,11 +1,11 @@
-//! Results, comparisons and expectations as they stand in the status: integers with their unit in the name.
+//! Converts results, comparisons and expectations to the status: integers with their unit in the name.
 
 use crds::v1alpha1::{
     ArmResult, CaseValidity, ComparisonResult, ExpectationResult, Metric, NodeResult, OptimizationResult,
     PairResult, WithheldReason,
 };
 
-use super::bounded::{figures_of_comparison, figures_of_result};
+use super::bounded::{values_of_comparison, values_of_result};
 use super::{MAX_NODES, MAX_PAIRS, MAX_RESULTS, MAX_TEXT};
 use crate::compare::{Comparison, Comparisons, Role, Withheld};
 use crate::figures::clipped;
@@ -13,9 +13,9 @@ use crate::plan::Plan;
 use crate::stats::{RoundsToSettle, percent_change};
 use crate::summarize::{CellSummary, NodeDeviation, PairDeviation, Summary};
 
-/// Percent to parts per million.
+/// Parts per million in a percent.
 const PPM: f64 = 1e4;
-/// Longest name of a node, in characters: that of any object in Kubernetes.
+/// Maximum length of a node's name, in characters, as for any object in Kubernetes.
 pub(super) const MAX_NODE: usize = 253;
 
 fn name(names: &[&str], index: usize) -> String {
@@ -35,11 +35,11 @@ fn names(plan: &Plan) -> (Vec<&str>, Vec<&str>) {
     )
 }
 
-/// At most [`MAX_RESULTS`] of something, and the numbers of the others.
+/// At most [`MAX_RESULTS`] items, and the number of values in the omitted ones.
 pub(super) struct Bounded<T> {
     pub(super) shown: Vec<T>,
     pub(super) left_out: usize,
-    pub(super) figures_left_out: u32,
+    pub(super) values_omitted: u32,
 }
 
 impl<T> Default for Bounded<T> {
@@ -47,18 +47,18 @@ impl<T> Default for Bounded<T> {
         Self {
             shown: Vec::new(),
             left_out: 0,
-            figures_left_out: 0,
+            values_omitted: 0,
         }
     }
 }
 
 impl<T> Bounded<T> {
-    fn new(mut shown: Vec<T>, figures: fn(&T) -> u32) -> Self {
+    fn new(mut shown: Vec<T>, values: fn(&T) -> u32) -> Self {
         let more = shown.split_off(MAX_RESULTS.min(shown.len()));
         Self {
             shown,
             left_out: more.len(),
-            figures_left_out: more.iter().map(figures).sum(),
+            values_omitted: more.iter().map(values).sum(),
         }
     }
 }
@@ -101,10 +101,10 @@ pub(super) fn arms(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> {
             fabric: cell.fabric.as_ref().map(|proof| proof.proof),
         }
     };
-    Bounded::new(measured.map(result).collect(), figures_of_result)
+    Bounded::new(measured.map(result).collect(), values_of_result)
 }
 
-/// Comparisons on the primary metrics and those that expectations name.
+/// Comparisons on the primary metrics and on the metrics of expectations.
 pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> Bounded<ComparisonResult> {
     let (scenarios, arms) = names(plan);
     let expected = |one: &Comparison| {
@@ -143,10 +143,10 @@ pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> Bounded<Com
             },
         }
     };
-    Bounded::new(shown.map(result).collect(), figures_of_comparison)
+    Bounded::new(shown.map(result).collect(), values_of_comparison)
 }
 
-/// The kind of a reason that takes a verdict away; controls and described metrics never have one.
+/// The machine-readable reason for a withheld verdict. Controls and secondary metrics have none.
 fn withheld(reason: &Withheld) -> Option<WithheldReason> {
     match reason {
         Withheld::NotYet { .. } | Withheld::NoValidRound { .. } | Withheld::NoCommonRound => {

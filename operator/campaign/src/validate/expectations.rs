@@ -1,4 +1,4 @@
-//! Expectations: their names lead somewhere, they select a size, and their metric fits.
+//! Validates expectations: names of variants and scenarios, selected sizes, metrics.
 
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRunSpec, Expectation};
@@ -7,7 +7,7 @@ use super::problem::Reporter;
 use super::scenarios::metric_fits;
 use super::{ProblemKind, ValidatedScenario};
 
-/// Checks every expectation of `spec`.
+/// Validates every expectation of `spec`.
 pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: &mut Reporter) {
     for (index, expectation) in spec.expectations.iter().enumerate() {
         let path = format!("spec.expectations[{index}]");
@@ -21,7 +21,7 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
                 .map(|scenario| scenario.assignment.name.clone())
                 .collect();
             let name = expectation.scenario.clone();
-            let what = "scenario";
+            let what = "a scenario";
             report.add(
                 format!("{path}.scenario"),
                 ProblemKind::UnknownName { name, what, known },
@@ -53,7 +53,7 @@ fn check_variant(path: &str, spec: &BenchmarkRunSpec, expectation: &Expectation,
     let known: Vec<_> = others.map(|variant| variant.name.clone()).collect();
     if !known.contains(&expectation.variant) {
         let name = expectation.variant.clone();
-        let what = "variant other than the baseline";
+        let what = "a variant other than the baseline";
         report.add(
             format!("{path}.variant"),
             ProblemKind::UnknownName { name, what, known },

@@ -1,6 +1,6 @@
-//! Proves that variants of one process differ somewhere, or says which value makes them alike.
+//! Proves that variants of one process differ at some size, or reports which value makes them identical.
 //!
-//! Where the transport is the reason (one rail), they may run: the result then says `NotApplicable`.
+//! Variants that are identical because of the transport (one rail) are valid: their result is `NotApplicable`.
 
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::units::Size;
@@ -10,10 +10,10 @@ use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario, ValidatedVariant};
 use crate::posting::{Posting, Tuning};
 
-/// Rails with which striping rules are told apart where the transport has one.
+/// Number of rails that is used to distinguish striping rules if the transport has a single rail.
 const MANY_RAILS: [u32; 4] = [2, 4, 8, 64];
 
-/// Reports every two variants that would send the same bytes the same way at every size.
+/// Reports every pair of variants that would send the same bytes the same way at every size.
 pub(super) fn check(
     spec: &BenchmarkRunSpec,
     variants: &[ValidatedVariant],
@@ -32,7 +32,7 @@ pub(super) fn check(
                 && comparison.same_everywhere(a, b, comparison.rails)
                 && !comparison.differs_with_more_rails(a, b);
             if alike {
-                // The value to change is the one of the variant that is compared, not of the baseline.
+                // The remedy is to change the variant, not the baseline.
                 let subject = if variant.name == spec.baseline {
                     first
                 } else {
@@ -56,7 +56,7 @@ pub(super) fn check(
     }
 }
 
-/// The value that makes two variants alike.
+/// The value that makes two variants identical.
 struct Cause {
     path: String,
     reason: String,
@@ -100,8 +100,7 @@ impl Comparison<'_> {
             causes.push(Cause {
                 path: variant,
                 reason: "it has the tuning, environment and image of another variant".to_owned(),
-                advice: "Change or remove it: the noise floor is measured by spec.sampling.control"
-                    .to_owned(),
+                advice: "Change or remove it; spec.sampling.control measures the noise floor".to_owned(),
             });
         }
         causes
@@ -136,12 +135,12 @@ impl Comparison<'_> {
             return Cause {
                 path,
                 reason: format!(
-                    "{}{given} is not above the chunk of any striped size of {}",
+                    "{}{given} is not above any chunk size of {}",
                     Size(min_chunk),
                     self.sizes()
                 ),
                 advice: format!(
-                    "Raise it, or add a size from {} to below {}",
+                    "Increase it, or add a size of at least {} and below {}",
                     Size(threshold),
                     Size(reach)
                 ),
@@ -157,7 +156,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Where a number of the striping rule is set, and in words where it comes from if nowhere.
+    /// Path of the field that sets a number of the striping rule, and a note if the number is a default.
     fn striping_field(
         &self,
         subject: usize,
@@ -174,7 +173,7 @@ impl Comparison<'_> {
         } else if self.spec.striping.and_then(get).is_some() {
             (format!("spec.striping.{field}"), "")
         } else {
-            (format!("spec.striping.{field}"), " (used where nothing is said)")
+            (format!("spec.striping.{field}"), " (the default)")
         }
     }
 
@@ -182,8 +181,8 @@ impl Comparison<'_> {
         if let (Some(a), Some(b)) = (a, b) {
             return Cause {
                 path: format!("{variant}.doorbell.maxBatch"),
-                reason: format!("no burst puts more than {} posts on a rail", a.min(b)),
-                advice: "Choose values below that, or raise the batch of a transfer scenario".to_owned(),
+                reason: format!("no burst posts more than {} messages on a rail", a.min(b)),
+                advice: "Choose values below that, or increase the batch of a transfer scenario".to_owned(),
             };
         }
         let batched = self
@@ -199,7 +198,7 @@ impl Comparison<'_> {
         match batched {
             Some((index, batch)) => Cause {
                 path: format!("spec.scenarios[{index}].transfer.batch"),
-                reason: format!("{batch} puts no second post on any rail in one burst"),
+                reason: format!("a batch of {batch} posts at most one message per rail in a burst"),
                 advice: format!("Set it to {} or more", 2 * self.rails),
             },
             None => Cause {
@@ -213,7 +212,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Why the first scenario cannot inject, where none can.
+    /// Reason why the first scenario cannot inject, if no scenario can.
     fn never_injected(&self) -> Option<&'static str> {
         let mut reasons = self
             .scenarios
@@ -261,7 +260,7 @@ impl Comparison<'_> {
         (Size(sizes().min().unwrap_or(0)), sizes().max().unwrap_or(0))
     }
 
-    /// The scenarios with their ranges, as `scenario "mid" (16Ki to 128Ki)`.
+    /// The scenarios with their size ranges, such as `scenario "mid" (16Ki to 128Ki)`.
     fn sizes(&self) -> String {
         let ranges = self.scenarios.iter().map(|scenario| {
             let smallest = Size(scenario.sizes.iter().copied().min().unwrap_or(0));

@@ -1,4 +1,4 @@
-//! Memory kinds: huge pages and GPUs must be asked for, and device memory cannot be injected.
+//! Validates memory kinds: huge pages and GPUs must be requested, and device memory cannot be injected.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::posting::Posting;
 
 const HUGE_PAGE_BYTES: u64 = 2 << 20;
 
-/// Checks what the scenarios' memory needs.
+/// Validates the resources that the memory of the scenarios needs.
 pub(super) fn check(
     spec: &BenchmarkRunSpec,
     variants: &[ValidatedVariant],
@@ -55,7 +55,7 @@ fn injects_device_memory(
     })
 }
 
-/// Every instrument process of a worker holds its memory also while another one is active: all have to be paid for.
+/// Checks the huge pages of a worker. All its instrument processes hold their memory, including those that are idle.
 fn check_huge_pages(
     spec: &BenchmarkRunSpec,
     variants: &[ValidatedVariant],
@@ -95,8 +95,8 @@ fn check_huge_pages(
     }
 }
 
-/// Most instrument processes of one gang: one for each environment, and a second one of the baseline's where
-/// environments are compared and a control is wanted.
+/// Maximum number of instrument processes of one worker: one for each environment, and a second one for the baseline if
+/// environments are compared and a control is requested.
 fn processes_of_a_worker(spec: &BenchmarkRunSpec, variants: &[ValidatedVariant]) -> u64 {
     let images: BTreeSet<_> = variants.iter().map(|variant| &variant.image).collect();
     let most = images.into_iter().map(|image| {

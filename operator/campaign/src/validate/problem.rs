@@ -1,4 +1,4 @@
-//! What can be wrong with a run: the field's path, what is wrong, and what to do.
+//! Problems of a run: the path of the field, the cause and the remedy.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use crds::units::{Size, Span};
 use crds::v1alpha1::Metric;
 use snafu::Snafu;
 
-/// One thing that is wrong.
+/// One problem of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// Path of the field, as `spec.variants[2].striping.thresholdBytes`.
+    /// Path of the field, such as `spec.variants[2].striping.thresholdBytes`.
     pub path: String,
-    /// What is wrong with it, and what to do.
+    /// Cause and remedy.
     pub kind: ProblemKind,
 }
 
@@ -21,7 +21,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a run; never empty.
+/// All problems of a run; never empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problems(pub Vec<Problem>);
 
@@ -37,38 +37,38 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// What is wrong with a field, and what to do.
+/// Cause and remedy of a problem.
 #[derive(Clone, Debug, PartialEq, Snafu)]
 pub enum ProblemKind {
-    /// The run's name does not fit what is named after it.
+    /// The name of the run is not a DNS label, or too long for the objects that are named after it.
     #[snafu(display(
-        "`{name}` is no name of 1 to 52 lower-case letters, digits and `-` that begins and ends with a letter or digit. \
-         Pods and folders are named after it: choose another"
+        "`{name}` is not a valid name: pods and directories are named after the run, so it must have 1 to 52 lowercase \
+         letters, digits and `-`, and start and end with a letter or digit. Choose another name"
     ))]
     RunName {
         /// The name.
         name: String,
     },
-    /// The baseline is no variant.
-    #[snafu(display("`{name}` is no variant; there are {}. Name one of these", known.join(", ")))]
+    /// The baseline is not a variant.
+    #[snafu(display("`{name}` is not a variant. Use one of {}", known.join(", ")))]
     UnknownBaseline {
         /// The name.
         name: String,
-        /// The variants there are.
+        /// Names of all variants.
         known: Vec<String>,
     },
     /// Two entries of a list have the same name.
-    #[snafu(display("`{name}` is already the name of {first}. Give each a name of its own"))]
+    #[snafu(display("`{name}` is already the name of {first}. Use a unique name"))]
     DuplicateName {
         /// The name.
         name: String,
-        /// Path of the entry that has it.
+        /// Path of the entry that has this name already.
         first: String,
     },
-    /// The environment variable belongs to the campaign.
-    #[snafu(display("`{name}` is set by fabricbench itself. Remove it"))]
+    /// The environment variable is reserved for fabricbench.
+    #[snafu(display("`{name}` is reserved for fabricbench. Remove it"))]
     ReservedVariable {
-        /// Its name.
+        /// Name of the variable.
         name: String,
     },
     /// A size is 0 or above the limit.
@@ -79,121 +79,122 @@ pub enum ProblemKind {
         /// The limit.
         most: Size,
     },
-    /// A size stands twice in a list.
+    /// A list contains a size twice.
     #[snafu(display(
-        "{size} stands in the list twice. Remove one: repeats are made by spec.sampling.rounds"
+        "{size} is in the list twice. Remove one; spec.sampling.rounds sets the number of repeats"
     ))]
     DuplicateSize {
         /// The size.
         size: Size,
     },
-    /// A number of bytes that must not be 0 is.
+    /// A number of bytes that must be positive is 0.
     #[snafu(display("0 bytes have no effect. {advice}"))]
     NoBytes {
-        /// What to do.
+        /// The remedy.
         advice: &'static str,
     },
-    /// A scenario measures nothing, or for longer than a case may take.
+    /// A duration is too short to measure, or longer than the deadline of a case allows.
     #[snafu(display(
-        "{given} is not between {least} and {most}, which leaves room for the rest of a case below \
-         spec.runPolicy.caseDeadlineSeconds. Choose another time"
+        "{given} is not between {least} and {most}, which leaves time for the rest of a case within \
+         spec.runPolicy.caseDeadlineSeconds. Choose another duration"
     ))]
     SpanBounds {
-        /// The time given.
+        /// The duration given.
         given: Span,
-        /// The least.
+        /// Minimum.
         least: Span,
-        /// The most.
+        /// Maximum.
         most: Span,
     },
-    /// The messages in flight need more memory than any worker has.
+    /// The messages in flight need more memory than an instrument process may use.
     #[snafu(display(
-        "messages in flight need {needed} in every instrument process, more than the {most} that one may have. \
-         Lower threads or the largest size"
+        "messages in flight need {needed} in every instrument process, which may use {most}. Reduce threads or the \
+         largest size"
     ))]
     TooMuchMemory {
-        /// Bytes of all areas of all threads.
+        /// Memory of all threads, in bytes.
         needed: Size,
         /// The limit.
         most: Size,
     },
-    /// The metric says nothing of the scenario.
+    /// The metric does not apply to the scenario.
     #[snafu(display(
-        "{metric} of a ping-pong is its latency written another way, for one message is in flight. \
-         Use LatencyP50, or a transfer scenario"
+        "{metric} of a ping-pong is the inverse of its latency, since one message is in flight. Use LatencyP50, or a \
+         transfer scenario"
     ))]
     MetricDoesNotFit {
         /// The metric.
         metric: Metric,
     },
-    /// Huge pages are wanted and not asked for, or fewer than needed.
+    /// The run requests fewer huge pages than its scenarios need.
     #[snafu(display(
         "{given} of huge pages are not enough: {processes} instrument processes need {needed} for scenario \
-         \"{scenario}\". Ask for {needed} or more"
+         \"{scenario}\". Request {needed} or more"
     ))]
     TooFewHugePages {
-        /// What the spec asks for.
+        /// Amount that the spec requests.
         given: Size,
-        /// What all processes need together.
+        /// Amount that all processes need together.
         needed: Size,
         /// Instrument processes that hold memory at the same time.
         processes: u64,
-        /// The scenario that needs most.
+        /// The scenario that needs the most memory.
         scenario: String,
     },
-    /// Huge pages come in pages.
-    #[snafu(display("{given} is no multiple of 2Mi. Round it up"))]
+    /// The amount of huge pages is not a multiple of the page size.
+    #[snafu(display("{given} is not a multiple of 2Mi. Round it up"))]
     HugePagesMultiple {
-        /// What the spec asks for.
+        /// Amount that the spec requests.
         given: Size,
     },
-    /// GPU memory without a GPU.
+    /// A scenario uses GPU memory, and the run requests no GPU.
     #[snafu(display(
-        "memory Cuda needs a GPU and spec.resources.gpus is 0. Ask for one, or use memory Heap"
+        "memory Cuda needs a GPU, and spec.resources.gpus is 0. Request one, or use memory Heap"
     ))]
     NoGpu,
-    /// Inject of messages in device memory.
+    /// A variant injects messages from device memory.
     #[snafu(display(
-        "memory Cuda cannot be injected (its limit is 0), and variant \"{variant}\" injects messages of {size}. \
-         Use memory Heap or sizes above {max}, or remove the variant's inject"
+        "messages in memory Cuda cannot be injected, and variant \"{variant}\" injects messages of {size}. Use memory Heap \
+         or sizes above {max}, or remove the variant's inject"
     ))]
     InjectOnDevice {
         /// The variant.
         variant: String,
-        /// The smallest size it injects.
+        /// The smallest size that it injects.
         size: Size,
         /// The variant's limit.
         max: Size,
     },
-    /// More rails than devices.
+    /// The run uses more rails than it requests EFA devices.
     #[snafu(display(
-        "every rail needs an EFA device: rails is {rails}, spec.resources.efas is {efas}. Ask for {rails} or use fewer rails"
+        "every rail needs an EFA device: rails is {rails}, and spec.resources.efas is {efas}. Request {rails} devices, or use \
+         fewer rails"
     ))]
     MoreRailsThanEfas {
-        /// Rails.
+        /// Number of rails.
         rails: u32,
-        /// Devices.
+        /// Number of devices requested.
         efas: u32,
     },
-    /// A name in an expectation leads nowhere.
-    #[snafu(display("`{name}` is no {what}; there are {}. Name one of these", known.join(", ")))]
+    /// An expectation names a variant or scenario that does not exist.
+    #[snafu(display("`{name}` is not {what}. Use one of {}", known.join(", ")))]
     UnknownName {
         /// The name.
         name: String,
-        /// What it should be.
+        /// What the name must refer to.
         what: &'static str,
-        /// Those there are.
+        /// Valid names.
         known: Vec<String>,
     },
-    /// The expectation holds for no size.
+    /// The range of an expectation contains no size of its scenario.
     #[snafu(display(
-        "no size of scenario \"{scenario}\" ({}) lies in this range. Widen it",
+        "the range contains no size of scenario \"{scenario}\" ({}). Widen it",
         list(sizes)
     ))]
     NoSizeSelected {
         /// The scenario.
         scenario: String,
-        /// Its sizes.
+        /// Sizes of the scenario.
         sizes: Vec<Size>,
     },
     /// Two variants would send the same bytes the same way.
@@ -201,13 +202,13 @@ pub enum ProblemKind {
         "{reason}, so \"{first}\" and \"{second}\" would send the same bytes the same way. {advice}"
     ))]
     IdenticalVariants {
-        /// The one.
+        /// One variant.
         first: String,
-        /// The other.
+        /// The other variant.
         second: String,
-        /// The value that makes them alike.
+        /// The value that makes them identical.
         reason: String,
-        /// What to do.
+        /// The remedy.
         advice: String,
     },
 }
@@ -217,7 +218,7 @@ fn list(sizes: &[Size]) -> String {
     sizes.join(", ")
 }
 
-/// Collects problems.
+/// Collects the problems of a run.
 #[derive(Debug, Default)]
 pub(super) struct Reporter(Vec<Problem>);
 
@@ -237,7 +238,7 @@ impl Reporter {
         Problems(self.0)
     }
 
-    /// Reports every name of a list that an earlier entry has; `field` is the list's path.
+    /// Reports every name in a list that an earlier entry has. `field` is the path of the list.
     pub(super) fn unique_names<'a>(&mut self, field: &str, names: impl IntoIterator<Item = &'a str>) {
         let mut seen: Vec<&str> = Vec::new();
         for (index, name) in names.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Scenarios: sizes, extents and the memory that messages in flight need.
+//! Validates scenarios: sizes, iterations, durations, and the memory of messages in flight.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use crds::v1alpha1::{BenchmarkRunSpec, Metric, PingPong, Scenario, Transfer};
 use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario};
 
-/// Largest message: the most that an EFA device writes in one operation.
+/// Maximum message size: the largest RDMA write of an EFA device.
 const MAX_SIZE_BYTES: u64 = 1 << 30;
-/// Most memory of a scenario in one instrument process. An environment arm has a process of its own, so this already
-/// asks for a large node.
+/// Maximum memory of a scenario in one instrument process. Each environment arm has its own process, so this limit
+/// already requires a large node.
 const MAX_PROCESS_BYTES: u64 = 16 << 30;
-/// Measured round trips or transfers where nothing is said, as in the test procedures.
+/// Default number of measured round trips or transfers, as in the test procedures.
 const DEFAULT_ITERATIONS: u32 = 1000;
 /// Warm-up round trips or transfers where nothing is said.
 const DEFAULT_WARMUP: u32 = 100;
@@ -112,7 +112,7 @@ impl Scope<'_> {
         extent(iterations, duration, DEFAULT_WARMUP)
     }
 
-    /// Measuring and warming up may each take up to half the case's deadline.
+    /// Measurement and warm-up may each take up to half of the deadline of a case.
     fn span(&mut self, field: &str, given: Option<Span>, least: Duration) {
         let most = self.case_deadline / 2;
         if let Some(given) = given.filter(|given| !(least..=most).contains(&given.0)) {
@@ -121,7 +121,7 @@ impl Scope<'_> {
         }
     }
 
-    /// The sizes in bytes, without those that cannot be.
+    /// The valid sizes, in bytes.
     fn sizes(&mut self, field: &str, given: &[Size]) -> Vec<u64> {
         let mut sizes = Vec::new();
         for (index, size) in given.iter().copied().enumerate() {
@@ -143,8 +143,7 @@ impl Scope<'_> {
     }
 }
 
-/// Memory of `scenario` in one instrument process, in bytes: for each thread an area that transfers leave from and one
-/// that they arrive in.
+/// Memory of `scenario` in one instrument process, in bytes: a send area and a receive area for each thread.
 pub(super) fn process_bytes(scenario: &ScenarioAssignment, rails: u32) -> u64 {
     let threads = u64::from(memory::threads(&scenario.workload));
     scenario.area_bytes(rails.into()).saturating_mul(2 * threads)
@@ -157,7 +156,8 @@ fn extent(iterations: Option<u32>, duration: Option<Span>, default: u32) -> Exte
     }
 }
 
-/// With one message in flight, the rates of a ping-pong are its latency written another way.
+/// Whether `metric` is meaningful for `workload`. With one message in flight, the rates of a ping-pong are the inverse of
+/// its latency.
 pub(super) fn metric_fits(metric: Metric, workload: &Workload) -> bool {
     let rate = matches!(metric, Metric::Throughput | Metric::CompletionRate);
     !(rate && matches!(workload, Workload::PingPong(_)))

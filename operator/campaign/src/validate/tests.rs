@@ -1,4 +1,4 @@
-//! Defaults, and mistakes that no schema can find.
+//! Tests defaults, and mistakes that the schema cannot find.
 
 use crds::assignment::{Extent, Workload};
 use crds::striping::{NIXL_THRESHOLD_BYTES, StripingPolicy};
@@ -6,7 +6,7 @@ use crds::v1alpha1::{BenchmarkRun, Metric};
 
 use super::*;
 
-/// Variants, transport and scenarios of a run, as YAML below `spec`.
+/// A run with the variants, transport and scenarios in `spec`.
 fn run(spec: &str) -> BenchmarkRun {
     let head = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: test}\nspec:\n";
     let spec: String = spec.lines().map(|line| format!("  {line}\n")).collect();
@@ -31,7 +31,7 @@ fn defaults_are_filled_in() {
     )))
     .unwrap();
     let Workload::PingPong(ping_pong) = &valid.scenarios[0].assignment.workload else {
-        panic!("a ping-pong was asked for");
+        panic!("expected a ping-pong");
     };
     assert_eq!(ping_pong.measured, Extent::Iterations(1000));
     assert_eq!(ping_pong.warmup, Extent::Iterations(100));
@@ -46,7 +46,7 @@ fn defaults_are_filled_in() {
 }
 
 #[test]
-fn a_variant_takes_what_it_does_not_say_from_the_run() {
+fn variant_inherits_unset_values_from_the_run() {
     let valid = validate(&run(&format!(
         "striping: {{policy: Nixl, thresholdBytes: 16Ki}}\nvariants: [{{name: a}}, {{name: b, striping: {{policy: NixlCoalesce}}}}]\n{TCP}{MID}"
     )))
@@ -59,7 +59,7 @@ fn a_variant_takes_what_it_does_not_say_from_the_run() {
 }
 
 #[test]
-fn a_threshold_above_every_size_is_named_with_its_value() {
+fn rejects_threshold_above_every_size() {
     let striping = "{policy: NixlCoalesce, thresholdBytes: 262144}";
     let found = problems(&format!(
         "variants: [{{name: a}}, {{name: b, striping: {striping}}}]\n{TCP}{MID}"
@@ -79,18 +79,18 @@ fn a_threshold_above_every_size_is_named_with_its_value() {
 }
 
 #[test]
-fn a_threshold_nobody_set_is_named_where_it_can_be_set() {
+fn rejects_default_threshold_above_every_size_at_the_field_that_sets_it() {
     let found = problems(&format!(
         "variants: [{{name: a}}, {{name: b, striping: {{policy: NixlCoalesce}}}}]\n{TCP}scenarios: [{{name: mid, transfer: {{sizes: [16Ki, 64Ki]}}}}]"
     ));
     assert!(
-        found[0].starts_with("spec.striping.thresholdBytes: 128Ki (used where nothing is said) is above"),
+        found[0].starts_with("spec.striping.thresholdBytes: 128Ki (the default) is above"),
         "{found:?}"
     );
 }
 
 #[test]
-fn one_rail_is_no_fault_of_the_user() {
+fn accepts_variants_that_are_identical_because_of_a_single_rail() {
     let spec = format!(
         "striping: {{policy: Nixl, thresholdBytes: 16Ki}}\nvariants: [{{name: a}}, {{name: b, striping: {{policy: NixlCoalesce}}}}]\n{SHM}{MID}"
     );
@@ -98,7 +98,7 @@ fn one_rail_is_no_fault_of_the_user() {
 }
 
 #[test]
-fn inject_below_and_doorbell_without_bursts_are_named() {
+fn rejects_inject_below_every_size_and_doorbell_without_bursts() {
     let small = "scenarios: [{name: small, pingPong: {sizes: [64, 128]}}]";
     let found = problems(&format!(
         "variants: [{{name: a}}, {{name: b, inject: {{maxBytes: 32}}}}]\n{TCP}{small}"
@@ -118,14 +118,14 @@ fn inject_below_and_doorbell_without_bursts_are_named() {
         "variants: [{{name: a}}, {{name: b, doorbell: {{maxBatch: 4}}}}]\n{TCP}scenarios: [{{name: mid, transfer: {{sizes: [1Mi]}}}}]"
     ));
     assert!(
-        found[0].starts_with("spec.scenarios[0].transfer.batch: 1 puts no second post"),
+        found[0].starts_with("spec.scenarios[0].transfer.batch: a batch of 1 posts at most one message"),
         "{found:?}"
     );
     assert!(found[0].ends_with("Set it to 8 or more"), "{found:?}");
 }
 
 #[test]
-fn variants_in_processes_of_their_own_may_post_alike() {
+fn accepts_identical_tuning_in_separate_processes() {
     let spec = format!(
         "variants: [{{name: a}}, {{name: b, env: [{{name: FI_X, value: '1'}}]}}, {{name: c, image: other}}]\n{TCP}{MID}"
     );
@@ -135,7 +135,7 @@ fn variants_in_processes_of_their_own_may_post_alike() {
 }
 
 #[test]
-fn device_memory_is_refused_only_where_something_would_be_injected() {
+fn rejects_device_memory_only_if_a_message_would_be_injected() {
     let spec = |sizes: &str| {
         format!(
             "resources: {{gpus: 1}}\nvariants: [{{name: a}}, {{name: b, inject: {{maxBytes: 256}}, doorbell: {{maxBatch: 4}}}}]\n{TCP}scenarios: [{{name: large, memory: Cuda, transfer: {{operation: WriteImmediate, sizes: [{sizes}], batch: 4}}}}]"
@@ -144,12 +144,12 @@ fn device_memory_is_refused_only_where_something_would_be_injected() {
     assert_eq!(problems(&spec("128Ki")), [""; 0]);
     assert!(
         problems(&spec("64, 128Ki"))[0]
-            .starts_with("spec.scenarios[0].memory: memory Cuda cannot be injected")
+            .starts_with("spec.scenarios[0].memory: messages in memory Cuda cannot be injected")
     );
 }
 
 #[test]
-fn huge_pages_are_budgeted_for_every_process() {
+fn huge_pages_are_required_for_every_process() {
     let spec = |pages: &str, control: bool| {
         format!(
             "sampling: {{control: {control}}}\nresources: {{hugepages2Mi: {pages}}}\nvariants: [{{name: a}}, {{name: b, library: /opt}}]\n{TCP}scenarios: [{{name: large, memory: HugePages, transfer: {{sizes: [1Mi], window: 16}}}}]"

@@ -1,4 +1,4 @@
-//! Variants: names, environment, and the tuning with every default filled in.
+//! Validates variants: names, environment and tuning, with defaults applied.
 
 use crds::assignment::InstrumentProcess;
 use crds::names::{ENV_PREFIX, ENV_RANK};
@@ -41,7 +41,7 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
 
 fn check(path: &str, variant: &Variant, report: &mut Reporter) {
     if variant.inject.is_some_and(|inject| inject.max_bytes.bytes() == 0) {
-        let advice = "Set it to the largest message to inject, or remove inject";
+        let advice = "Set it to the size of the largest message to inject, or remove inject";
         report.add(format!("{path}.inject.maxBytes"), ProblemKind::NoBytes { advice });
     }
     check_striping(&format!("{path}.striping"), variant.striping.as_ref(), report);
@@ -61,12 +61,12 @@ fn check(path: &str, variant: &Variant, report: &mut Reporter) {
 fn check_striping(path: &str, striping: Option<&Striping>, report: &mut Reporter) {
     let min_chunk = striping.and_then(|striping| striping.min_chunk_bytes);
     if min_chunk.is_some_and(|bytes| bytes.bytes() == 0) {
-        let advice = "Set it to the smallest chunk to make, or leave it out";
+        let advice = "Set it to the minimum size of a chunk, or remove it";
         report.add(format!("{path}.minChunkBytes"), ProblemKind::NoBytes { advice });
     }
 }
 
-/// The variant's value, then the run's, then NIXL's rule with its own threshold.
+/// Each value comes from the variant, else from the run, else from the default: NIXL's policy and threshold.
 fn striping_rule(variant: Option<Striping>, run: Option<Striping>) -> StripingRule {
     let policy = variant
         .or(run)

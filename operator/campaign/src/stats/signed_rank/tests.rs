@@ -1,12 +1,11 @@
-//! The exact distribution against published tables and against every sign pattern.
+//! Tests the exact distribution against published tables and against every sign pattern.
 
 use proptest::prelude::*;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::*;
 
-/// Two-sided 5 percent critical values as printed in every table of the test: the largest sum that is
-/// still significant.
+/// Two-sided 5 percent critical values from published tables: the largest sum that is still significant.
 #[test]
 fn agrees_with_the_tables_of_critical_values() {
     let table = [
@@ -33,10 +32,10 @@ fn agrees_with_the_tables_of_critical_values() {
         (30, 137),
     ];
     for (count, sum) in table {
-        assert_eq!(Cutoff::at(count, 0.05).unwrap().given_up, sum, "{count} values");
+        assert_eq!(Cutoff::at(count, 0.05).unwrap().excluded, sum, "{count} values");
     }
-    assert_eq!(Cutoff::at(8, 0.01).unwrap().given_up, 0);
-    assert_eq!(Cutoff::at(15, 0.01).unwrap().given_up, 15);
+    assert_eq!(Cutoff::at(8, 0.01).unwrap().excluded, 0);
+    assert_eq!(Cutoff::at(15, 0.01).unwrap().excluded, 15);
 }
 
 #[test]
@@ -56,12 +55,12 @@ fn too_few_values_have_no_cutoff() {
     assert_eq!(estimate(&[]), None);
 }
 
-/// The normal approximation with continuity correction, an independent way to the same probability.
+/// The normal approximation with continuity correction, an independent computation of the same probability.
 #[test]
-fn nears_the_normal_distribution_for_many_values() {
+fn approaches_the_normal_distribution_for_many_values() {
     let cutoff = Cutoff::at(250, 0.05).unwrap();
     let (mean, deviation) = (250.0 * 251.0 / 4.0, (250.0 * 251.0 * 501.0 / 24.0_f64).sqrt());
-    let standardized = (cutoff.given_up as f64 + 0.5 - mean) / deviation;
+    let standardized = (cutoff.excluded as f64 + 0.5 - mean) / deviation;
     let normal = 2.0 * Normal::standard().cdf(standardized);
     assert!(
         (normal / cutoff.level() - 1.0).abs() < 0.01,
@@ -70,10 +69,10 @@ fn nears_the_normal_distribution_for_many_values() {
     );
 }
 
-/// All signs equally likely is all that the interval assumes: counted over every one of the 2^10 sign
-/// patterns, it misses exactly as often as its level says.
+/// The interval assumes only that all signs are equally likely: over all 2^10 sign patterns, its miss rate equals its
+/// level.
 #[test]
-fn misses_exactly_as_often_as_its_level_over_all_sign_patterns() {
+fn miss_rate_over_all_sign_patterns_equals_the_level() {
     let sizes = [0.31, 1.7, 0.02, 5.5, 2.23, 0.9, 11.0, 3.4, 0.57, 1.21];
     let missed = (0u32..1 << 10)
         .filter(|signs| {
@@ -93,12 +92,12 @@ fn misses_exactly_as_often_as_its_level_over_all_sign_patterns() {
 fn six_values_give_their_range_and_the_median_of_their_walsh_averages() {
     let interval = interval(&[3.0, 1.0, 2.0, 10.0, 4.0, 0.0], 0.05).unwrap();
     assert_eq!((interval.lower, interval.upper), (0.0, 10.0));
-    // Of the 21 averages the 11th is 2.5, beside the mean 3.3 and the median 2.5 of the values.
+    // The 11th of the 21 averages is 2.5. The mean of the values is 3.3, and their median is 2.5.
     assert_eq!(interval.estimate, 2.5);
 }
 
 #[test]
-fn ties_and_zeros_need_nothing_special() {
+fn ties_and_zeros_need_no_special_treatment() {
     let interval = interval(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.01, 0.01], 0.05).unwrap();
     assert_eq!(interval.lower, 0.0);
     assert!(interval.upper > 0.0);
@@ -146,11 +145,11 @@ proptest! {
     }
 
     #[test]
-    fn one_value_cannot_move_the_ends_beyond_the_others_once_enough_is_given_up(
+    fn one_value_cannot_move_the_ends_beyond_the_others_when_enough_are_excluded(
         values in prop::collection::vec(-1.0..1.0f64, 15..16),
         outlier in 10.0..1e6f64,
     ) {
-        // 15 values at 0.05 give up 25 averages at each end, and an outlier is part of 15.
+        // 15 values at 0.05 exclude 25 averages at each end, and an outlier is part of 15.
         let mut spoiled = values.clone();
         spoiled[3] = outlier;
         prop_assert!(interval(&spoiled, 0.05).unwrap().upper <= 1.0);
@@ -161,7 +160,7 @@ proptest! {
         let half = lower_half(count);
         let largest = count * (count + 1) / 2;
         let below: f64 = half.iter().sum();
-        // By symmetry both halves weigh the same, and an even largest sum has its middle in both.
+        // By symmetry both halves have the same probability, and an even largest sum has its middle in both.
         let middle = if largest % 2 == 0 { half[largest / 2] } else { 0.0 };
         prop_assert!((2.0 * below - middle - 1.0).abs() < 1e-12);
     }

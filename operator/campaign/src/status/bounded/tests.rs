@@ -1,4 +1,4 @@
-//! The largest run there is, with every text as long as it may be.
+//! Tests the largest possible run with every text at its maximum length.
 
 use crds::v1alpha1::{
     AttemptState, AttemptStatus, CaseValidity, Condition, Engagement, EnvironmentSummary, ExecutionStatus,
@@ -154,24 +154,24 @@ fn largest() -> BenchmarkRunStatus {
 }
 
 #[test]
-fn the_largest_run_stays_below_64_kib_and_says_what_is_left_out() {
+fn largest_run_stays_below_64_kib_and_lists_omissions() {
     let all = largest();
     assert!(length(&all) > 4_000_000, "{}", length(&all));
     let fitted = fit(all.clone());
     assert!(length(&fitted) <= MAX_STATUS_BYTES, "{}", length(&fitted));
     let warning = &fitted.warnings[0];
     assert!(
-        warning.starts_with("so that the status stays below 64 KiB, long texts are cut, "),
+        warning.starts_with("to keep the status below 64 KiB, long texts are truncated, "),
         "{warning}"
     );
-    assert!(warning.contains("1088 of 1088 results are left out"), "{warning}");
-    assert!(warning.contains(" of 1024 comparisons are left out"), "{warning}");
+    assert!(warning.contains("1088 of 1088 results are omitted"), "{warning}");
+    assert!(warning.contains(" of 1024 comparisons are omitted"), "{warning}");
     assert_eq!(fitted.conditions, all.conditions);
     let left = &fitted.comparisons;
     assert!(left.len() > 50, "{}", left.len());
     assert!(
         left.iter().all(|one| one.verdict == Some(Verdict::Improved)),
-        "what changed stays longest"
+        "changes are kept longest"
     );
     assert!(
         left.is_sorted_by_key(|one| one.size_bytes),
@@ -180,7 +180,7 @@ fn the_largest_run_stays_below_64_kib_and_says_what_is_left_out() {
 }
 
 #[test]
-fn detail_goes_before_results_and_results_before_comparisons() {
+fn omits_detail_before_results_and_results_before_comparisons() {
     let mut status = largest();
     status.results.truncate(40);
     status.comparisons.truncate(40);
@@ -193,7 +193,7 @@ fn detail_goes_before_results_and_results_before_comparisons() {
 }
 
 #[test]
-fn texts_go_before_numbers_and_numbers_that_go_are_counted() {
+fn omits_texts_before_values_and_counts_omitted_values() {
     let mut status = largest();
     status.results.truncate(50);
     status.comparisons.truncate(20);
@@ -219,7 +219,7 @@ fn texts_go_before_numbers_and_numbers_that_go_are_counted() {
 }
 
 #[test]
-fn a_status_that_fits_is_left_alone() {
+fn leaves_a_status_that_fits_unchanged() {
     let mut status = largest();
     status.results.truncate(2);
     status.comparisons.truncate(3);
