@@ -5,7 +5,7 @@
 status() {
     local name pid failed=0
     if [ ! -e "$SITE" ]; then
-        say "${SITE_COMMAND}down"
+        say "not up: run testbed ${SITE_COMMAND}up"
         return 1
     fi
     [ ! -e "$SITE/going-down" ] || say "a \`${SITE_COMMAND}down\` was interrupted: \`${SITE_COMMAND}up\` or \`${SITE_COMMAND}down\` completes it"

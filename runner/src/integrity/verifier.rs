@@ -34,8 +34,8 @@ impl Verifier {
         }
     }
 
-    /// Checks a chunk that is stored at `offset` of `memory`. The last argument is the offset and length of the chunk in
-    /// transfer `transfer`.
+    /// Checks a chunk that is stored at `offset` of `memory`. The last argument is the offset and length of the chunk
+    /// in transfer `transfer`.
     ///
     /// # Errors
     /// Fails if the memory cannot be read.

@@ -29,7 +29,8 @@ pub fn cpu_stat_file(roots: &SystemRoots) -> Option<PathBuf> {
             _ => None,
         }
     });
-    // Under a hybrid mount the version 2 group has no cpu controller, so the first file that reports throttling is used.
+    // Under a hybrid mount the version 2 group has no cpu controller, so the first file that reports throttling is
+    // used.
     candidates
         .flatten()
         .map(|directory| directory.join("cpu.stat"))

@@ -1,5 +1,5 @@
-//! The clock of all measurements: `CLOCK_MONOTONIC_RAW`, in nanoseconds. Reads the clock and, for the facts, the name of
-//! the kernel's clock source.
+//! The clock of all measurements: `CLOCK_MONOTONIC_RAW`, in nanoseconds. Reads the clock and, for the facts, the name
+//! of the kernel's clock source.
 //!
 //! NTP does not slew the raw clock, so windows measured on one machine are in the same unit. If the clock source is a
 //! counter of the CPU, a reading takes a few tens of nanoseconds and no system call.

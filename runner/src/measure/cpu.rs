@@ -12,7 +12,8 @@ use crate::topology::SystemRoots;
 /// A thread cannot be pinned to a CPU.
 #[derive(Debug, Snafu)]
 #[snafu(display(
-    "cannot pin a thread to CPU {cpu}: {source}; set bindings[].cpus to CPUs that the control group of this process allows"
+    "cannot pin a thread to CPU {cpu}: {source}; set bindings[].cpus to CPUs that the control group of this process \
+     allows"
 ))]
 pub struct PinError {
     cpu: u32,

@@ -34,8 +34,8 @@ pub(super) fn check(kind: MemoryKind, bytes: usize) -> Result<(), MemoryError> {
                 kind,
                 bytes,
                 message: format!(
-                    "{source} has only {available} bytes left; give the worker more memory, or use smaller sizes or a smaller \
-                     window"
+                    "{source} has only {available} bytes left; give the worker more memory, or use smaller sizes or a \
+                     smaller window"
                 ),
             });
         }

@@ -20,8 +20,9 @@ pub(super) fn allocate(bytes: usize) -> Result<DeviceMemory, MemoryError> {
     };
     if !driver_present() {
         return Err(unavailable(
-            "no CUDA driver (libcuda.so.1): run on a node with NVIDIA GPUs and request `gpus` in the resources of the run"
-                .to_owned(),
+            "no CUDA driver (libcuda.so.1): run on a node with NVIDIA GPUs and request `gpus` in the resources of the \
+             run"
+            .to_owned(),
         ));
     }
     DeviceMemory::allocate(DEVICE, bytes)

@@ -116,9 +116,9 @@ fn unreachable<T: Transport>(
     failure(
         FailureReason::FabricUnreachable,
         format!(
-            "no message from rank {rank} arrived within {deadline:?} over rails {silent:?} (own addresses {addresses:?}, \
-             thread {thread}): check that the rails of both workers are on the same network, and that the security group \
-             has a rule that allows all traffic to and from itself"
+            "no message from rank {rank} arrived within {deadline:?} over rails {silent:?} (own addresses \
+             {addresses:?}, thread {thread}): check that the rails of both workers are on the same network, and that \
+             the security group has a rule that allows all traffic to and from itself"
         ),
     )
 }

@@ -14,7 +14,7 @@ pub fn complete_rail_facts(facts: &mut FabricFacts, roots: &SystemRoots) {
                 rail.pci = device
                     .pci
                     .as_ref()
-                    .map(|place: &PciPath| place.address().to_owned());
+                    .map(|path: &PciPath| path.address().to_owned());
             }
             rail.line_bits_per_second = rail.line_bits_per_second.or(device.line_bits_per_second);
         }

@@ -55,8 +55,8 @@ fn is_root(name: &str) -> bool {
 
 /// Domain and bus of a PCI address such as `0000:53:00.0`, as one number; `None` if `name` is not a PCI address.
 fn bus_number(name: &str) -> Option<u64> {
-    let (place, function) = name.split_once('.')?;
-    let mut parts = place.split(':');
+    let (location, function) = name.split_once('.')?;
+    let mut parts = location.split(':');
     let (domain, bus, slot) = (parts.next()?, parts.next()?, parts.next()?);
     let lengths = domain.len() >= 4 && bus.len() == 2 && slot.len() == 2 && function.len() == 1;
     if parts.next().is_some() || !lengths {

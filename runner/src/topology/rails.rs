@@ -35,7 +35,7 @@ pub fn nearest_devices(
         Some((PciPath::from_directory(&fs::canonicalize(directory).ok()?)?, node))
     });
     let near = match &gpu {
-        Some((place, node)) => Near::Gpu(place, *node),
+        Some((path, node)) => Near::Gpu(path, *node),
         None => Near::Host(memory.numa_node()),
     };
     choose(driver, rails, near, devices)
@@ -63,9 +63,9 @@ pub fn choose(
     devices.sort_by_cached_key(|device| {
         let (hops, node, buses) = match near {
             Near::Gpu(gpu, node) => (
-                device.pci.as_ref().and_then(|place| gpu.hops(place)),
+                device.pci.as_ref().and_then(|path| gpu.hops(path)),
                 node,
-                device.pci.as_ref().map(|place| gpu.bus_distance(place)),
+                device.pci.as_ref().map(|path| gpu.bus_distance(path)),
             ),
             Near::Host(node) => (None, node, None),
         };
@@ -74,7 +74,7 @@ pub fn choose(
             hops.unwrap_or(usize::MAX),
             Reverse(same_node),
             buses.unwrap_or(u64::MAX),
-            device.pci.as_ref().map(|place| place.address().to_owned()),
+            device.pci.as_ref().map(|path| path.address().to_owned()),
             device.name.clone(),
         )
     });
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn sorts_devices_without_a_pci_path_last() {
-        let place = PciPath::from_directory(Path::new("/pci0000:00/0000:00:05.0")).unwrap();
+        let path = PciPath::from_directory(Path::new("/pci0000:00/0000:00:05.0")).unwrap();
         let device = |name: &str, pci| Device {
             class: DeviceClass::Rdma,
             name: name.to_owned(),
@@ -190,8 +190,8 @@ mod tests {
             numa_node: None,
             line_bits_per_second: None,
         };
-        let devices = vec![device("a", None), device("b", Some(place.clone()))];
-        let chosen = choose("any", 2, Near::Gpu(&place, None), devices).unwrap();
+        let devices = vec![device("a", None), device("b", Some(path.clone()))];
+        let chosen = choose("any", 2, Near::Gpu(&path, None), devices).unwrap();
         assert_eq!(chosen[0].name, "b");
     }
 }

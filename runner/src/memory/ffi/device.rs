@@ -169,8 +169,8 @@ impl DeviceMemory {
     /// Makes copies and fills of this memory synchronous, which GPUDirect RDMA requires for memory that a NIC accesses.
     fn synchronize_copies(&self) -> Result<(), DriverFailure> {
         let enabled: c_uint = 1;
-        // SAFETY: The attribute expects an unsigned integer, which outlives the call, and the pointer is the start of an
-        // allocation of the current context.
+        // SAFETY: The attribute expects an unsigned integer, which outlives the call, and the pointer is the start of
+        // an allocation of the current context.
         let code = unsafe {
             sys::cuPointerSetAttribute(
                 (&raw const enabled).cast::<c_void>(),

@@ -48,8 +48,8 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps at least `bytes` bytes, rounded up to whole pages. The pages are zeroed or have the content of the file, and
-    /// are not touched.
+    /// Maps at least `bytes` bytes, rounded up to whole pages. The pages are zeroed or have the content of the file,
+    /// and are not touched.
     pub(crate) fn new(pages: &Pages<'_>, bytes: usize) -> io::Result<Self> {
         let page = match pages {
             Pages::Huge => HUGE_PAGE_BYTES,
@@ -63,8 +63,8 @@ impl Mapping {
                 .checked_add(2 * page_size() + page)
                 .ok_or(io::ErrorKind::OutOfMemory)?,
         )?;
-        // The mapping starts at the first boundary after the leading guard page. The additional `2 * page_size() + page`
-        // bytes cover the alignment and both guard pages.
+        // The mapping starts at the first boundary after the leading guard page. The additional bytes in the reserved
+        // range, `2 * page_size() + page`, cover the alignment and both guard pages.
         let start = reserved.start.as_ptr().wrapping_add(page_size());
         let target = start.wrapping_add(start.align_offset(page));
         let access = ProtFlags::READ | ProtFlags::WRITE;
@@ -152,9 +152,9 @@ impl Mapping {
             return None;
         }
         let span = self.span(offset, N * size_of::<AtomicU64>())?;
-        // SAFETY: The span has N words that are mapped for the lifetime of `&self`. They are aligned, because the mapping
-        // starts at a page boundary and `offset` is a multiple of 8. Every process that shares the words accesses them
-        // only as atomics.
+        // SAFETY: The span has N words that are mapped for the lifetime of `&self`. They are aligned, because the
+        // mapping starts at a page boundary and `offset` is a multiple of 8. Every process that shares the words
+        // accesses them only as atomics.
         Some(unsafe { span.start.cast().as_ref() })
     }
 
@@ -240,8 +240,8 @@ impl<'a> Span<'a> {
     pub(crate) fn part(self, offset: u64, length: u64) -> Option<Span<'a>> {
         let (offset, length) = (usize::try_from(offset).ok()?, usize::try_from(length).ok()?);
         offset.checked_add(length).filter(|end| *end <= self.length)?;
-        // SAFETY: `offset + length` is at most the length of the span, so the start is inside the span or directly after
-        // its last byte.
+        // SAFETY: `offset + length` is at most the length of the span, so the start is inside the span or directly
+        // after its last byte.
         let start = unsafe { self.start.add(offset) };
         Some(Self {
             start,
@@ -262,8 +262,8 @@ impl<'a> Span<'a> {
     /// Copies bytes from `bytes` to this span, up to the shorter length.
     pub(crate) fn write_from(self, bytes: &[u8]) {
         let length = self.length.min(bytes.len());
-        // SAFETY: The span has `length` mapped and writable bytes. No slice can be inside a mapping, so the ranges do not
-        // overlap.
+        // SAFETY: The span has `length` mapped and writable bytes. No slice can be inside a mapping, so the ranges do
+        // not overlap.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr(), length) }
     }
 

@@ -106,8 +106,8 @@ impl<T: Transport> Engine<'_, T> {
                     PostError::Refused(errno) => Err(failure(
                         FailureReason::Refused,
                         format!(
-                            "the library rejects a send of {CONTROL_BYTES} bytes with immediate data on rail {rail} (errno \
-                             {errno}): this provider cannot carry the messages that synchronize a case"
+                            "the library rejects a send of {CONTROL_BYTES} bytes with immediate data on rail {rail} \
+                             (errno {errno}): this provider cannot carry the messages that synchronize a case"
                         ),
                     )),
                     PostError::Failed(errno) => Err(self.rail_failed(rail, errno)),
