@@ -11,8 +11,8 @@ use crds::v1alpha1::BenchmarkRun;
 use fabricbench_operator::campaign::plan::{Plan, hash, plan};
 use fabricbench_operator::campaign::validate::validate;
 use fabricbench_operator::manifest;
-use fabricbench_operator::run_controller::build::{Attempt, AttemptObjects, Installation, Needs, attempt};
-use fabricbench_operator::run_controller::observed::AttemptId;
+use fabricbench_operator::run_controller::build::{AttemptInputs, AttemptObjects, OperatorConfig, Prerequisites, attempt};
+use fabricbench_operator::run_controller::attempt_id::AttemptId;
 use k8s_openapi::api::core::v1::{Container, PodSpec};
 
 const UID: &str = "6f0c6f1e-51f2-4d0e-9d5c-3d1b1a1e7c11";
@@ -62,11 +62,11 @@ fn runs(file: &Path) -> Vec<(BenchmarkRun, Plan)> {
 
 fn objects(run: &BenchmarkRun, plan: &Plan, leg: usize, nodes: &[String]) -> AttemptObjects {
     let leg = &plan.legs[leg];
-    let installation = Installation {
+    let config = OperatorConfig {
         image_pull_secrets: vec!["registry".to_owned()],
-        ..Installation::new(RUNNER)
+        ..OperatorConfig::new(RUNNER)
     };
-    let built = attempt(&Attempt {
+    let built = attempt(&AttemptInputs {
         run,
         plan,
         plan_hash: &hash(plan),
@@ -78,18 +78,18 @@ fn objects(run: &BenchmarkRun, plan: &Plan, leg: usize, nodes: &[String]) -> Att
         done: &BTreeSet::new(),
         nodes,
         single_zone: run.spec.placement.single_zone,
-        installation: &installation,
+        config: &config,
     });
     built.unwrap()
 }
 
 /// The objects as YAML, the assignment by what it is of: it is compared with the plan itself.
 fn text(run: &BenchmarkRun, plan: &Plan, leg: usize) -> String {
-    let AttemptObjects { needs, job } = objects(run, plan, leg, &[]);
-    let Needs {
+    let AttemptObjects { prerequisites, job } = objects(run, plan, leg, &[]);
+    let Prerequisites {
         mut config_map,
         service,
-    } = needs;
+    } = prerequisites;
     let told = &config_map.data.as_ref().unwrap()["assignment.json"];
     let assignment = Assignment::parse(told.as_bytes()).unwrap();
     assert_eq!(assignment.rounds, plan.legs[leg].rounds);
@@ -253,7 +253,7 @@ fn finished_blocks_are_left_out() {
     };
     let last = blocks().max().unwrap();
     let done: BTreeSet<_> = blocks().filter(|block| *block != last).collect();
-    let built = attempt(&Attempt {
+    let built = attempt(&AttemptInputs {
         run: &run,
         plan: &plan,
         plan_hash: &hash(&plan),
@@ -262,9 +262,9 @@ fn finished_blocks_are_left_out() {
         done: &done,
         nodes: &[],
         single_zone: true,
-        installation: &Installation::new(RUNNER),
+        config: &OperatorConfig::new(RUNNER),
     });
-    let told = &built.unwrap().needs.config_map.data.unwrap()["assignment.json"];
+    let told = &built.unwrap().prerequisites.config_map.data.unwrap()["assignment.json"];
     let assignment = Assignment::parse(told.as_bytes()).unwrap();
     let left: Vec<_> = assignment.rounds.iter().flat_map(|round| &round.blocks).collect();
     assert_eq!(left.len(), 1);
