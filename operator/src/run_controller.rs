@@ -1,32 +1,37 @@
-//! One BenchmarkRun from `kubectl apply` to its verdict. Steps that talk to the cluster decide nothing; steps that decide
-//! take no client, clock or environment.
+//! The controller of BenchmarkRuns. Modules with I/O make no decisions; modules that decide take no client, clock or
+//! environment.
 //!
-//! The pure ones: [`observed`] is all that may be looked at, [`kept`] what the status remembers, [`decide`] chooses the one
-//! [`action`] that is done next, and [`build`] makes the objects of one attempt.
+//! [`reconcile`] calls the steps in order: [`observe`] collects the inputs of a decision into [`observed`], [`reserve`]
+//! registers the placement request of the run, [`decide`] chooses the next [`action`], and [`execute`] executes it with the
+//! objects that [`build`] builds. The [`execution_state`] is what the status persists between reconciliations.
 
-mod act;
 pub mod action;
+pub mod admission;
 mod apply;
+pub mod attempt_id;
 pub mod build;
 mod context;
 mod controller;
 pub mod decide;
+mod error;
+mod execute;
+pub mod execution_state;
 mod follow_logs;
-pub mod gate;
-pub mod kept;
-pub mod limits;
 mod observe;
 pub mod observed;
+pub mod policy_check;
 pub mod preflight;
 mod queue;
 pub mod reason;
 mod reconcile;
 pub mod record_chain;
 mod records;
+mod reservations;
+mod reserve;
 mod session;
+mod snapshot;
 mod status;
 mod store;
-mod turns;
 mod unreadable;
 mod update_status;
 

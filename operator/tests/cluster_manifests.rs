@@ -11,8 +11,10 @@ use crds::v1alpha1::BenchmarkRun;
 use fabricbench_operator::campaign::plan::{Plan, hash, plan};
 use fabricbench_operator::campaign::validate::validate;
 use fabricbench_operator::manifest;
-use fabricbench_operator::run_controller::build::{Attempt, AttemptObjects, Installation, Needs, attempt};
-use fabricbench_operator::run_controller::observed::AttemptId;
+use fabricbench_operator::run_controller::attempt_id::AttemptId;
+use fabricbench_operator::run_controller::build::{
+    AttemptInputs, AttemptObjects, OperatorConfig, Prerequisites, attempt,
+};
 use k8s_openapi::api::core::v1::{Container, PodSpec};
 
 const UID: &str = "6f0c6f1e-51f2-4d0e-9d5c-3d1b1a1e7c11";
@@ -63,11 +65,11 @@ fn runs(file: &Path) -> Vec<(BenchmarkRun, Plan)> {
 
 fn objects(run: &BenchmarkRun, plan: &Plan, leg: usize, nodes: &[String]) -> AttemptObjects {
     let leg = &plan.legs[leg];
-    let installation = Installation {
+    let config = OperatorConfig {
         image_pull_secrets: vec!["registry".to_owned()],
-        ..Installation::new(RUNNER)
+        ..OperatorConfig::new(RUNNER)
     };
-    let built = attempt(&Attempt {
+    let built = attempt(&AttemptInputs {
         run,
         plan,
         plan_hash: &hash(plan),
@@ -79,7 +81,7 @@ fn objects(run: &BenchmarkRun, plan: &Plan, leg: usize, nodes: &[String]) -> Att
         done: &BTreeSet::new(),
         nodes,
         single_zone: run.spec.placement.single_zone,
-        installation: &installation,
+        config: &config,
     });
     built.unwrap()
 }
@@ -87,11 +89,11 @@ fn objects(run: &BenchmarkRun, plan: &Plan, leg: usize, nodes: &[String]) -> Att
 /// The objects as YAML. The assignment is compared with the plan and replaced by its identity, its rendezvous and the number
 /// of its rounds.
 fn to_yaml(run: &BenchmarkRun, plan: &Plan, leg: usize) -> String {
-    let AttemptObjects { needs, job } = objects(run, plan, leg, &[]);
-    let Needs {
+    let AttemptObjects { prerequisites, job } = objects(run, plan, leg, &[]);
+    let Prerequisites {
         mut config_map,
         service,
-    } = needs;
+    } = prerequisites;
     let assignment = &config_map.data.as_ref().unwrap()["assignment.json"];
     let assignment = Assignment::parse(assignment.as_bytes()).unwrap();
     assert_eq!(assignment.rounds, plan.legs[leg].rounds);
@@ -255,7 +257,7 @@ fn assignment_omits_finished_blocks() {
     };
     let last = blocks().max().unwrap();
     let done: BTreeSet<_> = blocks().filter(|block| *block != last).collect();
-    let built = attempt(&Attempt {
+    let built = attempt(&AttemptInputs {
         run: &run,
         plan: &plan,
         plan_hash: &hash(&plan),
@@ -264,9 +266,9 @@ fn assignment_omits_finished_blocks() {
         done: &done,
         nodes: &[],
         single_zone: true,
-        installation: &Installation::new(RUNNER),
+        config: &OperatorConfig::new(RUNNER),
     });
-    let assignment = &built.unwrap().needs.config_map.data.unwrap()["assignment.json"];
+    let assignment = &built.unwrap().prerequisites.config_map.data.unwrap()["assignment.json"];
     let assignment = Assignment::parse(assignment.as_bytes()).unwrap();
     let remaining: Vec<_> = assignment.rounds.iter().flat_map(|round| &round.blocks).collect();
     assert_eq!(remaining.len(), 1);

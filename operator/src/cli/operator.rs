@@ -10,7 +10,7 @@ use super::{Exit, Failure};
 use crate::campaign::validate::is_label;
 use crate::metrics::SeriesLimits;
 use crate::operator::{self, LeaseName, LogFormat, Namespaces, Options, RequestLimits};
-use crate::run_controller::build::Installation;
+use crate::run_controller::build::OperatorConfig;
 
 /// Run the controller: carry out the BenchmarkRuns of a cluster.
 ///
@@ -169,7 +169,7 @@ impl Operator {
                 true => Namespaces::All,
                 false => Namespaces::Only(names),
             },
-            installation: Installation {
+            installation: OperatorConfig {
                 image_pull_policy: self.image_pull_policy,
                 image_pull_secrets: self.image_pull_secrets,
                 allowed_images: self.allowed_images,
@@ -177,7 +177,7 @@ impl Operator {
                 ipc_lock: self.ipc_lock,
                 default_cpus: self.default_cpus,
                 default_memory: self.default_memory,
-                ..Installation::new(self.runner_image)
+                ..OperatorConfig::new(self.runner_image)
             },
             concurrency: self.concurrency,
             evaluation_threads: self.evaluation_threads.into(),

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use super::leader::LeaseName;
 use crate::metrics::SeriesLimits;
-use crate::run_controller::build::Installation;
+use crate::run_controller::build::OperatorConfig;
 
 /// Everything the command line says.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct Options {
     /// Where runs are looked for.
     pub namespaces: Namespaces,
     /// What is the same for all runs.
-    pub installation: Installation,
+    pub installation: OperatorConfig,
     /// Most runs reconciled at a time.
     pub concurrency: u16,
     /// Most statistics computed at a time; each keeps one processor busy.

@@ -1,74 +1,74 @@
-//! The one thing that is done next for a run. Pure.
+//! The next action of the controller for a run. Pure.
 
 use jiff::Timestamp;
 
-use super::kept::Kept;
-use super::observed::AttemptId;
+use super::attempt_id::AttemptId;
+use super::execution_state::ExecutionState;
 use crate::campaign::status::Phase;
 
-/// What is decided of a run: what is done now, and what its status says.
+/// A decision about a run: the next action, and the content of the status.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// What is done.
+    /// The next action.
     pub action: Action,
-    /// What the run is doing, for its status; `None` leaves the status as it is. `Complete` is for the evaluation to
-    /// confirm ([`Phase::finished`]). A run without a plan is told by [`crate::campaign::status::refused`].
+    /// The phase for the status; `None` leaves the status unchanged. The evaluation may turn `Complete` into `Failed`
+    /// ([`Phase::finished`]). The status of a run without a plan is [`crate::campaign::status::refused`].
     pub phase: Option<Phase>,
-    /// Pods that should be gone and are not, in words that name them: the condition `CleanupBlocked`.
+    /// Message of the condition `CleanupBlocked`, which names the pods that are stuck terminating.
     pub cleanup_blocked: Option<String>,
 }
 
-/// The one thing that is done next. Everything is safe to do again: after a crash the same thing is decided.
+/// The next action. Every action is idempotent: after a crash the same action is decided again.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Nothing, until something is seen to change, or until the instant that is named.
+    /// Wait for a change, or until an instant.
     Wait {
-        /// When time alone changes the answer.
+        /// When the passing of time alone changes the decision.
         until: Option<Timestamp>,
     },
-    /// Read the record chain into the collector, then decide again.
+    /// Read the record chain into the collector.
     ReadRecords,
-    /// Write the status with this, before anything is done about it, and with the run's resource version as a
-    /// precondition: what a cache showed late must not undo it. Then decide again of what was written.
-    Keep(Box<Kept>),
-    /// Create the Job of an attempt; before it, but where a queue holds its pods back, what they need
-    /// ([`Action::Prepare`]). Create-only: one that is there already with the run's UID and this plan's hash is as good as
-    /// created. Then decide again, after others where a queue holds it back.
-    Create {
-        /// Which leg and attempt.
+    /// Write this execution state to the status before acting on it. The run's resource version is a precondition, so that
+    /// a stale cache cannot undo a newer write.
+    RecordProgress(Box<ExecutionState>),
+    /// Create the Job of an attempt. Its prerequisites ([`Action::CreatePrerequisites`]) are created first, unless the
+    /// Job waits in a queue. An existing Job with the run's UID and the plan's hash is accepted. The next decision follows
+    /// at low priority if the Job waits in a queue.
+    CreateJob {
+        /// Leg and number of the attempt.
         attempt: AttemptId,
-        /// Nodes it must run on, all of them; empty leaves the choice to the scheduler.
+        /// Nodes of the workers. If empty, the scheduler chooses.
         nodes: Vec<String>,
     },
-    /// Add [`crds::names::FINALIZER`] where it is missing and create the Service of an attempt, then its ConfigMap, without
-    /// which no worker starts; then decide again. Create-only, as the Job.
-    Prepare {
-        /// Which leg and attempt.
+    /// Add [`crds::names::FINALIZER`] if it is missing, and create the Service of an attempt, then its ConfigMap, without
+    /// which no worker starts. Existing objects of the run and plan are accepted.
+    CreatePrerequisites {
+        /// Leg and number of the attempt.
         attempt: AttemptId,
-        /// Nodes it must run on, all of them; empty leaves the choice to the scheduler.
+        /// Nodes of the workers. If empty, the scheduler chooses.
         nodes: Vec<String>,
     },
-    /// Follow the log of a pod from its first byte, until its container has ended or its log cannot be read.
-    Follow {
-        /// Which leg and attempt.
+    /// Follow the log of a pod from its first byte until its container has terminated or the log is unreadable.
+    FollowLog {
+        /// Leg and number of the attempt.
         attempt: AttemptId,
         /// Name of the pod.
         pod: String,
-        /// Its UID: the log of no other pod will do.
+        /// UID of the pod.
         pod_uid: String,
     },
-    /// Delete Service and ConfigMap of an attempt, then its Job with its pods (in the background): while the Job is
-    /// there, the same is decided again.
-    Delete {
-        /// Which leg and attempt.
+    /// Delete Service and ConfigMap of an attempt, then its Job and pods (background propagation). The same is decided
+    /// again while the Job exists.
+    DeleteAttempt {
+        /// Leg and number of the attempt.
         attempt: AttemptId,
         /// UID of the Job, as a precondition.
         job_uid: String,
     },
-    /// List the pods of the run past every cache ([`super::observed::Observed::listed`]), then decide again.
+    /// List the pods of the run uncached, for [`super::observed::Observed::live_pods`].
     ListPods,
-    /// Remove the finalizer: no pod is left.
+    /// Remove the finalizer, because no pod is left.
     RemoveFinalizer,
-    /// Delete the run itself, with its UID as a precondition: its time to live is over.
+    /// Delete the run, with its UID as a precondition, because `ttlSecondsAfterFinished` has passed.
     DeleteRun,
 }

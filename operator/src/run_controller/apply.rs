@@ -1,7 +1,7 @@
-//! Creates the objects of an attempt, create-only; deletes them again. I/O, and no decision.
+//! Creates (never updates) and deletes the objects of an attempt, and patches and deletes the run. I/O.
 //!
-//! Names follow from run, leg and attempt, so that an object which is there already is this one or somebody else's: the
-//! UID of its owner and the hash of the plan say which.
+//! Names are derived from run, leg and attempt. An existing object with that name is accepted only if its owner's UID and
+//! its plan hash match.
 
 use std::fmt::Debug;
 
@@ -21,48 +21,48 @@ use snafu::{ResultExt, Snafu};
 use super::store::RunKey;
 use crate::operator::Category;
 
-/// Why something was not created or deleted.
+/// Error of creating or deleting an object.
 #[derive(Debug, Snafu)]
 pub enum ApplyError {
-    /// The name is taken by something that is not the run's, or is of another plan.
+    /// An object of another owner or another plan has the name.
     #[snafu(display(
-        "{kind} {name} is there already and is not of this run and plan. Delete it, or make a new run"
+        "{kind} {name} exists already and does not belong to this run and plan. Delete it or create a new run"
     ))]
     Foreign {
-        /// Its kind.
+        /// Kind of the object.
         kind: String,
-        /// Its name.
+        /// Name of the object.
         name: String,
     },
-    /// The cluster refuses the object as it is: a quota, a policy, a bound of the API.
-    #[snafu(display("{kind} {name} is refused: {message}"))]
+    /// The API server rejects the object, for example because of a quota or a policy.
+    #[snafu(display("{kind} {name} was rejected: {message}"))]
     Refused {
-        /// Its kind.
+        /// Kind of the object.
         kind: String,
-        /// Its name.
+        /// Name of the object.
         name: String,
-        /// In the cluster's words.
+        /// Message of the API server.
         message: String,
-        /// Whether no later try can succeed.
-        for_good: bool,
+        /// Whether a retry cannot succeed.
+        permanent: bool,
     },
-    /// The API server did not do it, and may later.
-    #[snafu(display("{what}: {source}"))]
+    /// A request failed, and may succeed later.
+    #[snafu(display("{action} failed: {source}"))]
     Api {
-        /// What was tried.
-        what: String,
-        /// Why not.
+        /// The request, such as `creating Job fb-1`.
+        action: String,
+        /// Cause.
         source: kube::Error,
     },
 }
 
 impl ApplyError {
     /// Whether the object was changed since it was read.
-    pub(super) fn is_change(&self) -> bool {
+    pub(super) fn is_conflict(&self) -> bool {
         matches!(self, Self::Api { source: kube::Error::Api(status), .. } if status.is_conflict())
     }
 
-    /// The label of the metric.
+    /// Label of the error metric.
     pub(super) fn category(&self) -> Category {
         match self {
             Self::Foreign { .. } => Category::Foreign,
@@ -72,7 +72,7 @@ impl ApplyError {
     }
 }
 
-/// The objects of one run, in its namespace.
+/// Creates and deletes the objects of one run.
 #[derive(Clone)]
 pub(super) struct Applier<'a> {
     pub(super) client: &'a Client,
@@ -81,7 +81,7 @@ pub(super) struct Applier<'a> {
 }
 
 impl Applier<'_> {
-    /// Creates one object of the run, or gives the one that was created before by this plan.
+    /// Creates one object of the run, or returns the existing one if it belongs to the run and the plan.
     pub(super) async fn create_one<K>(&self, object: &K, plan_hash: &str) -> Result<K, ApplyError>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -99,14 +99,15 @@ impl Applier<'_> {
         };
         match &error {
             kube::Error::Api(status) if status.is_already_exists() => {
-                let what = || format!("reading {kind} {name}");
-                let found = api.get(&name).await.with_context(|_| ApiSnafu { what: what() })?;
+                let found = api.get(&name).await.with_context(|_| ApiSnafu {
+                    action: format!("reading {kind} {name}"),
+                })?;
                 match self.is_ours(found.meta(), plan_hash) {
                     true => Ok(found),
                     false => ForeignSnafu { kind, name }.fail(),
                 }
             }
-            // A quota that this very object fills refuses it before it is seen to be there.
+            // A quota that the existing object fills rejects the request before the API server finds the object.
             kube::Error::Api(status) if status.code == 403 => {
                 let found = api.get_opt(&name).await.ok().flatten();
                 match found.filter(|found| self.is_ours(found.meta(), plan_hash)) {
@@ -116,7 +117,7 @@ impl Applier<'_> {
             }
             kube::Error::Api(status) if matches!(status.code, 400 | 422) => refused(kind, name, status),
             _ => Err(error).with_context(|_| ApiSnafu {
-                what: format!("creating {kind} {name}"),
+                action: format!("creating {kind} {name}"),
             }),
         }
     }
@@ -134,8 +135,8 @@ impl Applier<'_> {
         owners.any(|owner| owner.controller == Some(true) && owner.uid == self.run_uid)
     }
 
-    /// Deletes Service and ConfigMap of `name` where they are the run's, then the Job with `job_uid` and its pods: while the
-    /// Job is there, all of it is done again.
+    /// Deletes Service and ConfigMap `name` if the run owns them, then the Job with `job_uid` and its pods. The Job is
+    /// deleted last, because the whole deletion is repeated while it exists.
     pub(super) async fn delete(&self, name: &str, job_uid: &str) -> Result<(), ApplyError> {
         futures::try_join!(
             self.delete_owned::<Service>(name),
@@ -150,7 +151,7 @@ impl Applier<'_> {
     {
         let api: Api<K> = Api::namespaced(self.client.clone(), &self.key.namespace);
         let found = api.get_metadata_opt(name).await.with_context(|_| ApiSnafu {
-            what: format!("reading {} {name}", K::kind(&())),
+            action: format!("reading {} {name}", K::kind(&())),
         })?;
         match found
             .map(|found| found.metadata)
@@ -168,16 +169,17 @@ impl Applier<'_> {
         let api: Api<K> = Api::namespaced(self.client.clone(), &self.key.namespace);
         match api.delete(name, &by_uid(uid)).await {
             Ok(_) => Ok(()),
-            // Another object of that name by now, or none: this one is gone.
+            // The object is gone, and another one may have its name.
             Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => Ok(()),
             Err(error) => Err(error).with_context(|_| ApiSnafu {
-                what: format!("deleting {} {name}", K::kind(&())),
+                action: format!("deleting {} {name}", K::kind(&())),
             }),
         }
     }
 
-    /// Adds or removes the finalizer of the run, which has these now and is of this version. Gives the new version.
-    pub(super) async fn finalizer(
+    /// Adds or removes the finalizer of the run, which has these `finalizers` at this resource version. Returns the new
+    /// resource version, `None` if the run is gone.
+    pub(super) async fn set_finalizer(
         &self,
         present: bool,
         finalizers: &[String],
@@ -197,7 +199,7 @@ impl Applier<'_> {
             Ok(run) => Ok(run.metadata.resource_version),
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
             Err(error) => Err(error).with_context(|_| ApiSnafu {
-                what: "changing the finalizer",
+                action: "changing the finalizer",
             }),
         }
     }
@@ -208,29 +210,30 @@ impl Applier<'_> {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => Ok(()),
             Err(error) => Err(error).with_context(|_| ApiSnafu {
-                what: "deleting the run",
+                action: "deleting the run",
             }),
         }
     }
 
-    /// Answers are read for their metadata only, so that a spec that cannot be read does no harm.
+    /// Only the metadata of responses is read, so that an unreadable spec causes no error.
     fn runs(&self) -> Api<PartialObjectMeta<BenchmarkRun>> {
         Api::namespaced(self.client.clone(), &self.key.namespace)
     }
 }
 
-/// 422: the object itself. 403, and 400 of an admission webhook: quotas, policies and rights may be mended.
+/// Only 422 is permanent, because the object is invalid. 403, and 400 from an admission webhook, depend on quotas, policies
+/// and permissions, which may change.
 fn refused<T>(kind: String, name: String, status: &Status) -> Result<T, ApplyError> {
     RefusedSnafu {
         kind,
         name,
         message: status.message.clone(),
-        for_good: status.code == 422,
+        permanent: status.code == 422,
     }
     .fail()
 }
 
-/// Only the object with this UID.
+/// Delete parameters that match only the object with this UID.
 fn by_uid(uid: &str) -> DeleteParams {
     DeleteParams {
         preconditions: Some(Preconditions {

@@ -1,6 +1,6 @@
-//! One attempt at one leg as the three objects that carry it out: ConfigMap, headless Service, Indexed Job. Pure.
+//! Builds the three objects of one attempt: ConfigMap, headless Service and Indexed Job. Pure.
 //!
-//! A worker pod gets no token, no privilege and no writable root, and the same resources in every arm.
+//! A worker pod has no token, no privileges and a read-only root file system, and the same resources in every arm.
 
 pub mod affinity;
 pub mod config_map;
@@ -20,36 +20,36 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use snafu::Snafu;
 
-use super::observed::AttemptId;
+use super::attempt_id::AttemptId;
 use crate::campaign::plan::{Leg, Plan};
 
-/// Name of the container a worker runs in.
+/// Name of the container that a worker runs in.
 pub const WORKER_CONTAINER: &str = "worker";
 
-/// What an installation decides for all runs.
+/// Configuration of the operator that applies to all runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Installation {
-    /// Image of the runner: of workers whose run names none, and the source of the runner for all others.
+pub struct OperatorConfig {
+    /// Image of the runner: the default image of workers, and the source of the runner binary for all other images.
     pub runner_image: String,
-    /// `Always`, `IfNotPresent` or `Never`; the cluster's default where left out.
+    /// `Always`, `IfNotPresent` or `Never`; `None` means the default of the cluster.
     pub image_pull_policy: Option<String>,
-    /// Names of secrets with credentials for registries, in the run's namespace.
+    /// Names of image pull secrets in the namespace of the run.
     pub image_pull_secrets: Vec<String>,
-    /// How an image that a run names must begin; anyhow where empty.
+    /// Allowed prefixes of images in a run; empty allows every image.
     pub allowed_images: Vec<String>,
-    /// Names of the environment variables that a variant may set, a `*` at the end for any that begin so; any where empty.
+    /// Allowed names of environment variables in a variant. A trailing `*` matches every suffix; empty allows every name.
     pub allowed_env: Vec<String>,
-    /// Workers run as root with `IPC_LOCK` and no other capability: for nodes whose container runtime limits locked memory,
-    /// where the capability is of no use to anyone else.
+    /// Whether workers run as root with `IPC_LOCK` and no other capability, for nodes whose container runtime limits
+    /// locked memory. The capability has no effect for other users.
     pub ipc_lock: bool,
-    /// Processors of a worker whose run names no number.
+    /// Default number of CPUs of a worker.
     pub default_cpus: u32,
-    /// Memory of a worker whose run names none.
+    /// Default memory of a worker.
     pub default_memory: Size,
 }
 
-impl Installation {
-    /// The smallest installation: a runner's image, and room for every example.
+impl OperatorConfig {
+    /// The defaults with this image of the runner. They fit every example.
     pub fn new(runner_image: impl Into<String>) -> Self {
         Self {
             runner_image: runner_image.into(),
@@ -64,69 +64,69 @@ impl Installation {
     }
 }
 
-/// One attempt at one leg of a run.
+/// Inputs from which the objects of one attempt are built.
 #[derive(Clone, Copy, Debug)]
-pub struct Attempt<'a> {
-    /// The run, with its name, namespace and UID.
+pub struct AttemptInputs<'a> {
+    /// The run, with name, namespace and UID.
     pub run: &'a BenchmarkRun,
-    /// Its plan.
+    /// Plan of the run.
     pub plan: &'a Plan,
-    /// The plan's hash.
+    /// Hash of the plan.
     pub plan_hash: &'a str,
-    /// The leg, of this plan.
+    /// The leg of the plan.
     pub leg: &'a Leg,
-    /// Its number and that of the attempt.
+    /// Number of the leg and the attempt.
     pub id: AttemptId,
-    /// Blocks that are measured already: they are left out.
+    /// Blocks that are measured already and left out.
     pub done: &'a BTreeSet<u32>,
-    /// Names of the nodes it must run on; empty leaves the choice to the scheduler.
+    /// Names of the nodes of the workers. If empty, the scheduler chooses.
     pub nodes: &'a [String],
-    /// Whether all workers must be in one zone, and nodes say in which they are.
+    /// Whether all workers must be in one zone. Requires nodes with zone labels.
     pub single_zone: bool,
-    /// What the installation decides.
-    pub installation: &'a Installation,
+    /// Configuration of the operator.
+    pub config: &'a OperatorConfig,
 }
 
 /// The objects of one attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttemptObjects {
-    /// What their pods need.
-    pub needs: Needs,
-    /// The workers.
+    /// Objects that the pods need to start.
+    pub prerequisites: Prerequisites,
+    /// The Job of the workers.
     pub job: Job,
 }
 
-/// What the pods of an attempt need.
+/// Objects that the pods of an attempt need to start.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Needs {
-    /// What the workers are told: none starts without it.
+pub struct Prerequisites {
+    /// The assignment of the workers. No worker starts without it.
     pub config_map: ConfigMap,
-    /// The name by which they meet.
+    /// The headless Service that resolves the names of the workers.
     pub service: Service,
 }
 
-/// Why an attempt has no objects.
+/// The objects of an attempt cannot be built.
 #[derive(Debug, Snafu)]
 pub enum BuildError {
-    /// The assignment does not fit an object.
+    /// The assignment exceeds the size of a ConfigMap.
     #[snafu(display(
-        "the assignment of leg {leg} has {length} bytes, more than the {limit} of a ConfigMap. Use fewer or shorter \
+        "the assignment of leg {leg} has {length} bytes, and a ConfigMap holds at most {limit}. Use fewer or shorter \
          environment variables"
     ))]
     TooLong {
         /// Number of the leg.
         leg: u32,
-        /// Bytes of the assignment.
+        /// Length of the assignment, in bytes.
         length: usize,
-        /// Most bytes.
+        /// Maximum length, in bytes.
         limit: usize,
     },
-    /// The assignment cannot be written.
-    #[snafu(display("the assignment of leg {leg}: {source}"))]
+    /// The assignment cannot be encoded.
+    #[snafu(display("cannot encode the assignment of leg {leg}: {source}"))]
     Write {
         /// Number of the leg.
         leg: u32,
-        /// What the serializer says.
+        /// Cause.
         source: serde_json::Error,
     },
 }
@@ -134,10 +134,10 @@ pub enum BuildError {
 /// Builds the objects of `attempt`.
 ///
 /// # Errors
-/// When its assignment does not fit a ConfigMap.
-pub fn attempt(attempt: &Attempt<'_>) -> Result<AttemptObjects, BuildError> {
+/// If the assignment exceeds the size of a ConfigMap or cannot be encoded.
+pub fn attempt(attempt: &AttemptInputs<'_>) -> Result<AttemptObjects, BuildError> {
     Ok(AttemptObjects {
-        needs: Needs {
+        prerequisites: Prerequisites {
             config_map: config_map::build(attempt)?,
             service: service::build(attempt),
         },
@@ -145,12 +145,12 @@ pub fn attempt(attempt: &Attempt<'_>) -> Result<AttemptObjects, BuildError> {
     })
 }
 
-impl Attempt<'_> {
+impl AttemptInputs<'_> {
     fn uid(&self) -> &str {
         self.run.metadata.uid.as_deref().unwrap_or_default()
     }
 
-    /// Name of all three objects.
+    /// Name of the three objects.
     fn name(&self) -> String {
         names::attempt(self.uid(), self.id)
     }
@@ -163,6 +163,6 @@ impl Attempt<'_> {
     /// Image of the workers.
     fn image(&self) -> &str {
         let image = self.leg.image.as_deref();
-        image.unwrap_or(&self.installation.runner_image)
+        image.unwrap_or(&self.config.runner_image)
     }
 }

@@ -1,139 +1,138 @@
-//! What every look at a run may use.
+//! What every reconciliation shares: caches, clients, queue and configuration.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crds::v1alpha1::{BenchmarkRun, State};
 use kube::Client;
 use tokio::sync::Semaphore;
 
-use super::build::Installation;
+use super::build::OperatorConfig;
 use super::build::resources::WorkerResources;
 use super::observed::{JobState, PodState, Preflight};
-use super::preflight::{NodeState, Wanted, preflight};
+use super::preflight::{NodeState, Requirements, preflight};
 use super::queue::Queue;
+use super::reservations::Reservations;
 use super::session::Sessions;
-use super::store::{Child, ChildKey, Mirror, RunKey, StoredRun};
-use super::turns::Turns;
+use super::store::{Cache, CachedRun, Child, ChildKey, RunKey};
 use super::update_status::Writer;
 use crate::metrics::RunFigures;
 use crate::operator::{Metrics, Namespaces};
 
-/// UID and generation of an object that cannot be read.
+/// UID and generation of an unreadable object.
 type UnreadableVersion = (Option<String>, Option<i64>);
 
-/// What every look at a run may use.
+/// What every reconciliation shares.
 pub(super) struct Context {
-    /// The runs there are.
-    pub(super) runs: Mirror<RunKey, StoredRun>,
-    /// Their Jobs.
-    pub(super) jobs: Mirror<ChildKey, Child<JobState>>,
-    /// Their pods.
-    pub(super) pods: Mirror<ChildKey, Child<PodState>>,
-    /// The nodes there are; nothing where they may not be read.
-    pub(super) nodes: Option<Mirror<String, NodeState>>,
-    /// Who places a gang, and who wants to.
-    pub(super) turns: Turns,
-    /// What this process knows of runs that are going on.
+    /// The runs.
+    pub(super) runs: Cache<RunKey, CachedRun>,
+    /// The Jobs of the runs.
+    pub(super) jobs: Cache<ChildKey, Child<JobState>>,
+    /// The pods of the runs.
+    pub(super) pods: Cache<ChildKey, Child<PodState>>,
+    /// The nodes; `None` if the operator may not read them.
+    pub(super) nodes: Option<Cache<String, NodeState>>,
+    /// The placement requests of all runs in progress.
+    pub(super) reservations: Reservations,
+    /// The in-memory state of the runs in progress.
     pub(super) sessions: Sessions,
-    /// Asks for looks at runs.
+    /// Enqueues runs.
     pub(super) queue: Queue,
-    /// The way to write statuses, and to everything else within the limits.
+    /// Writes statuses. Its client is also used for all other rate-limited requests.
     pub(super) writer: Writer,
-    /// For logs, which may stay open for long.
+    /// Client without rate and time limits, for logs that stay open.
     pub(super) unlimited: Client,
     /// The operator's own metrics.
     pub(super) metrics: Metrics,
-    /// Statistics that may be computed now.
+    /// Slots for concurrent evaluations.
     pub(super) evaluations: Semaphore,
-    /// What the installation decides.
-    pub(super) installation: Installation,
-    /// Where runs are looked for.
+    /// Configuration of the operator that applies to all runs.
+    pub(super) config: OperatorConfig,
+    /// The watched namespaces.
     pub(super) namespaces: Namespaces,
-    /// What every status of this installation warns of.
+    /// Warning that every status carries.
     pub(super) warning: Option<&'static str>,
-    /// Unreadable objects whose status says so.
+    /// Unreadable objects that were reported.
     pub(super) unreadable: Mutex<HashMap<RunKey, UnreadableVersion>>,
 }
 
 impl Context {
-    /// What the metrics need of every run.
-    pub(super) fn figures(&self) -> Vec<Arc<RunFigures>> {
+    /// The metrics of every run.
+    pub(super) fn run_metrics(&self) -> Vec<Arc<RunFigures>> {
         self.runs
             .all()
             .into_iter()
-            .filter_map(StoredRun::figures)
+            .filter_map(CachedRun::metrics)
             .collect()
     }
 
-    /// Number of the watch that sees the objects of `namespace`.
-    pub(super) fn scope_of(&self, namespace: &str) -> usize {
+    /// Number of the watch that covers `namespace`.
+    pub(super) fn watch_scope(&self, namespace: &str) -> usize {
         match &self.namespaces {
             Namespaces::All => 0,
             Namespaces::Only(names) => names.iter().position(|name| name == namespace).unwrap_or(0),
         }
     }
 
-    /// Whether the nodes have what the workers of `run` ask for, and which of them do; `before` are those of its attempts.
-    pub(super) fn preflight(
-        &self,
-        run: &BenchmarkRun,
-        before: &[String],
-    ) -> (Preflight, Option<BTreeSet<String>>) {
+    /// Checks whether enough nodes fit the workers of `run`. `earlier_nodes` are those of its earlier attempts.
+    pub(super) fn preflight(&self, run: &BenchmarkRun, earlier_nodes: &[String]) -> Preflight {
         let Some(nodes) = &self.nodes else {
-            return (Preflight::Skipped, None);
+            return Preflight::Skipped;
         };
-        match preflight(&self.wanted(run, before), &nodes.all()) {
-            Ok(candidates) => (Preflight::Passed, Some(candidates.nodes)),
-            Err(unfit) => (Preflight::Refused(unfit.to_string()), None),
+        match preflight(&self.requirements(run, earlier_nodes), &nodes.all()) {
+            Ok(candidates) => Preflight::Passed {
+                nodes: candidates.nodes,
+            },
+            Err(error) => Preflight::Refused(error.to_string()),
         }
     }
 
-    /// Whether the nodes that fit `run` say in which zone they are. Unknown nodes are taken to.
-    pub(super) fn zoned(&self, run: &BenchmarkRun, before: &[String]) -> bool {
+    /// Whether the nodes that fit `run` have zone labels. Assumed if the operator may not read nodes.
+    pub(super) fn zones_are_known(&self, run: &BenchmarkRun, earlier_nodes: &[String]) -> bool {
         let nodes = self.nodes.as_ref();
         nodes.is_none_or(|nodes| {
-            preflight(&self.wanted(run, before), &nodes.all()).is_ok_and(|candidates| candidates.zoned)
+            let requirements = self.requirements(run, earlier_nodes);
+            preflight(&requirements, &nodes.all()).is_ok_and(|candidates| candidates.zoned)
         })
     }
 
-    fn wanted<'a>(&self, run: &'a BenchmarkRun, before: &'a [String]) -> Wanted<'a> {
-        Wanted {
+    fn requirements<'a>(&self, run: &'a BenchmarkRun, earlier_nodes: &'a [String]) -> Requirements<'a> {
+        Requirements {
             placement: &run.spec.placement,
-            resources: WorkerResources::of(&run.spec.resources, &self.installation),
-            nodes: before,
+            resources: WorkerResources::new(&run.spec.resources, &self.config),
+            nodes: earlier_nodes,
         }
     }
 
-    /// Nodes changed: runs without workers may find some now.
-    pub(super) fn wake_pending(&self) {
-        let pending = |stored: &StoredRun| match stored {
-            StoredRun::Run(_, figures) => matches!(figures.state, None | Some(State::Pending)),
-            StoredRun::Unreadable(_) => false,
+    /// Enqueues the pending runs, because a node changed.
+    pub(super) fn enqueue_pending(&self) {
+        let pending = |stored: &CachedRun| match stored {
+            CachedRun::Run(_, metrics) => matches!(metrics.state, None | Some(State::Pending)),
+            CachedRun::Unreadable(_) => false,
         };
         for key in self.runs.keys(pending) {
             self.queue.add(key);
         }
     }
 
-    /// The run is gone: nothing of it is kept, and others may have their turn.
+    /// Drops the in-memory state of a deleted run, and enqueues the runs that it blocked.
     pub(super) fn forget(&self, key: &RunKey) {
         self.sessions.forget(key);
-        self.tell_again(key);
-        for next in self.turns.forget(key) {
-            self.queue.add(next);
+        self.clear_reported(key);
+        for unblocked in self.reservations.release(key) {
+            self.queue.add(unblocked);
         }
     }
 
-    /// Whether `version` of an unreadable object is new.
-    pub(super) fn tell_once(&self, key: &RunKey, version: UnreadableVersion) -> bool {
-        let mut told = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
-        told.insert(key.clone(), version.clone()) != Some(version)
+    /// Marks `version` of an unreadable object as reported. Returns whether it was not reported before.
+    pub(super) fn mark_reported(&self, key: &RunKey, version: UnreadableVersion) -> bool {
+        let mut reported = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.insert(key.clone(), version.clone()) != Some(version)
     }
 
-    /// Its status does not say so.
-    pub(super) fn tell_again(&self, key: &RunKey) {
-        let mut told = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
-        told.remove(key);
+    /// Forgets that an unreadable object was reported.
+    pub(super) fn clear_reported(&self, key: &RunKey) {
+        let mut reported = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.remove(key);
     }
 }

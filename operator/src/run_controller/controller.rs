@@ -1,4 +1,4 @@
-//! Wires watches, queue and looks together. I/O.
+//! Connects watches, queue and reconciliations. I/O.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,39 +17,39 @@ use tokio::sync::{Semaphore, oneshot};
 use tracing::info;
 
 use super::context::Context;
-use super::observe;
 use super::preflight::NodeState;
-use super::queue::{self, Queue};
-use super::reconcile;
+use super::queue::Queue;
+use super::reconcile::reconcile;
+use super::reservations::Reservations;
+use super::reserve;
 use super::session::Sessions;
-use super::store::{self, Child, Mirror, RunKey, Scope, StoredRun};
-use super::turns::Turns;
+use super::store::{self, Cache, CachedRun, Child, RunKey, WatchScope};
 use super::update_status::Writer;
 use crate::operator::{Clients, Metrics, Namespaces, Options, Readiness, Results, Shutdown};
 use crds::v1alpha1::BenchmarkRun;
 
-/// Name of the controller in events.
+/// Reporting controller of events.
 const CONTROLLER: &str = "fabricbench-operator";
-/// What every status of an installation without a look at nodes warns of.
-const NO_PREFLIGHT: &str = "this installation may not read nodes: whether they have what the workers ask for was not \
-                            checked before, nor whether they say in which zone they are: where they do not, \
-                            placement.singleZone must be false";
+/// Warning in every status if the operator may not read nodes.
+const NO_PREFLIGHT: &str = "the operator may not read nodes in this installation, so it did not check whether they have \
+                            the resources that the workers request, or zone labels. Set placement.singleZone to false \
+                            if the nodes have no zone labels";
 
-/// Why the controller ended by itself.
+/// Unexpected end of the controller.
 #[derive(Debug, Snafu)]
 pub enum ControllerError {
-    /// A watch that begins again for ever did not.
-    #[snafu(display("a watch ended by itself"))]
+    /// A watch, which restarts after every failure, ended.
+    #[snafu(display("a watch ended unexpectedly"))]
     WatchEnded,
 }
 
-/// A watch that runs for as long as the process.
+/// A watch that runs until the process ends.
 type Watch<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// Carries out the runs of the cluster until `shutdown`.
+/// Runs the controller until `shutdown`.
 ///
 /// # Errors
-/// When a watch ends, which none does.
+/// [`ControllerError::WatchEnded`] if a watch ends, which is a bug.
 pub(crate) async fn run(
     options: &Options,
     clients: Clients,
@@ -59,7 +59,7 @@ pub(crate) async fn run(
     mut shutdown: Shutdown,
 ) -> Result<(), ControllerError> {
     readiness.caches_complete(false);
-    let (queue, requests) = Queue::new(metrics.clone());
+    let queue = Queue::new(options.concurrency.into(), metrics.clone());
     let context = Arc::new(context(options, &clients, metrics, queue));
     let mut watches = Watches::new(&clients.unlimited, options.series.per_run);
     for (number, namespace) in scopes(&options.namespaces).into_iter().enumerate() {
@@ -70,39 +70,30 @@ pub(crate) async fn run(
         complete, running, ..
     } = watches;
 
-    let looks = async {
-        // Decisions need all that there is: a list that is not complete looks like pods that are gone.
+    let process = async {
+        // Decisions need complete caches: in an incomplete one, pods that exist seem to be gone.
         tokio::select! {
             () = shutdown.told() => return Ok(()),
             listed = try_join_all(complete) => listed.map_err(|_| ControllerError::WatchEnded)?,
         };
-        // Gangs that are half placed are known before any other is created.
+        // Gangs that are being placed must be known before another one is created.
         context
             .runs
             .all()
             .iter()
-            .for_each(|run| observe::note_gang(&context, run));
+            .for_each(|run| reserve::register_existing_gang(&context, run));
         readiness.caches_complete(true);
-        let known = Arc::clone(&context);
-        results.are(move || known.figures());
+        let shared = Arc::clone(&context);
+        results.are(move || shared.run_metrics());
         info!("the caches are complete");
-        let look = |key| reconcile::look(Arc::clone(&context), key);
-        let concurrency = options.concurrency.into();
-        // A thousand runs at once leave as much freed as used behind.
-        let rest = heap_trim::trim;
-        queue::work(
-            &context.queue,
-            requests,
-            concurrency,
-            shutdown.clone(),
-            look,
-            rest,
-        )
-        .await;
+        let reconcile = |key| reconcile(Arc::clone(&context), key);
+        // A burst of a thousand runs leaves as much freed memory behind as is in use.
+        let on_idle = heap_trim::trim;
+        context.queue.process(shutdown.clone(), reconcile, on_idle).await;
         Ok(())
     };
     tokio::select! {
-        ended = looks => ended,
+        ended = process => ended,
         _ = join_all(running) => Err(ControllerError::WatchEnded),
     }
 }
@@ -113,14 +104,14 @@ fn context(options: &Options, clients: &Clients, metrics: &Metrics, queue: Queue
         instance: None,
     };
     Context {
-        runs: Mirror::new(),
-        jobs: Mirror::new(),
-        pods: Mirror::new(),
+        runs: Cache::new(),
+        jobs: Cache::new(),
+        pods: Cache::new(),
         nodes: match options.namespaces {
-            Namespaces::All => Some(Mirror::new()),
+            Namespaces::All => Some(Cache::new()),
             Namespaces::Only(_) => None,
         },
-        turns: Turns::default(),
+        reservations: Reservations::default(),
         sessions: Sessions::default(),
         queue,
         writer: Writer {
@@ -131,7 +122,7 @@ fn context(options: &Options, clients: &Clients, metrics: &Metrics, queue: Queue
         unlimited: clients.unlimited.clone(),
         metrics: metrics.clone(),
         evaluations: Semaphore::new(options.evaluation_threads),
-        installation: options.installation.clone(),
+        config: options.installation.clone(),
         namespaces: options.namespaces.clone(),
         warning: match options.namespaces {
             Namespaces::All => None,
@@ -141,7 +132,7 @@ fn context(options: &Options, clients: &Clients, metrics: &Metrics, queue: Queue
     }
 }
 
-/// The namespaces to watch one by one; `None` for all at once.
+/// The namespaces to watch, one watch each; `None` stands for all namespaces in one watch.
 fn scopes(namespaces: &Namespaces) -> Vec<Option<String>> {
     match namespaces {
         Namespaces::All => vec![None],
@@ -149,10 +140,10 @@ fn scopes(namespaces: &Namespaces) -> Vec<Option<String>> {
     }
 }
 
-/// The watches, and when their first lists are complete.
+/// The watches, and the signals that their first lists are complete.
 struct Watches<'a> {
     client: &'a Client,
-    /// Most series of one run.
+    /// Maximum number of metric series of one run.
     max_series: usize,
     complete: Vec<oneshot::Receiver<()>>,
     running: Vec<Watch<'a>>,
@@ -168,9 +159,9 @@ impl<'a> Watches<'a> {
         }
     }
 
-    /// Watches runs, and the Jobs and pods that bear our label, in one namespace or in all.
+    /// Adds the watches of runs, and of the Jobs and pods with the operator's label, in one namespace or in all.
     fn add(&mut self, number: usize, namespace: Option<&str>, context: &'a Context) {
-        // Not as runs yet: one that cannot be read as a run must not end the watch of all.
+        // Watched as dynamic objects, because an object that cannot be read as a run would end the watch of all runs.
         let resource = ApiResource::erase::<BenchmarkRun>(&());
         let runs = match namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
@@ -178,47 +169,47 @@ impl<'a> Watches<'a> {
         };
         let runs = self.scope(number, "BenchmarkRun", runs, None);
         let max_series = self.max_series;
-        let keep = move |object: DynamicObject| {
-            let key = RunKey::of(&object.metadata)?;
-            Some((key, StoredRun::new(object, max_series)))
+        let extract = move |object: DynamicObject| {
+            let key = RunKey::from_metadata(&object.metadata)?;
+            Some((key, CachedRun::new(object, max_series)))
         };
-        let changed = |key: &RunKey, _: &StoredRun| context.queue.add(key.clone());
+        let changed = |key: &RunKey, _: &CachedRun| context.queue.add(key.clone());
         self.running
-            .push(Box::pin(store::watch(runs, &context.runs, keep, changed)));
+            .push(Box::pin(store::watch(runs, &context.runs, extract, changed)));
 
-        let ours = format!("{}={}", names::LABEL_MANAGED_BY, names::MANAGED_BY);
-        let jobs = self.children::<Job>(number, Job::KIND, namespace, &ours);
+        let selector = format!("{}={}", names::LABEL_MANAGED_BY, names::MANAGED_BY);
+        let jobs = self.children::<Job>(number, Job::KIND, namespace, &selector);
         let changed = |_: &_, child: &Child<_>| context.queue.add(child.run.clone());
-        let watch = store::watch(jobs, &context.jobs, |job| store::job(&job), changed);
+        let watch = store::watch(jobs, &context.jobs, |job| store::job_entry(&job), changed);
         self.running.push(Box::pin(watch));
 
-        let pods = self.children::<Pod>(number, Pod::KIND, namespace, &ours);
+        let pods = self.children::<Pod>(number, Pod::KIND, namespace, &selector);
         let changed = |_: &_, child: &Child<_>| context.queue.add(child.run.clone());
-        let watch = store::watch(pods, &context.pods, |pod| store::pod(&pod), changed);
+        let watch = store::watch(pods, &context.pods, |pod| store::pod_entry(&pod), changed);
         self.running.push(Box::pin(watch));
     }
 
-    /// Watches the nodes, where they may be read.
+    /// Adds the watch of nodes, if the operator may read them.
     fn add_nodes(&mut self, context: &'a Context) {
-        let Some(mirror) = &context.nodes else { return };
+        let Some(cache) = &context.nodes else { return };
         let nodes = self.scope(0, Node::KIND, Api::<Node>::all(self.client.clone()), None);
-        let keep = |node: Node| {
-            let state = NodeState::of(&node);
+        let extract = |node: Node| {
+            let state = NodeState::from_node(&node);
             Some((state.name.clone(), state))
         };
-        let changed = |_: &String, _: &NodeState| context.wake_pending();
+        let changed = |_: &String, _: &NodeState| context.enqueue_pending();
         self.running
-            .push(Box::pin(store::watch(nodes, mirror, keep, changed)));
+            .push(Box::pin(store::watch(nodes, cache, extract, changed)));
     }
 
-    /// The objects with these labels.
+    /// The watch of the objects with these labels.
     fn children<T>(
         &mut self,
         number: usize,
         kind: &'static str,
         namespace: Option<&str>,
         labels: &str,
-    ) -> Scope<T>
+    ) -> WatchScope<T>
     where
         T: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
     {
@@ -230,11 +221,17 @@ impl<'a> Watches<'a> {
         self.scope(number, kind, api, Some(labels))
     }
 
-    fn scope<T>(&mut self, number: usize, kind: &'static str, api: Api<T>, labels: Option<&str>) -> Scope<T> {
+    fn scope<T>(
+        &mut self,
+        number: usize,
+        kind: &'static str,
+        api: Api<T>,
+        labels: Option<&str>,
+    ) -> WatchScope<T> {
         let (complete, receiver) = oneshot::channel();
         self.complete.push(receiver);
         let config = watcher::Config::default();
-        Scope {
+        WatchScope {
             number,
             kind,
             api,

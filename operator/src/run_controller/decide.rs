@@ -1,14 +1,15 @@
-//! From what is true of a run to the one thing that is done next. Pure: the same is decided of the same.
+//! Decides the next action for a run from its observed state. Pure: equal inputs give equal decisions.
 //!
-//! What the status remembers is written before it is acted on ([`Action::Keep`]), attempts follow each other only when a
-//! read past every cache has found no pod of the one before, and a block that is persisted is never measured again. So a
-//! controller may be killed at any instruction: the next one observes the same and decides the same.
+//! The execution state is written before it is acted on ([`Action::RecordProgress`]), the next attempt starts only after an
+//! uncached list has shown no pod of the previous one, and a persisted block is never measured again. So the controller may
+//! be killed at any instruction: the next process observes and decides the same.
 
 mod attempt;
-mod cause;
 mod cleanup;
-mod ledger;
-mod next;
+mod next_attempt;
+mod outcome;
+mod pod_failure;
+mod transitions;
 mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,153 +19,167 @@ use crds::v1alpha1::{AttemptState, AttemptStatus};
 use jiff::Timestamp;
 
 use super::action::{Action, Decision};
-use super::kept::Kept;
-use super::observed::{Facts, JobState, Observed, Records};
+use super::admission::Reservation;
+use super::execution_state::ExecutionState;
+use super::observed::{JobState, Observed, Records, RunPolicyView};
 use super::reason::Reason;
 use crate::campaign::status::Phase;
-use attempt::{Ended, Judgement, judge};
+use attempt::{AttemptAssessment, assess};
+use outcome::AttemptOutcome;
 use waiting::Waiting;
 
-/// When pods are listed again that a list showed and the cache did not.
-pub(super) const LIST_AGAIN: Duration = Duration::from_secs(5);
+/// Delay before pods are listed again if a list showed pods that the cache did not.
+pub(super) const POD_LIST_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Decides what is done next for a run of which `facts` and `observed` hold at `now`.
-pub fn decide(facts: &Facts, observed: &Observed<'_>, now: Timestamp) -> Decision {
+/// Decides the next action for a run.
+pub fn decide(
+    policy: &RunPolicyView,
+    observed: &Observed<'_>,
+    reservation: &Reservation,
+    now: Timestamp,
+) -> Decision {
     let none = BTreeMap::new();
     let done = match &observed.records {
         Records::Read(done) => done,
         Records::Unread | Records::Broken(_) => &none,
     };
-    let pass = Pass {
-        facts,
+    let inputs = Inputs {
+        policy,
         observed,
-        // The status keeps whole seconds: what is decided must not depend on less.
+        reservation,
+        // The status holds whole seconds, so decisions must not depend on fractions.
         now: Timestamp::from_second(now.as_second()).unwrap_or(now),
         done,
     };
     if observed.deleting {
-        return cleanup::deleting(&pass);
+        return cleanup::deleting(&inputs);
     }
-    if let Some(finished_at) = observed.kept.finished_at {
-        return cleanup::finished(&pass, finished_at);
+    if let Some(finished_at) = observed.persisted.finished_at {
+        return cleanup::finished(&inputs, finished_at);
     }
-    if let Err(message) = &facts.legs {
-        let (kept, phase) = ledger::given_up(&pass, Reason::InvalidSpec, message);
-        return pass.keep(kept, phase);
+    if let Err(message) = &policy.legs {
+        let (state, phase) = transitions::abandoned(&inputs, Reason::InvalidSpec, message);
+        return inputs.record(state, phase);
     }
-    if facts.plan_changed {
-        let message = "another release of the operator began this run, and planned it otherwise. What it measured stays in \
-                       its records; make a new run";
-        let (kept, phase) = ledger::given_up(&pass, Reason::PlanChanged, message);
-        return pass.keep(kept, phase);
+    if policy.plan_changed {
+        let message = "another release of the operator started this run with a different plan. Its measurements remain in \
+                       its records; create a new run";
+        let (state, phase) = transitions::abandoned(&inputs, Reason::PlanChanged, message);
+        return inputs.record(state, phase);
     }
     match &observed.records {
         Records::Broken(message) => {
-            let (kept, phase) = ledger::given_up(&pass, Reason::RecordsLost, message);
-            return pass.keep(kept, phase);
+            let (state, phase) = transitions::abandoned(&inputs, Reason::RecordsLost, message);
+            return inputs.record(state, phase);
         }
-        // Without an attempt there is no record.
-        Records::Unread if !observed.kept.attempts.is_empty() => {
-            return pass.decision(Action::ReadRecords, None);
+        // A run without attempts has no records.
+        Records::Unread if !observed.persisted.attempts.is_empty() => {
+            return inputs.decision(Action::ReadRecords, None);
         }
         Records::Unread | Records::Read(_) => {}
     }
-    match observed.kept.current() {
-        Some(current) => going_on(&pass, current),
-        None => between(&pass),
+    match observed.persisted.current() {
+        Some(current) => attempt_in_progress(&inputs, current),
+        None => between_attempts(&inputs),
     }
 }
 
-/// Everything a decision looks at.
-struct Pass<'a> {
-    facts: &'a Facts,
+/// Everything that a decision depends on.
+struct Inputs<'a> {
+    policy: &'a RunPolicyView,
     observed: &'a Observed<'a>,
+    reservation: &'a Reservation,
     now: Timestamp,
+    /// Verified and persisted blocks, by leg.
     done: &'a BTreeMap<u32, BTreeSet<u32>>,
 }
 
-/// An attempt is going on.
-fn going_on(pass: &Pass<'_>, current: &AttemptStatus) -> Decision {
-    match judge(pass, current) {
-        Judgement::Ended { how, at } => {
-            let (kept, phase) = ledger::ended(pass, &how, at);
-            pass.keep(kept, phase)
+fn attempt_in_progress(inputs: &Inputs<'_>, current: &AttemptStatus) -> Decision {
+    match assess(inputs, current) {
+        AttemptAssessment::Ended { outcome, at } => {
+            let (state, phase) = transitions::ended(inputs, &outcome, at);
+            inputs.record(state, phase)
         }
-        _ if pass.observed.suspend => pass.keep(ledger::suspended(pass), Phase::Suspended),
-        Judgement::Follow(pod) => {
-            let follow = Action::Follow {
+        _ if inputs.observed.suspend => inputs.record(transitions::suspended(inputs), Phase::Suspended),
+        AttemptAssessment::Follow(pod) => {
+            let follow = Action::FollowLog {
                 attempt: pod.attempt,
                 pod: pod.name.clone(),
                 pod_uid: pod.uid.clone(),
             };
-            pass.decision(follow, None)
+            inputs.decision(follow, None)
         }
-        Judgement::Starting(waiting) => next::wait(pass, &waiting),
-        Judgement::Running { since, coordinator } if current.state == AttemptState::Starting => {
-            pass.keep(ledger::running(pass, since, coordinator), Phase::Running)
+        AttemptAssessment::Starting(waiting) => next_attempt::wait(inputs, &waiting),
+        AttemptAssessment::Running { since, coordinator } if current.state == AttemptState::Starting => {
+            inputs.record(transitions::running(inputs, since, coordinator), Phase::Running)
         }
-        Judgement::Running { .. } => active(pass, current, None),
-        Judgement::Ending { until } => active(pass, current, until),
+        AttemptAssessment::Running { .. } => running(inputs, current, None),
+        AttemptAssessment::Ending { until } => running(inputs, current, until),
     }
 }
 
-/// Workers run, or the last of their log is read: at most as long as the run may.
-fn active(pass: &Pass<'_>, current: &AttemptStatus, until: Option<Timestamp>) -> Decision {
-    let Some(since) = pass.observed.kept.active_since else {
-        // A gang that ended before it was seen to run as a whole.
+/// The workers run, or the rest of the log is read. Enforces `activeDeadlineSeconds`.
+fn running(inputs: &Inputs<'_>, current: &AttemptStatus, until: Option<Timestamp>) -> Decision {
+    let Some(since) = inputs.observed.persisted.active_since else {
+        // Worker 0 ended before all workers were seen running.
         let waiting = Waiting {
             until,
-            ..Waiting::new(Reason::PodsStarting, "worker 0 has ended; its log is read")
+            ..Waiting::new(
+                Reason::PodsStarting,
+                "worker 0 has terminated; reading the rest of its log",
+            )
         };
-        return next::wait(pass, &waiting);
+        return next_attempt::wait(inputs, &waiting);
     };
-    let limit = u64::from(pass.facts.active_deadline_seconds);
-    let rest = limit.saturating_sub(pass.observed.kept.active_seconds);
-    let deadline = since.checked_add(Duration::from_secs(rest)).ok();
-    if deadline.is_none_or(|deadline| deadline > pass.now) {
+    let limit = u64::from(inputs.policy.active_deadline_seconds);
+    let remaining = limit.saturating_sub(inputs.observed.persisted.active_seconds);
+    let deadline = since.checked_add(Duration::from_secs(remaining)).ok();
+    if deadline.is_none_or(|deadline| deadline > inputs.now) {
         let until = earliest(until, deadline);
-        return pass.decision(Action::Wait { until }, Some(Phase::Running));
+        return inputs.decision(Action::Wait { until }, Some(Phase::Running));
     }
-    let (kept, phase) = match pass.is_measured(current.leg) {
-        true => ledger::ended(pass, &Ended::Measured, pass.now),
+    let (state, phase) = match inputs.is_measured(current.leg) {
+        true => transitions::ended(inputs, &AttemptOutcome::Measured, inputs.now),
         false => {
-            let message = format!("workers ran for {limit} s (runPolicy.activeDeadlineSeconds)");
-            ledger::given_up(pass, Reason::DeadlineExceeded, &message)
+            let message =
+                format!("the workers ran for {limit} s, the limit in runPolicy.activeDeadlineSeconds");
+            transitions::abandoned(inputs, Reason::DeadlineExceeded, &message)
         }
     };
-    pass.keep(kept, phase)
+    inputs.record(state, phase)
 }
 
-/// No attempt is going on.
-fn between(pass: &Pass<'_>) -> Decision {
-    let Some(leg) = pass.next_leg() else {
-        let kept = ledger::finished(pass.observed.kept.clone(), pass.now);
-        return pass.keep(kept, Phase::Complete);
+fn between_attempts(inputs: &Inputs<'_>) -> Decision {
+    let Some(leg) = inputs.next_leg() else {
+        let state = transitions::finished(inputs.observed.persisted.clone(), inputs.now);
+        return inputs.record(state, Phase::Complete);
     };
-    let kept = &pass.observed.kept;
-    let expected = |job: &&JobState| {
+    let persisted = &inputs.observed.persisted;
+    let is_next = |job: &&JobState| {
         let id = job.attempt;
-        id.leg == leg && id.attempt > kept.last_attempt(leg) && !job.deleting
+        id.leg == leg && id.attempt > persisted.last_attempt(leg) && !job.deleting
     };
-    match pass.observed.jobs.iter().find(expected) {
-        Some(job) if pass.observed.suspend => {
-            pass.keep(ledger::begun_and_suspended(pass, job), Phase::Suspended)
+    match inputs.observed.jobs.iter().find(is_next) {
+        Some(job) if inputs.observed.suspend => {
+            inputs.record(transitions::started_and_suspended(inputs, job), Phase::Suspended)
         }
-        // The status names no attempt whose pods would wait for ever.
-        Some(job) if pass.observed.prepared != Some(job.attempt) => next::prepare(pass, job),
+        // An attempt is recorded only after its prerequisites exist: without them its pods would wait forever.
+        Some(job) if inputs.observed.prerequisites_ready != Some(job.attempt) => {
+            next_attempt::create_prerequisites(inputs, job)
+        }
         Some(job) => {
-            // What the next look would say of it, so that it need not write again.
+            // The same phase as in the next decision, which saves a write of the status.
             let waiting = match job.suspended {
                 true => Waiting::for_admission(),
-                false => waiting::starting(&[], pass.facts.workers),
+                false => waiting::for_start(&[], inputs.policy.workers),
             };
-            pass.keep(ledger::begun(pass, job), waiting.phase())
+            inputs.record(transitions::started(inputs, job), waiting.phase())
         }
-        None => next::next(pass, leg),
+        None => next_attempt::start(inputs, leg),
     }
 }
 
-impl Pass<'_> {
+impl Inputs<'_> {
     fn decision(&self, action: Action, phase: Option<Phase>) -> Decision {
         Decision {
             action,
@@ -173,33 +188,33 @@ impl Pass<'_> {
         }
     }
 
-    fn keep(&self, kept: Kept, phase: Phase) -> Decision {
-        self.decision(Action::Keep(Box::new(kept)), Some(phase))
+    fn record(&self, state: ExecutionState, phase: Phase) -> Decision {
+        self.decision(Action::RecordProgress(Box::new(state)), Some(phase))
     }
 
-    fn after(&self, time: Duration) -> Option<Timestamp> {
-        self.now.checked_add(time).ok()
+    fn after(&self, delay: Duration) -> Option<Timestamp> {
+        self.now.checked_add(delay).ok()
     }
 
     fn legs(&self) -> impl Iterator<Item = (u32, u32)> {
-        (0..).zip(self.facts.legs.iter().flatten().copied())
+        (0..).zip(self.policy.legs.iter().flatten().copied())
     }
 
-    fn missing(&self, leg: u32, blocks: u32) -> bool {
+    fn has_missing_blocks(&self, leg: u32, blocks: u32) -> bool {
         let done = self.done.get(&leg).map_or(0, BTreeSet::len);
         done < blocks as usize
     }
 
-    /// Whether every block of `leg` is proven and persisted.
+    /// Whether every block of `leg` is verified and persisted.
     fn is_measured(&self, leg: u32) -> bool {
         let mut legs = self.legs();
-        legs.any(|(number, blocks)| number == leg && !self.missing(leg, blocks))
+        legs.any(|(number, blocks)| number == leg && !self.has_missing_blocks(leg, blocks))
     }
 
     /// The first leg with a missing block.
     fn next_leg(&self) -> Option<u32> {
         let mut legs = self.legs();
-        legs.find(|(leg, blocks)| self.missing(*leg, *blocks))
+        legs.find(|(leg, blocks)| self.has_missing_blocks(*leg, *blocks))
             .map(|(leg, _)| leg)
     }
 
@@ -207,17 +222,15 @@ impl Pass<'_> {
         self.next_leg().is_none()
     }
 
-    fn anything_measured(&self) -> bool {
+    fn has_measured_blocks(&self) -> bool {
         self.done.values().any(|blocks| !blocks.is_empty())
     }
 }
 
-/// The earlier of two instants, where there are any.
+/// The earlier of two optional instants.
 fn earliest(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
     one.into_iter().chain(other).min()
 }
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod world;

@@ -1,8 +1,8 @@
-//! Follows the log of worker 0's pod from its first byte, and holds what verified until it is persisted. I/O; what a line
-//! means is decided in `stream`.
+//! Follows the log of worker 0's pod, and buffers verified lines until they are persisted. I/O; lines are parsed in
+//! `stream`.
 //!
-//! A connection that ends is opened again from the first byte, and lines that are known are passed over. Memory is bounded
-//! by what may wait to be persisted: reading stops until there is room.
+//! After a disconnect the log is read again from its first byte, and known lines are skipped. The buffer is bounded:
+//! reading pauses while it is full.
 
 mod stream;
 
@@ -25,56 +25,56 @@ use super::observed::StreamState;
 use super::store::RunKey;
 use stream::Stream;
 
-pub(super) use stream::Begun;
+pub(super) use stream::ResumePoint;
 
-/// Bytes read at a time.
+/// Size of a read, in bytes.
 const CHUNK: usize = 16 * 1024;
-/// Bytes that are persisted at once, however little time has passed.
+/// Number of buffered bytes that are persisted without waiting for [`BATCH_TIME`].
 const BATCH_BYTES: usize = 256 * 1024;
 /// Time between two writes of records.
 const BATCH_TIME: Duration = Duration::from_secs(5);
-/// Bytes that may wait to be persisted.
-const MAX_WAITING_BYTES: usize = 1024 * 1024;
-/// First and longest delay before a log is opened again.
-const FIRST_DELAY: Duration = Duration::from_millis(200);
-const LONGEST_DELAY: Duration = Duration::from_secs(10);
-/// Tries to read the log of a container that has ended: a node that does not answer for so long has lost it.
+/// Number of unpersisted bytes at which reading pauses.
+const MAX_BUFFERED_BYTES: usize = 1024 * 1024;
+/// Initial and maximum delay before a log is opened again.
+const INITIAL_DELAY: Duration = Duration::from_millis(200);
+const MAX_DELAY: Duration = Duration::from_secs(10);
+/// Number of failed reads of a terminated container's log after which the log counts as lost.
 const MAX_FAILURES: u32 = 8;
 
-/// The log of one pod.
+/// The pod whose log is followed.
 #[derive(Clone, Debug)]
-pub(super) struct Log {
-    /// The run it belongs to.
+pub(super) struct LogSource {
+    /// The run that the pod belongs to.
     pub(super) run: RunKey,
     /// Name of the pod.
     pub(super) pod: String,
-    /// UID of the pod: the log of no other will do.
+    /// UID of the pod. A pod with the same name and another UID has another log.
     pub(super) pod_uid: String,
 }
 
-/// A log that is followed; dropping it ends that.
+/// Follows a log until it is dropped.
 pub(super) struct Follower {
-    pub(super) log: Log,
+    pub(super) source: LogSource,
     shared: Arc<Shared>,
     task: JoinHandle<()>,
 }
 
 struct Shared {
-    state: Mutex<State>,
-    /// There is room again, or the pod changed.
+    state: Mutex<FollowState>,
+    /// Notified when the buffer has space again or the container has terminated.
     changed: Notify,
 }
 
-struct State {
+struct FollowState {
     stream: Stream,
-    /// When lines were last handed out.
-    flushed_at: Instant,
-    /// Nothing more will come.
+    /// Time of the last write of records.
+    persisted_at: Instant,
+    /// Whether the log was read to its end.
     closed: bool,
-    /// Everything was handed out after that, and is persisted.
+    /// Whether the log was read to its end and every line is persisted.
     settled: bool,
-    /// Whether the worker's container has ended.
-    ended: bool,
+    /// Whether the worker's container has terminated.
+    terminated: bool,
 }
 
 impl Drop for Follower {
@@ -84,73 +84,73 @@ impl Drop for Follower {
 }
 
 impl Follower {
-    /// Begins to follow `log`; `persisted` says how far its stream is known. `due` is called when there is something to
-    /// persist or to decide.
+    /// Starts to follow the log of `source`. Lines before `resume` are persisted already. `wake` is called when there are
+    /// lines to persist or the log has ended.
     pub(super) fn start(
         client: Client,
-        log: Log,
-        begun: Begun,
-        due: impl Fn() + Send + Sync + 'static,
+        source: LogSource,
+        resume: ResumePoint,
+        wake: impl Fn() + Send + Sync + 'static,
     ) -> Self {
         let shared = Arc::new(Shared {
-            state: Mutex::new(State {
-                stream: Stream::new(begun),
-                flushed_at: Instant::now(),
+            state: Mutex::new(FollowState {
+                stream: Stream::new(resume),
+                persisted_at: Instant::now(),
                 closed: false,
                 settled: false,
-                ended: false,
+                terminated: false,
             }),
             changed: Notify::new(),
         });
-        let span = info_span!("log", run = %log.run, pod = log.pod);
-        let api = Api::namespaced(client, &log.run.namespace);
-        let follow = follow(api, log.clone(), Arc::clone(&shared), due);
+        let span = info_span!("log", run = %source.run, pod = source.pod);
+        let api = Api::namespaced(client, &source.run.namespace);
+        let follow = follow(api, source.clone(), Arc::clone(&shared), wake);
         let task = tokio::spawn(follow.instrument(span));
-        Self { log, shared, task }
+        Self { source, shared, task }
     }
 
-    /// Tells whether the worker's container has ended: an end of the log before that is only an end of the connection.
-    pub(super) fn container_ended(&self, ended: bool) {
+    /// Notes that the worker's container has terminated. Before that, an end of the log is only a disconnect.
+    pub(super) fn container_terminated(&self) {
         let mut state = self.shared.lock();
-        if ended && !state.ended {
-            state.ended = true;
+        if !state.terminated {
+            state.terminated = true;
             drop(state);
             self.shared.changed.notify_one();
         }
     }
 
-    /// Lines to persist now, if it is time: whole blocks, or all there is where nothing more will come or a block is longer
-    /// than what may wait.
-    pub(super) fn take(&self) -> Option<Vec<u8>> {
+    /// Takes the lines to persist, if a write is due: whole blocks, or every line if the log was read to its end or a block
+    /// exceeds the buffer.
+    pub(super) fn take_due(&self) -> Option<Vec<u8>> {
         let mut state = self.shared.lock();
-        if !state.due(Instant::now()) {
+        if !state.is_due(Instant::now()) {
             return None;
         }
         let everything = state.closed || state.is_full();
         state.stream.take(everything)
     }
 
-    /// Whole blocks to persist, whatever the time.
-    pub(super) fn take_rest(&self) -> Option<Vec<u8>> {
+    /// Takes the whole blocks, or every line if the log was read to its end, whether or not a write is due.
+    pub(super) fn take_remaining(&self) -> Option<Vec<u8>> {
         let mut state = self.shared.lock();
         let everything = state.closed;
         state.stream.take(everything)
     }
 
-    /// What [`Self::take`] gave is persisted.
-    pub(super) fn persisted(&self) {
+    /// Notes that the taken lines are persisted.
+    pub(super) fn mark_persisted(&self) {
         let mut state = self.shared.lock();
-        state.flushed_at = Instant::now();
+        state.persisted_at = Instant::now();
         drop(state);
         self.shared.changed.notify_one();
     }
 
-    /// How far it is; closed only when everything is persisted.
+    /// State of the stream. It counts as closed only when every line is persisted.
     pub(super) fn state(&self) -> StreamState {
         let mut state = self.shared.lock();
-        state.settled |= state.closed && state.stream.waiting() == 0;
+        state.settled |= state.closed && state.stream.buffered() == 0;
         StreamState {
-            pod_uid: self.log.pod_uid.clone(),
+            pod_uid: self.source.pod_uid.clone(),
             closed: state.settled,
             end: state.stream.end().cloned(),
             fault: state.stream.fault(),
@@ -159,93 +159,93 @@ impl Follower {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FollowState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn due(&self, now: Instant) -> bool {
-        let ready = self.stream.ready();
-        let late = ready > 0 && now >= self.flushed_at + BATCH_TIME;
-        self.closed || self.is_full() || ready >= BATCH_BYTES || late
+impl FollowState {
+    fn is_due(&self, now: Instant) -> bool {
+        let complete = self.stream.complete_blocks();
+        let late = complete > 0 && now >= self.persisted_at + BATCH_TIME;
+        self.closed || self.is_full() || complete >= BATCH_BYTES || late
     }
 
-    /// Whether nothing more is read before something was handed out.
+    /// Whether reading pauses until lines are taken.
     fn is_full(&self) -> bool {
-        self.stream.waiting() > MAX_WAITING_BYTES
+        self.stream.buffered() > MAX_BUFFERED_BYTES
     }
 
-    /// When what waits is to be persisted though nothing more came.
+    /// When the complete blocks are to be persisted even if no more bytes arrive.
     fn due_at(&self) -> Option<Instant> {
-        (self.stream.ready() > 0).then(|| self.flushed_at + BATCH_TIME)
+        (self.stream.complete_blocks() > 0).then(|| self.persisted_at + BATCH_TIME)
     }
 }
 
-async fn follow(api: Api<Pod>, log: Log, shared: Arc<Shared>, due: impl Fn() + Send + Sync) {
+async fn follow(api: Api<Pod>, source: LogSource, shared: Arc<Shared>, wake: impl Fn() + Send + Sync) {
     let params = LogParams {
         container: Some(WORKER_CONTAINER.to_owned()),
         follow: true,
         ..LogParams::default()
     };
-    let mut delay = FIRST_DELAY;
+    let mut delay = INITIAL_DELAY;
     let mut failures = 0;
     loop {
-        let ended_before = shared.lock().ended;
-        shared.lock().stream.read_again();
-        let read = match api.log_stream(&log.pod, &params).await {
-            Ok(bytes) => read(bytes, &shared, &due).await,
-            // A kubelet that has just started does not know its pods yet, and says the same as when they are gone.
-            Err(kube::Error::Api(status)) if status.is_not_found() && ended_before => {
-                shared.lock().stream.lose("the pod is gone, and its log with it");
+        let terminated_before = shared.lock().terminated;
+        shared.lock().stream.restart();
+        let result = match api.log_stream(&source.pod, &params).await {
+            Ok(bytes) => read(bytes, &shared, &wake).await,
+            // A kubelet that has just started also answers 404, because it does not know its pods yet.
+            Err(kube::Error::Api(status)) if status.is_not_found() && terminated_before => {
+                shared.lock().stream.fail("the pod and its log are gone");
                 Ok(())
             }
             Err(error) => Err(io::Error::other(error)),
         };
-        if let Err(error) = &read {
-            warn!(%error, "the log's connection ended");
-            failures += u32::from(ended_before);
+        if let Err(error) = &result {
+            warn!(%error, "the connection to the log ended");
+            failures += u32::from(terminated_before);
             if failures >= MAX_FAILURES {
-                let why = format!("its container has ended and the log cannot be read: {error}");
-                shared.lock().stream.lose(&why);
+                let fault = format!("the container has terminated and its log cannot be read: {error}");
+                shared.lock().stream.fail(&fault);
             }
         }
         {
             let mut state = shared.lock();
-            // A read that began after the container's end and came to its own end has seen everything.
-            let complete = state.stream.is_over() || (ended_before && read.is_ok());
+            // A read that started after the container had terminated and reached the end of the log has seen every line.
+            let complete = state.stream.is_over() || (terminated_before && result.is_ok());
             if complete {
-                state.stream.no_more();
+                state.stream.finish();
                 state.closed = true;
                 drop(state);
-                due();
+                wake();
                 return;
             }
         }
-        // The kubelet's word that the container has ended comes soon after the end of its log.
-        let told = until_ended(&shared);
-        let _ = timeout_at(Instant::now() + delay, told).await;
-        delay = (delay * 2).min(LONGEST_DELAY);
+        // The pod status shows the termination soon after the end of the log.
+        let terminated = until_terminated(&shared);
+        let _ = timeout_at(Instant::now() + delay, terminated).await;
+        delay = (delay * 2).min(MAX_DELAY);
     }
 }
 
-async fn until_ended(shared: &Shared) {
-    while !shared.lock().ended {
+async fn until_terminated(shared: &Shared) {
+    while !shared.lock().terminated {
         shared.changed.notified().await;
     }
 }
 
-/// Reads one connection to its end, or until the stream is over.
-async fn read(bytes: impl AsyncRead, shared: &Shared, due: &(impl Fn() + Send + Sync)) -> io::Result<()> {
+/// Reads from one connection until it ends or the stream is over.
+async fn read(bytes: impl AsyncRead, shared: &Shared, wake: &(impl Fn() + Send + Sync)) -> io::Result<()> {
     let mut bytes = pin!(bytes);
     let mut chunk = vec![0; CHUNK];
     loop {
         let due_at = shared.lock().due_at();
         let count = tokio::select! {
             count = bytes.read(&mut chunk) => count?,
-            () = at(due_at) => {
-                due();
-                wait_flushed(shared, due_at).await;
+            () = sleep_until_some(due_at) => {
+                wake();
+                until_taken(shared, due_at).await;
                 continue;
             }
         };
@@ -260,26 +260,26 @@ async fn read(bytes: impl AsyncRead, shared: &Shared, due: &(impl Fn() + Send + 
         if over {
             return Ok(());
         }
-        if shared.lock().due(Instant::now()) {
-            due();
+        if shared.lock().is_due(Instant::now()) {
+            wake();
         }
         while shared.lock().is_full() {
-            due();
+            wake();
             shared.changed.notified().await;
         }
     }
 }
 
-/// Ends when lines were handed out since `before`, so that they are not asked for again and again.
-async fn wait_flushed(shared: &Shared, before: Option<Instant>) {
-    while shared.lock().due_at() == before && before.is_some() {
+/// Waits until the lines that were due at `due_at` were taken, so that `wake` is called only once for them.
+async fn until_taken(shared: &Shared, due_at: Option<Instant>) {
+    while shared.lock().due_at() == due_at && due_at.is_some() {
         shared.changed.notified().await;
     }
 }
 
-async fn at(instant: Option<Instant>) {
-    match instant {
-        Some(instant) => sleep_until(instant).await,
+async fn sleep_until_some(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
         None => std::future::pending().await,
     }
 }
@@ -290,35 +290,35 @@ mod tests {
 
     use super::*;
 
-    /// Reads `lines` while what is due is handed out at once; gives what was, piece by piece.
-    async fn handed_out(lines: &[u8]) -> Vec<Vec<u8>> {
+    /// Reads `lines` while due lines are taken at once. Returns the taken pieces.
+    async fn taken_pieces(lines: &[u8]) -> Vec<Vec<u8>> {
         let shared = Shared {
-            state: Mutex::new(State {
-                stream: Stream::new(Begun::default()),
-                flushed_at: Instant::now(),
+            state: Mutex::new(FollowState {
+                stream: Stream::new(ResumePoint::default()),
+                persisted_at: Instant::now(),
                 closed: false,
                 settled: false,
-                ended: false,
+                terminated: false,
             }),
             changed: Notify::new(),
         };
         let pieces = Mutex::new(Vec::new());
-        let due = || {
+        let wake = || {
             let mut state = shared.lock();
             let full = state.is_full();
             pieces.lock().unwrap().extend(state.stream.take(full));
             drop(state);
             shared.changed.notify_one();
         };
-        read(lines, &shared, &due).await.unwrap();
+        read(lines, &shared, &wake).await.unwrap();
         pieces.into_inner().unwrap()
     }
 
     #[tokio::test]
-    async fn a_block_that_is_longer_than_what_may_wait_is_read_to_its_end() {
+    async fn reads_a_block_that_exceeds_the_buffer() {
         let mut writer = ChainWriter::default();
         let mut lines = Vec::new();
-        while lines.len() <= 2 * MAX_WAITING_BYTES {
+        while lines.len() <= 2 * MAX_BUFFERED_BYTES {
             let warning = WarningRecord {
                 rank: None,
                 reason: WarningReason::Limit,
@@ -328,7 +328,7 @@ mod tests {
         }
         let block = Record::Block(BlockRecord { block: 0, cases: 0 });
         lines.extend(writer.line(&block).unwrap().into_bytes());
-        let pieces = handed_out(&lines).await;
+        let pieces = taken_pieces(&lines).await;
         assert!(pieces.len() > 1, "{}", pieces.len());
         assert_eq!(pieces.concat(), lines);
     }

@@ -1,6 +1,6 @@
-//! What is true of one run now: all that a decision may look at. Pure types, and the way from API objects to them.
+//! Everything that a decision about one run may depend on. Pure types, and their construction from API objects.
 //!
-//! Nothing here is kept between passes but in the cluster: after a restart the same is observed again.
+//! Nothing here outlives a decision: after a restart the same is observed again.
 
 mod job;
 mod pod;
@@ -8,119 +8,122 @@ mod pod;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::record::EndRecord;
-pub use job::{JobEnd, JobState};
-pub use pod::{ContainerEnd, PodPhase, PodState, Told};
+pub use job::{JobOutcome, JobState};
+pub use pod::{ContainerReason, ContainerTermination, PodPhase, PodState};
 
-use super::kept::Kept;
+use super::attempt_id::AttemptId;
+use super::execution_state::ExecutionState;
 
-/// One execution of one leg.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AttemptId {
-    /// Number of the leg in the plan, from 0.
-    pub leg: u32,
-    /// Number of the execution, from 1.
-    pub attempt: u32,
-}
-
-/// What the run asks for, as far as its life depends on it. Small: a finished run needs no plan.
+/// The part of the spec and of the plan that decisions depend on. A finished run needs no plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
-    /// Blocks of each leg, by the leg's number; or why there is no plan, naming the field and what to do. A finished run
-    /// may leave it empty.
+pub struct RunPolicyView {
+    /// Number of blocks of each leg, by number of the leg, or the reason why there is no plan, with the field and the
+    /// remedy. May be empty for a finished run.
     pub legs: Result<Vec<u32>, String>,
-    /// Whether the run was begun with another plan, as one release of the operator may make and the next may not.
+    /// Whether the run was started with another plan, which another release of the operator may have computed.
     pub plan_changed: bool,
     /// Number of workers.
     pub workers: u32,
-    /// Longest time that gangs may run altogether, in seconds.
+    /// Maximum total run time of the gangs, in seconds.
     pub active_deadline_seconds: u32,
-    /// Longest time without a gang that runs, in seconds.
+    /// Maximum time without a running gang, in seconds.
     pub pending_deadline_seconds: u32,
-    /// The run is deleted this long after it finished, in seconds.
+    /// Time from the end of the run to its deletion, in seconds.
     pub ttl_seconds_after_finished: Option<u32>,
-    /// Disrupted attempts that are repeated.
+    /// Maximum number of disrupted attempts that are retried.
     pub backoff_limit: u32,
 }
 
-/// What is true of one run now.
+/// The observed state of one run.
 #[derive(Clone, Debug)]
 pub struct Observed<'a> {
     /// Whether the run is being deleted.
     pub deleting: bool,
-    /// Whether it has [`crds::names::FINALIZER`].
+    /// Whether the run has [`crds::names::FINALIZER`].
     pub finalizer: bool,
     /// `spec.suspend`.
     pub suspend: bool,
-    /// Whether [`crds::names::ANNOTATION_RELEASE_PODS`] gives up pods that do not go.
+    /// Whether [`crds::names::ANNOTATION_RELEASE_PODS`] abandons pods that are stuck terminating.
     pub release_pods: bool,
-    /// What the status remembers; [`Kept::default`] where there is none.
-    pub kept: Kept,
-    /// Jobs of the run: those whose controller it is by UID, and no others.
+    /// The execution state in the status.
+    pub persisted: ExecutionState,
+    /// Jobs of the run, which controls them by UID.
     pub jobs: Vec<JobState>,
-    /// The attempt whose ConfigMap and Service are there for sure: this process has created them.
-    pub prepared: Option<AttemptId>,
-    /// Pods of these Jobs, and of Jobs of the run that are gone.
+    /// The attempt whose ConfigMap and Service this process has created.
+    pub prerequisites_ready: Option<AttemptId>,
+    /// Pods of the run, including those whose Job is gone.
     pub pods: Vec<PodState>,
-    /// What became of the log that is or was followed by this process; `None` where none was.
+    /// State of the log that this process follows or followed; `None` if it followed no log.
     pub stream: Option<StreamState>,
-    /// The blocks that are proven and persisted.
+    /// The verified and persisted blocks.
     pub records: Records<'a>,
-    /// Whether the nodes have what the workers ask for.
+    /// Result of the preflight check.
     pub preflight: Preflight,
-    /// The run whose gang comes first, as `NAMESPACE/NAME`, where there is one.
-    pub ahead: Option<String>,
-    /// A run whose gang has nodes that this one's could want, while this one's is placed, as `NAMESPACE/NAME`.
-    pub beside: Option<String>,
-    /// Pods of the run by a read past every cache, where one was made in this very pass.
-    pub listed: Option<Vec<PodState>>,
-    /// What the cluster said when it refused the last creation, where it did.
-    pub refused: Option<CreationRefused>,
+    /// Pods of the run from an uncached list, if the previous step made one.
+    pub live_pods: Option<Vec<PodState>>,
+    /// The refusal of the last creation, until it is retried.
+    pub creation_refused: Option<CreationRefused>,
 }
 
-/// What is known of the blocks that were measured.
+impl Observed<'_> {
+    /// Whether the run needs another attempt, or is complete.
+    pub fn needs_next_attempt(&self) -> bool {
+        needs_next_attempt(&self.persisted, self.deleting, self.suspend)
+    }
+}
+
+/// Whether a run in this state needs another attempt, or is complete.
+pub fn needs_next_attempt(persisted: &ExecutionState, deleting: bool, suspend: bool) -> bool {
+    let attempt_in_progress = persisted.current().is_some();
+    persisted.finished_at.is_none() && !attempt_in_progress && !deleting && !suspend
+}
+
+/// The measured blocks of a run.
 #[derive(Clone, Debug)]
 pub enum Records<'a> {
-    /// The chain was not read by this process.
+    /// This process has not read the record chain.
     Unread,
-    /// Blocks that are proven and persisted, by leg.
+    /// Verified and persisted blocks, by leg.
     Read(&'a BTreeMap<u32, BTreeSet<u32>>),
-    /// The chain does not prove itself, in words.
+    /// The record chain is invalid, with the reason.
     Broken(String),
 }
 
-/// The log of a pod, as far as it was read.
+/// State of the record stream in the log of a pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamState {
     /// UID of the pod.
     pub pod_uid: String,
-    /// Whether nothing more will come: its end was read, its container is gone, or it cannot be read on. Everything that
-    /// verified is persisted then.
+    /// Whether no more records follow: the end record was read, the container is gone, or the log is unreadable. All
+    /// verified records are persisted then.
     pub closed: bool,
-    /// Its last record.
+    /// The end record.
     pub end: Option<EndRecord>,
-    /// Why it does not prove itself, or cannot be read.
+    /// Reason why the stream is invalid or unreadable.
     pub fault: Option<String>,
 }
 
-/// Whether the nodes have what the workers ask for.
+/// Result of the check whether enough nodes fit the workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Preflight {
-    /// Nodes may not be read (namespaced mode), or nothing is to be created.
+    /// The operator may not read nodes (namespaced mode), or no gang is to be created.
     Skipped,
-    /// Enough nodes do.
-    Passed,
-    /// They do not; the message names node and number.
+    /// Enough nodes fit.
+    Passed {
+        /// Names of the nodes that fit.
+        nodes: BTreeSet<String>,
+    },
+    /// Too few nodes fit. The message names nodes and amounts.
     Refused(String),
 }
 
-/// What the cluster said when it refused an object.
+/// The refusal of an object by the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreationRefused {
-    /// In its words, with the object's name.
+    /// Message of the API server, with the name of the object.
     pub message: String,
-    /// Whether it is of no use to try again: the name is taken by something that is not the run's, or the object is
-    /// invalid.
-    pub for_good: bool,
+    /// Whether a retry cannot succeed: another owner's object has the name, or the object is invalid.
+    pub permanent: bool,
 }
 
 #[cfg(test)]

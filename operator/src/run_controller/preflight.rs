@@ -1,7 +1,7 @@
-//! Whether the cluster has nodes for the workers of a run, before anything is created. Pure.
+//! Checks before the creation of a gang whether the cluster has enough nodes for its workers. Pure.
 //!
-//! Looks at what nodes have, not at what is free: what is in use now is the scheduler's to wait for. Says of every node
-//! that does not fit why, with its name and the number.
+//! The check uses the allocatable resources of nodes, not the free ones: waiting for free resources is the task of the
+//! scheduler. The error names each node that does not fit, with the reason and the amounts.
 
 mod node;
 mod quantity;
@@ -16,98 +16,98 @@ pub use node::{Amounts, NodeState, Taint};
 
 use super::build::resources::WorkerResources;
 
-/// Most nodes that a message names.
-const NAMED: usize = 8;
+/// Maximum number of list entries in a message.
+const MAX_LISTED: usize = 8;
 
-/// What the workers of a run need.
+/// Requirements of the workers of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
-    /// How many workers, and where they may be.
+pub struct Requirements<'a> {
+    /// Number of workers and constraints on their nodes.
     pub placement: &'a Placement,
-    /// What each asks for.
+    /// Resources of each worker.
     pub resources: WorkerResources,
-    /// The nodes of the attempts before: the workers must be on these. Empty where there was none.
+    /// Nodes of the earlier attempts, on which the workers must run. Empty before the first attempt.
     pub nodes: &'a [String],
 }
 
-/// Nodes that fit.
+/// The nodes that fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidates {
-    /// Their names.
+    /// Names of the nodes.
     pub nodes: BTreeSet<String>,
-    /// Whether they say in which zone they are. Where none does, workers cannot be kept in one.
+    /// Whether any of them has a zone label. Without zone labels, workers cannot be kept in one zone.
     pub zoned: bool,
 }
 
-/// Why there are not enough nodes. Its words are for the status.
+/// Reason why too few nodes fit, for the status.
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
-pub enum Unfit {
-    /// No node has the labels.
+pub enum PreflightError {
+    /// No node matches the node selector.
     #[snafu(display("none of {nodes} nodes has the labels {labels} (spec.placement.nodeSelector)"))]
     NoLabels {
-        /// Nodes of the cluster.
+        /// Number of nodes in the cluster.
         nodes: usize,
-        /// What is asked for.
+        /// The node selector.
         labels: String,
     },
-    /// A node of the attempts before is not there.
+    /// A node of the earlier attempts is gone.
     #[snafu(display(
-        "node {node} is gone, on which the blocks that are finished were measured: blocks of different nodes cannot be \
+        "node {node} is gone, but the finished blocks were measured on it, and blocks from different nodes cannot be \
          compared"
     ))]
-    Gone {
-        /// Its name.
+    NodeGone {
+        /// Name of the node.
         node: String,
     },
-    /// Not enough nodes have what is asked for.
-    #[snafu(display("{fit} of {matching} nodes fit and {workers} are needed: {why}"))]
+    /// Too few of the matching nodes fit.
+    #[snafu(display("{workers} nodes are needed, but only {fit} of {matching} fit: {reasons}"))]
     TooFew {
-        /// Nodes that fit.
+        /// Number of nodes that fit.
         fit: usize,
-        /// Nodes with the labels.
+        /// Number of nodes that match the node selector.
         matching: usize,
-        /// Nodes needed.
+        /// Number of nodes needed.
         workers: u32,
-        /// Why others do not, node by node.
-        why: String,
+        /// Reasons why the other nodes do not fit.
+        reasons: String,
     },
-    /// Not enough of them are in one zone.
+    /// Too few of the nodes that fit are in one zone.
     #[snafu(display(
-        "{workers} nodes of one zone are needed (spec.placement.singleZone), and those that fit are spread: {zones}"
+        "{workers} nodes in one zone are needed (spec.placement.singleZone), but the nodes that fit are in several: {zones}"
     ))]
-    Spread {
-        /// Nodes needed.
+    SeveralZones {
+        /// Number of nodes needed.
         workers: u32,
-        /// Zones, with how many nodes fit in each.
+        /// Zones, each with its number of nodes that fit.
         zones: String,
     },
 }
 
-/// The nodes that the workers may be on.
+/// The nodes on which the workers may run.
 ///
 /// # Errors
-/// When there are not enough, with the reason for every node that could be meant.
-pub fn preflight(wanted: &Wanted<'_>, nodes: &[NodeState]) -> Result<Candidates, Unfit> {
-    let placement = wanted.placement;
-    let missing = wanted
+/// If they are too few.
+pub fn preflight(requirements: &Requirements<'_>, nodes: &[NodeState]) -> Result<Candidates, PreflightError> {
+    let placement = requirements.placement;
+    let missing = requirements
         .nodes
         .iter()
         .find(|name| !nodes.iter().any(|node| node.name == **name));
     if let Some(node) = missing {
-        return Err(Unfit::Gone { node: node.clone() });
+        return Err(PreflightError::NodeGone { node: node.clone() });
     }
     let has = |node: &NodeState, (key, value): (&String, &String)| node.labels.get(key) == Some(value);
-    let meant = |node: &&NodeState| {
-        let chosen = wanted.nodes.is_empty() || wanted.nodes.contains(&node.name);
-        chosen && placement.node_selector.iter().all(|label| has(node, label))
+    let matches = |node: &&NodeState| {
+        let allowed = requirements.nodes.is_empty() || requirements.nodes.contains(&node.name);
+        allowed && placement.node_selector.iter().all(|label| has(node, label))
     };
-    let matching: Vec<_> = nodes.iter().filter(meant).collect();
+    let matching: Vec<_> = nodes.iter().filter(matches).collect();
     if matching.is_empty() {
         let labels = placement
             .node_selector
             .iter()
             .map(|(key, value)| format!("{key}={value}"));
-        return Err(Unfit::NoLabels {
+        return Err(PreflightError::NoLabels {
             nodes: nodes.len(),
             labels: labels.collect::<Vec<_>>().join(", "),
         });
@@ -115,27 +115,27 @@ pub fn preflight(wanted: &Wanted<'_>, nodes: &[NodeState]) -> Result<Candidates,
     let mut fit = Vec::new();
     let mut unfit = Vec::new();
     for node in &matching {
-        match misfit(node, wanted) {
+        match mismatch(node, requirements) {
             None => fit.push(*node),
-            Some(why) => unfit.push(format!("{}: {why}", node.name)),
+            Some(reason) => unfit.push(format!("{}: {reason}", node.name)),
         }
     }
     if fit.len() < placement.workers as usize {
-        return Err(Unfit::TooFew {
+        return Err(PreflightError::TooFew {
             fit: fit.len(),
             matching: matching.len(),
             workers: placement.workers,
-            why: match unfit.is_empty() {
-                true => "there are no other nodes that it may use".to_owned(),
+            reasons: match unfit.is_empty() {
+                true => "no other node matches".to_owned(),
                 false => listed(unfit),
             },
         });
     }
-    in_a_zone(&fit, placement)
+    in_one_zone(&fit, placement)
 }
 
-/// Why `node` does not fit; `None` where it does.
-fn misfit(node: &NodeState, wanted: &Wanted<'_>) -> Option<String> {
+/// Reason why `node` does not fit; `None` if it fits.
+fn mismatch(node: &NodeState, requirements: &Requirements<'_>) -> Option<String> {
     if !node.ready {
         return Some("not ready".to_owned());
     }
@@ -143,7 +143,7 @@ fn misfit(node: &NodeState, wanted: &Wanted<'_>) -> Option<String> {
         return Some("cordoned".to_owned());
     }
     let tolerated = |taint: &&Taint| {
-        wanted
+        requirements
             .placement
             .tolerations
             .iter()
@@ -152,16 +152,16 @@ fn misfit(node: &NodeState, wanted: &Wanted<'_>) -> Option<String> {
     if let Some(taint) = node.taints.iter().find(|taint| !tolerated(taint)) {
         return Some(format!("has the taint {taint}, which is not tolerated"));
     }
-    lacks(&node.allocatable, &wanted.resources).or_else(|| {
-        let exclusive = wanted.placement.exclusive;
+    shortage(&node.allocatable, &requirements.resources).or_else(|| {
+        let exclusive = requirements.placement.exclusive;
         exclusive
-            .then(|| leaves(&node.allocatable, &wanted.resources))
+            .then(|| surplus(&node.allocatable, &requirements.resources))
             .flatten()
     })
 }
 
-/// What a node has less of than a worker asks for.
-fn lacks(has: &Amounts, wants: &WorkerResources) -> Option<String> {
+/// The first resource of which a node has less than a worker requests.
+fn shortage(has: &Amounts, wants: &WorkerResources) -> Option<String> {
     let count = |has: u64, wants: u32, what: &str| {
         (has < u64::from(wants)).then(|| format!("{has} of {wants} {what}"))
     };
@@ -169,7 +169,7 @@ fn lacks(has: &Amounts, wants: &WorkerResources) -> Option<String> {
         (has < wants).then(|| format!("{} of {} of {what}", Size(has), Size(wants)))
     };
     let cpus = (has.cpu_millis < u64::from(wants.cpus) * 1000)
-        .then(|| format!("{} of {} processors", millis(has.cpu_millis), wants.cpus));
+        .then(|| format!("{} of {} CPUs", millis(has.cpu_millis), wants.cpus));
     count(has.gpus, wants.gpus, "GPUs")
         .or_else(|| count(has.efas, wants.efas, "EFA devices"))
         .or_else(|| bytes(has.huge_pages, wants.huge_pages, "huge pages (2 MiB)"))
@@ -177,17 +177,18 @@ fn lacks(has: &Amounts, wants: &WorkerResources) -> Option<String> {
         .or_else(|| bytes(has.memory, wants.memory, "memory"))
 }
 
-/// What a worker that is alone on its node would leave to others.
-fn leaves(has: &Amounts, wants: &WorkerResources) -> Option<String> {
-    let left = |has: u64, wants: u32, what: &str, field: &str| {
+/// The first device of which an exclusive worker would leave some unused.
+fn surplus(has: &Amounts, wants: &WorkerResources) -> Option<String> {
+    let unused = |has: u64, wants: u32, what: &str, field: &str| {
         (has > u64::from(wants)).then(|| {
             format!(
-                "has {has} {what} of which a worker asks for {wants}, and an exclusive one asks for all: set \
+                "has {has} {what} but a worker requests {wants}, and an exclusive worker must request all of them: set \
                  spec.resources.{field} to {has}, or spec.placement.exclusive to false"
             )
         })
     };
-    left(has.gpus, wants.gpus, "GPUs", "gpus").or_else(|| left(has.efas, wants.efas, "EFA devices", "efas"))
+    unused(has.gpus, wants.gpus, "GPUs", "gpus")
+        .or_else(|| unused(has.efas, wants.efas, "EFA devices", "efas"))
 }
 
 fn millis(millis: u64) -> String {
@@ -197,7 +198,8 @@ fn millis(millis: u64) -> String {
     }
 }
 
-/// As the scheduler matches: no key is every key, no effect every effect, no operator `Equal`.
+/// Matches like the scheduler: a missing key matches every key, a missing effect every effect, and the default operator is
+/// `Equal`.
 fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let effect = toleration
         .effect
@@ -211,7 +213,8 @@ fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     }
 }
 
-fn in_a_zone(fit: &[&NodeState], placement: &Placement) -> Result<Candidates, Unfit> {
+/// Reduces the nodes that fit to zones with enough nodes, if the placement requires a single zone.
+fn in_one_zone(fit: &[&NodeState], placement: &Placement) -> Result<Candidates, PreflightError> {
     let workers = placement.workers as usize;
     let mut zones: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for node in fit {
@@ -225,28 +228,29 @@ fn in_a_zone(fit: &[&NodeState], placement: &Placement) -> Result<Candidates, Un
             zoned: !zones.is_empty(),
         });
     }
-    let said = zones
+    let counts = zones
         .iter()
         .map(|(zone, nodes)| format!("{zone} {}", nodes.len()));
-    let said = listed(said.collect());
+    let counts = listed(counts.collect());
     let large = zones.into_values().filter(|nodes| nodes.len() >= workers);
     let nodes: BTreeSet<_> = large.flatten().collect();
     match nodes.is_empty() {
-        true => Err(Unfit::Spread {
+        true => Err(PreflightError::SeveralZones {
             workers: placement.workers,
-            zones: said,
+            zones: counts,
         }),
         false => Ok(Candidates { nodes, zoned: true }),
     }
 }
 
-fn listed(mut all: Vec<String>) -> String {
-    let more = all.len().saturating_sub(NAMED);
-    all.truncate(NAMED);
+/// Joins the entries, at most [`MAX_LISTED`] of them.
+fn listed(mut entries: Vec<String>) -> String {
+    let more = entries.len().saturating_sub(MAX_LISTED);
+    entries.truncate(MAX_LISTED);
     if more > 0 {
-        all.push(format!("{more} more"));
+        entries.push(format!("{more} more"));
     }
-    all.join("; ")
+    entries.join("; ")
 }
 
 #[cfg(test)]

@@ -1,153 +1,146 @@
-//! Which run is looked at next: each at most once at a time, at most so many at once, again when asked to. Keeps time;
-//! no I/O.
+//! The work queue of the controller: every run is reconciled at most once at a time, and again whenever it is enqueued
+//! meanwhile. Uses timers; no other I/O.
 
-mod behind;
-mod delays;
-mod runs;
+mod schedule;
 
-use std::collections::HashSet;
 use std::future::{Future, pending};
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::StreamExt;
-use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
+use futures::FutureExt;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::error;
 
-use self::runs::Runs;
+use self::schedule::Schedule;
 use super::store::RunKey;
 use crate::operator::{Metrics, Shutdown};
 
-/// How long nothing was done before the process rests: connections that a burst took are closed by then.
-const REST: Duration = Duration::from_secs(20);
+/// Time without a reconciliation after which the queue counts as idle: connections of a burst are closed by then.
+const IDLE_AFTER: Duration = Duration::from_secs(20);
 
-/// What a look at a run asks for next.
+/// When a run is to be reconciled again, unless it changes before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Again {
-    /// Nothing, until something changes.
-    OnChange,
-    /// Another look when no other run waits for one, or when something changes; after [`behind::PATIENCE`] beside others.
-    AfterOthers,
-    /// Another look after this long, or earlier when something changes.
-    After(Duration),
-    /// It failed: another look after a delay that grows.
+pub(super) enum Requeue {
+    /// Not before it changes.
+    AwaitChange,
+    /// When no run of normal priority is queued, or after [`schedule::MAX_LOW_PRIORITY_WAIT`]. A change restores normal
+    /// priority.
+    LowPriority,
+    /// After this delay.
+    RequeueAfter(Duration),
+    /// After a delay that grows with each consecutive failure.
     Backoff,
 }
 
-/// Asks for looks at runs, in the order of the requests. Requests for a run that waits already are one, so what is held
-/// is bounded by the runs there are.
+/// Handle of the work queue; clones share it. It holds at most one entry for each run.
 #[derive(Clone)]
 pub(super) struct Queue {
-    requests: UnboundedSender<RunKey>,
-    waiting: Arc<Mutex<HashSet<RunKey>>>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    schedule: Mutex<Schedule>,
+    /// Notified when a run was added.
+    added: Notify,
+    concurrency: usize,
     metrics: Metrics,
 }
 
 impl Queue {
-    /// A queue, and the end that [`work`] takes requests from.
-    pub(super) fn new(metrics: Metrics) -> (Self, UnboundedReceiver<RunKey>) {
-        let (requests, receiver) = unbounded();
-        let queue = Self {
-            requests,
-            waiting: Arc::default(),
-            metrics,
-        };
-        (queue, receiver)
+    /// A queue with `concurrency` slots.
+    pub(super) fn new(concurrency: usize, metrics: Metrics) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                schedule: Mutex::new(Schedule::new(concurrency)),
+                added: Notify::new(),
+                concurrency,
+                metrics,
+            }),
+        }
     }
 
-    /// A look at `run` as soon as possible.
+    /// Enqueues `run` with normal priority, after the runs that are enqueued already.
     pub(super) fn add(&self, run: RunKey) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.insert(run.clone()) {
-            drop(waiting);
-            self.send(run);
+        if self.schedule().add(run, Instant::now()) {
+            self.shared.added.notify_one();
         }
     }
 
-    fn send(&self, run: RunKey) {
-        // The worker has ended: so will the process.
-        let _ = self.requests.unbounded_send(run);
+    fn schedule(&self) -> MutexGuard<'_, Schedule> {
+        self.shared
+            .schedule
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn taken(&self, run: &RunKey) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.remove(run);
-    }
-
-    fn is_waiting(&self, run: &RunKey) -> bool {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.contains(run)
-    }
-
-    fn len(&self) -> usize {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.len()
-    }
-}
-
-/// Looks at runs until `shutdown`, then waits for the looks that have begun. One that panics counts as failed, and
-/// harms no other. Calls `rest` when it has looked at none for a while, once.
-pub(super) async fn work<F>(
-    queue: &Queue,
-    mut requests: UnboundedReceiver<RunKey>,
-    concurrency: usize,
-    mut shutdown: Shutdown,
-    look: impl Fn(RunKey) -> F,
-    rest: impl Fn(),
-) where
-    F: Future<Output = Again> + Send + 'static,
-{
-    let mut looks = JoinSet::new();
-    let mut runs = Runs::new(concurrency);
-    let mut told = pin!(shutdown.told());
-    let mut quiet = pin!(sleep(REST));
-    let mut rested = false;
-    loop {
-        queue.metrics.queue_depth(runs.depth(queue));
-        queue.metrics.backing_off(runs.failing());
-        let full = looks.len() >= concurrency;
-        let behind_is_due = runs.behind_is_due(queue);
-        let run = tokio::select! {
-            biased;
-            () = &mut told => break,
-            Some(ended) = looks.join_next_with_id() => {
-                let (id, again) = match ended {
-                    Ok((id, again)) => (id, again),
-                    Err(error) => {
-                        error!(%error, "a look at a run ended by itself");
-                        (error.id(), Again::Backoff)
-                    }
+    /// Reconciles enqueued runs until `shutdown`, then waits for the reconciliations in progress. A reconciliation that
+    /// panics counts as failed and affects no other run. Calls `on_idle` once after each period of activity.
+    pub(super) async fn process<F>(
+        &self,
+        mut shutdown: Shutdown,
+        reconcile: impl Fn(RunKey) -> F,
+        on_idle: impl Fn(),
+    ) where
+        F: Future<Output = Requeue> + Send + 'static,
+    {
+        let mut tasks = JoinSet::new();
+        let mut shutdown = pin!(shutdown.told());
+        let mut idle_timer = pin!(sleep(IDLE_AFTER));
+        let mut idle = false;
+        loop {
+            while tasks.len() < self.shared.concurrency {
+                let Some(run) = self.schedule().start_next(Instant::now()) else {
+                    break;
                 };
-                runs.ended(queue, id, again);
-                quiet.as_mut().reset(Instant::now() + REST);
-                rested = false;
-                None
+                tasks.spawn(catch_panic(run.clone(), reconcile(run)));
             }
-            run = runs.delays.next() => {
-                queue.add(run);
-                None
+            let next_due = self.report_and_next_due();
+            tokio::select! {
+                biased;
+                () = &mut shutdown => break,
+                Some(finished) = tasks.join_next() => {
+                    if let Ok((run, requeue)) = finished {
+                        self.schedule().finish(run, requeue, Instant::now());
+                    }
+                    idle_timer.as_mut().reset(Instant::now() + IDLE_AFTER);
+                    idle = false;
+                }
+                () = sleep_until_some(next_due) => self.schedule().enqueue_due(Instant::now()),
+                () = self.shared.added.notified() => {}
+                () = &mut idle_timer, if !idle && tasks.is_empty() => {
+                    on_idle();
+                    idle = true;
+                }
             }
-            () = due(behind_is_due), if !full => runs.next_behind(),
-            Some(run) = requests.next(), if !full => runs.asked_for(queue, run),
-            () = &mut quiet, if !rested && looks.is_empty() => {
-                rest();
-                rested = true;
-                None
-            }
-        };
-        if let Some(run) = run {
-            let id = looks.spawn(look(run.clone())).id();
-            runs.begun(id, run);
         }
+        while tasks.join_next().await.is_some() {}
     }
-    while looks.join_next().await.is_some() {}
+
+    /// Updates the metrics. Returns when the next delayed run is due.
+    fn report_and_next_due(&self) -> Option<Instant> {
+        let schedule = self.schedule();
+        self.shared.metrics.queue_depth(schedule.queued());
+        self.shared.metrics.backing_off(schedule.failing());
+        schedule.next_due()
+    }
 }
 
-/// Waits until then; for ever where there is no such time.
-async fn due(at: Option<Instant>) {
+/// Runs one reconciliation of `run`. A panic counts as a failure.
+async fn catch_panic(run: RunKey, reconciliation: impl Future<Output = Requeue>) -> (RunKey, Requeue) {
+    let result = AssertUnwindSafe(reconciliation).catch_unwind().await;
+    let requeue = result.unwrap_or_else(|_| {
+        error!(%run, "reconciliation panicked and will be retried");
+        Requeue::Backoff
+    });
+    (run, requeue)
+}
+
+/// Sleeps until `at`, forever if there is no such instant.
+async fn sleep_until_some(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => pending().await,

@@ -1,115 +1,51 @@
-//! One look at one run: persist what was read, observe, decide, do the one thing; again until there is nothing to do. I/O.
+//! One reconciliation of one run: a loop of named steps that ends when there is nothing left to do. I/O.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crds::v1alpha1::BenchmarkRun;
 use jiff::Timestamp;
-use snafu::Snafu;
 use tracing::{Instrument, debug, info_span, warn};
 
-use super::act::{Look, Next};
-use super::apply::ApplyError;
 use super::context::Context;
 use super::decide::decide;
-use super::observe::{self, Current, ListError};
-use super::queue::Again;
-use super::records::RecordsError;
+use super::error::ReconcileError;
+use super::execute::{Reconciler, StepResult};
+use super::observe;
+use super::queue::Requeue;
+use super::reserve;
 use super::session::Session;
-use super::store::{RunKey, StoredRun};
+use super::snapshot::RunSnapshot;
+use super::store::{CachedRun, RunKey};
 use super::unreadable;
-use super::update_status::{StatusError, Target};
+use super::update_status::RunVersion;
 use crate::events;
-use crate::operator::Category;
 
-/// Most things done for one run in one look; what is left is done in the next, after others had their turn.
+/// Maximum number of actions for one run in one reconciliation. What remains is done in the next one, after other runs
+/// had a slot.
 const MAX_STEPS: usize = 16;
-/// When a run is looked at again that did so many things at once.
-const SOON: Duration = Duration::from_millis(100);
+/// Delay before the next reconciliation of a run that needed more than [`MAX_STEPS`] actions.
+const MAX_STEPS_DELAY: Duration = Duration::from_millis(100);
 
-/// Why a look at a run failed. The next one begins anew.
-#[derive(Debug, Snafu)]
-pub enum LookError {
-    /// An object could not be created or deleted.
-    #[snafu(transparent)]
-    Apply {
-        /// Why not.
-        source: ApplyError,
-    },
-    /// The status could not be written.
-    #[snafu(transparent)]
-    Status {
-        /// Why not.
-        source: StatusError,
-    },
-    /// Pods could not be listed.
-    #[snafu(transparent)]
-    List {
-        /// Why not.
-        source: ListError,
-    },
-    /// The run cannot be read from where it is kept.
-    #[snafu(display("the run cannot be read again: {message}"))]
-    Unpack {
-        /// Why not.
-        message: String,
-    },
-    /// Records could not be read or written.
-    #[snafu(transparent)]
-    Records {
-        /// Why not.
-        source: RecordsError,
-    },
-    /// The records could not be evaluated.
-    #[snafu(display("the records cannot be evaluated: {message}"))]
-    Evaluate {
-        /// Why not.
-        message: String,
-    },
-}
-
-impl LookError {
-    /// Whether the run is another by now, which is no fault.
-    fn is_change(&self) -> bool {
-        match self {
-            Self::Status { source } => matches!(source, StatusError::Changed { .. }),
-            Self::Apply { source } => source.is_change(),
-            _ => false,
-        }
-    }
-
-    /// The label of the metric.
-    fn category(&self) -> Category {
-        match self {
-            Self::Apply { source } => source.category(),
-            Self::Status { source } => source.category(),
-            Self::List { .. } => Category::List,
-            Self::Unpack { .. } => Category::Encode,
-            Self::Records { source } => source.category(),
-            Self::Evaluate { .. } => Category::Evaluate,
-        }
-    }
-}
-
-/// Looks at the run `key` and does what it needs next.
-pub(super) async fn look(context: Arc<Context>, key: RunKey) -> Again {
-    let span = info_span!("look", run = %key);
+/// Reconciles the run `key`, and reports a failure in metrics, log and events.
+pub(super) async fn reconcile(context: Arc<Context>, key: RunKey) -> Requeue {
+    let span = info_span!("reconcile", run = %key);
     async {
-        let began = Instant::now();
-        let ended = reconcile(&context, &key).await;
-        let category = ended.as_ref().err().map(LookError::category);
-        context.metrics.reconciled(began.elapsed(), category);
-        match ended {
-            Ok(again) => again,
-            // What was changed meanwhile comes with its own look.
-            Err(error) if error.is_change() => {
-                debug!(%error, "the run was changed while it was looked at");
-                Again::Backoff
+        let started = Instant::now();
+        let result = reconcile_key(&context, &key).await;
+        let category = result.as_ref().err().map(ReconcileError::category);
+        context.metrics.reconciled(started.elapsed(), category);
+        match result {
+            Ok(requeue) => requeue,
+            // The concurrent change enqueues the run again.
+            Err(error) if error.is_conflict() => {
+                debug!(%error, "the run was changed during its reconciliation");
+                Requeue::Backoff
             }
             Err(error) => {
-                warn!(%error, "this look failed; there will be another");
-                failed(&context, &key, &error).await;
-                Again::Backoff
+                warn!(%error, "reconciliation failed and will be retried");
+                report_failure(&context, &key, &error).await;
+                Requeue::Backoff
             }
         }
     }
@@ -117,76 +53,92 @@ pub(super) async fn look(context: Arc<Context>, key: RunKey) -> Again {
     .await
 }
 
-/// Tells who looks at the run what cannot be done for it, and lets others have their turn.
-async fn failed(context: &Context, key: &RunKey, error: &LookError) {
-    let Some(stored) = context.runs.get(key) else {
+/// Publishes an event for a failed reconciliation, and releases the nodes that the run could not use.
+async fn report_failure(context: &Context, key: &RunKey, error: &ReconcileError) {
+    let Some(cached) = context.runs.get(key) else {
         return;
     };
-    observe::note_gang(context, &stored);
-    let (uid, version) = stored.version();
-    let target = Target {
+    reserve::register_existing_gang(context, &cached);
+    let (uid, resource_version) = cached.uid_and_version();
+    let version = RunVersion {
         key,
         uid: uid.unwrap_or_default(),
-        version: version.unwrap_or_default(),
-        before: None,
+        resource_version: resource_version.unwrap_or_default(),
+        status: None,
     };
     let event = events::look_failed(error.category().as_str(), &error.to_string());
-    context.writer.tell(&target, &[event]).await;
+    context.writer.publish(&version, &[event]).await;
 }
 
-async fn reconcile(context: &Arc<Context>, key: &RunKey) -> Result<Again, LookError> {
-    let stored = context.runs.get(key);
-    let run = &match &stored {
+async fn reconcile_key(context: &Arc<Context>, key: &RunKey) -> Result<Requeue, ReconcileError> {
+    match context.runs.get(key) {
         None => {
             context.forget(key);
-            return Ok(Again::OnChange);
+            Ok(Requeue::AwaitChange)
         }
-        Some(StoredRun::Unreadable(object)) => return unreadable::look(context, key, object).await,
-        Some(StoredRun::Run(run, _)) => run.unpack().map_err(|message| LookError::Unpack { message })?,
-    };
-    let uid = run.metadata.uid.as_deref().unwrap_or_default();
-    let session = context.sessions.of(key, uid);
-    let mut session = session.lock().await;
-    let again = steps(context, key, run, uid, &mut session).await;
-    session.rest();
-    let finished = Current::of(key, run, uid, &mut session)
-        .kept()
-        .finished_at
-        .is_some();
-    let writing = session.written.is_some();
-    drop(session);
-    if finished && !writing {
-        context.sessions.forget(key);
+        Some(CachedRun::Unreadable(object)) => unreadable::reconcile(context, key, &object).await,
+        Some(CachedRun::Run(run, _)) => {
+            let run = run
+                .unpack()
+                .map_err(|message| ReconcileError::Unpack { message })?;
+            reconcile_run(context, key, &run).await
+        }
     }
-    again
 }
 
-async fn steps(
+async fn reconcile_run(
+    context: &Arc<Context>,
+    key: &RunKey,
+    run: &BenchmarkRun,
+) -> Result<Requeue, ReconcileError> {
+    let uid = run.metadata.uid.as_deref().unwrap_or_default();
+    let session = context.sessions.get_or_create(key, uid);
+    let mut session = session.lock().await;
+    let result = reconcile_steps(context, key, run, uid, &mut session).await;
+    session.shrink();
+    let snapshot = RunSnapshot::latest(key, run, uid, &mut session);
+    let finished = snapshot.persisted().finished_at.is_some();
+    let cache_is_behind = session.last_write.is_some();
+    drop(session);
+    if finished && !cache_is_behind {
+        context.sessions.forget(key);
+    }
+    result
+}
+
+async fn reconcile_steps(
     context: &Arc<Context>,
     key: &RunKey,
     run: &BenchmarkRun,
     uid: &str,
     session: &mut Session,
-) -> Result<Again, LookError> {
-    let mut listed = None;
+) -> Result<Requeue, ReconcileError> {
+    let mut live_pods = None;
     for _ in 0..MAX_STEPS {
-        let current = Current::of(key, run, uid, session);
-        let mut look = Look {
+        let snapshot = RunSnapshot::latest(key, run, uid, session);
+        let mut reconciler = Reconciler {
             context,
-            current,
+            snapshot,
             session,
         };
-        look.persist().await?;
-        let facts = observe::facts(context, &look.current, look.session);
-        let observed = observe::observe(context, &look.current, look.session, listed.take());
-        let decision = decide(&facts, &observed, Timestamp::now());
-        drop(observed);
+        reconciler.persist_records().await?;
+        reconciler.session.expire_refusal();
+        let policy = observe::run_policy(context, &reconciler.snapshot, reconciler.session);
+        let observed = observe::observe(
+            context,
+            &reconciler.snapshot,
+            reconciler.session,
+            live_pods.take(),
+        );
+        reconciler.session.notify_follower(&observed.pods);
+        let reservation = reserve::reserve(context, &reconciler.snapshot, &observed);
+        let decision = decide(&policy, &observed, &reservation, Timestamp::now());
         debug!(action = ?decision.action, "decided");
-        match look.act(decision).await? {
-            Next::Again => {}
-            Next::Listed(pods) => listed = Some(pods),
-            Next::Ends(again) => return Ok(again),
+        match reconciler.execute(decision).await? {
+            StepResult::Continue => {}
+            StepResult::Listed(pods) => live_pods = Some(pods),
+            StepResult::Done(requeue) => return Ok(requeue),
         }
     }
-    Ok(Again::After(SOON))
+    Ok(Requeue::RequeueAfter(MAX_STEPS_DELAY))
 }

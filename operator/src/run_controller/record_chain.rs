@@ -1,9 +1,10 @@
-//! The record streams of a run in ConfigMaps: append-only, compressed, each part naming the digest of those before. Pure.
+//! The record chain: the record streams of a run in ConfigMaps, append-only and compressed, where each part names the
+//! digest of the part before. Pure.
 //!
-//! A part holds gzip members one after another, one for each time that lines were appended, so that appending neither
-//! reads nor compresses again what is there. The digest after a member is the SHA-256 of the digest before it (32 zero
-//! bytes at the start) and the member's bytes; a part says which digest it begins and ends with, the status which one
-//! was last. `gunzip` reads a part, and the parts in their order give the streams as received.
+//! A part is a sequence of gzip members, one for each append, so that an append neither reads nor recompresses the
+//! existing members. The digest after a member is the SHA-256 of the digest before it (32 zero bytes at the start) and
+//! the bytes of the member. A part holds the digests at its start and end, and the status holds the last one. `gunzip`
+//! decompresses a part, and the parts in order are the streams as received.
 
 mod part;
 mod reader;
@@ -21,84 +22,85 @@ pub use reader::ChainReader;
 
 use super::build::names;
 
-/// Most bytes of a part: an object may have 1 MiB of data.
+/// Maximum number of bytes of a part: a ConfigMap may hold 1 MiB.
 pub const MAX_PART_BYTES: usize = 900 * 1024;
-/// Most parts of a run: together less than a twentieth of what the cluster's database holds by default.
+/// Maximum number of parts of a run: together less than a twentieth of etcd's default size limit.
 pub const MAX_PARTS: u32 = 64;
-/// Most bytes of lines appended at once; they make one member, which has to fit a part also where nothing compresses.
+/// Maximum number of bytes of one append. They become one gzip member, which must fit a part even if it is
+/// incompressible.
 pub const MAX_APPEND_BYTES: usize = 512 * 1024;
-/// Most bytes of record streams that a plan may have in a cluster, by its estimate. Records compress to a third or less.
+/// Maximum estimated number of bytes of the record streams of a plan in a cluster. Records compress to a third or less.
 pub const MAX_PLANNED_BYTES: u64 = MAX_PARTS as u64 * MAX_PART_BYTES as u64 * 2;
 
-/// SHA-256.
+/// SHA-256 digest.
 type Digest = [u8; 32];
 
-/// Why records cannot be kept, or what was kept not be used.
+/// Records cannot be stored, or the stored ones cannot be used.
 #[derive(Debug, Snafu)]
 #[snafu(visibility(pub(super)))]
 pub enum ChainError {
-    /// Too much at once.
-    #[snafu(display("{bytes} bytes of records at once, more than {MAX_APPEND_BYTES}"))]
-    TooMuch {
-        /// How many.
+    /// One append is too large.
+    #[snafu(display("cannot append {bytes} bytes of records at once: the limit is {MAX_APPEND_BYTES}"))]
+    AppendTooLarge {
+        /// Size of the append.
         bytes: usize,
     },
-    /// Too much altogether.
+    /// The chain is full.
     #[snafu(display(
-        "the records of the run need more than {MAX_PARTS} ConfigMaps of {MAX_PART_BYTES} bytes. Ask for fewer rounds, \
+        "the records of the run need more than {MAX_PARTS} ConfigMaps of {MAX_PART_BYTES} bytes. Use fewer rounds, \
          sizes, variants or workers, or split the run"
     ))]
     Full,
-    /// The compressor fails.
-    #[snafu(display("compressing records: {source}"))]
+    /// Compression failed.
+    #[snafu(display("cannot compress records: {source}"))]
     Compress {
-        /// What it says.
+        /// Cause.
         source: io::Error,
     },
-    /// A part lacks something.
-    #[snafu(display("part {part} of the records has no {what}"))]
+    /// A part lacks a key.
+    #[snafu(display("part {part} of the records has no key {key}"))]
     Incomplete {
-        /// Its number.
+        /// Number of the part.
         part: u32,
-        /// What.
-        what: &'static str,
+        /// The missing key.
+        key: &'static str,
     },
-    /// A part does not continue the one before, or was changed.
-    #[snafu(display("part {part} of the records does not prove itself: {why}"))]
+    /// A part does not continue the part before, or was changed.
+    #[snafu(display("part {part} of the records cannot be verified: {reason}"))]
     Broken {
-        /// Its number.
+        /// Number of the part.
         part: u32,
-        /// Why not.
-        why: String,
+        /// The check that failed.
+        reason: String,
     },
-    /// Everything there is proves itself, and there was more.
+    /// Every part is valid, but the status refers to later records.
     #[snafu(display(
-        "the records end before {sha256}, which the status has seen: a ConfigMap with its last records was \
-         deleted or put back to an older state. They cannot be had back; make a new run"
+        "the records end before digest {sha256} in the status: a ConfigMap with later records was deleted or \
+         restored from an older state. They cannot be recovered; create a new run"
     ))]
     Older {
-        /// The digest that was seen.
+        /// The digest in the status.
         sha256: String,
     },
 }
 
-/// What is kept of a run's records: all but the bytes of the parts that are full.
+/// The end of a record chain, to append to. Does not hold the bytes of full parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordChain {
-    /// The part that still grows; nothing before the first append.
+    /// The last part, unless it is full; `None` before the first append.
     open: Option<Part>,
 }
 
-/// A part that has to be written.
+/// A write of one part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartWrite {
-    /// The part as it is to be.
+    /// The part to write.
     pub part: Part,
-    /// Whether it was there before: it is to be updated, not created.
+    /// Whether the part exists and is updated, not created.
     pub update: bool,
 }
 
-/// One part.
+/// One part of a record chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     number: u32,
@@ -109,15 +111,15 @@ pub struct Part {
 }
 
 impl RecordChain {
-    /// The chain with `lines` appended, and the parts that have to be written for it, in this order. This one stays as
-    /// it is: it holds until they are written. Lines are whole, with their newlines.
+    /// The chain with whole `lines` (including newlines) appended, and the parts to write, in order. `self` remains valid
+    /// until they are written.
     ///
     /// # Errors
-    /// When the lines are too many at once or altogether.
+    /// If `lines` exceed [`MAX_APPEND_BYTES`] or the chain is full.
     pub fn appended(&self, lines: &[u8]) -> Result<(Self, Vec<PartWrite>), ChainError> {
         ensure!(
             lines.len() <= MAX_APPEND_BYTES,
-            TooMuchSnafu { bytes: lines.len() }
+            AppendTooLargeSnafu { bytes: lines.len() }
         );
         let member = compress(lines).context(CompressSnafu)?;
         let mut written = Vec::new();
@@ -135,7 +137,7 @@ impl RecordChain {
             Some(part) => part,
         };
         let update = !part.bytes.is_empty();
-        part.digest = chained(&part.digest, &member);
+        part.digest = next_digest(&part.digest, &member);
         part.bytes.extend_from_slice(&member);
         written.push(PartWrite {
             part: part.clone(),
@@ -144,7 +146,7 @@ impl RecordChain {
         Ok((Self { open: Some(part) }, written))
     }
 
-    /// Where the records of the run with `uid` are, for its status; `None` before the first append.
+    /// Reference to the records of the run with `uid` for its status; `None` before the first append.
     pub fn reference(&self, uid: &str) -> Option<RecordsReference> {
         let part = self.open.as_ref()?;
         let first = names::records(uid, 0);
@@ -158,7 +160,7 @@ impl RecordChain {
         })
     }
 
-    /// Number of parts there are.
+    /// Number of parts.
     pub fn parts(&self) -> u32 {
         self.open.as_ref().map_or(0, |part| part.number + 1)
     }
@@ -185,25 +187,25 @@ impl Part {
         }
     }
 
-    /// Its number, from 0.
+    /// Number of the part, from 0.
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// The object it is kept in, of `run`.
+    /// The ConfigMap that stores the part of `run`.
     pub fn config_map(&self, run: &BenchmarkRun) -> ConfigMap {
         part::config_map(self, run)
     }
 }
 
-fn chained(before: &Digest, member: &[u8]) -> Digest {
+fn next_digest(before: &Digest, member: &[u8]) -> Digest {
     let mut hasher = Sha256::new();
     hasher.update(before);
     hasher.update(member);
     hasher.finalize().into()
 }
 
-/// One gzip member, without a time: the same lines always make the same bytes.
+/// One gzip member without a modification time, so that equal lines give equal bytes.
 fn compress(lines: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = GzBuilder::new()
         .mtime(0)

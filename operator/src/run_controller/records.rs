@@ -1,5 +1,5 @@
-//! Keeps the records of a run in the cluster: reads its chain of ConfigMaps, and appends to it. I/O; what a part holds is
-//! decided in [`super::record_chain`].
+//! Reads the record chain of a run from ConfigMaps, and appends to it. I/O; the content of the parts is defined in
+//! [`super::record_chain`].
 
 use crds::v1alpha1::{BenchmarkRun, RecordsReference};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -12,36 +12,36 @@ use super::record_chain::{ChainError, ChainReader, MAX_APPEND_BYTES, Part, PartW
 use super::store::RunKey;
 use crate::operator::Category;
 
-/// Why records were not read or written.
+/// Error of reading or writing records.
 #[derive(Debug, Snafu)]
 pub enum RecordsError {
-    /// The API server did not do it, and may later.
-    #[snafu(display("{what} {name}, which holds records: {source}"))]
+    /// A request failed, and may succeed later.
+    #[snafu(display("{action} ConfigMap {name}, which holds records: {source}"))]
     Api {
-        /// What was tried.
-        what: &'static str,
+        /// `reading`, `creating` or `updating`.
+        action: &'static str,
         /// Name of the ConfigMap.
         name: String,
-        /// Why not.
+        /// Cause.
         source: kube::Error,
     },
-    /// There is something else in the place of a part.
-    #[snafu(display("ConfigMap {name} was changed by somebody else; the records are read again"))]
+    /// A part was changed or created by another client.
+    #[snafu(display("ConfigMap {name} was changed by another client; the records are read again"))]
     Changed {
-        /// Its name.
+        /// Name of the ConfigMap.
         name: String,
     },
-    /// They cannot be kept.
+    /// The records cannot be stored or used.
     #[snafu(display("{source}"))]
     Chain {
-        /// Why not.
+        /// Cause.
         source: ChainError,
     },
 }
 
 impl RecordsError {
-    /// Whether no later try can succeed: there are too many, or the API server takes no such object.
-    pub(super) fn is_for_good(&self) -> bool {
+    /// Whether a retry cannot succeed: there are too many records, or the API server rejects the object.
+    pub(super) fn is_permanent(&self) -> bool {
         match self {
             Self::Api {
                 source: kube::Error::Api(status),
@@ -52,7 +52,7 @@ impl RecordsError {
         }
     }
 
-    /// The label of the metric.
+    /// Label of the error metric.
     pub(super) fn category(&self) -> Category {
         match self {
             Self::Api { .. } => Category::RecordsApi,
@@ -62,17 +62,17 @@ impl RecordsError {
     }
 }
 
-/// The records of one run.
+/// The stored records of one run.
 pub(crate) struct RecordStore {
     api: Api<ConfigMap>,
     uid: String,
     chain: RecordChain,
-    /// Version of the part that still grows.
+    /// Resource version of the part that is not full.
     version: Option<String>,
 }
 
 impl RecordStore {
-    /// Of a run that has none yet.
+    /// The store of a run without records.
     pub(super) fn empty(client: &Client, key: &RunKey, run: &BenchmarkRun) -> Self {
         Self {
             api: Api::namespaced(client.clone(), &key.namespace),
@@ -82,10 +82,11 @@ impl RecordStore {
         }
     }
 
-    /// Reads all that is kept of `run`, and hands its lines to `each`. The inner error says why it cannot be used.
+    /// Reads the stored records of `run`, and passes their lines to `each`. The inner error means that the records are
+    /// unusable.
     ///
     /// # Errors
-    /// When the API server does not answer.
+    /// If a request fails.
     pub(crate) async fn read(
         client: &Client,
         key: &RunKey,
@@ -101,7 +102,7 @@ impl RecordStore {
             let name = names::records(&uid, reader.next());
             let found = api.get_opt(&name).await;
             let Some(object) = found.with_context(|_| ApiSnafu {
-                what: "reading",
+                action: "reading",
                 name: name.clone(),
             })?
             else {
@@ -110,9 +111,9 @@ impl RecordStore {
             if let Err(error) = reader.read(&object, &mut each) {
                 return Ok(Err(error));
             }
-            // A part that is full is never written again: the next one is new.
-            let grows = object.immutable != Some(true);
-            version = object.metadata.resource_version.filter(|_| grows);
+            // A full part is never written again: the next write creates a part.
+            let growing = object.immutable != Some(true);
+            version = object.metadata.resource_version.filter(|_| growing);
         }
         Ok(reader.finish().map(|chain| Self {
             api,
@@ -122,10 +123,10 @@ impl RecordStore {
         }))
     }
 
-    /// Appends whole lines. After an error what is there has to be read again.
+    /// Appends whole lines. After an error the stored records must be read again.
     ///
     /// # Errors
-    /// When the API server does not take it, or the run has too many records.
+    /// If a request fails or the run has too many records.
     pub(super) async fn append(&mut self, run: &BenchmarkRun, lines: &[u8]) -> Result<(), RecordsError> {
         for lines in pieces(lines) {
             let (chain, writes) = self.chain.appended(lines).context(ChainSnafu)?;
@@ -137,7 +138,7 @@ impl RecordStore {
         Ok(())
     }
 
-    /// Where the records are; nothing before the first.
+    /// Reference to the records for the status; `None` if there are none.
     pub(super) fn reference(&self) -> Option<RecordsReference> {
         self.chain.reference(&self.uid)
     }
@@ -146,7 +147,7 @@ impl RecordStore {
         let mut object = Part::config_map(&write.part, run);
         let name = object.metadata.name.clone().unwrap_or_default();
         let params = PostParams::default();
-        let (what, written) = match write.update {
+        let (action, written) = match write.update {
             true => {
                 object.metadata.resource_version = self.version.take();
                 ("updating", self.api.replace(&name, &params, &object).await)
@@ -161,12 +162,12 @@ impl RecordStore {
             Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => {
                 ChangedSnafu { name }.fail()
             }
-            Err(source) => Err(RecordsError::Api { what, name, source }),
+            Err(source) => Err(RecordsError::Api { action, name, source }),
         }
     }
 }
 
-/// `lines` in whole lines of at most [`MAX_APPEND_BYTES`] each time.
+/// Splits `lines` into pieces of whole lines, each of at most [`MAX_APPEND_BYTES`] bytes.
 fn pieces(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let head = lines.get(..MAX_APPEND_BYTES).unwrap_or(lines);
@@ -185,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_are_whole_lines_that_fit() {
+    fn splits_lines_into_pieces_that_fit() {
         let line = [b"x".repeat(16_000), b"\n".to_vec()].concat();
         let lines = line.repeat(70);
         let cut: Vec<_> = pieces(&lines).collect();

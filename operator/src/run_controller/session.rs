@@ -1,5 +1,5 @@
-//! What this process knows of a run between two looks and could find out again. Keeps memory small: a run that waits has
-//! no plan here, a finished one nothing at all.
+//! In-memory state of a run between two reconciliations, all of which can be recovered from the cluster. To save memory,
+//! a waiting run has no plan here, and a finished run has no session.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,10 +8,11 @@ use std::time::Duration;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus};
 use tokio::time::Instant;
 
-use super::build::Installation;
+use super::attempt_id::AttemptId;
+use super::build::OperatorConfig;
 use super::follow_logs::Follower;
-use super::limits;
-use super::observed::{AttemptId, CreationRefused};
+use super::observed::{CreationRefused, PodState};
+use super::policy_check;
 use super::record_chain::MAX_PLANNED_BYTES;
 use super::records::RecordStore;
 use super::store::RunKey;
@@ -20,26 +21,26 @@ use crate::campaign::collect::Collector;
 use crate::campaign::plan::{Plan, estimate, hash, plan};
 use crate::campaign::validate::validate;
 
-/// When a creation that was refused is tried again: quotas and policies change without telling us.
-pub(super) const REFUSED_AGAIN: Duration = Duration::from_secs(30);
+/// Delay before a refused creation is retried: the operator does not watch quotas and policies.
+pub(super) const REFUSAL_RETRY: Duration = Duration::from_secs(30);
 
-/// The sessions of all runs that are going on.
+/// The sessions of all runs in progress.
 #[derive(Default)]
 pub(super) struct Sessions(Mutex<HashMap<RunKey, Arc<tokio::sync::Mutex<Session>>>>);
 
 impl Sessions {
-    /// The session of the run with `uid`, a new one where another run had this name.
-    pub(super) fn of(&self, key: &RunKey, uid: &str) -> Arc<tokio::sync::Mutex<Session>> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = all.get(key).filter(|session| {
-            // One look at a time: nobody else holds it.
+    /// The session of the run with `uid`; a new one if the existing one belongs to an earlier run of this name.
+    pub(super) fn get_or_create(&self, key: &RunKey, uid: &str) -> Arc<tokio::sync::Mutex<Session>> {
+        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = sessions.get(key).filter(|session| {
+            // A run is reconciled at most once at a time, so the lock is free.
             session.try_lock().is_ok_and(|session| session.uid == uid)
         });
         if let Some(found) = found {
             return Arc::clone(found);
         }
         let new = Arc::new(tokio::sync::Mutex::new(Session::new(uid)));
-        all.insert(key.clone(), Arc::clone(&new));
+        sessions.insert(key.clone(), Arc::clone(&new));
         new
     }
 
@@ -48,30 +49,30 @@ impl Sessions {
     }
 }
 
-/// What is known of one run.
+/// In-memory state of one run.
 pub(super) struct Session {
     pub(super) uid: String,
-    /// Blocks of each leg, or why there is no plan; and the plan's hash.
+    /// Number of blocks of each leg and the hash of the plan, or the reason why there is no plan.
     pub(super) legs: Option<Result<(Vec<u32>, String), String>>,
-    /// The plan, as long as something is measured.
+    /// The plan, while a log is followed.
     pub(super) plan: Option<Arc<Plan>>,
-    /// The records that are persisted.
+    /// The persisted records.
     pub(super) records: SessionRecords,
-    /// What they say, as far as it was computed.
+    /// The evaluation of the persisted records, if it was computed.
     pub(super) evaluation: Option<Arc<Evaluation>>,
     pub(super) follower: Option<Box<Follower>>,
-    /// What this process wrote last, while the cache may not show it yet.
-    pub(super) written: Option<Box<Written>>,
+    /// The last write of this process, until the cache shows it.
+    pub(super) last_write: Option<Box<LastWrite>>,
     /// The last attempt whose ConfigMap and Service this process has created.
-    pub(super) prepared: Option<AttemptId>,
-    /// The last creation that the cluster refused, and when.
-    pub(super) refused: Option<(CreationRefused, Instant)>,
+    pub(super) prerequisites_ready: Option<AttemptId>,
+    /// The last creation that the cluster refused, and the time of the refusal.
+    pub(super) creation_refused: Option<(CreationRefused, Instant)>,
 }
 
 /// The records of a run.
 pub(super) enum SessionRecords {
     Unread,
-    /// There are none yet. What reads them knows every block of the plan, which a run that waits need not keep.
+    /// There are no records. A waiting run needs no collector, which would hold every block of the plan.
     Empty,
     Read {
         store: Box<RecordStore>,
@@ -80,15 +81,12 @@ pub(super) enum SessionRecords {
     Broken(String),
 }
 
-/// A run as this process left it.
+/// A run after the last write of this process.
 #[derive(Clone, Debug)]
-pub(super) struct Written {
-    /// Its version.
-    pub(super) version: String,
-    /// Its status.
+pub(super) struct LastWrite {
+    pub(super) resource_version: String,
     pub(super) status: Option<BenchmarkRunStatus>,
-    /// Whether it has our finalizer.
-    pub(super) finalizer: bool,
+    pub(super) has_finalizer: bool,
 }
 
 impl Session {
@@ -100,22 +98,22 @@ impl Session {
             records: SessionRecords::Unread,
             evaluation: None,
             follower: None,
-            written: None,
-            prepared: None,
-            refused: None,
+            last_write: None,
+            prerequisites_ready: None,
+            creation_refused: None,
         }
     }
 
-    /// Blocks of each leg and the hash of the plan, or why there is none.
+    /// Number of blocks of each leg and the hash of the plan, or the reason why there is no plan.
     pub(super) fn legs(
         &mut self,
         run: &BenchmarkRun,
-        installation: &Installation,
+        config: &OperatorConfig,
     ) -> Result<(Vec<u32>, String), String> {
         if let Some(legs) = &self.legs {
             return legs.clone();
         }
-        let legs = self.plan(run, installation).map(|plan| {
+        let legs = self.plan(run, config).map(|plan| {
             let blocks = plan.legs.iter().map(|leg| {
                 let blocks: usize = leg.rounds.iter().map(|round| round.blocks.len()).sum();
                 u32::try_from(blocks).unwrap_or(u32::MAX)
@@ -125,21 +123,21 @@ impl Session {
         self.legs.insert(legs).clone()
     }
 
-    /// The plan of the run and its hash, or why there is none here: names the field and what to do.
+    /// The plan of the run and its hash, or the reason why there is none, with the field and the remedy.
     pub(super) fn planned(
         &mut self,
         run: &BenchmarkRun,
-        installation: &Installation,
+        config: &OperatorConfig,
     ) -> Result<(Arc<Plan>, String), String> {
-        let (_, hash) = self.legs(run, installation)?;
-        Ok((self.plan(run, installation)?, hash))
+        let (_, hash) = self.legs(run, config)?;
+        Ok((self.plan(run, config)?, hash))
     }
 
-    fn plan(&mut self, run: &BenchmarkRun, installation: &Installation) -> Result<Arc<Plan>, String> {
+    fn plan(&mut self, run: &BenchmarkRun, config: &OperatorConfig) -> Result<Arc<Plan>, String> {
         if let Some(plan) = &self.plan {
             return Ok(Arc::clone(plan));
         }
-        if let Some(refusal) = limits::refusal(run, installation) {
+        if let Some(refusal) = policy_check::refusal(run, config) {
             return Err(refusal);
         }
         let validated = validate(run).map_err(|problems| problems.to_string())?;
@@ -147,22 +145,31 @@ impl Session {
         let bytes = estimate(&planned).stream_bytes;
         if bytes > MAX_PLANNED_BYTES {
             return Err(format!(
-                "its records would have about {bytes} bytes, more than {MAX_PLANNED_BYTES} in a cluster. Ask for fewer \
-                 rounds, sizes, variants or workers, or split the run"
+                "the records of the run would have about {bytes} bytes, and the limit in a cluster is {MAX_PLANNED_BYTES}. \
+                 Use fewer rounds, sizes, variants or workers, or split the run"
             ));
         }
         Ok(Arc::clone(self.plan.insert(Arc::new(planned))))
     }
 
-    /// The refusal that still stands in the way.
-    pub(super) fn refusal(&mut self) -> Option<CreationRefused> {
-        self.refused
-            .take_if(|(refused, at)| !refused.for_good && at.elapsed() >= REFUSED_AGAIN);
-        self.refused.as_ref().map(|(refused, _)| refused.clone())
+    /// Forgets a refused creation that is due to be retried.
+    pub(super) fn expire_refusal(&mut self) {
+        self.creation_refused
+            .take_if(|(refused, at)| !refused.permanent && at.elapsed() >= REFUSAL_RETRY);
     }
 
-    /// Drops what can be made again and is not needed before something changes.
-    pub(super) fn rest(&mut self) {
+    /// Notifies the follower when the worker's container has terminated. A log whose pod is not in the cache is also
+    /// read to its end: the API server reports whether the pod exists.
+    pub(super) fn notify_follower(&self, pods: &[PodState]) {
+        let Some(follower) = &self.follower else { return };
+        let pod = pods.iter().find(|pod| pod.uid == follower.source.pod_uid);
+        if pod.is_none_or(|pod| pod.terminated.is_some() || pod.phase.is_over()) {
+            follower.container_terminated();
+        }
+    }
+
+    /// Drops what can be recomputed and is not needed before the next change.
+    pub(super) fn shrink(&mut self) {
         if self.follower.is_none() {
             self.plan = None;
             self.evaluation = None;

@@ -2,7 +2,7 @@
 
 use crds::v1alpha1::{BenchmarkRunStatus, Condition, PlacementStatus, RecordsReference};
 
-use super::kept::Kept;
+use super::execution_state::ExecutionState;
 use crate::campaign::Evaluation;
 use crate::campaign::figures::clipped;
 use crate::campaign::plan::Plan;
@@ -12,7 +12,7 @@ use crate::campaign::status::{self, MAX_TEXT, MAX_WARNINGS, Phase, StatusInput};
 const CLEANUP_BLOCKED: &str = "CleanupBlocked";
 
 /// What every status of a run has.
-pub(super) struct Frame<'a> {
+pub(super) struct StatusContext<'a> {
     /// Generation of the spec.
     pub(super) generation: Option<i64>,
     /// The time now (RFC 3339).
@@ -20,7 +20,7 @@ pub(super) struct Frame<'a> {
     /// The status before this one.
     pub(super) previous: Option<&'a BenchmarkRunStatus>,
     /// What is remembered.
-    pub(super) kept: &'a Kept,
+    pub(super) execution_state: &'a ExecutionState,
     /// Pods that should be gone and are not, in words.
     pub(super) cleanup_blocked: Option<&'a str>,
     /// What a reader must know of the installation.
@@ -36,7 +36,7 @@ pub(super) struct Planned<'a> {
 }
 
 /// The status of a run that was planned.
-pub(super) fn planned(frame: &Frame<'_>, planned: Planned<'_>, phase: Phase) -> BenchmarkRunStatus {
+pub(super) fn planned(frame: &StatusContext<'_>, planned: Planned<'_>, phase: Phase) -> BenchmarkRunStatus {
     let phase = match phase {
         Phase::Complete => Phase::finished(planned.evaluation),
         phase => phase,
@@ -55,15 +55,15 @@ pub(super) fn planned(frame: &Frame<'_>, planned: Planned<'_>, phase: Phase) -> 
 }
 
 /// The status of a run that cannot be planned.
-pub(super) fn refused(frame: &Frame<'_>, message: &str) -> BenchmarkRunStatus {
+pub(super) fn refused(frame: &StatusContext<'_>, message: &str) -> BenchmarkRunStatus {
     let status = status::refused(message, frame.generation, frame.now, frame.previous);
     framed(frame, status)
 }
 
-fn framed(frame: &Frame<'_>, mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
-    status.execution = Some(frame.kept.execution());
-    if !frame.kept.nodes.is_empty() {
-        let nodes = frame.kept.nodes.clone();
+fn framed(frame: &StatusContext<'_>, mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
+    status.execution = Some(frame.execution_state.to_status());
+    if !frame.execution_state.nodes.is_empty() {
+        let nodes = frame.execution_state.nodes.clone();
         status.placement = Some(PlacementStatus { nodes });
     }
     if let Some(warning) = frame.warning {
@@ -77,8 +77,8 @@ fn framed(frame: &Frame<'_>, mut status: BenchmarkRunStatus) -> BenchmarkRunStat
     status::fit(status)
 }
 
-/// `conditions` with what [`Frame::cleanup_blocked`] says.
-pub(super) fn blocked(frame: &Frame<'_>, mut conditions: Vec<Condition>) -> Vec<Condition> {
+/// `conditions` with what [`StatusContext::cleanup_blocked`] says.
+pub(super) fn blocked(frame: &StatusContext<'_>, mut conditions: Vec<Condition>) -> Vec<Condition> {
     let before = frame.previous.into_iter().flat_map(|status| &status.conditions);
     let mut before = before.filter(|condition| condition.type_ == CLEANUP_BLOCKED);
     let before = before.next().cloned();
@@ -110,11 +110,11 @@ mod tests {
         now: &str,
         blocked_by: Option<&str>,
     ) -> Vec<Condition> {
-        let frame = Frame {
+        let frame = StatusContext {
             generation: Some(1),
             now,
             previous,
-            kept: &Kept::default(),
+            execution_state: &ExecutionState::default(),
             cleanup_blocked: blocked_by,
             warning: None,
         };

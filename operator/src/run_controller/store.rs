@@ -1,10 +1,9 @@
-//! What the cluster holds that concerns runs, kept up to date by watches and reduced to what is needed. I/O, and no
-//! decision.
+//! Caches of runs, Jobs, pods and nodes, which watches keep up to date, reduced to the fields that are needed. I/O.
 //!
-//! Nothing is concluded from an absence here: whoever needs to know that something is gone asks the API server.
+//! The absence of an object here proves nothing: callers that need to know that an object is gone ask the API server.
 
+mod cache;
 mod children;
-mod mirror;
 mod runs;
 mod watch;
 
@@ -12,23 +11,23 @@ use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-pub(super) use children::{Child, ChildKey, job, pod};
-pub(super) use mirror::Mirror;
-pub(super) use runs::{StoredRun, UnreadableRun};
-pub(super) use watch::{Scope, watch};
+pub(super) use cache::Cache;
+pub(super) use children::{Child, ChildKey, job_entry, pod_entry};
+pub(super) use runs::{CachedRun, UnreadableRun};
+pub(super) use watch::{WatchScope, watch};
 
 /// Namespace and name of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunKey {
-    /// Its namespace.
+    /// Namespace of the run.
     pub namespace: String,
-    /// Its name.
+    /// Name of the run.
     pub name: String,
 }
 
 impl RunKey {
     /// The key of the run with this metadata.
-    pub(super) fn of(metadata: &ObjectMeta) -> Option<Self> {
+    pub(super) fn from_metadata(metadata: &ObjectMeta) -> Option<Self> {
         Some(Self {
             namespace: metadata.namespace.clone()?,
             name: metadata.name.clone()?,

@@ -1,6 +1,6 @@
-//! An object that cannot be read as a run: says why, and lets it go when it is deleted. I/O.
+//! Handles an object that cannot be read as a run: reports the reason, and removes the finalizer on deletion. I/O.
 //!
-//! It may be a run that a newer release has begun: what its status says of results is never written over.
+//! The object may be a run that a newer release has started, so the results in its status are never overwritten.
 
 use crds::names;
 use jiff::Timestamp;
@@ -9,33 +9,33 @@ use kube::core::ObjectMeta;
 use super::apply::Applier;
 use super::build;
 use super::context::Context;
-use super::decide::LIST_AGAIN;
+use super::decide::POD_LIST_INTERVAL;
+use super::error::ReconcileError;
 use super::observe;
-use super::queue::Again;
-use super::reconcile::LookError;
+use super::queue::Requeue;
 use super::store::{RunKey, UnreadableRun};
-use super::update_status::{StatusError, Target};
+use super::update_status::{RunVersion, StatusError};
 use crate::campaign::status;
 use crate::events;
 
-/// Does what can be done for an object without its spec.
-pub(super) async fn look(
+/// Reconciles an object whose spec is unknown.
+pub(super) async fn reconcile(
     context: &Context,
     key: &RunKey,
     unreadable: &UnreadableRun,
-) -> Result<Again, LookError> {
+) -> Result<Requeue, ReconcileError> {
     let metadata = &unreadable.metadata;
     let mut finalizers = metadata.finalizers.iter().flatten();
-    let ours = finalizers.any(|name| name == names::FINALIZER);
-    if metadata.deletion_timestamp.is_some() && ours {
+    let has_finalizer = finalizers.any(|name| name == names::FINALIZER);
+    if metadata.deletion_timestamp.is_some() && has_finalizer {
         return release(context, key, metadata).await;
     }
-    refuse(context, key, unreadable).await?;
-    Ok(Again::OnChange)
+    report(context, key, unreadable).await?;
+    Ok(Requeue::AwaitChange)
 }
 
-/// The object is being deleted: it goes when no pod of it is left, as any run.
-async fn release(context: &Context, key: &RunKey, metadata: &ObjectMeta) -> Result<Again, LookError> {
+/// Deletes the Jobs of the deleted object, and removes its finalizer when no pod is left.
+async fn release(context: &Context, key: &RunKey, metadata: &ObjectMeta) -> Result<Requeue, ReconcileError> {
     let uid = metadata.uid.as_deref().unwrap_or_default();
     let client = &context.writer.client;
     let applier = Applier {
@@ -49,49 +49,48 @@ async fn release(context: &Context, key: &RunKey, metadata: &ObjectMeta) -> Resu
         applier.delete(&name, &job.uid).await?;
     }
     if !jobs.is_empty() || !observe::list_pods(client, key, uid).await?.is_empty() {
-        return Ok(Again::After(LIST_AGAIN));
+        return Ok(Requeue::RequeueAfter(POD_LIST_INTERVAL));
     }
     let finalizers = metadata.finalizers.clone().unwrap_or_default();
     let version = metadata.resource_version.as_deref().unwrap_or_default();
-    applier.finalizer(false, &finalizers, version).await?;
-    Ok(Again::OnChange)
+    applier.set_finalizer(false, &finalizers, version).await?;
+    Ok(Requeue::AwaitChange)
 }
 
-/// Says why an object cannot be read, once for each version of its spec.
-async fn refuse(context: &Context, key: &RunKey, unreadable: &UnreadableRun) -> Result<(), StatusError> {
+/// Reports why the object cannot be read, once for each generation of its spec.
+async fn report(context: &Context, key: &RunKey, unreadable: &UnreadableRun) -> Result<(), StatusError> {
     let metadata = &unreadable.metadata;
-    let version = (metadata.uid.clone(), metadata.generation);
-    if !context.tell_once(key, version) {
+    if !context.mark_reported(key, (metadata.uid.clone(), metadata.generation)) {
         return Ok(());
     }
     let message = format!(
-        "this object cannot be read as a BenchmarkRun: {}. Delete it, and make a new run",
-        unreadable.why
+        "this object cannot be read as a BenchmarkRun: {}. Delete it and create a new run",
+        unreadable.reason
     );
     let refused = status::refused(&message, metadata.generation, &Timestamp::now().to_string(), None);
-    let target = Target {
+    let version = RunVersion {
         key,
         uid: metadata.uid.as_deref().unwrap_or_default(),
-        version: metadata.resource_version.as_deref().unwrap_or_default(),
-        before: None,
+        resource_version: metadata.resource_version.as_deref().unwrap_or_default(),
+        status: None,
     };
-    let tell = async || {
+    let publish = async || {
         let events = events::between(None, &refused);
-        context.writer.tell(&target, &events).await;
+        context.writer.publish(&version, &events).await;
     };
-    if unreadable.begun {
-        tell().await;
+    if unreadable.started {
+        publish().await;
         return Ok(());
     }
-    match context.writer.write(&target, &refused).await {
+    match context.writer.write(&version, &refused).await {
         Ok(_) => Ok(()),
-        // Where not even a status is taken, an event says why.
+        // The API server accepts no status of this object either, so only an event can report the reason.
         Err(StatusError::Invalid { .. }) => {
-            tell().await;
+            publish().await;
             Ok(())
         }
         Err(error) => {
-            context.tell_again(key);
+            context.clear_reported(key);
             Err(error)
         }
     }

@@ -1,4 +1,4 @@
-//! Writes the status: one write, only where it says something new; then the events; then the metrics. I/O.
+//! Writes a changed status in one request, then publishes its events and updates the metrics. I/O.
 
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, Condition};
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -15,37 +15,37 @@ use super::store::RunKey;
 use crate::events;
 use crate::operator::{Category, Metrics};
 
-/// Why a status was not written.
+/// Error of writing a status.
 #[derive(Debug, Snafu)]
 pub enum StatusError {
-    /// The run was changed or deleted since it was read; it is read again.
-    #[snafu(display("the run was changed meanwhile: {source}"))]
+    /// The run was changed or deleted since it was read.
+    #[snafu(display("the run was changed concurrently: {source}"))]
     Changed {
-        /// What the API server says.
+        /// Response of the API server.
         source: kube::Error,
     },
-    /// The API server does not take it.
-    #[snafu(display("writing the status: {source}"))]
+    /// The request failed.
+    #[snafu(display("cannot write the status: {source}"))]
     Write {
-        /// Why not.
+        /// Cause.
         source: kube::Error,
     },
-    /// The API server refuses every write of this object: its spec does not satisfy the schema.
-    #[snafu(display("the status cannot be written: {source}"))]
+    /// The API server rejects every write of the object, because its spec violates the schema.
+    #[snafu(display("the API server rejects the status: {source}"))]
     Invalid {
-        /// What the API server says.
+        /// Response of the API server.
         source: kube::Error,
     },
-    /// It cannot be written as JSON.
-    #[snafu(display("writing the status: {source}"))]
+    /// The status cannot be encoded as JSON.
+    #[snafu(display("cannot write the status: {source}"))]
     Encode {
-        /// Why not.
+        /// Cause.
         source: serde_json::Error,
     },
 }
 
 impl StatusError {
-    /// The label of the metric.
+    /// Label of the error metric.
     pub(super) fn category(&self) -> Category {
         match self {
             Self::Changed { .. } => Category::Conflict,
@@ -56,72 +56,76 @@ impl StatusError {
     }
 }
 
-/// What writing needs.
+/// Writes statuses and publishes events.
 #[derive(Clone)]
 pub(super) struct Writer {
-    /// The way to the API server.
+    /// Rate-limited client.
     pub(super) client: Client,
-    /// Where events go.
     pub(super) recorder: Recorder,
-    /// The metrics.
     pub(super) metrics: Metrics,
 }
 
-/// A run as it was when its status was computed.
-pub(super) struct Target<'a> {
+/// The version of a run from which a status was computed.
+pub(super) struct RunVersion<'a> {
     pub(super) key: &'a RunKey,
     pub(super) uid: &'a str,
-    /// The version that was read: a status that was computed from another is not written over it.
-    pub(super) version: &'a str,
-    pub(super) before: Option<&'a BenchmarkRunStatus>,
+    /// Precondition of the write.
+    pub(super) resource_version: &'a str,
+    /// The status of this version.
+    pub(super) status: Option<&'a BenchmarkRunStatus>,
 }
 
 impl Writer {
-    /// Writes `status` where it differs from the one before, and gives the version of the run after that.
+    /// Writes `status` if it differs from the previous one. Returns the new resource version of the run.
     pub(super) async fn write(
         &self,
-        target: &Target<'_>,
+        version: &RunVersion<'_>,
         status: &BenchmarkRunStatus,
     ) -> Result<Option<String>, StatusError> {
-        if target.before == Some(status) {
+        if version.status == Some(status) {
             self.metrics.status("unchanged");
             return Ok(None);
         }
-        let patch = patch(target.version, "/status", status)?;
-        let version = self.patch(target, patch).await?;
-        self.tell(target, &events::between(target.before, status)).await;
+        let patch = patch(version.resource_version, "/status", status)?;
+        let written = self.patch(version, patch).await?;
+        self.publish(version, &events::between(version.status, status))
+            .await;
         self.metrics.status("written");
-        Ok(version)
+        Ok(written)
     }
 
-    /// The same for the conditions alone.
+    /// Writes the conditions alone if they differ from the previous ones. Returns the new resource version of the run.
     pub(super) async fn write_conditions(
         &self,
-        target: &Target<'_>,
+        version: &RunVersion<'_>,
         conditions: &[Condition],
     ) -> Result<Option<String>, StatusError> {
-        if target.before.is_none_or(|before| before.conditions == conditions) {
+        if version
+            .status
+            .is_none_or(|status| status.conditions == conditions)
+        {
             self.metrics.status("unchanged");
             return Ok(None);
         }
-        let patch = patch(target.version, "/status/conditions", conditions)?;
-        let version = self.patch(target, patch).await?;
+        let patch = patch(version.resource_version, "/status/conditions", conditions)?;
+        let written = self.patch(version, patch).await?;
         let after = BenchmarkRunStatus {
             conditions: conditions.to_vec(),
             ..BenchmarkRunStatus::default()
         };
-        self.tell(target, &events::between(target.before, &after)).await;
+        self.publish(version, &events::between(version.status, &after))
+            .await;
         self.metrics.status("written");
-        Ok(version)
+        Ok(written)
     }
 
     async fn patch(
         &self,
-        target: &Target<'_>,
+        version: &RunVersion<'_>,
         patch: json_patch::Patch,
     ) -> Result<Option<String>, StatusError> {
-        let RunKey { namespace, name } = target.key;
-        // The answer is read for its version only, so that a spec that cannot be read does no harm.
+        let RunKey { namespace, name } = version.key;
+        // Only the metadata of the response is read, so that an unreadable spec causes no error.
         let api: Api<PartialObjectMeta<BenchmarkRun>> = Api::namespaced(self.client.clone(), namespace);
         let written = api
             .patch_status(name, &PatchParams::default(), &Patch::Json::<()>(patch))
@@ -134,28 +138,28 @@ impl Writer {
         }
     }
 
-    /// Tells events, each once.
-    pub(super) async fn tell(&self, target: &Target<'_>, events: &[Event]) {
+    /// Publishes events of the run.
+    pub(super) async fn publish(&self, version: &RunVersion<'_>, events: &[Event]) {
         for event in events {
             let note = event.note.as_deref().unwrap_or_default();
-            info!(run = %target.key, condition = event.action, reason = event.reason, "{note}");
+            info!(run = %version.key, condition = event.action, reason = event.reason, "{note}");
             let reference = ObjectReference {
                 api_version: Some(BenchmarkRun::api_version(&()).into_owned()),
                 kind: Some(BenchmarkRun::kind(&()).into_owned()),
-                namespace: Some(target.key.namespace.clone()),
-                name: Some(target.key.name.clone()),
-                uid: Some(target.uid.to_owned()),
+                namespace: Some(version.key.namespace.clone()),
+                name: Some(version.key.name.clone()),
+                uid: Some(version.uid.to_owned()),
                 ..ObjectReference::default()
             };
-            // The status says the same: a lost event is no reason to write it again.
+            // The status holds the same information, so a lost event is not retried.
             if let Err(error) = self.recorder.publish(event, &reference).await {
-                warn!(run = %target.key, %error, "an event was not recorded");
+                warn!(run = %version.key, %error, "failed to publish an event");
             }
         }
     }
 }
 
-/// `value` instead of what was at `path` before, refused by the API server where the run has another version.
+/// A JSON patch that sets `path` to `value`, with the resource version `version` as a precondition.
 fn patch(
     version: &str,
     path: &str,
@@ -186,10 +190,10 @@ mod tests {
 
     use super::*;
 
-    /// Writes `status` over `before`, while the API server answers the first request with `code` and `body`, and any
-    /// other with its own body. Gives the bodies of all requests.
+    /// Writes `status` over `previous`. The API server responds to the first request with `code` and `body`, and echoes all
+    /// other requests. Returns the result and the bodies of all requests.
     async fn written(
-        before: &BenchmarkRunStatus,
+        previous: &BenchmarkRunStatus,
         status: &BenchmarkRunStatus,
         code: u16,
         body: Value,
@@ -209,13 +213,13 @@ mod tests {
             namespace: "n".to_owned(),
             name: "r".to_owned(),
         };
-        let target = Target {
+        let version = RunVersion {
             key: &key,
             uid: "u",
-            version: "7",
-            before: Some(before),
+            resource_version: "7",
+            status: Some(previous),
         };
-        let played = tokio::spawn(async move {
+        let server = tokio::spawn(async move {
             let mut requests = Vec::new();
             let mut first = Some((StatusCode::from_u16(code).unwrap(), body));
             while let Some((request, send)) = server.next_request().await {
@@ -228,9 +232,9 @@ mod tests {
             }
             requests
         });
-        let outcome = writer.write(&target, status).await;
+        let outcome = writer.write(&version, status).await;
         drop(writer);
-        (outcome, played.await.unwrap())
+        (outcome, server.await.unwrap())
     }
 
     fn failed() -> BenchmarkRunStatus {
@@ -238,13 +242,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_the_same_is_not_written() {
+    async fn does_not_write_an_unchanged_status() {
         let (outcome, requests) = written(&failed(), &failed(), 200, Value::Null).await;
         assert_eq!((outcome.unwrap(), requests.len()), (None, 0));
     }
 
     #[tokio::test]
-    async fn one_write_of_the_version_that_was_read_and_then_the_event() {
+    async fn writes_once_with_the_resource_version_and_then_publishes_the_event() {
         let answered = json!({"metadata": {"name": "r", "resourceVersion": "8"}});
         let (outcome, requests) = written(&BenchmarkRunStatus::default(), &failed(), 200, answered).await;
         assert_eq!(outcome.unwrap().as_deref(), Some("8"));
@@ -258,7 +262,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_run_that_was_changed_is_read_again_and_no_event_is_told() {
+    async fn conflict_is_reported_and_publishes_no_event() {
         let conflict =
             json!({"kind": "Status", "status": "Failure", "reason": "Conflict", "code": 409, "message": "m"});
         let (outcome, requests) = written(&BenchmarkRunStatus::default(), &failed(), 409, conflict).await;

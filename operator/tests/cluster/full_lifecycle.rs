@@ -4,8 +4,8 @@
 use std::fmt::Debug;
 
 use crds::v1alpha1::{BenchmarkRun, State};
+use fabricbench_operator::run_controller::attempt_id::AttemptId;
 use fabricbench_operator::run_controller::build::names;
-use fabricbench_operator::run_controller::observed::AttemptId;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
@@ -79,7 +79,7 @@ where
     let status = namespace.wait_for_end(&name).await;
     let (_, _, message) = condition(&status, "Failed").unwrap();
     assert!(
-        message.contains("is there already and is not of this run"),
+        message.contains("exists already and does not belong to this run"),
         "{message}"
     );
     let name_of_object = object.meta().name.clone().unwrap();

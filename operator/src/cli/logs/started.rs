@@ -9,14 +9,14 @@ use crate::run_controller::observed::PodState;
 /// # Errors
 /// What it waits for, or why it never will, where it has not.
 pub(super) fn started(pod: &Pod) -> Result<(), String> {
-    let Some(state) = PodState::of(pod) else {
+    let Some(state) = PodState::from_pod(pod) else {
         return Err("it is no pod of an attempt".to_owned());
     };
-    if state.started_at.is_some() || state.ended.is_some() {
+    if state.started_at.is_some() || state.terminated.is_some() {
         return Ok(());
     }
     let unschedulable = state.unschedulable.map(|why| format!("Unschedulable: {why}"));
-    let told = state.refused.or(state.waiting);
+    let told = state.status_reason.or(state.waiting);
     let told = told.map(|told| match told.message.as_str() {
         "" => told.reason,
         message => format!("{}: {message}", told.reason),

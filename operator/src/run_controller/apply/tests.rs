@@ -35,7 +35,7 @@ fn refusal(code: u16, reason: &str) -> Value {
     })
 }
 
-/// Answers the next request, which must be `method`.
+/// Responds to the next request, which must have `method`.
 async fn answer(server: &mut Server, method: &str, code: StatusCode, body: &Value) {
     let (request, send) = server.next_request().await.expect("a request");
     assert_eq!(request.method(), method);
@@ -43,7 +43,7 @@ async fn answer(server: &mut Server, method: &str, code: StatusCode, body: &Valu
     send.send_response(Response::builder().status(code).body(body).unwrap());
 }
 
-/// What comes of creating a ConfigMap while `scenario` plays the API server.
+/// Creates a ConfigMap while `scenario` acts as the API server.
 async fn created<F: Future<Output = ()>>(
     scenario: impl FnOnce(Server) -> F,
 ) -> Result<ConfigMap, ApplyError> {
@@ -60,32 +60,32 @@ async fn created<F: Future<Output = ()>>(
     created
 }
 
-async fn met(found: Value) -> Result<ConfigMap, ApplyError> {
+async fn create_over(existing: Value) -> Result<ConfigMap, ApplyError> {
     created(|mut server| async move {
-        let taken = refusal(409, "AlreadyExists");
-        answer(&mut server, "POST", StatusCode::CONFLICT, &taken).await;
-        answer(&mut server, "GET", StatusCode::OK, &found).await;
+        let conflict = refusal(409, "AlreadyExists");
+        answer(&mut server, "POST", StatusCode::CONFLICT, &conflict).await;
+        answer(&mut server, "GET", StatusCode::OK, &existing).await;
     })
     .await
 }
 
 #[tokio::test]
-async fn what_was_created_before_is_as_good_as_created() {
-    met(config_map("u", "h")).await.unwrap();
+async fn accepts_an_object_that_was_created_before() {
+    create_over(config_map("u", "h")).await.unwrap();
 }
 
 #[tokio::test]
-async fn what_another_owns_is_never_taken_for_ours() {
-    let mut leaving = config_map("u", "h");
-    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
-    for found in [config_map("other", "h"), config_map("u", "other plan"), leaving] {
-        let error = met(found).await.unwrap_err();
+async fn rejects_objects_of_other_owners_and_plans_and_deleted_objects() {
+    let mut deleted = config_map("u", "h");
+    deleted["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    for found in [config_map("other", "h"), config_map("u", "other plan"), deleted] {
+        let error = create_over(found).await.unwrap_err();
         assert!(matches!(error, ApplyError::Foreign { .. }), "{error}");
     }
 }
 
 #[tokio::test]
-async fn a_quota_may_be_lifted_and_an_invalid_object_stays_invalid() {
+async fn only_an_invalid_object_is_a_permanent_error() {
     for (code, reason, expected) in [
         (403, "Forbidden", false),
         (400, "BadRequest", false),
@@ -99,9 +99,9 @@ async fn a_quota_may_be_lifted_and_an_invalid_object_stays_invalid() {
         .unwrap_err();
         match error {
             ApplyError::Refused {
-                for_good, message, ..
+                permanent, message, ..
             } => {
-                assert_eq!((for_good, message.as_str()), (expected, "exceeded quota"));
+                assert_eq!((permanent, message.as_str()), (expected, "exceeded quota"));
             }
             other => panic!("{other}"),
         }

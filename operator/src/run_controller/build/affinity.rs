@@ -1,5 +1,4 @@
-//! Where the workers of an attempt may be: each on a node of its own, all in one zone, on the nodes of the legs before.
-//! Pure.
+//! Placement of the workers of an attempt: one worker on a node, all in one zone, on the nodes of the earlier legs. Pure.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +9,21 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
-use super::Attempt;
+use super::AttemptInputs;
 
-/// Label of a node with its name as hosts use it.
-const HOST: &str = "kubernetes.io/hostname";
+/// Label of a node with its host name.
+const HOST_NAME: &str = "kubernetes.io/hostname";
 /// Label of a node with its zone.
 pub const ZONE: &str = "topology.kubernetes.io/zone";
-/// How long a worker stays on a node that does not answer: what it measures is void, and the run can go on elsewhere.
+/// How long a worker stays on an unreachable node. Its measurement is void, and the run can continue elsewhere.
 const UNREACHABLE_SECONDS: i64 = 60;
-/// Taints of such nodes.
-const UNREACHABLE: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+/// Taints of unreachable nodes.
+const UNREACHABLE_TAINTS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 
-pub(super) fn build(attempt: &Attempt<'_>) -> Affinity {
+pub(super) fn build(attempt: &AttemptInputs<'_>) -> Affinity {
     let placement = &attempt.run.spec.placement;
     Affinity {
-        node_affinity: (!attempt.nodes.is_empty()).then(|| only(attempt.nodes)),
+        node_affinity: (!attempt.nodes.is_empty()).then(|| one_of(attempt.nodes)),
         pod_affinity: attempt.single_zone.then(|| PodAffinity {
             required_during_scheduling_ignored_during_execution: Some(vec![PodAffinityTerm {
                 label_selector: Some(LabelSelector {
@@ -38,7 +37,7 @@ pub(super) fn build(attempt: &Attempt<'_>) -> Affinity {
         }),
         pod_anti_affinity: Some(PodAntiAffinity {
             required_during_scheduling_ignored_during_execution: Some(vec![PodAffinityTerm {
-                topology_key: HOST.to_owned(),
+                topology_key: HOST_NAME.to_owned(),
                 ..if placement.exclusive {
                     any_worker()
                 } else {
@@ -50,8 +49,8 @@ pub(super) fn build(attempt: &Attempt<'_>) -> Affinity {
     }
 }
 
-/// One of `nodes` by name: a term each, for a term may name one only.
-fn only(nodes: &[String]) -> NodeAffinity {
+/// Requires one of `nodes` by name. Each has its own term, because a term accepts only one name.
+fn one_of(nodes: &[String]) -> NodeAffinity {
     let term = |node: &String| NodeSelectorTerm {
         match_fields: Some(vec![NodeSelectorRequirement {
             key: "metadata.name".to_owned(),
@@ -68,7 +67,7 @@ fn only(nodes: &[String]) -> NodeAffinity {
     }
 }
 
-/// Workers of any run, in every namespace: the scheduler keeps this both ways.
+/// Selects the workers of every run in every namespace. The scheduler enforces anti-affinity in both directions.
 fn any_worker() -> PodAffinityTerm {
     PodAffinityTerm {
         label_selector: Some(LabelSelector {
@@ -84,8 +83,8 @@ fn any_worker() -> PodAffinityTerm {
     }
 }
 
-/// Workers of the same run.
-fn worker_of(attempt: &Attempt<'_>) -> PodAffinityTerm {
+/// Selects the workers of the same run.
+fn worker_of(attempt: &AttemptInputs<'_>) -> PodAffinityTerm {
     let labels = BTreeMap::from([(names::LABEL_RUN_UID.to_owned(), attempt.uid().to_owned())]);
     PodAffinityTerm {
         label_selector: Some(LabelSelector {
@@ -96,10 +95,10 @@ fn worker_of(attempt: &Attempt<'_>) -> PodAffinityTerm {
     }
 }
 
-/// The tolerations of the spec, and a short one for nodes that do not answer where the spec says nothing of them.
-pub(super) fn tolerations(attempt: &Attempt<'_>) -> Vec<Toleration> {
+/// The tolerations of the spec, and short ones for the taints of unreachable nodes that the spec does not tolerate.
+pub(super) fn tolerations(attempt: &AttemptInputs<'_>) -> Vec<Toleration> {
     let given = &attempt.run.spec.placement.tolerations;
-    let said = |taint: &str| {
+    let is_tolerated = |taint: &str| {
         given.iter().any(|toleration| {
             let key = toleration.key.as_deref().is_none_or(|key| key == taint);
             let effect = toleration
@@ -109,9 +108,9 @@ pub(super) fn tolerations(attempt: &Attempt<'_>) -> Vec<Toleration> {
             key && effect
         })
     };
-    let own = UNREACHABLE
+    let own = UNREACHABLE_TAINTS
         .iter()
-        .filter(|taint| !said(taint))
+        .filter(|taint| !is_tolerated(taint))
         .map(|taint| Toleration {
             key: Some((*taint).to_owned()),
             operator: Some("Exists".to_owned()),

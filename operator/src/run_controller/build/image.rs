@@ -1,28 +1,28 @@
-//! The image of the workers, and how the runner comes into one that has none. Pure.
+//! The image of the workers, and the installation of the runner into images without it. Pure.
 
 use crds::names;
 use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSelector, VolumeMount};
 
-use super::{Attempt, pod, resources};
+use super::{AttemptInputs, pod, resources};
 
-/// Folder the runner is copied to, in a volume.
-const INSTALL_FOLDER: &str = "/fabricbench";
-/// Volume of that folder.
+/// Directory of the volume to which the runner is copied.
+const INSTALL_DIRECTORY: &str = "/fabricbench";
+/// Name of that volume.
 pub(super) const INSTALL_VOLUME: &str = "runner";
 
-/// Whether the runner has to be copied into the image: into every one but the installation's own, also where it has a
-/// runner, so that all arms are measured by the same one.
-pub(super) fn is_foreign(attempt: &Attempt<'_>) -> bool {
-    attempt.image() != attempt.installation.runner_image
+/// Whether the runner must be copied into the image: into every image but the runner's own, even if it contains a runner,
+/// so that all arms are measured by the same binary.
+pub(super) fn needs_installer(attempt: &AttemptInputs<'_>) -> bool {
+    attempt.image() != attempt.config.runner_image
 }
 
-/// Brings the runner.
-pub(super) fn installer(attempt: &Attempt<'_>) -> Container {
+/// Init container that copies the runner.
+pub(super) fn installer(attempt: &AttemptInputs<'_>) -> Container {
     Container {
         name: "install".to_owned(),
-        image: Some(attempt.installation.runner_image.clone()),
-        image_pull_policy: attempt.installation.image_pull_policy.clone(),
-        args: Some(vec!["install".to_owned(), INSTALL_FOLDER.to_owned()]),
+        image: Some(attempt.config.runner_image.clone()),
+        image_pull_policy: attempt.config.image_pull_policy.clone(),
+        args: Some(vec!["install".to_owned(), INSTALL_DIRECTORY.to_owned()]),
         resources: Some(resources::installer()),
         security_context: Some(pod::restricted()),
         volume_mounts: Some(vec![mount(false)]),
@@ -30,23 +30,23 @@ pub(super) fn installer(attempt: &Attempt<'_>) -> Container {
     }
 }
 
-/// Where the installer writes, and the worker only reads.
+/// Mount of the volume with the runner: writable in the installer, read-only in the worker.
 pub(super) fn mount(read_only: bool) -> VolumeMount {
     VolumeMount {
         name: INSTALL_VOLUME.to_owned(),
-        mount_path: INSTALL_FOLDER.to_owned(),
+        mount_path: INSTALL_DIRECTORY.to_owned(),
         read_only: Some(read_only),
         ..VolumeMount::default()
     }
 }
 
-/// Program of a worker in a foreign image; elsewhere the runner is the image's entry point.
-pub(super) fn program() -> String {
-    format!("{INSTALL_FOLDER}/fabricbench-runner")
+/// Path of the copied runner. In the runner's own image, the runner is the entry point.
+pub(super) fn runner_path() -> String {
+    format!("{INSTALL_DIRECTORY}/fabricbench-runner")
 }
 
-/// What a worker cannot find out by itself: its node's name, and its image's digest where the image is named by it.
-pub(super) fn environment(attempt: &Attempt<'_>) -> Vec<EnvVar> {
+/// Environment of a worker: the name of its node, the log level, and the digest of its image if the reference has one.
+pub(super) fn environment(attempt: &AttemptInputs<'_>) -> Vec<EnvVar> {
     let node = EnvVar {
         name: names::ENV_NODE.to_owned(),
         value_from: Some(EnvVarSource {
@@ -63,7 +63,7 @@ pub(super) fn environment(attempt: &Attempt<'_>) -> Vec<EnvVar> {
         value: Some(digest.to_owned()),
         ..EnvVar::default()
     });
-    // A pod's log is both of its outputs in one: among the records nobody wants to read warnings, which are in them anyway.
+    // A pod's log mixes stdout and stderr. Warnings are in the records, so stderr needs only errors.
     let log = EnvVar {
         name: names::ENV_LOG.to_owned(),
         value: Some("error".to_owned()),

@@ -1,14 +1,14 @@
-//! The Indexed Job whose pods are the workers of an attempt. Pure.
+//! The Indexed Job of the workers of an attempt. Pure.
 
 use crds::names;
 use k8s_openapi::api::batch::v1::{Job, JobSpec, SuccessPolicy, SuccessPolicyRule};
 
-use super::{Attempt, labels, pod};
+use super::{AttemptInputs, labels, pod};
 
-/// The controller ends an attempt by its deadlines; where no controller runs, the Job ends this much later by itself.
+/// Additional time after which the Job ends by itself if no controller enforces the deadlines of the run.
 const BACKSTOP_SECONDS: i64 = 3600;
 
-pub(super) fn build(attempt: &Attempt<'_>) -> Job {
+pub(super) fn build(attempt: &AttemptInputs<'_>) -> Job {
     let placement = &attempt.run.spec.placement;
     let policy = &attempt.run.spec.run_policy;
     let mut labels = attempt.labels();
@@ -23,9 +23,9 @@ pub(super) fn build(attempt: &Attempt<'_>) -> Job {
             completion_mode: Some("Indexed".to_owned()),
             completions: Some(workers),
             parallelism: Some(workers),
-            // By index: a limit for the whole Job would delete worker 0, with its log unread, when another worker dies.
+            // Per index: a limit for the whole Job would delete worker 0 with its unread log when another worker fails.
             backoff_limit_per_index: Some(0),
-            // A pod that is being deleted is not replaced: another pod is another attempt.
+            // A terminating pod is not replaced, because a new pod belongs to a new attempt.
             pod_replacement_policy: Some("Failed".to_owned()),
             success_policy: Some(SuccessPolicy {
                 rules: vec![SuccessPolicyRule {
@@ -34,7 +34,7 @@ pub(super) fn build(attempt: &Attempt<'_>) -> Job {
                 }],
             }),
             active_deadline_seconds: Some(deadlines + BACKSTOP_SECONDS),
-            // A queue admits what is suspended; created running, the Job would pass the queue where that is not there.
+            // A queue admits suspended Jobs. A Job that is not suspended would start even if the queue controller is missing.
             suspend: placement.queue.is_some().then_some(true),
             template: pod::build(attempt),
             ..JobSpec::default()

@@ -1,4 +1,4 @@
-//! Labels, annotations and owner of what belongs to a run. Pure.
+//! Labels, annotations and owner reference of the objects of a run. Pure.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use crds::v1alpha1::BenchmarkRun;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Resource;
 
-use crate::run_controller::observed::AttemptId;
+use crate::run_controller::attempt_id::AttemptId;
 
-/// Labels of everything that belongs to the run with `uid` and `name`.
+/// Labels of all objects of the run with `uid` and `name`.
 pub fn run(uid: &str, name: &str) -> BTreeMap<String, String> {
     let labels = [
         (names::LABEL_MANAGED_BY, names::MANAGED_BY),
@@ -21,7 +21,7 @@ pub fn run(uid: &str, name: &str) -> BTreeMap<String, String> {
         .into()
 }
 
-/// Labels of everything that belongs to `attempt` of the run.
+/// Labels of all objects of `attempt`.
 pub fn attempt(uid: &str, name: &str, attempt: AttemptId) -> BTreeMap<String, String> {
     let mut labels = run(uid, name);
     labels.insert(names::LABEL_LEG.to_owned(), attempt.leg.to_string());
@@ -29,12 +29,12 @@ pub fn attempt(uid: &str, name: &str, attempt: AttemptId) -> BTreeMap<String, St
     labels
 }
 
-/// Selector of the pods of the run with `uid`, as a list request takes it.
+/// Label selector of the pods of the run with `uid`.
 pub fn selector(uid: &str) -> String {
     format!("{}={uid}", names::LABEL_RUN_UID)
 }
 
-/// The run as the controller of what belongs to it. Garbage collection of the cluster removes that with the run.
+/// Owner reference that makes the run the controller of an object, so that the object is garbage-collected with the run.
 pub fn owner(run: &BenchmarkRun) -> OwnerReference {
     OwnerReference {
         api_version: BenchmarkRun::api_version(&()).into_owned(),
@@ -42,7 +42,7 @@ pub fn owner(run: &BenchmarkRun) -> OwnerReference {
         name: run.metadata.name.clone().unwrap_or_default(),
         uid: run.metadata.uid.clone().unwrap_or_default(),
         controller: Some(true),
-        // The finalizer already holds the run back, and this would need the right to set finalizers.
+        // The finalizer already blocks the deletion of the run, and this would need the permission to set finalizers.
         block_owner_deletion: None,
     }
 }

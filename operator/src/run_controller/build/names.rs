@@ -1,13 +1,13 @@
 //! Names of the objects of an attempt. Pure.
 //!
-//! They follow from the run's UID, leg and attempt alone, so that creating twice meets what was created before. A pod's
-//! host name is the Job's name with its index, which has to stay a DNS label.
+//! They depend only on the run's UID, leg and attempt, so that a second creation finds the existing object. The host name of
+//! a pod is the Job's name and the pod's index, and must be a DNS label.
 
 use sha2::{Digest, Sha256};
 
-use crate::run_controller::observed::AttemptId;
+use crate::run_controller::attempt_id::AttemptId;
 
-/// Digits of the UID's digest: 40 bits. Two runs of one namespace that share them are told apart by the owner's UID.
+/// Number of hex digits of the UID's digest (40 bits). The owner's UID distinguishes two runs with equal digits.
 const DIGITS: usize = 10;
 
 /// Name of ConfigMap, Service and Job of `attempt` of the run with `uid`: at most 39 characters.
@@ -21,7 +21,7 @@ pub fn records(uid: &str, part: u32) -> String {
     format!("fb-{}-records-{part}", short(uid))
 }
 
-/// Name by which the workers of an attempt reach worker 0, in their own namespace.
+/// DNS name of worker 0 of an attempt, within the namespace.
 pub fn coordinator(uid: &str, id: AttemptId) -> String {
     let name = attempt(uid, id);
     format!("{name}-0.{name}")
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_name_leaves_room_for_a_pods_index() {
+    fn longest_name_with_a_pod_index_is_a_dns_label() {
         let longest = AttemptId {
             leg: u32::MAX,
             attempt: u32::MAX,
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn names_follow_from_uid_leg_and_attempt() {
+    fn names_depend_on_uid_leg_and_attempt() {
         let id = AttemptId { leg: 3, attempt: 2 };
         assert_eq!(attempt("a", id), "fb-ca978112ca-l3-a2");
         assert_eq!(coordinator("a", id), "fb-ca978112ca-l3-a2-0.fb-ca978112ca-l3-a2");

@@ -1,7 +1,7 @@
-//! The pod of a worker. Pure.
+//! The pod template of a worker. Pure.
 //!
-//! It passes the `restricted` Pod Security Standard: no root, no privilege, no capability, no host, no token, and nothing
-//! it can write to but `/tmp` and `/dev/shm`; but for [`super::Installation::ipc_lock`].
+//! It meets the `restricted` Pod Security Standard: no root user, privileges, capabilities, host namespaces or token, and
+//! only `/tmp` and `/dev/shm` are writable. The exception is [`super::OperatorConfig::ipc_lock`].
 
 use k8s_openapi::api::core::v1::{
     Capabilities, ConfigMapVolumeSource, Container, EmptyDirVolumeSource, LocalObjectReference,
@@ -12,56 +12,56 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::config_map::ASSIGNMENT_KEY;
 use super::resources::WorkerResources;
-use super::{Attempt, WORKER_CONTAINER, affinity, image};
+use super::{AttemptInputs, WORKER_CONTAINER, affinity, image};
 use crds::names;
 use crds::units::Size;
 
-/// User and group of the runner's images.
-const USER: i64 = 65532;
-/// Folder of the assignment.
-const ASSIGNMENT_FOLDER: &str = "/etc/fabricbench";
-/// Where the kubelet looks for the end record, and the runner writes it.
+/// User and group ID of the runner's images.
+const USER_ID: i64 = 65532;
+/// Directory of the assignment.
+const ASSIGNMENT_DIRECTORY: &str = "/etc/fabricbench";
+/// File to which the runner writes the end record for the kubelet.
 const TERMINATION_LOG: &str = "/dev/termination-log";
-/// A worker leaves within 10 s of SIGTERM, in order or not.
+/// Grace period of a worker, which exits within 10 s of SIGTERM.
 const GRACE_SECONDS: i64 = 30;
-/// Most bytes of `/tmp`: the capped output of instruments.
+/// Size limit of `/tmp`, in bytes. It holds the capped output of instruments.
 const TEMPORARY_BYTES: u64 = 256 << 20;
-/// Annotations by which autoscalers leave a pod's node alone: to measure on another one is another measurement.
-const STAY: [(&str, &str); 2] = [
+/// Annotations that prevent autoscalers from removing the node of a worker, which would void the measurement.
+const NO_SCALE_DOWN: [(&str, &str); 2] = [
     ("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"),
     ("karpenter.sh/do-not-disrupt", "true"),
 ];
 
-pub(super) fn build(attempt: &Attempt<'_>) -> PodTemplateSpec {
+pub(super) fn build(attempt: &AttemptInputs<'_>) -> PodTemplateSpec {
     let placement = &attempt.run.spec.placement;
-    let resources = WorkerResources::of(&attempt.run.spec.resources, attempt.installation);
+    let resources = WorkerResources::new(&attempt.run.spec.resources, attempt.config);
     let hash = (
         names::ANNOTATION_PLAN_HASH.to_owned(),
         attempt.plan_hash.to_owned(),
     );
-    let stay = STAY.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let secrets = attempt.installation.image_pull_secrets.iter();
+    let no_scale_down = NO_SCALE_DOWN.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let secrets = attempt.config.image_pull_secrets.iter();
     let secrets: Vec<_> = secrets
         .map(|name| LocalObjectReference { name: name.clone() })
         .collect();
     PodTemplateSpec {
         metadata: Some(ObjectMeta {
             labels: Some(attempt.labels()),
-            annotations: Some(stay.into_iter().chain([hash]).collect()),
+            annotations: Some(no_scale_down.into_iter().chain([hash]).collect()),
             ..ObjectMeta::default()
         }),
         spec: Some(PodSpec {
             affinity: Some(affinity::build(attempt)),
             automount_service_account_token: Some(false),
             containers: vec![worker(attempt, resources)],
-            // Services of the namespace as variables would be another environment in another namespace.
+            // Environment variables of Services would make the environment depend on the namespace.
             enable_service_links: Some(false),
             image_pull_secrets: (!secrets.is_empty()).then_some(secrets),
-            init_containers: image::is_foreign(attempt).then(|| vec![image::installer(attempt)]),
+            init_containers: image::needs_installer(attempt).then(|| vec![image::installer(attempt)]),
             node_selector: (!placement.node_selector.is_empty()).then(|| placement.node_selector.clone()),
             priority_class_name: placement.priority_class.clone(),
             restart_policy: Some("Never".to_owned()),
-            security_context: Some(user(attempt.installation.ipc_lock)),
+            security_context: Some(user(attempt.config.ipc_lock)),
             subdomain: Some(attempt.name()),
             termination_grace_period_seconds: Some(GRACE_SECONDS),
             tolerations: Some(affinity::tolerations(attempt)),
@@ -71,9 +71,9 @@ pub(super) fn build(attempt: &Attempt<'_>) -> PodTemplateSpec {
     }
 }
 
-/// Nobody in particular, or root.
+/// Security context with the runner's user, or with root.
 fn user(root: bool) -> PodSecurityContext {
-    let user = if root { 0 } else { USER };
+    let user = if root { 0 } else { USER_ID };
     PodSecurityContext {
         run_as_non_root: Some(!root),
         run_as_user: Some(user),
@@ -87,8 +87,8 @@ fn user(root: bool) -> PodSecurityContext {
     }
 }
 
-fn worker(attempt: &Attempt<'_>, resources: WorkerResources) -> Container {
-    let foreign = image::is_foreign(attempt);
+fn worker(attempt: &AttemptInputs<'_>, resources: WorkerResources) -> Container {
+    let needs_installer = image::needs_installer(attempt);
     let mounted = |name: &str, path: &str, read_only: bool| VolumeMount {
         name: name.to_owned(),
         mount_path: path.to_owned(),
@@ -96,31 +96,31 @@ fn worker(attempt: &Attempt<'_>, resources: WorkerResources) -> Container {
         ..VolumeMount::default()
     };
     let mut mounts = vec![
-        mounted("assignment", ASSIGNMENT_FOLDER, true),
+        mounted("assignment", ASSIGNMENT_DIRECTORY, true),
         mounted("tmp", "/tmp", false),
         mounted("shm", "/dev/shm", false),
     ];
-    mounts.extend(foreign.then(|| image::mount(true)));
+    mounts.extend(needs_installer.then(|| image::mount(true)));
     let arguments = ["worker", "--assignment"].map(str::to_owned);
-    let file = format!("{ASSIGNMENT_FOLDER}/{ASSIGNMENT_KEY}");
+    let file = format!("{ASSIGNMENT_DIRECTORY}/{ASSIGNMENT_KEY}");
     Container {
         name: WORKER_CONTAINER.to_owned(),
         image: Some(attempt.image().to_owned()),
-        image_pull_policy: attempt.installation.image_pull_policy.clone(),
-        command: foreign.then(|| vec![image::program()]),
+        image_pull_policy: attempt.config.image_pull_policy.clone(),
+        command: needs_installer.then(|| vec![image::runner_path()]),
         args: Some(arguments.into_iter().chain([file]).collect()),
         env: Some(image::environment(attempt)),
         resources: Some(resources.requirements()),
-        security_context: Some(privileges(attempt.installation.ipc_lock)),
+        security_context: Some(worker_security_context(attempt.config.ipc_lock)),
         termination_message_path: Some(TERMINATION_LOG.to_owned()),
-        // Where the runner could not even write that, its last words are what is known.
+        // If the runner cannot write its end record, the end of its log is reported instead.
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         volume_mounts: Some(mounts),
         ..Container::default()
     }
 }
 
-fn privileges(ipc_lock: bool) -> SecurityContext {
+fn worker_security_context(ipc_lock: bool) -> SecurityContext {
     let mut context = restricted();
     if let (true, Some(capabilities)) = (ipc_lock, &mut context.capabilities) {
         capabilities.add = Some(vec!["IPC_LOCK".to_owned()]);
@@ -128,7 +128,7 @@ fn privileges(ipc_lock: bool) -> SecurityContext {
     context
 }
 
-/// No privilege whatever, and nothing to write to.
+/// Security context without privileges and with a read-only root file system.
 pub(super) fn restricted() -> SecurityContext {
     SecurityContext {
         allow_privilege_escalation: Some(false),
@@ -141,7 +141,7 @@ pub(super) fn restricted() -> SecurityContext {
     }
 }
 
-fn volumes(attempt: &Attempt<'_>, resources: WorkerResources) -> Vec<Volume> {
+fn volumes(attempt: &AttemptInputs<'_>, resources: WorkerResources) -> Vec<Volume> {
     let empty = |name: &str, medium: Option<&str>, bytes: u64| Volume {
         name: name.to_owned(),
         empty_dir: Some(EmptyDirVolumeSource {
@@ -162,6 +162,7 @@ fn volumes(attempt: &Attempt<'_>, resources: WorkerResources) -> Vec<Volume> {
         empty("tmp", None, TEMPORARY_BYTES),
         empty("shm", Some("Memory"), resources.shared_memory),
     ];
-    volumes.extend(image::is_foreign(attempt).then(|| empty(image::INSTALL_VOLUME, None, TEMPORARY_BYTES)));
+    volumes
+        .extend(image::needs_installer(attempt).then(|| empty(image::INSTALL_VOLUME, None, TEMPORARY_BYTES)));
     volumes
 }

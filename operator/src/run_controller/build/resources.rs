@@ -1,4 +1,4 @@
-//! What a worker gets: requests equal to limits, the same in all arms. Pure.
+//! Resources of a worker: requests equal limits, and all arms have the same. Pure.
 
 use std::collections::BTreeMap;
 
@@ -6,51 +6,51 @@ use crds::units::Size;
 use k8s_openapi::api::core::v1::ResourceRequirements;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use super::Installation;
+use super::OperatorConfig;
 
-/// Resource of EFA devices.
+/// Resource name of EFA devices.
 pub const EFA: &str = "vpc.amazonaws.com/efa";
-/// Resource of GPUs.
+/// Resource name of GPUs.
 pub const GPU: &str = "nvidia.com/gpu";
-/// Resource of huge pages.
+/// Resource name of huge pages.
 pub const HUGE_PAGES: &str = "hugepages-2Mi";
-/// Largest `/dev/shm` where the run names none: it is paid for from the worker's memory.
-const SHARED_MEMORY: u64 = 1 << 30;
+/// Maximum default size of `/dev/shm`, in bytes, which counts towards the worker's memory.
+const MAX_DEFAULT_SHARED_MEMORY: u64 = 1 << 30;
 
-/// What a worker asks for, in whole units and bytes.
+/// Resources that a worker requests, in whole units and bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerResources {
-    /// Processors.
+    /// Number of CPUs.
     pub cpus: u32,
     /// Bytes of memory.
     pub memory: u64,
-    /// EFA devices.
+    /// Number of EFA devices.
     pub efas: u32,
-    /// GPUs.
+    /// Number of GPUs.
     pub gpus: u32,
     /// Bytes of huge pages.
     pub huge_pages: u64,
-    /// Bytes of `/dev/shm`, out of the memory.
+    /// Bytes of `/dev/shm`, which are part of `memory`.
     pub shared_memory: u64,
 }
 
 impl WorkerResources {
-    /// What each worker of a run with `spec` asks for.
-    pub fn of(spec: &crds::v1alpha1::Resources, installation: &Installation) -> Self {
-        let memory = spec.memory.unwrap_or(installation.default_memory).bytes();
-        let shared = || SHARED_MEMORY.min(memory / 2);
+    /// The resources in `spec`, with the defaults of `config`.
+    pub fn new(spec: &crds::v1alpha1::Resources, config: &OperatorConfig) -> Self {
+        let memory = spec.memory.unwrap_or(config.default_memory).bytes();
+        let default_shared_memory = || MAX_DEFAULT_SHARED_MEMORY.min(memory / 2);
         Self {
-            cpus: spec.cpus.unwrap_or(installation.default_cpus),
+            cpus: spec.cpus.unwrap_or(config.default_cpus),
             memory,
             efas: spec.efas,
             gpus: spec.gpus,
             huge_pages: spec.hugepages_2mi.map_or(0, Size::bytes),
-            shared_memory: spec.shared_memory.map_or_else(shared, Size::bytes),
+            shared_memory: spec.shared_memory.map_or_else(default_shared_memory, Size::bytes),
         }
     }
 
-    /// As a container says it. Equal requests and limits of processors and memory make the pod Guaranteed, without which
-    /// huge pages are refused and processors not pinned.
+    /// The resource requirements of a container. Equal requests and limits of CPU and memory put the pod into the QoS class
+    /// Guaranteed, which huge pages and CPU pinning require.
     pub(super) fn requirements(self) -> ResourceRequirements {
         let mut amounts = BTreeMap::from([
             ("cpu".to_owned(), Quantity(self.cpus.to_string())),
@@ -67,7 +67,7 @@ impl WorkerResources {
     }
 }
 
-/// What copying the runner takes.
+/// Resources of the container that copies the runner.
 pub(super) fn installer() -> ResourceRequirements {
     let amounts = [("cpu", "100m"), ("memory", "64Mi")];
     equal(

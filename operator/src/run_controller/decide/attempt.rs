@@ -1,4 +1,4 @@
-//! How the attempt that is going on stands, from its Job, its pods and the log of worker 0. Pure.
+//! Assesses the attempt in progress from its Job, its pods and the record stream of worker 0. Pure.
 
 mod ending;
 
@@ -7,170 +7,165 @@ use std::time::Duration;
 use crds::v1alpha1::{AttemptState, AttemptStatus};
 use jiff::Timestamp;
 
-use super::waiting::{Waiting, starting};
-use super::{Pass, cause, earliest};
-use crate::run_controller::kept::id;
-use crate::run_controller::observed::{JobEnd, JobState, PodState};
+use super::outcome::AttemptOutcome;
+use super::waiting::{Waiting, for_start};
+use super::{Inputs, earliest, pod_failure};
+use crate::run_controller::execution_state::attempt_id;
+use crate::run_controller::observed::{JobOutcome, JobState, PodState};
 use crate::run_controller::reason::Reason;
+use ending::Ending;
 
-/// How long worker 0 may take to say why another worker left before all ran.
-const WORDS_OF_COORDINATOR: Duration = Duration::from_secs(30);
+/// How long worker 0 may take to report why another worker ended before all workers had started.
+const COORDINATOR_REPORT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How an attempt ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
-    /// Every block of its leg is measured.
-    Measured,
-    /// Something outside of the measurement ended it: what is missing is measured by another attempt.
-    Disrupted(Reason, String),
-    /// The measurement itself failed: the run does.
-    Failed(Reason, String),
-}
-
-/// How an attempt stands.
+/// Assessment of the attempt in progress.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Judgement<'a> {
-    /// Its gang does not run as a whole yet.
+pub(super) enum AttemptAssessment<'a> {
+    /// Some of its workers have not started.
     Starting(Waiting),
     /// All its workers run.
     Running {
-        /// Since when.
+        /// When the last worker started.
         since: Timestamp,
         /// The pod of worker 0.
         coordinator: &'a PodState,
     },
-    /// The log of its worker 0 has to be read.
+    /// The log of worker 0 must be followed. Holds the pod of worker 0.
     Follow(&'a PodState),
-    /// It is over, and what is left of its log, or the reason of a loss, is on its way.
+    /// Worker 0 has ended, and the rest of its log or the cause of a loss is still to come.
     Ending {
-        /// Until when that is waited for.
+        /// Until when it is awaited.
         until: Option<Timestamp>,
     },
-    /// It is over.
+    /// The attempt has ended.
     Ended {
-        /// How.
-        how: Ended,
-        /// When.
+        /// Outcome of the attempt.
+        outcome: AttemptOutcome,
+        /// End of the attempt.
         at: Timestamp,
     },
 }
 
-/// What is looked at of one attempt.
-pub(super) struct View<'a> {
-    pub(super) pass: &'a Pass<'a>,
-    /// Its Job.
+/// The observed state of one attempt.
+pub(super) struct AttemptView<'a> {
+    pub(super) inputs: &'a Inputs<'a>,
+    /// The Job of the attempt.
     pub(super) job: &'a JobState,
-    /// Its pods by rank.
+    /// The pods of the attempt, by rank.
     pub(super) pods: Vec<&'a PodState>,
-    /// Whether its gang was seen to run as a whole.
+    /// Whether all workers were seen running.
     pub(super) ran: bool,
-    /// Whether every block of its leg is proven and persisted.
+    /// Whether every block of the leg is verified and persisted.
     pub(super) measured: bool,
 }
 
-/// How `current`, the attempt that is going on, stands.
-pub(super) fn judge<'a>(pass: &'a Pass<'a>, current: &AttemptStatus) -> Judgement<'a> {
-    let now = pass.now;
-    let over = |how| Judgement::Ended { how, at: now };
-    let measured = pass.is_measured(current.leg);
-    let job = pass.observed.jobs.iter().find(|job| job.uid == current.job_uid);
+/// Assesses `current`, the attempt in progress.
+pub(super) fn assess<'a>(inputs: &'a Inputs<'a>, current: &AttemptStatus) -> AttemptAssessment<'a> {
+    let now = inputs.now;
+    let ended = |outcome| AttemptAssessment::Ended { outcome, at: now };
+    let measured = inputs.is_measured(current.leg);
+    let job = inputs.observed.jobs.iter().find(|job| job.uid == current.job_uid);
     let Some(job) = job.filter(|job| !job.deleting) else {
         let message = format!(
             "the Job of leg {}, attempt {} was deleted",
             current.leg, current.attempt
         );
-        return over(match measured {
-            true => Ended::Measured,
-            false => Ended::Disrupted(Reason::JobDeleted, message),
+        return ended(match measured {
+            true => AttemptOutcome::Measured,
+            false => AttemptOutcome::Disrupted(Reason::JobDeleted, message),
         });
     };
-    let view = View {
-        pass,
+    let view = AttemptView {
+        inputs,
         job,
-        pods: pods(pass, current),
+        pods: pods_by_rank(inputs, current),
         ran: current.state == AttemptState::Running,
         measured,
     };
     if job.suspended {
-        // Another pod would write another stream.
-        let streamed = pass.observed.stream.is_some();
+        // New pods would write a new stream.
+        let streamed = inputs.observed.stream.is_some();
         return match view.ran || view.measured || streamed {
-            true => over(view.unless_measured(|| {
-                Ended::Disrupted(
-                    Reason::Preempted,
-                    "the queue took the gang's place back".to_owned(),
-                )
+            true => ended(view.unless_measured(|| {
+                let message = "the queue preempted the gang: it suspended the Job";
+                AttemptOutcome::Disrupted(Reason::Preempted, message.to_owned())
             })),
-            false => Judgement::Starting(Waiting::for_admission()),
+            false => AttemptAssessment::Starting(Waiting::for_admission()),
         };
     }
     let Some(coordinator) = view.coordinator() else {
-        let lost = view.cause().or_else(|| match &job.end {
-            Some(JobEnd::Failed(words)) => Some(Ended::Disrupted(Reason::GangIncomplete, words.clone())),
-            Some(JobEnd::Complete) | None => None,
+        let lost = view.failure().or_else(|| match &job.outcome {
+            Some(JobOutcome::Failed(message)) => {
+                Some(AttemptOutcome::Disrupted(Reason::GangIncomplete, message.clone()))
+            }
+            Some(JobOutcome::Complete) | None => None,
         });
         return match lost {
-            _ if view.measured => over(Ended::Measured),
-            Some(how) => over(how),
-            None => Judgement::Starting(view.waiting()),
+            _ if view.measured => ended(AttemptOutcome::Measured),
+            Some(outcome) => ended(outcome),
+            None => AttemptAssessment::Starting(view.waiting()),
         };
     };
     if view.ran && current.coordinator_pod_uid.as_deref() != Some(&coordinator.uid) {
-        let message = format!("another pod took the place of worker 0: {}", coordinator.name);
-        return over(view.unless_measured(|| Ended::Disrupted(Reason::PodDeleted, message)));
+        let message = format!("pod {} replaced the pod of worker 0", coordinator.name);
+        return ended(view.unless_measured(|| AttemptOutcome::Disrupted(Reason::PodDeleted, message)));
     }
-    let at = coordinator.ended.as_ref().and_then(|end| end.at).unwrap_or(now);
-    match ending::of(&view, coordinator) {
-        ending::Ending::Follow => return Judgement::Follow(coordinator),
-        ending::Ending::Wait { until } => return Judgement::Ending { until },
-        ending::Ending::Ended(how) => return Judgement::Ended { how, at },
-        ending::Ending::GoesOn => {}
+    let terminated = coordinator.terminated.as_ref();
+    let at = terminated.and_then(|terminated| terminated.at).unwrap_or(now);
+    match ending::assess(&view, coordinator) {
+        Ending::Follow => return AttemptAssessment::Follow(coordinator),
+        Ending::Wait { until } => return AttemptAssessment::Ending { until },
+        Ending::Ended(outcome) => return AttemptAssessment::Ended { outcome, at },
+        Ending::InProgress => {}
     }
-    match (view.ran, view.all_run()) {
-        (true, _) => Judgement::Running {
-            // Seen before: its beginning is in the status.
+    match (view.ran, view.all_running_since()) {
+        (true, _) => AttemptAssessment::Running {
+            // The status already holds the start.
             since: now,
             coordinator,
         },
-        (false, Some(since)) => Judgement::Running { since, coordinator },
-        (false, None) => match view.cause().or_else(|| view.left_early()) {
-            Some(how) => over(how),
+        (false, Some(since)) => AttemptAssessment::Running { since, coordinator },
+        (false, None) => match view.failure().or_else(|| view.early_exit()) {
+            Some(outcome) => ended(outcome),
             None => {
                 let mut waiting = view.waiting();
-                waiting.until = earliest(waiting.until, view.patience());
-                Judgement::Starting(waiting)
+                waiting.until = earliest(waiting.until, view.report_deadline());
+                AttemptAssessment::Starting(waiting)
             }
         },
     }
 }
 
-/// The pods of `attempt`, by rank; where a rank has two, the one that is not leaving first.
-fn pods<'a>(pass: &'a Pass<'a>, attempt: &AttemptStatus) -> Vec<&'a PodState> {
-    let all = pass.observed.pods.iter();
-    let mut pods: Vec<_> = all.filter(|pod| pod.attempt == id(attempt)).collect();
-    pods.sort_by_key(|pod| (pod.rank, pod.gone_by.is_some(), &pod.uid));
+/// The pods of `attempt` by rank. If a rank has two pods, the one that is not terminating is used.
+fn pods_by_rank<'a>(inputs: &'a Inputs<'a>, attempt: &AttemptStatus) -> Vec<&'a PodState> {
+    let pods = inputs.observed.pods.iter();
+    let mut pods: Vec<_> = pods.filter(|pod| pod.attempt == attempt_id(attempt)).collect();
+    pods.sort_by_key(|pod| (pod.rank, pod.deletion_deadline.is_some(), &pod.uid));
     pods.dedup_by_key(|pod| pod.rank);
     pods
 }
 
-impl<'a> View<'a> {
-    /// What the gang waits for: pods that are not made, another gang, or what the pods say.
+impl<'a> AttemptView<'a> {
+    /// What the gang waits for.
     fn waiting(&self) -> Waiting {
-        let Pass {
-            facts, observed, now, ..
-        } = self.pass;
-        let waiting = starting(&self.pods, facts.workers);
-        if let Some(from) = self.job.unmade_from(self.pods.len(), facts.workers) {
-            return match from <= *now {
-                true => Waiting::for_pods(self.pods.len(), facts.workers),
+        let Inputs {
+            policy,
+            reservation,
+            now,
+            ..
+        } = self.inputs;
+        let waiting = for_start(&self.pods, policy.workers);
+        if let Some(overdue_at) = self.job.missing_pods_overdue_at(self.pods.len(), policy.workers) {
+            return match overdue_at <= *now {
+                true => Waiting::for_missing_pods(self.pods.len(), policy.workers),
                 false => Waiting {
-                    until: earliest(waiting.until, Some(from)),
+                    until: earliest(waiting.until, Some(overdue_at)),
                     ..waiting
                 },
             };
         }
-        match (&observed.beside, waiting.reason) {
-            (Some(beside), Reason::Unschedulable) => Waiting::for_gang(beside, &waiting.message),
+        match (&reservation.competing_run, waiting.reason) {
+            (Some(run), Reason::Unschedulable) => Waiting::for_competing_run(run, &waiting.message),
             _ => waiting,
         }
     }
@@ -179,50 +174,55 @@ impl<'a> View<'a> {
         self.pods.first().filter(|pod| pod.rank == 0).copied()
     }
 
-    pub(super) fn unless_measured(&self, how: impl FnOnce() -> Ended) -> Ended {
+    pub(super) fn unless_measured(&self, outcome: impl FnOnce() -> AttemptOutcome) -> AttemptOutcome {
         match self.measured {
-            true => Ended::Measured,
-            false => how(),
+            true => AttemptOutcome::Measured,
+            false => outcome(),
         }
     }
 
-    /// Since when all workers run, where they do.
-    pub(super) fn all_run(&self) -> Option<Timestamp> {
+    /// When the last worker started, if all workers run.
+    pub(super) fn all_running_since(&self) -> Option<Timestamp> {
         let running = self
             .pods
             .iter()
-            .filter(|pod| !pod.phase.is_over() && pod.ended.is_none());
+            .filter(|pod| !pod.phase.is_over() && pod.terminated.is_none());
         let started: Vec<_> = running.filter_map(|pod| pod.started_at).collect();
-        let all = started.len() == self.pass.facts.workers as usize;
+        let all = started.len() == self.inputs.policy.workers as usize;
         all.then(|| started.into_iter().max()).flatten()
     }
 
-    /// Until when worker 0 may say itself why another worker left before all ran.
-    fn patience(&self) -> Option<Timestamp> {
-        let left = self.pods.iter().filter_map(|pod| pod.ended.as_ref()?.at).min()?;
-        left.checked_add(WORDS_OF_COORDINATOR).ok()
+    /// Until when worker 0 may report why another worker ended before all workers had started.
+    fn report_deadline(&self) -> Option<Timestamp> {
+        let terminated = self.pods.iter().filter_map(|pod| pod.terminated.as_ref()?.at);
+        terminated.min()?.checked_add(COORDINATOR_REPORT_TIMEOUT).ok()
     }
 
-    /// A worker that left by itself before all ran, once worker 0 had its time to say why.
-    fn left_early(&self) -> Option<Ended> {
-        self.patience().filter(|until| *until <= self.pass.now)?;
-        let pod = self.pods.iter().find(|pod| pod.ended.is_some())?;
-        let end = pod.ended.as_ref()?;
-        Some(Ended::Failed(
+    /// Outcome because a worker ended by itself before all workers had started, after [`Self::report_deadline`].
+    fn early_exit(&self) -> Option<AttemptOutcome> {
+        self.report_deadline().filter(|until| *until <= self.inputs.now)?;
+        let pod = self.pods.iter().find(|pod| pod.terminated.is_some())?;
+        let terminated = pod.terminated.as_ref()?;
+        Some(AttemptOutcome::Failed(
             Reason::WorkerFailed,
-            format!("pod {}: {}", pod.name, cause::how(end)),
+            format!(
+                "pod {}: {}",
+                pod.name,
+                pod_failure::describe_termination(terminated)
+            ),
         ))
     }
 
-    /// Why some worker does not go on, the lowest rank first. After all ran, one without a pod was deleted.
-    pub(super) fn cause(&self) -> Option<Ended> {
-        (0..self.pass.facts.workers).find_map(|rank| {
+    /// Outcome because of the worker with the lowest rank that cannot continue. After all workers ran, a worker without a
+    /// pod counts as deleted.
+    pub(super) fn failure(&self) -> Option<AttemptOutcome> {
+        (0..self.inputs.policy.workers).find_map(|rank| {
             let pod = self.pods.iter().find(|pod| pod.rank == rank);
             match pod {
-                Some(pod) => cause::of(pod, self.pass.now),
+                Some(pod) => pod_failure::classify(pod, self.inputs.now),
                 None if self.ran || self.job.failed_ranks.contains(&rank) => {
-                    let message = format!("the pod of worker {rank} is gone");
-                    Some(Ended::Disrupted(Reason::PodDeleted, message))
+                    let message = format!("the pod of worker {rank} was deleted");
+                    Some(AttemptOutcome::Disrupted(Reason::PodDeleted, message))
                 }
                 None => None,
             }

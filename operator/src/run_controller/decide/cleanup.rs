@@ -1,68 +1,68 @@
-//! What is left to do for a run that is over or being deleted: its pods go, then the run. Pure.
+//! Decisions for a finished or deleted run: its pods are removed, then the run. Pure.
 
 use std::time::Duration;
 
 use crds::v1alpha1::{AttemptState, AttemptStatus};
 use jiff::Timestamp;
 
-use super::{LIST_AGAIN, Pass, earliest};
+use super::{Inputs, POD_LIST_INTERVAL, earliest};
 use crate::run_controller::action::{Action, Decision};
 use crate::run_controller::observed::{JobState, PodState};
 
-/// How long after its time a pod may still be there before its node is taken to be lost.
-const OVERDUE: Duration = Duration::from_secs(30);
-/// How long a Job whose worker 0 has ended may take to end by itself, so that its pods stay readable.
-const JOB_ENDS: Duration = Duration::from_secs(60);
+/// Time after the grace period of a deleted pod after which its node counts as lost.
+const OVERDUE_AFTER: Duration = Duration::from_secs(30);
+/// How long a Job whose worker 0 has ended may take to end by itself, so that its pods remain readable.
+const JOB_END_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The run is being deleted: it goes when no pod of it is left.
-pub(super) fn deleting(pass: &Pass<'_>) -> Decision {
-    let observed = pass.observed;
-    let wait = |until| pass.decision(Action::Wait { until }, None);
+/// The run is being deleted: its finalizer is removed when none of its pods is left.
+pub(super) fn deleting(inputs: &Inputs<'_>) -> Decision {
+    let observed = inputs.observed;
+    let wait = |until| inputs.decision(Action::Wait { until }, None);
     if let Some(job) = observed.jobs.iter().find(|job| !job.deleting) {
-        return pass.decision(delete(job), None);
+        return inputs.decision(delete(job), None);
     }
     if !observed.finalizer {
         return wait(None);
     }
     let cached: Vec<_> = observed.pods.iter().collect();
-    if !left(pass, &cached).is_empty() {
-        return wait(overdue(pass, &cached));
+    if !remaining(inputs, &cached).is_empty() {
+        return wait(next_overdue(inputs, &cached));
     }
-    let Some(listed) = &observed.listed else {
-        return pass.decision(Action::ListPods, None);
+    let Some(live) = &observed.live_pods else {
+        return inputs.decision(Action::ListPods, None);
     };
-    match left(pass, &listed.iter().collect::<Vec<_>>()).is_empty() {
-        true => pass.decision(Action::RemoveFinalizer, None),
-        false => wait(pass.after(LIST_AGAIN)),
+    match remaining(inputs, &live.iter().collect::<Vec<_>>()).is_empty() {
+        true => inputs.decision(Action::RemoveFinalizer, None),
+        false => wait(inputs.after(POD_LIST_INTERVAL)),
     }
 }
 
-/// The run is over: pods that run are stopped, and the run itself goes when its time has come.
-pub(super) fn finished(pass: &Pass<'_>, finished_at: Timestamp) -> Decision {
-    let observed = pass.observed;
-    let mut until = overdue(pass, &observed.pods.iter().collect::<Vec<_>>());
+/// The run is finished: running pods are deleted, and the run itself after `ttlSecondsAfterFinished`.
+pub(super) fn finished(inputs: &Inputs<'_>, finished_at: Timestamp) -> Decision {
+    let observed = inputs.observed;
+    let mut until = next_overdue(inputs, &observed.pods.iter().collect::<Vec<_>>());
     for job in observed.jobs.iter().filter(|job| !job.deleting) {
         let pods = || observed.pods.iter().filter(|pod| pod.attempt == job.attempt);
-        if job.end.is_some() && pods().all(|pod| pod.phase.is_over()) {
-            // Its pods hold nothing but their logs, which someone may want to read.
+        if job.outcome.is_some() && pods().all(|pod| pod.phase.is_over()) {
+            // Its pods occupy no resources, and their logs remain readable.
             continue;
         }
-        let ends = finished_at.checked_add(JOB_ENDS).ok();
-        // The stream's end comes before the kubelet's word that its container has ended.
+        let deadline = finished_at.checked_add(JOB_END_TIMEOUT).ok();
+        // The end of the stream precedes the termination of the container in the pod status.
         let measured =
             |attempt: &AttemptStatus| attempt.job_uid == job.uid && attempt.state == AttemptState::Measured;
-        let by_itself = observed.kept.attempts.iter().any(measured)
-            || pods().any(|pod| pod.rank == 0 && (pod.ended.is_some() || pod.phase.is_over()));
-        match ends.filter(|ends| by_itself && pass.now < *ends) {
-            Some(ends) => until = earliest(until, Some(ends)),
-            None => return pass.decision(delete(job), None),
+        let ends_by_itself = observed.persisted.attempts.iter().any(measured)
+            || pods().any(|pod| pod.rank == 0 && (pod.terminated.is_some() || pod.phase.is_over()));
+        match deadline.filter(|deadline| ends_by_itself && inputs.now < *deadline) {
+            Some(deadline) => until = earliest(until, Some(deadline)),
+            None => return inputs.decision(delete(job), None),
         }
     }
-    let ttl = pass.facts.ttl_seconds_after_finished;
+    let ttl = inputs.policy.ttl_seconds_after_finished;
     let expires = ttl.and_then(|ttl| finished_at.checked_add(Duration::from_secs(ttl.into())).ok());
     match expires {
-        Some(expires) if expires <= pass.now => pass.decision(Action::DeleteRun, None),
-        expires => pass.decision(
+        Some(expires) if expires <= inputs.now => inputs.decision(Action::DeleteRun, None),
+        expires => inputs.decision(
             Action::Wait {
                 until: earliest(until, expires),
             },
@@ -72,51 +72,51 @@ pub(super) fn finished(pass: &Pass<'_>, finished_at: Timestamp) -> Decision {
 }
 
 pub(super) fn delete(job: &JobState) -> Action {
-    Action::Delete {
+    Action::DeleteAttempt {
         attempt: job.attempt,
         job_uid: job.uid.clone(),
     }
 }
 
-/// The pods that still hold the run up: all, but for those that are given up.
-pub(super) fn left<'a>(pass: &Pass<'_>, pods: &[&'a PodState]) -> Vec<&'a PodState> {
-    let given_up = |pod: &PodState| pass.observed.release_pods && is_overdue(pass, pod);
-    pods.iter().filter(|pod| !given_up(pod)).copied().collect()
+/// The pods that the run has to wait for: all except abandoned ones.
+pub(super) fn remaining<'a>(inputs: &Inputs<'_>, pods: &[&'a PodState]) -> Vec<&'a PodState> {
+    let is_abandoned = |pod: &PodState| inputs.observed.release_pods && is_overdue(inputs, pod);
+    pods.iter().filter(|pod| !is_abandoned(pod)).copied().collect()
 }
 
-/// Names the pods that should be gone and are not.
-pub(super) fn blocked(pass: &Pass<'_>) -> Option<String> {
-    let overdue: Vec<_> = pass
+/// Message that names the pods that are stuck terminating.
+pub(super) fn blocked(inputs: &Inputs<'_>) -> Option<String> {
+    let overdue: Vec<_> = inputs
         .observed
         .pods
         .iter()
-        .filter(|pod| is_overdue(pass, pod))
+        .filter(|pod| is_overdue(inputs, pod))
         .collect();
     let pod = overdue.first()?;
     let node = pod.node.as_deref().unwrap_or("no node");
     let others = match overdue.len() - 1 {
         0 => String::new(),
-        others => format!(" and {others} more"),
+        others => format!(" (and {others} more)"),
     };
     Some(format!(
-        "pod {} on {node}{others} should be gone and is not: its node is lost or does not answer. It goes with the Node \
-         object; the annotation {} on the run gives it up",
+        "pod {} on {node}{others} is stuck terminating: its node is lost or unreachable. Delete the Node object to remove \
+         the pod, or set the annotation {} on the run to abandon it",
         pod.name,
         crds::names::ANNOTATION_RELEASE_PODS
     ))
 }
 
-/// When the first of `pods` is overdue that is not yet.
-pub(super) fn overdue(pass: &Pass<'_>, pods: &[&PodState]) -> Option<Timestamp> {
+/// When the next of `pods` becomes overdue.
+pub(super) fn next_overdue(inputs: &Inputs<'_>, pods: &[&PodState]) -> Option<Timestamp> {
     let times = pods.iter().filter_map(|pod| overdue_at(pod));
-    times.filter(|time| *time > pass.now).min()
+    times.filter(|time| *time > inputs.now).min()
 }
 
-fn is_overdue(pass: &Pass<'_>, pod: &PodState) -> bool {
-    overdue_at(pod).is_some_and(|time| time <= pass.now)
+fn is_overdue(inputs: &Inputs<'_>, pod: &PodState) -> bool {
+    overdue_at(pod).is_some_and(|time| time <= inputs.now)
 }
 
-/// When a pod that is being deleted should long be gone.
+/// When a pod that is being deleted counts as stuck.
 pub(super) fn overdue_at(pod: &PodState) -> Option<Timestamp> {
-    pod.gone_by?.checked_add(OVERDUE).ok()
+    pod.deletion_deadline?.checked_add(OVERDUE_AFTER).ok()
 }

@@ -1,6 +1,7 @@
-//! One rule each: what is decided, and in which words.
+//! One test for each rule of the decision, with reasons and messages.
 
 mod fixture;
+mod simulation;
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,7 @@ use crds::record::FailureReason;
 use crds::v1alpha1::AttemptState;
 
 use super::*;
-use crate::run_controller::observed::{CreationRefused, PodPhase, Preflight, Told};
+use crate::run_controller::observed::{ContainerReason, CreationRefused, JobOutcome, PodPhase, Preflight};
 use fixture::{Scene, end, failure, second};
 
 fn pending(decision: &Decision) -> (&str, &str) {
@@ -19,27 +20,27 @@ fn pending(decision: &Decision) -> (&str, &str) {
 }
 
 fn failed(decision: &Decision) -> (&str, &str) {
-    let Action::Keep(kept) = &decision.action else {
-        panic!("not kept: {:?}", decision.action)
+    let Action::RecordProgress(state) = &decision.action else {
+        panic!("not recorded: {:?}", decision.action)
     };
-    assert!(kept.finished_at.is_some());
+    assert!(state.finished_at.is_some());
     match &decision.phase {
         Some(Phase::Failed { reason, message }) => (reason, message),
         other => panic!("not failed: {other:?}"),
     }
 }
 
-fn kept(decision: Decision) -> Kept {
+fn recorded(decision: Decision) -> ExecutionState {
     match decision.action {
-        Action::Keep(kept) => *kept,
-        other => panic!("not kept: {other:?}"),
+        Action::RecordProgress(state) => *state,
+        other => panic!("not recorded: {other:?}"),
     }
 }
 
 #[test]
-fn a_spec_without_a_plan_is_refused_and_over() {
+fn fails_a_run_whose_spec_has_no_plan() {
     let mut scene = Scene::new();
-    scene.facts.legs = Err("spec.baseline: no such variant".to_owned());
+    scene.policy.legs = Err("spec.baseline: no such variant".to_owned());
     assert_eq!(
         failed(&scene.decide()),
         ("InvalidSpec", "spec.baseline: no such variant")
@@ -47,10 +48,10 @@ fn a_spec_without_a_plan_is_refused_and_over() {
 }
 
 #[test]
-fn a_new_run_gets_an_attempt() {
+fn creates_the_job_of_a_new_run() {
     let mut scene = Scene::new();
     scene.finalizer = false;
-    let create = Action::Create {
+    let create = Action::CreateJob {
         attempt: fixture::attempt(0, 1),
         nodes: Vec::new(),
     };
@@ -58,39 +59,43 @@ fn a_new_run_gets_an_attempt() {
 }
 
 #[test]
-fn an_attempt_is_remembered_when_its_pods_have_what_they_need() {
+fn records_an_attempt_after_its_prerequisites_are_created() {
     let mut scene = Scene::starting();
-    let remembered = std::mem::take(&mut scene.kept);
-    scene.prepared = None;
-    let prepare = Action::Prepare {
+    let expected = std::mem::take(&mut scene.persisted);
+    scene.prerequisites_ready = None;
+    let create = Action::CreatePrerequisites {
         attempt: fixture::attempt(0, 1),
         nodes: Vec::new(),
     };
-    assert_eq!(scene.decide().action, prepare);
-    scene.refused = Some(CreationRefused {
+    assert_eq!(scene.decide().action, create);
+    scene.creation_refused = Some(CreationRefused {
         message: "configmaps \"fb-x\" is forbidden: exceeded quota".to_owned(),
-        for_good: false,
+        permanent: false,
     });
     scene.jobs[0].suspended = true;
     assert_eq!(pending(&scene.decide()).0, "CreationRefused");
     scene.jobs[0].suspended = false;
-    let [given_back] = &kept(scene.decide()).attempts[..] else {
+    let [disrupted] = &recorded(scene.decide()).attempts[..] else {
         panic!("one attempt")
     };
-    assert_eq!(given_back.state, AttemptState::Disrupted, "it holds no nodes");
-    scene.refused.as_mut().unwrap().for_good = true;
+    assert_eq!(
+        disrupted.state,
+        AttemptState::Disrupted,
+        "the attempt releases its nodes"
+    );
+    scene.creation_refused.as_mut().unwrap().permanent = true;
     assert_eq!(failed(&scene.decide()).0, "CreationRefused");
     scene.suspend = true;
-    let suspended = kept(scene.decide());
+    let suspended = recorded(scene.decide());
     assert!(suspended.suspended && suspended.attempts[0].state == AttemptState::Suspended);
     scene.suspend = false;
-    scene.refused = None;
-    scene.prepared = Some(fixture::attempt(0, 1));
-    assert_eq!(kept(scene.decide()).attempts, remembered.attempts);
+    scene.creation_refused = None;
+    scene.prerequisites_ready = Some(fixture::attempt(0, 1));
+    assert_eq!(recorded(scene.decide()).attempts, expected.attempts);
 }
 
 #[test]
-fn what_a_gang_waits_for_is_said_in_the_clusters_words() {
+fn pending_message_contains_the_message_of_the_scheduler() {
     let mut scene = Scene::starting();
     assert_eq!(pending(&scene.decide()).0, "PodsStarting");
     scene.pods[1].unschedulable = Some("0/2 nodes are available: 2 Insufficient nvidia.com/gpu.".to_owned());
@@ -104,7 +109,7 @@ fn what_a_gang_waits_for_is_said_in_the_clusters_words() {
 }
 
 #[test]
-fn waiting_too_long_ends_the_run_with_what_it_waited_for() {
+fn pending_deadline_fails_the_run_with_the_last_obstacle() {
     let mut scene = Scene::starting();
     scene.pods[0].unschedulable = Some("0/2 nodes are available".to_owned());
     scene.now = 1000 + 599;
@@ -123,12 +128,12 @@ fn waiting_too_long_ends_the_run_with_what_it_waited_for() {
 }
 
 #[test]
-fn pods_that_find_no_place_beside_another_gang_wait_in_line() {
+fn pending_clock_stops_while_another_gang_occupies_the_nodes() {
     let mut scene = Scene::starting();
     scene.pods[0].unschedulable = Some("0/2 nodes are available".to_owned());
-    scene.beside = Some("fabric/other".to_owned());
-    scene.kept = kept(scene.decide());
-    assert_eq!(scene.kept.pending_since, None);
+    scene.reservation.competing_run = Some("fabric/other".to_owned());
+    scene.persisted = recorded(scene.decide());
+    assert_eq!(scene.persisted.pending_since, None);
     scene.now = 100_000;
     let decision = scene.decide();
     let (reason, message) = pending(&decision);
@@ -137,13 +142,13 @@ fn pods_that_find_no_place_beside_another_gang_wait_in_line() {
         message.contains("fabric/other") && message.contains("0/2 nodes"),
         "{message}"
     );
-    scene.beside = None;
-    scene.kept = kept(scene.decide());
-    assert_eq!(scene.kept.pending_since, Some(second(100_000)));
+    scene.reservation.competing_run = None;
+    scene.persisted = recorded(scene.decide());
+    assert_eq!(scene.persisted.pending_since, Some(second(100_000)));
 }
 
 #[test]
-fn pods_that_are_not_made_are_no_slowness_for_ever() {
+fn missing_pods_are_reported_after_a_timeout() {
     let mut scene = Scene::starting();
     scene.pods.truncate(1);
     scene.now = 1001;
@@ -159,25 +164,25 @@ fn pods_that_are_not_made_are_no_slowness_for_ever() {
     let decision = scene.decide();
     let (reason, message) = pending(&decision);
     assert_eq!(reason, "CreationRefused");
-    assert!(message.starts_with("only 1 of 2 pods are made"), "{message}");
+    assert!(message.starts_with("only 1 of 2 pods were created"), "{message}");
 }
 
 #[test]
-fn a_gate_is_waited_for_without_a_clock_and_a_preflight_with_one() {
+fn pending_clock_runs_for_a_failed_preflight_and_not_for_a_blocking_run() {
     let mut scene = Scene::new();
-    scene.ahead = Some("fabric/older".to_owned());
+    scene.reservation.blocked_by = Some("fabric/older".to_owned());
     let decision = scene.decide();
     assert_eq!(
         pending(&decision),
         (
             "WaitingForNodes",
-            "the gang of fabric/older comes first on these nodes"
+            "run fabric/older has to place its gang on these nodes first"
         )
     );
     assert_eq!(decision.action, Action::Wait { until: None });
     scene.preflight = Preflight::Refused("ip-10-0-0-1: 7 of 8 GPUs".to_owned());
-    scene.kept = kept(scene.decide());
-    assert_eq!(scene.kept.pending_since, Some(second(1000)));
+    scene.persisted = recorded(scene.decide());
+    assert_eq!(scene.persisted.pending_since, Some(second(1000)));
     let decision = scene.decide();
     assert_eq!(pending(&decision), ("NodesUnfit", "ip-10-0-0-1: 7 of 8 GPUs"));
     assert_eq!(
@@ -189,28 +194,28 @@ fn a_gate_is_waited_for_without_a_clock_and_a_preflight_with_one() {
 }
 
 #[test]
-fn the_clock_stands_still_from_the_moment_others_come_first() {
+fn pending_clock_stops_when_another_run_blocks_the_run() {
     let mut scene = Scene::new();
-    scene.kept.pending_since = Some(second(900));
-    scene.ahead = Some("fabric/older".to_owned());
-    scene.kept = kept(scene.decide());
-    assert_eq!(scene.kept.pending_since, None);
+    scene.persisted.pending_since = Some(second(900));
+    scene.reservation.blocked_by = Some("fabric/older".to_owned());
+    scene.persisted = recorded(scene.decide());
+    assert_eq!(scene.persisted.pending_since, None);
     scene.now = 100_000;
     assert_eq!(pending(&scene.decide()).0, "WaitingForNodes");
 }
 
 #[test]
-fn a_run_that_another_release_planned_otherwise_is_over() {
+fn fails_a_run_whose_plan_has_changed() {
     let mut scene = Scene::starting();
-    scene.facts.plan_changed = true;
+    scene.policy.plan_changed = true;
     assert_eq!(failed(&scene.decide()).0, "PlanChanged");
 }
 
 #[test]
-fn a_container_that_a_node_cannot_make_is_tried_again() {
+fn retries_after_a_container_could_not_be_created() {
     let mut scene = Scene::starting();
     scene.pods[1].scheduled_at = Some(second(1000));
-    scene.pods[1].waiting = Some(Told {
+    scene.pods[1].waiting = Some(ContainerReason {
         reason: "CreateContainerError".to_owned(),
         message: "context deadline exceeded".to_owned(),
     });
@@ -219,7 +224,7 @@ fn a_container_that_a_node_cannot_make_is_tried_again() {
     assert_eq!(reason, "PodsStarting");
     assert!(message.contains("CreateContainerError"), "{message}");
     scene.now = 1120;
-    let after = kept(scene.decide());
+    let after = recorded(scene.decide());
     let last = after.attempts.last().unwrap();
     assert_eq!(
         (last.state, last.reason.as_deref()),
@@ -228,14 +233,14 @@ fn a_container_that_a_node_cannot_make_is_tried_again() {
 }
 
 #[test]
-fn an_image_that_cannot_be_pulled_disrupts_and_one_that_cannot_be_named_fails() {
+fn image_pull_failure_disrupts_and_invalid_image_name_fails() {
     let mut scene = Scene::starting();
-    let told = |reason: &str| Told {
+    let waiting = |reason: &str| ContainerReason {
         reason: reason.to_owned(),
         message: "not found".to_owned(),
     };
     scene.pods[1].scheduled_at = Some(second(1000));
-    scene.pods[1].waiting = Some(told("ImagePullBackOff"));
+    scene.pods[1].waiting = Some(waiting("ImagePullBackOff"));
     let decision = scene.decide();
     assert_eq!(pending(&decision).0, "ImagePull");
     assert_eq!(
@@ -245,26 +250,26 @@ fn an_image_that_cannot_be_pulled_disrupts_and_one_that_cannot_be_named_fails() 
         }
     );
     scene.now = 1120;
-    let after = kept(scene.decide());
+    let after = recorded(scene.decide());
     let last = after.attempts.last().unwrap();
     assert_eq!(
         (last.state, last.reason.as_deref()),
         (AttemptState::Disrupted, Some("ImagePullFailed"))
     );
     assert_eq!(after.disruptions, 1);
-    scene.pods[1].waiting = Some(told("InvalidImageName"));
+    scene.pods[1].waiting = Some(waiting("InvalidImageName"));
     assert_eq!(failed(&scene.decide()).0, "ImageUnusable");
 }
 
 #[test]
-fn the_gang_runs_when_all_workers_do_and_its_nodes_are_remembered() {
+fn records_start_and_nodes_when_all_workers_run() {
     let mut scene = Scene::starting();
     scene.start(0, 1010);
-    assert!(matches!(scene.decide().action, Action::Follow { .. }));
+    assert!(matches!(scene.decide().action, Action::FollowLog { .. }));
     scene.follow();
-    assert_eq!(pending(&scene.decide()).1, "1 of 2 workers run");
+    assert_eq!(pending(&scene.decide()).1, "1 of 2 workers are running");
     scene.start(1, 1020);
-    let after = kept(scene.decide());
+    let after = recorded(scene.decide());
     assert_eq!(
         (after.active_since, after.pending_since),
         (Some(second(1020)), None)
@@ -273,50 +278,57 @@ fn the_gang_runs_when_all_workers_do_and_its_nodes_are_remembered() {
 }
 
 #[test]
-fn the_active_clock_counts_gangs_that_run_and_nothing_else() {
+fn active_clock_counts_only_the_run_time_of_gangs() {
     let mut scene = Scene::running();
-    scene.kept.active_seconds = 900;
+    scene.persisted.active_seconds = 900;
     let Action::Wait { until } = scene.decide().action else {
         panic!()
     };
-    assert_eq!(until, Some(second(1120)), "1020, and 100 s of 1000 are left");
+    assert_eq!(
+        until,
+        Some(second(1120)),
+        "100 s of 1000 s remain after second 1020"
+    );
     scene.suspend = true;
     scene.now = 1070;
     let decision = scene.decide();
     assert_eq!(decision.phase, Some(Phase::Suspended));
-    scene.kept = kept(decision);
-    assert_eq!((scene.kept.active_seconds, scene.kept.active_since), (950, None));
-    assert!(matches!(scene.decide().action, Action::Delete { .. }));
+    scene.persisted = recorded(decision);
+    assert_eq!(
+        (scene.persisted.active_seconds, scene.persisted.active_since),
+        (950, None)
+    );
+    assert!(matches!(scene.decide().action, Action::DeleteAttempt { .. }));
     scene.gone();
     assert_eq!(scene.decide().action, Action::Wait { until: None });
     (scene.suspend, scene.now) = (false, 90_000);
-    scene.kept = kept(scene.decide());
-    assert_eq!(scene.kept.pending_since, Some(second(90_000)));
+    scene.persisted = recorded(scene.decide());
+    assert_eq!(scene.persisted.pending_since, Some(second(90_000)));
     assert_eq!(scene.decide().action, Action::ListPods);
-    scene.listed = Some(Vec::new());
-    let create = Action::Create {
+    scene.live_pods = Some(Vec::new());
+    let create = Action::CreateJob {
         attempt: fixture::attempt(0, 2),
-        nodes: scene.kept.nodes.clone(),
+        nodes: scene.persisted.nodes.clone(),
     };
     assert_eq!(scene.decide().action, create);
 }
 
 #[test]
-fn workers_that_run_too_long_are_ended() {
+fn active_deadline_fails_the_run_unless_the_leg_is_measured() {
     let mut scene = Scene::running();
     scene.now = 2020;
     assert_eq!(failed(&scene.decide()).0, "DeadlineExceeded");
     scene.done.insert(0, BTreeSet::from([0, 1]));
-    let after = kept(scene.decide());
+    let after = recorded(scene.decide());
     assert_eq!(
         after.attempts[0].state,
         AttemptState::Measured,
-        "what is measured is measured"
+        "all blocks of the leg are measured"
     );
 }
 
 #[test]
-fn a_measurement_that_fails_fails_the_run_and_is_not_repeated() {
+fn failed_measurement_fails_the_run_without_a_retry() {
     let mut scene = Scene::running();
     scene.exit(0, 3, "");
     scene.close(Some(failure(FailureReason::FabricUnreachable)), None);
@@ -328,7 +340,7 @@ fn a_measurement_that_fails_fails_the_run_and_is_not_repeated() {
 }
 
 #[test]
-fn a_peer_that_was_lost_is_explained_before_it_is_judged() {
+fn waits_for_the_cause_of_a_lost_peer() {
     let mut scene = Scene::running();
     scene.exit(0, 3, "");
     scene.close(Some(failure(FailureReason::PeerLost)), None);
@@ -338,16 +350,16 @@ fn a_peer_that_was_lost_is_explained_before_it_is_judged() {
             until: Some(second(1050 + 180))
         }
     );
-    let told = Told {
+    let disruption = ContainerReason {
         reason: "DeletionByTaintManager".to_owned(),
         message: "Taint manager: deleting due to NoExecute taint".to_owned(),
     };
-    scene.pods[1].disruption = Some(told);
-    let after = kept(scene.decide());
+    scene.pods[1].disruption = Some(disruption);
+    let after = recorded(scene.decide());
     assert_eq!(after.attempts[0].reason.as_deref(), Some("NodeLost"));
     assert!(
         after.nodes.is_empty(),
-        "nothing is measured: other nodes do as well"
+        "without measured blocks the next attempt may use other nodes"
     );
     scene.pods[1].disruption = None;
     scene.now = 1050 + 180;
@@ -355,22 +367,22 @@ fn a_peer_that_was_lost_is_explained_before_it_is_judged() {
 }
 
 #[test]
-fn a_stream_that_breaks_is_another_attempt_for_what_is_missing() {
+fn broken_stream_disrupts_the_attempt() {
     let mut scene = Scene::running();
     scene.done.insert(0, BTreeSet::from([0]));
-    scene.close(None, Some("line 17 does not fit"));
-    let after = kept(scene.decide());
+    scene.close(None, Some("line 17 is damaged"));
+    let after = recorded(scene.decide());
     let last = &after.attempts[0];
     assert_eq!(
         (last.state, last.reason.as_deref()),
         (AttemptState::Disrupted, Some("StreamBroken"))
     );
-    assert!(last.message.as_deref().unwrap().contains("line 17 does not fit"));
+    assert!(last.message.as_deref().unwrap().contains("line 17 is damaged"));
     assert!(!after.nodes.is_empty());
 }
 
 #[test]
-fn an_end_that_only_the_kubelet_has_is_a_rotated_log() {
+fn termination_message_without_end_record_in_the_log_is_a_broken_stream() {
     let mut scene = Scene::running();
     scene.exit(
         0,
@@ -379,45 +391,48 @@ fn an_end_that_only_the_kubelet_has_is_a_rotated_log() {
     );
     scene.close(None, None);
     assert_eq!(
-        kept(scene.decide()).attempts[0].reason.as_deref(),
+        recorded(scene.decide()).attempts[0].reason.as_deref(),
         Some("StreamBroken")
     );
     scene.exit(0, 2, "rank 0: /etc/fabricbench/assignment.json: not JSON");
-    scene.close(None, Some("it ends after 0 lines"));
+    scene.close(None, Some("the stream is truncated after 0 lines"));
     let decision = scene.decide();
     let (reason, message) = failed(&decision);
     assert_eq!(reason, "WorkerFailed");
     assert!(
-        message.contains("status 2") && message.contains("not JSON"),
+        message.contains("exit code 2") && message.contains("not JSON"),
         "{message}"
     );
 }
 
 #[test]
-fn too_many_disruptions_end_the_run_and_memory_is_no_disruption() {
+fn backoff_limit_fails_the_run_and_out_of_memory_is_not_a_disruption() {
     let mut scene = Scene::running();
-    scene.kept.disruptions = 2;
+    scene.persisted.disruptions = 2;
     scene.jobs.clear();
     let decision = scene.decide();
     let (reason, message) = failed(&decision);
     assert_eq!(reason, "BackoffLimitExceeded");
-    assert!(message.contains("allows 2; the last: JobDeleted"), "{message}");
+    assert!(
+        message.contains("allows 2; the last one: JobDeleted"),
+        "{message}"
+    );
     let mut scene = Scene::running();
     scene.exit(0, 137, "");
-    scene.pods[0].ended.as_mut().unwrap().reason = "OOMKilled".to_owned();
+    scene.pods[0].terminated.as_mut().unwrap().reason = "OOMKilled".to_owned();
     scene.close(None, None);
     assert_eq!(failed(&scene.decide()).0, "OutOfMemory");
 }
 
 #[test]
-fn every_block_measured_is_complete() {
+fn completes_when_every_block_is_measured() {
     let mut scene = Scene::running();
     scene.done.insert(0, BTreeSet::from([0, 1]));
     scene.exit(0, 0, "");
     scene.close(Some(end()), None);
     let decision = scene.decide();
     assert_eq!(decision.phase, Some(Phase::Complete));
-    let after = kept(decision);
+    let after = recorded(decision);
     assert_eq!(
         (after.active_seconds, after.finished_at),
         (30, Some(second(1060)))
@@ -425,40 +440,40 @@ fn every_block_measured_is_complete() {
 }
 
 #[test]
-fn a_log_that_ends_otherwise_than_the_kubelet_was_told_is_broken() {
+fn end_record_that_differs_from_the_termination_message_is_a_broken_stream() {
     let mut scene = Scene::running();
     scene.close(Some(failure(FailureReason::NoDevice)), None);
-    for (told, reason) in [
+    for (reported, reason) in [
         (FailureReason::NoDevice, "MeasurementFailed"),
         (FailureReason::Refused, "StreamBroken"),
     ] {
-        scene.exit(0, 3, &serde_json::to_string(&failure(told)).unwrap());
-        let after = kept(scene.decide());
+        scene.exit(0, 3, &serde_json::to_string(&failure(reported)).unwrap());
+        let after = recorded(scene.decide());
         assert_eq!(after.attempts[0].reason.as_deref(), Some(reason));
     }
 }
 
 #[test]
-fn a_leg_that_ran_while_nobody_looked_has_its_time_and_nodes_all_the_same() {
+fn records_run_time_and_nodes_of_a_leg_that_was_never_seen_running() {
     let mut scene = Scene::starting();
-    scene.facts.legs = Ok(vec![2, 2]);
+    scene.policy.legs = Ok(vec![2, 2]);
     scene.start(0, 1010);
     scene.start(1, 1020);
     scene.done.insert(0, BTreeSet::from([0, 1]));
     scene.exit(0, 0, "");
     scene.close(Some(end()), None);
     scene.pods[0].image_digest = Some("sha256:a".to_owned());
-    let after = kept(scene.decide());
+    let after = recorded(scene.decide());
     assert_eq!((after.active_seconds, after.nodes.len()), (30, 2));
     assert_eq!(after.attempts[0].state, AttemptState::Measured);
     assert_eq!(after.attempts[0].image_digest.as_deref(), Some("sha256:a"));
 }
 
 #[test]
-fn a_run_that_is_over_goes_when_its_time_has_come() {
+fn deletes_a_finished_run_after_its_ttl() {
     let mut scene = Scene::new();
-    scene.kept.finished_at = Some(second(1000));
-    scene.facts.ttl_seconds_after_finished = Some(60);
+    scene.persisted.finished_at = Some(second(1000));
+    scene.policy.ttl_seconds_after_finished = Some(60);
     assert_eq!(
         scene.decide().action,
         Action::Wait {
@@ -470,13 +485,13 @@ fn a_run_that_is_over_goes_when_its_time_has_come() {
 }
 
 #[test]
-fn deletion_waits_for_pods_names_those_that_stay_and_gives_them_up_when_told() {
+fn deletion_waits_for_pods_reports_stuck_ones_and_abandons_them_on_request() {
     let mut scene = Scene::running();
     scene.deleting = true;
-    assert!(matches!(scene.decide().action, Action::Delete { .. }));
+    assert!(matches!(scene.decide().action, Action::DeleteAttempt { .. }));
     scene.jobs.clear();
     scene.pods.remove(0);
-    scene.pods[0].gone_by = Some(second(1080));
+    scene.pods[0].deletion_deadline = Some(second(1080));
     let decision = scene.decide();
     assert_eq!(decision.cleanup_blocked, None);
     assert_eq!(
@@ -492,65 +507,65 @@ fn deletion_waits_for_pods_names_those_that_stay_and_gives_them_up_when_told() {
         decision
             .cleanup_blocked
             .unwrap()
-            .starts_with("pod p-1 on node-1 should be gone")
+            .starts_with("pod p-1 on node-1 is stuck terminating")
     );
     scene.release_pods = true;
     assert_eq!(scene.decide().action, Action::ListPods);
-    scene.listed = Some(scene.pods.clone());
+    scene.live_pods = Some(scene.pods.clone());
     assert_eq!(scene.decide().action, Action::RemoveFinalizer);
     scene.release_pods = false;
     scene.pods.clear();
     assert!(
         matches!(scene.decide().action, Action::Wait { until: Some(_) }),
-        "a cache without pods proves nothing"
+        "the live list still contains pods"
     );
 }
 
 #[test]
-fn records_that_are_gone_are_not_measured_again() {
+fn lost_records_fail_the_run() {
     let mut scene = Scene::running();
     scene.records_broken = Some("part 2 of the chain is missing".to_owned());
     assert_eq!(failed(&scene.decide()).0, "RecordsLost");
 }
 
 #[test]
-fn what_the_cluster_refuses_for_good_ends_the_run() {
+fn permanently_refused_creation_fails_the_run() {
     let mut scene = Scene::new();
-    let refused = |for_good| CreationRefused {
+    let refused = |permanent| CreationRefused {
         message: "jobs \"fb-x\" is forbidden: exceeded quota".to_owned(),
-        for_good,
+        permanent,
     };
-    scene.kept.pending_since = Some(second(1000));
-    scene.refused = Some(refused(false));
+    scene.persisted.pending_since = Some(second(1000));
+    scene.creation_refused = Some(refused(false));
     assert_eq!(pending(&scene.decide()).0, "CreationRefused");
-    scene.refused = Some(refused(true));
+    scene.creation_refused = Some(refused(true));
     assert_eq!(failed(&scene.decide()).0, "CreationRefused");
 }
 
 #[test]
-fn a_run_that_is_over_leaves_nothing_running() {
+fn finished_run_deletes_jobs_that_do_not_end_by_themselves() {
     let mut scene = Scene::running();
-    scene.kept.finished_at = Some(second(1060));
-    assert!(matches!(scene.decide().action, Action::Delete { .. }));
+    scene.persisted.finished_at = Some(second(1060));
+    assert!(matches!(scene.decide().action, Action::DeleteAttempt { .. }));
     let by_itself = Action::Wait {
         until: Some(second(1120)),
     };
-    scene.kept.attempts[0].state = AttemptState::Measured;
+    scene.persisted.attempts[0].state = AttemptState::Measured;
     assert_eq!(
         scene.decide().action,
         by_itself,
-        "the workers leave: all is measured"
+        "the workers of a measured leg exit by themselves"
     );
-    scene.kept.attempts[0].state = AttemptState::Running;
+    scene.persisted.attempts[0].state = AttemptState::Running;
     scene.exit(0, 3, "");
     assert_eq!(scene.decide().action, by_itself);
     for pod in &mut scene.pods {
         pod.phase = PodPhase::Failed;
     }
-    scene.jobs[0].end = Some(crate::run_controller::observed::JobEnd::Complete);
+    scene.jobs[0].outcome = Some(JobOutcome::Complete);
     assert_eq!(
         scene.decide().action,
         Action::Wait { until: None },
-        "its logs stay readable"
+        "the logs remain readable"
     );
 }

@@ -1,20 +1,18 @@
-//! What a gang that does not run yet waits for, in the cluster's own words. Pure.
+//! What a gang that does not run yet waits for. Pure.
 
 use jiff::Timestamp;
 
-use super::cause::{is_pull, is_retried, retried_until, words};
+use super::pod_failure::{describe, is_image_pull_failure, is_retried_by_kubelet, kubelet_retry_deadline};
 use crate::campaign::status::Phase;
 use crate::run_controller::observed::{CreationRefused, PodState};
 use crate::run_controller::reason::Reason;
 
-/// What is waited for.
+/// What a run waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
-    /// A closed word.
     pub(super) reason: Reason,
-    /// A sentence.
     pub(super) message: String,
-    /// When time alone changes the answer.
+    /// When the passing of time alone changes the decision.
     pub(super) until: Option<Timestamp>,
 }
 
@@ -30,36 +28,36 @@ impl Waiting {
     pub(super) fn for_admission() -> Self {
         Self::new(
             Reason::WaitingForAdmission,
-            "the Job is suspended: its queue has not admitted it. Where there is no such queue, or nothing like Kueue, nobody \
-             will",
+            "the Job is suspended until its queue admits it. If this does not happen, check that the queue exists and that \
+             a queue controller such as Kueue is installed",
         )
     }
 
-    pub(super) fn for_creation(refused: &CreationRefused) -> Self {
+    pub(super) fn for_refused_creation(refused: &CreationRefused) -> Self {
         Self::new(Reason::CreationRefused, refused.message.clone())
     }
 
-    /// The cluster has made `made` pods, and no more for some time.
-    pub(super) fn for_pods(made: usize, workers: u32) -> Self {
+    /// The cluster has created only `created` pods for some time.
+    pub(super) fn for_missing_pods(created: usize, workers: u32) -> Self {
         Self::new(
             Reason::CreationRefused,
             format!(
-                "only {made} of {workers} pods are made: the events of the Job say why (kubectl describe job), as a rule a \
-                 quota, a policy, or a priority class that is not there"
+                "only {created} of {workers} pods were created. The events of the Job show the cause (kubectl describe job), \
+                 usually a quota, a policy or a missing priority class"
             ),
         )
     }
 
-    /// The gang of `run` has nodes that this one could want; `words` are the scheduler's.
-    pub(super) fn for_gang(run: &str, words: &str) -> Self {
+    /// The gang of `run` occupies nodes that this gang could use.
+    pub(super) fn for_competing_run(run: &str, scheduler_message: &str) -> Self {
         Self::new(
             Reason::WaitingForNodes,
-            format!("the gang of {run} runs on nodes that it could have; {words}"),
+            format!("run {run} occupies nodes that this gang could use; {scheduler_message}"),
         )
     }
 
-    /// Whether it is somebody else's turn, for as long as that takes.
-    pub(super) fn is_in_line(&self) -> bool {
+    /// Whether the run waits for a queue or for other runs, which may take any time.
+    pub(super) fn is_queued(&self) -> bool {
         matches!(self.reason, Reason::WaitingForAdmission | Reason::WaitingForNodes)
     }
 
@@ -71,8 +69,8 @@ impl Waiting {
     }
 }
 
-/// What the gang with `pods`, which should be `workers`, waits for: the gravest thing of any pod.
-pub(super) fn starting(pods: &[&PodState], workers: u32) -> Waiting {
+/// What a gang of `workers` workers with `pods` waits for: the most severe problem of any pod.
+pub(super) fn for_start(pods: &[&PodState], workers: u32) -> Waiting {
     if let Some((pod, message)) = pods
         .iter()
         .find_map(|pod| Some((pod, pod.unschedulable.as_ref()?)))
@@ -80,24 +78,27 @@ pub(super) fn starting(pods: &[&PodState], workers: u32) -> Waiting {
         return Waiting::new(Reason::Unschedulable, format!("pod {}: {message}", pod.name));
     }
     let retried = pods.iter().find_map(|pod| {
-        let told = pod.waiting.as_ref().filter(|told| is_retried(told))?;
-        Some((pod, told))
+        let waiting = pod.waiting.as_ref();
+        let waiting = waiting.filter(|waiting| is_retried_by_kubelet(waiting))?;
+        Some((pod, waiting))
     });
-    if let Some((pod, told)) = retried {
-        let reason = match is_pull(told) {
+    if let Some((pod, waiting)) = retried {
+        let reason = match is_image_pull_failure(waiting) {
             true => Reason::ImagePull,
             false => Reason::PodsStarting,
         };
         return Waiting {
-            until: retried_until(pod),
-            ..Waiting::new(reason, words(pod, told))
+            until: kubelet_retry_deadline(pod),
+            ..Waiting::new(reason, describe(pod, waiting))
         };
     }
     let started = pods.iter().filter(|pod| pod.started_at.is_some()).count();
-    let slow = pods.iter().find_map(|pod| Some((pod, pod.waiting.as_ref()?)));
-    let slow = slow.map_or_else(String::new, |(pod, told)| format!("; {}", words(pod, told)));
+    let waiting = pods.iter().find_map(|pod| Some((pod, pod.waiting.as_ref()?)));
+    let waiting = waiting.map_or_else(String::new, |(pod, waiting)| {
+        format!("; {}", describe(pod, waiting))
+    });
     Waiting::new(
         Reason::PodsStarting,
-        format!("{started} of {workers} workers run{slow}"),
+        format!("{started} of {workers} workers are running{waiting}"),
     )
 }

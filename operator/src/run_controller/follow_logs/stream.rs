@@ -1,55 +1,56 @@
-//! Bytes of a log to lines that verified, each once, however often the log is read from its beginning. Pure.
+//! Splits the bytes of a log into verified lines. Each line is returned once, even if the log is read several times from
+//! its beginning. Pure.
 
 use crds::record::{Chain, EndRecord, LineError, MAX_LINE_BYTES, MAX_STREAM_BYTES, Record};
 
 use crate::campaign::collect::framing::{Framing, RawLine};
 
-/// How every line of a stream begins.
+/// Prefix of every line of a stream.
 const LINE_START: &str = "{\"seq\":";
 
-/// How far a stream is known before its log is read.
+/// The part of a stream that is persisted before its log is read.
 #[derive(Clone, Debug, Default)]
-pub(in crate::run_controller) struct Begun {
-    /// Lines that are persisted.
-    pub(in crate::run_controller) lines: u64,
+pub(in crate::run_controller) struct ResumePoint {
+    /// Number of persisted lines.
+    pub(in crate::run_controller) persisted_lines: u64,
 }
 
-/// One stream.
+/// State of one stream.
 #[derive(Debug)]
 pub(super) struct Stream {
     chain: Chain,
-    persisted: u64,
+    persisted_lines: u64,
     framing: Framing,
-    /// Bytes of all lines that verified.
+    /// Number of bytes of all verified lines.
     length: u64,
-    /// Lines that verified and were not handed out.
-    waiting: Vec<u8>,
-    /// How much of that ends with a block.
-    blocks: usize,
+    /// Verified lines that were not taken.
+    buffer: Vec<u8>,
+    /// Length of the prefix of `buffer` that ends with a block.
+    complete: usize,
     end: Option<EndRecord>,
     fault: Option<String>,
 }
 
 impl Stream {
-    pub(super) fn new(begun: Begun) -> Self {
+    pub(super) fn new(resume: ResumePoint) -> Self {
         Self {
             chain: Chain::default(),
-            persisted: begun.lines,
+            persisted_lines: resume.persisted_lines,
             framing: Framing::default(),
             length: 0,
-            waiting: Vec::new(),
-            blocks: 0,
+            buffer: Vec::new(),
+            complete: 0,
             end: None,
             fault: None,
         }
     }
 
-    /// The log is read from its first byte again.
-    pub(super) fn read_again(&mut self) {
+    /// Continues with the first byte of the log.
+    pub(super) fn restart(&mut self) {
         self.framing = Framing::default();
     }
 
-    /// Takes the next bytes, cut anywhere.
+    /// Takes the next bytes of the log. They need not end with a line.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         let mut framing = std::mem::take(&mut self.framing);
         framing.feed(bytes, |line| match line {
@@ -65,22 +66,21 @@ impl Stream {
 
     fn whole_line(&mut self, line: &[u8]) {
         let Ok(text) = std::str::from_utf8(line) else {
-            self.fault = Some(format!("line {} is no text", self.chain.next()));
+            self.fault = Some(format!("line {} is not valid UTF-8", self.chain.next()));
             return;
         };
-        // A pod's log is both of its outputs in one. What stands between the records is no part of them, and a record
-        // that was cut is missed by the next one.
+        // A pod's log mixes stdout and stderr. Lines that are not records are skipped; a damaged record is detected by the
+        // sequence number of the next one.
         if !text.starts_with(LINE_START) {
             return;
         }
         let record = match self.chain.read(text) {
             Ok(record) => record,
-            // Read before this connection.
+            // Read from an earlier connection.
             Err(LineError::Sequence { expected, found }) if found < expected => return,
             Err(LineError::Sequence { expected, found }) => {
                 self.fault = Some(format!(
-                    "its log begins or goes on with line {found} where {expected} should follow: the node rotated the log \
-                     away"
+                    "the log continues with line {found} instead of line {expected}: the node rotated the log"
                 ));
                 return;
             }
@@ -91,41 +91,41 @@ impl Stream {
         };
         self.length += line.len() as u64 + 1;
         if self.length > MAX_STREAM_BYTES {
-            self.fault = Some(format!("it is longer than {MAX_STREAM_BYTES} bytes"));
+            self.fault = Some(format!("the stream is longer than {MAX_STREAM_BYTES} bytes"));
             return;
         }
-        if self.chain.next() > self.persisted {
-            self.waiting.extend_from_slice(line);
-            self.waiting.push(b'\n');
+        if self.chain.next() > self.persisted_lines {
+            self.buffer.extend_from_slice(line);
+            self.buffer.push(b'\n');
         }
         match record {
-            Record::Block(_) => self.blocks = self.waiting.len(),
+            Record::Block(_) => self.complete = self.buffer.len(),
             Record::End(end) => {
-                self.blocks = self.waiting.len();
+                self.complete = self.buffer.len();
                 self.end = Some(end);
             }
             _ => {}
         }
     }
 
-    /// Nothing more will come: a stream without its end was cut off.
-    pub(super) fn no_more(&mut self) {
+    /// Notes the end of the log. A stream without an end record is truncated.
+    pub(super) fn finish(&mut self) {
         if !self.is_over() {
             let read = self.chain.next();
             self.fault = Some(format!(
-                "it ends after {read} lines, without an end record: it was cut off"
+                "the stream is truncated: it ends after {read} lines without an end record"
             ));
         }
     }
 
-    /// Nothing more can be read.
-    pub(super) fn lose(&mut self, why: &str) {
+    /// Notes that the rest of the log cannot be read.
+    pub(super) fn fail(&mut self, fault: &str) {
         if !self.is_over() {
-            self.fault = Some(why.to_owned());
+            self.fault = Some(fault.to_owned());
         }
     }
 
-    /// Whether its end was read, or what follows cannot be used.
+    /// Whether the end record was read or the rest is unusable.
     pub(super) fn is_over(&self) -> bool {
         self.end.is_some() || self.fault.is_some()
     }
@@ -138,26 +138,26 @@ impl Stream {
         self.fault.clone()
     }
 
-    /// Bytes that were not handed out.
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting.len()
+    /// Number of bytes that were not taken.
+    pub(super) fn buffered(&self) -> usize {
+        self.buffer.len()
     }
 
-    /// Bytes of whole blocks that were not handed out.
-    pub(super) fn ready(&self) -> usize {
-        self.blocks
+    /// Number of bytes of complete blocks that were not taken.
+    pub(super) fn complete_blocks(&self) -> usize {
+        self.complete
     }
 
-    /// Hands out whole blocks, or everything; nothing where there is none.
+    /// Takes the complete blocks, or every line. `None` if there are none.
     pub(super) fn take(&mut self, everything: bool) -> Option<Vec<u8>> {
         let length = if everything {
-            self.waiting.len()
+            self.buffer.len()
         } else {
-            self.blocks
+            self.complete
         };
-        self.blocks = 0;
-        let rest = self.waiting.split_off(length.min(self.waiting.len()));
-        let lines = std::mem::replace(&mut self.waiting, rest);
+        self.complete = 0;
+        let rest = self.buffer.split_off(length.min(self.buffer.len()));
+        let lines = std::mem::replace(&mut self.buffer, rest);
         (!lines.is_empty()).then_some(lines)
     }
 }
@@ -195,62 +195,62 @@ mod tests {
     }
 
     #[test]
-    fn however_it_is_cut_and_re_read_each_line_comes_once() {
+    fn returns_each_line_once_after_a_reconnect_at_any_byte() {
         let whole = lines(&[warning(), block(0), warning(), block(1), end()]);
         for cut in 0..whole.len() {
-            let mut stream = Stream::new(Begun::default());
+            let mut stream = Stream::new(ResumePoint::default());
             stream.feed(&whole[..cut]);
-            let mut got = stream.take(false).unwrap_or_default();
-            stream.read_again();
+            let mut taken = stream.take(false).unwrap_or_default();
+            stream.restart();
             stream.feed(&whole);
-            got.extend(stream.take(true).unwrap_or_default());
-            assert_eq!(got, whole, "cut at {cut}");
+            taken.extend(stream.take(true).unwrap_or_default());
+            assert_eq!(taken, whole, "cut at {cut}");
             assert_eq!((stream.end().is_some(), stream.fault()), (true, None));
         }
     }
 
     #[test]
-    fn what_is_persisted_is_not_handed_out_again_after_a_restart() {
+    fn skips_persisted_lines_after_a_restart() {
         let whole = lines(&[warning(), block(0), end()]);
         let known = lines(&[warning(), block(0)]).len();
-        let mut stream = Stream::new(Begun { lines: 2 });
+        let mut stream = Stream::new(ResumePoint { persisted_lines: 2 });
         stream.feed(&whole);
         assert_eq!(stream.take(true).unwrap(), whole[known..]);
     }
 
     #[test]
-    fn only_whole_blocks_are_handed_out_before_the_end() {
+    fn returns_only_complete_blocks_before_the_end() {
         let part = lines(&[warning(), block(0), warning()]);
         let known = lines(&[warning(), block(0)]).len();
-        let mut stream = Stream::new(Begun::default());
+        let mut stream = Stream::new(ResumePoint::default());
         stream.feed(&part);
-        assert_eq!(stream.ready(), known);
-        let got = stream.take(false).unwrap();
-        assert_eq!(got, part[..known]);
-        stream.no_more();
+        assert_eq!(stream.complete_blocks(), known);
+        let taken = stream.take(false).unwrap();
+        assert_eq!(taken, part[..known]);
+        stream.finish();
         assert!(stream.fault().unwrap().contains("after 3 lines"));
         assert_eq!(stream.take(true).unwrap(), part[known..]);
     }
 
     #[test]
-    fn what_stands_between_records_is_passed_over_and_what_it_cut_is_missed() {
+    fn skips_lines_between_records_and_detects_damaged_records() {
         let whole = String::from_utf8(lines(&[warning(), block(0), end()])).unwrap();
         let (first, others) = whole.split_at(whole.find('\n').unwrap() + 1);
-        let mut stream = Stream::new(Begun::default());
+        let mut stream = Stream::new(ResumePoint::default());
         stream.feed(format!("rank 0: a connection was refused\n{first}\nmore\n{others}").as_bytes());
         assert_eq!((stream.end().is_some(), stream.fault()), (true, None));
         assert_eq!(stream.take(true).unwrap(), whole.as_bytes());
-        let mut stream = Stream::new(Begun::default());
-        stream.feed(format!("words{first}{others}").as_bytes());
-        assert!(stream.fault().unwrap().contains("line 1 where 0 should follow"));
+        let mut stream = Stream::new(ResumePoint::default());
+        stream.feed(format!("prefix{first}{others}").as_bytes());
+        assert!(stream.fault().unwrap().contains("line 1 instead of line 0"));
     }
 
     #[test]
-    fn a_rotated_an_edited_and_an_endless_line_are_told_apart() {
+    fn reports_rotated_logs_changed_lines_and_overlong_lines() {
         let whole = lines(&[warning(), block(0), end()]);
         let second = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
         let fault = |bytes: &[u8]| {
-            let mut stream = Stream::new(Begun::default());
+            let mut stream = Stream::new(ResumePoint::default());
             stream.feed(bytes);
             stream.fault().unwrap_or_default()
         };

@@ -1,4 +1,4 @@
-//! A Job of a run, as far as a decision looks at it. Pure.
+//! The part of a Job that decisions depend on. Pure.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,50 +7,52 @@ use crds::names;
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 
-use super::AttemptId;
+use crate::run_controller::attempt_id::AttemptId;
 
-/// A Job of a run.
+/// State of a Job of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobState {
-    /// Which leg and attempt it is.
+    /// Leg and number of the attempt.
     pub attempt: AttemptId,
-    /// Its UID.
+    /// UID of the Job.
     pub uid: String,
-    /// Whether it is being deleted.
+    /// Whether the Job is being deleted.
     pub deleting: bool,
-    /// Whether something, a queue as a rule, holds it back.
+    /// Whether the Job is suspended, usually by a queue.
     pub suspended: bool,
-    /// Ranks whose pods failed or were deleted: they are not made again.
+    /// Ranks whose pods failed or were deleted. They are not recreated.
     pub failed_ranks: BTreeSet<u32>,
-    /// How it ended.
-    pub end: Option<JobEnd>,
-    /// Since when its pods may be made.
-    pub since: Option<Timestamp>,
+    /// How the Job ended.
+    pub outcome: Option<JobOutcome>,
+    /// When the Job controller could start to create pods.
+    pub started_at: Option<Timestamp>,
 }
 
-/// How long the making of pods may take before something keeps the cluster from it.
-const PODS_MADE_WITHIN: Duration = Duration::from_secs(30);
+/// Time after which missing pods indicate that the cluster cannot create them.
+const POD_CREATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How a Job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum JobEnd {
+pub enum JobOutcome {
     /// Worker 0 succeeded.
     Complete,
-    /// It did not; the Job controller's words.
+    /// The Job failed, with the reason and message of the Job controller.
     Failed(String),
 }
 
 impl JobState {
-    /// From when on it is more than slowness that only `pods` of the pods of `workers` are there; nothing where all are.
-    pub fn unmade_from(&self, pods: usize, workers: u32) -> Option<Timestamp> {
-        let made = pods + self.failed_ranks.len();
-        let waits = !self.suspended && self.end.is_none() && made < workers as usize;
-        self.since.filter(|_| waits)?.checked_add(PODS_MADE_WITHIN).ok()
+    /// From when on it is an error that only `pods` of `workers` pods exist; `None` if all exist or none are expected.
+    pub fn missing_pods_overdue_at(&self, pods: usize, workers: u32) -> Option<Timestamp> {
+        let created = pods + self.failed_ranks.len();
+        let incomplete = !self.suspended && self.outcome.is_none() && created < workers as usize;
+        self.started_at
+            .filter(|_| incomplete)?
+            .checked_add(POD_CREATION_TIMEOUT)
+            .ok()
     }
 
-    /// The Job of the run with `run_uid` that `job` is; `None` where the run does not control it, whatever its labels
-    /// say.
-    pub fn of(job: &Job, run_uid: &str) -> Option<Self> {
+    /// State of `job`; `None` if the run with `run_uid` does not control it, whatever its labels.
+    pub fn from_job(job: &Job, run_uid: &str) -> Option<Self> {
         let metadata = &job.metadata;
         let mut owners = metadata.owner_references.iter().flatten();
         owners.find(|owner| owner.controller == Some(true) && owner.uid == run_uid)?;
@@ -59,11 +61,11 @@ impl JobState {
             .status
             .iter()
             .flat_map(|status| status.conditions.iter().flatten());
-        let end = conditions
+        let outcome = conditions
             .filter(|condition| condition.status == "True")
             .find_map(|condition| match condition.type_.as_str() {
-                "Complete" => Some(JobEnd::Complete),
-                "Failed" => Some(JobEnd::Failed(format!(
+                "Complete" => Some(JobOutcome::Complete),
+                "Failed" => Some(JobOutcome::Failed(format!(
                     "{}: {}",
                     condition.reason.as_deref().unwrap_or("Failed"),
                     condition.message.as_deref().unwrap_or_default()
@@ -82,10 +84,10 @@ impl JobState {
                 .status
                 .as_ref()
                 .and_then(|status| status.failed_indexes.as_deref())
-                .map(ranks)
+                .map(parse_ranks)
                 .unwrap_or_default(),
-            end,
-            since: job
+            outcome,
+            started_at: job
                 .status
                 .as_ref()
                 .and_then(|status| status.start_time.as_ref())
@@ -95,8 +97,8 @@ impl JobState {
     }
 }
 
-/// The numbers of a list as the Job controller writes it: `1,3-5`. No rank is above 63.
-fn ranks(text: &str) -> BTreeSet<u32> {
+/// Parses a list of ranks in the format of the Job controller, such as `1,3-5`. The maximum rank is 63.
+fn parse_ranks(text: &str) -> BTreeSet<u32> {
     let parts = text.split(',').filter_map(|part| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         Some(first.parse().ok()?..=last.parse::<u32>().ok()?.min(63))
@@ -109,9 +111,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_are_read_as_the_job_controller_writes_them() {
-        assert_eq!(ranks("1,3-5"), BTreeSet::from([1, 3, 4, 5]));
-        assert_eq!(ranks(""), BTreeSet::new());
-        assert_eq!(ranks("0-4294967295").len(), 64);
+    fn parses_lists_of_ranks() {
+        assert_eq!(parse_ranks("1,3-5"), BTreeSet::from([1, 3, 4, 5]));
+        assert_eq!(parse_ranks(""), BTreeSet::new());
+        assert_eq!(parse_ranks("0-4294967295").len(), 64);
     }
 }

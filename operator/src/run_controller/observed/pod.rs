@@ -1,107 +1,102 @@
-//! A pod of a run, as far as a decision looks at it. Pure.
+//! The part of a pod that decisions depend on. Pure.
 
 use crds::names;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodStatus};
 
-use super::AttemptId;
 use crate::campaign::figures::clipped;
+use crate::run_controller::attempt_id::AttemptId;
 
-/// Label of an Indexed Job's pods with their index.
+/// Label with the completion index of a pod of an Indexed Job.
 const LABEL_INDEX: &str = "batch.kubernetes.io/job-completion-index";
-/// Longest text that is taken over, in characters: a termination message with room to spare.
+/// Maximum length of a text, in characters. Termination messages are shorter.
 const MAX_TEXT: usize = 5000;
 
-/// A pod of a run.
+/// State of a pod of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodState {
-    /// Which leg and attempt it belongs to.
+    /// Leg and number of the attempt.
     pub attempt: AttemptId,
-    /// Rank of its worker.
+    /// Rank of the worker.
     pub rank: u32,
-    /// Its name.
+    /// Name of the pod.
     pub name: String,
-    /// Its UID.
+    /// UID of the pod.
     pub uid: String,
-    /// Its node, once it was scheduled.
+    /// Node of the pod, once it is scheduled.
     pub node: Option<String>,
-    /// When it was scheduled.
+    /// When the pod was scheduled.
     pub scheduled_at: Option<Timestamp>,
-    /// Why the scheduler finds no place, in its words.
+    /// Message of the scheduler if it finds no node.
     pub unschedulable: Option<String>,
-    /// How far it is.
+    /// Phase of the pod.
     pub phase: PodPhase,
-    /// When it should be gone at the latest, where it is being deleted.
-    pub gone_by: Option<Timestamp>,
-    /// What a container waits for, the first that does.
-    pub waiting: Option<Told>,
+    /// If the pod is being deleted, the time at which its grace period ends.
+    pub deletion_deadline: Option<Timestamp>,
+    /// What the first waiting container waits for.
+    pub waiting: Option<ContainerReason>,
     /// When the worker started.
     pub started_at: Option<Timestamp>,
-    /// How the worker ended.
-    pub ended: Option<ContainerEnd>,
-    /// How bringing the runner into the image failed.
-    pub install_failed: Option<ContainerEnd>,
-    /// Who disrupts it, and why.
-    pub disruption: Option<Told>,
-    /// Why the node's kubelet ended or refused it.
-    pub refused: Option<Told>,
-    /// Digest of the worker's image, as the node reports it.
+    /// How the worker's container terminated.
+    pub terminated: Option<ContainerTermination>,
+    /// How the installation of the runner into the image failed.
+    pub install_failure: Option<ContainerTermination>,
+    /// The condition `DisruptionTarget`.
+    pub disruption: Option<ContainerReason>,
+    /// Reason and message of the pod status, which the kubelet sets if it ends or rejects the pod.
+    pub status_reason: Option<ContainerReason>,
+    /// Digest of the worker's image as reported by the kubelet.
     pub image_digest: Option<String>,
 }
 
-/// How far a pod is.
+/// Phase of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PodPhase {
-    /// Its containers do not run yet.
+    /// Some containers have not started.
     Pending,
-    /// They run.
+    /// The containers run.
     Running,
-    /// They ended well.
+    /// All containers succeeded.
     Succeeded,
-    /// They did not.
+    /// A container failed.
     Failed,
-    /// Its node does not answer.
+    /// The node is unreachable.
     Unknown,
 }
 
 impl PodPhase {
-    /// Whether no container of it will ever run again.
+    /// Whether no container of the pod will run again.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed)
     }
 }
 
-/// A word and a sentence of the cluster.
+/// Reason and message of a container state, a pod condition or a pod status.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
-    /// The word.
+pub struct ContainerReason {
+    /// The reason, a CamelCase identifier.
     pub reason: String,
-    /// The sentence; may be empty.
+    /// The message; may be empty.
     pub message: String,
 }
 
-/// How a container ended.
+/// How a container terminated.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ContainerEnd {
-    /// Its exit status; 128 and the signal's number where one killed it.
+pub struct ContainerTermination {
+    /// Exit code; 128 plus the signal number if a signal killed the container.
     pub exit_code: i32,
-    /// The kubelet's word, such as `OOMKilled`.
+    /// Reason of the kubelet, such as `OOMKilled`.
     pub reason: String,
-    /// What it left in its termination message, or the kubelet's words.
+    /// The container's termination message, or the message of the kubelet.
     pub message: String,
-    /// When.
+    /// When the container terminated.
     pub at: Option<Timestamp>,
 }
 
 impl PodState {
-    /// A pod of which nothing is known but that it was created.
+    /// A pod that was just created.
     #[cfg(test)]
-    pub(in crate::run_controller) fn created(
-        attempt: AttemptId,
-        rank: u32,
-        name: String,
-        uid: String,
-    ) -> Self {
+    pub(in crate::run_controller) fn new(attempt: AttemptId, rank: u32, name: String, uid: String) -> Self {
         Self {
             attempt,
             rank,
@@ -111,19 +106,19 @@ impl PodState {
             scheduled_at: None,
             unschedulable: None,
             phase: PodPhase::Pending,
-            gone_by: None,
+            deletion_deadline: None,
             waiting: None,
             started_at: None,
-            ended: None,
-            install_failed: None,
+            terminated: None,
+            install_failure: None,
             disruption: None,
-            refused: None,
+            status_reason: None,
             image_digest: None,
         }
     }
 
-    /// The pod of an attempt that `pod` is; `None` where it lacks what every pod of an attempt has.
-    pub fn of(pod: &Pod) -> Option<Self> {
+    /// State of `pod`; `None` if it lacks a label or field that every pod of an attempt has.
+    pub fn from_pod(pod: &Pod) -> Option<Self> {
         let metadata = &pod.metadata;
         let label = |name: &str| metadata.labels.as_ref()?.get(name)?.parse().ok();
         let none = PodStatus::default();
@@ -147,9 +142,9 @@ impl PodState {
             node: pod.spec.as_ref().and_then(|spec| spec.node_name.clone()),
             scheduled_at: condition(status, "PodScheduled", "True").and_then(|(_, at)| at),
             unschedulable: condition(status, "PodScheduled", "False")
-                .map(|(told, _)| told)
-                .filter(|told| told.reason == "Unschedulable")
-                .map(|told| told.message),
+                .map(|(reason, _)| reason)
+                .filter(|reason| reason.reason == "Unschedulable")
+                .map(|reason| reason.message),
             phase: match status.phase.as_deref() {
                 Some("Running") => PodPhase::Running,
                 Some("Succeeded") => PodPhase::Succeeded,
@@ -157,15 +152,15 @@ impl PodState {
                 Some("Unknown") => PodPhase::Unknown,
                 _ => PodPhase::Pending,
             },
-            gone_by: metadata.deletion_timestamp.as_ref().map(|time| time.0),
+            deletion_deadline: metadata.deletion_timestamp.as_ref().map(|time| time.0),
             waiting: waiting.next(),
             started_at: state.and_then(started_at),
-            ended: state.and_then(ended),
-            install_failed: installs
-                .filter_map(|container| ended(container.state.as_ref()?))
-                .find(|end| end.exit_code != 0),
-            disruption: condition(status, "DisruptionTarget", "True").map(|(told, _)| told),
-            refused: status.reason.as_ref().map(|reason| Told {
+            terminated: state.and_then(terminated),
+            install_failure: installs
+                .filter_map(|container| terminated(container.state.as_ref()?))
+                .find(|terminated| terminated.exit_code != 0),
+            disruption: condition(status, "DisruptionTarget", "True").map(|(reason, _)| reason),
+            status_reason: status.reason.as_ref().map(|reason| ContainerReason {
                 reason: reason.clone(),
                 message: text(&status.message),
             }),
@@ -179,19 +174,24 @@ fn text(text: &Option<String>) -> String {
         .map_or_else(String::new, |text| clipped(text, MAX_TEXT))
 }
 
-fn condition(status: &PodStatus, type_: &str, is: &str) -> Option<(Told, Option<Timestamp>)> {
+/// Reason and transition time of the condition `type_`, if its status is `expected`.
+fn condition(
+    status: &PodStatus,
+    type_: &str,
+    expected: &str,
+) -> Option<(ContainerReason, Option<Timestamp>)> {
     let mut conditions = status.conditions.iter().flatten();
-    let condition = conditions.find(|condition| condition.type_ == type_ && condition.status == is)?;
-    let told = Told {
+    let condition = conditions.find(|condition| condition.type_ == type_ && condition.status == expected)?;
+    let reason = ContainerReason {
         reason: text(&condition.reason),
         message: text(&condition.message),
     };
-    Some((told, condition.last_transition_time.as_ref().map(|time| time.0)))
+    Some((reason, condition.last_transition_time.as_ref().map(|time| time.0)))
 }
 
-fn waiting(container: &ContainerStatus) -> Option<Told> {
+fn waiting(container: &ContainerStatus) -> Option<ContainerReason> {
     let waiting = container.state.as_ref()?.waiting.as_ref()?;
-    Some(Told {
+    Some(ContainerReason {
         reason: text(&waiting.reason),
         message: text(&waiting.message),
     })
@@ -206,9 +206,9 @@ fn started_at(state: &ContainerState) -> Option<Timestamp> {
     running.or_else(terminated).map(|time| time.0)
 }
 
-fn ended(state: &ContainerState) -> Option<ContainerEnd> {
+fn terminated(state: &ContainerState) -> Option<ContainerTermination> {
     let terminated = state.terminated.as_ref()?;
-    Some(ContainerEnd {
+    Some(ContainerTermination {
         exit_code: terminated.exit_code,
         reason: text(&terminated.reason),
         message: text(&terminated.message),
@@ -216,7 +216,7 @@ fn ended(state: &ContainerState) -> Option<ContainerEnd> {
     })
 }
 
-/// `sha256:…` of an image ID, which runtimes write as `NAME@sha256:…` or `sha256:…`.
+/// The digest `sha256:…` in an image ID, which has the form `NAME@sha256:…` or `sha256:…`.
 fn digest(image_id: &str) -> Option<String> {
     let start = image_id.find("sha256:")?;
     image_id.get(start..).map(|digest| clipped(digest, 80))

@@ -1,9 +1,10 @@
-//! From objects as an API server gives them.
+//! Construction from API objects.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::*;
+use crate::run_controller::attempt_id::AttemptId;
 
 fn pod(status: &str) -> PodState {
     let text = format!(
@@ -19,11 +20,11 @@ spec: {{nodeName: ip-10-0-0-1, containers: []}}
 status:{status}
 "
     );
-    PodState::of(&serde_yaml::from_str::<Pod>(&text).unwrap()).unwrap()
+    PodState::from_pod(&serde_yaml::from_str::<Pod>(&text).unwrap()).unwrap()
 }
 
 #[test]
-fn a_running_pod_knows_its_rank_node_and_image() {
+fn reads_rank_node_and_image_of_a_running_pod() {
     let state = pod("
   phase: Running
   conditions:
@@ -41,16 +42,19 @@ fn a_running_pod_knows_its_rank_node_and_image() {
     assert_eq!(state.image_digest.as_deref(), Some("sha256:0f3c"));
     assert_eq!(state.scheduled_at, Some("2026-03-01T10:00:00Z".parse().unwrap()));
     assert_eq!(state.started_at, Some("2026-03-01T10:00:05Z".parse().unwrap()));
-    assert!(state.ended.is_none() && state.waiting.is_none() && state.disruption.is_none());
+    assert!(state.terminated.is_none() && state.waiting.is_none() && state.disruption.is_none());
 }
 
 #[test]
-fn the_clusters_words_are_taken_over() {
-    let waits = pod("
+fn reads_reasons_and_messages_of_a_pending_pod() {
+    let unschedulable = pod("
   phase: Pending
   conditions:
   - {type: PodScheduled, status: 'False', reason: Unschedulable, message: 0/2 nodes are available.}");
-    assert_eq!(waits.unschedulable.as_deref(), Some("0/2 nodes are available."));
+    assert_eq!(
+        unschedulable.unschedulable.as_deref(),
+        Some("0/2 nodes are available.")
+    );
     let gated = pod("
   conditions:
   - {type: PodScheduled, status: 'False', reason: SchedulingGated}");
@@ -66,15 +70,15 @@ fn the_clusters_words_are_taken_over() {
     ready: false
     restartCount: 0
     state: {waiting: {reason: ErrImagePull, message: not found}}");
-    let told = Told {
+    let reason = ContainerReason {
         reason: "ErrImagePull".to_owned(),
         message: "not found".to_owned(),
     };
-    assert_eq!((pulls.waiting, pulls.install_failed), (Some(told), None));
+    assert_eq!((pulls.waiting, pulls.install_failure), (Some(reason), None));
 }
 
 #[test]
-fn an_end_and_who_brought_it_are_taken_over() {
+fn reads_termination_and_disruption_of_a_failed_pod() {
     let lost = pod("
   phase: Failed
   reason: Evicted
@@ -89,16 +93,19 @@ fn an_end_and_who_brought_it_are_taken_over() {
     imageID: ''
     ready: false
     restartCount: 0
-    state: {terminated: {exitCode: 137, reason: Error, message: said, finishedAt: '2026-03-01T10:00:09Z'}}");
-    let end = lost.ended.unwrap();
-    assert_eq!((end.exit_code, end.message.as_str()), (137, "said"));
-    assert_eq!(lost.install_failed.unwrap().exit_code, 3);
-    assert_eq!(lost.refused.unwrap().reason, "Evicted");
+    state: {terminated: {exitCode: 137, reason: Error, message: failed, finishedAt: '2026-03-01T10:00:09Z'}}");
+    let terminated = lost.terminated.unwrap();
+    assert_eq!(
+        (terminated.exit_code, terminated.message.as_str()),
+        (137, "failed")
+    );
+    assert_eq!(lost.install_failure.unwrap().exit_code, 3);
+    assert_eq!(lost.status_reason.unwrap().reason, "Evicted");
     assert_eq!(lost.disruption.unwrap().reason, "TerminationByKubelet");
 }
 
 #[test]
-fn a_job_is_the_runs_by_its_controller_and_not_by_its_labels() {
+fn job_belongs_to_the_run_that_controls_it() {
     let text = "
 metadata:
   name: fb-ca978112ca-l3-a2
@@ -117,10 +124,10 @@ status:
   - {type: Failed, status: 'True', reason: FailedIndexes, message: Job has failed indexes}
 ";
     let job: Job = serde_yaml::from_str(text).unwrap();
-    let state = JobState::of(&job, "run-uid").unwrap();
+    let state = JobState::from_job(&job, "run-uid").unwrap();
     assert_eq!(state.attempt, AttemptId { leg: 3, attempt: 2 });
     assert!(state.deleting && state.suspended && state.failed_ranks.contains(&1));
-    let words = "FailedIndexes: Job has failed indexes".to_owned();
-    assert_eq!(state.end, Some(JobEnd::Failed(words)));
-    assert_eq!(JobState::of(&job, "another-run"), None);
+    let message = "FailedIndexes: Job has failed indexes".to_owned();
+    assert_eq!(state.outcome, Some(JobOutcome::Failed(message)));
+    assert_eq!(JobState::from_job(&job, "another-run"), None);
 }

@@ -1,4 +1,4 @@
-//! A node, as far as a preflight looks at it. Pure.
+//! The part of a node that the preflight check depends on. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,29 +8,29 @@ use k8s_openapi::api::core::v1::Node;
 use super::quantity::millis;
 use crate::run_controller::build::{affinity, resources};
 
-/// A node. Keep of its labels only what some selector names, and the zone: there are many.
+/// State of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeState {
-    /// Its name.
+    /// Name of the node.
     pub name: String,
-    /// Its labels.
+    /// Labels of the node.
     pub labels: BTreeMap<String, String>,
-    /// Taints that keep pods away.
+    /// Taints with the effect `NoSchedule` or `NoExecute`.
     pub taints: Vec<Taint>,
-    /// Whether it is cordoned.
+    /// Whether the node is cordoned.
     pub unschedulable: bool,
-    /// Whether its kubelet says that it is ready.
+    /// Whether the condition `Ready` is true.
     pub ready: bool,
-    /// What pods may use of it.
+    /// Allocatable resources.
     pub allocatable: Amounts,
 }
 
-/// A taint that keeps pods away.
+/// A taint that prevents scheduling.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taint {
-    /// Its key.
+    /// Key of the taint.
     pub key: String,
-    /// Its value; may be empty.
+    /// Value of the taint; may be empty.
     pub value: String,
     /// `NoSchedule` or `NoExecute`.
     pub effect: String,
@@ -45,27 +45,27 @@ impl fmt::Display for Taint {
     }
 }
 
-/// What a node has; bytes where nothing else is said.
+/// Amounts of resources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amounts {
-    /// Processors, in thousandths.
+    /// CPU in thousandths of a CPU.
     pub cpu_millis: u64,
-    /// Memory.
+    /// Memory in bytes.
     pub memory: u64,
-    /// EFA devices.
+    /// Number of EFA devices.
     pub efas: u64,
-    /// GPUs.
+    /// Number of GPUs.
     pub gpus: u64,
-    /// Huge pages of 2 MiB.
+    /// Huge pages of 2 MiB, in bytes.
     pub huge_pages: u64,
 }
 
 impl NodeState {
-    /// What `node` is to a preflight. An amount that is not there, or cannot be read, is none.
-    pub fn of(node: &Node) -> Self {
+    /// State of `node`. A missing or invalid amount counts as 0.
+    pub fn from_node(node: &Node) -> Self {
         let spec = node.spec.as_ref();
         let taints = spec.iter().flat_map(|spec| spec.taints.iter().flatten());
-        let keeps_away = |effect: &str| effect == "NoSchedule" || effect == "NoExecute";
+        let prevents_scheduling = |effect: &str| effect == "NoSchedule" || effect == "NoExecute";
         let status = node.status.as_ref();
         let mut conditions = status
             .iter()
@@ -79,7 +79,7 @@ impl NodeState {
             name: node.metadata.name.clone().unwrap_or_default(),
             labels: node.metadata.labels.clone().unwrap_or_default(),
             taints: taints
-                .filter(|taint| keeps_away(&taint.effect))
+                .filter(|taint| prevents_scheduling(&taint.effect))
                 .map(|taint| Taint {
                     key: taint.key.clone(),
                     value: taint.value.clone().unwrap_or_default(),
@@ -98,7 +98,7 @@ impl NodeState {
         }
     }
 
-    /// The zone it says it is in.
+    /// Zone of the node.
     pub fn zone(&self) -> Option<&str> {
         self.labels.get(affinity::ZONE).map(String::as_str)
     }

@@ -1,6 +1,6 @@
-//! Amounts as Kubernetes writes them: `2`, `1930m`, `1.5`, `24586100Ki`, `12e6`. Pure.
+//! Parses Kubernetes quantities such as `2`, `1930m`, `1.5`, `24586100Ki` and `12e6`. Pure.
 
-/// Suffixes and what they stand for, in thousandths.
+/// Suffixes and their factors, in thousandths.
 const SUFFIXES: [(&str, u128); 15] = [
     ("", 1_000),
     ("m", 1),
@@ -18,10 +18,10 @@ const SUFFIXES: [(&str, u128); 15] = [
     ("Ei", 1_000 << 60),
     ("n", 0),
 ];
-/// Most digits of a number that is read: more fit no amount there is.
+/// Maximum number of digits, more than any real quantity has.
 const MAX_DIGITS: usize = 18;
 
-/// Thousandths of the amount, rounded down, at most [`u64::MAX`]; `None` where it is none.
+/// The quantity in thousandths, rounded down and limited to [`u64::MAX`]; `None` if `text` is not a quantity.
 pub(super) fn millis(text: &str) -> Option<u64> {
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_read_as_kubernetes_writes_them() {
+    fn parses_quantities() {
         assert_eq!(millis("2"), Some(2000));
         assert_eq!(millis("1930m"), Some(1930));
         assert_eq!(millis("1.5"), Some(1500));
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_amount_is_none() {
+    fn rejects_invalid_quantities() {
         for text in ["", "x", "1x", "1.2.3", "-1", "99999999999999999999", "1e99"] {
             assert_eq!(millis(text), None, "{text}");
         }

@@ -1,4 +1,4 @@
-//! Nodes that fit, and words for those that do not.
+//! Nodes that fit, and messages for nodes that do not.
 
 use k8s_openapi::api::core::v1::Node;
 
@@ -23,7 +23,7 @@ status:
 
 fn p5(name: &str) -> NodeState {
     let node: Node = serde_yaml::from_str(&P5.replace("NAME", name)).unwrap();
-    NodeState::of(&node)
+    NodeState::from_node(&node)
 }
 
 fn placement() -> Placement {
@@ -42,7 +42,7 @@ fn placement() -> Placement {
     }
 }
 
-const WANTED: WorkerResources = WorkerResources {
+const RESOURCES: WorkerResources = WorkerResources {
     cpus: 16,
     memory: 64 << 30,
     efas: 32,
@@ -52,28 +52,28 @@ const WANTED: WorkerResources = WorkerResources {
 };
 
 fn check(placement: &Placement, nodes: &[NodeState]) -> Result<Candidates, String> {
-    let wanted = Wanted {
+    let requirements = Requirements {
         placement,
-        resources: WANTED,
+        resources: RESOURCES,
         nodes: &[],
     };
-    preflight(&wanted, nodes).map_err(|unfit| unfit.to_string())
+    preflight(&requirements, nodes).map_err(|error| error.to_string())
 }
 
 #[test]
-fn whole_nodes_of_one_zone_fit() {
+fn nodes_in_one_zone_fit() {
     let fit = check(&placement(), &[p5("a"), p5("b"), p5("c")]).unwrap();
     assert_eq!((fit.nodes.len(), fit.zoned), (3, true));
 }
 
 #[test]
-fn a_node_with_less_is_named_with_its_number() {
-    let mut lame = p5("ip-10-0-0-2");
-    lame.allocatable.gpus = 7;
-    let refused = check(&placement(), &[p5("ip-10-0-0-1"), lame.clone()]).unwrap_err();
+fn names_the_node_and_the_amount_that_is_too_small() {
+    let mut small = p5("ip-10-0-0-2");
+    small.allocatable.gpus = 7;
+    let error = check(&placement(), &[p5("ip-10-0-0-1"), small.clone()]).unwrap_err();
     assert_eq!(
-        refused,
-        "1 of 2 nodes fit and 2 are needed: ip-10-0-0-2: 7 of 8 GPUs"
+        error,
+        "2 nodes are needed, but only 1 of 2 fit: ip-10-0-0-2: 7 of 8 GPUs"
     );
     type Change = fn(&mut NodeState);
     let changes: [(Change, &str); 7] = [
@@ -82,10 +82,7 @@ fn a_node_with_less_is_named_with_its_number() {
             |node| node.allocatable.huge_pages = 2 << 20,
             "2Mi of 5Gi of huge pages (2 MiB)",
         ),
-        (
-            |node| node.allocatable.cpu_millis = 15_500,
-            "15.500 of 16 processors",
-        ),
+        (|node| node.allocatable.cpu_millis = 15_500, "15.500 of 16 CPUs"),
         (|node| node.allocatable.memory = 1 << 30, "1Gi of 64Gi of memory"),
         (|node| node.ready = false, "not ready"),
         (|node| node.unschedulable = true, "cordoned"),
@@ -100,28 +97,31 @@ fn a_node_with_less_is_named_with_its_number() {
             "has the taint team=blue:NoExecute, which is not tolerated",
         ),
     ];
-    for (change, words) in changes {
+    for (change, reason) in changes {
         let mut node = p5("b");
         change(&mut node);
-        let refused = check(&placement(), &[p5("a"), node]).unwrap_err();
-        assert_eq!(refused, format!("1 of 2 nodes fit and 2 are needed: b: {words}"));
+        let error = check(&placement(), &[p5("a"), node]).unwrap_err();
+        assert_eq!(
+            error,
+            format!("2 nodes are needed, but only 1 of 2 fit: b: {reason}")
+        );
     }
 }
 
 #[test]
-fn an_exclusive_worker_asks_for_everything() {
+fn exclusive_worker_must_request_all_devices() {
     let larger = |name: &str| {
         let mut node = p5(name);
         node.allocatable.gpus = 16;
         node
     };
     let nodes = [larger("a"), larger("b")];
-    let refused = check(&placement(), &nodes).unwrap_err();
+    let error = check(&placement(), &nodes).unwrap_err();
     assert!(
-        refused.contains("a: has 16 GPUs of which a worker asks for 8"),
-        "{refused}"
+        error.contains("a: has 16 GPUs but a worker requests 8"),
+        "{error}"
     );
-    assert!(refused.contains("set spec.resources.gpus to 16, or spec.placement.exclusive to false"));
+    assert!(error.contains("set spec.resources.gpus to 16, or spec.placement.exclusive to false"));
     let shared = Placement {
         exclusive: false,
         ..placement()
@@ -130,15 +130,15 @@ fn an_exclusive_worker_asks_for_everything() {
 }
 
 #[test]
-fn nodes_of_several_zones_are_not_one_zone() {
+fn rejects_nodes_in_several_zones() {
     let mut far = p5("b");
     far.labels
         .insert("topology.kubernetes.io/zone".to_owned(), "us-east-1b".to_owned());
     let nodes = [p5("a"), far];
-    let refused = check(&placement(), &nodes).unwrap_err();
+    let error = check(&placement(), &nodes).unwrap_err();
     assert!(
-        refused.ends_with("those that fit are spread: us-east-1a 1; us-east-1b 1"),
-        "{refused}"
+        error.ends_with("the nodes that fit are in several: us-east-1a 1; us-east-1b 1"),
+        "{error}"
     );
     let anywhere = Placement {
         single_zone: false,
@@ -153,48 +153,45 @@ fn nodes_of_several_zones_are_not_one_zone() {
 }
 
 #[test]
-fn without_a_node_that_is_meant_the_labels_are_named() {
+fn names_the_labels_if_no_node_matches() {
     let mut other = p5("a");
     other.labels.clear();
-    let refused = check(&placement(), &[other]).unwrap_err();
+    let error = check(&placement(), &[other]).unwrap_err();
     assert_eq!(
-        refused,
+        error,
         "none of 1 nodes has the labels node.kubernetes.io/instance-type=p5.48xlarge (spec.placement.nodeSelector)"
     );
 }
 
 #[test]
-fn later_attempts_need_the_nodes_of_the_first() {
+fn later_attempts_require_the_nodes_of_the_first() {
     let placement = placement();
-    let before = ["a".to_owned(), "b".to_owned()];
-    let wanted = Wanted {
+    let earlier = ["a".to_owned(), "b".to_owned()];
+    let requirements = Requirements {
         placement: &placement,
-        resources: WANTED,
-        nodes: &before,
+        resources: RESOURCES,
+        nodes: &earlier,
     };
-    let fit = preflight(&wanted, &[p5("a"), p5("b"), p5("c")]).unwrap();
-    assert_eq!(fit.nodes, before.iter().cloned().collect());
-    let refused = preflight(&wanted, &[p5("a"), p5("c")]).unwrap_err();
-    assert!(refused.to_string().starts_with("node b is gone"));
+    let fit = preflight(&requirements, &[p5("a"), p5("b"), p5("c")]).unwrap();
+    assert_eq!(fit.nodes, earlier.iter().cloned().collect());
+    let error = preflight(&requirements, &[p5("a"), p5("c")]).unwrap_err();
+    assert!(error.to_string().starts_with("node b is gone"));
 }
 
 #[test]
-fn a_message_stays_short() {
+fn limits_the_length_of_the_message() {
     let nodes: Vec<_> = (0..500)
         .map(|index| NodeState {
             allocatable: Amounts::default(),
             ..p5(&format!("ip-10-0-0-{index}"))
         })
         .collect();
-    let refused = check(&placement(), &nodes).unwrap_err();
-    assert!(
-        refused.ends_with("; 492 more") && refused.len() < 500,
-        "{refused}"
-    );
+    let error = check(&placement(), &nodes).unwrap_err();
+    assert!(error.ends_with("; 492 more") && error.len() < 500, "{error}");
 }
 
 #[test]
-fn tolerations_match_as_the_schedulers_do() {
+fn matches_tolerations_like_the_scheduler() {
     let taint = Taint {
         key: "k".to_owned(),
         value: "v".to_owned(),

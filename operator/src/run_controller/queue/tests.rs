@@ -1,8 +1,11 @@
-//! Looks are made up; time is, too.
+//! The queue with simulated reconciliations and a simulated clock.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::runs::{FIRST_DELAY, LONGEST_DELAY};
+use futures::StreamExt;
+use futures::channel::mpsc::unbounded;
+
+use super::schedule::{FIRST_BACKOFF, MAX_BACKOFF, MAX_LOW_PRIORITY_WAIT};
 use super::*;
 
 fn run(name: &str) -> RunKey {
@@ -12,161 +15,240 @@ fn run(name: &str) -> RunKey {
     }
 }
 
+fn queue(concurrency: usize) -> Queue {
+    Queue::new(concurrency, Metrics::new().unwrap())
+}
+
 #[tokio::test(start_paused = true)]
-async fn who_came_first_is_looked_at_first() {
-    let (queue, requests) = Queue::new(Metrics::new().unwrap());
-    let (sender, mut looked_at) = unbounded();
-    let look = |run: RunKey| {
+async fn reconciles_runs_in_the_order_in_which_they_were_enqueued() {
+    let queue = queue(2);
+    let (sender, mut reconciled) = unbounded();
+    let reconcile = |run: RunKey| {
         sender.unbounded_send(run.name).unwrap();
         async {
             sleep(Duration::from_millis(10)).await;
-            Again::OnChange
+            Requeue::AwaitChange
         }
     };
     let names: Vec<String> = (0..50).map(|number| format!("{number}")).collect();
-    let working = work(&queue, requests, 2, Shutdown::listen().unwrap(), look, || {});
-    let watched = async {
+    let processing = queue.process(Shutdown::listen().unwrap(), reconcile, || {});
+    let scenario = async {
         for name in &names {
             queue.add(run(name));
             sleep(Duration::from_millis(2)).await;
         }
         let mut order = Vec::new();
         while order.len() < names.len() {
-            order.extend(looked_at.next().await);
+            order.extend(reconciled.next().await);
         }
         assert_eq!(order, names);
     };
     tokio::select! {
-        () = working => panic!("it works until it is told to stop"),
-        () = watched => {}
+        () = processing => panic!("the queue runs until shutdown"),
+        () = scenario => {}
     }
 }
 
-/// Looks of 10 ms, two at a time, at `a`, which asks for another after others, and at more than can be looked at until
-/// `until`; `a` changes at `change`. Gives the times at which `a` was looked at.
-async fn looks_at_a(until: Duration, change: Option<Duration>) -> Vec<Duration> {
-    let (queue, requests) = Queue::new(Metrics::new().unwrap());
-    let began = Instant::now();
+/// Two slots, reconciliations of 10 ms, and a new run every 4 ms until `until`, which is more than the slots can take.
+/// The first reconciliation of `a` asks for low priority; `a` is enqueued again during it, and at `change`. Returns the
+/// start times of the reconciliations of `a`.
+async fn start_times_of_a(until: Duration, change: Option<Duration>) -> Vec<Duration> {
+    let queue = queue(2);
+    let begin = Instant::now();
     let times: Mutex<Vec<Duration>> = Mutex::default();
-    let look = |key: RunKey| {
+    let reconcile = |key: RunKey| {
         let mut times = times.lock().unwrap();
-        let again = match (key == run("a"), times.is_empty()) {
-            (true, true) => Again::AfterOthers,
-            _ => Again::OnChange,
+        let requeue = match (key == run("a"), times.is_empty()) {
+            (true, true) => Requeue::LowPriority,
+            _ => Requeue::AwaitChange,
         };
         if key == run("a") {
-            times.push(began.elapsed());
+            times.push(begin.elapsed());
         }
         async move {
             sleep(Duration::from_millis(10)).await;
-            again
+            requeue
         }
     };
-    let working = work(&queue, requests, 2, Shutdown::listen().unwrap(), look, || {});
-    let watched = async {
+    let processing = queue.process(Shutdown::listen().unwrap(), reconcile, || {});
+    let scenario = async {
         queue.add(run("a"));
         let mut number = 0;
-        while began.elapsed() < until {
+        while begin.elapsed() < until {
             number += 1;
             queue.add(run(&number.to_string()));
             sleep(Duration::from_millis(4)).await;
-            // The first is of its own doing, while it is looked at.
-            if number == 1 || change.is_some_and(|at| began.elapsed() == at) {
+            // The first time, the reconciliation of `a` is in progress.
+            if number == 1 || change.is_some_and(|at| begin.elapsed() == at) {
                 queue.add(run("a"));
             }
         }
         sleep(Duration::from_secs(60)).await;
     };
     tokio::select! {
-        () = working => panic!("it works until it is told to stop"),
-        () = watched => {}
+        () = processing => panic!("the queue runs until shutdown"),
+        () = scenario => {}
     }
     times.into_inner().unwrap()
 }
 
-/// The second of two looks.
+/// The second of exactly two start times.
 fn second(times: &[Duration]) -> Duration {
     assert_eq!(times.len(), 2, "{times:?}");
     times[1]
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_lets_others_go_first_waits_for_all_of_them() {
+async fn low_priority_run_waits_for_runs_of_normal_priority() {
     let until = Duration::from_secs(1);
-    let second = second(&looks_at_a(until, None).await);
+    let second = second(&start_times_of_a(until, None).await);
     assert!(second > until && second < until * 2, "{second:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_lets_others_go_first_does_not_wait_for_ever() {
-    let second = second(&looks_at_a(behind::PATIENCE * 2, None).await);
-    let late = second - behind::PATIENCE;
+async fn low_priority_run_is_not_starved() {
+    let second = second(&start_times_of_a(MAX_LOW_PRIORITY_WAIT * 2, None).await);
+    let late = second - MAX_LOW_PRIORITY_WAIT;
     assert!(late < Duration::from_millis(100), "{second:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_takes_its_place_among_others() {
+async fn change_restores_normal_priority() {
     let change = Duration::from_millis(400);
-    let second = second(&looks_at_a(Duration::from_secs(5), Some(change)).await);
+    let second = second(&start_times_of_a(Duration::from_secs(5), Some(change)).await);
     assert!(second > change && second < change * 2, "{second:?}");
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_changes_during_a_look_is_looked_at_and_a_look_that_panics_again() {
-    let (queue, requests) = Queue::new(Metrics::new().unwrap());
-    let looks = AtomicUsize::new(0);
-    let look = |_| {
-        let number = looks.fetch_add(1, Ordering::Relaxed);
+/// The maximum number of concurrent reconciliations of 32 low-priority runs with 16 slots, while a run of normal
+/// priority is in progress (`busy`) or not.
+async fn max_concurrent_low_priority_runs(busy: bool) -> usize {
+    let queue = queue(16);
+    let low = Arc::new(AtomicUsize::new(0));
+    let max = Arc::new(AtomicUsize::new(0));
+    let seen: Mutex<std::collections::HashSet<RunKey>> = Mutex::default();
+    let reconcile = |key: RunKey| {
+        let first = seen.lock().unwrap().insert(key.clone());
+        let (low, max) = (Arc::clone(&low), Arc::clone(&max));
         async move {
+            if key == run("normal") {
+                sleep(Duration::from_secs(1)).await;
+                return Requeue::AwaitChange;
+            }
+            if first {
+                return Requeue::LowPriority;
+            }
+            max.fetch_max(low.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
             sleep(Duration::from_millis(10)).await;
-            assert_ne!(number, 1, "made up");
-            Again::OnChange
+            low.fetch_sub(1, Ordering::Relaxed);
+            Requeue::AwaitChange
         }
     };
-    let working = work(&queue, requests, 2, Shutdown::listen().unwrap(), look, || {});
-    let watched = async {
+    let processing = queue.process(Shutdown::listen().unwrap(), reconcile, || {});
+    let scenario = async {
+        if busy {
+            queue.add(run("normal"));
+        }
+        for number in 0..32 {
+            queue.add(run(&number.to_string()));
+        }
+        sleep(Duration::from_millis(500)).await;
+    };
+    tokio::select! {
+        () = processing => panic!("the queue runs until shutdown"),
+        () = scenario => {}
+    }
+    max.load(Ordering::Relaxed)
+}
+
+#[tokio::test(start_paused = true)]
+async fn low_priority_runs_use_every_slot_only_if_no_other_run_does() {
+    assert_eq!(max_concurrent_low_priority_runs(true).await, 2);
+    assert_eq!(max_concurrent_low_priority_runs(false).await, 16);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reconciles_again_after_a_change_during_a_reconciliation_and_after_a_panic() {
+    let queue = queue(2);
+    let reconciliations = AtomicUsize::new(0);
+    let reconcile = |_| {
+        let number = reconciliations.fetch_add(1, Ordering::Relaxed);
+        async move {
+            sleep(Duration::from_millis(10)).await;
+            assert_ne!(number, 1, "simulated panic");
+            Requeue::AwaitChange
+        }
+    };
+    let processing = queue.process(Shutdown::listen().unwrap(), reconcile, || {});
+    let scenario = async {
         queue.add(run("a"));
         sleep(Duration::from_millis(5)).await;
         queue.add(run("a"));
         queue.add(run("a"));
         sleep(Duration::from_millis(200)).await;
-        assert_eq!(looks.load(Ordering::Relaxed), 2, "after a delay");
-        sleep(FIRST_DELAY).await;
-        assert_eq!(looks.load(Ordering::Relaxed), 3);
-        sleep(LONGEST_DELAY).await;
-        assert_eq!(looks.load(Ordering::Relaxed), 3);
+        assert_eq!(
+            reconciliations.load(Ordering::Relaxed),
+            2,
+            "a failure is retried after a delay"
+        );
+        sleep(FIRST_BACKOFF).await;
+        assert_eq!(reconciliations.load(Ordering::Relaxed), 3);
+        sleep(MAX_BACKOFF).await;
+        assert_eq!(reconciliations.load(Ordering::Relaxed), 3);
     };
     tokio::select! {
-        () = working => panic!("it works until it is told to stop"),
-        () = watched => {}
+        () = processing => panic!("the queue runs until shutdown"),
+        () = scenario => {}
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_rests_once_after_something_was_done_and_not_before() {
-    let (queue, requests) = Queue::new(Metrics::new().unwrap());
-    let (looks, rests) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
-    let look = |_| {
-        looks.fetch_add(1, Ordering::Relaxed);
-        async { Again::OnChange }
+async fn delayed_run_is_reconciled_when_it_is_due_or_changes() {
+    let queue = queue(2);
+    let begin = Instant::now();
+    let times: Mutex<Vec<u64>> = Mutex::default();
+    let reconcile = |_| {
+        times.lock().unwrap().push(begin.elapsed().as_secs());
+        async { Requeue::RequeueAfter(Duration::from_secs(10)) }
     };
-    let count = Arc::clone(&rests);
-    let rest = move || {
-        count.fetch_add(1, Ordering::Relaxed);
-    };
-    let working = work(&queue, requests, 2, Shutdown::listen().unwrap(), look, rest);
-    let rested = || rests.load(Ordering::Relaxed);
-    let watched = async {
-        sleep(REST * 3).await;
-        assert_eq!(rested(), 1, "at rest from the beginning");
-        queue.add(run("r"));
-        sleep(REST / 2).await;
-        assert_eq!((looks.load(Ordering::Relaxed), rested()), (1, 1));
-        sleep(REST * 3).await;
-        assert_eq!(rested(), 2);
+    let processing = queue.process(Shutdown::listen().unwrap(), reconcile, || {});
+    let scenario = async {
+        queue.add(run("a"));
+        sleep(Duration::from_millis(14_500)).await;
+        queue.add(run("a"));
+        sleep(Duration::from_secs(12)).await;
     };
     tokio::select! {
-        () = working => panic!("it works until it is told to stop"),
-        () = watched => {}
+        () = processing => panic!("the queue runs until shutdown"),
+        () = scenario => {}
+    }
+    assert_eq!(times.into_inner().unwrap(), [0, 10, 14, 24]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn on_idle_is_called_once_after_each_period_of_activity() {
+    let queue = queue(2);
+    let (reconciliations, idle_calls) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+    let reconcile = |_| {
+        reconciliations.fetch_add(1, Ordering::Relaxed);
+        async { Requeue::AwaitChange }
+    };
+    let count = Arc::clone(&idle_calls);
+    let on_idle = move || {
+        count.fetch_add(1, Ordering::Relaxed);
+    };
+    let processing = queue.process(Shutdown::listen().unwrap(), reconcile, on_idle);
+    let idle_calls = || idle_calls.load(Ordering::Relaxed);
+    let scenario = async {
+        sleep(IDLE_AFTER * 3).await;
+        assert_eq!(idle_calls(), 1, "the queue is idle from the start");
+        queue.add(run("r"));
+        sleep(IDLE_AFTER / 2).await;
+        assert_eq!((reconciliations.load(Ordering::Relaxed), idle_calls()), (1, 1));
+        sleep(IDLE_AFTER * 3).await;
+        assert_eq!(idle_calls(), 2);
+    };
+    tokio::select! {
+        () = processing => panic!("the queue runs until shutdown"),
+        () = scenario => {}
     }
 }

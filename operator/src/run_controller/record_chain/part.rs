@@ -1,4 +1,4 @@
-//! A part as its ConfigMap, and back. Pure.
+//! Conversion between a part and its ConfigMap. Pure.
 
 use crds::names;
 use crds::record::hex;
@@ -11,7 +11,7 @@ use super::Part;
 use crate::run_controller::build::labels;
 use crate::run_controller::build::names::records;
 
-/// Keys of the object's data.
+/// Keys of the ConfigMap.
 pub(super) const LINES: &str = "records.jsonl.gz";
 pub(super) const PREVIOUS: &str = "previous";
 pub(super) const SHA256: &str = "sha256";
@@ -19,13 +19,13 @@ pub(super) const SHA256: &str = "sha256";
 pub(super) fn config_map(part: &Part, run: &BenchmarkRun) -> ConfigMap {
     let uid = run.metadata.uid.as_deref().unwrap_or_default();
     let name = run.metadata.name.as_deref().unwrap_or_default();
-    let mut all = labels::run(uid, name);
-    all.insert(names::LABEL_RECORDS_PART.to_owned(), part.number.to_string());
+    let mut labels_of_part = labels::run(uid, name);
+    labels_of_part.insert(names::LABEL_RECORDS_PART.to_owned(), part.number.to_string());
     ConfigMap {
         metadata: ObjectMeta {
             name: Some(records(uid, part.number)),
             namespace: run.metadata.namespace.clone(),
-            labels: Some(all),
+            labels: Some(labels_of_part),
             owner_references: Some(vec![labels::owner(run)]),
             ..ObjectMeta::default()
         },
@@ -41,18 +41,21 @@ pub(super) fn config_map(part: &Part, run: &BenchmarkRun) -> ConfigMap {
     }
 }
 
-/// What a ConfigMap says of itself: the digest before it, the digest after it, its bytes.
-pub(super) struct Said<'a> {
+/// The unverified content of a part.
+pub(super) struct PartContent<'a> {
+    /// Digest at the start of the part.
     pub(super) previous: &'a str,
+    /// Digest at the end of the part.
     pub(super) sha256: &'a str,
+    /// The gzip members.
     pub(super) bytes: &'a [u8],
 }
 
-/// What `object` says; the key that is missing where one is.
-pub(super) fn said(object: &ConfigMap) -> Result<Said<'_>, &'static str> {
+/// Reads the content of the part in `object`. The error is the missing key.
+pub(super) fn content(object: &ConfigMap) -> Result<PartContent<'_>, &'static str> {
     let text = |key: &'static str| object.data.as_ref().and_then(|data| data.get(key)).ok_or(key);
     let bytes = object.binary_data.as_ref().and_then(|data| data.get(LINES));
-    Ok(Said {
+    Ok(PartContent {
         previous: text(PREVIOUS)?,
         sha256: text(SHA256)?,
         bytes: &bytes.ok_or(LINES)?.0,

@@ -1,4 +1,5 @@
-//! Parts to lines, each part proven before the next. Pure; memory is bounded by one part and one piece of lines.
+//! Verifies the parts of a record chain in order, and decompresses their lines. Pure; memory is bounded by one part and
+//! one piece of lines.
 
 use std::io::Read;
 
@@ -7,88 +8,90 @@ use flate2::bufread::GzDecoder;
 use k8s_openapi::api::core::v1::ConfigMap;
 use snafu::ensure;
 
-use super::part::said;
+use super::part::content;
 use super::{
     ChainError, FullSnafu, IncompleteSnafu, MAX_APPEND_BYTES, MAX_PARTS, OlderSnafu, Part, RecordChain,
-    chained,
+    next_digest,
 };
 
-/// Bytes of lines handed on at once.
+/// Maximum size of a piece of lines, in bytes.
 const PIECE: usize = 64 * 1024;
 
-/// Reads the parts of a run in their order.
+/// Reads the parts of a run in order.
 #[derive(Debug, Default)]
 pub struct ChainReader {
     last: Option<Part>,
-    /// The digest in the status that was not met yet.
-    seen: Option<String>,
+    /// The digest in the status, until it was found in the chain.
+    expected: Option<String>,
 }
 
 impl ChainReader {
-    /// A reader before part 0. `seen` is the digest in the run's status: the chain may be ahead of it, for a part is
-    /// written before the status, and never behind.
-    pub fn new(seen: Option<String>) -> Self {
-        Self { last: None, seen }
+    /// A reader that starts at part 0. `expected` is the digest in the run's status: the chain must contain it, and may
+    /// continue after it, because a part is written before the status.
+    pub fn new(expected: Option<String>) -> Self {
+        Self { last: None, expected }
     }
 
-    /// Number of the part that is read next.
+    /// Number of the next part to read.
     pub fn next(&self) -> u32 {
         self.last.as_ref().map_or(0, |part| part.number + 1)
     }
 
-    /// Reads the next part, and calls `each` with its lines in pieces, cut anywhere. A member is proven before any of its
-    /// lines is handed on.
+    /// Verifies the next part, then passes its lines to `each` in pieces that need not end with a line.
     ///
     /// # Errors
-    /// When the part does not continue those before, does not prove itself, or is one too many.
+    /// If the part does not continue the part before, is invalid, or exceeds the maximum number of parts.
     pub fn read(&mut self, object: &ConfigMap, mut each: impl FnMut(&[u8])) -> Result<(), ChainError> {
         let mut part = self.last.as_ref().map_or_else(Part::first, Part::next);
         let number = part.number;
         ensure!(number < MAX_PARTS, FullSnafu);
-        let broken = |why: String| ChainError::Broken { part: number, why };
-        let said = said(object).map_err(|what| IncompleteSnafu { part: number, what }.build())?;
-        if said.previous != hex(&part.previous) {
+        let broken = |reason: String| ChainError::Broken { part: number, reason };
+        let content = content(object).map_err(|key| IncompleteSnafu { part: number, key }.build())?;
+        if content.previous != hex(&part.previous) {
             return Err(broken(format!(
-                "it continues {}, and the part before ends with {}",
-                said.previous,
+                "it continues digest {}, but the part before ends with {}",
+                content.previous,
                 hex(&part.previous)
             )));
         }
-        let mut met = false;
-        let mut rest = said.bytes;
+        let mut found = false;
+        let mut rest = content.bytes;
         while !rest.is_empty() {
             let length = member_length(rest).map_err(broken)?;
             let (member, after) = rest.split_at(length);
-            part.digest = chained(&part.digest, member);
-            met |= self.seen.as_ref().is_some_and(|seen| *seen == hex(&part.digest));
+            part.digest = next_digest(&part.digest, member);
+            found |= self
+                .expected
+                .as_ref()
+                .is_some_and(|expected| *expected == hex(&part.digest));
             rest = after;
         }
-        if said.sha256 != hex(&part.digest) {
+        if content.sha256 != hex(&part.digest) {
             return Err(broken(format!(
-                "its bytes give {}, and it says {}",
+                "its bytes have digest {}, but its key has {}",
                 hex(&part.digest),
-                said.sha256
+                content.sha256
             )));
         }
-        expand(said.bytes, &mut each).map_err(broken)?;
-        part.bytes = said.bytes.to_vec();
+        expand(content.bytes, &mut each).map_err(broken)?;
+        part.bytes = content.bytes.to_vec();
         part.full = object.immutable == Some(true);
-        if met {
-            self.seen = None;
+        if found {
+            self.expected = None;
         }
         self.last = Some(part);
         Ok(())
     }
 
-    /// The chain as it is, to be appended to.
+    /// The end of the chain, to append to.
     ///
     /// # Errors
-    /// When the status has seen more.
+    /// If the chain does not contain the digest in the status.
     pub fn finish(self) -> Result<RecordChain, ChainError> {
-        if let Some(sha256) = self.seen {
+        if let Some(sha256) = self.expected {
             return OlderSnafu { sha256 }.fail();
         }
-        // A full part may not be written again, even if another member would fit.
+        // A full part is immutable, even if another member would fit.
         let open = self.last.map(|part| match part.full {
             true => part.next(),
             false => part,
@@ -97,7 +100,7 @@ impl ChainReader {
     }
 }
 
-/// Bytes of the gzip member that `bytes` begin with, once it was read to its checksum.
+/// Length of the gzip member at the start of `bytes`, after its checksum was verified.
 fn member_length(bytes: &[u8]) -> Result<usize, String> {
     let mut decoder = GzDecoder::new(bytes);
     drain(&mut decoder, &mut |_| {})?;
@@ -114,7 +117,7 @@ fn expand(bytes: &[u8], each: &mut impl FnMut(&[u8])) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads one member; never more than was ever appended at once, whatever it expands to.
+/// Decompresses one member. Fails if it expands to more than one append may hold.
 fn drain(decoder: &mut impl Read, each: &mut impl FnMut(&[u8])) -> Result<(), String> {
     let mut piece = vec![0; PIECE];
     let mut total = 0;
@@ -123,7 +126,7 @@ fn drain(decoder: &mut impl Read, each: &mut impl FnMut(&[u8])) -> Result<(), St
         total += read;
         if total > MAX_APPEND_BYTES {
             return Err(format!(
-                "it expands to more than {MAX_APPEND_BYTES} bytes at once"
+                "a gzip member expands to more than {MAX_APPEND_BYTES} bytes"
             ));
         }
         match piece.get(..read) {

@@ -1,4 +1,4 @@
-//! What goes in comes out, and what was changed is refused in words.
+//! Round trips, and rejection of changed parts.
 
 use k8s_openapi::ByteString;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn run() -> BenchmarkRun {
     run
 }
 
-/// Appends each text, as a controller that writes every part would.
+/// Appends each text, and writes the parts as the controller does.
 fn written(texts: &[Vec<u8>]) -> (RecordChain, Vec<ConfigMap>) {
     let run = run();
     let mut chain = RecordChain::default();
@@ -25,7 +25,7 @@ fn written(texts: &[Vec<u8>]) -> (RecordChain, Vec<ConfigMap>) {
             assert_eq!(update, number < objects.len());
             match objects.get_mut(number) {
                 Some(object) => {
-                    assert_eq!(object.immutable, None, "a full part is not written again");
+                    assert_eq!(object.immutable, None, "a full part must not be written again");
                     *object = part.config_map(&run);
                 }
                 None => objects.push(part.config_map(&run)),
@@ -36,8 +36,8 @@ fn written(texts: &[Vec<u8>]) -> (RecordChain, Vec<ConfigMap>) {
     (chain, objects)
 }
 
-fn read(objects: &[ConfigMap], seen: Option<&str>) -> Result<(RecordChain, Vec<u8>), ChainError> {
-    let mut reader = ChainReader::new(seen.map(str::to_owned));
+fn read(objects: &[ConfigMap], expected: Option<&str>) -> Result<(RecordChain, Vec<u8>), ChainError> {
+    let mut reader = ChainReader::new(expected.map(str::to_owned));
     let mut lines = Vec::new();
     for object in objects {
         reader.read(object, |piece| lines.extend_from_slice(piece))?;
@@ -50,7 +50,7 @@ fn bytes(object: &mut ConfigMap) -> &mut Vec<u8> {
     bytes
 }
 
-/// Text that does not compress, of `length` bytes.
+/// Incompressible text of `length` bytes.
 fn noise(length: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let next = || {
@@ -61,7 +61,7 @@ fn noise(length: usize, seed: u64) -> Vec<u8> {
 }
 
 #[test]
-fn what_was_appended_is_read_back_and_appended_to() {
+fn reads_back_what_was_appended() {
     let texts = vec![b"one\n".to_vec(), b"two\nthree\n".to_vec()];
     let (chain, objects) = written(&texts);
     let head = chain.reference("uid").unwrap();
@@ -71,7 +71,7 @@ fn what_was_appended_is_read_back_and_appended_to() {
 }
 
 #[test]
-fn parts_stay_below_the_limit_of_an_object_and_full_ones_are_immutable() {
+fn limits_the_size_of_parts_and_makes_full_parts_immutable() {
     let texts: Vec<_> = (0..9).map(|seed| noise(300_000, seed)).collect();
     let (chain, objects) = written(&texts);
     assert_eq!((chain.parts(), objects.len()), (3, 3));
@@ -91,53 +91,53 @@ fn parts_stay_below_the_limit_of_an_object_and_full_ones_are_immutable() {
 }
 
 #[test]
-fn a_chain_that_was_written_ahead_of_the_status_is_taken() {
+fn accepts_a_chain_that_continues_after_the_digest_in_the_status() {
     let (first, _) = written(&[b"one\n".to_vec()]);
-    let seen = first.reference("uid").unwrap().sha256;
+    let expected = first.reference("uid").unwrap().sha256;
     let (_, objects) = written(&[b"one\n".to_vec(), b"two\n".to_vec()]);
-    assert_eq!(read(&objects, Some(&seen)).unwrap().1, b"one\ntwo\n");
+    assert_eq!(read(&objects, Some(&expected)).unwrap().1, b"one\ntwo\n");
 }
 
 #[test]
-fn what_does_not_prove_itself_is_refused() {
+fn rejects_missing_reordered_and_changed_parts() {
     let texts: Vec<_> = (0..9).map(|seed| noise(300_000, seed)).collect();
     let (chain, objects) = written(&texts);
     let head = chain.reference("uid").unwrap().sha256;
-    let words = |objects: &[ConfigMap]| read(objects, Some(&head)).unwrap_err().to_string();
+    let error = |objects: &[ConfigMap]| read(objects, Some(&head)).unwrap_err().to_string();
 
     let swapped = [objects[0].clone(), objects[2].clone(), objects[1].clone()];
-    assert!(words(&swapped).starts_with("part 1 of the records does not prove itself: it continues"));
-    assert!(words(&objects[..2]).contains("which the status has seen"));
-    assert!(words(&objects[1..]).starts_with("part 0 of the records does not prove itself"));
+    assert!(error(&swapped).starts_with("part 1 of the records cannot be verified: it continues"));
+    assert!(error(&objects[..2]).contains("in the status: a ConfigMap with later records was deleted"));
+    assert!(error(&objects[1..]).starts_with("part 0 of the records cannot be verified"));
 
     let mut changed = objects.clone();
     let middle = bytes(&mut changed[1]).len() / 2;
     bytes(&mut changed[1])[middle] ^= 1;
-    assert!(words(&changed).starts_with("part 1 of the records does not prove itself"));
+    assert!(error(&changed).starts_with("part 1 of the records cannot be verified"));
 
     let mut cut = objects.clone();
     bytes(&mut cut[1]).pop();
-    assert!(words(&cut).starts_with("part 1 of the records does not prove itself"));
+    assert!(error(&cut).starts_with("part 1 of the records cannot be verified"));
 
     let mut empty = objects.clone();
     empty[2].binary_data = None;
-    assert_eq!(words(&empty), "part 2 of the records has no records.jsonl.gz");
+    assert_eq!(error(&empty), "part 2 of the records has no key records.jsonl.gz");
 }
 
 #[test]
-fn what_expands_without_end_is_refused() {
+fn rejects_a_member_that_expands_beyond_the_limit() {
     let (_, mut objects) = written(&[b"one\n".to_vec()]);
     *bytes(&mut objects[0]) = compress(&vec![b'x'; MAX_APPEND_BYTES + 1]).unwrap();
-    let refused = read(&objects, None).unwrap_err().to_string();
-    assert!(refused.contains("expands to more than"), "{refused}");
+    let error = read(&objects, None).unwrap_err().to_string();
+    assert!(error.contains("expands to more than"), "{error}");
 }
 
 #[test]
-fn too_much_is_refused() {
+fn rejects_too_large_appends_and_too_many_parts() {
     let chain = RecordChain::default();
     assert!(matches!(
         chain.appended(&vec![b'x'; MAX_APPEND_BYTES + 1]),
-        Err(ChainError::TooMuch { .. })
+        Err(ChainError::AppendTooLarge { .. })
     ));
     let last = Part {
         number: MAX_PARTS - 1,
@@ -151,7 +151,7 @@ fn too_much_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn any_lines_come_back_however_they_were_cut(texts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..2000), 0..12)) {
+    fn reads_back_any_sequence_of_appends(texts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..2000), 0..12)) {
         let (chain, objects) = written(&texts);
         let (again, lines) = read(&objects, None).unwrap();
         prop_assert_eq!(again, chain);

@@ -1,4 +1,4 @@
-//! Jobs and pods as they are kept: the fields that a decision looks at, by the run they belong to. Pure.
+//! Cache entries of Jobs and pods, ordered by the run that they belong to. Pure.
 
 use crds::names;
 use crds::v1alpha1::BenchmarkRun;
@@ -10,11 +10,11 @@ use kube::Resource;
 use super::RunKey;
 use crate::run_controller::observed::{JobState, PodState};
 
-/// Namespace and UID of the run first, so that its children stand together: a label in another namespace makes nothing a
-/// child of it.
+/// Key of a child. Starts with namespace and UID of the run, so that its children are adjacent and an object in another
+/// namespace is never a child, whatever its labels.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in crate::run_controller) struct ChildKey {
-    /// Namespace of both.
+    /// Namespace of the run and the child.
     pub(in crate::run_controller) namespace: String,
     /// UID of the run.
     pub(in crate::run_controller) run_uid: String,
@@ -23,7 +23,7 @@ pub(in crate::run_controller) struct ChildKey {
 }
 
 impl ChildKey {
-    /// The key before those of all children of the run.
+    /// The smallest key of any child of the run.
     pub(in crate::run_controller) fn first(namespace: &str, run_uid: &str) -> Self {
         Self {
             namespace: namespace.to_owned(),
@@ -32,34 +32,34 @@ impl ChildKey {
         }
     }
 
-    /// Whether this is a child of that run.
+    /// Whether this is the key of a child of the run.
     pub(in crate::run_controller) fn is_of(&self, namespace: &str, run_uid: &str) -> bool {
         self.namespace == namespace && self.run_uid == run_uid
     }
 }
 
-/// A child of a run.
+/// A cached child of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::run_controller) struct Child<S> {
-    /// The run.
+    /// The run that it belongs to.
     pub(in crate::run_controller) run: RunKey,
-    /// What is looked at.
+    /// The fields that decisions depend on.
     pub(in crate::run_controller) state: S,
 }
 
-/// The Job of a run that `job` is.
-pub(in crate::run_controller) fn job(job: &Job) -> Option<(ChildKey, Child<JobState>)> {
+/// Cache entry of a Job, `None` if no run controls it.
+pub(in crate::run_controller) fn job_entry(job: &Job) -> Option<(ChildKey, Child<JobState>)> {
     let mut owners = job.metadata.owner_references.iter().flatten();
     let kind = BenchmarkRun::kind(&());
     let owner = owners.find(|owner| owner.controller == Some(true) && owner.kind == kind)?;
-    let state = JobState::of(job, &owner.uid)?;
+    let state = JobState::from_job(job, &owner.uid)?;
     child(&job.metadata, owner.uid.clone(), owner.name.clone(), state)
 }
 
-/// The pod of a run that `pod` is, by its labels: it may have lost its Job.
-pub(in crate::run_controller) fn pod(pod: &Pod) -> Option<(ChildKey, Child<PodState>)> {
+/// Cache entry of a pod, `None` if it has no labels of a run. The pod's Job may be gone.
+pub(in crate::run_controller) fn pod_entry(pod: &Pod) -> Option<(ChildKey, Child<PodState>)> {
     let label = |name: &str| pod.metadata.labels.as_ref()?.get(name).cloned();
-    let state = PodState::of(pod)?;
+    let state = PodState::from_pod(pod)?;
     child(
         &pod.metadata,
         label(names::LABEL_RUN_UID)?,

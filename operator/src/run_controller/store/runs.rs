@@ -1,4 +1,4 @@
-//! Runs as they are kept: packed, or the reason why they cannot be read. Pure.
+//! Cache entries of runs: packed as JSON, or the reason why they cannot be read. Pure.
 
 use std::sync::Arc;
 
@@ -10,52 +10,55 @@ use serde_json::{Value, json};
 
 use crate::metrics::RunFigures;
 
-/// Where `kubectl apply` keeps a second copy of the whole object.
+/// Annotation in which `kubectl apply` stores a copy of the whole object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// A run, or what is left of an object that is none.
+/// A cached run, or an object that cannot be read as a run.
 #[derive(Clone, Debug)]
-pub(in crate::run_controller) enum StoredRun {
-    /// It can be read. What the metrics need of it is taken before the rest is dropped.
+pub(in crate::run_controller) enum CachedRun {
+    /// A readable run, and its metrics, which are computed before fields are dropped.
     Run(Arc<PackedRun>, Arc<RunFigures>),
-    /// It satisfies no version of the schema that this program knows.
+    /// An object that does not satisfy the schema of this release.
     Unreadable(Arc<UnreadableRun>),
 }
 
-/// The same version of the same object.
-impl PartialEq for StoredRun {
+/// Equal if both have the same UID and the same known resource version.
+impl PartialEq for CachedRun {
     fn eq(&self, other: &Self) -> bool {
-        let (one, other) = (self.version(), other.version());
+        let (one, other) = (self.uid_and_version(), other.uid_and_version());
         one == other && matches!(one, (_, Some(_)))
     }
 }
 
-impl StoredRun {
-    /// Of what the watch gave, with at most `max_series` series for the metrics.
+impl CachedRun {
+    /// The cache entry of a watched object, with at most `max_series` metric series.
     pub(in crate::run_controller) fn new(mut object: DynamicObject, max_series: usize) -> Self {
         prune_metadata(&mut object.metadata);
         let run = match read(&object) {
             Ok(run) => run,
-            Err(why) => return Self::Unreadable(Arc::new(UnreadableRun::of(object, why))),
+            Err(reason) => return Self::Unreadable(Arc::new(UnreadableRun::new(object, reason))),
         };
-        let figures = RunFigures::of(&run, max_series);
+        let metrics = RunFigures::of(&run, max_series);
         prune(&mut object.data);
         match serde_json::to_vec(&object) {
-            Ok(json) => Self::Run(Arc::new(PackedRun::of(&object.metadata, json)), Arc::new(figures)),
-            Err(error) => Self::Unreadable(Arc::new(UnreadableRun::of(object, error.to_string()))),
+            Ok(json) => Self::Run(
+                Arc::new(PackedRun::new(&object.metadata, json)),
+                Arc::new(metrics),
+            ),
+            Err(error) => Self::Unreadable(Arc::new(UnreadableRun::new(object, error.to_string()))),
         }
     }
 
-    /// What the metrics need of it.
-    pub(in crate::run_controller) fn figures(self) -> Option<Arc<RunFigures>> {
+    /// The metrics of the run.
+    pub(in crate::run_controller) fn metrics(self) -> Option<Arc<RunFigures>> {
         match self {
-            Self::Run(_, figures) => Some(figures),
+            Self::Run(_, metrics) => Some(metrics),
             Self::Unreadable(_) => None,
         }
     }
 
-    /// UID and version.
-    pub(in crate::run_controller) fn version(&self) -> (Option<&str>, Option<&str>) {
+    /// UID and resource version.
+    pub(in crate::run_controller) fn uid_and_version(&self) -> (Option<&str>, Option<&str>) {
         match self {
             Self::Run(run, _) => (run.uid.as_deref(), run.version.as_deref()),
             Self::Unreadable(run) => {
@@ -66,7 +69,7 @@ impl StoredRun {
     }
 }
 
-/// A run as JSON: decoded, it takes several times the memory, and most runs wait for most of the time.
+/// A run as JSON. A decoded run takes several times the memory, and most runs wait most of the time.
 #[derive(Debug)]
 pub(in crate::run_controller) struct PackedRun {
     uid: Option<Box<str>>,
@@ -75,7 +78,7 @@ pub(in crate::run_controller) struct PackedRun {
 }
 
 impl PackedRun {
-    fn of(metadata: &ObjectMeta, json: Vec<u8>) -> Self {
+    fn new(metadata: &ObjectMeta, json: Vec<u8>) -> Self {
         Self {
             uid: metadata.uid.as_deref().map(Box::from),
             version: metadata.resource_version.as_deref().map(Box::from),
@@ -83,37 +86,37 @@ impl PackedRun {
         }
     }
 
-    /// The run.
+    /// Decodes the run.
     ///
     /// # Errors
-    /// None that is known: it could be read when it was packed.
+    /// Only because of a bug: the run was readable when it was packed.
     pub(in crate::run_controller) fn unpack(&self) -> Result<BenchmarkRun, String> {
         let object = serde_json::from_slice(&self.json).map_err(|error| error.to_string())?;
         read(&object)
     }
 }
 
-/// What is left of an object that is no run.
+/// An object that cannot be read as a run.
 #[derive(Debug)]
 pub(in crate::run_controller) struct UnreadableRun {
     pub(in crate::run_controller) metadata: ObjectMeta,
-    /// The field that cannot be read, and why not.
-    pub(in crate::run_controller) why: String,
-    /// Whether a controller that could read it has planned it.
-    pub(in crate::run_controller) begun: bool,
+    /// The unreadable field and the cause.
+    pub(in crate::run_controller) reason: String,
+    /// Whether a release that can read the object has started it.
+    pub(in crate::run_controller) started: bool,
 }
 
 impl UnreadableRun {
-    fn of(object: DynamicObject, why: String) -> Self {
+    fn new(object: DynamicObject, reason: String) -> Self {
         Self {
-            begun: is_begun(&object.data),
+            started: is_started(&object.data),
             metadata: object.metadata,
-            why,
+            reason,
         }
     }
 }
 
-/// The run that `object` is, or the field that makes it none and why.
+/// Reads `object` as a run. The error is the unreadable field and the cause.
 fn read(object: &DynamicObject) -> Result<BenchmarkRun, String> {
     let part_of = |name| object.data.get(name).unwrap_or(&Value::Null);
     Ok(BenchmarkRun {
@@ -130,15 +133,15 @@ fn part<T: DeserializeOwned>(name: &str, value: &Value) -> Result<T, String> {
     })
 }
 
-/// Whether a controller that could read the object has planned it.
-fn is_begun(object: &Value) -> bool {
+/// Whether the status shows that a release has planned or started the run.
+fn is_started(object: &Value) -> bool {
     object
         .pointer("/status/planHash")
         .or_else(|| object.pointer("/status/execution"))
         .is_some()
 }
 
-/// Drops what is never looked at.
+/// Drops metadata that is never read.
 fn prune_metadata(metadata: &mut ObjectMeta) {
     metadata.managed_fields = None;
     if let Some(annotations) = &mut metadata.annotations {
@@ -146,13 +149,13 @@ fn prune_metadata(metadata: &mut ObjectMeta) {
     }
 }
 
-/// The same for a finished run: everything but its deadlines, conditions and progress.
+/// Drops everything of a finished run except its deadlines, conditions and progress.
 fn prune(run: &mut Value) {
     let finished_at = run.pointer("/status/execution/finishedAt");
     if finished_at.and_then(Value::as_str).is_none() {
         return;
     }
-    // The lists that a run must have stay as empty ones.
+    // Required lists become empty.
     for list in ["/spec/variants", "/spec/scenarios"] {
         if let Some(list) = run.pointer_mut(list) {
             *list = json!([]);
@@ -188,16 +191,16 @@ mod tests {
     use crate::manifest;
     use crate::metrics::fixture;
 
-    /// As it is looked at again.
-    fn kept(run: &BenchmarkRun) -> BenchmarkRun {
-        match stored(json(run)) {
-            StoredRun::Run(packed, _) => packed.unpack().unwrap(),
-            StoredRun::Unreadable(unreadable) => panic!("{}", unreadable.why),
+    /// The run after a round trip through the cache.
+    fn cached(run: &BenchmarkRun) -> BenchmarkRun {
+        match entry(json(run)) {
+            CachedRun::Run(packed, _) => packed.unpack().unwrap(),
+            CachedRun::Unreadable(unreadable) => panic!("{}", unreadable.reason),
         }
     }
 
-    fn stored(object: Value) -> StoredRun {
-        StoredRun::new(serde_json::from_value(object).unwrap(), fixture::ALL)
+    fn entry(object: Value) -> CachedRun {
+        CachedRun::new(serde_json::from_value(object).unwrap(), fixture::ALL)
     }
 
     fn json(run: &BenchmarkRun) -> Value {
@@ -205,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_looked_at_as_it_came_but_for_what_is_never_looked_at() {
+    fn cached_run_equals_the_object_without_unused_metadata() {
         let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples");
         let mut seen = 0;
         for entry in std::fs::read_dir(examples).unwrap() {
@@ -217,7 +220,7 @@ mod tests {
                 run.metadata.annotations = Some([(LAST_APPLIED.to_owned(), "{}".to_owned())].into());
                 let mut expected = run.clone();
                 expected.metadata.annotations = Some([].into());
-                assert_eq!(json(&kept(&run)), json(&expected), "{}", path.display());
+                assert_eq!(json(&cached(&run)), json(&expected), "{}", path.display());
                 seen += 1;
             }
         }
@@ -225,29 +228,29 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_run_is_kept_without_its_results_and_can_be_read() {
+    fn finished_run_is_cached_without_results() {
         let mut run = fixture::finished("a", 0);
         let status = run.status.as_mut().unwrap();
         assert!(!status.results.is_empty() && !status.conditions.is_empty());
         let conditions = status.conditions.clone();
         let execution = status.execution.get_or_insert_default();
         execution.finished_at = Some("2026-03-01T10:00:00Z".to_owned());
-        let kept = kept(&run);
-        let status = kept.status.unwrap();
+        let cached = cached(&run);
+        let status = cached.status.unwrap();
         assert_eq!((status.results, status.conditions), (Vec::new(), conditions));
         assert_eq!(
-            (kept.spec.run_policy, kept.spec.variants),
+            (cached.spec.run_policy, cached.spec.variants),
             (run.spec.run_policy, Vec::new())
         );
     }
 
     #[test]
-    fn one_version_of_an_object_is_another_only_by_uid_and_version() {
+    fn entries_are_equal_by_uid_and_resource_version() {
         let version_of = |uid: &str, version: Option<&str>, name: &str| {
             let mut run = fixture::finished(name, 0);
             run.metadata.uid = Some(uid.to_owned());
             run.metadata.resource_version = version.map(str::to_owned);
-            stored(json(&run))
+            entry(json(&run))
         };
         assert_eq!(version_of("u", Some("1"), "a"), version_of("u", Some("1"), "b"));
         assert_ne!(version_of("u", Some("1"), "a"), version_of("u", Some("2"), "a"));
@@ -255,37 +258,37 @@ mod tests {
         assert_ne!(
             version_of("u", None, "a"),
             version_of("u", None, "a"),
-            "nothing says that they are the same"
+            "entries without a resource version are never equal"
         );
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_the_path_of_its_field() {
-        let why = |spec: Value, status: Value| {
+    fn unreadable_run_names_the_path_of_the_field() {
+        let unreadable = |spec: Value, status: Value| {
             let run = fixture::with_status("a", 0, fixture::status());
             let mut object = json(&run);
             object["spec"] = spec;
             object["status"] = status;
-            match stored(object) {
-                StoredRun::Run(..) => panic!("it can be read"),
-                StoredRun::Unreadable(unreadable) => (unreadable.why.clone(), unreadable.begun),
+            match entry(object) {
+                CachedRun::Run(..) => panic!("the object is readable"),
+                CachedRun::Unreadable(unreadable) => (unreadable.reason.clone(), unreadable.started),
             }
         };
-        let sound = json(&fixture::finished("a", 0))["spec"].clone();
-        let mut size = sound.clone();
+        let valid = json(&fixture::finished("a", 0))["spec"].clone();
+        let mut size = valid.clone();
         size["scenarios"][0]["pingPong"]["sizes"] = json!(["64B"]);
-        let (size, begun) = why(size, Value::Null);
+        let (size, started) = unreadable(size, Value::Null);
         assert!(
-            size.starts_with("spec.scenarios[0].pingPong.sizes[0]: ") && !begun,
+            size.starts_with("spec.scenarios[0].pingPong.sizes[0]: ") && !started,
             "{size}"
         );
-        let (missing, _) = why(Value::Null, Value::Null);
+        let (missing, _) = unreadable(Value::Null, Value::Null);
         assert!(missing.starts_with("spec: "), "{missing}");
         for status in [json!({"planHash": "a"}), json!({"execution": {}})] {
-            assert!(why(json!(7), status).1);
+            assert!(unreadable(json!(7), status).1);
         }
-        let (state, begun) = why(sound, json!({"state": 7, "planHash": "a"}));
-        assert!(state.starts_with("status.state: ") && begun, "{state}");
-        assert!(!why(json!({}), json!({"conditions": []})).1);
+        let (state, started) = unreadable(valid, json!({"state": 7, "planHash": "a"}));
+        assert!(state.starts_with("status.state: ") && started, "{state}");
+        assert!(!unreadable(json!({}), json!({"conditions": []})).1);
     }
 }

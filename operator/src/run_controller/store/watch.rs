@@ -1,4 +1,4 @@
-//! One watch of one kind, for as long as the process lives. I/O.
+//! Watches one kind of object until the process ends. I/O.
 
 use std::fmt::Debug;
 use std::pin::pin;
@@ -11,36 +11,36 @@ use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
-use super::Mirror;
+use super::Cache;
 use crate::cause::root_cause;
 
-/// What a watch is told to follow.
-pub(in crate::run_controller) struct Scope<T> {
-    /// Its number: unique among the watches of one [`Mirror`].
+/// The objects of one watch.
+pub(in crate::run_controller) struct WatchScope<T> {
+    /// Number of the watch, unique among the watches of one [`Cache`].
     pub(in crate::run_controller) number: usize,
-    /// What is followed, for the log.
+    /// Kind of the objects, for the log.
     pub(in crate::run_controller) kind: &'static str,
-    /// Where.
+    /// The API of the watched namespace or cluster.
     pub(in crate::run_controller) api: Api<T>,
-    /// Which.
+    /// Selectors of the objects.
     pub(in crate::run_controller) config: watcher::Config,
-    /// Told when the first list is complete.
+    /// Notified when the first list is complete.
     pub(in crate::run_controller) complete: oneshot::Sender<()>,
 }
 
-/// Follows `scope` into `mirror`: `keep` reduces an object to its key and what is kept of it, `changed` is called with each
-/// that came or went, or of which that changed: heartbeats and the like are passed over.
+/// Keeps `cache` up to date with the objects of `scope`. `extract` reduces an object to its key and its cached value.
+/// `changed` is called for each object that appears, disappears or changes its cached value, so not for heartbeats.
 pub(in crate::run_controller) async fn watch<T, K, V>(
-    scope: Scope<T>,
-    mirror: &Mirror<K, V>,
-    keep: impl Fn(T) -> Option<(K, V)>,
+    scope: WatchScope<T>,
+    cache: &Cache<K, V>,
+    extract: impl Fn(T) -> Option<(K, V)>,
     changed: impl Fn(&K, &V),
 ) where
     T: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
     K: Clone + Ord,
     V: Clone + PartialEq,
 {
-    let Scope {
+    let WatchScope {
         number,
         kind,
         api,
@@ -50,42 +50,42 @@ pub(in crate::run_controller) async fn watch<T, K, V>(
     let mut first = Some(complete);
     let listed = watcher(api.clone(), config.clone()).default_backoff();
     let streamed = watcher(api, config.streaming_lists()).default_backoff();
-    // The stream of lists costs less memory on both sides; an API server that does not know it says so at once.
-    let streamed = streamed.take_while(|event| std::future::ready(!is_unknown_list(event)));
+    // Streaming lists take less memory on both sides. An API server without support rejects the first request.
+    let streamed = streamed.take_while(|event| std::future::ready(!is_unsupported_list(event)));
     let mut events = pin!(streamed.chain(listed));
     while let Some(event) = events.next().await {
         let event = match event {
             Ok(event) => event,
             Err(error) => {
                 let cause = root_cause(&error);
-                warn!(kind, cause, "a watch does not go on; it is begun again");
+                warn!(kind, cause, "the watch failed and will be restarted");
                 continue;
             }
         };
         match event {
-            Event::Init => mirror.begin(number),
+            Event::Init => cache.start_list(number),
             Event::Apply(object) | Event::InitApply(object) => {
-                let Some((key, value)) = keep(object) else {
+                let Some((key, value)) = extract(object) else {
                     continue;
                 };
-                if mirror.put(number, key.clone(), value.clone()).as_ref() != Some(&value) {
+                if cache.insert(number, key.clone(), value.clone()).as_ref() != Some(&value) {
                     changed(&key, &value);
                 }
             }
             Event::Delete(object) => {
-                let Some((key, value)) = keep(object) else {
+                let Some((key, value)) = extract(object) else {
                     continue;
                 };
-                mirror.remove(&key);
+                cache.remove(&key);
                 changed(&key, &value);
             }
             Event::InitDone => {
-                for (key, value) in mirror.complete(number) {
+                for (key, value) in cache.finish_list(number) {
                     changed(&key, &value);
                 }
                 debug!(kind, number, "the cache is complete");
                 if let Some(first) = first.take() {
-                    // Whoever waited for it has ended.
+                    // The receiver may be gone at shutdown.
                     let _ = first.send(());
                 }
             }
@@ -93,8 +93,8 @@ pub(in crate::run_controller) async fn watch<T, K, V>(
     }
 }
 
-/// Whether the API server cannot send a list as the beginning of a watch.
-fn is_unknown_list<T>(event: &Result<Event<T>, watcher::Error>) -> bool {
+/// Whether the API server does not support streaming lists.
+fn is_unsupported_list<T>(event: &Result<Event<T>, watcher::Error>) -> bool {
     let Err(watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) = event
     else {
         return false;

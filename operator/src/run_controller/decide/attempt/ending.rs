@@ -1,160 +1,178 @@
-//! Whether worker 0 is at its end, and what its stream, its exit and the other pods say of it. Pure.
+//! Assesses whether worker 0 has ended, from its record stream, its termination and the other pods. Pure.
 
 use std::time::Duration;
 
 use crds::record::{CaseFailure, EndRecord, FailureReason};
 use jiff::Timestamp;
 
-use super::super::{cause, cleanup};
-use super::{Ended, View};
+use super::super::outcome::AttemptOutcome;
+use super::super::{cleanup, pod_failure};
+use super::AttemptView;
 use crate::run_controller::observed::{PodState, StreamState};
 use crate::run_controller::reason::Reason;
 
-/// How long after worker 0 the reason may come why another one was lost: a node that does not answer is noticed after
-/// 50 s, and its pods are given up a minute later.
-const LOSS_KNOWN_AFTER: Duration = Duration::from_secs(180);
+/// How long after the end of worker 0 the cause of another worker's loss may become known: an unreachable node is detected
+/// after 50 s, and its pods are deleted a minute later.
+const LOSS_DETECTION_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Whether worker 0 is at its end.
+/// Assessment of the end of worker 0.
 #[derive(Debug)]
 pub(super) enum Ending {
-    /// It is not, or not started.
-    GoesOn,
-    /// Its log is not read yet.
+    /// It has not ended or not started.
+    InProgress,
+    /// Its log must be followed.
     Follow,
-    /// It is, and something is on its way.
+    /// It has ended, and further information is to come.
     Wait {
-        /// Until when that is waited for.
+        /// Until when it is awaited.
         until: Option<Timestamp>,
     },
-    /// It is.
-    Ended(Ended),
+    /// It has ended.
+    Ended(AttemptOutcome),
 }
 
-pub(super) fn of(view: &View<'_>, coordinator: &PodState) -> Ending {
-    let now = view.pass.now;
-    let over = coordinator.ended.is_some() || coordinator.phase.is_over();
+/// Assesses the end of worker 0, whose pod is `coordinator`.
+pub(super) fn assess(view: &AttemptView<'_>, coordinator: &PodState) -> Ending {
+    let now = view.inputs.now;
+    let ended = coordinator.terminated.is_some() || coordinator.phase.is_over();
     if coordinator.started_at.is_none() {
-        return match (view.measured, over) {
-            (true, _) => Ending::Ended(Ended::Measured),
-            (false, true) => Ending::Ended(view.cause().unwrap_or_else(|| {
-                let message = format!("pod {} ended before its worker started", coordinator.name);
-                Ended::Disrupted(Reason::KubeletRefused, message)
+        return match (view.measured, ended) {
+            (true, _) => Ending::Ended(AttemptOutcome::Measured),
+            (false, true) => Ending::Ended(view.failure().unwrap_or_else(|| {
+                let message = format!("pod {} terminated before its worker started", coordinator.name);
+                AttemptOutcome::Disrupted(Reason::KubeletRefused, message)
             })),
-            (false, false) => Ending::GoesOn,
+            (false, false) => Ending::InProgress,
         };
     }
-    let observed = view.pass.observed.stream.as_ref();
-    let Some(stream) = observed.filter(|stream| stream.pod_uid == coordinator.uid) else {
+    let stream = view.inputs.observed.stream.as_ref();
+    let Some(stream) = stream.filter(|stream| stream.pod_uid == coordinator.uid) else {
         return Ending::Follow;
     };
     if view.measured && (stream.closed || stream.end.is_some()) {
-        return Ending::Ended(Ended::Measured);
+        return Ending::Ended(AttemptOutcome::Measured);
     }
     if stream.closed {
-        return closed(view, coordinator, stream);
+        return assess_closed(view, coordinator, stream);
     }
     match cleanup::overdue_at(coordinator) {
-        Some(overdue) if overdue <= now => Ending::Ended(view.cause().unwrap_or_else(|| {
-            let message = format!("pod {} does not go: its node is lost", coordinator.name);
-            Ended::Disrupted(Reason::NodeLost, message)
+        Some(overdue) if overdue <= now => Ending::Ended(view.failure().unwrap_or_else(|| {
+            let message = format!("pod {} is stuck terminating: its node is lost", coordinator.name);
+            AttemptOutcome::Disrupted(Reason::NodeLost, message)
         })),
         Some(overdue) => Ending::Wait { until: Some(overdue) },
-        None if over => Ending::Wait { until: None },
-        None => Ending::GoesOn,
+        None if ended => Ending::Wait { until: None },
+        None => Ending::InProgress,
     }
 }
 
-/// Nothing more will come, and blocks are missing.
-fn closed(view: &View<'_>, coordinator: &PodState, stream: &StreamState) -> Ending {
+/// The stream is closed, and blocks are missing.
+fn assess_closed(view: &AttemptView<'_>, coordinator: &PodState, stream: &StreamState) -> Ending {
     let name = &coordinator.name;
     let broken = |message: String| {
-        let disruption = view.cause().filter(|how| matches!(how, Ended::Disrupted(..)));
-        disruption.unwrap_or(Ended::Disrupted(Reason::StreamBroken, message))
+        let disruption = view
+            .failure()
+            .filter(|outcome| matches!(outcome, AttemptOutcome::Disrupted(..)));
+        disruption.unwrap_or(AttemptOutcome::Disrupted(Reason::StreamBroken, message))
     };
     let fault = stream
         .fault
         .as_ref()
         .map(|fault| format!("the record stream of pod {name}: {fault}"));
-    let how = match (fault, &stream.end) {
-        (fault, None) => without_end(view, coordinator, fault),
+    let outcome = match (fault, &stream.end) {
+        (fault, None) => without_end_record(view, coordinator, fault),
         (Some(fault), Some(_)) => broken(fault),
-        (None, Some(end)) if told(coordinator).is_some_and(|told| !agree(&told, end)) => broken(format!(
-            "the log of pod {name} ends otherwise than its termination message says"
-        )),
+        (None, Some(end)) if termination_record(coordinator).is_some_and(|other| !agree(&other, end)) => {
+            broken(format!(
+                "the end record in the log of pod {name} differs from its termination message"
+            ))
+        }
         (None, Some(end)) if end.complete => broken(format!(
-            "pod {name} says it measured {} blocks, and not all of them are proven",
+            "pod {name} reports {} measured blocks, but not all of them could be verified",
             end.blocks
         )),
         (None, Some(end)) => match &end.failure {
-            Some(failure) => return failed(view, coordinator, failure),
-            None => Ended::Failed(
+            Some(failure) => return assess_failure(view, coordinator, failure),
+            None => AttemptOutcome::Failed(
                 Reason::BlocksMissing,
-                format!("the workers ended after {} blocks without saying why", end.blocks),
+                format!(
+                    "the workers ended after {} blocks without reporting a failure",
+                    end.blocks
+                ),
             ),
         },
     };
-    Ending::Ended(how)
+    Ending::Ended(outcome)
 }
 
-/// The stream stops before its end record, by `fault` where one was seen.
-fn without_end(view: &View<'_>, coordinator: &PodState, fault: Option<String>) -> Ended {
-    if let Some(how) = view.cause() {
-        return how;
+/// The stream stops before its end record, because of `fault` if one was seen.
+fn without_end_record(
+    view: &AttemptView<'_>,
+    coordinator: &PodState,
+    fault: Option<String>,
+) -> AttemptOutcome {
+    if let Some(outcome) = view.failure() {
+        return outcome;
     }
     let name = &coordinator.name;
-    let lost = || format!("the log of pod {name} lacks its end: the node rotated it or lost it");
-    let broken = |fault: Option<String>| Ended::Disrupted(Reason::StreamBroken, fault.unwrap_or_else(lost));
-    let Some(end) = &coordinator.ended else {
+    let truncated = || format!("the log of pod {name} has no end record: the node rotated or lost the log");
+    let broken = |fault: Option<String>| {
+        AttemptOutcome::Disrupted(Reason::StreamBroken, fault.unwrap_or_else(truncated))
+    };
+    let Some(terminated) = &coordinator.terminated else {
         return broken(fault);
     };
-    // A worker that came so far as to tell the kubelet is not to blame.
-    if told(coordinator).is_some() || end.exit_code == 0 {
+    // A worker that wrote its termination message or succeeded also wrote its end record.
+    if termination_record(coordinator).is_some() || terminated.exit_code == 0 {
         return broken(fault);
     }
-    Ended::Failed(Reason::WorkerFailed, format!("pod {name}: {}", cause::how(end)))
+    AttemptOutcome::Failed(
+        Reason::WorkerFailed,
+        format!("pod {name}: {}", pod_failure::describe_termination(terminated)),
+    )
 }
 
-/// The end record as the kubelet keeps it, beside the log.
-fn told(coordinator: &PodState) -> Option<EndRecord> {
-    serde_json::from_str(&coordinator.ended.as_ref()?.message).ok()
+/// The end record in the termination message.
+fn termination_record(coordinator: &PodState) -> Option<EndRecord> {
+    serde_json::from_str(&coordinator.terminated.as_ref()?.message).ok()
 }
 
-/// Whether both are of one end. The message of a failure may be cut in one of them.
+/// Whether both records describe the same end. Their failure messages may be truncated differently.
 fn agree(one: &EndRecord, other: &EndRecord) -> bool {
     let reason = |end: &EndRecord| end.failure.as_ref().map(|failure| failure.reason);
     (one.blocks, one.complete, reason(one)) == (other.blocks, other.complete, reason(other))
 }
 
-/// The workers say why they could not go on.
-fn failed(view: &View<'_>, coordinator: &PodState, failure: &CaseFailure) -> Ending {
+/// The workers report a failure.
+fn assess_failure(view: &AttemptView<'_>, coordinator: &PodState, failure: &CaseFailure) -> Ending {
     use FailureReason::{Interrupted, PeerLost, WorkerMissing};
-    let words = format!("{:?}: {}", failure.reason, failure.message);
-    if let Some(how) = view.cause() {
-        return Ending::Ended(how);
+    let message = format!("{:?}: {}", failure.reason, failure.message);
+    if let Some(outcome) = view.failure() {
+        return Ending::Ended(outcome);
     }
-    let ended = match failure.reason {
-        Interrupted => Ended::Disrupted(Reason::WorkerKilled, words),
+    let outcome = match failure.reason {
+        Interrupted => AttemptOutcome::Disrupted(Reason::WorkerKilled, message),
         PeerLost | WorkerMissing => {
-            if let Some(until) = may_still_be_known(view, coordinator) {
+            if let Some(until) = loss_detection_deadline(view, coordinator) {
                 return Ending::Wait { until: Some(until) };
             }
             match view.ran || failure.reason == PeerLost {
-                true => Ended::Failed(Reason::MeasurementFailed, words),
-                false => Ended::Disrupted(Reason::GangIncomplete, words),
+                true => AttemptOutcome::Failed(Reason::MeasurementFailed, message),
+                false => AttemptOutcome::Disrupted(Reason::GangIncomplete, message),
             }
         }
-        _ => Ended::Failed(Reason::MeasurementFailed, words),
+        _ => AttemptOutcome::Failed(Reason::MeasurementFailed, message),
     };
-    Ending::Ended(ended)
+    Ending::Ended(outcome)
 }
 
-/// Until when the reason of a loss may still come; `None` where it would be there.
-fn may_still_be_known(view: &View<'_>, coordinator: &PodState) -> Option<Timestamp> {
-    let ended = coordinator.ended.as_ref()?.at?;
-    let until = ended.checked_add(LOSS_KNOWN_AFTER).ok()?;
-    let unsettled = view
+/// Until when the cause of a loss may become known; `None` if it would be known already.
+fn loss_detection_deadline(view: &AttemptView<'_>, coordinator: &PodState) -> Option<Timestamp> {
+    let ended_at = coordinator.terminated.as_ref()?.at?;
+    let until = ended_at.checked_add(LOSS_DETECTION_TIMEOUT).ok()?;
+    let undetermined = view
         .pods
         .iter()
-        .any(|pod| !pod.phase.is_over() && pod.ended.is_none());
-    (unsettled && view.pass.now < until).then_some(until)
+        .any(|pod| !pod.phase.is_over() && pod.terminated.is_none());
+    (undetermined && view.inputs.now < until).then_some(until)
 }

@@ -1,4 +1,4 @@
-//! A run of one leg with two blocks and two workers, at points of its life.
+//! A run of one leg with two blocks and two workers, in several states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,31 +8,32 @@ use jiff::Timestamp;
 
 use super::super::decide;
 use crate::run_controller::action::Decision;
-use crate::run_controller::kept::{self, Kept};
+use crate::run_controller::admission::Reservation;
+use crate::run_controller::attempt_id::AttemptId;
+use crate::run_controller::execution_state::{self, ExecutionState};
 use crate::run_controller::observed::{
-    AttemptId, ContainerEnd, CreationRefused, Facts, JobState, Observed, PodPhase, PodState, Preflight,
-    Records, StreamState,
+    ContainerTermination, CreationRefused, JobState, Observed, PodPhase, PodState, Preflight, Records,
+    RunPolicyView, StreamState,
 };
 
 pub(super) struct Scene {
     pub now: i64,
-    pub facts: Facts,
+    pub policy: RunPolicyView,
     pub deleting: bool,
     pub finalizer: bool,
     pub suspend: bool,
     pub release_pods: bool,
-    pub kept: Kept,
+    pub persisted: ExecutionState,
     pub jobs: Vec<JobState>,
-    pub prepared: Option<AttemptId>,
+    pub prerequisites_ready: Option<AttemptId>,
     pub pods: Vec<PodState>,
     pub stream: Option<StreamState>,
     pub done: BTreeMap<u32, BTreeSet<u32>>,
     pub records_broken: Option<String>,
     pub preflight: Preflight,
-    pub ahead: Option<String>,
-    pub beside: Option<String>,
-    pub listed: Option<Vec<PodState>>,
-    pub refused: Option<CreationRefused>,
+    pub reservation: Reservation,
+    pub live_pods: Option<Vec<PodState>>,
+    pub creation_refused: Option<CreationRefused>,
 }
 
 pub(super) fn second(second: i64) -> Timestamp {
@@ -63,15 +64,15 @@ pub(super) fn failure(reason: FailureReason) -> EndRecord {
 }
 
 fn pod(rank: u32) -> PodState {
-    PodState::created(attempt(0, 1), rank, format!("p-{rank}"), format!("pod-{rank}"))
+    PodState::new(attempt(0, 1), rank, format!("p-{rank}"), format!("pod-{rank}"))
 }
 
 impl Scene {
-    /// Nothing was done yet, at second 1000.
+    /// A new run, at second 1000.
     pub(super) fn new() -> Self {
         Self {
             now: 1000,
-            facts: Facts {
+            policy: RunPolicyView {
                 plan_changed: false,
                 legs: Ok(vec![2]),
                 workers: 2,
@@ -84,49 +85,52 @@ impl Scene {
             finalizer: true,
             suspend: false,
             release_pods: false,
-            kept: Kept::default(),
+            persisted: ExecutionState::default(),
             jobs: Vec::new(),
-            prepared: Some(attempt(0, 1)),
+            prerequisites_ready: Some(attempt(0, 1)),
             pods: Vec::new(),
             stream: None,
             done: BTreeMap::new(),
             records_broken: None,
-            preflight: Preflight::Passed,
-            ahead: None,
-            beside: None,
-            listed: None,
-            refused: None,
+            preflight: Preflight::Passed {
+                nodes: BTreeSet::new(),
+            },
+            reservation: Reservation::default(),
+            live_pods: None,
+            creation_refused: None,
         }
     }
 
-    /// The first attempt was created and is remembered; no worker runs.
+    /// The first attempt is recorded; no worker runs.
     pub(super) fn starting() -> Self {
         let mut scene = Self::new();
-        scene.kept.pending_since = Some(second(1000));
-        scene.kept.begin(kept::starting(attempt(0, 1), "job"));
+        scene.persisted.pending_since = Some(second(1000));
+        scene
+            .persisted
+            .start(execution_state::new_attempt(attempt(0, 1), "job"));
         scene.jobs.push(JobState {
             attempt: attempt(0, 1),
             uid: "job".to_owned(),
             deleting: false,
             suspended: false,
             failed_ranks: BTreeSet::new(),
-            end: None,
-            since: Some(second(1000)),
+            outcome: None,
+            started_at: Some(second(1000)),
         });
         scene.pods = vec![pod(0), pod(1)];
         scene
     }
 
-    /// All workers run since second 1020, the log is followed, it is 1060.
+    /// All workers have been running since second 1020, the log is followed, and it is second 1060.
     pub(super) fn running() -> Self {
         let mut scene = Self::starting();
         scene.start(0, 1010);
         scene.start(1, 1020);
         scene.follow();
-        scene.kept.pending_since = None;
-        scene.kept.active_since = Some(second(1020));
-        scene.kept.nodes = vec!["node-0".to_owned(), "node-1".to_owned()];
-        let current = scene.kept.attempts.last_mut().unwrap();
+        scene.persisted.pending_since = None;
+        scene.persisted.active_since = Some(second(1020));
+        scene.persisted.nodes = vec!["node-0".to_owned(), "node-1".to_owned()];
+        let current = scene.persisted.attempts.last_mut().unwrap();
         current.state = AttemptState::Running;
         current.coordinator_pod_uid = Some("pod-0".to_owned());
         scene.now = 1060;
@@ -140,9 +144,9 @@ impl Scene {
         pod.node = Some(format!("node-{rank}"));
     }
 
-    /// A worker ends at second 1050.
+    /// A worker terminates at second 1050.
     pub(super) fn exit(&mut self, rank: usize, exit_code: i32, message: &str) {
-        self.pods[rank].ended = Some(ContainerEnd {
+        self.pods[rank].terminated = Some(ContainerTermination {
             exit_code,
             reason: "Error".to_owned(),
             message: message.to_owned(),
@@ -185,18 +189,16 @@ impl Scene {
             finalizer: self.finalizer,
             suspend: self.suspend,
             release_pods: self.release_pods,
-            kept: self.kept.clone(),
+            persisted: self.persisted.clone(),
             jobs: self.jobs.clone(),
-            prepared: self.prepared,
+            prerequisites_ready: self.prerequisites_ready,
             pods: self.pods.clone(),
             stream: self.stream.clone(),
             records,
             preflight: self.preflight.clone(),
-            ahead: self.ahead.clone(),
-            beside: self.beside.clone(),
-            listed: self.listed.clone(),
-            refused: self.refused.clone(),
+            live_pods: self.live_pods.clone(),
+            creation_refused: self.creation_refused.clone(),
         };
-        decide(&self.facts, &observed, second(self.now))
+        decide(&self.policy, &observed, &self.reservation, second(self.now))
     }
 }

@@ -1,11 +1,13 @@
-//! A controller that carries out what is decided, with caches that lag and a memory that dies with it.
+//! The simulated controller: it executes decisions, with stale caches and memory that is lost on restart.
 
-use super::super::decide;
-use super::checks;
+use super::super::super::decide;
 use super::cluster::Cluster;
+use super::invariants;
 use crate::run_controller::action::{Action, Decision};
+use crate::run_controller::admission::Reservation;
+use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::observed::{
-    AttemptId, CreationRefused, JobState, Observed, PodState, Preflight, Records, StreamState,
+    CreationRefused, JobState, Observed, PodState, Preflight, Records, StreamState,
 };
 
 #[derive(Debug, Default)]
@@ -14,12 +16,12 @@ pub(super) struct Controller {
     pods: Vec<PodState>,
     stream: Option<StreamState>,
     records_read: bool,
-    prepared: Option<AttemptId>,
-    refused: Option<CreationRefused>,
+    prerequisites_ready: Option<AttemptId>,
+    creation_refused: Option<CreationRefused>,
 }
 
 impl Controller {
-    /// After a start the caches are filled anew, and nothing else is known.
+    /// A controller after a start: with current caches and without other memory.
     pub(super) fn started(cluster: &Cluster) -> Self {
         Self {
             jobs: cluster.jobs.clone(),
@@ -38,18 +40,23 @@ impl Controller {
     }
 
     pub(super) fn reconcile(&mut self, cluster: &mut Cluster, actions: usize) {
-        let mut listed = None;
+        let mut live_pods = None;
         for _ in 0..actions {
             if cluster.run_gone {
                 return;
             }
             let decision = {
-                let observed = self.observe(cluster, listed.take());
-                let again = decide(&cluster.facts, &observed, cluster.time());
-                assert_eq!(again, decide(&cluster.facts, &observed, cluster.time()));
-                again
+                let observed = self.observe(cluster, live_pods.take());
+                let reservation = Reservation {
+                    blocked_by: cluster.blocked.then(|| "elsewhere/other".to_owned()),
+                    competing_run: None,
+                };
+                let decide = || decide(&cluster.policy, &observed, &reservation, cluster.time());
+                let decision = decide();
+                assert_eq!(decision, decide());
+                decision
             };
-            checks::decision(cluster, &decision);
+            invariants::check_decision(cluster, &decision);
             let Decision { action, phase, .. } = decision;
             if let Some(phase) = phase {
                 cluster.phase = Some(phase);
@@ -58,31 +65,31 @@ impl Controller {
                 Action::Wait { until } => {
                     assert!(
                         until.is_none_or(|until| until > cluster.time()),
-                        "waits for what has been"
+                        "the end of the wait has passed"
                     );
                     return;
                 }
                 Action::ReadRecords => self.records_read = true,
-                Action::Keep(kept) => cluster.kept = *kept,
-                Action::Create { attempt, .. } => {
+                Action::RecordProgress(state) => cluster.persisted = *state,
+                Action::CreateJob { attempt, .. } => {
                     cluster.create_job(attempt);
-                    // The Job is waited for.
+                    // The next reconciliation sees the Job.
                     return;
                 }
-                Action::Prepare { .. } if cluster.refuses => {
-                    self.refused = Some(CreationRefused {
+                Action::CreatePrerequisites { .. } if cluster.quota_full => {
+                    self.creation_refused = Some(CreationRefused {
                         message: "exceeded quota".to_owned(),
-                        for_good: false,
+                        permanent: false,
                     });
                 }
-                // What workers need comes after the finalizer, and the controller may die in between.
-                Action::Prepare { .. } if !cluster.finalizer => cluster.finalizer = true,
-                Action::Prepare { attempt, .. } => {
-                    cluster.prepared.insert(attempt);
-                    self.prepared = Some(attempt);
-                    self.refused = None;
+                // The prerequisites follow the finalizer, and the controller may be killed in between.
+                Action::CreatePrerequisites { .. } if !cluster.finalizer => cluster.finalizer = true,
+                Action::CreatePrerequisites { attempt, .. } => {
+                    cluster.prerequisites.insert(attempt);
+                    self.prerequisites_ready = Some(attempt);
+                    self.creation_refused = None;
                 }
-                Action::Follow { pod_uid, .. } => {
+                Action::FollowLog { pod_uid, .. } => {
                     self.stream = Some(StreamState {
                         pod_uid,
                         closed: false,
@@ -90,11 +97,11 @@ impl Controller {
                         fault: None,
                     });
                 }
-                Action::Delete { job_uid, .. } => {
+                Action::DeleteAttempt { job_uid, .. } => {
                     cluster.jobs.retain(|job| job.uid != job_uid);
                     self.jobs.retain(|job| job.uid != job_uid);
                 }
-                Action::ListPods => listed = Some(cluster.pods.clone()),
+                Action::ListPods => live_pods = Some(cluster.pods.clone()),
                 Action::RemoveFinalizer => {
                     cluster.run_gone = true;
                     return;
@@ -104,15 +111,15 @@ impl Controller {
         }
     }
 
-    fn observe<'a>(&self, cluster: &'a Cluster, listed: Option<Vec<PodState>>) -> Observed<'a> {
+    fn observe<'a>(&self, cluster: &'a Cluster, live_pods: Option<Vec<PodState>>) -> Observed<'a> {
         Observed {
             deleting: cluster.deleting,
             finalizer: cluster.finalizer,
             suspend: cluster.suspend,
             release_pods: false,
-            kept: cluster.kept.clone(),
+            persisted: cluster.persisted.clone(),
             jobs: self.jobs.clone(),
-            prepared: self.prepared,
+            prerequisites_ready: self.prerequisites_ready,
             pods: self.pods.clone(),
             stream: self.stream.clone(),
             records: match self.records_read {
@@ -120,15 +127,13 @@ impl Controller {
                 false => Records::Unread,
             },
             preflight: Preflight::Skipped,
-            ahead: cluster.gated.then(|| "elsewhere/other".to_owned()),
-            beside: None,
-            listed,
-            // Tried again after a while: the quota may be another.
-            refused: self.refused.clone().filter(|_| cluster.refuses),
+            live_pods,
+            // The refused creation is retried when the quota has changed.
+            creation_refused: self.creation_refused.clone().filter(|_| cluster.quota_full),
         }
     }
 
-    /// Reads on, and persists every whole block before it is known.
+    /// Reads the rest of the log, and persists its blocks.
     pub(super) fn read_log(&mut self, cluster: &mut Cluster) {
         let Some(stream) = self.stream.as_mut().filter(|stream| !stream.closed) else {
             return;
@@ -137,13 +142,13 @@ impl Controller {
             return;
         };
         let pod = cluster.pods.iter().find(|pod| pod.uid == stream.pod_uid);
-        // A pod that is gone, or whose node is, has no log any more.
-        let Some(pod) = pod.filter(|pod| pod.gone_by.is_none()) else {
+        // The log is lost with the pod or its node.
+        let Some(pod) = pod.filter(|pod| pod.deletion_deadline.is_none()) else {
             stream.closed = true;
             stream.fault = Some("the pod is gone".to_owned());
             return;
         };
-        if log.cut {
+        if log.truncated {
             stream.closed = true;
             stream.fault = Some("a line was lost".to_owned());
             return;
@@ -151,9 +156,9 @@ impl Controller {
         for block in &log.blocks {
             cluster.chain.entry(pod.attempt.leg).or_default().insert(*block);
         }
-        // An empty run has no chain to read.
+        // A new chain need not be read.
         self.records_read = true;
         stream.end.clone_from(&log.end);
-        stream.closed = pod.ended.is_some() || pod.phase.is_over();
+        stream.closed = pod.terminated.is_some() || pod.phase.is_over();
     }
 }

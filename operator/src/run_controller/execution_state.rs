@@ -1,41 +1,41 @@
-//! What the status remembers of a run, with its times as instants. Pure.
+//! The execution state of a run, which the status persists. Pure.
 //!
-//! It is written before it is acted on, so a controller that was killed goes on where the one before stopped.
+//! It is written before it is acted on, so that a restarted controller continues where the previous one stopped.
 
 use crds::v1alpha1::{AttemptState, AttemptStatus, BenchmarkRunStatus, ExecutionStatus};
 use jiff::Timestamp;
 
-use super::observed::AttemptId;
+use super::attempt_id::AttemptId;
 
-/// Most attempts that are remembered, the newest: the schema's bound.
+/// Maximum number of attempts in the status: the bound in the schema.
 pub const MAX_ATTEMPTS: usize = 16;
 
-/// What the status remembers of a run.
+/// The execution state of a run, which the status persists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
-    /// The newest attempts, in the order they were begun; only the last may be going on.
+pub struct ExecutionState {
+    /// The newest attempts, in the order in which they started. Only the last one may be in progress.
     pub attempts: Vec<AttemptStatus>,
-    /// Older ones.
+    /// Number of older attempts.
     pub attempts_left_out: u32,
-    /// Attempts that ended for a reason outside of the measurement.
+    /// Number of attempts that ended because of an external disruption.
     pub disruptions: u32,
-    /// Since when the run waits for a gang that runs.
+    /// Start of the time without a running gang that counts towards `pendingDeadlineSeconds`.
     pub pending_since: Option<Timestamp>,
-    /// Since when all workers of a gang run.
+    /// When the last worker of the current gang started.
     pub active_since: Option<Timestamp>,
-    /// Seconds in which gangs ran, without the one that runs now.
+    /// Total run time of the earlier gangs, in seconds.
     pub active_seconds: u64,
-    /// When the run ended.
+    /// When the run finished.
     pub finished_at: Option<Timestamp>,
-    /// Nodes of the workers, sorted: every later attempt runs on these. Empty until a gang was scheduled.
+    /// Nodes of the workers, sorted. Every later attempt runs on them. Empty until a gang has run.
     pub nodes: Vec<String>,
-    /// Whether the status says that the run is suspended.
+    /// Whether the status reports the run as suspended.
     pub suspended: bool,
 }
 
-impl Kept {
-    /// What `status` remembers. A time that is none is taken as not there, as an older or hand-made status would have it.
-    pub fn of(status: &BenchmarkRunStatus) -> Self {
+impl ExecutionState {
+    /// The execution state in `status`. An invalid time counts as absent.
+    pub fn from_status(status: &BenchmarkRunStatus) -> Self {
         let nodes = || status.placement.as_ref().map(|placement| placement.nodes.clone());
         let execution = status.execution.clone().unwrap_or_default();
         let ExecutionStatus {
@@ -62,8 +62,8 @@ impl Kept {
         }
     }
 
-    /// As it stands in the status, but for the nodes, which stand in its `placement`.
-    pub fn execution(&self) -> ExecutionStatus {
+    /// The field `execution` of the status. The nodes belong to the field `placement`.
+    pub fn to_status(&self) -> ExecutionStatus {
         let text = |time: Option<Timestamp>| time.map(|time| time.to_string());
         ExecutionStatus {
             attempts: self.attempts.clone(),
@@ -77,24 +77,24 @@ impl Kept {
         }
     }
 
-    /// The attempt that is going on.
+    /// The attempt in progress.
     pub fn current(&self) -> Option<&AttemptStatus> {
         self.attempts.last().filter(|attempt| is_open(attempt))
     }
 
-    /// The same, to be changed.
+    /// The attempt in progress, mutable.
     pub fn current_mut(&mut self) -> Option<&mut AttemptStatus> {
         self.attempts.last_mut().filter(|attempt| is_open(attempt))
     }
 
-    /// Number of the last attempt at `leg`; 0 where none is remembered.
+    /// Number of the last attempt at `leg`, 0 if there is none.
     pub fn last_attempt(&self, leg: u32) -> u32 {
         let of_leg = self.attempts.iter().filter(|attempt| attempt.leg == leg);
         of_leg.map(|attempt| attempt.attempt).max().unwrap_or(0)
     }
 
-    /// Remembers an attempt, and of the older ones only that they were.
-    pub fn begin(&mut self, attempt: AttemptStatus) {
+    /// Adds an attempt. Drops the oldest ones beyond [`MAX_ATTEMPTS`] and counts them.
+    pub fn start(&mut self, attempt: AttemptStatus) {
         self.attempts.push(attempt);
         while self.attempts.len() > MAX_ATTEMPTS {
             self.attempts.remove(0);
@@ -103,8 +103,8 @@ impl Kept {
     }
 }
 
-/// An attempt whose Job was created, and of which nothing else is known.
-pub fn starting(attempt: AttemptId, job_uid: &str) -> AttemptStatus {
+/// A new attempt whose Job was created.
+pub fn new_attempt(attempt: AttemptId, job_uid: &str) -> AttemptStatus {
     AttemptStatus {
         leg: attempt.leg,
         attempt: attempt.attempt,
@@ -119,13 +119,13 @@ pub fn starting(attempt: AttemptId, job_uid: &str) -> AttemptStatus {
     }
 }
 
-/// Whether an attempt is going on.
+/// Whether an attempt is in progress.
 fn is_open(attempt: &AttemptStatus) -> bool {
     matches!(attempt.state, AttemptState::Starting | AttemptState::Running)
 }
 
-/// Which leg and attempt.
-pub fn id(attempt: &AttemptStatus) -> AttemptId {
+/// Identity of the attempt.
+pub fn attempt_id(attempt: &AttemptStatus) -> AttemptId {
     AttemptId {
         leg: attempt.leg,
         attempt: attempt.attempt,
@@ -145,14 +145,14 @@ mod tests {
         };
         AttemptStatus {
             state: AttemptState::Disrupted,
-            ..starting(id, &format!("job-{number}"))
+            ..new_attempt(id, &format!("job-{number}"))
         }
     }
 
     #[test]
-    fn what_is_remembered_comes_back_through_a_status() {
+    fn round_trips_through_a_status() {
         let second = |second| Timestamp::from_second(second).ok();
-        let mut kept = Kept {
+        let mut state = ExecutionState {
             disruptions: 2,
             pending_since: second(1000),
             active_since: second(2000),
@@ -160,25 +160,28 @@ mod tests {
             finished_at: second(3000),
             nodes: vec!["a".to_owned(), "b".to_owned()],
             suspended: true,
-            ..Kept::default()
+            ..ExecutionState::default()
         };
-        kept.begin(attempt(1));
+        state.start(attempt(1));
         let status = BenchmarkRunStatus {
-            execution: Some(kept.execution()),
+            execution: Some(state.to_status()),
             placement: Some(PlacementStatus {
-                nodes: kept.nodes.clone(),
+                nodes: state.nodes.clone(),
             }),
             ..BenchmarkRunStatus::default()
         };
         let json = serde_json::to_string(&status).unwrap();
-        assert_eq!(Kept::of(&serde_json::from_str(&json).unwrap()), kept);
+        assert_eq!(
+            ExecutionState::from_status(&serde_json::from_str(&json).unwrap()),
+            state
+        );
     }
 
     #[test]
-    fn the_newest_attempts_are_kept_and_the_others_counted() {
-        let mut kept = Kept::default();
-        (1..=20).for_each(|number| kept.begin(attempt(number)));
-        assert_eq!((kept.attempts.len(), kept.attempts_left_out), (16, 4));
-        assert_eq!((kept.last_attempt(2), kept.last_attempt(3)), (20, 0));
+    fn keeps_the_newest_attempts_and_counts_the_others() {
+        let mut state = ExecutionState::default();
+        (1..=20).for_each(|number| state.start(attempt(number)));
+        assert_eq!((state.attempts.len(), state.attempts_left_out), (16, 4));
+        assert_eq!((state.last_attempt(2), state.last_attempt(3)), (20, 0));
     }
 }

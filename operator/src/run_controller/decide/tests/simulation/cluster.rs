@@ -1,4 +1,4 @@
-//! What the API server holds, and what happens to it without the controller.
+//! The simulated cluster: the state of the API server, and its changes by everyone but the controller.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,9 +6,10 @@ use crds::record::{CaseFailure, EndRecord, FailureReason};
 use jiff::Timestamp;
 
 use crate::campaign::status::Phase;
-use crate::run_controller::kept::Kept;
+use crate::run_controller::attempt_id::AttemptId;
+use crate::run_controller::execution_state::ExecutionState;
 use crate::run_controller::observed::{
-    AttemptId, ContainerEnd, Facts, JobEnd, JobState, PodPhase, PodState, Told,
+    ContainerReason, ContainerTermination, JobOutcome, JobState, PodPhase, PodState, RunPolicyView,
 };
 
 pub(super) const WORKERS: u32 = 2;
@@ -19,42 +20,42 @@ pub(super) enum Loss {
     Killed,
     OutOfMemory,
     Deleted,
-    /// It is being deleted, and never goes.
+    /// The pod is being deleted, and is stuck terminating.
     NodeLost,
 }
 
-/// What worker 0 has written.
+/// The log of worker 0.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Log {
-    /// Blocks it is told to measure.
-    pub told: Vec<u32>,
+    /// Blocks in its assignment.
+    pub assigned: Vec<u32>,
     pub blocks: Vec<u32>,
     pub end: Option<EndRecord>,
-    pub cut: bool,
+    pub truncated: bool,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Cluster {
     pub now: i64,
-    pub facts: Facts,
+    pub policy: RunPolicyView,
     pub suspend: bool,
     pub deleting: bool,
     pub finalizer: bool,
     pub run_gone: bool,
-    pub gated: bool,
-    /// Whether a quota refuses what pods need.
-    pub refuses: bool,
-    pub kept: Kept,
+    pub blocked: bool,
+    /// Whether a quota refuses prerequisites.
+    pub quota_full: bool,
+    pub persisted: ExecutionState,
     pub phase: Option<Phase>,
     pub jobs: Vec<JobState>,
-    /// Attempts whose ConfigMap and Service are there.
-    pub prepared: BTreeSet<AttemptId>,
+    /// Attempts whose ConfigMap and Service exist.
+    pub prerequisites: BTreeSet<AttemptId>,
     pub pods: Vec<PodState>,
-    /// By pod UID.
+    /// Logs by pod UID.
     pub logs: BTreeMap<String, Log>,
-    /// Blocks that are persisted, by leg.
+    /// Persisted blocks, by leg.
     pub chain: BTreeMap<u32, BTreeSet<u32>>,
-    /// Every Job that was ever created.
+    /// All Jobs that were ever created.
     pub created: Vec<(AttemptId, String)>,
 }
 
@@ -62,7 +63,7 @@ impl Cluster {
     pub(super) fn new() -> Self {
         Self {
             now: 1_000_000,
-            facts: Facts {
+            policy: RunPolicyView {
                 plan_changed: false,
                 legs: Ok(vec![2, 1, 2]),
                 workers: WORKERS,
@@ -75,12 +76,12 @@ impl Cluster {
             deleting: false,
             finalizer: false,
             run_gone: false,
-            gated: false,
-            refuses: false,
-            kept: Kept::default(),
+            blocked: false,
+            quota_full: false,
+            persisted: ExecutionState::default(),
             phase: None,
             jobs: Vec::new(),
-            prepared: BTreeSet::new(),
+            prerequisites: BTreeSet::new(),
             pods: Vec::new(),
             logs: BTreeMap::new(),
             chain: BTreeMap::new(),
@@ -92,9 +93,9 @@ impl Cluster {
         Timestamp::from_second(self.now).unwrap()
     }
 
-    /// Blocks of `leg` that are not persisted. A block has its leg in its number.
+    /// Blocks of `leg` that are not persisted. Block numbers are `100 * leg` and up.
     pub(super) fn missing(&self, leg: u32) -> Vec<u32> {
-        let blocks = self.facts.legs.as_ref().unwrap()[leg as usize];
+        let blocks = self.policy.legs.as_ref().unwrap()[leg as usize];
         let done = self.chain.get(&leg).cloned().unwrap_or_default();
         let all = (0..blocks).map(|block| leg * 100 + block);
         all.filter(|block| !done.contains(block)).collect()
@@ -112,8 +113,8 @@ impl Cluster {
             deleting: false,
             suspended: false,
             failed_ranks: BTreeSet::new(),
-            end: None,
-            since: None,
+            outcome: None,
+            started_at: None,
         });
         self.create_pods(attempt, &uid);
     }
@@ -123,39 +124,39 @@ impl Cluster {
             let pod_uid = format!("{prefix}-{rank}");
             if rank == 0 {
                 let log = Log {
-                    told: self.missing(attempt.leg),
+                    assigned: self.missing(attempt.leg),
                     ..Log::default()
                 };
                 self.logs.insert(pod_uid.clone(), log);
             }
             self.pods
-                .push(PodState::created(attempt, rank, pod_uid.clone(), pod_uid));
+                .push(PodState::new(attempt, rank, pod_uid.clone(), pod_uid));
         }
     }
 
-    /// A queue suspends the Job, whose pods go, or lets it go on with others.
-    pub(super) fn queue(&mut self, admits: bool) {
-        let Some(job) = self.jobs.first_mut().filter(|job| job.end.is_none()) else {
+    /// The queue suspends the Job and so removes its pods, or admits it with new pods.
+    pub(super) fn set_admitted(&mut self, admitted: bool) {
+        let Some(job) = self.jobs.first_mut().filter(|job| job.outcome.is_none()) else {
             return;
         };
-        if job.suspended != admits {
+        if job.suspended != admitted {
             return;
         }
-        job.suspended = !admits;
-        let (attempt, again) = (job.attempt, format!("{}-{}", job.uid, self.now));
+        job.suspended = !admitted;
+        let (attempt, prefix) = (job.attempt, format!("{}-{}", job.uid, self.now));
         self.pods.retain(|pod| pod.attempt != attempt);
-        if admits {
+        if admitted {
             self.now += 1;
-            self.create_pods(attempt, &again);
+            self.create_pods(attempt, &prefix);
         }
     }
 
-    /// One pod that waits gets its node, or starts.
-    pub(super) fn start_pods(&mut self) {
+    /// Schedules and starts one pending pod.
+    pub(super) fn start_pod(&mut self) {
         let now = self.time();
         let pending = |pod: &&mut PodState| {
-            let can_start = pod.phase == PodPhase::Pending && pod.gone_by.is_none();
-            can_start && self.prepared.contains(&pod.attempt)
+            let can_start = pod.phase == PodPhase::Pending && pod.deletion_deadline.is_none();
+            can_start && self.prerequisites.contains(&pod.attempt)
         };
         if let Some(pod) = self.pods.iter_mut().find(pending) {
             pod.node = Some(format!("node-{}", pod.rank));
@@ -166,18 +167,20 @@ impl Cluster {
     }
 
     fn running(&self, rank: u32) -> Option<usize> {
-        let runs = |pod: &PodState| pod.rank == rank && pod.phase == PodPhase::Running && pod.ended.is_none();
-        let live = |pod: &PodState| self.jobs.iter().any(|job| job.attempt == pod.attempt);
-        self.pods.iter().position(|pod| runs(pod) && live(pod))
+        let runs =
+            |pod: &PodState| pod.rank == rank && pod.phase == PodPhase::Running && pod.terminated.is_none();
+        let has_job = |pod: &PodState| self.jobs.iter().any(|job| job.attempt == pod.attempt);
+        self.pods.iter().position(|pod| runs(pod) && has_job(pod))
     }
 
+    /// Worker 0 measures its next block, or ends.
     pub(super) fn measure(&mut self) {
         let (Some(coordinator), Some(_)) = (self.running(0), self.running(1)) else {
             return;
         };
         let uid = self.pods[coordinator].uid.clone();
         let log = self.logs.get_mut(&uid).unwrap();
-        if let Some(block) = log.told.get(log.blocks.len()) {
+        if let Some(block) = log.assigned.get(log.blocks.len()) {
             log.blocks.push(*block);
             return;
         }
@@ -192,13 +195,13 @@ impl Cluster {
         }
         self.exit(coordinator, 0, "Completed");
         let job = self.jobs.iter_mut().find(|job| job.attempt == attempt);
-        job.unwrap().end = Some(JobEnd::Complete);
+        job.unwrap().outcome = Some(JobOutcome::Complete);
     }
 
     fn exit(&mut self, pod: usize, exit_code: i32, reason: &str) {
         let now = self.time();
         let pod = &mut self.pods[pod];
-        pod.ended = Some(ContainerEnd {
+        pod.terminated = Some(ContainerTermination {
             exit_code,
             reason: reason.to_owned(),
             message: String::new(),
@@ -210,7 +213,7 @@ impl Cluster {
         };
     }
 
-    fn end_with(&mut self, reason: FailureReason) {
+    fn end_with_failure(&mut self, reason: FailureReason) {
         let Some(coordinator) = self.running(0) else {
             return;
         };
@@ -220,27 +223,27 @@ impl Cluster {
             complete: false,
             failure: Some(CaseFailure {
                 reason,
-                message: "made up".to_owned(),
+                message: "simulated".to_owned(),
             }),
         });
         self.exit(coordinator, 3, "Error");
     }
 
     pub(super) fn fail_measuring(&mut self) {
-        self.end_with(FailureReason::FabricUnreachable);
+        self.end_with_failure(FailureReason::FabricUnreachable);
         if let Some(other) = self.running(1) {
             self.exit(other, 3, "Error");
         }
     }
 
-    pub(super) fn lose(&mut self, rank: u32, how: Loss) {
+    pub(super) fn lose(&mut self, rank: u32, loss: Loss) {
         let now = self.now;
         let Some(index) = self.running(rank) else { return };
         let pod = &mut self.pods[index];
-        match how {
+        match loss {
             Loss::Evicted => {
                 pod.phase = PodPhase::Failed;
-                pod.refused = Some(Told {
+                pod.status_reason = Some(ContainerReason {
                     reason: "Evicted".to_owned(),
                     message: "The node was low on resource: memory.".to_owned(),
                 });
@@ -254,22 +257,22 @@ impl Cluster {
                 job.failed_ranks.insert(rank);
             }
             Loss::NodeLost => {
-                pod.gone_by = Some(Timestamp::from_second(now + 30).unwrap());
-                pod.disruption = Some(Told {
+                pod.deletion_deadline = Some(Timestamp::from_second(now + 30).unwrap());
+                pod.disruption = Some(ContainerReason {
                     reason: "DeletionByTaintManager".to_owned(),
                     message: String::new(),
                 });
             }
         }
-        // Worker 0 notices that another one is lost.
+        // Worker 0 notices the loss of its peer.
         if rank == 1 {
-            self.end_with(FailureReason::PeerLost);
+            self.end_with_failure(FailureReason::PeerLost);
         }
     }
 
-    pub(super) fn cut_log(&mut self) {
+    pub(super) fn truncate_log(&mut self) {
         if let Some(coordinator) = self.running(0) {
-            self.logs.get_mut(&self.pods[coordinator].uid).unwrap().cut = true;
+            self.logs.get_mut(&self.pods[coordinator].uid).unwrap().truncated = true;
         }
     }
 
@@ -277,14 +280,14 @@ impl Cluster {
         pod.disruption.is_some() && !pod.phase.is_over()
     }
 
-    pub(super) fn pods_leave(&mut self) {
+    pub(super) fn remove_orphaned_pods(&mut self) {
         let jobs: BTreeSet<_> = self.jobs.iter().map(|job| job.attempt).collect();
         self.pods
             .retain(|pod| jobs.contains(&pod.attempt) || Self::is_lost(pod));
     }
 
-    /// Node objects of lost nodes go, and their pods with them.
-    pub(super) fn nodes_come_back(&mut self) {
+    /// Removes the Node objects of lost nodes, and so their pods.
+    pub(super) fn remove_lost_nodes(&mut self) {
         for pod in self.pods.extract_if(.., |pod| Self::is_lost(pod)) {
             let mut jobs = self.jobs.iter_mut();
             if let Some(job) = jobs.find(|job| job.attempt == pod.attempt) {

@@ -1,4 +1,4 @@
-//! What the records say so far, computed where it holds up nobody. Uses a thread; no other I/O.
+//! Evaluates the records of a run on a blocking thread, so that other runs are not delayed. No other I/O.
 
 use std::sync::Arc;
 
@@ -7,36 +7,36 @@ use tokio::sync::Semaphore;
 use crate::campaign::collect::Reports;
 use crate::campaign::plan::Plan;
 use crate::campaign::{self, Evaluation};
-use crate::run_controller::reconcile::LookError;
+use crate::run_controller::error::ReconcileError;
 use crate::run_controller::session::{Session, SessionRecords};
 
-/// The evaluation of the records that are persisted; computed only when records came since the last time.
-/// At most as many are computed at a time as `slots` has.
+/// The evaluation of the persisted records. It is computed only if records were added since the last call; `slots`
+/// bounds the number of concurrent computations.
 pub(super) async fn evaluate(
     slots: &Semaphore,
     session: &mut Session,
     plan: &Arc<Plan>,
-) -> Result<Arc<Evaluation>, LookError> {
+) -> Result<Arc<Evaluation>, ReconcileError> {
     if let Some(evaluation) = &session.evaluation {
         return Ok(Arc::clone(evaluation));
     }
-    let failed = |message: String| LookError::Evaluate { message };
+    let failed = |message: String| ReconcileError::Evaluate { message };
     let records = std::mem::replace(&mut session.records, SessionRecords::Unread);
     let evaluated = match records {
         SessionRecords::Read { store, collector } => {
             let plan = Arc::clone(plan);
-            // It is never closed.
+            // The semaphore is never closed.
             let _slot = slots.acquire().await.ok();
             let computed = tokio::task::spawn_blocking(move || {
                 let evaluated = campaign::evaluate(&plan, collector.reports());
                 (evaluated, collector)
             });
-            // Records that a panic took along are read again.
+            // A panic drops the records; they are read again.
             let (evaluated, collector) = computed.await.map_err(|error| failed(error.to_string()))?;
             session.records = SessionRecords::Read { store, collector };
             evaluated
         }
-        // Without records there is nothing to compute that would take time.
+        // An evaluation without records is cheap.
         other => {
             session.records = other;
             campaign::evaluate(plan, &Reports::default())

@@ -1,12 +1,12 @@
-//! What a cluster can carry out, and what an installation allows a run to choose: images by prefix, environment variables by
-//! name. Pure.
+//! Checks what the operator's configuration allows in a run (images by prefix, environment variables by name), and what
+//! cannot work in a cluster. Pure.
 
 use crds::v1alpha1::{BenchmarkRun, Libfabric, LibfabricProvider, TransportSpec};
 
-use super::build::Installation;
+use super::build::OperatorConfig;
 
-/// Why the installation does not allow `run`, with the path of the field; nothing where it does.
-pub fn refusal(run: &BenchmarkRun, installation: &Installation) -> Option<String> {
+/// Reason why `run` is not allowed, with the path of the field; `None` if it is allowed.
+pub fn refusal(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> {
     let spec = &run.spec;
     if let TransportSpec::Libfabric(Libfabric {
         provider: LibfabricProvider::Shm,
@@ -14,46 +14,46 @@ pub fn refusal(run: &BenchmarkRun, installation: &Installation) -> Option<String
     }) = &spec.transport
     {
         return Some(
-            "spec.transport.libfabric.provider: shm needs both sides on one host, and the workers of a run in a cluster are on \
-             different nodes. Use tcp, or `fabricbench run` on one machine"
+            "spec.transport.libfabric.provider: shm requires both workers on one host, but in a cluster they run on different \
+             nodes. Use tcp, or `fabricbench run` on one machine"
                 .to_owned(),
         );
     }
-    let of_variants = spec.variants.iter().enumerate().filter_map(|(index, variant)| {
+    let variant_images = spec.variants.iter().enumerate().filter_map(|(index, variant)| {
         let image = variant.image.as_ref()?;
         Some((format!("spec.variants[{index}].image"), image))
     });
     let images = spec.image.iter().map(|image| ("spec.image".to_owned(), image));
-    let allowed = &installation.allowed_images;
-    let image = images.chain(of_variants).find(|(_, image)| {
-        let begins = |prefix: &String| image.starts_with(prefix.as_str());
-        !allowed.is_empty() && !allowed.iter().any(begins)
+    let allowed = &config.allowed_images;
+    let image = images.chain(variant_images).find(|(_, image)| {
+        let has_prefix = |prefix: &String| image.starts_with(prefix.as_str());
+        !allowed.is_empty() && !allowed.iter().any(has_prefix)
     });
     if let Some((path, image)) = image {
         return Some(format!(
-            "{path}: {image:?} is not allowed here: images begin with {}",
-            allowed.join(" or ")
+            "{path}: image {image:?} is not allowed in this cluster. Allowed prefixes: {}",
+            allowed.join(", ")
         ));
     }
     let variables = spec.variants.iter().enumerate().flat_map(|(index, variant)| {
         let names = variant.env.iter().enumerate();
-        names.map(move |(place, variable)| (index, place, &variable.name))
+        names.map(move |(position, variable)| (index, position, &variable.name))
     });
-    let allowed = &installation.allowed_env;
+    let allowed = &config.allowed_env;
     let mut refused = variables
         .filter(|(_, _, name)| !allowed.is_empty() && !allowed.iter().any(|pattern| matches(pattern, name)));
-    refused.next().map(|(index, place, name)| {
+    refused.next().map(|(index, position, name)| {
         format!(
-            "spec.variants[{index}].env[{place}].name: {name} is not allowed here: names are {}",
-            allowed.join(" or ")
+            "spec.variants[{index}].env[{position}].name: {name} is not allowed in this cluster. Allowed names: {}",
+            allowed.join(", ")
         )
     })
 }
 
-/// A name, or its beginning before a `*`.
+/// Whether `name` equals `pattern`, or starts with it if it ends with `*`.
 fn matches(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
-        Some(beginning) => name.starts_with(beginning),
+        Some(prefix) => name.starts_with(prefix),
         None => name == pattern,
     }
 }
@@ -63,10 +63,10 @@ mod tests {
     use super::*;
 
     fn refused(images: &[&str], env: &[&str]) -> Option<String> {
-        let installation = Installation {
+        let config = OperatorConfig {
             allowed_images: images.iter().map(|&image| image.to_owned()).collect(),
             allowed_env: env.iter().map(|&name| name.to_owned()).collect(),
-            ..Installation::new("example.test/runner:1")
+            ..OperatorConfig::new("example.test/runner:1")
         };
         let run = serde_json::json!({
             "apiVersion": "fabricbench.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": {"name": "r"},
@@ -80,11 +80,11 @@ mod tests {
                 "scenarios": [{"name": "s", "pingPong": {"sizes": [64], "iterations": 10}}],
             },
         });
-        refusal(&serde_json::from_value(run).unwrap(), &installation)
+        refusal(&serde_json::from_value(run).unwrap(), &config)
     }
 
     #[test]
-    fn shared_memory_between_nodes_is_refused() {
+    fn rejects_the_shm_provider() {
         let run = serde_json::json!({
             "apiVersion": "fabricbench.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": {"name": "r"},
             "spec": {
@@ -94,8 +94,8 @@ mod tests {
                 "scenarios": [{"name": "s", "pingPong": {"sizes": [64], "iterations": 10}}],
             },
         });
-        let installation = Installation::new("example.test/runner:1");
-        let refused = refusal(&serde_json::from_value(run).unwrap(), &installation).unwrap();
+        let config = OperatorConfig::new("example.test/runner:1");
+        let refused = refusal(&serde_json::from_value(run).unwrap(), &config).unwrap();
         assert!(
             refused.starts_with("spec.transport.libfabric.provider: shm "),
             "{refused}"
@@ -103,16 +103,16 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_allowed_where_nothing_is_named() {
+    fn empty_lists_allow_everything() {
         assert_eq!(refused(&[], &[]), None);
     }
 
     #[test]
-    fn what_is_not_named_is_refused_with_its_path() {
+    fn rejects_images_and_variables_that_are_not_allowed() {
         assert_eq!(refused(&["other.example/", "registry.example/"], &["FI_*"]), None);
         let image = refused(&["other.example/"], &[]).unwrap();
         assert!(
-            image.starts_with("spec.variants[1].image: \"registry.example/nixl:2\""),
+            image.starts_with("spec.variants[1].image: image \"registry.example/nixl:2\""),
             "{image}"
         );
         for names in [&["UCX_*", "FI_LOG"][..], &["FI_LOG_LEVELS"]] {

@@ -1,0 +1,10 @@
+//! Identity of one attempt. Pure.
+
+/// Identity of one execution of one leg.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AttemptId {
+    /// Number of the leg in the plan, from 0.
+    pub leg: u32,
+    /// Number of the execution of the leg, from 1.
+    pub attempt: u32,
+}

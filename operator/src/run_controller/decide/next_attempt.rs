@@ -1,0 +1,179 @@
+//! Decisions while no attempt is in progress: start the next attempt, or wait. Pure.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::waiting::Waiting;
+use super::{Inputs, POD_LIST_INTERVAL, cleanup, earliest, transitions};
+use crate::campaign::status::Phase;
+use crate::run_controller::action::{Action, Decision};
+use crate::run_controller::attempt_id::AttemptId;
+use crate::run_controller::observed::{JobState, PodState, Preflight};
+use crate::run_controller::reason::Reason;
+
+/// The decision for a run without an attempt in progress whose first leg with missing blocks is `leg`.
+pub(super) fn start(inputs: &Inputs<'_>, leg: u32) -> Decision {
+    let observed = inputs.observed;
+    let persisted = &observed.persisted;
+    if let Some(job) = observed.jobs.iter().find(|job| !job.deleting) {
+        return inputs.decision(cleanup::delete(job), None);
+    }
+    if observed.suspend {
+        return suspended(inputs);
+    }
+    if persisted.suspended {
+        let phase = Phase::Pending {
+            reason: Reason::PodsStarting.as_str(),
+            message: "resumed; continuing with the missing blocks".to_owned(),
+        };
+        return inputs.record(transitions::resumed(inputs), phase);
+    }
+    if let Some(abandoned) = permanently_refused(inputs) {
+        return abandoned;
+    }
+    match obstacle(inputs) {
+        Obstacle::Waiting(waiting) => wait(inputs, &waiting),
+        Obstacle::Unknown => inputs.decision(Action::ListPods, None),
+        Obstacle::None => {
+            let attempt = AttemptId {
+                leg,
+                attempt: persisted.last_attempt(leg).saturating_add(1),
+            };
+            let nodes = persisted.nodes.clone();
+            inputs.decision(Action::CreateJob { attempt, nodes }, None)
+        }
+    }
+}
+
+/// The Job of the next attempt exists, and its prerequisites are to be created.
+pub(super) fn create_prerequisites(inputs: &Inputs<'_>, job: &JobState) -> Decision {
+    if let Some(abandoned) = permanently_refused(inputs) {
+        return abandoned;
+    }
+    match &inputs.observed.creation_refused {
+        Some(refused) if job.suspended => wait(inputs, &Waiting::for_refused_creation(refused)),
+        Some(refused) => {
+            let (state, phase) = transitions::started_and_refused(inputs, job, &refused.message);
+            inputs.record(state, phase)
+        }
+        None => {
+            let create = Action::CreatePrerequisites {
+                attempt: job.attempt,
+                nodes: inputs.observed.persisted.nodes.clone(),
+            };
+            inputs.decision(create, None)
+        }
+    }
+}
+
+fn permanently_refused(inputs: &Inputs<'_>) -> Option<Decision> {
+    let refused = inputs.observed.creation_refused.as_ref();
+    let refused = refused.filter(|refused| refused.permanent)?;
+    let (state, phase) = transitions::abandoned(inputs, Reason::CreationRefused, &refused.message);
+    Some(inputs.record(state, phase))
+}
+
+/// What prevents the next attempt.
+enum Obstacle {
+    None,
+    /// An uncached list of the pods is needed to find out.
+    Unknown,
+    Waiting(Waiting),
+}
+
+/// The first of the conditions that prevent the next attempt.
+fn obstacle(inputs: &Inputs<'_>) -> Obstacle {
+    let observed = inputs.observed;
+    let pods: Vec<&PodState> = observed.pods.iter().collect();
+    let pods = cleanup::remaining(inputs, &pods);
+    let terminating = |message: String, until| {
+        Obstacle::Waiting(Waiting {
+            until,
+            ..Waiting::new(Reason::PodsLeaving, message)
+        })
+    };
+    if let Some(pod) = pods.first() {
+        let until = cleanup::next_overdue(inputs, &pods);
+        let message = format!(
+            "waiting for {} pods of the previous attempt to terminate, the first is {}",
+            pods.len(),
+            pod.name
+        );
+        return terminating(message, until);
+    }
+    if !observed.jobs.is_empty() {
+        let message = "waiting for the deletion of the previous attempt's Job";
+        return terminating(message.to_owned(), None);
+    }
+    if observed.stream.as_ref().is_some_and(|stream| !stream.closed) {
+        let message = "reading the rest of the previous attempt's log";
+        return terminating(message.to_owned(), None);
+    }
+    if let Some(refused) = &observed.creation_refused {
+        return Obstacle::Waiting(Waiting::for_refused_creation(refused));
+    }
+    if let Preflight::Refused(message) = &observed.preflight {
+        return Obstacle::Waiting(Waiting::new(Reason::NodesUnfit, message.clone()));
+    }
+    if let Some(run) = &inputs.reservation.blocked_by {
+        return Obstacle::Waiting(Waiting::new(
+            Reason::WaitingForNodes,
+            format!("run {run} has to place its gang on these nodes first"),
+        ));
+    }
+    // Only a run with an earlier attempt can have pods, and the absence of pods in the cache proves nothing.
+    match &observed.live_pods {
+        _ if observed.persisted.attempts.is_empty() => Obstacle::None,
+        None => Obstacle::Unknown,
+        Some(live) => {
+            let live: Vec<_> = live.iter().collect();
+            match cleanup::remaining(inputs, &live).is_empty() {
+                true => Obstacle::None,
+                false => terminating(
+                    format!("{} pods of the previous attempt still exist", live.len()),
+                    inputs.after(POD_LIST_INTERVAL),
+                ),
+            }
+        }
+    }
+}
+
+fn suspended(inputs: &Inputs<'_>) -> Decision {
+    if !inputs.observed.persisted.suspended {
+        return inputs.record(transitions::suspended(inputs), Phase::Suspended);
+    }
+    let pods: Vec<_> = inputs.observed.pods.iter().collect();
+    let until = cleanup::next_overdue(inputs, &pods);
+    inputs.decision(Action::Wait { until }, Some(Phase::Suspended))
+}
+
+/// Waits. Enforces `pendingDeadlineSeconds`, which does not include the time in which the run waits for a queue or for
+/// other runs.
+pub(super) fn wait(inputs: &Inputs<'_>, waiting: &Waiting) -> Decision {
+    if waiting.is_queued() {
+        return match inputs.observed.persisted.pending_since {
+            Some(_) => inputs.record(transitions::queued(inputs), waiting.phase()),
+            None => inputs.decision(Action::Wait { until: waiting.until }, Some(waiting.phase())),
+        };
+    }
+    let Some(since) = inputs.observed.persisted.pending_since else {
+        // The clock starts with the write to the status, so that it continues after a restart.
+        let mut state = inputs.observed.persisted.clone();
+        state.pending_since = Some(inputs.now);
+        return inputs.record(state, waiting.phase());
+    };
+    let limit = inputs.policy.pending_deadline_seconds;
+    let deadline: Option<Timestamp> = since.checked_add(Duration::from_secs(limit.into())).ok();
+    if deadline.is_some_and(|deadline| deadline <= inputs.now) {
+        let message = format!(
+            "no gang was running for {limit} s (runPolicy.pendingDeadlineSeconds): {}: {}",
+            waiting.reason.as_str(),
+            waiting.message
+        );
+        let (state, phase) = transitions::abandoned(inputs, Reason::PendingDeadlineExceeded, &message);
+        return inputs.record(state, phase);
+    }
+    let until = earliest(waiting.until, deadline);
+    inputs.decision(Action::Wait { until }, Some(waiting.phase()))
+}

@@ -1,0 +1,174 @@
+//! Classifies why a pod cannot continue: an external disruption, or a failure of its own. Pure.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::outcome::AttemptOutcome;
+use crate::run_controller::observed::{ContainerReason, ContainerTermination, PodPhase, PodState};
+use crate::run_controller::reason::Reason;
+
+/// How long the kubelet may retry to pull an image or to create a container before the attempt is abandoned. Its retries
+/// come after 10, 20 and 40 s.
+const KUBELET_RETRY_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Exit codes after SIGKILL and SIGTERM.
+const KILLED: [i32; 2] = [137, 143];
+
+/// Message for an image in which the runner cannot start.
+const NO_LIBC: &str =
+    "its image has no glibc, which the runner requires; use an image with glibc 2.17 or newer";
+
+/// Outcome of the attempt because of `pod`; `None` if the pod can continue or its own records explain its end.
+pub(super) fn classify(pod: &PodState, now: Timestamp) -> Option<AttemptOutcome> {
+    ended_by_kubelet(pod)
+        .or_else(|| disrupted(pod))
+        .or_else(|| terminated(pod))
+        .or_else(|| waiting(pod, now))
+        .or_else(|| {
+            pod.deletion_deadline.map(|_| {
+                AttemptOutcome::Disrupted(Reason::PodDeleted, format!("pod {} was deleted", pod.name))
+            })
+        })
+}
+
+/// The kubelet ended or rejected the whole pod.
+fn ended_by_kubelet(pod: &PodState) -> Option<AttemptOutcome> {
+    let status = pod.status_reason.as_ref();
+    let status = status.filter(|_| pod.phase == PodPhase::Failed)?;
+    let reason = match status.reason.as_str() {
+        "Evicted" => Reason::Evicted,
+        "Preempting" | "Preempted" => Reason::Preempted,
+        "NodeLost" | "NodeShutdown" | "Shutdown" | "Terminated" => Reason::NodeLost,
+        _ => Reason::KubeletRefused,
+    };
+    Some(AttemptOutcome::Disrupted(reason, describe(pod, status)))
+}
+
+/// The condition `DisruptionTarget` shows that the cluster ends the pod.
+fn disrupted(pod: &PodState) -> Option<AttemptOutcome> {
+    let disruption = pod.disruption.as_ref()?;
+    let reason = match disruption.reason.as_str() {
+        "PreemptionByScheduler" | "PreemptionByKubeScheduler" => Reason::Preempted,
+        "DeletionByTaintManager" | "DeletionByPodGC" => Reason::NodeLost,
+        _ => Reason::Evicted,
+    };
+    Some(AttemptOutcome::Disrupted(reason, describe(pod, disruption)))
+}
+
+fn terminated(pod: &PodState) -> Option<AttemptOutcome> {
+    if let Some(install) = &pod.install_failure {
+        return Some(killed(pod, install).unwrap_or_else(|| {
+            let message = format!(
+                "pod {}: the runner could not be installed: {}",
+                pod.name,
+                describe_termination(install)
+            );
+            AttemptOutcome::Failed(Reason::WorkerNotStarted, message)
+        }));
+    }
+    let termination = pod.terminated.as_ref()?;
+    let message = || format!("pod {}: {}", pod.name, describe_termination(termination));
+    match termination.reason.as_str() {
+        "OOMKilled" => Some(AttemptOutcome::Failed(Reason::OutOfMemory, message())),
+        _ if lacks_libc(termination) => Some(AttemptOutcome::Failed(
+            Reason::WorkerNotStarted,
+            format!(
+                "pod {}: {NO_LIBC}: {}",
+                pod.name,
+                describe_termination(termination)
+            ),
+        )),
+        "StartError" | "ContainerCannotRun" => {
+            Some(AttemptOutcome::Failed(Reason::WorkerNotStarted, message()))
+        }
+        _ => killed(pod, termination),
+    }
+}
+
+/// Whether the kernel did not find the dynamic loader. The runner itself exists, because its installation succeeded.
+fn lacks_libc(termination: &ContainerTermination) -> bool {
+    let message = termination.message.to_lowercase();
+    message.contains("fabricbench-runner") && message.contains("no such file or directory")
+}
+
+fn killed(pod: &PodState, termination: &ContainerTermination) -> Option<AttemptOutcome> {
+    let message = || format!("pod {}: {}", pod.name, describe_termination(termination));
+    match termination.reason.as_str() {
+        "OOMKilled" => None,
+        // The node restarted and has lost the status of the container.
+        "ContainerStatusUnknown" => Some(AttemptOutcome::Disrupted(Reason::NodeLost, message())),
+        _ if KILLED.contains(&termination.exit_code) => {
+            Some(AttemptOutcome::Disrupted(Reason::WorkerKilled, message()))
+        }
+        _ => None,
+    }
+}
+
+fn waiting(pod: &PodState, now: Timestamp) -> Option<AttemptOutcome> {
+    let waiting = pod.waiting.as_ref()?;
+    match waiting.reason.as_str() {
+        "InvalidImageName" | "ErrImageNeverPull" => Some(AttemptOutcome::Failed(
+            Reason::ImageUnusable,
+            describe(pod, waiting),
+        )),
+        _ if !is_retried_by_kubelet(waiting) || kubelet_retry_deadline(pod)? > now => None,
+        _ if is_image_pull_failure(waiting) => Some(AttemptOutcome::Disrupted(
+            Reason::ImagePullFailed,
+            describe(pod, waiting),
+        )),
+        _ => Some(AttemptOutcome::Disrupted(
+            Reason::ContainerNotCreated,
+            describe(pod, waiting),
+        )),
+    }
+}
+
+/// Whether the kubelet retries what failed.
+pub(super) fn is_retried_by_kubelet(waiting: &ContainerReason) -> bool {
+    // A container runtime that is only slow causes the same reasons as a container that can never be created.
+    let create_failed = matches!(
+        waiting.reason.as_str(),
+        "CreateContainerError" | "RunContainerError"
+    );
+    is_image_pull_failure(waiting) || create_failed
+}
+
+/// Whether the kubelet failed to pull an image.
+pub(super) fn is_image_pull_failure(waiting: &ContainerReason) -> bool {
+    matches!(
+        waiting.reason.as_str(),
+        "ErrImagePull" | "ImagePullBackOff" | "RegistryUnavailable"
+    )
+}
+
+/// When the retries of the kubelet are abandoned.
+pub(super) fn kubelet_retry_deadline(pod: &PodState) -> Option<Timestamp> {
+    pod.scheduled_at?.checked_add(KUBELET_RETRY_TIMEOUT).ok()
+}
+
+/// Name and node of `pod`, with reason and message.
+pub(super) fn describe(pod: &PodState, reason: &ContainerReason) -> String {
+    let node = pod
+        .node
+        .as_ref()
+        .map_or_else(String::new, |node| format!(" on node {node}"));
+    let message = match reason.message.is_empty() {
+        true => String::new(),
+        false => format!(": {}", reason.message),
+    };
+    format!("pod {}{node}: {}{message}", pod.name, reason.reason)
+}
+
+/// Exit code, reason and message of a terminated container.
+pub(super) fn describe_termination(termination: &ContainerTermination) -> String {
+    let message = termination.message.trim();
+    let message = match message.is_empty() {
+        true => String::new(),
+        false => format!(": {message}"),
+    };
+    format!(
+        "terminated with exit code {} ({}){message}",
+        termination.exit_code, termination.reason
+    )
+}

@@ -1,0 +1,228 @@
+//! Transitions of the execution state: attempts start and end, clocks start and stop. Pure.
+
+use std::collections::BTreeSet;
+
+use crds::v1alpha1::{AttemptState, AttemptStatus};
+use jiff::Timestamp;
+
+use super::Inputs;
+use super::outcome::AttemptOutcome;
+use crate::campaign::figures::clipped;
+use crate::campaign::status::{MAX_TEXT, Phase};
+use crate::run_controller::attempt_id::AttemptId;
+use crate::run_controller::execution_state::{ExecutionState, attempt_id, new_attempt};
+use crate::run_controller::observed::{JobState, PodState};
+use crate::run_controller::reason::Reason;
+
+/// The Job of an attempt exists.
+pub(super) fn started(inputs: &Inputs<'_>, job: &JobState) -> ExecutionState {
+    let mut state = inputs.observed.persisted.clone();
+    state.start(new_attempt(job.attempt, &job.uid));
+    state.pending_since = match job.suspended {
+        true => None,
+        false => state.pending_since.or(Some(inputs.now)),
+    };
+    state
+}
+
+/// The run waits for a queue or for other runs: the pending clock stops.
+pub(super) fn queued(inputs: &Inputs<'_>) -> ExecutionState {
+    ExecutionState {
+        pending_since: None,
+        ..inputs.observed.persisted.clone()
+    }
+}
+
+/// All workers of the attempt run. The last one started at `since`.
+pub(super) fn running(inputs: &Inputs<'_>, since: Timestamp, coordinator: &PodState) -> ExecutionState {
+    let mut state = inputs.observed.persisted.clone();
+    let Some(current) = state.current_mut() else {
+        return state;
+    };
+    current.state = AttemptState::Running;
+    current.started_at = Some(since.to_string());
+    record_coordinator(current, coordinator);
+    record_nodes(&mut state, inputs, coordinator.attempt);
+    state.active_since = Some(since);
+    state.pending_since = None;
+    state
+}
+
+/// The attempt in progress ended, and possibly the run. Also returns the phase of the run.
+pub(super) fn ended(inputs: &Inputs<'_>, outcome: &AttemptOutcome, at: Timestamp) -> (ExecutionState, Phase) {
+    end(inputs, inputs.observed.persisted.clone(), outcome, at)
+}
+
+/// The cluster refuses the prerequisites of `job`. Its attempt, which is not recorded yet, ends and releases its nodes.
+pub(super) fn started_and_refused(
+    inputs: &Inputs<'_>,
+    job: &JobState,
+    message: &str,
+) -> (ExecutionState, Phase) {
+    let outcome = AttemptOutcome::Disrupted(Reason::CreationRefused, message.to_owned());
+    end(inputs, started(inputs, job), &outcome, inputs.now)
+}
+
+fn end(
+    inputs: &Inputs<'_>,
+    mut state: ExecutionState,
+    outcome: &AttemptOutcome,
+    at: Timestamp,
+) -> (ExecutionState, Phase) {
+    let (attempt_state, explanation) = match outcome {
+        AttemptOutcome::Measured => (AttemptState::Measured, None),
+        AttemptOutcome::Disrupted(reason, message) => (AttemptState::Disrupted, Some((*reason, message))),
+        AttemptOutcome::Failed(reason, message) => (AttemptState::Failed, Some((*reason, message))),
+    };
+    close_attempt(&mut state, inputs, attempt_state, explanation, at);
+    let pending = Phase::Pending {
+        reason: Reason::PodsLeaving.as_str(),
+        message: "the next attempt starts when the pods of this one are gone".to_owned(),
+    };
+    let final_phase = match outcome {
+        AttemptOutcome::Measured if inputs.is_complete() => Some(Phase::Complete),
+        AttemptOutcome::Measured => None,
+        AttemptOutcome::Disrupted(reason, message) => {
+            state.disruptions = state.disruptions.saturating_add(1);
+            // Without measured blocks the next attempt may use other nodes.
+            if !inputs.has_measured_blocks() {
+                state.nodes.clear();
+            }
+            let limit = inputs.policy.backoff_limit;
+            (state.disruptions > limit).then(|| {
+                let message = format!(
+                    "{} attempts were disrupted, but runPolicy.backoffLimit allows {limit}; the last one: {}: {message}",
+                    state.disruptions,
+                    reason.as_str()
+                );
+                failed(Reason::BackoffLimitExceeded, message)
+            })
+        }
+        AttemptOutcome::Failed(reason, message) => Some(failed(*reason, message.clone())),
+    };
+    match final_phase {
+        Some(phase) => (finished(state, inputs.now), phase),
+        None => (state, pending),
+    }
+}
+
+/// The user suspended the run.
+pub(super) fn suspended(inputs: &Inputs<'_>) -> ExecutionState {
+    suspend(inputs, inputs.observed.persisted.clone())
+}
+
+/// The user suspended the run, and the Job of an unrecorded attempt exists.
+pub(super) fn started_and_suspended(inputs: &Inputs<'_>, job: &JobState) -> ExecutionState {
+    suspend(inputs, started(inputs, job))
+}
+
+fn suspend(inputs: &Inputs<'_>, mut state: ExecutionState) -> ExecutionState {
+    let message = "spec.suspend is true".to_owned();
+    let explanation = Some((Reason::SuspendedByUser, &message));
+    close_attempt(
+        &mut state,
+        inputs,
+        AttemptState::Suspended,
+        explanation,
+        inputs.now,
+    );
+    state.pending_since = None;
+    state.suspended = true;
+    state
+}
+
+/// The user resumed the run.
+pub(super) fn resumed(inputs: &Inputs<'_>) -> ExecutionState {
+    ExecutionState {
+        suspended: false,
+        pending_since: Some(inputs.now),
+        ..inputs.observed.persisted.clone()
+    }
+}
+
+/// The run failed, because of one of its deadlines or another reason outside of an attempt.
+pub(super) fn abandoned(inputs: &Inputs<'_>, reason: Reason, message: &str) -> (ExecutionState, Phase) {
+    let mut state = inputs.observed.persisted.clone();
+    let message = message.to_owned();
+    let explanation = Some((reason, &message));
+    close_attempt(&mut state, inputs, AttemptState::Failed, explanation, inputs.now);
+    (finished(state, inputs.now), failed(reason, message))
+}
+
+/// The run is finished.
+pub(super) fn finished(state: ExecutionState, now: Timestamp) -> ExecutionState {
+    ExecutionState {
+        finished_at: Some(now),
+        pending_since: None,
+        ..state
+    }
+}
+
+fn failed(reason: Reason, message: String) -> Phase {
+    Phase::Failed {
+        reason: reason.as_str(),
+        message,
+    }
+}
+
+/// Ends the attempt in progress, if there is one, and stops its clock.
+fn close_attempt(
+    state: &mut ExecutionState,
+    inputs: &Inputs<'_>,
+    attempt_state: AttemptState,
+    explanation: Option<(Reason, &String)>,
+    at: Timestamp,
+) {
+    let active_since = state.active_since.take();
+    let Some(current) = state.current_mut() else {
+        return;
+    };
+    let attempt = attempt_id(current);
+    // A gang may start and end between two reconciliations.
+    let since = active_since.or_else(|| all_started_at(inputs, attempt));
+    current.state = attempt_state;
+    current.started_at = current.started_at.take().or(since.map(|since| since.to_string()));
+    current.ended_at = Some(at.to_string());
+    current.reason = explanation.map(|(reason, _)| reason.as_str().to_owned());
+    current.message = explanation.map(|(_, message)| clipped(message, MAX_TEXT));
+    let coordinator = pods_of(inputs, attempt).find(|pod| pod.rank == 0);
+    if let (None, Some(pod)) = (&current.coordinator_pod_uid, coordinator) {
+        record_coordinator(current, pod);
+    }
+    let active = since.map_or(0, |since| at.as_second().saturating_sub(since.as_second()).max(0));
+    state.active_seconds = state.active_seconds.saturating_add(active.unsigned_abs());
+    state.pending_since = Some(inputs.now);
+    // Measured blocks must be continued on the same nodes, even if the gang was never seen running.
+    if inputs.has_measured_blocks() {
+        record_nodes(state, inputs, attempt);
+    }
+}
+
+fn record_coordinator(attempt: &mut AttemptStatus, pod: &PodState) {
+    attempt.coordinator_pod_uid = Some(pod.uid.clone());
+    attempt.image_digest.clone_from(&pod.image_digest);
+}
+
+/// Records the nodes of `attempt`, if all of them are known and none were recorded before.
+fn record_nodes(state: &mut ExecutionState, inputs: &Inputs<'_>, attempt: AttemptId) {
+    let nodes: BTreeSet<_> = pods_of(inputs, attempt)
+        .filter_map(|pod| pod.node.clone())
+        .collect();
+    if state.nodes.is_empty() && nodes.len() == inputs.policy.workers as usize {
+        state.nodes = nodes.into_iter().collect();
+    }
+}
+
+fn pods_of<'a>(inputs: &Inputs<'a>, attempt: AttemptId) -> impl Iterator<Item = &'a PodState> {
+    let pods = inputs.observed.pods.iter();
+    pods.filter(move |pod| pod.attempt == attempt)
+}
+
+/// When the last worker of `attempt` started, if all have started.
+fn all_started_at(inputs: &Inputs<'_>, attempt: AttemptId) -> Option<Timestamp> {
+    let started: Vec<_> = pods_of(inputs, attempt)
+        .filter_map(|pod| pod.started_at)
+        .collect();
+    let all = started.len() >= inputs.policy.workers as usize;
+    all.then(|| started.into_iter().max()).flatten()
+}

@@ -1,0 +1,264 @@
+//! Executes the decided action for one run, and updates its status. I/O.
+
+mod create;
+mod evaluate;
+mod finalizer;
+mod follow;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crds::v1alpha1::BenchmarkRunStatus;
+use jiff::Timestamp;
+use tracing::info;
+
+use super::action::{Action, Decision};
+use super::apply::Applier;
+use super::build;
+use super::context::Context;
+use super::error::ReconcileError;
+use super::execution_state::ExecutionState;
+use super::follow_logs::Follower;
+use super::observe;
+use super::observed::PodState;
+use super::queue::Requeue;
+use super::session::{LastWrite, REFUSAL_RETRY, Session, SessionRecords};
+use super::snapshot::RunSnapshot;
+use super::status::{self, Planned, StatusContext};
+use super::update_status::RunVersion;
+use crate::campaign::status::Phase;
+use evaluate::evaluate;
+
+/// Added to a delay, so that the instant has certainly passed when it ends.
+const SLACK: Duration = Duration::from_millis(20);
+
+/// One step of the reconciliation of one run.
+pub(super) struct Reconciler<'a> {
+    pub(super) context: &'a Arc<Context>,
+    pub(super) snapshot: RunSnapshot<'a>,
+    pub(super) session: &'a mut Session,
+}
+
+/// Result of one step.
+pub(super) enum StepResult {
+    /// The next step follows at once.
+    Continue,
+    /// The next step follows at once and uses these pods from an uncached list.
+    Listed(Vec<PodState>),
+    /// The reconciliation is done.
+    Done(Requeue),
+}
+
+impl Reconciler<'_> {
+    /// Persists the records that were read from the log, if a write is due. Decisions only count persisted records.
+    pub(super) async fn persist_records(&mut self) -> Result<(), ReconcileError> {
+        self.persist_with(Follower::take_due).await
+    }
+
+    /// Persists every verified block, because nothing is read afterwards.
+    async fn persist_remaining_records(&mut self) -> Result<(), ReconcileError> {
+        self.persist_with(Follower::take_remaining).await
+    }
+
+    async fn persist_with(
+        &mut self,
+        take: impl FnOnce(&Follower) -> Option<Vec<u8>>,
+    ) -> Result<(), ReconcileError> {
+        let Session {
+            follower,
+            records,
+            evaluation,
+            ..
+        } = &mut *self.session;
+        let (Some(active_follower), SessionRecords::Read { store, collector }) = (&*follower, &mut *records)
+        else {
+            return Ok(());
+        };
+        if let Some(lines) = take(active_follower) {
+            if let Err(error) = store.append(self.snapshot.object, &lines).await {
+                // The write may have succeeded nevertheless: the records are read again, and the log from its first byte.
+                *records = match error.is_permanent() {
+                    true => SessionRecords::Broken(error.to_string()),
+                    false => SessionRecords::Unread,
+                };
+                *follower = None;
+                return match error.is_permanent() {
+                    true => Ok(()),
+                    false => Err(error.into()),
+                };
+            }
+            collector.feed(&lines);
+            *evaluation = None;
+            active_follower.mark_persisted();
+        }
+        if active_follower.state().closed {
+            collector.end_of_input();
+        }
+        Ok(())
+    }
+
+    /// Executes `decision`, and writes the status if the decision changes it.
+    pub(super) async fn execute(&mut self, decision: Decision) -> Result<StepResult, ReconcileError> {
+        let Decision {
+            action,
+            phase,
+            cleanup_blocked,
+        } = decision;
+        let cleanup_blocked = cleanup_blocked.as_deref();
+        match action {
+            Action::Wait { until } => {
+                let persisted = self.snapshot.persisted();
+                self.update_status(&persisted, phase, cleanup_blocked).await?;
+                Ok(StepResult::Done(self.requeue_at(until)))
+            }
+            Action::RecordProgress(state) => {
+                if state.finished_at.is_some() {
+                    self.persist_remaining_records().await?;
+                }
+                self.update_status(&state, phase, cleanup_blocked).await?;
+                Ok(StepResult::Continue)
+            }
+            Action::RemoveFinalizer => {
+                let version = self.patch_finalizer(false).await?;
+                self.note_finalizer(false, version);
+                Ok(StepResult::Done(Requeue::AwaitChange))
+            }
+            Action::ReadRecords => self.read_records().await,
+            Action::CreateJob { attempt, nodes } => self.create_job(attempt, &nodes).await,
+            Action::CreatePrerequisites { attempt, nodes } => {
+                self.create_missing_prerequisites(attempt, &nodes).await
+            }
+            Action::FollowLog {
+                attempt,
+                pod,
+                pod_uid,
+            } => self.follow_log(attempt, pod, pod_uid).await,
+            Action::DeleteAttempt { attempt, job_uid } => {
+                let name = build::names::attempt(self.snapshot.uid, attempt);
+                self.applier().delete(&name, &job_uid).await?;
+                self.session.prerequisites_ready = None;
+                info!(run = %self.snapshot.key, job = name, "deleted the Job");
+                Ok(StepResult::Done(Requeue::AwaitChange))
+            }
+            Action::ListPods => {
+                let RunSnapshot { key, uid, .. } = &self.snapshot;
+                let pods = observe::list_pods(&self.context.writer.client, key, uid).await?;
+                Ok(StepResult::Listed(pods))
+            }
+            Action::DeleteRun => {
+                self.applier().delete_run().await?;
+                info!(run = %self.snapshot.key, "deleted the run: ttlSecondsAfterFinished has passed");
+                Ok(StepResult::Done(Requeue::AwaitChange))
+            }
+        }
+    }
+
+    /// The run waits for a change, at most until `until`, and at most until a refused creation is to be retried.
+    fn requeue_at(&self, until: Option<Timestamp>) -> Requeue {
+        let remaining = |until: Timestamp| until.duration_since(Timestamp::now());
+        let until = until.map(|until| Duration::try_from(remaining(until)).unwrap_or(Duration::ZERO) + SLACK);
+        let refusal = self.session.creation_refused.as_ref();
+        let retry = refusal.filter(|(refused, _)| !refused.permanent);
+        let retry = retry.map(|_| REFUSAL_RETRY + SLACK);
+        match until.into_iter().chain(retry).min() {
+            Some(delay) => Requeue::RequeueAfter(delay),
+            None => Requeue::AwaitChange,
+        }
+    }
+
+    fn applier(&self) -> Applier<'_> {
+        Applier {
+            client: &self.context.writer.client,
+            key: self.snapshot.key,
+            run_uid: self.snapshot.uid,
+        }
+    }
+
+    /// Writes the status, unless it is unchanged.
+    async fn update_status(
+        &mut self,
+        state: &ExecutionState,
+        phase: Option<Phase>,
+        cleanup_blocked: Option<&str>,
+    ) -> Result<(), ReconcileError> {
+        let now = Timestamp::now().to_string();
+        let previous = self.snapshot.status.clone();
+        let status_context = StatusContext {
+            generation: self.snapshot.object.metadata.generation,
+            now: &now,
+            previous: previous.as_ref(),
+            execution_state: state,
+            cleanup_blocked,
+            warning: self.context.warning,
+        };
+        let Some(phase) = phase else {
+            return self.update_conditions(&status_context).await;
+        };
+        let run = self.snapshot.object;
+        let status = match self.session.planned(run, &self.context.config) {
+            Err(message) => status::refused(&status_context, &message),
+            Ok((plan, plan_hash)) => {
+                let evaluation = evaluate(&self.context.evaluations, self.session, &plan).await?;
+                let records = match &self.session.records {
+                    SessionRecords::Read { store, .. } => store.reference(),
+                    SessionRecords::Empty => None,
+                    // The status keeps its reference to records that were lost or not read yet.
+                    SessionRecords::Unread | SessionRecords::Broken(_) => {
+                        previous.as_ref().and_then(|status| status.records.clone())
+                    }
+                };
+                let planned = Planned {
+                    plan: &plan,
+                    plan_hash: &plan_hash,
+                    evaluation: &evaluation,
+                    records,
+                };
+                status::planned(&status_context, planned, phase)
+            }
+        };
+        let version = self.run_version(&previous);
+        let written = self.context.writer.write(&version, &status).await?;
+        self.note_status(written, Some(status));
+        Ok(())
+    }
+
+    /// Writes the conditions alone, because the cache holds only a part of the status of a finished run.
+    async fn update_conditions(&mut self, status_context: &StatusContext<'_>) -> Result<(), ReconcileError> {
+        let Some(previous) = status_context.previous else {
+            return Ok(());
+        };
+        let conditions = status::blocked(status_context, previous.conditions.clone());
+        let version = self.run_version(&self.snapshot.status);
+        let written = self
+            .context
+            .writer
+            .write_conditions(&version, &conditions)
+            .await?;
+        let status = BenchmarkRunStatus {
+            conditions,
+            ..previous.clone()
+        };
+        self.note_status(written, Some(status));
+        Ok(())
+    }
+
+    fn run_version<'b>(&'b self, status: &'b Option<BenchmarkRunStatus>) -> RunVersion<'b> {
+        RunVersion {
+            key: self.snapshot.key,
+            uid: self.snapshot.uid,
+            resource_version: &self.snapshot.resource_version,
+            status: status.as_ref(),
+        }
+    }
+
+    fn note_status(&mut self, resource_version: Option<String>, status: Option<BenchmarkRunStatus>) {
+        let Some(resource_version) = resource_version else {
+            return;
+        };
+        self.session.last_write = Some(Box::new(LastWrite {
+            resource_version,
+            status,
+            has_finalizer: self.snapshot.has_finalizer,
+        }));
+    }
+}

@@ -1,0 +1,161 @@
+//! Creates the objects of an attempt in the required order. I/O.
+
+use std::time::Duration;
+
+use futures::future::OptionFuture;
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use super::{Reconciler, StepResult};
+use crate::run_controller::apply::ApplyError;
+use crate::run_controller::attempt_id::AttemptId;
+use crate::run_controller::build::{self, AttemptInputs, AttemptObjects, Prerequisites};
+use crate::run_controller::error::ReconcileError;
+use crate::run_controller::observed::CreationRefused;
+use crate::run_controller::queue::Requeue;
+use crate::run_controller::session::SessionRecords;
+use crate::run_controller::store::{self, Child};
+
+impl Reconciler<'_> {
+    /// Creates the Job of an attempt. Its prerequisites are created first, unless a queue holds the Job back. All
+    /// objects are built in either case, so that an invalid one is found before there is a Job.
+    pub(super) async fn create_job(
+        &mut self,
+        id: AttemptId,
+        nodes: &[String],
+    ) -> Result<StepResult, ReconcileError> {
+        let (AttemptObjects { prerequisites, job }, plan_hash) = match self.build_objects(id, nodes) {
+            Ok(objects) => objects,
+            Err(result) => return Ok(result),
+        };
+        // The position in a queue is that of the Job's creation, and the Job has no pods before the queue admits it.
+        let queued = job.spec.as_ref().and_then(|spec| spec.suspend) == Some(true);
+        if !queued && let Some(result) = self.create_prerequisites(id, &prerequisites, &plan_hash).await? {
+            return Ok(result);
+        }
+        let job = match self.applier().create_one(&job, &plan_hash).await {
+            Ok(job) => job,
+            Err(error) => return self.handle_create_error(error),
+        };
+        info!(run = %self.snapshot.key, leg = id.leg, attempt = id.attempt, "created the Job");
+        self.session.creation_refused = None;
+        // A run without recorded attempts has no records to read.
+        let unread = matches!(self.session.records, SessionRecords::Unread);
+        if unread && self.snapshot.persisted().attempts.is_empty() {
+            self.session.records = SessionRecords::Empty;
+        }
+        if let Some((key, Child { run, state })) = store::job_entry(&job) {
+            let scope = self.context.watch_scope(&run.namespace);
+            self.context
+                .jobs
+                .insert_if_absent(scope, key, Child { run, state });
+            return Ok(StepResult::Done(match queued {
+                // The first Jobs of other runs come before the prerequisites of this one.
+                true => Requeue::LowPriority,
+                false => Requeue::RequeueAfter(Duration::ZERO),
+            }));
+        }
+        Ok(StepResult::Done(Requeue::AwaitChange))
+    }
+
+    /// Creates the prerequisites of a Job that exists.
+    pub(super) async fn create_missing_prerequisites(
+        &mut self,
+        id: AttemptId,
+        nodes: &[String],
+    ) -> Result<StepResult, ReconcileError> {
+        let (AttemptObjects { prerequisites, .. }, plan_hash) = match self.build_objects(id, nodes) {
+            Ok(objects) => objects,
+            Err(result) => return Ok(result),
+        };
+        let interrupted = self.create_prerequisites(id, &prerequisites, &plan_hash).await?;
+        Ok(interrupted.unwrap_or(StepResult::Continue))
+    }
+
+    /// Adds the finalizer if it is missing, and creates the Service, then the ConfigMap. No worker starts without the
+    /// ConfigMap, so no worker can outlive the run or miss the others. Returns a result only if a step failed.
+    async fn create_prerequisites(
+        &mut self,
+        id: AttemptId,
+        Prerequisites { service, config_map }: &Prerequisites,
+        plan_hash: &str,
+    ) -> Result<Option<StepResult>, ReconcileError> {
+        let missing = !self.snapshot.has_finalizer;
+        let applier = self.applier();
+        let (service, finalizer) = futures::join!(
+            applier.create_one(service, plan_hash),
+            OptionFuture::from(missing.then(|| self.patch_finalizer(true))),
+        );
+        match finalizer.transpose()? {
+            // The run is gone.
+            Some(None) => return Ok(Some(StepResult::Done(Requeue::AwaitChange))),
+            Some(version) => self.note_finalizer(true, version),
+            None => {}
+        }
+        let created = match service {
+            Ok(_) => self.applier().create_one(config_map, plan_hash).await.map(drop),
+            Err(error) => Err(error),
+        };
+        match created {
+            Ok(()) => {
+                self.session.creation_refused = None;
+                self.session.prerequisites_ready = Some(id);
+                Ok(None)
+            }
+            Err(error) => self.handle_create_error(error).map(Some),
+        }
+    }
+
+    /// Builds the objects of an attempt. Returns them with the hash of their plan, or the result of the step if they
+    /// cannot be built.
+    fn build_objects(
+        &mut self,
+        id: AttemptId,
+        nodes: &[String],
+    ) -> Result<(AttemptObjects, String), StepResult> {
+        let run = self.snapshot.object;
+        let config = &self.context.config;
+        let Ok((plan, plan_hash)) = self.session.planned(run, config) else {
+            self.session.legs = None;
+            return Err(StepResult::Continue);
+        };
+        let none = Default::default();
+        let done = match &self.session.records {
+            SessionRecords::Read { collector, .. } => collector.reports().done.get(&id.leg),
+            SessionRecords::Unread | SessionRecords::Empty | SessionRecords::Broken(_) => None,
+        };
+        let Some(leg) = plan.legs.iter().find(|leg| leg.leg == id.leg) else {
+            return Err(StepResult::Done(Requeue::Backoff));
+        };
+        let built = build::attempt(&AttemptInputs {
+            run,
+            plan: &plan,
+            plan_hash: &plan_hash,
+            leg,
+            id,
+            done: done.unwrap_or(&none),
+            nodes,
+            single_zone: run.spec.placement.single_zone && self.context.zones_are_known(run, nodes),
+            config,
+        });
+        match built {
+            Ok(objects) => Ok((objects, plan_hash)),
+            Err(error) => Err(self.note_refusal(error.to_string(), true)),
+        }
+    }
+
+    fn handle_create_error(&mut self, error: ApplyError) -> Result<StepResult, ReconcileError> {
+        match error {
+            ApplyError::Foreign { .. } => Ok(self.note_refusal(error.to_string(), true)),
+            ApplyError::Refused { permanent, .. } => Ok(self.note_refusal(error.to_string(), permanent)),
+            ApplyError::Api { .. } => Err(error.into()),
+        }
+    }
+
+    fn note_refusal(&mut self, message: String, permanent: bool) -> StepResult {
+        warn!(run = %self.snapshot.key, permanent, "creation refused: {message}");
+        let refused = CreationRefused { message, permanent };
+        self.session.creation_refused = Some((refused, Instant::now()));
+        StepResult::Continue
+    }
+}

@@ -1,0 +1,111 @@
+//! Registers the placement request of one run, and enqueues the runs that may proceed because of it. No I/O.
+
+use jiff::Timestamp;
+
+use super::admission::{PlacementRequest, PlacementStage, Reservation};
+use super::context::Context;
+use super::execution_state::ExecutionState;
+use super::observe;
+use super::observed::{JobState, Observed, PodState, Preflight};
+use super::session::Session;
+use super::snapshot::RunSnapshot;
+use super::store::{CachedRun, RunKey};
+
+/// Registers what the run does, and reserves nodes for its next gang if it needs one and nothing else prevents it.
+pub(super) fn reserve(context: &Context, snapshot: &RunSnapshot<'_>, observed: &Observed<'_>) -> Reservation {
+    let fits = !matches!(observed.preflight, Preflight::Refused(_)) && observed.creation_refused.is_none();
+    let stage = placement_stage(
+        snapshot.object.spec.placement.workers,
+        &observed.jobs,
+        &observed.pods,
+        observed.needs_next_attempt() && fits,
+    );
+    let mut request = placement_request(snapshot, &observed.persisted, &observed.pods, stage);
+    if let Preflight::Passed { nodes } = &observed.preflight {
+        request.candidate_nodes = Some(nodes.clone());
+    }
+    register(context, snapshot.key, request)
+}
+
+/// Registers only the gang that exists. Used after a restart, and after a failed reconciliation: other runs must not
+/// wait for a gang that this run did not get to create.
+pub(super) fn register_existing_gang(context: &Context, cached: &CachedRun) {
+    let CachedRun::Run(run, _) = cached else { return };
+    let Ok(run) = &run.unpack() else { return };
+    let (Some(key), Some(uid)) = (RunKey::from_metadata(&run.metadata), run.metadata.uid.as_deref()) else {
+        return;
+    };
+    let jobs = observe::jobs(context, &key, uid);
+    let pods = observe::pods(context, &key, uid);
+    let stage = placement_stage(run.spec.placement.workers, &jobs, &pods, false);
+    let snapshot = RunSnapshot::latest(&key, run, uid, &mut Session::new(uid));
+    let request = placement_request(&snapshot, &snapshot.persisted(), &pods, stage);
+    register(context, &key, request);
+}
+
+fn register(context: &Context, key: &RunKey, request: PlacementRequest) -> Reservation {
+    let (reservation, unblocked) = context.reservations.register(key, request);
+    for run in unblocked {
+        context.queue.add(run);
+    }
+    reservation
+}
+
+fn placement_request(
+    snapshot: &RunSnapshot<'_>,
+    persisted: &ExecutionState,
+    pods: &[PodState],
+    stage: PlacementStage,
+) -> PlacementRequest {
+    let placement = &snapshot.object.spec.placement;
+    let created = snapshot.object.metadata.creation_timestamp.as_ref();
+    PlacementRequest {
+        name: snapshot.key.to_string(),
+        uid: snapshot.uid.to_owned(),
+        created: created.map_or(Timestamp::UNIX_EPOCH, |time| time.0),
+        workers: placement.workers,
+        exclusive: placement.exclusive,
+        candidate_nodes: None,
+        // The status names the nodes of a gang only after all its workers have started.
+        nodes: persisted
+            .nodes
+            .iter()
+            .chain(pods.iter().filter_map(|pod| pod.node.as_ref()))
+            .cloned()
+            .collect(),
+        // A queue admits whole gangs and orders them.
+        stage: match placement.queue {
+            Some(_) => PlacementStage::Idle,
+            None => stage,
+        },
+    }
+}
+
+/// What a run of `workers` workers does, as far as other runs have to wait for it.
+fn placement_stage(workers: u32, jobs: &[JobState], pods: &[PodState], needs_gang: bool) -> PlacementStage {
+    let mut active = jobs
+        .iter()
+        .filter(|job| !job.deleting && job.outcome.is_none())
+        .peekable();
+    if active.peek().is_none() {
+        return match needs_gang {
+            true => PlacementStage::Requesting,
+            false => PlacementStage::Idle,
+        };
+    }
+    let now = Timestamp::now();
+    let mut stage = PlacementStage::Idle;
+    for job in active.filter(|job| !job.suspended) {
+        let of_job = || pods.iter().filter(|pod| pod.attempt == job.attempt);
+        // Pods that the cluster does not create need no nodes, and may stay missing for an unknown time.
+        let overdue_at = job.missing_pods_overdue_at(of_job().count(), workers);
+        if overdue_at.is_some_and(|overdue_at| overdue_at <= now) {
+            continue;
+        }
+        stage = PlacementStage::Placed;
+        if of_job().filter(|pod| pod.node.is_some()).count() < workers as usize {
+            return PlacementStage::Placing;
+        }
+    }
+    stage
+}
