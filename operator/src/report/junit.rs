@@ -10,9 +10,9 @@ use quick_junit::{NonSuccessKind, SerializeError, TestCase, TestCaseStatus, Test
 use super::Report;
 use super::words;
 use crate::campaign::compare::{Comparison, Role, Withheld};
-use crate::campaign::figures;
+use crate::campaign::format;
 use crate::campaign::summarize::FabricEvidence;
-use crate::campaign::{Evaluation, Overall};
+use crate::campaign::{Evaluation, RunOutcome};
 
 /// The report as one document.
 ///
@@ -37,14 +37,14 @@ pub fn render(report: &Report<'_>) -> Result<String, SerializeError> {
 
 fn trusted(report: &Report<'_>) -> TestCase {
     let summary = &report.evaluation.summary;
-    let why = match report.evaluation.overall() {
-        Overall::Good | Overall::Missed => None,
-        Overall::NotComplete => Some(format!(
+    let why = match report.evaluation.outcome() {
+        RunOutcome::Passed | RunOutcome::Missed => None,
+        RunOutcome::Incomplete => Some(format!(
             "{} of {} blocks measured",
             summary.blocks_done, summary.blocks_total
         )),
-        Overall::NothingMeasured => summary.nothing_measured(),
-        Overall::NotTrustworthy => Some(doubts(report).join("\n")),
+        RunOutcome::NothingMeasured => summary.nothing_measured(),
+        RunOutcome::Untrusted => Some(doubts(report).join("\n")),
     };
     let status = why.map_or_else(TestCaseStatus::success, |why| {
         not(NonSuccessKind::Error, "the numbers cannot be trusted", &why)
@@ -73,7 +73,7 @@ fn doubts(report: &Report<'_>) -> Vec<String> {
             one.reason,
             Some(Withheld::NotYet { .. } | Withheld::NoValidRound { .. })
         );
-        one.untrustworthy() && !said
+        one.is_untrusted() && !said
     });
     fabric
         .into_iter()
@@ -144,5 +144,5 @@ fn told(report: &Report<'_>, comparison: &Comparison) -> String {
 fn place(report: &Report<'_>, scenario: usize, size_bytes: u64) -> String {
     let scenario = report.plan.scenarios.get(scenario);
     let name = scenario.map_or("", |scenario| scenario.assignment.name.as_str());
-    format!("{name} {}", figures::size(size_bytes))
+    format!("{name} {}", format::size(size_bytes))
 }

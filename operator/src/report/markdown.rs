@@ -6,7 +6,7 @@ use crds::assignment::Workload;
 
 use super::Report;
 use super::words;
-use crate::campaign::figures;
+use crate::campaign::format;
 use crate::campaign::plan::PlannedScenario;
 
 /// Warnings that are shown; the others are in the other formats.
@@ -89,11 +89,11 @@ fn table(text: &mut String, report: &Report<'_>, index: usize, scenario: &Planne
             let comparison = report
                 .evaluation
                 .comparisons
-                .of(index, *size, *arm, scenario.primary);
+                .find(index, *size, *arm, scenario.primary);
             comparison.map_or_else(|| "not compared".to_owned(), |one| words::answer(one).line())
         });
         let measured = words::baseline(report, index, scenario, *size).line();
-        row(text, [figures::size(*size), measured].into_iter().chain(answers));
+        row(text, [format::size(*size), measured].into_iter().chain(answers));
     }
 }
 

@@ -5,16 +5,16 @@ use crds::v1alpha1::Verdict;
 
 use super::text::TextOptions;
 use super::words;
-use crate::campaign::compare_runs::{Difference, Finished, RunComparison};
-use crate::campaign::figures;
+use crate::campaign::compare_runs::{Difference, FinishedRun, RunComparison};
+use crate::campaign::format;
 
 /// A line under the header only.
 const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// The comparison as text, with a newline at its end.
 pub fn text(
-    first: &Finished<'_>,
-    second: &Finished<'_>,
+    first: &FinishedRun<'_>,
+    second: &FinishedRun<'_>,
     different: &[Difference],
     comparisons: &[RunComparison],
     options: &TextOptions<'_>,
@@ -51,7 +51,7 @@ pub fn text(
         };
         table.add_row([
             one.scenario.clone(),
-            figures::size(one.size_bytes),
+            format::size(one.size_bytes),
             one.arm.clone(),
             one.metric.to_string(),
             figure(one.first),
@@ -77,10 +77,10 @@ pub fn text(
 }
 
 fn change(one: &RunComparison) -> String {
-    let effect = one.change_percent.map(figures::percent).unwrap_or_default();
+    let effect = one.change_percent.map(format::percent).unwrap_or_default();
     let interval = one
         .interval_percent
-        .map(|(low, high)| format!(" {}", figures::interval(low, high)));
+        .map(|(low, high)| format!(" {}", format::interval(low, high)));
     let word = match (one.verdict, &one.reason) {
         (Some(Verdict::Improved), _) => "Improved".to_owned(),
         (Some(Verdict::Regressed), _) => "Regressed".to_owned(),

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use crds::assignment::Workload;
 
 use super::{Report, words};
-use crate::campaign::figures;
+use crate::campaign::format;
 
 /// Width where the output is no terminal.
 pub const DEFAULT_WIDTH: u16 = 132;
@@ -125,7 +125,7 @@ fn warnings(text: &mut String, report: &Report<'_>, width: u16) {
     }
     for warning in warnings.iter().take(MAX_WARNINGS) {
         let flat = warning.split_whitespace().collect::<Vec<_>>().join(" ");
-        line(text, "warning", &figures::clipped(&flat, MAX_WARNING), width);
+        line(text, "warning", &format::clipped(&flat, MAX_WARNING), width);
     }
     if warnings.len() > MAX_WARNINGS {
         let more = format!("{} more in the other formats", warnings.len() - MAX_WARNINGS);

@@ -9,7 +9,7 @@ use crds::v1alpha1::{
 
 use super::Report;
 use crate::campaign::compare::{Comparison, ExpectationAnswer, Role, Withheld, metric_name};
-use crate::campaign::figures;
+use crate::campaign::format;
 use crate::campaign::plan::PlannedScenario;
 use crate::campaign::summarize::{CellSummary, FabricEvidence};
 
@@ -105,9 +105,9 @@ pub fn answer(comparison: &Comparison) -> Answer {
 
 /// The change with its interval, or without one where there is none.
 pub fn change(comparison: &Comparison) -> Option<String> {
-    let effect = figures::percent(comparison.effect?.percent);
+    let effect = format::percent(comparison.effect?.percent);
     Some(match comparison.interval_percent() {
-        Some((low, high)) => format!("{effect} {}", figures::interval(low, high)),
+        Some((low, high)) => format!("{effect} {}", format::interval(low, high)),
         None => effect,
     })
 }
@@ -116,10 +116,10 @@ pub fn change(comparison: &Comparison) -> Option<String> {
 pub fn figure(metric: Metric, value: f64) -> String {
     match metric {
         Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99 | Metric::LatencyP999 => {
-            figures::nanos(value)
+            format::nanos(value)
         }
-        Metric::Throughput => figures::bytes_per_second(value),
-        Metric::CompletionRate => figures::per_second(value),
+        Metric::Throughput => format::bytes_per_second(value),
+        Metric::CompletionRate => format::per_second(value),
         Metric::CpuSecondsPerGib => format!("{value:.2} s/GiB"),
     }
 }
@@ -249,8 +249,8 @@ pub fn fabric(fabric: Option<&FabricEvidence>) -> String {
         (FabricProof::Verified, Some(counted)) => format!(
             "{word}: {} counted {} for {} of payload",
             fabric.interfaces.join(", "),
-            figures::bytes(counted),
-            figures::bytes(fabric.payload_bytes)
+            format::bytes(counted),
+            format::bytes(fabric.payload_bytes)
         ),
         _ => format!("{word}: {}", fabric.reason),
     }
@@ -348,7 +348,7 @@ pub fn setting(report: &Report<'_>) -> Vec<String> {
         format!("seed {}", plan.sampling.seed),
     ];
     if environment.duration_nanos > 0 {
-        said.push(figures::duration(environment.duration_nanos));
+        said.push(format::duration(environment.duration_nanos));
     }
     said
 }
@@ -413,7 +413,7 @@ pub fn engagements(cells: &[&CellSummary], wanted: Optimization) -> Vec<(Engagem
 pub fn sizes(sizes: &[u64]) -> String {
     sizes
         .iter()
-        .map(|bytes| figures::size(*bytes))
+        .map(|bytes| format::size(*bytes))
         .collect::<Vec<_>>()
         .join(", ")
 }

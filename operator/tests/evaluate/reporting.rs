@@ -126,7 +126,7 @@ pub mod formats {
     use crds::record::{CaseFailure, CaseResult, FailureReason};
     use fabricbench_operator::campaign::collect::collect;
     use fabricbench_operator::campaign::compare::{Comparison, Role};
-    use fabricbench_operator::campaign::{Overall, evaluate};
+    use fabricbench_operator::campaign::{RunOutcome, evaluate};
     use fabricbench_operator::report::text::{TextOptions, render};
     use fabricbench_operator::report::{Report, csv, html, json, junit, markdown};
 
@@ -270,7 +270,7 @@ pub mod formats {
             evaluation: campaign.evaluation(),
             campaign,
         };
-        assert_eq!(planted.evaluation.overall(), Overall::Good);
+        assert_eq!(planted.evaluation.outcome(), RunOutcome::Passed);
         let open = html::render(&planted.report()).unwrap();
         let said = "no regression was shown, but open are 3 of 11 comparisons.";
         assert!(open.contains("overall na") && open.contains(said), "{open}");

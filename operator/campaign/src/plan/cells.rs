@@ -10,12 +10,12 @@ pub(super) fn plan(scenario: &ValidatedScenario, rails: u32, arms: &[Arm], basel
     let sizes = scenario.sizes.iter();
     let cells = sizes.flat_map(|size| {
         arms.iter().enumerate().map(move |(index, arm)| {
-            let posting = Posting::of(arm.tuning(), burst, *size, rails);
+            let posting = Posting::new(arm.tuning(), burst, *size, rails);
             let reference = arms.get(baseline).filter(|_| index != baseline);
             let same_as_baseline = reference.is_some_and(|reference| {
                 arm.control.is_some()
                     || (same_endpoints(arm, reference)
-                        && posting == Posting::of(reference.tuning(), burst, *size, rails))
+                        && posting == Posting::new(reference.tuning(), burst, *size, rails))
             });
             Cell {
                 size_bytes: *size,

@@ -4,7 +4,7 @@ use crds::assignment::Workload;
 use crds::v1alpha1::ExpectationOutcome;
 use maud::{Markup, html};
 
-use crate::campaign::figures;
+use crate::campaign::format;
 use crate::report::Report;
 use crate::report::words::{self, Answer, Baseline, Tone};
 
@@ -55,7 +55,7 @@ pub(super) fn matrix(report: &Report<'_>) -> Markup {
                         thead {
                             tr {
                                 th scope="col" { "variant" }
-                                @for size in &scenario.sizes { th scope="col" { (figures::size(*size)) } }
+                                @for size in &scenario.sizes { th scope="col" { (format::size(*size)) } }
                             }
                         }
                         tbody {
@@ -112,7 +112,7 @@ fn answer(report: &Report<'_>, scenario: usize, size: u64, arm: usize) -> Option
     report
         .evaluation
         .comparisons
-        .of(scenario, size, arm, primary)
+        .find(scenario, size, arm, primary)
         .map(words::answer)
 }
 
@@ -139,7 +139,7 @@ pub(super) fn expectations(report: &Report<'_>) -> Markup {
                                     td {
                                         @for size in &answer.sizes {
                                             div {
-                                                (figures::size(size.size_bytes)) ": " (size.reason)
+                                                (format::size(size.size_bytes)) ": " (size.reason)
                                                 " (" (format!("{:?}", size.outcome)) ")"
                                             }
                                         }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::answers::arm_name;
-use crate::campaign::figures;
+use crate::campaign::format;
 use crate::campaign::summarize::COLD_METRICS;
 use crate::report::Report;
 
@@ -29,12 +29,12 @@ pub(super) fn cold(report: &Report<'_>) -> Markup {
                                 @for metric in COLD_METRICS {
                                     td {
                                         @if let Some(spread) = cold.nanos.get(&metric) {
-                                            (figures::nanos(spread.median))
-                                            " [" (figures::nanos(spread.min)) ", " (figures::nanos(spread.max)) "]"
+                                            (format::nanos(spread.median))
+                                            " [" (format::nanos(spread.min)) ", " (format::nanos(spread.max)) "]"
                                         } @else { "not reported" }
                                     }
                                 }
-                                td { (figures::bytes(cold.registered_bytes)) }
+                                td { (format::bytes(cold.registered_bytes)) }
                             }
                         }
                     }
@@ -72,8 +72,8 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
                                 td { (host.cpu_model) }
                                 td { (host.cpus_allowed) }
                                 td { (host.governor.as_deref().unwrap_or("not shown by the kernel")) }
-                                td { (host.memlock_bytes.map_or_else(|| "unlimited".to_owned(), figures::bytes)) }
-                                td { (figures::bytes(host.memory_limit_bytes.unwrap_or(host.memory_bytes))) }
+                                td { (host.memlock_bytes.map_or_else(|| "unlimited".to_owned(), format::bytes)) }
+                                td { (format::bytes(host.memory_limit_bytes.unwrap_or(host.memory_bytes))) }
                                 td { (host.hugepages_2mi_free) " of " (host.hugepages_2mi_total) " free" }
                                 td { (host.clock.name) " (" (host.clock.source) "), " (format!("{:.1}", host.clock.overhead_nanos)) " ns a reading" }
                                 td {

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::answers::{arm_name, cell as answer_cell};
 use crate::campaign::compare::metric_name;
-use crate::campaign::figures;
+use crate::campaign::format;
 use crate::campaign::summarize::{CellSummary, METRICS};
 use crate::report::{Report, words};
 
@@ -50,13 +50,13 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
 
 fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
     let quantile = |quantile: f64| match cell.latency.quantile(quantile) {
-        Some(nanos) => figures::nanos(nanos as f64),
+        Some(nanos) => format::nanos(nanos as f64),
         None => "no valid case".to_owned(),
     };
     let exact = |nanos: Option<u64>| {
         nanos.map_or_else(
             || "no valid case".to_owned(),
-            |nanos| figures::nanos(nanos as f64),
+            |nanos| format::nanos(nanos as f64),
         )
     };
     let metric = |metric: Metric| match cell.metric(metric) {
@@ -65,10 +65,10 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
     };
     let exclusive = cell.exclusive_quantiles;
     let beside =
-        |nanos: Option<f64>| nanos.map_or_else(String::new, |nanos| format!(" [{}]", figures::nanos(nanos)));
+        |nanos: Option<f64>| nanos.map_or_else(String::new, |nanos| format!(" [{}]", format::nanos(nanos)));
     html! {
         tr {
-            th scope="row" { (figures::size(cell.size_bytes)) }
+            th scope="row" { (format::size(cell.size_bytes)) }
             td { (arm_name(report, cell.arm)) }
             td { (cell.valid_rounds.len()) }
             td { (exact(cell.min_nanos)) }
@@ -109,10 +109,10 @@ pub(super) fn rails(report: &Report<'_>, index: usize) -> Markup {
                         tbody {
                             @for cell in cells {
                                 tr {
-                                    th scope="row" { (figures::size(cell.size_bytes)) }
+                                    th scope="row" { (format::size(cell.size_bytes)) }
                                     td { (arm_name(report, cell.arm)) }
                                     @for rail in 0..rails {
-                                        td { (bytes(cell, rail).map_or_else(|| "no such rail".to_owned(), figures::bytes)) }
+                                        td { (bytes(cell, rail).map_or_else(|| "no such rail".to_owned(), format::bytes)) }
                                     }
                                 }
                             }
@@ -142,7 +142,7 @@ pub(super) fn other_metrics(report: &Report<'_>, index: usize) -> Markup {
                         thead {
                             tr {
                                 th scope="col" { "variant" }
-                                @for size in &scenario.sizes { th scope="col" { (figures::size(*size)) } }
+                                @for size in &scenario.sizes { th scope="col" { (format::size(*size)) } }
                             }
                         }
                         tbody {
@@ -150,7 +150,7 @@ pub(super) fn other_metrics(report: &Report<'_>, index: usize) -> Markup {
                                 tr {
                                     th scope="row" { (arm_name(report, *arm)) }
                                     @for size in &scenario.sizes {
-                                        @let one = report.evaluation.comparisons.of(index, *size, *arm, metric);
+                                        @let one = report.evaluation.comparisons.find(index, *size, *arm, metric);
                                         @if metric == scenario.primary {
                                             (answer_cell(one.map(words::answer).as_ref()))
                                         } @else {

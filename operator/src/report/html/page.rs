@@ -4,7 +4,7 @@ use crds::v1alpha1::Verdict;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{answers, environment};
-use crate::campaign::Overall;
+use crate::campaign::RunOutcome;
 use crate::report::Report;
 use crate::report::words::{self, Tone};
 
@@ -41,22 +41,22 @@ pub(super) fn page(report: &Report<'_>, scenarios: Vec<Markup>) -> Markup {
 
 fn head(report: &Report<'_>) -> Markup {
     let summary = &report.evaluation.summary;
-    let (tone, overall) = match report.evaluation.overall() {
-        Overall::Good => words::passed(report),
-        Overall::Missed if regressed(report) => (
+    let (tone, overall) = match report.evaluation.outcome() {
+        RunOutcome::Passed => words::passed(report),
+        RunOutcome::Missed if regressed(report) => (
             Tone::Worse,
             "Complete; a variant is worse than the baseline.".to_owned(),
         ),
-        Overall::Missed => (Tone::Worse, "Complete; an expectation was not met.".to_owned()),
-        Overall::NotTrustworthy => (
+        RunOutcome::Missed => (Tone::Worse, "Complete; an expectation was not met.".to_owned()),
+        RunOutcome::Untrusted => (
             Tone::Invalid,
             "Complete, but some numbers cannot be trusted: see the cells marked invalid.".to_owned(),
         ),
-        Overall::NothingMeasured => (
+        RunOutcome::NothingMeasured => (
             Tone::Invalid,
             "Nothing was measured: every case failed.".to_owned(),
         ),
-        Overall::NotComplete => (
+        RunOutcome::Incomplete => (
             Tone::Invalid,
             "Not complete: what is here counts, the rest is missing.".to_owned(),
         ),

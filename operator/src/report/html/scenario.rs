@@ -8,7 +8,7 @@ use super::answers::arm_name;
 use super::plot::{self, Curve, Curves, Dot, EffectPlot, Point, Tail};
 use super::{HtmlError, drawn, figures_table};
 use crate::campaign::compare::Role;
-use crate::campaign::figures;
+use crate::campaign::format;
 use crate::campaign::plan::PlannedScenario;
 use crate::campaign::summarize::CellSummary;
 use crate::report::{Report, words};
@@ -64,7 +64,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
             h3 { "Tails of latency" }
             div.plots {
                 @for (size, svg) in tails {
-                    figure { figcaption { (figures::size(size)) ", quantiles of all valid rounds together" } (svg) }
+                    figure { figcaption { (format::size(size)) ", quantiles of all valid rounds together" } (svg) }
                 }
             }
             @if scenario.sizes.len() > MAX_TAILS {
@@ -130,7 +130,7 @@ fn effect_plot(
             "Change at each size of scenario {}; the same figures are in the table of verdicts",
             scenario.assignment.name
         ),
-        rows: scenario.sizes.iter().map(|size| figures::size(*size)).collect(),
+        rows: scenario.sizes.iter().map(|size| format::size(*size)).collect(),
         dots: dots.collect(),
         arms,
         margin: (-margin / (1.0 + margin) * 100.0, margin * 100.0),
@@ -169,12 +169,12 @@ fn curve_plot(
         about: &format!(
             "{metric} against size in scenario {name}; the same figures are in the table of results"
         ),
-        sizes: sizes.iter().map(|size| (*size, figures::size(*size))).collect(),
+        sizes: sizes.iter().map(|size| (*size, format::size(*size))).collect(),
         curves: (0..report.plan.arms.len()).map(curve).collect(),
         label: match metric {
-            Metric::Throughput => figures::bytes_per_second,
-            Metric::CpuSecondsPerGib => |seconds| figures::nanos(seconds * 1e9),
-            _ => figures::nanos,
+            Metric::Throughput => format::bytes_per_second,
+            Metric::CpuSecondsPerGib => |seconds| format::nanos(seconds * 1e9),
+            _ => format::nanos,
         },
     })
 }
@@ -192,7 +192,7 @@ fn tail_plot(report: &Report<'_>, index: usize, size: u64) -> Result<String, plo
         .collect();
     let about = format!(
         "Quantiles of latency at {}; the same figures are in the table of results",
-        figures::size(size)
+        format::size(size)
     );
     plot::tails(&about, &tails)
 }

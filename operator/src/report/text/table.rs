@@ -3,7 +3,7 @@
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::wrapped;
-use crate::campaign::figures;
+use crate::campaign::format;
 use crate::campaign::plan::PlannedScenario;
 use crate::report::Report;
 use crate::report::words::{self, Answer, Baseline, Tone};
@@ -89,7 +89,7 @@ fn columns(
     );
     for size in &scenario.sizes {
         let row = [
-            Cell::new(figures::size(*size)),
+            Cell::new(format::size(*size)),
             baseline(report, index, scenario, *size, notes),
         ];
         let answers = variants
@@ -112,7 +112,7 @@ fn rows(
         for (place, arm) in variants.iter().enumerate() {
             let (size_cell, baseline) = match place {
                 0 => (
-                    Cell::new(figures::size(*size)),
+                    Cell::new(format::size(*size)),
                     baseline(report, index, scenario, *size, notes),
                 ),
                 _ => (Cell::new(""), Cell::new("")),
@@ -155,7 +155,7 @@ fn answer(
 ) -> Option<Answer> {
     let comparisons = &report.evaluation.comparisons;
     comparisons
-        .of(index, size, arm, scenario.primary)
+        .find(index, size, arm, scenario.primary)
         .map(words::answer)
 }
 

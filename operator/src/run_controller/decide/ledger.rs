@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::Pass;
 use super::attempt::Ended;
-use crate::campaign::figures::clipped;
+use crate::campaign::format::clipped;
 use crate::campaign::status::{MAX_TEXT, Phase};
 use crate::run_controller::kept::{Kept, id, starting};
 use crate::run_controller::observed::{AttemptId, JobState, PodState};

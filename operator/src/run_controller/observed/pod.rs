@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodStatus};
 
 use super::AttemptId;
-use crate::campaign::figures::clipped;
+use crate::campaign::format::clipped;
 
 /// Label of an Indexed Job's pods with their index.
 const LABEL_INDEX: &str = "batch.kubernetes.io/job-completion-index";

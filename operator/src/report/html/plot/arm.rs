@@ -46,7 +46,7 @@ mod tests {
     use crds::histogram::Histogram;
 
     use super::super::{Curve, Curves, Point, Tail, curves, tails};
-    use crate::campaign::figures;
+    use crate::campaign::format;
     use crate::campaign::stats::Distribution;
 
     #[test]
@@ -59,13 +59,13 @@ mod tests {
         let curve = |arm: usize| {
             let plot = Curves {
                 about: "",
-                sizes: [64, 4096].map(|size| (size, figures::size(size))).into(),
+                sizes: [64, 4096].map(|size| (size, format::size(size))).into(),
                 curves: vec![Curve {
                     arm,
                     control: false,
                     points: [64, 4096].map(point).into(),
                 }],
-                label: figures::nanos,
+                label: format::nanos,
             };
             curves(&plot).unwrap()
         };

@@ -5,7 +5,7 @@ use plotters::style::Color;
 
 use super::axis::Axis;
 use super::{DrawError, arm, grid, palette, picture};
-use crate::campaign::figures;
+use crate::campaign::format;
 use crate::campaign::stats::Distribution;
 
 /// Latencies of one arm.
@@ -49,7 +49,7 @@ pub fn tails(about: &str, tails: &[Tail<'_>]) -> Result<String, DrawError> {
     let drawn: Vec<_> = tails.iter().map(|tail| (tail, curve(tail.latency))).collect();
     let y = Axis::around(
         drawn.iter().flat_map(|(_, points)| points).map(|point| point.1),
-        figures::nanos,
+        format::nanos,
     );
     picture(HEIGHT, about, |area| {
         let mut chart = ChartBuilder::on(area)
