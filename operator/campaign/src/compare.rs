@@ -229,7 +229,7 @@ impl Comparisons {
 /// Compares every arm of `plan` with the baseline.
 ///
 /// # Errors
-/// Fails if the plan's confidence, its margin or an expected percentage is out of range. `validate` rejects such a spec.
+/// Fails if the plan's confidence, margin or an expected percentage is out of range. `validate` rejects such a spec.
 pub fn compare(plan: &Plan, reports: &Reports, summary: &Summary) -> Result<Comparisons, StatsError> {
     let mut all = effects::estimate(plan, reports, summary)?;
     withhold::withhold_verdicts(plan, reports, summary, &mut all)?;

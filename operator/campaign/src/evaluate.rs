@@ -49,7 +49,7 @@ impl From<RunOutcome> for Outcome {
 /// what is missing.
 ///
 /// # Errors
-/// Fails if the plan's confidence, its margin or an expected percentage is out of range. `validate` rejects such a spec.
+/// Fails if the plan's confidence, margin or an expected percentage is out of range. `validate` rejects such a spec.
 pub fn evaluate(plan: &Plan, reports: &Reports) -> Result<Evaluation, StatsError> {
     let summary = summarize(plan, reports);
     let comparisons = compare(plan, reports, &summary)?;

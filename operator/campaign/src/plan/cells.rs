@@ -1,10 +1,10 @@
-//! Cells: what each arm does at each size of a scenario.
+//! Plans the cells: the posts of each arm at each size of a scenario.
 
 use super::{Arm, Cell, Separation};
 use crate::posting::{Posting, Tuning, optimizations};
 use crate::validate::ValidatedScenario;
 
-/// The cells of `scenario`, by size, then by arm.
+/// Plans the cells of `scenario`, by size, then by arm.
 pub(super) fn plan(scenario: &ValidatedScenario, rails: u32, arms: &[Arm], baseline: usize) -> Vec<Cell> {
     let burst = scenario.burst();
     let sizes = scenario.sizes.iter();
@@ -33,14 +33,15 @@ pub(super) fn plan(scenario: &ValidatedScenario, rails: u32, arms: &[Arm], basel
     cells.collect()
 }
 
-/// Whether both arms open endpoints with the same attributes in one process. An inject limit is one of them: it changes
-/// what a provider inlines and how deep its queue is also for messages above it, so such an arm is no negative control.
+/// Whether both arms open endpoints with the same attributes in one process. The inject limit is such an attribute. It
+/// changes what a provider inlines and the depth of its queue even for messages above the limit, so an arm with another
+/// inject limit is never a negative control.
 fn same_endpoints(arm: &Arm, baseline: &Arm) -> bool {
     arm.separation == Separation::Tuning && arm.inject_max_bytes == baseline.inject_max_bytes
 }
 
 impl Arm {
-    /// How it posts.
+    /// Settings that decide how the arm posts messages.
     pub fn tuning(&self) -> Tuning {
         Tuning {
             inject_max_bytes: self.inject_max_bytes,
