@@ -1,18 +1,19 @@
-//! Every comparison of a campaign: plan, records and their summary to effects, verdicts and expectations. Pure.
+//! Computes the comparisons of a run: effects, verdicts and outcomes of expectations, from the plan, the records and
+//! their summary. Pure.
 //!
-//! Each variant and each control arm is compared with the baseline in every scenario, at every size, on every
-//! metric. The scenario's primary metric carries the verdicts. None is given where the comparison would not answer
-//! what its arms name: [`Withheld`] says why.
+//! Each variant and each control arm is compared with the baseline in every scenario, at every size, on every metric.
+//! Only the scenario's primary metric gets verdicts. A verdict is withheld if the comparison cannot answer whether the
+//! variant changes the metric; [`Withheld`] gives the reason.
 //!
-//! A control arm is a second baseline, measured as far from the first as the variants of its separation are. Where
-//! its whole interval lies beyond the margin, position or time changes the number, not the variant, so **all
-//! comparisons of that separation in that scenario at that size** are withheld. An arm that is identical to the
-//! baseline at a size is held to the same rule, for it is a control there.
+//! A control arm is a second baseline, measured with the same separation from the first one as the variants it
+//! controls. If its whole interval lies beyond the margin, position or time changes the metric even without a variant,
+//! so the verdicts of **all comparisons of that separation in that scenario at that size** are withheld. The same rule
+//! applies to an arm that is identical to the baseline at a size, because it is a control there.
 
 mod effects;
 mod expectations;
-mod judge;
-mod line;
+mod verdict_line;
+mod withhold;
 
 use crds::v1alpha1::{Engagement, Metric, Optimization, Verdict};
 use serde::{Serialize, Serializer};
@@ -20,26 +21,26 @@ use snafu::Snafu;
 
 pub use effects::{PairEffect, case_index};
 pub use expectations::{ExpectationAnswer, SizeOutcome, describe, metric_name};
-pub use line::verdict_line;
+pub use verdict_line::verdict_line;
 
 use crate::collect::Reports;
 use crate::plan::Plan;
 use crate::stats::{Interval, RoundsToSettle, StatsError, percent_change};
 use crate::summarize::Summary;
 
-/// Everything that the comparisons of a campaign say.
+/// All comparisons of a run.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Comparisons {
     /// By scenario, size, arm and metric, in the order of the plan; the primary metric first.
     pub all: Vec<Comparison>,
-    /// What became of each expectation, in the order of the spec.
+    /// Outcome of each expectation, in the order of the spec.
     pub expectations: Vec<ExpectationAnswer>,
-    /// The verdicts in a line.
+    /// Summary of the verdicts in one line.
     pub verdict: String,
 }
 
-/// One arm against the baseline in one scenario at one size on one metric.
+/// Comparison of one arm with the baseline in one scenario, at one size, on one metric.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Comparison {
@@ -49,29 +50,31 @@ pub struct Comparison {
     pub size_bytes: u64,
     /// Index of the arm in the plan.
     pub arm: usize,
-    /// What is compared.
+    /// Metric that is compared.
     pub metric: Metric,
-    /// Whether verdicts are read off this metric.
+    /// Whether this is the scenario's primary metric, the only one that gets verdicts.
     pub primary: bool,
-    /// What the comparison is there for.
+    /// Purpose of the comparison.
     pub role: Role,
-    /// Rounds in which both arms are valid.
+    /// Number of rounds in which both arms are valid.
     pub rounds: usize,
-    /// The effect, where at least one round has both arms.
+    /// Estimated effect; `None` without a round in which both arms are valid.
     pub effect: Option<Effect>,
-    /// The effect with its interval, or nothing where there are too few rounds.
+    /// Effect with its interval; `None` for too few rounds.
     #[serde(serialize_with = "interval_percent")]
     pub interval: Option<Interval>,
-    /// Smallest change in percent that these rounds would have shown.
+    /// Smallest change in percent that this many rounds with this spread detect with a power of 80 percent; `None`
+    /// without an interval.
     pub minimum_detectable_percent: Option<f64>,
-    /// The verdict, where there is one.
+    /// Verdict; `None` if it is withheld.
     pub verdict: Option<Verdict>,
-    /// Why there is no verdict, or what qualifies it.
+    /// Reason why the verdict is withheld, or why it is `Inconclusive` without an interval.
     pub reason: Option<Withheld>,
-    /// Rounds that would settle an `Inconclusive`, in words.
+    /// Number of rounds that would settle an `Inconclusive` verdict, serialized as text.
     #[serde(serialize_with = "settle_text")]
     pub rounds_to_settle: Option<RoundsToSettle>,
-    /// The effect of each pair of workers, the median over rounds: description, for pairs are no repeats.
+    /// Effect of each pair of workers over all rounds. It is descriptive only, because pairs are not repetitions of one
+    /// another.
     pub pairs: Vec<PairEffect>,
 }
 
@@ -86,7 +89,7 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// From the natural logarithm of arm over baseline.
+    /// Creates an effect from the natural logarithm of arm over baseline.
     pub fn new(log_ratio: f64) -> Self {
         Self {
             log_ratio,
@@ -95,98 +98,100 @@ impl Effect {
     }
 }
 
-/// What a comparison is there for.
+/// Purpose of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Role {
-    /// To say what a variant changes.
+    /// Measures what a variant changes.
     Variant,
-    /// A variant that does here what the baseline does: the effect is noise.
+    /// Compares a variant that is identical to the baseline at this size, so that any effect is noise.
     NegativeControl,
-    /// A second baseline: the effect is noise.
+    /// Compares a second baseline, so that any effect is noise.
     ControlArm,
 }
 
-/// Why a comparison has no verdict, or what qualifies it.
+/// Reason why the verdict of a comparison is withheld or has no interval.
 #[derive(Clone, Debug, PartialEq, Snafu, Serialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum Withheld {
-    /// Verdicts are read off another metric.
-    #[snafu(display("described only: verdicts are read off the primary metric"))]
+    /// The metric is not the primary metric of the scenario.
+    #[snafu(display("descriptive only: the primary metric alone gets verdicts"))]
     NotPrimary,
     /// The arm is a control arm.
-    #[snafu(display("control arm: a second baseline, the interval is the noise floor"))]
+    #[snafu(display("control arm: a second baseline, so its interval is the noise floor"))]
     Control,
-    /// The arm is identical to the baseline here.
+    /// The arm is identical to the baseline at this size.
     #[snafu(display("negative control: {message}"))]
     Identical {
-        /// Why it is.
+        /// Reason why it is identical.
         message: String,
     },
-    /// The arm has no case yet.
+    /// The arm has no case at this size yet.
     #[snafu(display("{who} is not measured yet"))]
     NotYet {
         /// Name of the arm.
         who: String,
     },
-    /// The arm has no round to trust.
+    /// The arm has no valid round at this size.
     #[snafu(display("{who} has no valid round: {message}"))]
     NoValidRound {
         /// Name of the arm.
         who: String,
-        /// Why not.
+        /// Reason why its cases are invalid.
         message: String,
     },
-    /// No round has both arms valid.
-    #[snafu(display("no round has both arms valid"))]
+    /// The arm and the baseline are never valid in the same round.
+    #[snafu(display("the arm and the baseline are not valid in the same round"))]
     NoCommonRound,
-    /// Too few rounds, or an effect that is no number.
+    /// The comparison has too few rounds, or an effect that is not finite.
     #[snafu(display("{message}"))]
     NoInterval {
-        /// What is missing.
+        /// Reason why no interval exists.
         message: String,
     },
-    /// Bytes of some case did not use the fabric that was asked for.
+    /// Evidence shows that some case used another fabric than the requested one.
     #[snafu(display("fabric contradicted: {message}"))]
     Contradicted {
-        /// What contradicts it.
+        /// Evidence that contradicts the requested fabric.
         message: String,
     },
-    /// An optimization that should have taken part did not.
+    /// A requested optimization did not take effect although it applies at this size.
     #[snafu(display("NotEngaged: {optimization:?}: {message}"))]
     NotEngaged {
-        /// Which.
+        /// The optimization.
         optimization: Optimization,
-        /// Why not.
+        /// Reason why it did not take effect.
         message: String,
     },
-    /// A control of the same separation shows a change where there can be none.
-    #[snafu(display("invalid: {control} changed by {low:+.1} to {high:+.1} %, which only noise can do"))]
+    /// A control of the same separation shows a change although it is identical to the baseline.
+    #[snafu(display("invalid: {control} changed by {low:+.1} to {high:+.1} %, which can only be noise"))]
     ControlViolated {
-        /// Which control.
+        /// Kind and name of the control.
         control: String,
-        /// Lower end of its interval, percent.
+        /// Lower end of its interval, in percent.
         low: f64,
-        /// Upper end of its interval, percent.
+        /// Upper end of its interval, in percent.
         high: f64,
     },
-    /// The legs of arm and baseline ran on other devices.
-    #[snafu(display("void: the legs ran on different nodes or devices ({message})"))]
+    /// The legs of the arm and of the baseline ran on different nodes or devices.
+    #[snafu(display(
+        "invalid: the legs of the arm and the baseline ran on different nodes or devices ({message})"
+    ))]
     OtherDevices {
-        /// What differs.
+        /// First rank that differs, with its node and devices.
         message: String,
     },
 }
 
 impl Comparison {
-    /// The interval in percent of the baseline: lower and upper end.
+    /// Lower and upper end of the interval, in percent of the baseline.
     pub fn interval_percent(&self) -> Option<(f64, f64)> {
         let interval = self.interval.as_ref()?;
         Some((percent_change(interval.lower), percent_change(interval.upper)))
     }
 
-    /// Whether the numbers behind it cannot be trusted.
-    pub fn untrustworthy(&self) -> bool {
+    /// Whether the measurements behind this comparison are missing or cannot be trusted.
+    pub fn is_untrusted(&self) -> bool {
         matches!(
             self.reason,
             Some(
@@ -202,14 +207,20 @@ impl Comparison {
 }
 
 impl Comparisons {
-    /// The comparison of `arm` in `scenario` at `size_bytes` on `metric`; indexes as in the plan.
-    pub fn of(&self, scenario: usize, size_bytes: u64, arm: usize, metric: Metric) -> Option<&Comparison> {
-        self.all.iter().find(|one| {
-            (one.scenario, one.size_bytes, one.arm, one.metric) == (scenario, size_bytes, arm, metric)
+    /// Finds the comparison of `arm` in `scenario` at `size_bytes` on `metric`. `scenario` and `arm` are indexes into
+    /// the plan.
+    pub fn find(&self, scenario: usize, size_bytes: u64, arm: usize, metric: Metric) -> Option<&Comparison> {
+        self.all.iter().find(|comparison| {
+            (
+                comparison.scenario,
+                comparison.size_bytes,
+                comparison.arm,
+                comparison.metric,
+            ) == (scenario, size_bytes, arm, metric)
         })
     }
 
-    /// The comparisons on the primary metrics.
+    /// Comparisons on the primary metric of their scenario.
     pub fn primary(&self) -> impl Iterator<Item = &Comparison> {
         self.all.iter().filter(|comparison| comparison.primary)
     }
@@ -218,10 +229,10 @@ impl Comparisons {
 /// Compares every arm of `plan` with the baseline.
 ///
 /// # Errors
-/// When the plan's confidence, margin, or a percentage that is expected, is none; `validate` refuses such a spec.
+/// Fails if the plan's confidence, margin or an expected percentage is out of range. `validate` rejects such a spec.
 pub fn compare(plan: &Plan, reports: &Reports, summary: &Summary) -> Result<Comparisons, StatsError> {
-    let mut all = effects::measure(plan, reports, summary)?;
-    judge::judge(plan, reports, summary, &mut all)?;
+    let mut all = effects::estimate(plan, reports, summary)?;
+    withhold::withhold_verdicts(plan, reports, summary, &mut all)?;
     let expectations = expectations::judge(plan, &all)?;
     Ok(Comparisons {
         verdict: verdict_line(plan, summary, &all),
@@ -230,21 +241,21 @@ pub fn compare(plan: &Plan, reports: &Reports, summary: &Summary) -> Result<Comp
     })
 }
 
-/// Whether every optimization the arm asks for could not apply here, by what was seen.
-pub(super) fn nothing_applied(summary: &Summary, comparison: &Comparison) -> Option<String> {
+/// First reason if, by the evidence, none of the optimizations that the arm requests could apply at this size.
+fn inapplicable_reason(summary: &Summary, comparison: &Comparison) -> Option<String> {
     let cell = summary.cell(comparison.scenario, comparison.size_bytes, comparison.arm)?;
-    let all = cell
+    let none_applies = cell
         .evidence
         .iter()
         .all(|evidence| evidence.engagement == Engagement::NotApplicable);
     let first = cell.evidence.first()?;
-    all.then(|| first.reason.clone())
+    none_applies.then(|| first.reason.clone())
 }
 
-/// Whether two arms differ in their tuning at most.
-pub(super) fn same_process(plan: &Plan, arm: usize) -> bool {
-    let of = |index: usize| plan.arms.get(index).map(|arm| (&arm.image, &arm.process));
-    of(arm) == of(plan.baseline)
+/// Whether `arm` and the baseline have the same image and instrument process, so that they differ only in tuning.
+fn same_process(plan: &Plan, arm: usize) -> bool {
+    let process = |index: usize| plan.arms.get(index).map(|arm| (&arm.image, &arm.process));
+    process(arm) == process(plan.baseline)
 }
 
 fn interval_percent<S: Serializer>(interval: &Option<Interval>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,10 +1,10 @@
-//! Two finished runs against each other: what is comparable, and what changed. Pure, no I/O.
+//! Compares two finished runs: whether they are comparable, and what changed from the first to the second. Pure.
 //!
-//! Nothing was interleaved between them: the machines' mood changed too, and two runs cannot tell how much of a change is
-//! that. So what an arm did against the baseline of its own run, round by round, is what is compared: what moved both
-//! arms is no part of it. The baseline itself is described, without a verdict. The rounds of the two runs are independent
-//! samples; the interval is that of the exact rank-sum test on the logarithms of the rounds' ratios
-//! ([`rank_sum`](super::rank_sum)), at the level of all comparisons of a scenario together.
+//! The rounds of two runs are not interleaved, so the state of the machines may change between the runs, and two runs
+//! cannot show how much of a change that explains. Therefore the ratio of an arm to the baseline of its own run, round
+//! by round, is compared: it cancels what affects both arms alike. The baseline itself is described without a verdict.
+//! The rounds of the two runs are independent samples. The interval comes from the exact rank-sum test on the
+//! logarithms of the rounds' ratios ([`rank_sum`]), at the simultaneous level of all comparisons of a scenario.
 
 mod differences;
 
@@ -21,16 +21,16 @@ use crate::plan::Plan;
 use crate::stats::{Direction, Family, Interval, Margin, StatsError, judge, percent_change, rank_sum};
 use crate::summarize::CellSummary;
 
-/// A finished run.
+/// Plan and evaluation of a finished run.
 #[derive(Clone, Copy, Debug)]
-pub struct Finished<'a> {
-    /// Its plan.
+pub struct FinishedRun<'a> {
+    /// Plan of the run.
     pub plan: &'a Plan,
-    /// What its records say.
+    /// Evaluation of its records.
     pub evaluation: &'a Evaluation,
 }
 
-/// One arm at one size in both runs.
+/// Comparison of one arm at one size between two runs.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunComparison {
@@ -46,37 +46,42 @@ pub struct RunComparison {
     pub first: Option<f64>,
     /// Median of the rounds of the second run.
     pub second: Option<f64>,
-    /// Rounds of both.
+    /// Number of rounds used of the first and of the second run.
     pub rounds: (usize, usize),
-    /// Change from the first to the second, in percent of the first: of the arm's ratio to the baseline of its run, or of the
-    /// baseline itself.
+    /// Change from the first run to the second, in percent of the first: of the arm's ratio to the baseline of its own
+    /// run, or of the baseline's value if the arm is the baseline.
     pub change_percent: Option<f64>,
-    /// Its interval, in percent of the first.
+    /// Lower and upper end of the change's interval, in percent of the first run.
     pub interval_percent: Option<(f64, f64)>,
-    /// The verdict, where there is an interval.
+    /// Verdict; `None` for the baseline, without an interval, and if it is withheld.
     pub verdict: Option<Verdict>,
-    /// Why there is no verdict.
+    /// Reason why there is no verdict.
     pub reason: Option<String>,
 }
 
-/// Compares every arm that both runs have, at every size that both have, on the primary metric of the first.
+/// Compares every arm that both runs have, at every size that both runs have, on the first run's primary metric of the
+/// scenario.
 ///
 /// # Errors
-/// When the confidence or margin of the first run's plan is none, which `validate` refuses.
-pub fn compare_runs(first: &Finished<'_>, second: &Finished<'_>) -> Result<Vec<RunComparison>, StatsError> {
+/// Fails if the confidence or the margin of the first run's plan is out of range. `validate` rejects such a spec.
+pub fn compare_runs(
+    first: &FinishedRun<'_>,
+    second: &FinishedRun<'_>,
+) -> Result<Vec<RunComparison>, StatsError> {
     let sampling = first.plan.sampling;
     let margin = Margin::from_percent(f64::from(sampling.margin_percent))?;
     let mut all = Vec::new();
     for (index, scenario) in first.plan.scenarios.iter().enumerate() {
-        let shared = shared(first, second, index);
-        let is_judged = |one: &&Shared<'_>| one.before.own.arm != first.plan.baseline;
+        let shared = shared_arms(first, second, index);
+        let is_judged = |pair: &&ArmInBothRuns<'_>| pair.first.own.arm != first.plan.baseline;
         let Ok(judged @ 1..) = u32::try_from(shared.iter().filter(is_judged).count()) else {
             continue;
         };
         let family = Family::new(judged, f64::from(sampling.confidence_percent))?;
-        for one in &shared {
-            let withheld = withheld(first, one.before.own).or_else(|| withheld(second, one.after.own));
-            let compared = one.compare(withheld, scenario.primary, &family, margin);
+        for pair in &shared {
+            let withheld = reason_to_withhold(first, pair.first.own)
+                .or_else(|| reason_to_withhold(second, pair.second.own));
+            let compared = pair.compare(withheld, scenario.primary, &family, margin);
             all.push(RunComparison {
                 scenario: scenario.assignment.name.clone(),
                 ..compared
@@ -86,22 +91,27 @@ pub fn compare_runs(first: &Finished<'_>, second: &Finished<'_>) -> Result<Vec<R
     Ok(all)
 }
 
-/// An arm at one size, and the baseline beside it where it is not that itself.
+/// Results of an arm at one size in one run, with those of the baseline; `baseline` is `None` if the arm is the
+/// baseline.
 #[derive(Clone, Copy)]
-struct Beside<'a> {
+struct ArmResult<'a> {
     own: &'a CellSummary,
     baseline: Option<&'a CellSummary>,
 }
 
-/// An arm at one size in both runs.
-struct Shared<'a> {
+/// Results of one arm at one size in both runs.
+struct ArmInBothRuns<'a> {
     arm: &'a str,
-    before: Beside<'a>,
-    after: Beside<'a>,
+    first: ArmResult<'a>,
+    second: ArmResult<'a>,
 }
 
-/// What both runs have of scenario `index` of the first.
-fn shared<'a>(first: &Finished<'a>, second: &Finished<'a>, index: usize) -> Vec<Shared<'a>> {
+/// Arms and sizes that both runs have of the first run's scenario `index`.
+fn shared_arms<'a>(
+    first: &FinishedRun<'a>,
+    second: &FinishedRun<'a>,
+    index: usize,
+) -> Vec<ArmInBothRuns<'a>> {
     let mut found = Vec::new();
     let Some(scenario) = first.plan.scenarios.get(index) else {
         return found;
@@ -115,33 +125,39 @@ fn shared<'a>(first: &Finished<'a>, second: &Finished<'a>, index: usize) -> Vec<
         for (arm, planned) in first.plan.arms.iter().enumerate() {
             let mut others = second.plan.arms.iter();
             let other_arm = others.position(|other| other.name == planned.name);
-            let before = beside(first, (index, *size, arm));
-            let after = other_arm.and_then(|arm| beside(second, (other, *size, arm)));
-            let (Some(before), Some(after), None) = (before, after, planned.control) else {
+            let in_first = arm_result(first, (index, *size, arm));
+            let in_second = other_arm.and_then(|arm| arm_result(second, (other, *size, arm)));
+            let (Some(in_first), Some(in_second), None) = (in_first, in_second, planned.control) else {
                 continue;
             };
-            // The baseline's own values are no ratio: where only one of the runs has it as that, nothing compares.
-            if before.baseline.is_some() == after.baseline.is_some() {
-                let arm = planned.name.as_str();
-                found.push(Shared { arm, before, after });
+            // The values of a baseline are not ratios, so an arm that is the baseline of one run only is left out.
+            if in_first.baseline.is_some() == in_second.baseline.is_some() {
+                found.push(ArmInBothRuns {
+                    arm: planned.name.as_str(),
+                    first: in_first,
+                    second: in_second,
+                });
             }
         }
     }
     found
 }
 
-fn beside<'a>(run: &Finished<'a>, (scenario, size, arm): (usize, u64, usize)) -> Option<Beside<'a>> {
+fn arm_result<'a>(
+    run: &FinishedRun<'a>,
+    (scenario, size, arm): (usize, u64, usize),
+) -> Option<ArmResult<'a>> {
     let cell = |arm| run.evaluation.summary.cell(scenario, size, arm);
     let baseline = match run.plan.baseline {
         baseline if baseline == arm => None,
         baseline => Some(cell(baseline)?),
     };
     let own = cell(arm)?;
-    Some(Beside { own, baseline })
+    Some(ArmResult { own, baseline })
 }
 
-impl Beside<'_> {
-    /// Logarithms of the rounds: of the arm's ratio to the baseline, or of the baseline's values.
+impl ArmResult<'_> {
+    /// Natural logarithms by round: of the arm's ratio to the baseline, or of the baseline's values.
     fn logs(&self, metric: Metric) -> Vec<f64> {
         let own = rounds(self.own, metric);
         let logs: Vec<f64> = match self.baseline {
@@ -160,32 +176,33 @@ fn rounds(cell: &CellSummary, metric: Metric) -> &[(u32, f64)] {
     cell.metric(metric).map_or(&[], |spread| &spread.values)
 }
 
-/// Why the numbers of `cell` answer nothing about its arm within its own run.
-fn withheld(run: &Finished<'_>, cell: &CellSummary) -> Option<String> {
+/// Reason why the results of `cell` are not valid within their own run.
+fn reason_to_withhold(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<String> {
     if let Some(proof) = cell.contradicted() {
         return Some(format!("fabric contradicted: {}", proof.reason));
     }
-    // Position or time changed the baseline too where a control of any separation shows it.
-    let is_own = |arm: usize| arm == cell.arm || cell.arm == run.plan.baseline;
+    // A violated control of any separation shows that position or time changed the baseline too.
+    let is_concerned = |arm: usize| arm == cell.arm || cell.arm == run.plan.baseline;
     let mut comparisons = run.evaluation.comparisons.primary();
-    let violated = comparisons.find_map(|one| match &one.reason {
+    let violated = comparisons.find_map(|comparison| match &comparison.reason {
         Some(reason @ Withheld::ControlViolated { .. })
-            if (one.scenario, one.size_bytes) == (cell.scenario, cell.size_bytes) && is_own(one.arm) =>
+            if (comparison.scenario, comparison.size_bytes) == (cell.scenario, cell.size_bytes)
+                && is_concerned(comparison.arm) =>
         {
             Some(format!("{}: {reason}", run.plan.run))
         }
         _ => None,
     });
-    let mut evidence = cell.evidence.iter();
-    let missing = evidence.find(|one| one.engagement == Engagement::NotEngaged);
-    let missing = missing.map(|one| Withheld::NotEngaged {
-        optimization: one.optimization,
-        message: one.reason.clone(),
+    let mut all_evidence = cell.evidence.iter();
+    let not_engaged = all_evidence.find(|evidence| evidence.engagement == Engagement::NotEngaged);
+    let not_engaged = not_engaged.map(|evidence| Withheld::NotEngaged {
+        optimization: evidence.optimization,
+        message: evidence.reason.clone(),
     });
-    violated.or(missing.map(|missing| missing.to_string()))
+    violated.or(not_engaged.map(|reason| reason.to_string()))
 }
 
-impl Shared<'_> {
+impl ArmInBothRuns<'_> {
     fn compare(
         &self,
         withheld: Option<String>,
@@ -194,19 +211,19 @@ impl Shared<'_> {
         margin: Margin,
     ) -> RunComparison {
         let median = |cell: &CellSummary| cell.metric(metric).map(|spread| spread.median);
-        let Self { arm, before, after } = self;
-        let (first, second) = (before.logs(metric), after.logs(metric));
+        let (first, second) = (self.first.logs(metric), self.second.logs(metric));
         let interval: Option<Interval> = rank_sum::interval(&first, &second, family.level());
         let judged = interval.map(|interval| judge(&interval, margin, Direction::from(metric)));
         let reason = match (withheld, judged) {
             (Some(reason), _) => Some(reason),
-            (None, Some(found)) => before
+            (None, Some(verdict)) => self
+                .first
                 .baseline
                 .is_none()
-                .then(|| baseline_words(found).to_owned()),
-            (None, None) if first.is_empty() || second.is_empty() => Some(self.unmeasured()),
+                .then(|| baseline_reason(verdict).to_owned()),
+            (None, None) if first.is_empty() || second.is_empty() => Some(self.reason_unmeasured()),
             (None, None) => Some(format!(
-                "too few rounds ({} and {}) for a verdict: at least {} in each are needed here",
+                "too few rounds ({} and {}) for a verdict: at least {} in each run are needed here",
                 first.len(),
                 second.len(),
                 rank_sum::minimum_rounds(family.level()),
@@ -214,11 +231,11 @@ impl Shared<'_> {
         };
         RunComparison {
             scenario: String::new(),
-            size_bytes: before.own.size_bytes,
-            arm: (*arm).to_owned(),
+            size_bytes: self.first.own.size_bytes,
+            arm: self.arm.to_owned(),
             metric,
-            first: median(before.own),
-            second: median(after.own),
+            first: median(self.first.own),
+            second: median(self.second.own),
             rounds: (first.len(), second.len()),
             change_percent: interval.map(|interval| percent_change(interval.estimate)),
             interval_percent: interval
@@ -228,26 +245,28 @@ impl Shared<'_> {
         }
     }
 
-    /// Why a run has no round to compare.
-    fn unmeasured(&self) -> String {
+    /// Reason why one of the runs has no round to compare.
+    fn reason_unmeasured(&self) -> String {
         let cells = [
-            Some(self.before.own),
-            Some(self.after.own),
-            self.before.baseline,
-            self.after.baseline,
+            Some(self.first.own),
+            Some(self.second.own),
+            self.first.baseline,
+            self.second.baseline,
         ];
         let reason = cells.into_iter().flatten().find_map(CellSummary::invalid_reason);
-        let reason = reason.unwrap_or_else(|| "not measured in the same rounds as the baseline".to_owned());
-        format!("a run has no valid round: {reason}")
+        let reason = reason
+            .unwrap_or_else(|| "the arm was not measured in the same rounds as the baseline".to_owned());
+        format!("one of the runs has no valid round: {reason}")
     }
 }
 
-/// What is said of the baseline instead of a verdict.
-fn baseline_words(found: Verdict) -> &'static str {
-    match found {
+/// Reason why the baseline has no verdict, given the verdict that its interval would have.
+fn baseline_reason(verdict: Verdict) -> &'static str {
+    match verdict {
         Verdict::Improved | Verdict::Regressed => {
-            "moved: the machines changed between the runs, or all arms did; the others are judged against it"
+            "baseline: it changed between the runs, because of the machines or of something common to all arms; the \
+             other arms are compared relative to it"
         }
-        Verdict::NoChange | Verdict::Inconclusive => "the others are judged against it",
+        Verdict::NoChange | Verdict::Inconclusive => "baseline: the other arms are compared relative to it",
     }
 }

@@ -1,5 +1,5 @@
-//! Records to answers: the one way from what was measured to what is reported, for every executor and every report.
-//! Pure, no I/O.
+//! Evaluates the records of a run: every executor and every report uses [`evaluate`] to get from measurements to
+//! results. Pure.
 
 use crds::v1alpha1::{ExpectationOutcome, FabricProof, Outcome, Verdict};
 use serde::Serialize;
@@ -10,47 +10,46 @@ use super::plan::Plan;
 use super::stats::StatsError;
 use super::summarize::{Summary, summarize};
 
-/// Everything the records of a run say.
+/// Evaluation of the records of a run.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Evaluation {
-    /// What each arm did, and whether that can be trusted.
+    /// Results of each arm and their validity.
     pub summary: Summary,
-    /// What the comparisons say.
+    /// Comparisons of the arms with the baseline.
     pub comparisons: Comparisons,
 }
 
-/// What an evaluation comes to, the worst first; decides the exit status.
+/// Outcome of a run, from the worst to the best. It decides the exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Overall {
-    /// Some block is missing.
-    NotComplete,
+pub enum RunOutcome {
+    /// At least one block is missing.
+    Incomplete,
     /// Every case failed.
     NothingMeasured,
-    /// Some number that was asked for cannot be trusted.
-    NotTrustworthy,
-    /// An expectation was not met, or a variant is worse than the baseline.
+    /// At least one requested result cannot be trusted.
+    Untrusted,
+    /// An expectation was not met, or a variant regressed.
     Missed,
-    /// Complete, and nothing of this.
-    Good,
+    /// The run is complete and none of the above applies.
+    Passed,
 }
 
-impl From<Overall> for Outcome {
-    fn from(overall: Overall) -> Self {
-        match overall {
-            Overall::NotComplete | Overall::NothingMeasured | Overall::NotTrustworthy => Self::Untrusted,
-            Overall::Missed => Self::Missed,
-            Overall::Good => Self::Passed,
+impl From<RunOutcome> for Outcome {
+    fn from(outcome: RunOutcome) -> Self {
+        match outcome {
+            RunOutcome::Incomplete | RunOutcome::NothingMeasured | RunOutcome::Untrusted => Self::Untrusted,
+            RunOutcome::Missed => Self::Missed,
+            RunOutcome::Passed => Self::Passed,
         }
     }
 }
 
-/// Evaluates `reports` of a run with `plan`.
-///
-/// Works on any part of the records: what is not there yet is said to be missing.
+/// Evaluates the `reports` of a run with `plan`. An incomplete set of records is valid input: the evaluation reports
+/// what is missing.
 ///
 /// # Errors
-/// When the plan's confidence, margin, or a percentage that is expected, is none; `validate` refuses such a spec.
+/// Fails if the plan's confidence, margin or an expected percentage is out of range. `validate` rejects such a spec.
 pub fn evaluate(plan: &Plan, reports: &Reports) -> Result<Evaluation, StatsError> {
     let summary = summarize(plan, reports);
     let comparisons = compare(plan, reports, &summary)?;
@@ -58,24 +57,24 @@ pub fn evaluate(plan: &Plan, reports: &Reports) -> Result<Evaluation, StatsError
 }
 
 impl Evaluation {
-    /// What it comes to.
-    pub fn overall(&self) -> Overall {
+    /// Outcome of the run.
+    pub fn outcome(&self) -> RunOutcome {
         let fabric = self.summary.fabric.as_ref();
         let contradicted = fabric.is_some_and(|fabric| fabric.proof == FabricProof::Contradicted);
-        // A run without variants has no comparison that could tell that its baseline failed.
+        // A run without variants has no comparison that would report a failed baseline.
         let unusable = self.summary.cells.iter().any(|cell| cell.valid_cases == 0);
         if !self.summary.complete() {
-            return Overall::NotComplete;
+            return RunOutcome::Incomplete;
         }
         if self.summary.nothing_measured().is_some() {
-            return Overall::NothingMeasured;
+            return RunOutcome::NothingMeasured;
         }
-        let untrustworthy = self
+        let untrusted = self
             .comparisons
             .primary()
-            .any(|comparison| comparison.untrustworthy());
-        if contradicted || unusable || untrustworthy {
-            return Overall::NotTrustworthy;
+            .any(|comparison| comparison.is_untrusted());
+        if contradicted || unusable || untrusted {
+            return RunOutcome::Untrusted;
         }
         let missed = |outcome| outcome == ExpectationOutcome::NotMet;
         let expectations = &self.comparisons.expectations;
@@ -86,8 +85,8 @@ impl Evaluation {
                 .primary()
                 .any(|comparison| regressed(comparison.verdict))
         {
-            return Overall::Missed;
+            return RunOutcome::Missed;
         }
-        Overall::Good
+        RunOutcome::Passed
     }
 }

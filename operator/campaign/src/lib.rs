@@ -7,9 +7,9 @@ pub mod collect;
 pub mod compare;
 pub mod compare_runs;
 mod evaluate;
-pub mod figures;
 #[cfg(test)]
 mod fixture;
+pub mod format;
 pub mod plan;
 pub mod plan_check;
 pub mod posting;
@@ -18,4 +18,4 @@ pub mod status;
 pub mod summarize;
 pub mod validate;
 
-pub use evaluate::{Evaluation, Overall, evaluate};
+pub use evaluate::{Evaluation, RunOutcome, evaluate};

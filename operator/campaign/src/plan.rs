@@ -1,6 +1,6 @@
-//! The plan of a run: legs, rounds, blocks, rails and chunks, in an order drawn from the seed. Pure.
+//! Plans a run: its legs, rounds, blocks, rails and chunks, in an order drawn from the seed. Pure.
 //!
-//! A plan leaves no choice to whoever carries it out. It is never edited, only replaced, and known by its hash.
+//! A plan leaves no decision to its executor. It is immutable and identified by its [`hash`].
 
 mod arms;
 mod assignment;
@@ -24,93 +24,93 @@ pub use assignment::{AssignmentInputs, assignment};
 pub use estimate::{Assumption, Estimate, case_seconds, estimate, leg_estimate};
 pub use hash::hash;
 
-/// Everything a run will do.
+/// Complete description of what a run measures, and in which order.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
     /// Name of the run.
     pub run: String,
-    /// Library, provider and number of rails of every arm.
+    /// Library, provider and number of rails, the same for all arms.
     pub transport: TransportSpec,
     /// Number of workers.
     pub workers: u32,
-    /// Sampling with every default filled in; `rounds` is always there.
+    /// Sampling with all defaults filled in; `rounds` is always set.
     pub sampling: Sampling,
-    /// Rounds that are measured; round 0, the integrity pass, is not among them.
+    /// Number of measured rounds. Round 0, the integrity pass, does not count.
     pub rounds: u32,
-    /// All arms: the variants in the order of the spec, then the control arms.
+    /// The variants in the order of the spec, then the control arms.
     pub arms: Vec<Arm>,
     /// Index of the baseline in `arms`.
     pub baseline: usize,
-    /// The scenarios with their sizes.
+    /// The scenarios, in the order of the spec.
     pub scenarios: Vec<PlannedScenario>,
-    /// What is expected; each names a variant and a scenario of this plan.
+    /// The expectations, in the order of the spec. Each one names a variant and a scenario of this plan.
     pub expectations: Vec<Expectation>,
-    /// The gangs, in the order they run.
+    /// The legs, in the order in which they run.
     pub legs: Vec<Leg>,
-    /// Blocks of all legs, the integrity pass included.
+    /// Number of blocks of all legs, including the integrity pass.
     pub blocks_total: u32,
-    /// Longest time from the first worker ready to the last record, in seconds.
+    /// Maximum time from the first ready worker to the last record, in seconds.
     pub active_deadline_seconds: u32,
-    /// Longest time a single case may take, in seconds.
+    /// Maximum duration of one case, in seconds.
     pub case_deadline_seconds: u32,
 }
 
-/// One arm.
+/// A variant or a control arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Arm {
-    /// Name in records: the variant's, or that of a control arm.
+    /// Name in records: the name of the variant, or a reserved name of a control arm.
     pub name: String,
-    /// Whether it is a second copy of the baseline, and for which way of separation.
+    /// Separation that this arm controls if it is a control arm, that is, a second copy of the baseline.
     pub control: Option<Separation>,
-    /// How far it is measured from the baseline.
+    /// Separation between the measurements of this arm and those of the baseline.
     pub separation: Separation,
-    /// Image of its pods, where the variant or the run names one.
+    /// Image of its pods, if the variant or the run names one.
     pub image: Option<String>,
-    /// Its instrument process: environment and library.
+    /// Environment variables and library of its instrument process.
     pub process: InstrumentProcess,
-    /// Largest message injected.
+    /// Size in bytes up to which a chunk is injected.
     pub inject_max_bytes: Option<u64>,
-    /// Most posts for one doorbell.
+    /// Maximum number of posts per doorbell.
     pub doorbell_max_batch: Option<u32>,
-    /// How a transfer is spread over rails, with every default filled in.
+    /// Rule that spreads a transfer over rails, with all defaults filled in.
     pub striping: StripingRule,
 }
 
-/// How far two arms are measured from each other.
+/// Separation between the measurements of two arms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Separation {
-    /// In the same instrument process.
+    /// Both arms run in the same instrument process.
     Tuning,
-    /// In another instrument process of the same workers.
+    /// The arms run in different instrument processes of the same workers.
     Environment,
-    /// In another leg.
+    /// The arms run in different legs.
     Image,
 }
 
-/// One scenario with its sizes.
+/// A scenario with its sizes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedScenario {
-    /// What the workers are told.
+    /// Description of the scenario in the assignments of the workers.
     pub assignment: ScenarioAssignment,
     /// Sizes in bytes, in the order of the spec.
     pub sizes: Vec<u64>,
-    /// The metric that verdicts are read off.
+    /// Primary metric, the only one that gets verdicts.
     pub primary: Metric,
-    /// Comparisons on it that must hold together: variants other than the baseline times sizes.
+    /// Number of comparisons in the family of the primary metric: variants other than the baseline times sizes.
     pub comparisons: u32,
-    /// Fewest rounds with which a verdict is possible.
+    /// Minimum number of rounds for a verdict.
     pub minimum_rounds: u32,
-    /// Whether every byte is checked once before the measuring.
+    /// Whether the integrity pass verifies every byte once before the measurement.
     pub integrity: bool,
-    /// What each arm does at each size; by size, then by arm.
+    /// Posts of each arm at each size; by size, then by arm.
     pub cells: Vec<Cell>,
 }
 
-/// What one arm does at one size.
+/// Posts of one arm at one size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cell {
@@ -118,75 +118,78 @@ pub struct Cell {
     pub size_bytes: u64,
     /// Index of the arm.
     pub arm: usize,
-    /// Rails a transfer uses.
+    /// Number of rails that a transfer uses.
     pub rails: u64,
     /// Length of every chunk but the last, in bytes.
     pub chunk_bytes: u64,
     /// Length of the last chunk, in bytes.
     pub last_chunk_bytes: u64,
-    /// Most posts on one rail in one burst.
+    /// Maximum number of posts on one rail in one burst.
     pub posts_per_burst: u64,
-    /// Posts with FI_MORE on one rail in one burst.
+    /// Number of posts with FI_MORE on one rail in one burst.
     pub more_per_burst: u64,
-    /// The optimizations the arm asks for, and whether each can take part here.
+    /// Optimizations that the arm requests, and whether each one applies at this size.
     pub optimizations: Vec<PlannedOptimization>,
-    /// Whether the arm does here exactly what the baseline does, as far as the plan can know: a negative control.
+    /// Whether the arm is a negative control at this size: according to the plan, it does exactly what the baseline
+    /// does.
     pub same_as_baseline: bool,
 }
 
-/// One gang with one image.
+/// One gang of pods with one image, and the part of the run that it measures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Leg {
-    /// Number, from 0.
+    /// Number of the leg, from 0.
     pub leg: u32,
-    /// Image of its pods, where a variant or the run names one.
+    /// Image of its pods, if a variant or the run names one.
     pub image: Option<String>,
-    /// Its instrument processes; each arm's place among them is in `arms`.
+    /// Instrument processes of each worker.
     pub processes: Vec<InstrumentProcess>,
-    /// Its arms: index in [`Plan::arms`] and index in `processes`. Orders in `rounds` are indexes into this list.
+    /// Arms of the leg: index into [`Plan::arms`] and index into `processes`. The orders in `rounds` are indexes into
+    /// this list.
     pub arms: Vec<(usize, u32)>,
-    /// What it measures, in this order.
+    /// Rounds of the leg, in the order in which they run.
     pub rounds: Vec<RoundAssignment>,
 }
 
-/// Why a valid run cannot be planned.
+/// Reason why a valid run cannot be planned.
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
 pub enum PlanError {
-    /// The records of one block do not fit a leg's stream.
+    /// The records of one block do not fit in the record stream of a leg.
     #[snafu(display(
-        "spec.placement.workers: one block of scenario \"{scenario}\" has {cases} cases ({arms} arms, {pairs} pairs), and \
-         their records would take {bytes} bytes of the {limit} that a stream may have. Use fewer workers or variants"
+        "spec.placement.workers: one block of scenario \"{scenario}\" has {cases} cases ({arms} arms, {pairs} pairs). \
+         Its records would take {bytes} bytes, more than the {limit} bytes of a record stream. Use fewer workers or \
+         variants"
     ))]
     BlockTooLarge {
-        /// The scenario.
+        /// Name of the scenario.
         scenario: String,
-        /// Arms of the leg.
+        /// Number of arms in the leg.
         arms: u64,
-        /// Pairs of workers.
+        /// Number of pairs of workers.
         pairs: u64,
-        /// Cases of the block.
+        /// Number of cases in the block.
         cases: u64,
-        /// Estimated bytes.
+        /// Estimated size of its records, in bytes.
         bytes: u64,
-        /// Most bytes of a stream.
+        /// Maximum size of a record stream, in bytes.
         limit: u64,
     },
-    /// More gangs than any cluster would be asked for.
+    /// The run needs too many gangs of pods.
     #[snafu(display(
-        "spec.sampling.rounds: the run needs {legs} gangs of pods, more than {limit}. Use fewer rounds, sizes, workers or \
-         images"
+        "spec.sampling.rounds: the run needs {legs} gangs of pods, more than the limit of {limit}. Use fewer rounds, \
+         sizes, workers or images"
     ))]
     TooManyLegs {
-        /// Gangs needed.
+        /// Number of gangs needed.
         legs: usize,
-        /// Most gangs of a run.
+        /// Maximum number of gangs in a run.
         limit: usize,
     },
-    /// The confidence admits no interval.
+    /// No interval exists at the requested confidence.
     #[snafu(display("spec.sampling.confidencePercent: {reason}"))]
     Confidence {
-        /// What is wrong with it.
+        /// Reason why the confidence is invalid.
         reason: String,
     },
 }
@@ -194,7 +197,7 @@ pub enum PlanError {
 /// Plans a run.
 ///
 /// # Errors
-/// When a block or the whole run is too large for the executors.
+/// Fails if a block or the whole run is too large for the executors.
 pub fn plan(run: &ValidatedRun) -> Result<Plan, PlanError> {
     let arms = arms::plan(run);
     let scenarios = scenarios::plan(run, &arms)?;
@@ -229,13 +232,13 @@ pub fn plan(run: &ValidatedRun) -> Result<Plan, PlanError> {
 }
 
 impl Plan {
-    /// Pairs of workers.
+    /// Number of pairs of workers.
     pub fn pairs(&self) -> u64 {
         let workers = u64::from(self.workers);
         workers * workers.saturating_sub(1) / 2
     }
 
-    /// What `arm` does at `size_bytes` of scenario `scenario`; `None` where one of them is not in the plan.
+    /// Cell of `arm` at `size_bytes` in the scenario of index `scenario`; `None` if the plan has no such cell.
     pub fn cell(&self, scenario: usize, size_bytes: u64, arm: usize) -> Option<&Cell> {
         let cells = &self.scenarios.get(scenario)?.cells;
         cells

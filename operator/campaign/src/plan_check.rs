@@ -1,6 +1,7 @@
-//! Reads a plan as a reviewer would: what contradicts itself, and what cannot show an effect. Pure.
+//! Checks a plan for inconsistencies, and for settings with which it cannot show an effect. Pure.
 //!
-//! A plan of ours never contradicts itself; that check runs on every plan that a test makes. The rest a user sees.
+//! The planner never makes an inconsistent plan; tests run this check on every plan they make. Users see the other
+//! notes.
 
 mod consistency;
 mod effects;
@@ -12,25 +13,25 @@ use serde::Serialize;
 
 use super::plan::Plan;
 
-/// How much a note matters.
+/// Severity of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Severity {
-    /// Good to know when reading the result.
+    /// Information for reading the results.
     Notice,
-    /// Something that was asked for cannot be answered.
+    /// The run cannot answer a question that the spec asks.
     Warning,
-    /// The plan contradicts itself and must not be carried out: this is a fault of the planner.
+    /// The plan is inconsistent and must not be executed. This is a bug of the planner.
     Fatal,
 }
 
-/// Something a reader of the plan should know.
+/// A finding about a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Note {
-    /// How much it matters.
+    /// Severity of the finding.
     pub severity: Severity,
-    /// In words, with what to do where something can be done.
+    /// Description of the finding, with a remedy if there is one.
     pub message: String,
 }
 
@@ -50,7 +51,7 @@ impl fmt::Display for Note {
     }
 }
 
-/// All notes on `plan`, the gravest first.
+/// Checks `plan` and returns all notes, the most severe first.
 pub fn check(plan: &Plan) -> Vec<Note> {
     let mut notes = Notes::default();
     consistency::check(plan, &mut notes);

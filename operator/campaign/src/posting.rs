@@ -1,4 +1,5 @@
-//! What a tuning posts at a size: rails, chunks, posts of a burst, and whether each optimization can take part. Pure.
+//! Computes how a tuning posts transfers of one size: rails, chunks, posts in a burst, and which optimizations apply.
+//! Pure.
 
 use crds::assignment::{PingPongWorkload, TransferWorkload, Workload};
 use crds::striping::{Stripes, StripingPolicy, StripingRule};
@@ -6,39 +7,38 @@ use crds::units::Size;
 use crds::v1alpha1::{Optimization, PingPongOperation, TransferOperation};
 use serde::Serialize;
 
-/// Whether an optimization can take part in a cell.
+/// A requested optimization, and whether it applies in a cell.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedOptimization {
     /// The optimization.
     pub optimization: Optimization,
-    /// Reason it cannot take part, if it cannot.
+    /// Reason why it does not apply; `None` if it applies.
     pub not_applicable: Option<String>,
 }
 
-/// How messages are posted, with every default filled in.
+/// Settings that decide how messages are posted, with all defaults filled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// Largest chunk injected, in bytes.
+    /// Size in bytes up to which a chunk is injected.
     pub inject_max_bytes: Option<u64>,
-    /// Most posts for one doorbell.
+    /// Maximum number of posts per doorbell.
     pub doorbell_max_batch: Option<u32>,
-    /// How a transfer is spread over rails.
+    /// Rule that spreads a transfer over rails.
     pub striping: StripingRule,
 }
 
-/// What a workload asks of the posting side.
+/// Transfers that a workload posts together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
-    /// Transfers posted together.
+    /// Number of transfers.
     pub transfers: u64,
-    /// What each is; that of a ping-pong has the same name.
+    /// Operation of each transfer. A ping-pong operation is represented by the transfer operation of the same name.
     pub operation: TransferOperation,
 }
 
-impl Burst {
-    /// The bursts of `workload`.
-    pub fn of(workload: &Workload) -> Self {
+impl From<&Workload> for Burst {
+    fn from(workload: &Workload) -> Self {
         match workload {
             Workload::PingPong(PingPongWorkload { operation, .. }) => Self {
                 transfers: 1,
@@ -53,54 +53,56 @@ impl Burst {
             },
         }
     }
+}
 
-    /// Whether they are reads, which carry no FI_MORE: the efa provider ignores it on them.
+impl Burst {
+    /// Whether the transfers are reads. They carry no FI_MORE, because the efa provider ignores it on reads.
     pub fn is_read(&self) -> bool {
         self.operation == TransferOperation::Read
     }
 
-    /// Why none of them can be injected, where that is so. Nothing completes at the initiator for an injected post,
-    /// so the target must be able to say that it has arrived.
-    pub fn never_injected(&self) -> Option<&'static str> {
+    /// Reason why none of the transfers can be injected; `None` if the operation allows it. The initiator gets no
+    /// completion for an injected post, so the target must get one to confirm its arrival.
+    pub fn injection_obstacle(&self) -> Option<&'static str> {
         match self.operation {
             TransferOperation::Send | TransferOperation::WriteImmediate => None,
             TransferOperation::Write => {
-                Some("nobody is told when an injected Write has arrived; use WriteImmediate or Send")
+                Some("an injected Write gives the target no completion; use WriteImmediate or Send")
             }
-            TransferOperation::Read => Some("a read sends nothing that could be injected"),
+            TransferOperation::Read => Some("a Read sends no payload that could be injected"),
         }
     }
 }
 
-/// What one tuning posts at one size.
+/// Posts of one tuning at one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Posting {
-    /// Chunks of a transfer.
+    /// Rails and chunks of a transfer.
     pub stripes: Stripes,
-    /// Most posts on one rail in one burst.
+    /// Maximum number of posts on one rail in one burst.
     pub posts_per_burst: u64,
-    /// Posts that share a doorbell; 1 where every post rings.
+    /// Number of posts that share a doorbell; 1 if every post rings its own.
     pub posts_per_doorbell: u64,
-    /// Whether all chunks but the last, and the last, are injected.
+    /// Whether all chunks but the last are injected, and whether the last one is.
     pub injected: (bool, bool),
-    /// Consecutive transfers of one chunk that share a rail; 1 where that makes no difference.
+    /// Number of consecutive single-chunk transfers that share a rail; 1 if it makes no difference.
     rotation_group: u64,
 }
 
 impl Posting {
-    /// What `tuning` posts for transfers of `size` bytes over `rails` rails.
-    pub fn of(tuning: Tuning, burst: Burst, size: u64, rails: u32) -> Self {
+    /// Computes the posts of `tuning` for transfers of `size` bytes over `rails` rails.
+    pub fn new(tuning: Tuning, burst: Burst, size: u64, rails: u32) -> Self {
         let rails = u64::from(rails);
         let stripes = tuning.striping.stripes(size, rails);
         let posts_per_burst = tuning
             .striping
             .posts_per_burst(size, rails, burst.transfers, burst.is_read());
-        let most = tuning
+        let inject_limit = tuning
             .inject_max_bytes
-            .filter(|_| burst.never_injected().is_none());
-        let injects = |chunk| most.is_some_and(|most| chunk <= most);
+            .filter(|_| burst.injection_obstacle().is_none());
+        let injects = |chunk| inject_limit.is_some_and(|limit| chunk <= limit);
         let posts_per_doorbell = match tuning.doorbell_max_batch {
-            Some(most) if !burst.is_read() => posts_per_burst.min(u64::from(most)).max(1),
+            Some(limit) if !burst.is_read() => posts_per_burst.min(u64::from(limit)).max(1),
             _ => 1,
         };
         let rotates = stripes.rails == 1 && rails > 1;
@@ -118,15 +120,15 @@ impl Posting {
         }
     }
 
-    /// Posts with FI_MORE on one rail in one burst: all but the last of each doorbell.
+    /// Number of posts with FI_MORE on one rail in one burst: all but the last post of each doorbell.
     pub fn more_per_burst(&self) -> u64 {
         self.posts_per_burst - self.posts_per_burst.div_ceil(self.posts_per_doorbell)
     }
 }
 
-/// The optimizations of `tuning`, each with the reason why it cannot take part at `size`, where it cannot.
+/// Optimizations that `tuning` requests, each with the reason if it does not apply at `size`.
 pub fn optimizations(tuning: Tuning, burst: Burst, size: u64, rails: u32) -> Vec<PlannedOptimization> {
-    let posting = Posting::of(tuning, burst, size, rails);
+    let posting = Posting::new(tuning, burst, size, rails);
     let mut planned = Vec::new();
     let mut add = |optimization, not_applicable| {
         planned.push(PlannedOptimization {
@@ -134,54 +136,54 @@ pub fn optimizations(tuning: Tuning, burst: Burst, size: u64, rails: u32) -> Vec
             not_applicable,
         });
     };
-    if let Some(most) = tuning.inject_max_bytes {
-        add(Optimization::Inject, no_inject(posting, burst, most));
+    if let Some(limit) = tuning.inject_max_bytes {
+        add(Optimization::Inject, inject_obstacle(posting, burst, limit));
     }
     if tuning.doorbell_max_batch.is_some() {
-        add(Optimization::Doorbell, no_doorbell(posting, burst));
+        add(Optimization::Doorbell, doorbell_obstacle(posting, burst));
     }
     if tuning.striping.policy == StripingPolicy::NixlCoalesce {
         add(
             Optimization::Coalesce,
-            no_coalescing(tuning.striping, size, rails),
+            coalesce_obstacle(tuning.striping, size, rails),
         );
     }
     planned
 }
 
-fn no_inject(posting: Posting, burst: Burst, most: u64) -> Option<String> {
-    if let Some(never) = burst.never_injected() {
-        return Some(never.to_owned());
+fn inject_obstacle(posting: Posting, burst: Burst, limit: u64) -> Option<String> {
+    if let Some(obstacle) = burst.injection_obstacle() {
+        return Some(obstacle.to_owned());
     }
     let chunk = posting.stripes.chunk_bytes.min(posting.stripes.last_chunk_bytes);
-    (chunk > most).then(|| format!("above maxBytes {}", Size(most)))
+    (chunk > limit).then(|| format!("chunks exceed maxBytes {}", Size(limit)))
 }
 
-fn no_doorbell(posting: Posting, burst: Burst) -> Option<String> {
+fn doorbell_obstacle(posting: Posting, burst: Burst) -> Option<String> {
     if burst.is_read() {
-        return Some("reads carry no FI_MORE".to_owned());
+        return Some("a Read carries no FI_MORE".to_owned());
     }
-    (posting.posts_per_burst < 2).then(|| "one post on a rail in a burst".to_owned())
+    (posting.posts_per_burst < 2).then(|| "only one post per rail and burst".to_owned())
 }
 
-fn no_coalescing(rule: StripingRule, size: u64, rails: u32) -> Option<String> {
+fn coalesce_obstacle(rule: StripingRule, size: u64, rails: u32) -> Option<String> {
     let rails = u64::from(rails);
     let plain = StripingRule {
         policy: StripingPolicy::Nixl,
         ..rule
     };
     if rails == 1 {
-        return Some("one rail".to_owned());
+        return Some("the transport has only one rail".to_owned());
     }
     if size < rule.threshold_bytes {
         return Some(format!(
-            "one chunk below thresholdBytes {}",
+            "only one chunk below thresholdBytes {}",
             Size(rule.threshold_bytes)
         ));
     }
     (rule.stripes(size, rails) == plain.stripes(size, rails)).then(|| {
         format!(
-            "chunks are not below minChunkBytes {}",
+            "chunks already reach minChunkBytes {}",
             Size(rule.min_chunk_bytes)
         )
     })
@@ -219,25 +221,28 @@ mod tests {
     }
 
     #[test]
-    fn every_optimization_says_why_it_cannot_take_part() {
+    fn optimizations_that_do_not_apply_have_a_reason() {
         let text = |reason: &str| Some(reason.to_owned());
         assert_eq!(
             reasons(256, burst(1), 4),
             [
                 None,
-                text("one post on a rail in a burst"),
-                text("one chunk below thresholdBytes 16Ki")
+                text("only one post per rail and burst"),
+                text("only one chunk below thresholdBytes 16Ki")
             ]
         );
         assert_eq!(
             reasons(32 * KIB, burst(16), 4),
-            [text("above maxBytes 256"), None, None]
+            [text("chunks exceed maxBytes 256"), None, None]
         );
         assert_eq!(
             reasons(64 * KIB, burst(16), 4)[2],
-            text("chunks are not below minChunkBytes 16Ki")
+            text("chunks already reach minChunkBytes 16Ki")
         );
-        assert_eq!(reasons(32 * KIB, burst(16), 1)[2], text("one rail"));
+        assert_eq!(
+            reasons(32 * KIB, burst(16), 1)[2],
+            text("the transport has only one rail")
+        );
         let read = Burst {
             transfers: 16,
             operation: TransferOperation::Read,
@@ -245,14 +250,14 @@ mod tests {
         assert_eq!(
             reasons(64, read, 4)[..2],
             [
-                text("a read sends nothing that could be injected"),
-                text("reads carry no FI_MORE")
+                text("a Read sends no payload that could be injected"),
+                text("a Read carries no FI_MORE")
             ]
         );
     }
 
     #[test]
-    fn a_plain_write_is_never_injected() {
+    fn write_is_never_injected() {
         let write = Burst {
             transfers: 16,
             operation: TransferOperation::Write,
@@ -269,19 +274,19 @@ mod tests {
                 inject_max_bytes,
                 ..tuning(StripingPolicy::Nixl)
             };
-            Posting::of(tuning, write, 64, 4)
+            Posting::new(tuning, write, 64, 4)
         };
         assert_eq!(posting(Some(256)), posting(None));
     }
 
     #[test]
-    fn all_posts_of_a_doorbell_but_the_last_carry_more() {
+    fn posts_of_a_doorbell_but_the_last_carry_fi_more() {
         let more = |transfers, batch| {
             let tuning = Tuning {
                 doorbell_max_batch: batch,
                 ..tuning(StripingPolicy::Nixl)
             };
-            Posting::of(tuning, burst(transfers), 64 * KIB, 4).more_per_burst()
+            Posting::new(tuning, burst(transfers), 64 * KIB, 4).more_per_burst()
         };
         assert_eq!(more(16, Some(16)), 15);
         assert_eq!(more(16, Some(4)), 12);
@@ -291,21 +296,21 @@ mod tests {
     }
 
     #[test]
-    fn doorbells_larger_than_a_burst_are_the_same() {
+    fn doorbell_batches_larger_than_a_burst_post_alike() {
         let posting = |batch| {
             let tuning = Tuning {
                 doorbell_max_batch: Some(batch),
                 ..tuning(StripingPolicy::Nixl)
             };
-            Posting::of(tuning, burst(8), 64 * KIB, 4)
+            Posting::new(tuning, burst(8), 64 * KIB, 4)
         };
         assert_eq!(posting(16), posting(32));
         assert_ne!(posting(4), posting(8));
     }
 
     #[test]
-    fn policies_differ_below_the_threshold_only_in_how_rails_rotate() {
-        let posting = |policy, transfers, rails| Posting::of(tuning(policy), burst(transfers), 64, rails);
+    fn policies_differ_below_the_threshold_only_in_rail_rotation() {
+        let posting = |policy, transfers, rails| Posting::new(tuning(policy), burst(transfers), 64, rails);
         assert_ne!(
             posting(StripingPolicy::Single, 4, 4),
             posting(StripingPolicy::Nixl, 4, 4)

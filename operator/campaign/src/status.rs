@@ -7,7 +7,7 @@ mod results;
 use crds::v1alpha1::{BenchmarkRunStatus, FabricSummary, PlacementStatus, Progress, RecordsReference, State};
 
 use super::evaluate::Evaluation;
-use super::figures::{self, clipped};
+use super::format::{self, clipped};
 use super::plan::Plan;
 use super::summarize::Environment;
 use crds::v1alpha1::Metric;
@@ -129,7 +129,7 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
         expectations: results::expectations(&evaluation.comparisons),
         pairs: results::pairs(plan, &summary.pairs),
         nodes: results::nodes(&summary.nodes),
-        outcome: input.phase.is_finished().then(|| evaluation.overall().into()),
+        outcome: input.phase.is_finished().then(|| evaluation.outcome().into()),
         verdict: (summary.blocks_done > 0).then(|| clipped(&evaluation.comparisons.verdict, MAX_TEXT)),
         best: best(evaluation),
         warnings: bounded(left_out.into_iter().chain(summary.warnings.iter().cloned())),
@@ -189,7 +189,7 @@ fn best(evaluation: &Evaluation) -> Option<String> {
     let cells = evaluation.summary.cells.iter();
     let rates = cells.filter_map(|cell| cell.metric(Metric::Throughput));
     let best = rates.map(|spread| spread.median).max_by(f64::total_cmp)?;
-    Some(figures::bytes_per_second(best))
+    Some(format::bytes_per_second(best))
 }
 
 fn bounded(warnings: impl Iterator<Item = String>) -> Vec<String> {

@@ -12,7 +12,7 @@ mod variants;
 use crds::assignment::{InstrumentProcess, ScenarioAssignment};
 use crds::v1alpha1::{BenchmarkRun, Expectation, LibfabricProvider, Metric, Sampling, TransportSpec};
 
-use super::figures::clipped;
+use super::format::clipped;
 use super::posting::{Burst, Tuning};
 use problem::Reporter;
 pub use problem::{Problem, ProblemKind, Problems};
@@ -78,7 +78,7 @@ pub struct ValidatedScenario {
 impl ValidatedScenario {
     /// The messages that the posting side posts together.
     pub fn burst(&self) -> Burst {
-        Burst::of(&self.assignment.workload)
+        Burst::from(&self.assignment.workload)
     }
 }
 

@@ -11,7 +11,7 @@ use super::report::text_options;
 use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure};
-use crate::campaign::compare_runs::{Difference, Finished, RunComparison, compare_runs, differences};
+use crate::campaign::compare_runs::{Difference, FinishedRun, RunComparison, compare_runs, differences};
 use crate::report::runs;
 
 /// Compare two finished runs, where their environments allow it.
@@ -59,8 +59,8 @@ impl Compare {
 
 /// Shows what changed from the first run to the second, where they are comparable or that is asked for all the same.
 pub(super) fn show(
-    first: &Finished<'_>,
-    second: &Finished<'_>,
+    first: &FinishedRun<'_>,
+    second: &FinishedRun<'_>,
     force: bool,
     format: Format,
 ) -> Result<Exit, Failure> {
@@ -96,8 +96,8 @@ fn same(first: &Source, second: &Source) -> bool {
 }
 
 /// What is compared of a run.
-pub(super) fn finished(stored: &StoredRun) -> Finished<'_> {
-    Finished {
+pub(super) fn finished(stored: &StoredRun) -> FinishedRun<'_> {
+    FinishedRun {
         plan: &stored.plan,
         evaluation: &stored.evaluation,
     }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use crds::v1alpha1::Outcome;
 
-use crate::campaign::Overall;
+use crate::campaign::RunOutcome;
 use crate::manifest::ManifestError;
 
 /// Exit status of every command.
@@ -22,9 +22,9 @@ pub enum Exit {
     Untrusted,
 }
 
-impl From<Overall> for Exit {
-    fn from(overall: Overall) -> Self {
-        match Outcome::from(overall) {
+impl From<RunOutcome> for Exit {
+    fn from(outcome: RunOutcome) -> Self {
+        match Outcome::from(outcome) {
             Outcome::Passed => Self::Complete,
             Outcome::Missed => Self::Missed,
             Outcome::Untrusted => Self::Untrusted,

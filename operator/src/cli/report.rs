@@ -78,7 +78,7 @@ impl Report {
         }
         match stored.doubt {
             Some(doubt) => Err(Failure::incomplete(doubt)),
-            None => Ok(stored.evaluation.overall().into()),
+            None => Ok(stored.evaluation.outcome().into()),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::report::text_options;
 use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure, Input, compare};
-use crate::campaign::compare_runs::Finished;
+use crate::campaign::compare_runs::FinishedRun;
 use crate::campaign::plan::hash;
 use crate::local::{Interrupt, LocalRun, RunDirectory, RunResult, StopReason, find_runner};
 use crate::report::text::TextOptions;
@@ -138,11 +138,11 @@ fn carry_out(
 ) -> Result<Exit, Failure> {
     let ended = run.execute(runner, interrupt).map_err(Failure::incomplete)?;
     show(run, &ended)?;
-    let own = ended.evaluation.overall().into();
+    let own = ended.evaluation.outcome().into();
     let Some(earlier) = earlier else {
         return Ok(own);
     };
-    let now = Finished {
+    let now = FinishedRun {
         plan: run.plan(),
         evaluation: &ended.evaluation,
     };

@@ -13,7 +13,7 @@ use super::source::Source;
 use crate::campaign::collect::Collector;
 use crate::campaign::plan::{self, Plan};
 use crate::campaign::validate::validate;
-use crate::campaign::{Evaluation, Overall, evaluate};
+use crate::campaign::{Evaluation, RunOutcome, evaluate};
 
 /// A run, read and evaluated.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl StoredRun {
         if let Some(doubt) = stored.doubt {
             return Err(Failure::incomplete(doubt));
         }
-        if stored.evaluation.overall() == Overall::NotComplete {
+        if stored.evaluation.outcome() == RunOutcome::Incomplete {
             return Err(Failure::incomplete(format!(
                 "{source}: the run is not complete ({} of {} blocks)",
                 stored.evaluation.summary.blocks_done, stored.evaluation.summary.blocks_total

@@ -155,7 +155,7 @@ fn leg_assignment(
             identity,
             rendezvous,
             bindings,
-            done,
+            finished_blocks: done,
         },
     ))
 }

@@ -4,7 +4,7 @@ use crds::v1alpha1::Verdict;
 
 use super::{Report, labels};
 use crate::campaign::compare::{Comparison, Role, Withheld};
-use crate::campaign::figures as format;
+use crate::campaign::format;
 use crate::campaign::plan::PlannedScenario;
 
 /// Kind of a result, which determines its color.

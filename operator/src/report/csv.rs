@@ -66,7 +66,7 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 25] 
     let arm = report.plan.arms.get(cell.arm);
     let spread = cell.metric(metric);
     let comparisons = &report.evaluation.comparisons;
-    let comparison = comparisons.of(cell.scenario, cell.size_bytes, cell.arm, metric);
+    let comparison = comparisons.find(cell.scenario, cell.size_bytes, cell.arm, metric);
     let text = comparison.map(ComparisonText::from);
     let ends = comparison.and_then(|comparison| comparison.interval_percent());
     let number = |value: Option<f64>| value.map(significant).unwrap_or_default();

@@ -10,9 +10,9 @@ use quick_junit::{NonSuccessKind, SerializeError, TestCase, TestCaseStatus, Test
 use super::comparison::{ComparisonText, is_undecided};
 use super::{Report, overview};
 use crate::campaign::compare::{Comparison, Role, Withheld};
-use crate::campaign::figures as format;
+use crate::campaign::format;
 use crate::campaign::summarize::FabricEvidence;
-use crate::campaign::{Evaluation, Overall};
+use crate::campaign::{Evaluation, RunOutcome};
 
 /// The report as a JUnit XML document.
 ///
@@ -37,14 +37,14 @@ pub fn render(report: &Report<'_>) -> Result<String, SerializeError> {
 
 fn trustworthiness(report: &Report<'_>) -> TestCase {
     let summary = &report.evaluation.summary;
-    let problem = match report.evaluation.overall() {
-        Overall::Good | Overall::Missed => None,
-        Overall::NotComplete => Some(format!(
+    let problem = match report.evaluation.outcome() {
+        RunOutcome::Passed | RunOutcome::Missed => None,
+        RunOutcome::Incomplete => Some(format!(
             "{} of {} blocks were measured",
             summary.blocks_done, summary.blocks_total
         )),
-        Overall::NothingMeasured => summary.nothing_measured(),
-        Overall::NotTrustworthy => Some(untrustworthy_results(report).join("\n")),
+        RunOutcome::NothingMeasured => summary.nothing_measured(),
+        RunOutcome::Untrusted => Some(untrustworthy_results(report).join("\n")),
     };
     let status = problem.map_or_else(TestCaseStatus::success, |problem| {
         unsuccessful(
@@ -79,7 +79,7 @@ fn untrustworthy_results(report: &Report<'_>) -> Vec<String> {
             one.reason,
             Some(Withheld::NotYet { .. } | Withheld::NoValidRound { .. })
         );
-        one.untrustworthy() && !repeated
+        one.is_untrusted() && !repeated
     });
     fabric
         .into_iter()

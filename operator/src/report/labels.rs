@@ -3,7 +3,7 @@
 use crds::v1alpha1::{ExpectationOutcome, FabricProof, Metric, Optimization};
 
 use crate::campaign::compare::{ExpectationAnswer, metric_name};
-use crate::campaign::figures as format;
+use crate::campaign::format;
 
 /// `value` of `metric` with its unit.
 pub fn metric_value(metric: Metric, value: f64) -> String {

@@ -6,7 +6,7 @@ use crds::assignment::Workload;
 
 use super::comparison::{BaselineText, ComparisonText};
 use super::{Report, labels, overview};
-use crate::campaign::figures as format;
+use crate::campaign::format;
 use crate::campaign::plan::PlannedScenario;
 
 /// Maximum number of warnings shown. The JSON and HTML reports contain all of them.
@@ -93,7 +93,7 @@ fn table(text: &mut String, report: &Report<'_>, index: usize, scenario: &Planne
             let comparison = report
                 .evaluation
                 .comparisons
-                .of(index, *size, *arm, scenario.primary);
+                .find(index, *size, *arm, scenario.primary);
             comparison.map_or_else(
                 || "not compared".to_owned(),
                 |one| ComparisonText::from(one).line(),

@@ -9,7 +9,7 @@ use super::Report;
 use super::comparison::{ResultClass, is_undecided};
 use super::labels::fabric_proof;
 use crate::campaign::compare::Role;
-use crate::campaign::figures as format;
+use crate::campaign::format;
 use crate::campaign::summarize::{CellSummary, FabricEvidence};
 
 /// Outcome of a complete run without a missed expectation or a regression. It is [`ResultClass::Improved`] only if every

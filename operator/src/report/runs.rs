@@ -5,16 +5,16 @@ use crds::v1alpha1::Verdict;
 
 use super::labels;
 use super::text::TextOptions;
-use crate::campaign::compare_runs::{Difference, Finished, RunComparison};
-use crate::campaign::figures as format;
+use crate::campaign::compare_runs::{Difference, FinishedRun, RunComparison};
+use crate::campaign::format;
 
 /// A line under the header only.
 const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// The comparison as text, with a newline at its end.
 pub fn text(
-    first: &Finished<'_>,
-    second: &Finished<'_>,
+    first: &FinishedRun<'_>,
+    second: &FinishedRun<'_>,
     different: &[Difference],
     comparisons: &[RunComparison],
     options: &TextOptions<'_>,

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use crds::assignment::Workload;
 
 use super::{Report, labels, overview};
-use crate::campaign::figures as format;
+use crate::campaign::format;
 
 /// Width in columns if the output is not a terminal.
 pub const DEFAULT_WIDTH: u16 = 132;

@@ -4,7 +4,7 @@ use crds::v1alpha1::{BenchmarkRunStatus, Condition, PlacementStatus, RecordsRefe
 
 use super::execution_state::ExecutionState;
 use crate::campaign::Evaluation;
-use crate::campaign::figures::clipped;
+use crate::campaign::format::clipped;
 use crate::campaign::plan::Plan;
 use crate::campaign::status::{self, MAX_TEXT, MAX_WARNINGS, Phase, StatusInput};
 

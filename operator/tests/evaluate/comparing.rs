@@ -3,7 +3,7 @@
 use crds::record::CaseResult;
 use crds::v1alpha1::{ExpectationOutcome, Metric, Verdict};
 use fabricbench_operator::campaign::compare::{Comparison, Role, Withheld};
-use fabricbench_operator::campaign::{Evaluation, Overall};
+use fabricbench_operator::campaign::{Evaluation, RunOutcome};
 
 use crate::fixture::{ARMS, Campaign};
 
@@ -17,7 +17,7 @@ fn of<'a>(
     metric: Metric,
 ) -> &'a Comparison {
     let arm = ARMS.iter().position(|name| *name == arm).unwrap();
-    evaluation.comparisons.of(scenario, size, arm, metric).unwrap()
+    evaluation.comparisons.find(scenario, size, arm, metric).unwrap()
 }
 
 fn planted() -> Campaign {
@@ -54,7 +54,7 @@ fn planted_effects_are_found_and_nothing_else() {
         evaluation.comparisons.verdict,
         "fi-inject improved 1 of 2, doorbell regressed 1 of 3, coalesce improved 1 of 1, combined improved 1 of 5"
     );
-    assert_eq!(evaluation.overall(), Overall::Missed);
+    assert_eq!(evaluation.outcome(), RunOutcome::Missed);
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_violated_control_takes_the_verdicts_of_its_scenario_and_size() {
         of(&evaluation, 1, 32 * KIB, "coalesce", Metric::Throughput).verdict,
         Some(Verdict::Improved)
     );
-    assert_eq!(evaluation.overall(), Overall::NotTrustworthy);
+    assert_eq!(evaluation.outcome(), RunOutcome::Untrusted);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_contradicted_fabric_has_no_verdict() {
     let inject = of(&evaluation, 0, 64, "fi-inject", Metric::LatencyP50);
     assert_eq!(inject.verdict, None);
     assert!(matches!(inject.reason, Some(Withheld::Contradicted { .. })));
-    assert_eq!(evaluation.overall(), Overall::NotTrustworthy);
+    assert_eq!(evaluation.outcome(), RunOutcome::Untrusted);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn expectations_are_held_against_the_intervals() {
         nothing.comparisons.expectations[0].outcome,
         ExpectationOutcome::NotMet
     );
-    assert_eq!(nothing.overall(), Overall::Missed);
+    assert_eq!(nothing.outcome(), RunOutcome::Missed);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_run_that_is_not_complete_says_so() {
         text.as_bytes(),
     );
     let evaluation = fabricbench_operator::campaign::evaluate(&campaign.plan, &reports).unwrap();
-    assert_eq!(evaluation.overall(), Overall::NotComplete);
+    assert_eq!(evaluation.outcome(), RunOutcome::Incomplete);
     assert!(evaluation.summary.warnings[0].contains("83 of 84 blocks"));
     // Few rounds: no interval, and the number that would do.
     let few: Vec<u32> = (30..84).collect();

@@ -126,7 +126,7 @@ pub mod formats {
     use crds::record::{CaseFailure, CaseResult, FailureReason};
     use fabricbench_operator::campaign::collect::collect;
     use fabricbench_operator::campaign::compare::{Comparison, Role};
-    use fabricbench_operator::campaign::{Overall, evaluate};
+    use fabricbench_operator::campaign::{RunOutcome, evaluate};
     use fabricbench_operator::report::text::{TextOptions, render};
     use fabricbench_operator::report::{Report, csv, html, json, junit, markdown};
 
@@ -271,7 +271,7 @@ pub mod formats {
             evaluation: campaign.evaluation(),
             campaign,
         };
-        assert_eq!(planted.evaluation.overall(), Overall::Good);
+        assert_eq!(planted.evaluation.outcome(), RunOutcome::Passed);
         let undecided = html::render(&planted.report()).unwrap();
         let sentence = "no regression was found, but 3 of 11 comparisons are undecided.";
         assert!(

@@ -2,7 +2,7 @@
 
 use crds::v1alpha1::{Metric, Verdict};
 use fabricbench_operator::campaign::Evaluation;
-use fabricbench_operator::campaign::compare_runs::{Finished, RunComparison, compare_runs, differences};
+use fabricbench_operator::campaign::compare_runs::{FinishedRun, RunComparison, compare_runs, differences};
 use fabricbench_operator::campaign::plan::Plan;
 
 use crate::fixture::{Campaign, plan};
@@ -10,8 +10,8 @@ use crate::fixture::{Campaign, plan};
 /// What makes a run another one.
 type Change = fn(&mut Evaluation);
 
-fn finished<'a>(plan: &'a Plan, evaluation: &'a Evaluation) -> Finished<'a> {
-    Finished { plan, evaluation }
+fn finished<'a>(plan: &'a Plan, evaluation: &'a Evaluation) -> FinishedRun<'a> {
+    FinishedRun { plan, evaluation }
 }
 
 /// Two runs of the fixture's plan.
@@ -143,7 +143,7 @@ fn what_the_arms_ran_on_must_be_the_same() {
             let worker = &mut run.summary.environment.workers[0];
             worker.hello.environment.memory_limit_bytes = Some(1 << 31);
         }),
-        ("processor limit", |run| {
+        ("CPU limit", |run| {
             let worker = &mut run.summary.environment.workers[0];
             worker.hello.environment.cpu_limit_millis = Some(1500);
         }),

@@ -1,4 +1,4 @@
-//! The effect of every arm in every scenario, at every size, on every metric, without any verdict yet.
+//! Estimates the effect of every arm in every scenario, at every size, on every metric. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,14 +6,14 @@ use crds::assignment::Pass;
 use crds::v1alpha1::Metric;
 use serde::Serialize;
 
-use super::{Comparison, Effect, Role, Withheld, nothing_applied, same_process};
+use super::{Comparison, Effect, Role, Withheld, inapplicable_reason, same_process};
 use crate::collect::{Measured, Outcome, Reports};
 use crate::plan::Plan;
 use crate::stats::signed_rank;
 use crate::stats::{Direction, Family, Margin, Pair, StatsError, paired, percent_change, round_effect};
 use crate::summarize::{METRICS, Summary, statistic};
 
-/// The effect that one pair of workers shows, in percent of the baseline.
+/// Effect measured by one pair of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PairEffect {
@@ -21,31 +21,31 @@ pub struct PairEffect {
     pub initiator: u32,
     /// Rank of the target.
     pub target: u32,
-    /// Centre of its rounds.
+    /// Hodges-Lehmann estimate over its rounds, as a change in percent of the baseline.
     pub percent: f64,
 }
 
-/// Where a case stands: scenario, size, arm, round, and the pair.
-type Place = (usize, u64, usize, u32, (u32, u32));
+/// Key of a case: scenario, size, arm, round, and the ranks of initiator and target.
+type CaseKey = (usize, u64, usize, u32, (u32, u32));
 
-/// The measured cases that can be trusted, by scenario, size, arm, round and pair.
-pub fn case_index<'a>(reports: &'a Reports, summary: &Summary) -> BTreeMap<Place, &'a Measured> {
+/// Indexes the valid measured cases by scenario, size, arm, round and pair.
+pub fn case_index<'a>(reports: &'a Reports, summary: &Summary) -> BTreeMap<CaseKey, &'a Measured> {
     let judged = reports.cases.iter().zip(&summary.judgements);
     let valid = judged.filter(|(case, judgement)| case.pass == Pass::Measure && judgement.is_valid());
-    let places = valid.filter_map(|(case, _)| match &case.outcome {
+    let keyed = valid.filter_map(|(case, _)| match &case.outcome {
         Outcome::Measured(measured) => {
             let pair = (case.initiator, case.target);
-            let place = (case.scenario, case.size_bytes, case.arm, case.round, pair);
-            Some((place, measured.as_ref()))
+            let key = (case.scenario, case.size_bytes, case.arm, case.round, pair);
+            Some((key, measured.as_ref()))
         }
         Outcome::Checked(_) | Outcome::Failed(_) => None,
     });
-    places.collect()
+    keyed.collect()
 }
 
-/// Every comparison with its effect and interval. A verdict stands where the interval gives one; whether it may be
-/// given is decided by `judge`.
-pub(super) fn measure(
+/// Estimates every comparison of `plan`, with the verdict that its interval gives. The module `withhold` then removes
+/// the verdicts that must not be reported.
+pub(super) fn estimate(
     plan: &Plan,
     reports: &Reports,
     summary: &Summary,
@@ -61,7 +61,7 @@ pub(super) fn measure(
         for size_bytes in &planned.sizes {
             for arm in (0..plan.arms.len()).filter(|arm| *arm != plan.baseline) {
                 for metric in metrics {
-                    let values = RoundValues::of(plan, &index, (scenario, *size_bytes, arm), metric);
+                    let values = RoundValues::collect(plan, &index, (scenario, *size_bytes, arm), metric);
                     let effects = values.round_effects()?;
                     let result = paired(&effects, &family, margin, Direction::from(metric));
                     let mut comparison = Comparison {
@@ -75,13 +75,9 @@ pub(super) fn measure(
                         effect: result.estimate.map(Effect::new),
                         minimum_detectable_percent: result.minimum_detectable_effect.map(percent_change),
                         verdict: Some(result.verdict),
-                        reason: result
-                            .interval
-                            .as_ref()
-                            .err()
-                            .map(|missing| Withheld::NoInterval {
-                                message: missing.to_string(),
-                            }),
+                        reason: result.interval.as_ref().err().map(|error| Withheld::NoInterval {
+                            message: error.to_string(),
+                        }),
                         rounds_to_settle: result.rounds_to_settle,
                         interval: result.interval.ok(),
                         pairs: values.pair_effects(),
@@ -104,14 +100,14 @@ fn role(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Role {
     } = *comparison;
     let is_control = plan.arms.get(arm).is_some_and(|arm| arm.control.is_some());
     let planned = plan.cell(scenario, size_bytes, arm);
-    let striped_alike = plan
+    let same_striping = plan
         .cell(scenario, size_bytes, plan.baseline)
         .zip(planned)
         .is_some_and(|(baseline, cell)| {
             (baseline.rails, baseline.chunk_bytes) == (cell.rails, cell.chunk_bytes)
         });
     let identical = planned.is_some_and(|cell| cell.same_as_baseline)
-        || same_process(plan, arm) && striped_alike && nothing_applied(summary, comparison).is_some();
+        || same_process(plan, arm) && same_striping && inapplicable_reason(summary, comparison).is_some();
     match (is_control, identical) {
         (true, _) => Role::ControlArm,
         (false, true) => Role::NegativeControl,
@@ -119,18 +115,18 @@ fn role(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Role {
     }
 }
 
-/// Values of arm and baseline of one metric, by round and pair.
+/// Values of one metric for an arm and the baseline, by round and pair.
 struct RoundValues {
     rounds: BTreeMap<u32, Vec<PairValue>>,
 }
 
-/// Ranks of initiator and target, and the values of their cases.
+/// Ranks of initiator and target, and the values that this pair measured.
 type PairValue = ((u32, u32), Pair);
 
 impl RoundValues {
-    fn of(
+    fn collect(
         plan: &Plan,
-        index: &BTreeMap<Place, &Measured>,
+        index: &BTreeMap<CaseKey, &Measured>,
         (scenario, size, arm): (usize, u64, usize),
         metric: Metric,
     ) -> Self {
@@ -157,17 +153,17 @@ impl RoundValues {
     }
 
     fn round_effects(&self) -> Result<Vec<f64>, StatsError> {
-        let effect_of = |pairs: &Vec<PairValue>| {
+        let effect = |pairs: &Vec<PairValue>| {
             let pairs: Vec<Pair> = pairs.iter().map(|(_, pair)| *pair).collect();
             round_effect(&pairs).transpose()
         };
-        self.rounds.values().filter_map(effect_of).collect()
+        self.rounds.values().filter_map(effect).collect()
     }
 
     fn pair_effects(&self) -> Vec<PairEffect> {
         let all = || self.rounds.values().flatten();
         let pairs: BTreeSet<(u32, u32)> = all().map(|(pair, _)| *pair).collect();
-        let effect_of = |pair: &(u32, u32)| {
+        let effect = |pair: &(u32, u32)| {
             let own = all().filter(|(other, _)| other == pair);
             let logs: Vec<f64> = own
                 .map(|(_, value)| value.arm.ln() - value.baseline.ln())
@@ -178,6 +174,6 @@ impl RoundValues {
                 percent: percent_change(log_ratio),
             })
         };
-        pairs.iter().filter_map(effect_of).collect()
+        pairs.iter().filter_map(effect).collect()
     }
 }

@@ -1,62 +1,62 @@
-//! What became of each expectation of the spec.
+//! Compares each expectation of the spec with the measured intervals. Pure.
 
 use crds::units::Size;
-use crds::v1alpha1::{Expectation, Metric};
+use crds::v1alpha1::{Expectation, ExpectationOutcome, Metric};
 use serde::Serialize;
 
 use super::{Comparison, Role, Withheld};
-use crate::figures;
+use crate::format;
 use crate::plan::Plan;
 use crate::stats::{self, Margin, Outcome, StatsError, over_sizes};
 
-/// What became of one expectation.
+/// Outcome of one expectation.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExpectationAnswer {
-    /// Its place in the spec.
+    /// Index of the expectation in the spec.
     pub index: usize,
-    /// Index of the scenario in the plan; nothing where the plan has none of that name.
+    /// Index of the scenario in the plan; `None` if the plan has no scenario of that name.
     pub scenario: Option<usize>,
-    /// Index of the arm in the plan; nothing where the plan has none of that name.
+    /// Index of the arm in the plan; `None` if the plan has no arm of that name.
     pub arm: Option<usize>,
-    /// What was expected to change.
+    /// Metric that was expected to change.
     pub metric: Metric,
-    /// The expectation in words.
+    /// Description of the expectation, see [`describe`].
     pub text: String,
-    /// What became of it over all its sizes.
-    pub outcome: crds::v1alpha1::ExpectationOutcome,
+    /// Outcome over all sizes of the expectation.
+    pub outcome: ExpectationOutcome,
     /// Whether the change is above the stated maximum at some size.
     pub above_maximum: bool,
-    /// What became of it at each size.
+    /// Outcome at each size.
     pub sizes: Vec<SizeOutcome>,
-    /// Why, with the sizes that decide it.
+    /// Sizes that decide the outcome, each with its reason.
     pub reason: String,
 }
 
-/// What became of an expectation at one size.
+/// Outcome of an expectation at one size.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SizeOutcome {
     /// Message or transfer size in bytes.
     pub size_bytes: u64,
-    /// What became of it.
-    pub outcome: crds::v1alpha1::ExpectationOutcome,
-    /// The observed change in the expected direction with its interval, or why there is none.
+    /// The outcome.
+    pub outcome: ExpectationOutcome,
+    /// Interval of the observed change in the expected direction, or the reason why no interval exists.
     pub reason: String,
 }
 
-/// Judges every expectation of the plan by the intervals of its comparisons.
+/// Judges every expectation of `plan` by the intervals of its comparisons.
 pub(super) fn judge(plan: &Plan, all: &[Comparison]) -> Result<Vec<ExpectationAnswer>, StatsError> {
     let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
     let judge_one = |(index, expectation): (usize, &Expectation)| {
         let expected = threshold(expectation, margin)?;
-        let outcomes: Vec<(u64, Outcome, String)> = of_expectation(plan, expectation, all)
+        let outcomes: Vec<(u64, Outcome, String)> = matching(plan, expectation, all)
             .map(|comparison| {
                 let (outcome, reason) = at_size(&expected, expectation, comparison);
                 (comparison.size_bytes, outcome, reason)
             })
             .collect();
-        let over_all = over_sizes(outcomes.iter().map(|(_, outcome, _)| *outcome));
+        let combined = over_sizes(outcomes.iter().map(|(_, outcome, _)| *outcome));
         let sizes: Vec<SizeOutcome> = outcomes
             .into_iter()
             .map(|(size_bytes, outcome, reason)| SizeOutcome {
@@ -65,11 +65,12 @@ pub(super) fn judge(plan: &Plan, all: &[Comparison]) -> Result<Vec<ExpectationAn
                 reason,
             })
             .collect();
-        let outcome = over_all.unwrap_or(Outcome::Inconclusive);
+        let outcome = combined.unwrap_or(Outcome::Inconclusive);
+        let (scenario, arm) = position(plan, expectation);
         Ok(ExpectationAnswer {
             index,
-            scenario: position(plan, expectation).0,
-            arm: position(plan, expectation).1,
+            scenario,
+            arm,
             metric: expectation.metric,
             text: describe(expectation),
             above_maximum: outcome == Outcome::Met { above_maximum: true },
@@ -90,7 +91,7 @@ fn threshold(expectation: &Expectation, margin: Margin) -> Result<stats::Expecta
         (None, Some(change)) => {
             stats::Expectation::increase(percent(change.min), change.max.map(percent), margin)
         }
-        // Only a spec that `validate` refuses has neither: then any change for the better is expected.
+        // `validate` rejects a spec with neither of them. Any improvement would meet such an expectation.
         (None, None) if expectation.metric.higher_is_better() => {
             stats::Expectation::increase(0.0, None, margin)
         }
@@ -98,7 +99,7 @@ fn threshold(expectation: &Expectation, margin: Margin) -> Result<stats::Expecta
     }
 }
 
-/// Indexes of the scenario and the arm that `expectation` names.
+/// Indexes of the scenario and the arm that `expectation` names; `None` for a name that the plan does not have.
 fn position(plan: &Plan, expectation: &Expectation) -> (Option<usize>, Option<usize>) {
     let mut scenarios = plan.scenarios.iter();
     let mut arms = plan.arms.iter();
@@ -108,7 +109,8 @@ fn position(plan: &Plan, expectation: &Expectation) -> (Option<usize>, Option<us
     )
 }
 
-fn of_expectation<'a>(
+/// Comparisons that `expectation` is about.
+fn matching<'a>(
     plan: &Plan,
     expectation: &Expectation,
     all: &'a [Comparison],
@@ -126,27 +128,23 @@ fn at_size(
     expectation: &Expectation,
     comparison: &Comparison,
 ) -> (Outcome, String) {
-    let judged = match (&comparison.reason, &comparison.interval) {
-        // An interval that is only described, or of identical arms, is still one to hold against.
+    let interval = match (&comparison.reason, &comparison.interval) {
+        // These comparisons get no verdict, but their interval is sound.
         (None | Some(Withheld::NotPrimary | Withheld::Identical { .. }), Some(interval)) => interval,
         (Some(reason), _) => return (Outcome::Inconclusive, reason.to_string()),
         (None, None) => return (Outcome::Inconclusive, "no interval".to_owned()),
     };
-    let outcome = expected.judge(judged);
-    let (low, high) = expected.observed_percent(judged);
-    let direction = if lower_expected(expectation) {
-        "lower"
-    } else {
-        "higher"
-    };
+    let outcome = expected.judge(interval);
+    let (low, high) = expected.observed_percent(interval);
+    let direction = direction_name(expectation);
     let identical = match comparison.role {
         Role::Variant => "",
-        Role::NegativeControl | Role::ControlArm => "; the arm is identical to the baseline here",
+        Role::NegativeControl | Role::ControlArm => "; the arm is identical to the baseline at this size",
     };
     let level = if comparison.primary {
         ""
     } else {
-        "; not the primary metric: the interval does not count this expectation among its comparisons"
+        "; this is not the primary metric, so the simultaneous confidence level does not cover it"
     };
     (
         outcome,
@@ -154,30 +152,28 @@ fn at_size(
     )
 }
 
-fn reason(outcome: crds::v1alpha1::ExpectationOutcome, sizes: &[SizeOutcome]) -> String {
+fn reason(outcome: ExpectationOutcome, sizes: &[SizeOutcome]) -> String {
     if sizes.is_empty() {
-        return "the scenario has no size in the range".to_owned();
+        return "the scenario has no size in the expected range".to_owned();
     }
     let deciding = sizes.iter().filter(|size| size.outcome == outcome);
-    let texts = deciding.map(|size| format!("{}: {}", figures::size(size.size_bytes), size.reason));
+    let texts = deciding.map(|size| format!("{}: {}", format::size(size.size_bytes), size.reason));
     texts.collect::<Vec<_>>().join("; ")
 }
 
-fn lower_expected(expectation: &Expectation) -> bool {
-    match (expectation.decrease_percent, expectation.increase_percent) {
+/// `lower` or `higher`, the direction in which the metric is expected to change.
+fn direction_name(expectation: &Expectation) -> &'static str {
+    let lower = match (expectation.decrease_percent, expectation.increase_percent) {
         (Some(_), _) => true,
         (None, Some(_)) => false,
         (None, None) => !expectation.metric.higher_is_better(),
-    }
+    };
+    if lower { "lower" } else { "higher" }
 }
 
-/// An expectation in words: `fi-inject: 10 to 20 % lower p50 in small below 256`.
+/// Describes an expectation in one line, such as `fi-inject: 10 to 20 % lower latency p50 in small below 256`.
 pub fn describe(expectation: &Expectation) -> String {
-    let direction = if lower_expected(expectation) {
-        "lower"
-    } else {
-        "higher"
-    };
+    let direction = direction_name(expectation);
     let change = expectation.decrease_percent.or(expectation.increase_percent);
     let amount = match change.map(|change| (change.min, change.max)) {
         None | Some((0, None)) => String::new(),
@@ -199,7 +195,7 @@ pub fn describe(expectation: &Expectation) -> String {
     )
 }
 
-/// Name of a metric for people.
+/// Name of a metric in reports for people.
 pub fn metric_name(metric: Metric) -> &'static str {
     match metric {
         Metric::LatencyP50 => "latency p50",

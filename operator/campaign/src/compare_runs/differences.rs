@@ -1,75 +1,60 @@
-//! What makes two runs incomparable.
+//! Finds the differences that make two runs incomparable. Pure.
 
 use std::collections::BTreeSet;
 
-use crds::record::RailFacts;
+use crds::record::{HostEnvironment, RailFacts};
 use serde::Serialize;
 
-use super::Finished;
-use crate::figures;
-use crate::plan::PlannedScenario;
+use super::FinishedRun;
+use crate::format;
+use crate::plan::{Arm, PlannedScenario};
 
-/// Something in which two runs differ though they should not.
+/// A property in which two runs differ although comparable runs must agree on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
-    /// What.
+    /// Name of the property.
     pub what: String,
-    /// In the first run.
+    /// Value in the first run.
     pub first: String,
-    /// In the second run.
+    /// Value in the second run.
     pub second: String,
 }
 
-/// Every difference that would be taken for one of the arms: which arms there are, the instrument, hardware, limits,
-/// kernel, library, provider, rails, variables, transport, scenarios and sizes, tunings.
-pub fn differences(first: &Finished<'_>, second: &Finished<'_>) -> Vec<Difference> {
-    let mut found = Vec::new();
-    let mut differ = |what: &str, describe: &dyn Fn(&Finished<'_>) -> String| {
-        let (one, other) = (describe(first), describe(second));
-        if one != other {
-            found.push(Difference {
-                what: what.to_owned(),
-                first: one,
-                second: other,
-            });
-        }
-    };
-    differ("workers", &|run| run.plan.workers.to_string());
-    differ("arms", &|run| {
-        let arms = run.plan.arms.iter().filter(|arm| arm.control.is_none());
-        list(arms.map(|arm| arm.name.clone()))
-    });
-    differ("baseline", &|run| {
+/// A property of a run: its name and a function that describes its value in a run.
+type Property = (&'static str, fn(&FinishedRun<'_>) -> String);
+
+/// Properties on which comparable runs must agree, in the order in which differences are reported.
+const PROPERTIES: [Property; 17] = [
+    ("workers", |run| run.plan.workers.to_string()),
+    ("arms", |run| list(variants(run).map(|arm| arm.name.clone()))),
+    ("baseline", |run| {
         let baseline = run.plan.arms.get(run.plan.baseline);
         baseline.map(|arm| arm.name.clone()).unwrap_or_default()
-    });
-    differ("runner", &|run| {
+    }),
+    ("runner", |run| {
         let workers = run.evaluation.summary.environment.workers.iter();
         list(workers.map(|worker| worker.hello.runner_version.clone()))
-    });
-    differ("transport", &|run| {
-        // Written out for people only where it differs.
+    }),
+    ("transport", |run| {
         serde_json::to_string(&run.plan.transport).unwrap_or_default()
-    });
-    differ("kernel", &|run| hosts(run, |host| host.kernel.clone()));
-    differ("CPU", &|run| hosts(run, |host| host.cpu_model.clone()));
-    differ("processors allowed", &|run| {
-        hosts(run, |host| host.cpus_allowed.clone())
-    });
-    differ("governor", &|run| {
+    }),
+    ("kernel", |run| hosts(run, |host| host.kernel.clone())),
+    ("CPU", |run| hosts(run, |host| host.cpu_model.clone())),
+    ("allowed CPUs", |run| hosts(run, |host| host.cpus_allowed.clone())),
+    ("governor", |run| {
         hosts(run, |host| host.governor.clone().unwrap_or_default())
-    });
-    differ("processor limit", &|run| {
-        hosts(run, |host| limit(host.cpu_limit_millis, "thousandths"))
-    });
-    differ("memory limit", &|run| {
+    }),
+    ("CPU limit", |run| {
+        hosts(run, |host| limit(host.cpu_limit_millis, "millicores"))
+    }),
+    ("memory limit", |run| {
         hosts(run, |host| limit(host.memory_limit_bytes, "bytes"))
-    });
-    differ("RDMA devices", &|run| {
+    }),
+    ("RDMA devices", |run| {
         hosts(run, |host| host.rdma_devices.join(" "))
-    });
-    differ("library", &|run| {
+    }),
+    ("library", |run| {
         let arms = run.evaluation.summary.environment.arms.iter();
         let libraries = arms.filter_map(|arm| arm.fabric.library.as_ref());
         list(libraries.map(|library| {
@@ -81,81 +66,116 @@ pub fn differences(first: &Finished<'_>, second: &Finished<'_>) -> Vec<Differenc
                 build.unwrap_or_default()
             )
         }))
-    });
-    differ("rails", &|run| {
+    }),
+    ("rails", |run| {
         let arms = run.evaluation.summary.environment.arms.iter();
         list(arms.flat_map(|arm| &arm.fabric.rails).map(rail))
-    });
-    differ("provider", &|run| {
+    }),
+    ("provider", |run| {
         let arms = run.evaluation.summary.environment.arms.iter();
         list(arms.map(|arm| format!("{} ({})", arm.fabric.provider, arm.fabric.fabric)))
-    });
-    differ("polling", &|run| {
+    }),
+    ("polling", |run| {
         let arms = run.evaluation.summary.environment.arms.iter();
-        list(
-            arms.flat_map(|arm| &arm.fabric.polling)
-                .map(|(scenario, polling)| format!("{scenario} {polling:?}")),
-        )
-    });
-    differ("scenarios", &|run| {
+        let polling = arms.flat_map(|arm| &arm.fabric.polling);
+        list(polling.map(|(scenario, polling)| format!("{scenario} {polling:?}")))
+    }),
+    ("scenarios", |run| {
         let scenarios = run.plan.scenarios.iter();
-        scenarios
-            .map(|scenario| scenario.assignment.name.clone())
-            .collect::<Vec<_>>()
-            .join(", ")
-    });
-    let of = |run: &Finished<'_>, name: &str, describe: fn(&PlannedScenario) -> String| {
-        let found = run
-            .plan
-            .scenarios
-            .iter()
-            .find(|scenario| scenario.assignment.name == name);
-        found.map(describe).unwrap_or_default()
-    };
+        join(scenarios.map(|scenario| scenario.assignment.name.clone()))
+    }),
+];
+
+/// A property that every scenario or every arm of a run has: its name, and a function that describes its value in the
+/// run for the scenario or arm of the given name.
+type NamedProperty = (&'static str, fn(&FinishedRun<'_>, &str) -> String);
+
+/// Properties of each scenario that both runs have.
+const SCENARIO_PROPERTIES: [NamedProperty; 2] = [
+    ("sizes", |run, name| {
+        scenario(run, name).map_or_else(String::new, |scenario| {
+            join(scenario.sizes.iter().map(|size| format::size(*size)))
+        })
+    }),
+    ("workload", |run, name| {
+        scenario(run, name).map_or_else(String::new, |scenario| {
+            let assignment = &scenario.assignment;
+            let workload = serde_json::to_string(&assignment.workload).unwrap_or_default();
+            format!("{workload}, memory {:?}", assignment.memory)
+        })
+    }),
+];
+
+/// Properties of each variant that both runs have.
+const ARM_PROPERTIES: [NamedProperty; 2] = [
+    ("tuning", |run, name| {
+        let arm = run.plan.arms.iter().find(|arm| arm.name == name);
+        let tuning = arm.map(|arm| (arm.inject_max_bytes, arm.doorbell_max_batch, arm.striping));
+        serde_json::to_string(&tuning).unwrap_or_default()
+    }),
+    ("variables", |run, name| {
+        let mut arms = run.evaluation.summary.environment.arms.iter();
+        let arm = arms.find(|arm| arm.arm == name);
+        let variables = arm.into_iter().flat_map(|arm| &arm.fabric.variables);
+        list(variables.map(|(name, value)| format!("{name}={value}")))
+    }),
+];
+
+/// Finds every difference between the runs that could be mistaken for an effect of an arm: [`PROPERTIES`], then
+/// [`SCENARIO_PROPERTIES`] and [`ARM_PROPERTIES`] of the scenarios and variants that both runs have.
+pub fn differences(first: &FinishedRun<'_>, second: &FinishedRun<'_>) -> Vec<Difference> {
+    let runs = (first, second);
+    let properties = PROPERTIES.iter();
+    let mut found: Vec<Difference> = properties
+        .filter_map(|(name, describe)| difference(*name, runs, describe))
+        .collect();
     for scenario in &first.plan.scenarios {
         let name = scenario.assignment.name.as_str();
-        if !second
-            .plan
-            .scenarios
-            .iter()
-            .any(|other| other.assignment.name == name)
-        {
-            continue;
+        if self::scenario(second, name).is_some() {
+            found.extend(named_differences(&SCENARIO_PROPERTIES, name, runs));
         }
-        differ(&format!("sizes of {name}"), &|run| {
-            of(run, name, |scenario| {
-                let sizes = scenario.sizes.iter().map(|size| figures::size(*size));
-                sizes.collect::<Vec<_>>().join(", ")
-            })
-        });
-        differ(&format!("workload of {name}"), &|run| {
-            of(run, name, |scenario| {
-                let assignment = &scenario.assignment;
-                let workload = serde_json::to_string(&assignment.workload).unwrap_or_default();
-                format!("{workload}, memory {:?}", assignment.memory)
-            })
-        });
     }
-    // One that only one of them has is a difference already.
-    let both = |name: &str| second.plan.arms.iter().any(|other| other.name == name);
-    let arms = first.plan.arms.iter().filter(|arm| arm.control.is_none());
-    for arm in arms.filter(|arm| both(&arm.name)) {
-        differ(&format!("tuning of {}", arm.name), &|run| {
-            let arm = run.plan.arms.iter().find(|other| other.name == arm.name);
-            let tuning = arm.map(|arm| (arm.inject_max_bytes, arm.doorbell_max_batch, arm.striping));
-            serde_json::to_string(&tuning).unwrap_or_default()
-        });
-        differ(&format!("variables of {}", arm.name), &|run| {
-            let mut arms = run.evaluation.summary.environment.arms.iter();
-            let found = arms.find(|other| other.arm == arm.name);
-            let variables = found.into_iter().flat_map(|arm| &arm.fabric.variables);
-            list(variables.map(|(name, value)| format!("{name}={value}")))
-        });
+    for arm in variants(first) {
+        if second.plan.arms.iter().any(|other| other.name == arm.name) {
+            found.extend(named_differences(&ARM_PROPERTIES, &arm.name, runs));
+        }
     }
     found
 }
 
-fn hosts(run: &Finished<'_>, describe: fn(&crds::record::HostEnvironment) -> String) -> String {
+fn named_differences(
+    properties: &[NamedProperty],
+    name: &str,
+    runs: (&FinishedRun<'_>, &FinishedRun<'_>),
+) -> impl Iterator<Item = Difference> {
+    properties.iter().filter_map(move |(property, describe)| {
+        difference(format!("{property} of {name}"), runs, |run| describe(run, name))
+    })
+}
+
+fn difference(
+    property: impl Into<String>,
+    (first, second): (&FinishedRun<'_>, &FinishedRun<'_>),
+    describe: impl Fn(&FinishedRun<'_>) -> String,
+) -> Option<Difference> {
+    let (first, second) = (describe(first), describe(second));
+    (first != second).then(|| Difference {
+        what: property.into(),
+        first,
+        second,
+    })
+}
+
+fn scenario<'a>(run: &FinishedRun<'a>, name: &str) -> Option<&'a PlannedScenario> {
+    let mut scenarios = run.plan.scenarios.iter();
+    scenarios.find(|scenario| scenario.assignment.name == name)
+}
+
+fn variants<'a>(run: &FinishedRun<'a>) -> impl Iterator<Item = &'a Arm> {
+    run.plan.arms.iter().filter(|arm| arm.control.is_none())
+}
+
+fn hosts(run: &FinishedRun<'_>, describe: fn(&HostEnvironment) -> String) -> String {
     let workers = run.evaluation.summary.environment.workers.iter();
     list(workers.map(|worker| describe(&worker.hello.environment)))
 }
@@ -164,7 +184,8 @@ fn limit(value: Option<u64>, unit: &str) -> String {
     value.map_or_else(|| "none".to_owned(), |value| format!("{value} {unit}"))
 }
 
-/// The link that carries a rail. Its address is of the run, and its domain may name a process.
+/// Describes the link that carries a rail. The address is left out because it may change with every run, and the domain
+/// because it may name a process.
 fn rail(rail: &RailFacts) -> String {
     let interface = rail.interface.as_deref().unwrap_or("no interface");
     let pci = rail.pci.as_ref().map(|pci| format!(" at {pci}"));
@@ -176,8 +197,12 @@ fn rail(rail: &RailFacts) -> String {
     )
 }
 
-/// Each value once, in order.
+/// The distinct values in ascending order, separated by commas.
 fn list(values: impl Iterator<Item = String>) -> String {
-    let once: BTreeSet<String> = values.collect();
-    once.into_iter().collect::<Vec<_>>().join(", ")
+    let distinct: BTreeSet<String> = values.collect();
+    join(distinct.into_iter())
+}
+
+fn join(values: impl Iterator<Item = String>) -> String {
+    values.collect::<Vec<_>>().join(", ")
 }

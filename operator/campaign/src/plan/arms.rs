@@ -1,4 +1,4 @@
-//! Arms: the variants, and a second copy of the baseline for each way in which arms are separated.
+//! Plans the arms: the variants, and a second copy of the baseline for each separation that occurs.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crds::names::CONTROL_PREFIX;
 use super::{Arm, Separation};
 use crate::validate::{ValidatedRun, ValidatedVariant};
 
-/// All arms of `run`: the variants in their order, then the control arms.
+/// Plans all arms of `run`: the variants in the order of the spec, then the control arms.
 pub(super) fn plan(run: &ValidatedRun) -> Vec<Arm> {
     let Some(baseline) = run.variants.get(run.baseline) else {
         return Vec::new();
@@ -15,7 +15,7 @@ pub(super) fn plan(run: &ValidatedRun) -> Vec<Arm> {
     let variants = run
         .variants
         .iter()
-        .map(|variant| Arm::of(variant, separation(variant, baseline), None));
+        .map(|variant| Arm::new(variant, separation(variant, baseline), None));
     let mut arms: Vec<_> = variants.collect();
     if run.sampling.control {
         arms.extend(
@@ -27,8 +27,8 @@ pub(super) fn plan(run: &ValidatedRun) -> Vec<Arm> {
     arms
 }
 
-/// The ways of separation that occur. A baseline that stands alone gets a control in its own process: without one
-/// nothing says how much of its numbers is noise.
+/// Separations that need a control arm. If the baseline is the only variant, it gets a control arm in its own process;
+/// without one, its noise could not be measured.
 fn separations(run: &ValidatedRun, arms: &[Arm]) -> BTreeSet<Separation> {
     let others = arms
         .iter()
@@ -59,12 +59,12 @@ fn control(baseline: &ValidatedVariant, separation: Separation) -> Arm {
     };
     Arm {
         name,
-        ..Arm::of(baseline, separation, Some(separation))
+        ..Arm::new(baseline, separation, Some(separation))
     }
 }
 
 impl Arm {
-    fn of(variant: &ValidatedVariant, separation: Separation, control: Option<Separation>) -> Self {
+    fn new(variant: &ValidatedVariant, separation: Separation, control: Option<Separation>) -> Self {
         Self {
             name: variant.name.clone(),
             control,

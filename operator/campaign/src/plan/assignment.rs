@@ -1,4 +1,4 @@
-//! The assignment of one leg: what its workers are told.
+//! Builds the assignment that the workers of one leg receive.
 
 use std::collections::BTreeSet;
 
@@ -8,27 +8,27 @@ use crds::assignment::{
 
 use super::{Leg, Plan};
 
-/// What an executor adds to the plan.
+/// Values of an assignment that the plan does not contain.
 #[derive(Clone, Debug)]
 pub struct AssignmentInputs<'a> {
-    /// Which run, plan, leg and attempt.
+    /// Run, plan, leg and attempt.
     pub identity: LegIdentity,
-    /// Where the workers meet.
+    /// Address at which the workers meet.
     pub rendezvous: Rendezvous,
-    /// Rails and processors of each rank; empty where each worker chooses.
+    /// Rails and CPUs of each rank; empty if each worker chooses its own.
     pub bindings: Vec<RankBinding>,
-    /// Blocks that earlier attempts finished: they are left out.
-    pub done: &'a BTreeSet<u32>,
+    /// Numbers of the blocks that earlier attempts finished.
+    pub finished_blocks: &'a BTreeSet<u32>,
 }
 
-/// The assignment of `leg`, which must be of `plan`. Finished blocks are left out, and rounds with none left; without
-/// any round the leg is finished and needs no workers.
+/// Builds the assignment of `leg`, which must belong to `plan`. It omits finished blocks, and rounds of which all
+/// blocks are finished. If the assignment has no rounds, the leg is finished and needs no workers.
 pub fn assignment(plan: &Plan, leg: &Leg, inputs: AssignmentInputs<'_>) -> Assignment {
     let AssignmentInputs {
         identity,
         rendezvous,
         bindings,
-        done,
+        finished_blocks,
     } = inputs;
     let arms = leg.arms.iter().filter_map(|(index, process)| {
         let arm = plan.arms.get(*index)?;
@@ -57,18 +57,18 @@ pub fn assignment(plan: &Plan, leg: &Leg, inputs: AssignmentInputs<'_>) -> Assig
         rounds: leg
             .rounds
             .iter()
-            .filter_map(|round| missing(round, done))
+            .filter_map(|round| unfinished(round, finished_blocks))
             .collect(),
         case_deadline_seconds: plan.case_deadline_seconds,
     }
 }
 
-/// What is missing of `round`.
-fn missing(round: &RoundAssignment, done: &BTreeSet<u32>) -> Option<RoundAssignment> {
+/// `round` with its unfinished blocks; `None` if all its blocks are finished.
+fn unfinished(round: &RoundAssignment, finished_blocks: &BTreeSet<u32>) -> Option<RoundAssignment> {
     let blocks: Vec<_> = round
         .blocks
         .iter()
-        .filter(|block| !done.contains(&block.block))
+        .filter(|block| !finished_blocks.contains(&block.block))
         .cloned()
         .collect();
     (!blocks.is_empty()).then(|| RoundAssignment {

@@ -1,21 +1,21 @@
-//! Cells: what each arm does at each size of a scenario.
+//! Plans the cells: the posts of each arm at each size of a scenario.
 
 use super::{Arm, Cell, Separation};
 use crate::posting::{Posting, Tuning, optimizations};
 use crate::validate::ValidatedScenario;
 
-/// The cells of `scenario`, by size, then by arm.
+/// Plans the cells of `scenario`, by size, then by arm.
 pub(super) fn plan(scenario: &ValidatedScenario, rails: u32, arms: &[Arm], baseline: usize) -> Vec<Cell> {
     let burst = scenario.burst();
     let sizes = scenario.sizes.iter();
     let cells = sizes.flat_map(|size| {
         arms.iter().enumerate().map(move |(index, arm)| {
-            let posting = Posting::of(arm.tuning(), burst, *size, rails);
+            let posting = Posting::new(arm.tuning(), burst, *size, rails);
             let reference = arms.get(baseline).filter(|_| index != baseline);
             let same_as_baseline = reference.is_some_and(|reference| {
                 arm.control.is_some()
                     || (same_endpoints(arm, reference)
-                        && posting == Posting::of(reference.tuning(), burst, *size, rails))
+                        && posting == Posting::new(reference.tuning(), burst, *size, rails))
             });
             Cell {
                 size_bytes: *size,
@@ -33,14 +33,15 @@ pub(super) fn plan(scenario: &ValidatedScenario, rails: u32, arms: &[Arm], basel
     cells.collect()
 }
 
-/// Whether both arms open endpoints with the same attributes in one process. An inject limit is one of them: it changes
-/// what a provider inlines and how deep its queue is also for messages above it, so such an arm is no negative control.
+/// Whether both arms open endpoints with the same attributes in one process. The inject limit is such an attribute. It
+/// changes what a provider inlines and the depth of its queue even for messages above the limit, so an arm with another
+/// inject limit is never a negative control.
 fn same_endpoints(arm: &Arm, baseline: &Arm) -> bool {
     arm.separation == Separation::Tuning && arm.inject_max_bytes == baseline.inject_max_bytes
 }
 
 impl Arm {
-    /// How it posts.
+    /// Settings that decide how the arm posts messages.
     pub fn tuning(&self) -> Tuning {
         Tuning {
             inject_max_bytes: self.inject_max_bytes,

@@ -1,12 +1,12 @@
-//! Random orders, split by subject.
+//! Draws random orders from a seed.
 //!
-//! Every item gets a key from the seed, the subject and its own name, and items are sorted by key. So an item that is
-//! added or taken away changes the order of no others, and no release of a random number crate changes a plan. SHA-256
-//! serves as the pseudo-random function.
+//! Every item gets a key from the seed, the subject of the order and its own name, and items are sorted by key.
+//! Therefore an item that is added or removed does not change the order of the others, and plans do not depend on the
+//! version of a random number crate. SHA-256 is the pseudo-random function.
 
 use sha2::{Digest, Sha256};
 
-/// Draws orders from one seed.
+/// Source of random orders with one seed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draw {
     seed: u64,
@@ -17,7 +17,7 @@ impl Draw {
         Self { seed }
     }
 
-    /// A random order of `items` for `subject`: every item once. Items must have different names.
+    /// Draws the order of `items` for `subject`. The names of the items must be unique.
     pub(super) fn order<T>(
         self,
         subject: &str,
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_does_not_shuffle_the_rest() {
+    fn added_item_does_not_change_the_order_of_the_others() {
         let few = order(42, "round 1", &["a", "b", "c", "d"]);
         let mut more = order(42, "round 1", &["a", "b", "new", "c", "d"]);
         more.retain(|name| *name != "new");
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn seed_and_subject_both_decide() {
+    fn order_depends_on_seed_and_subject() {
         let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
         assert_ne!(order(1, "x", &names), order(2, "x", &names));
         assert_ne!(order(1, "x", &names), order(1, "y", &names));

@@ -1,4 +1,5 @@
-//! How many bytes and how long: for warnings, deadlines and the length of streams. Orders of magnitude, not promises.
+//! Estimates the bytes and the duration of a plan, for warnings, deadlines and the length of record streams. Estimates
+//! of time and payload give the order of magnitude only. Pure.
 
 use crds::assignment::{BlockAssignment, Extent, Pass, ScenarioAssignment, Workload};
 use crds::v1alpha1::{Direction, LibfabricProvider, TransportSpec};
@@ -6,65 +7,66 @@ use serde::Serialize;
 
 use super::{Leg, Plan, PlannedScenario};
 
-/// Bytes of a case record beside its histograms, with four rails on four interfaces and every number large. The test
-/// below writes such records.
+/// Bytes of a case record without its histograms, with four rails on four interfaces and large numbers. The test in
+/// this module verifies it.
 const CASE_BYTES: u64 = 3072;
-/// Bytes that a second posting side adds, beside its histogram.
+/// Bytes that a second posting side adds, without its histogram.
 const POSTED_BYTES: u64 = 512;
-/// Bytes of a case record for each rail beyond four: on an interface of its own, seen from both sides, both posting.
+/// Bytes that each rail beyond four adds to a case record if it has a separate interface, and both sides post and
+/// report it.
 const RAIL_BYTES: u64 = 448;
-/// Bytes of a case record of the integrity pass: it has a dozen numbers.
+/// Bytes of a case record of the integrity pass, which has about a dozen numbers.
 const INTEGRITY_CASE_BYTES: u64 = 1024;
-/// Samples of a case that is bounded by time, for the length of its histogram.
+/// Number of samples assumed for a case with a fixed duration, for the length of its histogram.
 const TIMED_SAMPLES: u64 = 100_000;
-/// Bytes of the `hello` of one worker: a record line at most.
+/// Bytes of the `hello` record of one worker: at most one line.
 const HELLO_BYTES: u64 = crds::record::MAX_LINE_BYTES as u64;
-/// Bytes of the `endpoints` of one arm at one worker.
+/// Bytes of the `endpoints` record of one arm at one worker.
 const ENDPOINTS_BYTES: u64 = 4096;
-/// Bytes of the `cold` of one arm at one worker in one round, and of warnings that a round may bring.
+/// Bytes of the `cold` record of one arm at one worker in one round, and of possible warnings in that round.
 const COLD_BYTES: u64 = 512;
 /// Bytes of the `block` record.
 const BLOCK_BYTES: u64 = 256;
-/// Integrity transfers of a case: one window.
+/// Number of integrity transfers in a case: one window.
 const INTEGRITY_OPERATIONS: u64 = 16;
-/// Starting a gang of pods with an image that the node has.
+/// Time to start a gang of pods if the nodes already have the image.
 const LEG_SECONDS: f64 = 5.0;
-/// Starting and ending one instrument process: opening a library, registering memory, connecting.
+/// Time to start and stop one instrument process: loading a library, registering memory, connecting.
 const PROCESS_SECONDS: f64 = 0.5;
-/// Barriers and reports around a case.
+/// Time for the barriers and reports of one case.
 const CASE_SECONDS: f64 = 0.02;
 
-/// How much a run moves, and how long it takes.
+/// Estimated size and duration of a run or leg.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Estimate {
-    /// Cases of all legs, over all pairs.
+    /// Number of cases, over all pairs.
     pub cases: u64,
-    /// Payload bytes of all cases, warm-up included, assuming the speeds of [`Estimate::assumption`] where a case is
-    /// bounded by time.
+    /// Payload bytes of all cases, including warm-up. The volume of a case with a fixed duration follows from the
+    /// speeds of [`Estimate::assumption`].
     pub payload_bytes: u64,
     /// Bytes of all record streams.
     pub stream_bytes: u64,
-    /// Time in seconds, assuming the same speeds.
+    /// Duration in seconds at the speeds of [`Estimate::assumption`].
     pub seconds: u64,
-    /// The speeds that are assumed.
+    /// Assumed speeds of the transport.
     pub assumption: Assumption,
 }
 
-/// Speeds that are assumed of a transport: good hardware of its kind, so that a run may well take longer.
+/// Assumed speeds of a transport. They are those of good hardware of its kind, so a run may well take longer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Assumption {
-    /// Latency of a small message in nanoseconds.
+    /// One-way latency of a small message, in nanoseconds.
     pub latency_nanos: u64,
-    /// Payload bytes a second of one rail.
+    /// Payload bytes per second of one rail.
     pub rail_bytes_per_second: u64,
 }
 
 /// Estimates `plan`.
 pub fn estimate(plan: &Plan) -> Estimate {
     let legs = plan.legs.iter().map(|leg| leg_estimate(plan, leg));
-    legs.fold(Estimate::none(plan), |total, leg| Estimate {
+    legs.fold(Estimate::zero(plan), |total, leg| Estimate {
         cases: total.cases + leg.cases,
         payload_bytes: total.payload_bytes.saturating_add(leg.payload_bytes),
         stream_bytes: total.stream_bytes + leg.stream_bytes,
@@ -75,10 +77,10 @@ pub fn estimate(plan: &Plan) -> Estimate {
 
 /// Estimates one leg of `plan`.
 pub fn leg_estimate(plan: &Plan, leg: &Leg) -> Estimate {
-    let mut total = Estimate::none(plan);
+    let mut total = Estimate::zero(plan);
     let mut seconds = LEG_SECONDS;
-    // Disjoint pairs run at the same time: the circle method needs a turn for each worker but one, or for each where
-    // their number is odd.
+    // Disjoint pairs run concurrently. The circle method schedules all pairs of n workers in n - 1 turns if n is even,
+    // and in n turns if n is odd.
     let turns = u64::from(plan.workers.saturating_sub(1) + plan.workers % 2);
     let arms = leg.arms.len() as u64;
     total.stream_bytes += leg_stream_bytes(plan, arms);
@@ -89,7 +91,7 @@ pub fn leg_estimate(plan: &Plan, leg: &Leg) -> Estimate {
             let Some(scenario) = plan.scenarios.get(block.scenario as usize) else {
                 continue;
             };
-            let case = Case::of(plan, scenario, block.size_bytes, round.pass);
+            let case = Case::estimate(plan, scenario, block.size_bytes, round.pass);
             let arms = block.order.len() as u64;
             let cases = arms * plan.pairs();
             total.cases += cases;
@@ -104,34 +106,34 @@ pub fn leg_estimate(plan: &Plan, leg: &Leg) -> Estimate {
     total
 }
 
-/// Time that a case of `size_bytes` of `scenario` takes, in seconds.
+/// Estimates the duration of one case of `size_bytes` of `scenario`, in seconds.
 pub fn case_seconds(plan: &Plan, scenario: &PlannedScenario, size_bytes: u64) -> f64 {
-    Case::of(plan, scenario, size_bytes, Pass::Measure).seconds
+    Case::estimate(plan, scenario, size_bytes, Pass::Measure).seconds
 }
 
 impl Estimate {
-    fn none(plan: &Plan) -> Self {
+    fn zero(plan: &Plan) -> Self {
         Self {
             cases: 0,
             payload_bytes: 0,
             stream_bytes: 0,
             seconds: 0,
-            assumption: Assumption::of(&plan.transport),
+            assumption: Assumption::from(&plan.transport),
         }
     }
 }
 
-/// Bytes that a leg of `arms` arms streams whatever it measures.
+/// Bytes that a leg of `arms` arms streams regardless of its rounds.
 pub(super) fn leg_stream_bytes(plan: &Plan, arms: u64) -> u64 {
     u64::from(plan.workers) * (HELLO_BYTES + arms * ENDPOINTS_BYTES)
 }
 
-/// Bytes that a round of `arms` arms streams beside its cases.
+/// Bytes that a round of `arms` arms streams in addition to its blocks.
 pub(super) fn round_stream_bytes(plan: &Plan, arms: u64) -> u64 {
     u64::from(plan.workers) * arms * COLD_BYTES
 }
 
-/// Bytes that the records of `block` take.
+/// Bytes of the records of `block`.
 pub(super) fn block_stream_bytes(plan: &Plan, block: &BlockAssignment, pass: Pass) -> u64 {
     let scenario = plan.scenarios.get(block.scenario as usize);
     let case = match (pass, scenario) {
@@ -139,7 +141,7 @@ pub(super) fn block_stream_bytes(plan: &Plan, block: &BlockAssignment, pass: Pas
         (Pass::Measure, Some(scenario)) => {
             let (samples, sides) = samples(&scenario.assignment);
             let rails = u64::from(plan.transport.rails());
-            // What is longer than a line is shortened to fit one.
+            // The runner shortens a longer record to the length of a line.
             case_bytes(samples, sides, rails).min(crds::record::MAX_LINE_BYTES as u64)
         }
     };
@@ -153,7 +155,7 @@ fn case_bytes(samples: u64, sides: u64, rails: u64) -> u64 {
         + sides * histogram_bytes(samples)
 }
 
-/// Bytes that the histogram of `samples` samples takes in a record, where they spread over three decades.
+/// Bytes of the histogram of `samples` samples in a record, if they spread over three decades.
 fn histogram_bytes(samples: u64) -> u64 {
     match samples {
         0..=1_000 => 256 + samples,
@@ -163,7 +165,7 @@ fn histogram_bytes(samples: u64) -> u64 {
     }
 }
 
-/// Samples of a case at each posting side, and the number of these.
+/// Number of samples of a case at each posting side, and the number of posting sides.
 fn samples(scenario: &ScenarioAssignment) -> (u64, u64) {
     let (measured, threads, both) = match &scenario.workload {
         Workload::PingPong(ping_pong) => (ping_pong.measured, 1, false),
@@ -180,8 +182,8 @@ fn samples(scenario: &ScenarioAssignment) -> (u64, u64) {
     (samples, if both { 2 } else { 1 })
 }
 
-impl Assumption {
-    fn of(transport: &TransportSpec) -> Self {
+impl From<&TransportSpec> for Assumption {
+    fn from(transport: &TransportSpec) -> Self {
         let (latency_nanos, rail_bytes_per_second) = match transport {
             TransportSpec::Loopback(_) => (500, 5_000_000_000),
             TransportSpec::Libfabric(libfabric) => match libfabric.provider {
@@ -189,7 +191,7 @@ impl Assumption {
                 LibfabricProvider::Tcp | LibfabricProvider::Net | LibfabricProvider::TcpRxm => {
                     (20_000, 500_000_000)
                 }
-                // 100 Gbit/s a device, as on p5.
+                // 100 Gbit/s per device, as on p5 instances.
                 LibfabricProvider::Efa | LibfabricProvider::EfaDirect => (16_000, 12_500_000_000),
                 LibfabricProvider::Verbs => (3_000, 12_500_000_000),
             },
@@ -203,30 +205,36 @@ impl Assumption {
     }
 }
 
-/// One case of one pair.
+/// Estimate of one case of one pair.
 struct Case {
     bytes: u64,
     seconds: f64,
 }
 
 impl Case {
-    fn of(plan: &Plan, scenario: &PlannedScenario, size: u64, pass: Pass) -> Self {
-        let assumed = Assumption::of(&plan.transport);
+    fn estimate(plan: &Plan, scenario: &PlannedScenario, size: u64, pass: Pass) -> Self {
+        let assumed = Assumption::from(&plan.transport);
         let rails = u64::from(plan.transport.rails());
-        let (warmup, measured, posters, in_flight, ways) = match &scenario.assignment.workload {
+        let (warmup, measured, threads, in_flight, directions) = match &scenario.assignment.workload {
             Workload::PingPong(work) => (work.warmup, work.measured, 1, 1, 2),
             Workload::Transfer(work) => {
-                let posters = u64::from(work.threads);
-                let ways = if work.direction == Direction::Both { 2 } else { 1 };
-                (work.warmup, work.measured, posters, u64::from(work.window), ways)
+                let threads = u64::from(work.threads);
+                let directions = if work.direction == Direction::Both { 2 } else { 1 };
+                (
+                    work.warmup,
+                    work.measured,
+                    threads,
+                    u64::from(work.window),
+                    directions,
+                )
             }
         };
         let wire = size as f64 / (assumed.rail_bytes_per_second as f64 * rails as f64);
         let latency = assumed.latency_nanos as f64 * 1e-9;
-        // A window hides latency, never the time on the wire.
+        // A window hides latency, but not the time on the wire.
         let operation =
-            (latency / in_flight as f64 + wire * posters as f64) * if ways == 2 { 2.0 } else { 1.0 };
-        let spend = |extent: Extent| match extent {
+            (latency / in_flight as f64 + wire * threads as f64) * if directions == 2 { 2.0 } else { 1.0 };
+        let operations_and_seconds = |extent: Extent| match extent {
             Extent::Iterations(count) => (u64::from(count), f64::from(count) * operation),
             Extent::DurationNanos(nanos) => {
                 let seconds = nanos as f64 * 1e-9;
@@ -236,13 +244,18 @@ impl Case {
         let (operations, seconds) = match pass {
             Pass::Integrity => (INTEGRITY_OPERATIONS, INTEGRITY_OPERATIONS as f64 * operation),
             Pass::Measure => {
-                let (before, warming) = spend(warmup);
-                let (during, measuring) = spend(measured);
-                (before + during, warming + measuring)
+                let (warmup_operations, warmup_seconds) = operations_and_seconds(warmup);
+                let (measured_operations, measured_seconds) = operations_and_seconds(measured);
+                (
+                    warmup_operations + measured_operations,
+                    warmup_seconds + measured_seconds,
+                )
             }
         };
         Self {
-            bytes: operations.saturating_mul(size).saturating_mul(posters * ways),
+            bytes: operations
+                .saturating_mul(size)
+                .saturating_mul(threads * directions),
             seconds,
         }
     }
@@ -260,12 +273,12 @@ mod tests {
 
     use super::*;
 
-    /// A line as long as they get: every rail on an interface of its own, every number large.
+    /// Length of the longest possible line: every rail has a separate interface, and all numbers are large.
     fn case_line(samples: u32, sides: u64, rails: u32) -> usize {
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let mut latency = Histogram::new();
         for _ in 0..samples {
-            // Log-normal by the sum of uniforms, with a heavy tail: from 1 us to some milliseconds.
+            // Log-normal, with a heavy tail: from 1 us to some milliseconds. The sum of uniforms approximates a normal.
             let normal: f64 = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
             let tail = if random.random::<f64>() < 0.01 { 100.0 } else { 1.0 };
             latency.record((20_000.0 * (0.7 * normal).exp() * tail) as u64);
@@ -342,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_is_no_longer_than_estimated() {
+    fn case_records_are_not_longer_than_estimated() {
         for samples in [0, 100, 1_000, 10_000, 100_000, 1_000_000] {
             for (sides, rails) in [(1, 4), (2, 4), (1, 64), (2, 64)] {
                 let line = case_line(samples, sides, rails) as u64;

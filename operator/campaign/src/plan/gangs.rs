@@ -1,30 +1,31 @@
-//! Gangs: which arms run in the same pods, and in which instrument processes of theirs.
+//! Groups the arms into gangs of pods and assigns them to instrument processes.
 
 use crds::assignment::InstrumentProcess;
 
 use super::{Arm, Separation};
 
-/// Arms that run in the same pods.
+/// A gang of pods and the arms that run in it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Gang {
-    /// Name for drawing orders.
+    /// Unique name, from which the order of the gangs is drawn.
     pub name: String,
     /// Image of its pods.
     pub image: Option<String>,
-    /// Its instrument processes.
+    /// Instrument processes of each worker.
     pub processes: Vec<InstrumentProcess>,
-    /// Its arms: index in the plan and index in `processes`.
+    /// Arms of the gang: index in the plan and index into `processes`.
     pub arms: Vec<(usize, u32)>,
 }
 
-/// One gang for each image, and one of its own for the control of images. The baseline's comes first.
+/// Groups `arms` into one gang per image and a separate gang for the control arm of images. The gang of the baseline is
+/// the first.
 pub(super) fn plan(arms: &[Arm], baseline: usize) -> Vec<Gang> {
     let mut gangs: Vec<Gang> = Vec::new();
     let first = arms.get(baseline).map(|arm| (baseline, arm));
     let others = arms.iter().enumerate().filter(|(index, _)| *index != baseline);
     for (index, arm) in first.into_iter().chain(others) {
         let name = gang_name(arm);
-        let place = gangs
+        let position = gangs
             .iter()
             .position(|gang| gang.name == name)
             .unwrap_or_else(|| {
@@ -36,7 +37,7 @@ pub(super) fn plan(arms: &[Arm], baseline: usize) -> Vec<Gang> {
                 });
                 gangs.len() - 1
             });
-        if let Some(gang) = gangs.get_mut(place) {
+        if let Some(gang) = gangs.get_mut(position) {
             gang.add(index, arm);
         }
     }
@@ -54,14 +55,14 @@ fn gang_name(arm: &Arm) -> String {
 }
 
 impl Gang {
-    /// Arms with the same environment and library share a process. A control of environments is there to have one of
-    /// its own.
+    /// Adds an arm. Arms with the same environment and library share a process, except that the control arm of
+    /// environments gets a separate one.
     fn add(&mut self, index: usize, arm: &Arm) {
-        let own = arm.control == Some(Separation::Environment);
+        let separate = arm.control == Some(Separation::Environment);
         let shared = self
             .processes
             .iter()
-            .position(|process| *process == arm.process && !own);
+            .position(|process| *process == arm.process && !separate);
         let process = shared.unwrap_or_else(|| {
             self.processes.push(arm.process.clone());
             self.processes.len() - 1

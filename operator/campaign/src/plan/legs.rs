@@ -1,4 +1,5 @@
-//! Legs: what every gang measures, in which order, in streams and assignments that are not too long.
+//! Plans the legs: what each gang measures and in which order, split so that no record stream or assignment is too
+//! long.
 
 use crds::assignment::{BlockAssignment, MAX_ASSIGNMENT_BYTES, Pass, RoundAssignment};
 use crds::record::MAX_STREAM_BYTES;
@@ -8,16 +9,17 @@ use super::estimate::{block_stream_bytes, leg_stream_bytes, round_stream_bytes};
 use super::gangs::{self, Gang};
 use super::{Leg, Plan, PlanError};
 
-/// Gangs of pods that one run may ask a cluster for, one after the other: 60 rounds of 17 images.
+/// Maximum number of gangs of pods that one run creates, one after the other: 60 rounds of 17 images.
 const MAX_LEGS: usize = 1020;
-/// Room in an assignment for everything but rounds: 16 variants with 32 variables of 1 KiB each at most.
+/// Bytes of an assignment that are reserved for everything but rounds: at most 16 variants with 32 variables of 1 KiB.
 const ASSIGNMENT_HEAD_BYTES: usize = 600 * 1024;
-/// A block in an assignment, and each arm in its order, as JSON with every number at its longest.
+/// Maximum length in bytes of a block in the JSON of an assignment, without the arms in its order.
 const BLOCK_BYTES: usize = 100;
+/// Maximum length in bytes of an arm in the order of a block, in the JSON of an assignment.
 const ORDER_BYTES: usize = 4;
 
-/// The legs of `plan`, in the order they run. Where arms have images of their own, every gang has one leg in each
-/// round, in random order; one gang alone measures all rounds in one leg.
+/// Plans the legs of `plan`, in the order in which they run. With several gangs, every gang has one leg in each round,
+/// in random order. A single gang measures all rounds in one leg. Both are split further if they are too long.
 pub(super) fn plan(plan: &Plan) -> Result<Vec<Leg>, PlanError> {
     let gangs = gangs::plan(&plan.arms, plan.baseline);
     let draw = Draw::new(plan.sampling.seed);
@@ -47,8 +49,8 @@ pub(super) fn plan(plan: &Plan) -> Result<Vec<Leg>, PlanError> {
     Ok(legs)
 }
 
-/// One round of one gang, all orders drawn: processes, arms, blocks, and the arms of each block (randomized complete
-/// blocks). Round 0 checks every byte and takes no time.
+/// Draws all orders of one round of one gang: processes, arms, blocks, and the arms of each block (randomized complete
+/// blocks). Round 0 is the integrity pass, which verifies every byte and measures no times.
 fn draw_round(plan: &Plan, gang: &Gang, draw: Draw, round: u32) -> RoundAssignment {
     let pass = if round == 0 {
         Pass::Integrity
@@ -63,18 +65,18 @@ fn draw_round(plan: &Plan, gang: &Gang, draw: Draw, round: u32) -> RoundAssignme
     };
     let draw_arms = |subject: &str| {
         let drawn = draw.order(subject, arms(), |(_, (arm, _))| arm_name(*arm));
-        drawn.into_iter().map(|(place, _)| place).collect::<Vec<_>>()
+        drawn.into_iter().map(|(index, _)| index).collect::<Vec<_>>()
     };
-    // A process is known by the first arm it serves.
+    // A process is identified by the first of its arms.
     let processes = (0_u32..).zip(&gang.processes).map(|(process, _)| process);
     let process_order = draw.order(&format!("round {round} processes"), processes, |process| {
-        let first = gang.arms.iter().find(|(_, of)| of == process);
+        let first = gang.arms.iter().find(|(_, arm_process)| arm_process == process);
         first.map_or_else(String::new, |(arm, _)| arm_name(*arm))
     });
     let scenarios = (0_u32..).zip(&plan.scenarios);
-    let wanted = scenarios.filter(|(_, scenario)| pass == Pass::Measure || scenario.integrity);
-    let cells =
-        wanted.flat_map(|(index, scenario)| scenario.sizes.iter().map(move |size| (index, scenario, *size)));
+    let scenarios = scenarios.filter(|(_, scenario)| pass == Pass::Measure || scenario.integrity);
+    let cells = scenarios
+        .flat_map(|(index, scenario)| scenario.sizes.iter().map(move |size| (index, scenario, *size)));
     let cells = draw.order(&format!("round {round} blocks"), cells, |(_, scenario, size)| {
         format!("{} {size}", scenario.assignment.name)
     });
@@ -95,8 +97,8 @@ fn draw_round(plan: &Plan, gang: &Gang, draw: Draw, round: u32) -> RoundAssignme
     }
 }
 
-/// Appends the rounds as one leg, or as several where one would have too long a stream or assignment. A round may be
-/// split between blocks, never within one.
+/// Appends the rounds to `legs` as one leg, or as several if its record stream or assignment would be too long. A round
+/// may be split between blocks, but never within a block.
 fn split(
     plan: &Plan,
     gang: &Gang,
@@ -125,8 +127,8 @@ fn split(
         for block in blocks {
             let bytes = block_stream_bytes(plan, block, round.pass);
             let text = BLOCK_BYTES + ORDER_BYTES * block.order.len();
-            let alone = base + round_stream_bytes(plan, arms) + bytes;
-            if alone > MAX_STREAM_BYTES {
+            let minimum_stream = base + round_stream_bytes(plan, arms) + bytes;
+            if minimum_stream > MAX_STREAM_BYTES {
                 return Err(block_too_large(plan, block, bytes));
             }
             if stream + bytes > MAX_STREAM_BYTES || document + text > MAX_ASSIGNMENT_BYTES {
@@ -169,7 +171,7 @@ fn block_too_large(plan: &Plan, block: &BlockAssignment, bytes: u64) -> PlanErro
     }
 }
 
-/// Numbers all blocks in the order they run, from 0.
+/// Numbers all blocks in the order in which they run, from 0.
 fn number_blocks(legs: &mut [Leg]) {
     let rounds = legs.iter_mut().flat_map(|leg| &mut leg.rounds);
     let blocks = rounds.flat_map(|round| &mut round.blocks);

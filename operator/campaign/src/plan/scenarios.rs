@@ -1,10 +1,10 @@
-//! Scenarios: comparisons, the rounds that a verdict on them needs, and their cells.
+//! Plans the scenarios: their comparisons, the rounds that verdicts on these need, and their cells.
 
 use super::{Arm, PlanError, PlannedScenario, cells};
 use crate::stats::Family;
 use crate::validate::{ValidatedRun, ValidatedScenario};
 
-/// The scenarios of `run` with the cells of `arms`.
+/// Plans the scenarios of `run` with the cells of `arms`.
 pub(super) fn plan(run: &ValidatedRun, arms: &[Arm]) -> Result<Vec<PlannedScenario>, PlanError> {
     run.scenarios
         .iter()
@@ -30,7 +30,7 @@ fn plan_one(
     })
 }
 
-/// Rounds with which one outlier decides no verdict of any scenario.
+/// Number of rounds with which a single outlier cannot decide a verdict of any scenario.
 pub(super) fn recommended_rounds(
     run: &ValidatedRun,
     scenarios: &[PlannedScenario],
@@ -43,7 +43,8 @@ pub(super) fn recommended_rounds(
     Ok(family(run, most)?.recommended_rounds())
 }
 
-/// A baseline that stands alone has its control to be compared with.
+/// The family of comparisons of a scenario. If the baseline is the only variant, the comparison with its control arm
+/// makes it one.
 fn family(run: &ValidatedRun, comparisons: u32) -> Result<Family, PlanError> {
     Family::new(comparisons.max(1), run.sampling.confidence_percent.into()).map_err(|error| {
         PlanError::Confidence {

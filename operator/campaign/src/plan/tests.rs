@@ -1,4 +1,4 @@
-//! What is planned: controls, processes, order, and what a change of the run must not shuffle.
+//! Plans of small runs: control arms, processes, orders, and which orders a change of the run must not affect.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ fn planned(variants: &str, rest: &str) -> Result<Plan, PlanError> {
         .into_iter()
         .filter(|note| note.severity == Severity::Fatal)
         .collect();
-    assert_eq!(fatal, [], "a plan of ours never contradicts itself");
+    assert_eq!(fatal, [], "the planner never makes an inconsistent plan");
     Ok(plan)
 }
 
@@ -35,7 +35,7 @@ fn names(plan: &Plan) -> Vec<&str> {
 }
 
 #[test]
-fn every_separation_that_occurs_gets_a_control() {
+fn every_separation_has_a_control_arm() {
     let all = planned(&format!("{INJECT}{ENVIRONMENT}{IMAGE}"), SCENARIOS).unwrap();
     assert_eq!(
         names(&all),
@@ -59,10 +59,10 @@ fn every_separation_that_occurs_gets_a_control() {
 }
 
 #[test]
-fn arms_share_processes_as_far_as_they_may() {
+fn arms_with_the_same_environment_share_a_process() {
     let plan = planned(&format!("{INJECT}{ENVIRONMENT}"), SCENARIOS).unwrap();
     let [leg] = plan.legs.as_slice() else {
-        panic!("one gang measures everything");
+        panic!("expected a single leg");
     };
     assert_eq!(leg.processes.len(), 3);
     // a, b and control share one; c has one; control-environment has one with the environment of a.
@@ -71,7 +71,7 @@ fn arms_share_processes_as_far_as_they_may() {
 }
 
 #[test]
-fn images_take_turns_in_every_round() {
+fn every_image_has_one_leg_per_round() {
     let plan = planned(IMAGE, &format!("{SCENARIOS}  sampling: {{rounds: 8}}\n")).unwrap();
     assert_eq!(plan.legs.len(), 8 * 3);
     for (index, legs) in plan.legs.chunks(3).enumerate() {
@@ -89,11 +89,11 @@ fn images_take_turns_in_every_round() {
         assert_eq!(arms, BTreeSet::from([0, 1, 2]));
     }
     let firsts: BTreeSet<_> = plan.legs.chunks(3).map(|legs| legs[0].arms[0].0).collect();
-    assert!(firsts.len() > 1, "the order of gangs is drawn for every round");
+    assert!(firsts.len() > 1, "every round has the same order of gangs");
 }
 
 #[test]
-fn rounds_default_to_four_more_than_a_verdict_needs() {
+fn rounds_default_to_four_more_than_the_minimum() {
     let plan = planned(INJECT, SCENARIOS).unwrap();
     // One variant at two sizes: log2(2 * 2 / 0.05) = 6.3.
     assert_eq!(
@@ -106,7 +106,7 @@ fn rounds_default_to_four_more_than_a_verdict_needs() {
 }
 
 #[test]
-fn the_integrity_pass_comes_first_and_covers_what_wants_it() {
+fn integrity_pass_is_first_and_covers_the_scenarios_that_enable_it() {
     let plan = planned(INJECT, SCENARIOS).unwrap();
     let round = &plan.legs[0].rounds[0];
     assert_eq!((round.round, round.pass), (0, Pass::Integrity));
@@ -116,7 +116,7 @@ fn the_integrity_pass_comes_first_and_covers_what_wants_it() {
 }
 
 #[test]
-fn order_is_drawn_from_the_seed_and_an_arm_more_shuffles_no_other() {
+fn order_depends_on_the_seed_and_not_on_other_arms() {
     let few = planned(INJECT, SCENARIOS).unwrap();
     assert_eq!(hash(&few), hash(&planned(INJECT, SCENARIOS).unwrap()));
     let other = planned(INJECT, &format!("{SCENARIOS}  sampling: {{seed: 7}}\n")).unwrap();
@@ -133,19 +133,19 @@ fn order_is_drawn_from_the_seed_and_an_arm_more_shuffles_no_other() {
                 (before.scenario, before.size_bytes),
                 (after.scenario, after.size_bytes)
             );
-            let kept = |plan: &Plan, order: &[u32]| -> Vec<String> {
+            let other_arms = |plan: &Plan, order: &[u32]| -> Vec<String> {
                 let arms = order
                     .iter()
                     .map(|place| plan.arms[plan.legs[0].arms[*place as usize].0].name.clone());
                 arms.filter(|name| name != "e").collect()
             };
-            assert_eq!(kept(&few, &before.order), kept(&more, &after.order));
+            assert_eq!(other_arms(&few, &before.order), other_arms(&more, &after.order));
         }
     }
 }
 
 #[test]
-fn blocks_are_complete_and_their_arms_change_places() {
+fn blocks_draw_different_orders_of_arms() {
     let plan = planned(INJECT, SCENARIOS).unwrap();
     let orders: BTreeSet<_> = plan.legs[0]
         .rounds
@@ -155,12 +155,12 @@ fn blocks_are_complete_and_their_arms_change_places() {
         .collect();
     assert!(
         orders.len() > 3,
-        "3 arms have 6 orders, and 35 blocks draw among them: {orders:?}"
+        "35 blocks draw from the 6 orders of 3 arms: {orders:?}"
     );
 }
 
 #[test]
-fn what_an_arm_does_as_the_baseline_is_a_negative_control() {
+fn cell_identical_to_the_baseline_is_a_negative_control() {
     let coalesce = ", {name: b, striping: {policy: NixlCoalesce}}";
     let scenarios = "  scenarios: [{name: mid, transfer: {sizes: [32Ki, 64Ki], batch: 16}}]\n";
     let plan = planned(coalesce, scenarios).unwrap();
@@ -177,16 +177,16 @@ fn what_an_arm_does_as_the_baseline_is_a_negative_control() {
     assert!(cell(64 << 10, 1).same_as_baseline);
     assert!(
         !cell(64 << 10, 0).same_as_baseline,
-        "the baseline is no control of itself"
+        "the baseline is not a control of itself"
     );
     assert!(
         cell(32 << 10, 2).same_as_baseline,
-        "the control is the baseline everywhere"
+        "the control arm is identical to the baseline at every size"
     );
 }
 
 #[test]
-fn an_inject_limit_makes_other_endpoints_also_where_nothing_is_injected() {
+fn arm_with_another_inject_limit_is_never_a_negative_control() {
     let scenarios = "  scenarios: [{name: small, pingPong: {sizes: [64, 1Ki]}}]\n";
     let plan = planned(INJECT, scenarios).unwrap();
     assert!(!plan.cell(0, 1024, 1).unwrap().same_as_baseline);
@@ -205,7 +205,7 @@ fn long_streams_are_split_between_blocks() {
 }
 
 #[test]
-fn a_block_that_fits_no_stream_is_refused() {
+fn rejects_block_that_does_not_fit_in_a_stream() {
     let variants: String = (0..14)
         .map(|index| format!(", {{name: v{index}, inject: {{maxBytes: {}}}}}", 64 + index))
         .collect();
@@ -214,21 +214,21 @@ fn a_block_that_fits_no_stream_is_refused() {
         "  scenarios: [{{name: small, pingPong: {{sizes: [{}]}}}}]\n",
         sizes.join(", ")
     );
-    let refused = planned(&variants, &format!("{scenarios}  placement: {{workers: 64}}\n"));
+    let result = planned(&variants, &format!("{scenarios}  placement: {{workers: 64}}\n"));
     assert!(
         matches!(
-            refused,
+            result,
             Err(PlanError::BlockTooLarge {
                 arms: 16,
                 pairs: 2016,
                 ..
             })
         ),
-        "{refused:?}"
+        "{result:?}"
     );
 }
 
-fn inputs(done: &BTreeSet<u32>) -> AssignmentInputs<'_> {
+fn inputs(finished_blocks: &BTreeSet<u32>) -> AssignmentInputs<'_> {
     AssignmentInputs {
         identity: LegIdentity {
             run: "test".to_owned(),
@@ -244,19 +244,19 @@ fn inputs(done: &BTreeSet<u32>) -> AssignmentInputs<'_> {
             timeout_seconds: 10,
         },
         bindings: Vec::new(),
-        done,
+        finished_blocks,
     }
 }
 
 #[test]
-fn an_assignment_leaves_out_what_is_done() {
+fn assignment_omits_finished_blocks() {
     let plan = planned(INJECT, SCENARIOS).unwrap();
     let leg = &plan.legs[0];
     let whole = assignment(&plan, leg, inputs(&BTreeSet::new()));
     assert_eq!(whole.rounds, leg.rounds);
     assert!(Assignment::parse(&serde_json::to_vec(&whole).unwrap()).is_ok());
 
-    // Round 0 has the blocks 0 and 1, round 1 those from 2 to 4.
+    // Round 0 has blocks 0 and 1, and round 1 has blocks 2 to 4.
     let rest = assignment(&plan, leg, inputs(&BTreeSet::from([0, 1, 3])));
     assert_eq!(rest.rounds[0].round, 1);
     let blocks: Vec<_> = rest.rounds[0].blocks.iter().map(|block| block.block).collect();

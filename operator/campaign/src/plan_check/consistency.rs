@@ -1,4 +1,4 @@
-//! Whether a plan contradicts itself.
+//! Checks that a plan is consistent. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,11 +19,14 @@ pub(super) fn check(plan: &Plan, notes: &mut Notes) {
         .get(plan.baseline)
         .is_none_or(|arm| arm.control.is_some())
     {
-        fatal("the baseline is no variant".to_owned());
+        fatal("the baseline is not a variant of the plan".to_owned());
     }
     for scenario in &plan.scenarios {
         if scenario.cells.len() != scenario.sizes.len() * plan.arms.len() {
-            fatal(format!("scenario {} has cells missing", scenario.assignment.name));
+            fatal(format!(
+                "scenario {} does not have one cell per size and arm",
+                scenario.assignment.name
+            ));
         }
     }
     let blocks = || {
@@ -34,7 +37,7 @@ pub(super) fn check(plan: &Plan, notes: &mut Notes) {
     };
     let numbers: BTreeSet<_> = blocks().map(|block| block.block).collect();
     if numbers.len() != blocks().count() || numbers.len() != plan.blocks_total as usize {
-        fatal("block numbers are not unique, or blocksTotal is wrong".to_owned());
+        fatal("block numbers are not unique, or blocksTotal is not the number of blocks".to_owned());
     }
     for leg in &plan.legs {
         check_leg(plan, leg, &mut fatal);
@@ -45,7 +48,7 @@ pub(super) fn check(plan: &Plan, notes: &mut Notes) {
 fn check_leg(plan: &Plan, leg: &Leg, fatal: &mut impl FnMut(String)) {
     let number = leg.leg;
     if leg_estimate(plan, leg).stream_bytes > MAX_STREAM_BYTES {
-        fatal(format!("leg {number}: its stream is too long"));
+        fatal(format!("leg {number}: the record stream is too long"));
     }
     let images = leg
         .arms
@@ -54,47 +57,47 @@ fn check_leg(plan: &Plan, leg: &Leg, fatal: &mut impl FnMut(String)) {
         .map(|arm| &arm.image);
     if images.clone().any(|image| *image != leg.image) || images.count() != leg.arms.len() {
         fatal(format!(
-            "leg {number}: an arm is not in the plan, or has another image"
+            "leg {number}: an arm is not in the plan, or its image is not that of the leg"
         ));
     }
     for (arm, process) in &leg.arms {
-        let of_arm = plan.arms.get(*arm).map(|arm| &arm.process);
-        if of_arm != leg.processes.get(*process as usize) {
+        let expected = plan.arms.get(*arm).map(|arm| &arm.process);
+        if expected != leg.processes.get(*process as usize) {
             fatal(format!(
-                "leg {number}: arm {arm} is in a process of another environment"
+                "leg {number}: arm {arm} is in a process with a different environment or library"
             ));
         }
     }
     for round in &leg.rounds {
-        let whole = is_order(&round.arm_order, leg.arms.len())
+        let complete = is_order(&round.arm_order, leg.arms.len())
             && is_order(&round.process_order, leg.processes.len())
             && round
                 .blocks
                 .iter()
                 .all(|block| is_order(&block.order, leg.arms.len()));
-        if !whole {
+        if !complete {
             fatal(format!(
-                "leg {number}, round {}: an order does not name everything once",
+                "leg {number}, round {}: an order does not contain every index exactly once",
                 round.round
             ));
         }
         if (round.round == 0) != (round.pass == Pass::Integrity) || round.blocks.is_empty() {
             fatal(format!(
-                "leg {number}, round {}: it has the wrong pass or no blocks",
+                "leg {number}, round {}: the round has the wrong pass or no blocks",
                 round.round
             ));
         }
     }
 }
 
-/// Every scenario and size must be measured by every arm once in every round, and checked once where integrity is
-/// wanted.
+/// Checks that every arm measures every scenario and size exactly once in every round, and verifies it once in round 0
+/// if the scenario enables integrity.
 fn check_coverage(plan: &Plan, fatal: &mut impl FnMut(String)) {
     let mut seen: BTreeMap<(u32, u32, u64, usize), u32> = BTreeMap::new();
     for leg in &plan.legs {
         for round in &leg.rounds {
             for block in &round.blocks {
-                for arm in arms_of(leg, block) {
+                for arm in block_arms(leg, block) {
                     *seen.entry(key(round, block, arm)).or_default() += 1;
                 }
             }
@@ -114,13 +117,13 @@ fn check_coverage(plan: &Plan, fatal: &mut impl FnMut(String)) {
             }
         }
     }
-    let once = seen.values().all(|count| *count == 1);
-    if !once || !seen.keys().eq(expected.iter()) {
-        fatal("not every arm runs once at every size in every round".to_owned());
+    let exactly_once = seen.values().all(|count| *count == 1);
+    if !exactly_once || !seen.keys().eq(expected.iter()) {
+        fatal("not every arm runs exactly once at every size in every round".to_owned());
     }
 }
 
-fn arms_of(leg: &Leg, block: &BlockAssignment) -> impl Iterator<Item = usize> {
+fn block_arms(leg: &Leg, block: &BlockAssignment) -> impl Iterator<Item = usize> {
     block
         .order
         .iter()

@@ -1,4 +1,4 @@
-//! Where an optimization cannot show an effect, and why.
+//! Finds the settings with which an optimization cannot show an effect. Pure.
 
 use crds::assignment::Workload;
 use crds::units::Size;
@@ -7,11 +7,11 @@ use crds::v1alpha1::{LibfabricProvider, PingPongOperation, TransferOperation, Tr
 use super::{Notes, Severity};
 use crate::plan::{Arm, Cell, Plan, PlannedScenario, Separation};
 
-/// Longest two-sided message of efa-direct: one packet of the device.
+/// Maximum length in bytes of a two-sided message of efa-direct: one packet of the device.
 const EFA_DIRECT_MESSAGE_BYTES: u64 = 8 * 1024;
 
 pub(super) fn check(plan: &Plan, notes: &mut Notes) {
-    check_doorbell_sign(plan, notes);
+    check_doorbell(plan, notes);
     check_single_rail(plan, notes);
     for scenario in &plan.scenarios {
         check_identical(plan, scenario, notes);
@@ -22,18 +22,19 @@ pub(super) fn check(plan: &Plan, notes: &mut Notes) {
     check_expectations(plan, notes);
 }
 
-fn arms_with(plan: &Plan, wanted: impl Fn(&Arm) -> bool) -> String {
+/// Names of the variants that satisfy `condition`, separated by commas.
+fn variants_where(plan: &Plan, condition: impl Fn(&Arm) -> bool) -> String {
     let arms = plan
         .arms
         .iter()
-        .filter(|arm| arm.control.is_none() && wanted(arm));
+        .filter(|arm| arm.control.is_none() && condition(arm));
     let names: Vec<_> = arms.map(|arm| arm.name.as_str()).collect();
     names.join(", ")
 }
 
-/// Doorbells are something devices have.
-fn check_doorbell_sign(plan: &Plan, notes: &mut Notes) {
-    let library = match &plan.transport {
+/// Doorbell batching needs a device that has doorbells.
+fn check_doorbell(plan: &Plan, notes: &mut Notes) {
+    let transport = match &plan.transport {
         TransportSpec::Libfabric(libfabric) => match libfabric.provider {
             LibfabricProvider::Efa | LibfabricProvider::EfaDirect | LibfabricProvider::Verbs => return,
             provider => format!("provider {}", provider.name()),
@@ -41,27 +42,30 @@ fn check_doorbell_sign(plan: &Plan, notes: &mut Notes) {
         TransportSpec::Loopback(_) => "loopback".to_owned(),
         TransportSpec::Ucx(_) | TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => return,
     };
-    let arms = arms_with(plan, |arm| arm.doorbell_max_batch.is_some());
+    let arms = variants_where(plan, |arm| arm.doorbell_max_batch.is_some());
     if !arms.is_empty() {
         notes.add(
             Severity::Notice,
-            format!("{library} has no doorbell: FI_MORE of {arms} will be RequestedOnly at best"),
+            format!("{transport} has no doorbell: FI_MORE of {arms} will be RequestedOnly at best"),
         );
     }
 }
 
 fn check_single_rail(plan: &Plan, notes: &mut Notes) {
     let coalesces = |arm: &Arm| arm.striping.policy == crds::striping::StripingPolicy::NixlCoalesce;
-    let arms = arms_with(plan, coalesces);
+    let arms = variants_where(plan, coalesces);
     if plan.transport.rails() == 1 && !arms.is_empty() {
         notes.add(
             Severity::Warning,
-            format!("there is one rail, so the coalescing of {arms} is not applicable anywhere: use several rails to see it"),
+            format!(
+                "the transport has only one rail, so the coalescing of {arms} does not apply at any size: use several \
+                 rails"
+            ),
         );
     }
 }
 
-/// Sizes at which an arm does what the baseline does: their effect is noise, and is read as such.
+/// Names the sizes at which an arm is identical to the baseline, so that its effect is noise.
 fn check_identical(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
     for (index, arm) in plan
         .arms
@@ -75,7 +79,7 @@ fn check_identical(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
             notes.add(
                 Severity::Notice,
                 format!(
-                    "scenario {}: {} sends the same bytes the same way as the baseline at {}: negative control",
+                    "scenario {}: {} posts exactly as the baseline does at {}: negative control",
                     scenario.assignment.name,
                     arm.name,
                     sizes.join(", ")
@@ -94,15 +98,17 @@ fn check_batches(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
         return;
     };
     for (index, arm) in plan.arms.iter().enumerate() {
-        let short = cells(scenario, index).filter(|cell| cell.posts_per_burst < 2);
-        let sizes: Vec<_> = short.map(|cell| Size(cell.size_bytes).to_string()).collect();
-        let writes = transfer.operation != TransferOperation::Read;
-        if arm.doorbell_max_batch.is_some() && !sizes.is_empty() && writes {
+        let single_post = cells(scenario, index).filter(|cell| cell.posts_per_burst < 2);
+        let sizes: Vec<_> = single_post
+            .map(|cell| Size(cell.size_bytes).to_string())
+            .collect();
+        let is_read = transfer.operation == TransferOperation::Read;
+        if arm.doorbell_max_batch.is_some() && !sizes.is_empty() && !is_read {
             notes.add(
                 Severity::Warning,
                 format!(
-                    "scenario {}: {} has one post on a rail in a burst at {}, so no doorbell is saved: raise batch to {} \
-                     or more",
+                    "scenario {}: {} has only one post per rail and burst at {}, so no doorbell is saved: raise batch \
+                     to {} or more",
                     scenario.assignment.name,
                     arm.name,
                     sizes.join(", "),
@@ -121,7 +127,7 @@ fn check_window(scenario: &PlannedScenario, notes: &mut Notes) {
         notes.add(
             Severity::Notice,
             format!(
-                "scenario {}: window {} holds less than two bursts of {}, so the fabric idles while a burst is posted",
+                "scenario {}: window {} is less than two bursts of {}, so the fabric is idle while a burst is posted",
                 scenario.assignment.name, transfer.window, transfer.batch
             ),
         );
@@ -145,7 +151,8 @@ fn check_message_length(plan: &Plan, scenario: &PlannedScenario, notes: &mut Not
         notes.add(
             Severity::Warning,
             format!(
-                "scenario {}: efa-direct sends at most one packet (about {}) and will refuse {}: use Write, or provider efa",
+                "scenario {}: efa-direct sends at most one packet (about {}) and will reject {}: use Write, or provider \
+                 efa",
                 scenario.assignment.name,
                 Size(EFA_DIRECT_MESSAGE_BYTES),
                 Size(longest)
@@ -154,7 +161,7 @@ fn check_message_length(plan: &Plan, scenario: &PlannedScenario, notes: &mut Not
     }
 }
 
-/// Expectations at sizes where the arm's optimizations cannot take part.
+/// Names the sizes of expectations at which none of the arm's optimizations applies.
 fn check_expectations(plan: &Plan, notes: &mut Notes) {
     for (index, expectation) in plan.expectations.iter().enumerate() {
         let scenario = plan
@@ -166,15 +173,17 @@ fn check_expectations(plan: &Plan, notes: &mut Notes) {
             continue;
         };
         let range = expectation.sizes.unwrap_or_default();
-        let idle =
-            cells(scenario, arm).filter(|cell| range.contains(Size(cell.size_bytes)) && is_idle(plan, cell));
-        let sizes: Vec<_> = idle.map(|cell| Size(cell.size_bytes).to_string()).collect();
+        let ineffective = cells(scenario, arm)
+            .filter(|cell| range.contains(Size(cell.size_bytes)) && is_ineffective(plan, cell));
+        let sizes: Vec<_> = ineffective
+            .map(|cell| Size(cell.size_bytes).to_string())
+            .collect();
         if !sizes.is_empty() {
             notes.add(
                 Severity::Warning,
                 format!(
-                    "expectation {index}: nothing that {} asks for can take part at {} of scenario {}, so a change there \
-                     would be noise",
+                    "expectation {index}: no optimization of {} applies at {} of scenario {}, so a change there would \
+                     be noise",
                     expectation.variant,
                     sizes.join(", "),
                     expectation.scenario
@@ -184,14 +193,15 @@ fn check_expectations(plan: &Plan, notes: &mut Notes) {
     }
 }
 
-fn is_idle(plan: &Plan, cell: &Cell) -> bool {
+/// Whether the arm of `cell` differs from the baseline only in optimizations and none of them applies in it.
+fn is_ineffective(plan: &Plan, cell: &Cell) -> bool {
     let tuning_only = plan
         .arms
         .get(cell.arm)
         .is_some_and(|arm| arm.separation == Separation::Tuning);
-    let idle = cell
+    let none_applies = cell
         .optimizations
         .iter()
         .all(|planned| planned.not_applicable.is_some());
-    tuning_only && idle && !cell.optimizations.is_empty()
+    tuning_only && none_applies && !cell.optimizations.is_empty()
 }

@@ -1,4 +1,4 @@
-//! Whether rounds, samples and time suffice for an answer.
+//! Checks whether rounds, samples and deadlines suffice for a verdict. Pure.
 
 use crds::assignment::{Extent, Workload};
 use crds::v1alpha1::Metric;
@@ -7,7 +7,7 @@ use super::{Notes, Severity};
 use crate::plan::{Plan, PlannedScenario, case_seconds, estimate};
 use crate::stats::SPARE_ROUNDS;
 
-/// Samples with which ten lie beyond the 99.9th percentile.
+/// Number of samples of which ten lie beyond the 99.9th percentile.
 const P999_SAMPLES: u64 = 10_000;
 
 pub(super) fn check(plan: &Plan, notes: &mut Notes) {
@@ -19,7 +19,7 @@ pub(super) fn check(plan: &Plan, notes: &mut Notes) {
     if !plan.sampling.control {
         notes.add(
             Severity::Notice,
-            "sampling.control is false: nothing will say how large an effect noise alone shows",
+            "sampling.control is false: the run will not measure how large an effect noise alone shows",
         );
     }
     let seconds = estimate(plan).seconds;
@@ -27,8 +27,8 @@ pub(super) fn check(plan: &Plan, notes: &mut Notes) {
         notes.add(
             Severity::Warning,
             format!(
-                "the run may take {seconds} s, longer than runPolicy.activeDeadlineSeconds {}: raise it, or use fewer \
-                 rounds, sizes or iterations",
+                "the run may take {seconds} s, longer than runPolicy.activeDeadlineSeconds {}: raise the deadline, or \
+                 use fewer rounds, sizes or iterations",
                 plan.active_deadline_seconds
             ),
         );
@@ -46,8 +46,8 @@ fn check_rounds(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
         notes.add(
             Severity::Warning,
             format!(
-                "scenario {name}: {rounds} rounds are too few for any verdict on {comparisons} comparisons, all will be \
-                 Inconclusive: at least {minimum_rounds} are needed, {} are better",
+                "scenario {name}: {rounds} rounds are too few for a verdict on {comparisons} comparisons, so all will \
+                 be Inconclusive: at least {minimum_rounds} are needed, {} are recommended",
                 minimum_rounds + SPARE_ROUNDS
             ),
         );
@@ -55,8 +55,8 @@ fn check_rounds(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
         notes.add(
             Severity::Notice,
             format!(
-                "scenario {name}: with {rounds} rounds an interval is close to the whole range of the rounds, and one \
-                 outlier can ruin it: {} are better",
+                "scenario {name}: with {rounds} rounds an interval covers nearly the whole range of the rounds, so one \
+                 outlier can decide it: {} are recommended",
                 minimum_rounds + SPARE_ROUNDS
             ),
         );
@@ -80,8 +80,8 @@ fn check_tail(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
         notes.add(
             Severity::Warning,
             format!(
-                "scenario {name}: LatencyP99_9 of {iterations} iterations is nearly their maximum: use {P999_SAMPLES} or \
-                 more"
+                "scenario {name}: LatencyP99_9 of {iterations} iterations is close to their maximum: use \
+                 {P999_SAMPLES} or more"
             ),
         );
     }
@@ -97,8 +97,8 @@ fn check_case_deadline(plan: &Plan, scenario: &PlannedScenario, notes: &mut Note
         notes.add(
             Severity::Warning,
             format!(
-                "scenario {}: a case of {} may take longer than runPolicy.caseDeadlineSeconds {}: raise it, or use fewer \
-                 iterations",
+                "scenario {}: a case of {} may take longer than runPolicy.caseDeadlineSeconds {}: raise the deadline, \
+                 or use fewer iterations",
                 scenario.assignment.name,
                 crds::units::Size(*size),
                 plan.case_deadline_seconds

@@ -1,4 +1,4 @@
-//! Every warning, from the smallest run that deserves it.
+//! Every note, on the smallest run that causes it.
 
 use super::*;
 use crate::plan::plan;
@@ -27,19 +27,19 @@ fn has(notes: &[String], start: &str, part: &str) -> bool {
 }
 
 #[test]
-fn too_few_rounds_name_the_rounds_that_are_needed() {
+fn warns_of_too_few_rounds() {
     let found = notes(&[DOORBELL, TCP, MID, "  sampling: {rounds: 5}\n"]);
     assert!(
         has(
             &found,
             "warning: scenario mid: 5 rounds are too few",
-            "at least 7 are needed, 11"
+            "at least 7 are needed, 11 are recommended"
         ),
         "{found:?}"
     );
     let found = notes(&[DOORBELL, TCP, MID, "  sampling: {rounds: 8}\n"]);
     assert!(
-        has(&found, "note: scenario mid: with 8 rounds", "11 are better"),
+        has(&found, "note: scenario mid: with 8 rounds", "11 are recommended"),
         "{found:?}"
     );
     let found = notes(&[DOORBELL, TCP, MID]);
@@ -47,7 +47,7 @@ fn too_few_rounds_name_the_rounds_that_are_needed() {
 }
 
 #[test]
-fn a_transport_without_doorbells_is_named() {
+fn notes_transport_without_doorbells() {
     assert!(has(
         &notes(&[DOORBELL, TCP, MID]),
         "note: provider tcp has no doorbell",
@@ -57,12 +57,12 @@ fn a_transport_without_doorbells_is_named() {
 }
 
 #[test]
-fn negative_controls_and_single_rails_are_named() {
+fn notes_negative_controls_and_warns_of_a_single_rail() {
     let found = notes(&[COALESCE, TCP, MID]);
     assert!(
         has(
             &found,
-            "note: scenario mid: b sends the same bytes",
+            "note: scenario mid: b posts exactly as the baseline does",
             "at 64Ki: negative control"
         ),
         "{found:?}"
@@ -70,19 +70,19 @@ fn negative_controls_and_single_rails_are_named() {
     let shm = "  transport: {libfabric: {provider: shm}}\n";
     assert!(has(
         &notes(&[COALESCE, shm, MID]),
-        "warning: there is one rail",
+        "warning: the transport has only one rail",
         "of b"
     ));
 }
 
 #[test]
-fn bursts_without_a_second_post_are_named() {
+fn warns_of_bursts_with_one_post() {
     let mixed = "  scenarios: [{name: mid, transfer: {sizes: [64Ki], batch: 8}}, {name: one, transfer: {sizes: [64Ki]}}]\n";
     let found = notes(&[DOORBELL, TCP, mixed]);
     assert!(
         has(
             &found,
-            "warning: scenario one: b has one post",
+            "warning: scenario one: b has only one post per rail and burst",
             "raise batch to 8"
         ),
         "{found:?}"
@@ -91,7 +91,7 @@ fn bursts_without_a_second_post_are_named() {
 }
 
 #[test]
-fn windows_of_one_burst_and_long_runs_are_named() {
+fn notes_small_windows_and_warns_of_long_runs() {
     let window =
         "  scenarios: [{name: mid, transfer: {sizes: [64Ki], batch: 8, window: 8, duration: 20s}}]\n";
     let found = notes(&[
@@ -101,7 +101,11 @@ fn windows_of_one_burst_and_long_runs_are_named() {
         "  runPolicy: {activeDeadlineSeconds: 60}\n",
     ]);
     assert!(
-        has(&found, "note: scenario mid: window 8 holds less", ""),
+        has(
+            &found,
+            "note: scenario mid: window 8 is less than two bursts of 8",
+            ""
+        ),
         "{found:?}"
     );
     assert!(
@@ -111,7 +115,7 @@ fn windows_of_one_burst_and_long_runs_are_named() {
 }
 
 #[test]
-fn slow_cases_and_short_tails_are_named() {
+fn warns_of_slow_cases_and_too_few_samples_for_tails() {
     let slow = "  scenarios: [{name: mid, primaryMetric: LatencyP99_9, transfer: {sizes: [1Gi], batch: 8, iterations: 1000}}]\n";
     let found = notes(&[DOORBELL, TCP, slow]);
     assert!(
@@ -129,14 +133,14 @@ fn slow_cases_and_short_tails_are_named() {
 }
 
 #[test]
-fn expectations_where_nothing_takes_part_are_named() {
+fn warns_of_expectations_where_no_optimization_applies() {
     let expected =
         "  expectations: [{variant: b, scenario: mid, metric: Throughput, increasePercent: {min: 2}}]\n";
     let found = notes(&[COALESCE, TCP, MID, expected]);
     assert!(
         has(
             &found,
-            "warning: expectation 0: nothing that b asks for",
+            "warning: expectation 0: no optimization of b applies",
             "at 64Ki of"
         ),
         "{found:?}"
@@ -144,7 +148,7 @@ fn expectations_where_nothing_takes_part_are_named() {
 }
 
 #[test]
-fn messages_longer_than_a_packet_are_named_on_efa_direct() {
+fn warns_of_sends_longer_than_a_packet_on_efa_direct() {
     let efa = "  transport: {libfabric: {provider: efa-direct, rails: 4}}\n  resources: {efas: 4}\n";
     let send = "  scenarios: [{name: mid, transfer: {operation: Send, sizes: [16Ki, 64Ki], batch: 8}}]\n";
     let found = notes(&[DOORBELL, efa, send]);
@@ -159,10 +163,10 @@ fn messages_longer_than_a_packet_are_named_on_efa_direct() {
 }
 
 #[test]
-fn broken_plans_are_found() {
-    let whole = planned(&[COALESCE, TCP, MID]);
+fn finds_inconsistent_plans() {
+    let consistent = planned(&[COALESCE, TCP, MID]);
     let fatal = |breakage: fn(&mut Plan)| {
-        let mut plan = whole.clone();
+        let mut plan = consistent.clone();
         breakage(&mut plan);
         check(&plan).iter().any(|note| note.severity == Severity::Fatal)
     };

@@ -14,7 +14,7 @@
 use crds::v1alpha1::{ArmResult, BenchmarkRunStatus, ComparisonResult, Verdict};
 use serde::Serialize;
 
-use crate::figures::clipped;
+use crate::format::clipped;
 
 /// Maximum size of a status as JSON, in bytes: 64 KiB less the warning and the fields that the API server adds.
 pub const MAX_STATUS_BYTES: usize = 62 * 1024;

@@ -3,7 +3,7 @@
 use crds::v1alpha1::{BenchmarkRunStatus, Condition};
 
 use super::{MAX_TEXT, Phase, StatusInput};
-use crate::figures::clipped;
+use crate::format::clipped;
 
 /// Type, whether it holds, reason, message.
 type Said = (&'static str, bool, &'static str, String);

@@ -8,7 +8,7 @@ use crds::v1alpha1::{
 use super::bounded::{values_of_comparison, values_of_result};
 use super::{MAX_NODES, MAX_PAIRS, MAX_RESULTS, MAX_TEXT};
 use crate::compare::{Comparison, Comparisons, Role, Withheld};
-use crate::figures::clipped;
+use crate::format::clipped;
 use crate::plan::Plan;
 use crate::stats::{RoundsToSettle, percent_change};
 use crate::summarize::{CellSummary, NodeDeviation, PairDeviation, Summary};

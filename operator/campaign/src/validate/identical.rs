@@ -72,7 +72,7 @@ struct Comparison<'a> {
 impl Comparison<'_> {
     fn same_everywhere(&self, a: Tuning, b: Tuning, rails: u32) -> bool {
         self.scenarios.iter().all(|scenario| {
-            let posting = |tuning, size| Posting::of(tuning, scenario.burst(), size, rails);
+            let posting = |tuning, size| Posting::new(tuning, scenario.burst(), size, rails);
             scenario
                 .sizes
                 .iter()
@@ -217,7 +217,7 @@ impl Comparison<'_> {
         let mut reasons = self
             .scenarios
             .iter()
-            .map(|scenario| scenario.burst().never_injected());
+            .map(|scenario| scenario.burst().injection_obstacle());
         let first = reasons.next().flatten()?;
         reasons.all(|reason| reason.is_some()).then_some(first)
     }

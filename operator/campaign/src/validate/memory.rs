@@ -44,7 +44,7 @@ fn injects_device_memory(
 ) -> Option<ProblemKind> {
     let max = variant.tuning.inject_max_bytes?;
     let injected = scenario.sizes.iter().filter(|size| {
-        let posting = Posting::of(variant.tuning, scenario.burst(), **size, rails);
+        let posting = Posting::new(variant.tuning, scenario.burst(), **size, rails);
         posting.injected.0 || posting.injected.1
     });
     let size = injected.min()?;

@@ -6,7 +6,7 @@ use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, ExpectationOutcome};
 use jiff::Timestamp;
 
 use super::{ConditionFigure, RunFigures};
-use crate::campaign::figures::clipped;
+use crate::campaign::format::clipped;
 
 /// Conditions that a run may have.
 pub const CONDITIONS: [&str; 6] = [

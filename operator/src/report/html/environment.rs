@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::verdicts::arm_name;
-use crate::campaign::figures as format;
+use crate::campaign::format;
 use crate::campaign::summarize::COLD_METRICS;
 use crate::report::Report;
 

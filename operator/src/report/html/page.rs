@@ -4,7 +4,7 @@ use crds::v1alpha1::Verdict;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{environment, verdicts};
-use crate::campaign::Overall;
+use crate::campaign::RunOutcome;
 use crate::report::comparison::ResultClass;
 use crate::report::{Report, overview};
 
@@ -42,25 +42,25 @@ pub(super) fn page(report: &Report<'_>, scenarios: Vec<Markup>) -> Markup {
 
 fn header(report: &Report<'_>) -> Markup {
     let summary = &report.evaluation.summary;
-    let (class, outcome) = match report.evaluation.overall() {
-        Overall::Good => overview::passed(report),
-        Overall::Missed if regressed(report) => (
+    let (class, outcome) = match report.evaluation.outcome() {
+        RunOutcome::Passed => overview::passed(report),
+        RunOutcome::Missed if regressed(report) => (
             ResultClass::Regressed,
             "Complete: a variant is worse than the baseline.".to_owned(),
         ),
-        Overall::Missed => (
+        RunOutcome::Missed => (
             ResultClass::Regressed,
             "Complete: an expectation was not met.".to_owned(),
         ),
-        Overall::NotTrustworthy => (
+        RunOutcome::Untrusted => (
             ResultClass::Invalid,
             "Complete, but some results cannot be trusted: see the cells marked invalid.".to_owned(),
         ),
-        Overall::NothingMeasured => (
+        RunOutcome::NothingMeasured => (
             ResultClass::Invalid,
             "Nothing was measured: every case failed.".to_owned(),
         ),
-        Overall::NotComplete => (
+        RunOutcome::Incomplete => (
             ResultClass::Invalid,
             "Incomplete: some blocks were not measured. The report covers only the measured blocks."
                 .to_owned(),

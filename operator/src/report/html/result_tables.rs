@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::verdicts::{arm_name, cell as comparison_cell};
 use crate::campaign::compare::metric_name;
-use crate::campaign::figures as format;
+use crate::campaign::format;
 use crate::campaign::summarize::{CellSummary, METRICS};
 use crate::report::comparison::{ComparisonText, change};
 use crate::report::{Report, labels};
@@ -149,7 +149,7 @@ pub(super) fn other_metrics(report: &Report<'_>, index: usize) -> Markup {
                                 tr {
                                     th scope="row" { (arm_name(report, *arm)) }
                                     @for size in &scenario.sizes {
-                                        @let one = report.evaluation.comparisons.of(index, *size, *arm, metric);
+                                        @let one = report.evaluation.comparisons.find(index, *size, *arm, metric);
                                         @if metric == scenario.primary {
                                             (comparison_cell(one.map(ComparisonText::from).as_ref()))
                                         } @else {

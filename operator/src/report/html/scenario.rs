@@ -8,7 +8,7 @@ use super::plot::{self, Curve, Curves, Dot, EffectPlot, Point, Tail};
 use super::verdicts::arm_name;
 use super::{HtmlError, plot_markup, result_tables};
 use crate::campaign::compare::Role;
-use crate::campaign::figures as format;
+use crate::campaign::format;
 use crate::campaign::plan::PlannedScenario;
 use crate::campaign::summarize::CellSummary;
 use crate::report::{Report, labels, overview};

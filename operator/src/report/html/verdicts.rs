@@ -4,7 +4,7 @@ use crds::assignment::Workload;
 use crds::v1alpha1::ExpectationOutcome;
 use maud::{Markup, html};
 
-use crate::campaign::figures as format;
+use crate::campaign::format;
 use crate::report::comparison::{BaselineText, ComparisonText, ResultClass};
 use crate::report::{Report, labels};
 
@@ -113,7 +113,7 @@ fn comparison_text(report: &Report<'_>, scenario: usize, size: u64, arm: usize) 
     report
         .evaluation
         .comparisons
-        .of(scenario, size, arm, primary)
+        .find(scenario, size, arm, primary)
         .map(ComparisonText::from)
 }
 

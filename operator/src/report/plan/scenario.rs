@@ -127,7 +127,7 @@ fn text(cell: &Cell, baseline: bool) -> String {
     text
 }
 
-/// What cannot take part, a line for each reason, as `doorbell at 64, 128: one post on a rail in a burst`.
+/// What cannot take part, a line for each reason, as `doorbell at 64, 128: only one post per rail and burst`.
 fn not_applicable(plan: &Plan, scenario: &PlannedScenario) -> Vec<String> {
     let mut grouped: Vec<(String, String, Vec<String>)> = Vec::new();
     for (index, arm) in plan

@@ -3,7 +3,7 @@
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::wrapped;
-use crate::campaign::figures as format;
+use crate::campaign::format;
 use crate::campaign::plan::PlannedScenario;
 use crate::report::Report;
 use crate::report::comparison::{BaselineText, ComparisonText, ResultClass};
@@ -160,7 +160,7 @@ fn comparison_text(
 ) -> Option<ComparisonText> {
     let comparisons = &report.evaluation.comparisons;
     comparisons
-        .of(index, size, arm, scenario.primary)
+        .find(index, size, arm, scenario.primary)
         .map(ComparisonText::from)
 }
 

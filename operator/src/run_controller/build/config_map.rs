@@ -59,7 +59,7 @@ fn build_assignment(attempt: &AttemptInputs<'_>) -> Assignment {
         identity,
         rendezvous,
         bindings: Vec::new(),
-        done: attempt.done,
+        finished_blocks: attempt.done,
     };
     assignment(attempt.plan, attempt.leg, inputs)
 }

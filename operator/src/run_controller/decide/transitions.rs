@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::Inputs;
 use super::outcome::AttemptOutcome;
-use crate::campaign::figures::clipped;
+use crate::campaign::format::clipped;
 use crate::campaign::status::{MAX_TEXT, Phase};
 use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::execution_state::{ExecutionState, attempt_id, new_attempt};

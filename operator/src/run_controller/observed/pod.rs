@@ -4,7 +4,7 @@ use crds::names;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodStatus};
 
-use crate::campaign::figures::clipped;
+use crate::campaign::format::clipped;
 use crate::run_controller::attempt_id::AttemptId;
 
 /// Label with the completion index of a pod of an Indexed Job.

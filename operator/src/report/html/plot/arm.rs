@@ -46,7 +46,7 @@ mod tests {
     use crds::histogram::Histogram;
 
     use super::super::{Curve, Curves, Point, Tail, curves, tails};
-    use crate::campaign::figures as format;
+    use crate::campaign::format;
     use crate::campaign::stats::Distribution;
 
     #[test]

@@ -6,7 +6,7 @@ use plotters::style::Color;
 
 use super::axis::Axis;
 use super::{DrawError, arm, grid, palette, svg};
-use crate::campaign::figures as format;
+use crate::campaign::format;
 use crate::campaign::stats::Distribution;
 
 /// Latency distribution of one arm.

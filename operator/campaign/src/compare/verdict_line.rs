@@ -1,4 +1,4 @@
-//! The verdicts of a run in a line.
+//! Summarizes the verdicts of a run in one line. Pure.
 
 use crds::v1alpha1::Verdict;
 
@@ -6,8 +6,8 @@ use super::{Comparison, Role};
 use crate::plan::Plan;
 use crate::summarize::Summary;
 
-/// For each variant, of how many sizes it is better, worse, the same or not settled; sizes at which it is identical to
-/// the baseline do not count.
+/// Summarizes the verdicts of each variant on the primary metrics, as the number of sizes with each verdict. Sizes at
+/// which a variant is identical to the baseline do not count.
 pub fn verdict_line(plan: &Plan, summary: &Summary, all: &[Comparison]) -> String {
     if let Some(reason) = summary.nothing_measured() {
         return format!("nothing was measured: {reason}");
@@ -17,13 +17,12 @@ pub fn verdict_line(plan: &Plan, summary: &Summary, all: &[Comparison]) -> Strin
         if index == plan.baseline || arm.control.is_some() {
             continue;
         }
-        let own = |comparison: &&Comparison| comparison.arm == index && comparison.primary;
         let judged: Vec<&Comparison> = all
             .iter()
-            .filter(own)
+            .filter(|comparison| comparison.arm == index && comparison.primary)
             .filter(|comparison| comparison.role == Role::Variant)
             .collect();
-        parts.push(format!("{} {}", arm.name, of_arm(&judged)));
+        parts.push(format!("{} {}", arm.name, summarize_arm(&judged)));
     }
     match parts.is_empty() {
         true => "nothing to compare: only the baseline was measured".to_owned(),
@@ -31,21 +30,26 @@ pub fn verdict_line(plan: &Plan, summary: &Summary, all: &[Comparison]) -> Strin
     }
 }
 
-fn of_arm(judged: &[&Comparison]) -> String {
+fn summarize_arm(judged: &[&Comparison]) -> String {
     let total = judged.len();
-    let count = |wanted: Option<Verdict>| judged.iter().filter(|one| one.verdict == wanted).count();
-    let mut said = Vec::new();
+    let count = |verdict: Option<Verdict>| {
+        judged
+            .iter()
+            .filter(|comparison| comparison.verdict == verdict)
+            .count()
+    };
+    let mut parts = Vec::new();
     for (verdict, word) in [
         (Some(Verdict::Improved), "improved"),
         (Some(Verdict::Regressed), "regressed"),
     ] {
         match count(verdict) {
             0 => {}
-            some => said.push(format!("{word} {some} of {total}")),
+            some => parts.push(format!("{word} {some} of {total}")),
         }
     }
-    if !said.is_empty() {
-        return said.join(" and ");
+    if !parts.is_empty() {
+        return parts.join(" and ");
     }
     if total == 0 {
         return "not applicable".to_owned();
@@ -57,8 +61,8 @@ fn of_arm(judged: &[&Comparison]) -> String {
     ] {
         match count(verdict) {
             0 => {}
-            some => said.push(format!("{word} in {some}")),
+            some => parts.push(format!("{word} in {some}")),
         }
     }
-    format!("{} of {total}", said.join(", "))
+    format!("{} of {total}", parts.join(", "))
 }

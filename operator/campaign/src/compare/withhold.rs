@@ -1,27 +1,26 @@
-//! Which verdicts may be given. Everything that takes one away does so here.
+//! Removes the verdicts that must not be reported. All rules that withhold a verdict are in this module. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::v1alpha1::Engagement;
 
-use super::{Comparison, Role, Withheld, nothing_applied};
+use super::{Comparison, Role, Withheld, inapplicable_reason};
 use crate::collect::Reports;
-use crate::plan::{Plan, Separation};
+use crate::plan::{Leg, Plan, Separation};
 use crate::stats::{Margin, NullCheck, StatsError, null_check, percent_change};
 use crate::summarize::Summary;
 
-/// Takes away every verdict that may not be given, and says why.
-pub(super) fn judge(
+/// Removes every verdict that must not be reported and records the reason.
+pub(super) fn withhold_verdicts(
     plan: &Plan,
     reports: &Reports,
     summary: &Summary,
     all: &mut [Comparison],
 ) -> Result<(), StatsError> {
     let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
-    let violated = violated(plan, all, margin);
+    let violations = violated_controls(plan, all, margin);
     for comparison in all {
-        let reason = withheld(plan, reports, summary, &violated, comparison);
-        if let Some(reason) = reason {
+        if let Some(reason) = reason_to_withhold(plan, reports, summary, &violations, comparison) {
             comparison.verdict = None;
             comparison.rounds_to_settle = None;
             comparison.reason = Some(reason);
@@ -30,10 +29,10 @@ pub(super) fn judge(
     Ok(())
 }
 
-/// What a violated control makes invalid: scenario, size and separation.
-type Controlled = (usize, u64, Separation);
+/// Comparisons that one control controls: scenario, size and separation.
+type ControlScope = (usize, u64, Separation);
 
-fn violated(plan: &Plan, all: &[Comparison], margin: Margin) -> BTreeMap<Controlled, Withheld> {
+fn violated_controls(plan: &Plan, all: &[Comparison], margin: Margin) -> BTreeMap<ControlScope, Withheld> {
     let controls = all
         .iter()
         .filter(|comparison| comparison.primary && comparison.role != Role::Variant);
@@ -49,39 +48,39 @@ fn violated(plan: &Plan, all: &[Comparison], margin: Margin) -> BTreeMap<Control
             low: percent_change(interval.lower),
             high: percent_change(interval.upper),
         };
-        let controlled = (control.scenario, control.size_bytes, arm.separation);
-        (null_check(interval, margin) == NullCheck::Violated).then_some((controlled, violation))
+        let scope = (control.scenario, control.size_bytes, arm.separation);
+        (null_check(interval, margin) == NullCheck::Violated).then_some((scope, violation))
     });
     violations.collect()
 }
 
-/// Why the comparison may not have a verdict; the most fundamental reason first.
-fn withheld(
+/// Reason to withhold the verdict of `comparison`; the most fundamental one if several apply.
+fn reason_to_withhold(
     plan: &Plan,
     reports: &Reports,
     summary: &Summary,
-    violated: &BTreeMap<Controlled, Withheld>,
+    violations: &BTreeMap<ControlScope, Withheld>,
     comparison: &Comparison,
 ) -> Option<Withheld> {
     let arm = plan.arms.get(comparison.arm)?;
-    invalid(plan, summary, comparison)
-        .or_else(|| other_devices(plan, reports, comparison))
+    missing_or_invalid(plan, summary, comparison)
+        .or_else(|| different_devices(plan, reports, comparison))
         .or_else(|| {
-            let controlled = (comparison.scenario, comparison.size_bytes, arm.separation);
-            violated.get(&controlled).cloned()
+            let scope = (comparison.scenario, comparison.size_bytes, arm.separation);
+            violations.get(&scope).cloned()
         })
         .or_else(|| not_engaged(summary, comparison))
         .or_else(|| match comparison.role {
             Role::ControlArm => Some(Withheld::Control),
             Role::NegativeControl => Some(Withheld::Identical {
-                message: identical(plan, summary, comparison),
+                message: identity_reason(plan, summary, comparison),
             }),
             Role::Variant => None,
         })
         .or_else(|| (!comparison.primary).then_some(Withheld::NotPrimary))
 }
 
-fn invalid(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
+fn missing_or_invalid(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
     for arm in [plan.baseline, comparison.arm] {
         let cell = summary.cell(comparison.scenario, comparison.size_bytes, arm)?;
         if let Some(proof) = cell.contradicted() {
@@ -89,16 +88,16 @@ fn invalid(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<Wi
                 message: proof.reason.clone(),
             });
         }
-        let who = || plan.arms.get(arm).map(|arm| arm.name.clone()).unwrap_or_default();
+        let name = || plan.arms.get(arm).map(|arm| arm.name.clone()).unwrap_or_default();
         if cell.cases == 0 {
-            return Some(Withheld::NotYet { who: who() });
+            return Some(Withheld::NotYet { who: name() });
         }
         if cell.valid_cases == 0 {
             return Some(Withheld::NoValidRound {
-                who: who(),
+                who: name(),
                 message: cell
                     .invalid_reason()
-                    .unwrap_or_else(|| "no case of it counts".to_owned()),
+                    .unwrap_or_else(|| "none of its cases is valid".to_owned()),
             });
         }
     }
@@ -107,43 +106,44 @@ fn invalid(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<Wi
 
 fn not_engaged(summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
     let cell = summary.cell(comparison.scenario, comparison.size_bytes, comparison.arm)?;
-    let mut missing = cell.evidence.iter();
-    let missing = missing.find(|evidence| evidence.engagement == Engagement::NotEngaged)?;
+    let mut evidence = cell.evidence.iter();
+    let missing = evidence.find(|evidence| evidence.engagement == Engagement::NotEngaged)?;
     Some(Withheld::NotEngaged {
         optimization: missing.optimization,
         message: missing.reason.clone(),
     })
 }
 
-fn identical(plan: &Plan, summary: &Summary, comparison: &Comparison) -> String {
+/// Reason why the arm is identical to the baseline: the plan's if it has one, else the first of the evidence.
+fn identity_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) -> String {
     let planned = plan.cell(comparison.scenario, comparison.size_bytes, comparison.arm);
     let by_plan = planned.and_then(|cell| {
-        let mut reasons = cell.optimizations.iter();
-        reasons.find_map(|asked| asked.not_applicable.clone())
+        let mut optimizations = cell.optimizations.iter();
+        optimizations.find_map(|planned| planned.not_applicable.clone())
     });
     by_plan
-        .or_else(|| nothing_applied(summary, comparison))
+        .or_else(|| inapplicable_reason(summary, comparison))
         .unwrap_or_else(|| "same plan as the baseline".to_owned())
 }
 
-/// Arms with images of their own are measured in legs of their own: only legs on the same nodes and devices compare.
-fn other_devices(plan: &Plan, reports: &Reports, comparison: &Comparison) -> Option<Withheld> {
+/// Arms with different images are measured in separate legs, which are comparable only on the same nodes and devices.
+fn different_devices(plan: &Plan, reports: &Reports, comparison: &Comparison) -> Option<Withheld> {
     if plan.arms.get(comparison.arm)?.separation != Separation::Image {
         return None;
     }
     let legs = |arm: usize| -> BTreeSet<u32> {
-        let has_arm = |leg: &&crate::plan::Leg| leg.arms.iter().any(|(index, _)| *index == arm);
+        let has_arm = |leg: &&Leg| leg.arms.iter().any(|(index, _)| *index == arm);
         plan.legs.iter().filter(has_arm).map(|leg| leg.leg).collect()
     };
     let machines = |arm: usize| -> BTreeSet<(u32, String)> {
         let legs = legs(arm);
-        let hellos = reports.hellos.iter().filter(|from| legs.contains(&from.leg));
-        let machine = hellos.map(|from| {
-            let environment = &from.record.environment;
-            // Pods of one node have names of their own.
+        let hellos = reports.hellos.iter().filter(|hello| legs.contains(&hello.leg));
+        let machine = hellos.map(|hello| {
+            let environment = &hello.record.environment;
+            // The host name inside a pod is the pod's own, so the node name is used if it is known.
             let node = environment.node.as_ref().unwrap_or(&environment.hostname);
             (
-                from.record.rank,
+                hello.record.rank,
                 format!("{node} [{}]", environment.rdma_devices.join(" ")),
             )
         });

@@ -1,11 +1,11 @@
-//! Figures for people: three digits and a unit. Pure.
+//! Formats numbers for people, with three significant digits and a unit. Pure.
 
-/// A time in nanoseconds: `412 ns`, `4.13 us`, `58.2 ms`, `1.23 s`.
+/// Formats a time in nanoseconds: `412 ns`, `4.13 us`, `58.2 ms`, `1.23 s`.
 pub fn nanos(nanos: f64) -> String {
     scaled(nanos, 1000.0, &["ns", "us", "ms", "s"])
 }
 
-/// How long something took, in nanoseconds: `58 s`, `2 min 5 s`, `1 h 23 min`.
+/// Formats a duration in nanoseconds, rounded up to seconds: `58 s`, `2 min 5 s`, `1 h 23 min`.
 pub fn duration(nanos: u64) -> String {
     let seconds = nanos.div_ceil(1_000_000_000);
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
@@ -17,22 +17,22 @@ pub fn duration(nanos: u64) -> String {
     }
 }
 
-/// A rate in bytes a second, decimal as links are: `1.21 GB/s`.
+/// Formats a rate in bytes per second with decimal prefixes, as is usual for links: `1.21 GB/s`.
 pub fn bytes_per_second(rate: f64) -> String {
     scaled(rate, 1000.0, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"])
 }
 
-/// A number of bytes, decimal: `412 MB`.
+/// Formats a number of bytes with decimal prefixes: `412 MB`.
 pub fn bytes(bytes: u64) -> String {
     scaled(bytes as f64, 1000.0, &["B", "kB", "MB", "GB", "TB", "PB"])
 }
 
-/// Operations a second: `123 k/s`.
+/// Formats a rate in operations per second: `123 k/s`.
 pub fn per_second(rate: f64) -> String {
     scaled(rate, 1000.0, &["/s", "k/s", "M/s", "G/s"])
 }
 
-/// A message or transfer size, binary where that is exact: `64 B`, `32 KiB`, `1000 B`.
+/// Formats a message or transfer size, with a binary prefix if that is exact: `64 B`, `32 KiB`, `1000 B`.
 pub fn size(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     let exact = units
@@ -44,9 +44,9 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// A change in percent with its sign: `-6.2 %`.
+/// Formats a change in percent with its sign: `-6.2 %`.
 pub fn percent(percent: f64) -> String {
-    // Rounded first, so that nothing prints as -0.0.
+    // Rounding and adding 0.0 turns values that would print as -0.0 into +0.0.
     let rounded = (percent * 10.0).round() / 10.0 + 0.0;
     match rounded.abs() < 1000.0 {
         true => format!("{rounded:+.1} %"),
@@ -54,13 +54,13 @@ pub fn percent(percent: f64) -> String {
     }
 }
 
-/// An interval of changes in percent: `[-7.9, -4.4]`.
+/// Formats an interval of changes in percent: `[-7.9, -4.4]`.
 pub fn interval(low: f64, high: f64) -> String {
     let end = |value: f64| percent(value).trim_end_matches(" %").to_owned();
     format!("[{}, {}]", end(low), end(high))
 }
 
-/// `text` in at most `limit` characters, with an ellipsis where something was left out.
+/// Shortens `text` to at most `limit` characters; an ellipsis replaces the omitted end.
 pub fn clipped(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         None => text.to_owned(),
@@ -70,7 +70,7 @@ pub fn clipped(text: &str, limit: usize) -> String {
 
 fn scaled(value: f64, step: f64, units: &[&str]) -> String {
     let (mut value, mut unit) = (value, 0);
-    // What would be rounded to 1000 belongs to the next unit.
+    // A value that would be rounded to 1000 gets the next unit.
     while value.abs() >= 999.5 && unit + 1 < units.len() {
         value /= step;
         unit += 1;
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_digits_and_the_unit() {
+    fn numbers_have_three_digits_and_a_unit() {
         assert_eq!(nanos(412.0), "412 ns");
         assert_eq!(nanos(4130.0), "4.13 us");
         assert_eq!(nanos(999_600.0), "1.00 ms");
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_whole() {
+    fn durations_have_two_whole_units_at_most() {
         let seconds = |seconds: u64| duration(seconds * 1_000_000_000);
         assert_eq!(
             [seconds(58), seconds(120), seconds(125)],
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_binary_where_exact() {
+    fn sizes_have_binary_prefixes_if_exact() {
         assert_eq!(size(0), "0 B");
         assert_eq!(size(1000), "1000 B");
         assert_eq!(size(48 << 10), "48 KiB");
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_have_a_sign_and_zero_has_one_only() {
+    fn changes_have_a_sign_and_zero_is_positive() {
         assert_eq!(percent(-6.24), "-6.2 %");
         assert_eq!(percent(-0.01), "+0.0 %");
         assert_eq!(percent(1234.6), "+1235 %");
