@@ -104,18 +104,18 @@ capabilities:
 {{/* Fails where the Prometheus operator's resource is missing: (dict "root" $ "kind" KIND "key" VALUE). */}}
 {{- define "fabricbench.requireMonitoring" -}}
 {{- if not (.root.Capabilities.APIVersions.Has (printf "monitoring.coreos.com/v1/%s" .kind)) }}
-{{- fail (printf "%s: this cluster has no %s (monitoring.coreos.com/v1). Install the Prometheus operator first; for `helm template` add --api-versions monitoring.coreos.com/v1/%s" .key .kind .kind) }}
+{{- fail (printf "%s: the cluster has no %s (monitoring.coreos.com/v1). Install the Prometheus operator first; with `helm template`, add --api-versions monitoring.coreos.com/v1/%s" .key .kind .kind) }}
 {{- end }}
 {{- end }}
 
 {{/* Refuses what the schema could only refuse without saying why. */}}
 {{- define "fabricbench.checkValues" -}}
 {{- if and (gt (int .Values.replicas) 1) (not .Values.leaderElection.enabled) }}
-{{- fail (printf "replicas: %d operators would carry out the same runs without a Lease. Set leaderElection.enabled=true, or replicas=1" (int .Values.replicas)) }}
+{{- fail (printf "replicas: %d replicas need leader election. Set leaderElection.enabled=true, or replicas=1" (int .Values.replicas)) }}
 {{- end }}
 {{- range $index, $variable := .Values.operator.extraEnv }}
 {{- if hasPrefix "FABRICBENCH_" $variable.name }}
-{{- fail (printf "operator.extraEnv[%d].name: %s is set by the chart, as all that begin with FABRICBENCH_. Take it out, and set the value of the chart that stands for it" $index $variable.name) }}
+{{- fail (printf "operator.extraEnv[%d].name: %s is reserved: variables that start with FABRICBENCH_ are set by the chart. Remove it, and set the corresponding value of the chart" $index $variable.name) }}
 {{- end }}
 {{- end }}
 {{- end }}
