@@ -1,4 +1,4 @@
-"""The dashboard of one run: what changed, by how much, how surely, and whether it can be trusted. Pure."""
+"""The dashboard of one run: effects with their intervals, and whether they can be trusted. No I/O."""
 
 from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.models import dashboard
@@ -13,8 +13,8 @@ def build():
     board = parts.new(
         "fabricbench-campaign",
         "fabricbench / Campaign",
-        "One BenchmarkRun: which variant, at which size, by how much, and whether the numbers can be trusted. "
-        "Numbers are those at the end of the time range; of a deleted run, choose a time at which it was there.",
+        "One BenchmarkRun: the effect of each variant at each size, and whether the values can be trusted. "
+        "Values are those at the end of the time range. For a deleted run, select a time at which it existed.",
         "1h",
         "30s",
     )
@@ -34,7 +34,7 @@ def variables():
     ratio = "fabricbench_comparison_ratio{" + SCENARIO + "}"
     quantiles = "smallest : 0,p50 : 0.5,p95 : 0.95,p99 : 0.99,p99.9 : 0.999,largest : 1"
     median = dashboard.VariableOption(selected=True, text="p50", value="0.5")
-    # A run of many series has no room for its arms, and one that has just begun has no comparison yet.
+    # A run with too many series exports no arms, and a run that has just started has no comparisons yet.
     measured = '{__name__=~"fabricbench_(arm_valid|comparison_verdict)", ' + RUN + "}"
     return [
         parts.label_variable("namespace", "Namespace", "fabricbench_run_state", "run_namespace"),

@@ -1,4 +1,4 @@
-"""The dashboard of all runs: which are there, how one comparison moved over time, which nodes stand out. Pure."""
+"""The dashboard of all runs: their states, the trend of one comparison, and nodes that deviate. No I/O."""
 
 from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.builders import timeseries
@@ -16,17 +16,17 @@ CELL = RUNS + ', run=~"$runs", scenario="$scenario", arm="$arm", size_bytes="$si
 # Pixels for a date and a time of day.
 TIME_WIDTH = 170
 COLORED_TEXT = common.TableColorTextCellOptions()
-NO_RUNS = "No run is there at this time"
-NO_PAIRS = "No pair is measured, or none deviates from the others"
-NO_NODES = "No pair is measured"
+NO_RUNS = "No runs at this time"
+NO_PAIRS = "No pairs were measured, or no pair deviates"
+NO_NODES = "No pairs were measured"
 
 
 def build():
     board = parts.new(
         "fabricbench-fleet",
         "fabricbench / Fleet",
-        "All BenchmarkRuns of the chosen namespaces, one comparison from run to run, and the nodes and pairs that "
-        "stand out. Tables show the end of the time range; the trend has every run that was there at some time of it.",
+        "All BenchmarkRuns of the selected namespaces, the trend of one comparison over runs, and the nodes and pairs "
+        "that deviate. Tables show the end of the time range; the trend contains all runs that existed within it.",
         "7d",
         "1m",
     )
@@ -34,7 +34,7 @@ def build():
         board = board.with_variable(variable)
     rows = {
         "Runs": (counted(), not_exported(), alerts(), runs()),
-        "One comparison from run to run": (trend(), trend_table()),
+        "Trend of one comparison": (trend(), trend_table()),
         "Nodes and pairs": (nodes(), pairs()),
     }
     for title, panels in rows.items():
@@ -64,7 +64,7 @@ def counted():
     panel = (
         parts.lines(
             "Runs by state",
-            "How many runs are in each state.",
+            "Number of runs in each state.",
             [over_time(f"sum by (state) (max by ({EACH}, state) (fabricbench_run_state{{{RUNS}}}))", "{{state}}")],
             "short",
             NO_RUNS,
@@ -86,7 +86,7 @@ def fixed(color, **values):
 def not_exported():
     return parts.number(
         "Not exported",
-        "The operator exports a bounded number of series, those of the newest runs. This many runs are in no panel.",
+        "Number of runs without exported series. The operator exports a bounded number of series, those of the newest runs.",
         [now("sum(fabricbench_runs_without_series)")],
         "short",
         "No operator is scraped at this time",
@@ -105,10 +105,10 @@ def alerts():
     }
     return parts.listing(
         "Alerts",
-        "Alerts of fabricbench that fire. They come from the rules of the chart (prometheus.rules.enabled).",
+        "Firing alerts of fabricbench, from the rules of the chart (prometheus.rules.enabled).",
         [now(f"max by ({', '.join(labels)}) ({firing})")],
         [transforms.shown(columns, hidden=("Time", "Value"))],
-        "Nothing fires, or the rules are not installed",
+        "No alerts fire, or the rules are not installed",
         12,
         8,
     ).override_by_name("alert", properties(custom_width=260))
@@ -161,7 +161,7 @@ def runs():
     panel = (
         parts.listing(
             "All runs",
-            "Every run of the chosen namespaces. The name of a run leads to its dashboard.",
+            "All runs of the selected namespaces. The name of a run links to its dashboard.",
             targets,
             [
                 transforms.joined(),
@@ -191,7 +191,7 @@ def word_cells(colors):
 
 
 def of_finished_runs():
-    """The comparison in each run that was there in the time range, ended and can be trusted, with its end."""
+    """The comparison in each trusted run that finished and existed in the time range, with its finish time."""
     finished = f"max by ({EACH}) (last_over_time(fabricbench_run_finished_timestamp_seconds{{{RUNS}}}[$__range]))"
 
     good = f'last_over_time(fabricbench_run_outcome{{{RUNS}, outcome=~"Passed|Missed"}}[$__range]) == 1'
@@ -220,8 +220,7 @@ TREND = {
     "Value #D": "upper end",
 }
 NO_TREND = (
-    "No finished run of this time range that can be trusted has this comparison: choose scenario, arm, metric and "
-    "size above"
+    "No finished, trusted run in this time range has this comparison. Select scenario, arm, metric and size above"
 )
 
 
@@ -229,7 +228,7 @@ def trend_steps(descending):
     return [
         transforms.joined(),
         transforms.shown(TREND),
-        # A time that has no name of its own yet would be taken for the time of the query, and left out.
+        # A time column without its own name would be dropped as the time of the query.
         transforms.as_time("finished"),
         *transforms.sorted_by("finished", descending=descending),
     ]
@@ -240,9 +239,9 @@ def trend():
         parts.sized(
             timeseries.Panel(),
             "$arm, $metric at $size bytes of $scenario",
-            "Change against the baseline at the end of each finished run, between the ends of its interval; runs that "
-            "cannot be trusted and withheld verdicts are left out. Runs are only alike where their environments are: "
-            "fabricbench compare says whether two may be compared.",
+            "Change against the baseline at the end of each finished run, with its interval. Untrusted runs and withheld "
+            "verdicts are excluded. Only runs in the same environment are comparable: use fabricbench compare to check "
+            "two runs.",
             14,
             10,
         )
@@ -271,8 +270,8 @@ def trend():
 def trend_table():
     return (
         parts.listing(
-            "The same, by run",
-            "The runs behind the points, latest first.",
+            "Trend by run",
+            "The runs of the trend, latest first.",
             of_finished_runs(),
             trend_steps(descending=True),
             NO_TREND,
@@ -285,11 +284,11 @@ def trend_table():
 
 
 def nodes():
-    """Either side may be to blame: a node is as suspicious as the pairs that it is in."""
+    """Either side of a pair may cause its deviation, so nodes are ranked by all of their pairs."""
     return standing_out(
-        "Nodes by their pairs' deviation",
-        "Of the deviations of all pairs of a node, over all scenarios and sizes of the run, the median. One bad pair "
-        "blames two nodes and moves neither median far; a bad node is in all of its bad pairs.",
+        "Nodes by deviation of their pairs",
+        "Median deviation of the pairs of a node, over all scenarios and sizes of the run. One bad pair changes the medians "
+        "of its two nodes only slightly; a bad node affects all of its pairs.",
         f"(max by ({EACH}, node) (fabricbench_node_deviation_ratio{{{RUNS}}}) - 1)",
         {"node": "node", "Value #B": "deviation", "run_namespace": "namespace", "run": "run"},
         NO_NODES,
@@ -300,9 +299,9 @@ def nodes():
 def pairs():
     found = f"max by ({EACH}, scenario, size_bytes, initiator, target) (fabricbench_pair_deviation_ratio{{{RUNS}}})"
     panel = standing_out(
-        "Pairs that stand out",
-        "Of the baseline, against the median over the pairs of the run: above 0 the statistic is larger, which is "
-        "worse for a latency and better for a throughput. The operator exports the pairs that deviate most.",
+        "Pairs with the largest deviation",
+        "Deviation of the baseline from the median over the pairs of the run. Above 0 the statistic is larger, which is "
+        "worse for a latency and better for a throughput. The operator exports only the largest deviations.",
         f"({found} - 1)",
         {
             "initiator": "initiator",

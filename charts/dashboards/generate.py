@@ -1,4 +1,4 @@
-"""Writes the dashboards as JSON into a folder. Usage: generate.py FOLDER, with the foundation SDK on PYTHONPATH."""
+"""Writes the dashboards as JSON into a directory. Usage: generate.py DIRECTORY, with the foundation SDK on PYTHONPATH."""
 
 import json
 import pathlib
@@ -11,14 +11,14 @@ import fleet
 import operator_health
 
 
-def main(folder):
+def main(directory):
     for module in (campaign, fleet, operator_health):
         board = module.build().build()
         for number, panel in enumerate(board.panels, start=1):
             panel.id_val = number
         text = json.dumps(board, cls=JSONEncoder, indent=2, ensure_ascii=False)
         name = board.uid.removeprefix("fabricbench-")
-        pathlib.Path(folder, f"{name}.json").write_text(text + "\n", encoding="utf-8")
+        pathlib.Path(directory, f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

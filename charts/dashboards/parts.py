@@ -1,8 +1,8 @@
-"""What all dashboards are put together from: queries, variables, panels, links. Pure.
+"""Building blocks of all dashboards: queries, variables, panels, links. No I/O.
 
-A query of the present state is instant and in table format, for sizes and names are labels and no time axis is asked
-for; only the operator's own metrics are drawn over time. Every expression sums up over the labels of the scrape first:
-a run has the same numbers whichever replica or pod tells them.
+A query of the present state is instant and in table format, because sizes and names are labels and no time axis is
+needed. Only metrics of the operator are drawn over time. Every expression first aggregates over the labels of the
+scrape, because a run has the same values regardless of the replica or pod that exports them.
 """
 
 from grafana_foundation_sdk.builders import common as common_builders
@@ -43,7 +43,7 @@ def datasource_variable():
 
 
 def label_variable(name, title, metric, label, many=False, numbers=False):
-    """The values of a label; `many` lets several be chosen and begins with all of them."""
+    """The values of a label; `many` allows several and selects all of them initially."""
     sort = dashboard.VariableSort.NUMERICAL_ASC if numbers else dashboard.VariableSort.ALPHABETICAL_ASC
     variable = (
         builders.QueryVariable(name)
@@ -71,7 +71,7 @@ def last_value(field):
 
 
 def word(title, description, expression, label, colors, nothing, width):
-    """One label of the one series found, as a coloured word."""
+    """One label of the one series found, as a colored word."""
     return (
         sized(stat.Panel(), title, description, width, 4)
         .with_target(now(expression))
@@ -84,7 +84,7 @@ def word(title, description, expression, label, colors, nothing, width):
 
 
 def number(title, description, targets, unit, nothing, width, steps=()):
-    """Last values, one beside the other; `steps` are (from, color)."""
+    """Last values side by side; `steps` are (from, color)."""
     panel = (
         sized(stat.Panel(), title, description, width, 4)
         .reduce_options(last_value(""))
@@ -99,14 +99,14 @@ def number(title, description, targets, unit, nothing, width, steps=()):
 
 
 def thresholds(steps):
-    """Colours from a value on; below the first step there is none."""
+    """Colors from a value on; no color below the first step."""
     all_steps = [dashboard.Threshold(value=None, color="text")]
     all_steps += [dashboard.Threshold(value=value, color=color) for value, color in steps]
     return builders.ThresholdsConfig().mode(dashboard.ThresholdsMode.ABSOLUTE).steps(all_steps)
 
 
 def listing(title, description, targets, transformations, nothing, width, height):
-    """A table. The text for an empty table would else stand in every empty cell too."""
+    """A table. Without the override, the text for an empty table would appear in every empty cell."""
     panel = (
         sized(table.Panel(), title, description, width, height)
         .no_value(nothing)

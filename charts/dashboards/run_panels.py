@@ -1,4 +1,4 @@
-"""Panels of a run as a whole: did it run, is it good enough, can it be trusted, what did it run on. Pure."""
+"""Panels of a run as a whole: state, outcome, fabric, expectations, progress, environment. No I/O."""
 
 from grafana_foundation_sdk.models import dashboard
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
@@ -19,7 +19,7 @@ def state_set(metric, label):
 
 
 def answers():
-    """Did it run, is it good enough, can it be trusted: each in a word."""
+    """State, outcome, proof of the fabric, and counts of regressions and expectations."""
     regressed = (
         "(count(max by (scenario, size_bytes, arm, metric) ("
         f'fabricbench_comparison_verdict{{{RUN}, verdict="Regressed"}} == 1)'
@@ -30,17 +30,18 @@ def answers():
     return [
         parts.word(
             "State",
-            "What the run is doing.",
+            "State of the run.",
             state_set("fabricbench_run_state", "state"),
             "state",
             words.STATE,
-            "No such run at this time",
+            "The run does not exist at this time",
             4,
         ),
         parts.word(
             "Outcome",
-            "Passed: complete, no expectation missed, no regression. Missed: complete, and one of both. Untrusted: not "
-            "complete, or its numbers cannot be trusted. As the exit status of fabricbench report: 0, 1, 3.",
+            "Passed: complete, no expectation missed, no regression. Missed: complete, with a missed expectation or a "
+            "regression. Untrusted: not complete, or values cannot be trusted. These are exit statuses 0, 1 and 3 of "
+            "fabricbench report.",
             state_set("fabricbench_run_outcome", "outcome"),
             "outcome",
             words.OUTCOME,
@@ -49,21 +50,21 @@ def answers():
         ),
         parts.word(
             "Fabric",
-            "Verified: byte counters of the interfaces cover the payload. Declared: only the library's word. "
-            "Contradicted: counters show other bytes than were claimed, and no number of the run counts.",
+            "Verified: byte counters of the interfaces cover the payload. Declared: reported only by the library. "
+            "Contradicted: counters do not match the reported payload, and no value of the run is valid.",
             state_set("fabricbench_run_fabric_proof", "proof"),
             "proof",
             words.PROOF,
-            "Nothing is measured yet",
+            "Nothing measured yet",
             4,
         ),
         parts.number(
             "Regressions",
-            "Comparisons of the primary metric, control arms left out, whose whole interval lies beyond the margin on "
-            "the worse side.",
+            "Comparisons of the primary metric whose whole interval lies beyond the margin on the worse side, without "
+            "control arms.",
             [now(regressed)],
             "short",
-            "No such run at this time",
+            "The run does not exist at this time",
             4,
             [(0, "green"), (1, "red")],
         ),
@@ -75,14 +76,14 @@ def expectations():
     metric = f"fabricbench_run_expectations{{{RUN}}}"
     panel = parts.number(
         "Expectations",
-        "What became of the expectations in the spec.",
+        "Outcomes of the expectations in the spec.",
         [
             now(f"max by (outcome) ({metric}) and on () (sum({metric}) > 0)")
             .format(PromQueryFormat.TIME_SERIES)
             .legend_format("{{outcome}}")
         ],
         "short",
-        "The spec expects nothing",
+        "The spec has no expectations",
         8,
     )
     for outcome, color in words.EXPECTATION.items():
@@ -96,7 +97,7 @@ def progress():
     return [
         parts.number(
             "Progress",
-            "Blocks whose last record verified, of all blocks of the plan.",
+            "Share of the blocks of the plan whose records are complete and verified.",
             [now(f"max(fabricbench_run_blocks_done{{{RUN}}}) / (max(fabricbench_run_blocks{{{RUN}}}) > 0)")],
             "percentunit",
             "Not planned yet",
@@ -104,18 +105,18 @@ def progress():
         ).decimals(0),
         parts.number(
             "Created",
-            "When the run was created.",
+            "Creation time of the run.",
             [now(f"1000 * {created}")],
             "dateTimeAsIso",
-            "No such run at this time",
+            "The run does not exist at this time",
             4,
         ),
         parts.number(
-            "Finished", "When it completed or failed.", [now(f"1000 * {finished}")], "dateTimeAsIso", "Not finished", 4
+            "Finished", "Time at which the run completed or failed.", [now(f"1000 * {finished}")], "dateTimeAsIso", "Not finished", 4
         ),
         parts.number(
-            "Took",
-            "From creation to its end, waiting included.",
+            "Duration",
+            "Time from creation to the end of the run, including waiting.",
             [now(f"{finished} - {created}")],
             "s",
             "Not finished",
@@ -123,11 +124,11 @@ def progress():
         ),
         parts.number(
             "Series not exported",
-            "The operator exports a bounded number of series of one run. Where this is not 0, panels below show a "
-            "part; the report has everything.",
+            "The operator exports a bounded number of series for one run. If this is not 0, the panels below are "
+            "incomplete; the report is complete.",
             [now(f"max(fabricbench_run_series_dropped{{{RUN}}})")],
             "short",
-            "No such run at this time",
+            "The run does not exist at this time",
             8,
             [(0, "green"), (1, "orange")],
         ),
@@ -137,11 +138,10 @@ def progress():
 def conditions():
     return parts.listing(
         "Conditions",
-        "The conditions of the run with their reasons. The message of each stands in the object: kubectl describe "
-        "bench.",
+        "Conditions of the run with their reasons. For the messages, use kubectl describe bench.",
         [now(f"max by (condition, reason) (fabricbench_run_condition{{{RUN}}})")],
         [transforms.shown({"condition": "condition", "Value": "status", "reason": "reason"})],
-        "No such run at this time",
+        "The run does not exist at this time",
         8,
         8,
     ).override_by_name(
@@ -161,7 +161,7 @@ def conditions():
 
 
 def environment():
-    """Kind and value of everything the numbers hold for."""
+    """Kind and value of each property of the environment."""
 
     def renamed(metric, label, kind):
         moved = f'label_replace({metric}{{{RUN}, {label}!=""}}, "value", "$1", "{label}", "(.*)")'
@@ -175,8 +175,8 @@ def environment():
     ]
     return parts.listing(
         "Environment",
-        "What the numbers hold for: provider as the library returned it, nodes, kernels, processors, libraries, how "
-        "the sides waited for completions, and the arm that the others are compared with.",
+        "Environment of the measurement: provider as returned by the library, nodes, kernels, CPUs, libraries, polling "
+        "mode, and the baseline.",
         [now("\nor\n".join(everything))],
         [
             transforms.shown({"kind": "kind", "value": "value"}, hidden=("Time", "Value")),

@@ -1,4 +1,4 @@
-"""Panels of one scenario: verdicts, effects with intervals, curves over the size, evidence, numbers. Pure."""
+"""Panels of one scenario: verdicts, effects with intervals, curves over the size, evidence, values. No I/O."""
 
 from grafana_foundation_sdk.builders import common as common_builders
 from grafana_foundation_sdk.builders import xychart
@@ -11,10 +11,10 @@ import words
 from parts import now, properties
 from selection import CELL, SCENARIO, trusted
 
-NO_SIZES = "Nothing is measured yet: curves begin with the first finished blocks"
-# The columns of a matrix but the first; as an override, before `size_column`, which gives that one another name.
+NO_SIZES = "Nothing measured yet: curves start with the first finished blocks"
+# All columns of a matrix except the first. This override must precede `size_column`, which renames the first column.
 BUT_SIZE = r"/^(?!size_bytes\\)/"
-NO_COMPARISON = "No comparison yet: it takes a few finished rounds"
+NO_COMPARISON = "No comparisons yet: they need a few finished rounds"
 
 
 def every():
@@ -22,28 +22,27 @@ def every():
 
 
 def size_column(panel, column):
-    """The first column of a matrix is the size; the others may need a width that shows a word."""
+    """Formats the first column of a matrix as the size."""
     name = transforms.corner("size_bytes", column)
     return panel.override_by_name(name, properties(displayName="size", unit="bytes", custom_width=100))
 
 
-def coloured(colors, others=None):
-    """Cells of a word on its colour."""
+def colored(colors, others=None):
+    """Cells with a word on a colored background."""
     plain = common.TableColoredBackgroundCellOptions(mode=common.TableCellBackgroundDisplayMode.BASIC)
     return properties(mappings=words.mappings(colors, others), custom_cellOptions=plain)
 
 
 def verdicts():
-    """An arm that is identical to the baseline has no verdict for that reason, and the cell says so."""
+    """A cell of an arm that is identical to the baseline shows Control instead of a verdict."""
     controls = f'fabricbench_comparison_ratio{{{SCENARIO}, primary="true", negative_control="true"}}'
     judged = answers("size_bytes, arm")
     is_control = f"max by (size_bytes, arm) ({judged}) and on (size_bytes, arm) {controls}"
     panel = parts.listing(
         "Verdicts",
-        "Improved, Regressed: the whole interval lies beyond the margin. NoChange: the whole interval lies inside it, "
-        "so that equality is shown. Inconclusive: neither. Control: the arm sends the same bytes the same way as the "
-        "baseline at this size, so there is nothing to judge. Any other word is why the verdict is withheld; the "
-        "report says more.",
+        "Improved, Regressed: the whole interval lies beyond the margin. NoChange: the whole interval lies inside the "
+        "margin, which shows equivalence. Inconclusive: neither. Control: the arm is identical to the baseline at this "
+        "size, so there is no verdict. Any other word is the reason why the verdict is withheld; see the report.",
         [
             now(
                 f"(({judged}) unless on (size_bytes, arm) {controls})\n"
@@ -55,13 +54,13 @@ def verdicts():
         12,
         8,
     )
-    return size_column(panel.override_by_regexp(BUT_SIZE, coloured(words.VERDICT, words.WITHHELD)), "arm")
+    return size_column(panel.override_by_regexp(BUT_SIZE, colored(words.VERDICT, words.WITHHELD)), "arm")
 
 
 def answers(labels):
-    """One row for each primary comparison: its verdict, or why there is none, both called `verdict`.
+    """One row for each primary comparison: its verdict, or the reason why it is withheld, both named `verdict`.
 
-    None is left where an operator does not tell the reason.
+    The verdict is None if the operator does not export the reason.
     """
     of_verdict = f"fabricbench_comparison_verdict{{{SCENARIO}}} == 1"
     reasons = f"fabricbench_comparison_withheld{{{SCENARIO}}} == 1"
@@ -75,9 +74,9 @@ def effects():
     primary = trusted("fabricbench_comparison_ratio", SCENARIO, 'primary="true"')
     panel = parts.listing(
         "Change against the baseline",
-        "Of the scenario's primary metric: (arm / baseline) - 1. Lower is better for latencies and CPU time, higher "
-        "for throughput and completions; the verdict beside it has taken that into account. The effects of control "
-        "arms are noise; where the verdict is withheld, so is the effect.",
+        "Primary metric of the scenario: (arm / baseline) - 1. Lower is better for latencies and CPU time, higher for "
+        "throughput and completions; the verdict takes this into account. Effects of control arms are noise. If a "
+        "verdict is withheld, its effect is not shown.",
         [now(f"max by (size_bytes, arm) ({primary}) - 1")],
         [*transforms.sorted_by("arm"), *transforms.by_size("arm", "Value")],
         NO_COMPARISON,
@@ -89,7 +88,7 @@ def effects():
 
 
 def over_sizes(title, description, targets, transformations, unit, nothing, width):
-    """Curves over the size, which doubles from mark to mark."""
+    """Curves over the size, on a logarithmic axis of base 2."""
     doubling = common_builders.ScaleDistributionConfig().type(common.ScaleDistribution.LOG).log(2).build()
     panel = (
         parts.sized(xychart.Panel(), title, description, width, 9)
@@ -114,7 +113,7 @@ def over_sizes(title, description, targets, transformations, unit, nothing, widt
 
 
 def interval():
-    """One panel for each compared arm."""
+    """The change of one arm with its interval, repeated for each compared arm."""
     of_arm = SCENARIO + ', arm=~"$arm"'
 
     def change(metric, ref):
@@ -125,9 +124,9 @@ def interval():
     return (
         over_sizes(
             "$arm: change with its interval",
-            "Change of the primary metric against the baseline at each size, between the ends of its interval. All "
-            "intervals of a scenario hold together at the run's confidence level, so one may be picked after looking. "
-            "Where the verdict is withheld there is no point.",
+            "Change of the primary metric against the baseline at each size, with its interval. The intervals of a "
+            "scenario are simultaneous at the confidence level of the run, so any of them may be selected afterwards. "
+            "There is no point if the verdict is withheld.",
             [
                 change("fabricbench_comparison_ratio", "A"),
                 change("fabricbench_comparison_ratio_lower", "B"),
@@ -163,7 +162,7 @@ def curves():
     return [
         over_sizes(
             "Latency",
-            "The quantile chosen above, over all rounds and pairs. One way for ping-pong, from post to completion for "
+            "Selected quantile over all rounds and pairs. One-way latency for ping-pong, post to completion for "
             "transfers.",
             by_arm("fabricbench_arm_latency_seconds", ', quantile="$quantile"'),
             steps,
@@ -173,7 +172,7 @@ def curves():
         ),
         over_sizes(
             "Throughput",
-            "Payload bytes a second, the median of the rounds.",
+            "Payload bytes per second, median of the rounds.",
             by_arm("fabricbench_arm_throughput_bytes_per_second"),
             steps,
             "Bps",
@@ -181,8 +180,8 @@ def curves():
             8,
         ),
         over_sizes(
-            "CPU time for a GiB",
-            "CPU time of both sides in the measured window, busy polling included; the median of the rounds.",
+            "CPU time per GiB",
+            "CPU time of both sides in the measured window, including busy polling; median of the rounds.",
             by_arm("fabricbench_arm_cpu_seconds_per_gib"),
             steps,
             "suffix:s/GiB",
@@ -212,9 +211,9 @@ def comparisons():
     return (
         parts.listing(
             "Comparisons",
-            "Every metric that is compared. Verdicts are read off the primary one alone; a control is an arm that is "
-            "identical to the baseline at this size, so its effect is noise. Where the verdict is withheld, its reason "
-            "stands in its place, and no number beside it.",
+            "All compared metrics. Only the primary metric has verdicts. A control is an arm that is identical to the "
+            "baseline at this size, so its effect is noise. If a verdict is withheld, its reason is shown instead, "
+            "without values.",
             [
                 change("fabricbench_comparison_ratio", "A"),
                 change("fabricbench_comparison_ratio_lower", "B"),
@@ -233,7 +232,7 @@ def comparisons():
         )
         .override_by_name("size", properties(unit="bytes"))
         .override_by_regexp("/^(change|lower end|upper end)$/", properties(unit="percentunit", decimals=1))
-        .override_by_name("verdict", coloured(words.VERDICT, words.WITHHELD))
+        .override_by_name("verdict", colored(words.VERDICT, words.WITHHELD))
     )
 
 
@@ -241,16 +240,16 @@ def engagement():
     one = f"max by (size_bytes, arm, optimization, engagement) (fabricbench_arm_engagement{{{SCENARIO}}} == 1)"
     panel = parts.listing(
         "Did the optimizations engage?",
-        "Confirmed: seen in something that a request cannot fake. RequestedOnly: asked for, and the provider gives no "
-        "sign. NotEngaged: refused, or over the limit. NotApplicable: it could not apply, as with one rail or one post "
-        "a burst.",
-        [now(f'label_join({one}, "asked", ": ", "arm", "optimization")')],
-        [*transforms.sorted_by("asked"), *transforms.by_size("asked", "engagement")],
-        "No arm of this scenario asks for an optimization, or nothing is measured yet",
+        "Confirmed: observed in something that the request itself does not cause. RequestedOnly: requested, but without "
+        "evidence from the provider. NotEngaged: rejected, or above the limit. NotApplicable: the optimization cannot "
+        "apply, for example with one rail or one post per burst.",
+        [now(f'label_join({one}, "requested", ": ", "arm", "optimization")')],
+        [*transforms.sorted_by("requested"), *transforms.by_size("requested", "engagement")],
+        "No arm of this scenario requests an optimization, or nothing measured yet",
         parts.WIDTH,
         7,
     )
-    return size_column(panel.override_by_regexp(BUT_SIZE, coloured(words.ENGAGEMENT)), "asked")
+    return size_column(panel.override_by_regexp(BUT_SIZE, colored(words.ENGAGEMENT)), "requested")
 
 
 def numbers():
@@ -282,10 +281,10 @@ def numbers():
     columns |= {f"Value #{ref}": name for ref, (_, name, _) in others.items()}
     panel = (
         parts.listing(
-            "Numbers",
-            "What every arm did at every size, over all rounds and pairs. Latencies are quantiles of the merged "
-            "distribution, one way for ping-pong; rates are medians of the rounds. An arm is valid where it has a "
-            "number to trust.",
+            "Values",
+            "Values of every arm at every size, over all rounds and pairs. Latencies are quantiles of the merged "
+            "distribution, one-way for ping-pong; rates are medians of the rounds. An arm is valid if it has a trusted "
+            "value.",
             targets,
             [
                 transforms.joined(),

@@ -1,16 +1,16 @@
-"""What the variables of the Campaign dashboard choose, as labels, and which effects may be shown. Pure."""
+"""Label selectors of the variables of the Campaign dashboard, and which effects may be shown. No I/O."""
 
 RUN = 'run_namespace="$namespace", run="$run"'
 SCENARIO = RUN + ', scenario=~"$scenario"'
-# What a verdict is given to, or withheld from, whatever the metric.
+# Labels that identify a verdict, regardless of the metric.
 CELL = "run_namespace, run, scenario, size_bytes, arm"
 
 
 def trusted(metric, labels, more="", window=""):
-    """A metric of comparisons at `labels`, which no comparison is without, and `more`; `window` as in `[5m]`.
+    """A metric of comparisons selected by `labels`, which every comparison has, and `more`; `window` as in `[5m]`.
 
-    Where the verdict is withheld the effect may be of anything, and is left out. Control arms have no verdict to give,
-    and stay: what they show is the noise.
+    Effects with a withheld verdict may have any cause and are excluded. Control arms have no verdict and are kept,
+    because they show the noise.
     """
 
     def series(name, *selected):

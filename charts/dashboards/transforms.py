@@ -1,6 +1,6 @@
-"""The steps from rows with labels to what is shown, by the names that Grafana gives them. Pure.
+"""Grafana transformations from labelled rows to displayed columns. No I/O.
 
-A size is a label, so a text: it is made a number before anything is sorted by it.
+A size is a label and therefore text: it is converted to a number before sorting.
 """
 
 from grafana_foundation_sdk.models import dashboard
@@ -11,7 +11,7 @@ def step(name, **options):
 
 
 def joined():
-    """Rows of several queries that agree in the labels they share become one."""
+    """Merges rows of several queries that have equal values of their common labels."""
     return step("merge")
 
 
@@ -20,7 +20,7 @@ def as_number(field):
 
 
 def as_time(field):
-    """From milliseconds since 1970."""
+    """Converts milliseconds since 1970 to a time."""
     return step("convertFieldType", fields={}, conversions=[{"targetField": field, "destinationType": "time"}])
 
 
@@ -29,7 +29,7 @@ def sorted_by(*fields, descending=False):
 
 
 def shown(names, hidden=("Time",)):
-    """Columns in the order of `names` (from: to); those in `hidden` are left out."""
+    """Columns in the order of `names` (from: to); those in `hidden` are removed."""
     return step(
         "organize",
         excludeByName={name: True for name in hidden},
@@ -40,7 +40,7 @@ def shown(names, hidden=("Time",)):
 
 
 def matrix(row, column, value):
-    """A row for each value of `row`, a column for each of `column`. The first column is called as `corner` says."""
+    """A row for each value of `row`, a column for each of `column`. The name of the first column is `corner`."""
     return step("groupingToMatrix", rowField=row, columnField=column, valueField=value, emptyValue="null")
 
 
@@ -49,6 +49,6 @@ def corner(row, column):
 
 
 def by_size(column, value):
-    """Sizes downwards in their order, one column for each of `column`."""
+    """Sizes as ascending rows, one column for each value of `column`."""
     first = corner("size_bytes", column)
     return [matrix("size_bytes", column, value), as_number(first), *sorted_by(first)]

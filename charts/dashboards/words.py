@@ -1,4 +1,4 @@
-"""The closed words of states, outcomes, proofs and verdicts, and their colours. Pure."""
+"""Values of states, outcomes, proofs and verdicts, and their colors. No I/O."""
 
 from grafana_foundation_sdk.models import dashboard
 
@@ -13,18 +13,18 @@ VERDICT = {
     "Control": "transparent",
     "None": "transparent",
 }
-# Of any reason why a verdict is withheld: they are the operator's words, and it may learn more.
+# Color of every reason for a withheld verdict, because a newer operator may export other reasons.
 WITHHELD = "orange"
 ENGAGEMENT = {"Confirmed": "green", "RequestedOnly": "yellow", "NotEngaged": "orange", "NotApplicable": "transparent"}
 EXPECTATION = {"Met": "green", "NotMet": "orange", "Inconclusive": "yellow"}
 
 
-# A cell that says None would look as if something were broken.
+# The value None would look like an error.
 SHOWN = {"None": "no verdict", "Control": "control"}
 
 
 def mappings(colors, others=None):
-    """Each word in its colour, as it is but for those in `SHOWN`; any other word in the colour `others`."""
+    """Maps each value to its color and its text in `SHOWN`, if any; other values get the color `others`."""
     options = {
         word: dashboard.ValueMappingResult(text=SHOWN.get(word, word), color=color, index=index)
         for index, (word, color) in enumerate(colors.items())

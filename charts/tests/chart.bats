@@ -3,7 +3,7 @@
 
 setup() { load lib/chart; }
 
-@test "helm lints it with every file of values that is right" {
+@test "helm lint accepts every valid values file" {
     for values in $(values_files); do
         # What the cluster has, lint cannot be told.
         helm lint --strict --quiet --kube-version "$KUBERNETES_VERSION" "$CHART" --values "$values" \
@@ -11,7 +11,7 @@ setup() { load lib/chart; }
     done
 }
 
-@test "the unit tests of every template" {
+@test "unit tests of the templates pass" {
     helm-unittest --strict --color=false "$CHART"
 }
 
@@ -24,7 +24,7 @@ setup() { load lib/chart; }
     done
 }
 
-@test "every manifest has only fields that the API server knows, of their types" {
+@test "every manifest satisfies the schemas of the API server" {
     for values in $(values_files); do
         rendered --values "$values" | conform
     done
@@ -34,7 +34,7 @@ setup() { load lib/chart; }
     rendered --namespace 2024 --set namespaced.enabled=true | conform
 }
 
-@test "a field that the API server does not know is found" {
+@test "an unknown field is detected" {
     rendered >"$BATS_TEST_TMPDIR/manifests"
     run conform < <(sed 's/  replicas: 1/  replica: 1/' "$BATS_TEST_TMPDIR/manifests")
     [ "$status" -ne 0 ]
@@ -44,7 +44,7 @@ setup() { load lib/chart; }
     [[ $output == *"readinessProbe/periodSeconds"* ]]
 }
 
-@test "wrong values are refused, with the key named" {
+@test "invalid values are rejected with the name of the key" {
     count=0
     for values in "$ROOT"/charts/tests/wrong-values/*.yaml; do
         key=$(head -n 1 "$values")
@@ -72,20 +72,20 @@ refused() {
         $2 == *"- at '$parent': missing propert"*"'$leaf'"* ]]
 }
 
-@test "the schema refuses whatever it does not name, everywhere" {
+@test "the schema rejects unknown keys at every level" {
     # Helm writes what it likes into `global`.
     run jq --compact-output '[paths(objects | .type == "object" and .additionalProperties != false)]' "$CHART/values.schema.json"
     [ "$output" = '[["properties","global"]]' ]
 }
 
-@test "every setting of the operator is a value, and there are no others" {
+@test "every option of the operator is set from a value" {
     for values in $(values_files); do rendered --values "$values"; done |
         json | jq --raw-output 'select(.kind == "Deployment") | .spec.template.spec.containers[0].env[].name' |
         grep '^FABRICBENCH_' | sort -u >"$BATS_TEST_TMPDIR/chart"
     grep -o 'env = "[A-Z_]*"' "$ROOT/operator/src/cli/operator.rs" | cut -d '"' -f 2 | sort -u | diff - "$BATS_TEST_TMPDIR/chart"
 }
 
-@test "the operator may do what operator/deploy lists, and nothing else" {
+@test "the operator has exactly the permissions in operator/deploy" {
     rendered | rights fabricbench-operator >"$BATS_TEST_TMPDIR/chart"
     rights fabricbench-operator <"$ROOT/operator/deploy/cluster.yaml" | diff - "$BATS_TEST_TMPDIR/chart"
     rendered --namespace benchmarks --set namespaced.enabled=true | rights fabricbench-operator >"$BATS_TEST_TMPDIR/chart"
@@ -93,7 +93,7 @@ refused() {
     [ "$(wc -l <"$BATS_TEST_TMPDIR/chart")" -gt 20 ]
 }
 
-@test "namespaced mode makes nothing that belongs to the cluster" {
+@test "namespaced mode creates no cluster-scoped objects" {
     rendered --set namespaced.enabled=true | json | jq --raw-output '.kind' | sort -u >"$BATS_TEST_TMPDIR/kinds"
     diff - "$BATS_TEST_TMPDIR/kinds" <<'KINDS'
 Deployment
@@ -105,7 +105,7 @@ ServiceAccount
 KINDS
 }
 
-@test "every dashboard and every file of rules is brought" {
+@test "every dashboard and every file of rules is rendered" {
     rendered --set dashboards.enabled=true,prometheus.rules.enabled=true |
         json | jq --raw-output '"\(.kind) \(.metadata.name)"' >"$BATS_TEST_TMPDIR/made"
     for file in "$CHART"/rules/*.yaml; do
@@ -116,7 +116,7 @@ KINDS
     done
 }
 
-@test "rules and dashboards arrive as they are written" {
+@test "rules and dashboards are rendered unchanged" {
     rendered --set dashboards.enabled=true,prometheus.rules.enabled=true | json >"$BATS_TEST_TMPDIR/manifests"
     jq --sort-keys 'select(.kind == "PrometheusRule") | .spec.groups[]' "$BATS_TEST_TMPDIR/manifests" >"$BATS_TEST_TMPDIR/rules"
     for file in "$CHART"/rules/*.yaml; do json <"$file"; done | jq --sort-keys '.groups[]' | diff - "$BATS_TEST_TMPDIR/rules"
@@ -126,19 +126,19 @@ KINDS
     done
 }
 
-@test "README.md is that of the values, and says what each means" {
+@test "README.md is current and describes every value" {
     "$ROOT/.ci/chart-readme" | diff "$CHART/README.md" -
     [ "$(grep -cE '^\| .[A-Za-z.]+. \|' "$CHART/README.md")" -gt 60 ]
     run grep -E '^\| .[A-Za-z.]+. \| .* \| *\|$' "$CHART/README.md"
     [ "$status" -eq 1 ]
 }
 
-@test "the chart's version is the program's" {
+@test "the chart version equals the workspace version" {
     version=$(awk -F '"' '/^version = / {print $2; exit}' "$ROOT/Cargo.toml")
     [ "$(json <"$CHART/Chart.yaml" | jq --raw-output '"\(.version) \(.appVersion)"')" = "$version $version" ]
 }
 
-@test "a package holds the chart and nothing that tests it" {
+@test "a package contains the chart without its tests" {
     helm package "$CHART" --destination "$BATS_TEST_TMPDIR"
     tar -tf "$BATS_TEST_TMPDIR"/fabricbench-*.tgz | sort >"$BATS_TEST_TMPDIR/files"
     run grep -E '_test.yaml|gotmpl' "$BATS_TEST_TMPDIR/files"

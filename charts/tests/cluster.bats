@@ -38,14 +38,14 @@ teardown() { if [ "${forwarder:-}" ]; then kill "$forwarder" 2>/dev/null || true
 RENDEZVOUS_PORT=7469
 METRICS_PORT=8080
 
-@test "installed as README.md says, a campaign completes" {
+@test "a campaign completes after an installation as in README.md" {
     readme Install --wait --timeout 3m
     [ "$(kubectl -n fabricbench-system get lease fabricbench-operator -o 'jsonpath={.metadata.labels.app\.kubernetes\.io/managed-by}')" = Helm ]
     campaign campaigns first 6
     completes campaigns first
 }
 
-@test "Prometheus and the report say what the status says, and an alert lasts as long as its run" {
+@test "Prometheus and the report agree with the status, and an alert fires until its run is deleted" {
     campaign campaigns missed 9 '.spec.expectations = [{variant: "fi-inject", scenario: "small", sizes: {below: 100},
         metric: "LatencyP50", decreasePercent: {min: 90, max: 99}}]'
     # One of its variants cannot be measured.
@@ -58,7 +58,7 @@ METRICS_PORT=8080
     says_the_same campaigns fabricbench-system first missed untrusted >&3
 }
 
-@test "who may edit may create runs, and who may view may only look" {
+@test "editors may create runs and viewers may only read them" {
     kubectl -n campaigns create rolebinding editor --clusterrole=edit --user=editor
     kubectl -n campaigns create rolebinding viewer --clusterrole=view --user=viewer
     await "$PATIENCE" "the aggregated rights of editors" may editor create benchmarkruns.fabricbench.dev
@@ -71,7 +71,7 @@ METRICS_PORT=8080
 
 may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
 
-@test "without policies a probe reaches operator and runners" {
+@test "without NetworkPolicies a probe reaches the operator and runners" {
     campaign campaigns open 60
     await "$PATIENCE" "blocks of open" measured campaigns open 1
     operator=$(address fabricbench-system app.kubernetes.io/component=operator)
@@ -84,7 +84,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     kubectl -n campaigns delete bench open --wait
 }
 
-@test "with policies a campaign completes, and a probe reaches neither operator nor runners, but who scrapes the metrics" {
+@test "with NetworkPolicies a campaign completes and only a scraper reaches the metrics" {
     readme Upgrade --wait --timeout 3m --set networkPolicy.enabled=true,networkPolicy.runners.namespaces='{campaigns}' \
         --set 'networkPolicy.metrics.from[0].namespaceSelector.matchLabels.team=monitoring'
     campaign campaigns shut 60
@@ -100,7 +100,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     completes campaigns shut
 }
 
-@test "an upgrade leaves a campaign in progress alone, and brings the resource up to date" {
+@test "an upgrade does not disturb a campaign in progress and upgrades the resource" {
     older_crd | kubectl replace -f -
     run ! crd_is_current
     operator=$(operator_uid fabricbench-system)
@@ -120,18 +120,18 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     completes campaigns upgraded
 }
 
-@test "what upgrades the resource is gone, with its rights" {
+@test "the upgrade Job and its permissions are removed" {
     run kubectl get clusterrole,clusterrolebinding,serviceaccount,job --all-namespaces -o name
     [[ $output != *crd-upgrade* ]]
 }
 
-@test "uninstalled as README.md says, nothing is left but the resource" {
+@test "only the resource is left after an uninstallation as in README.md" {
     kubectl -n campaigns delete bench --all --wait
     readme Uninstall --wait
     await "$PATIENCE" "the rest to go" only_crd_is_new "$BATS_FILE_TMPDIR/before"
 }
 
-@test "with Roles only, installed by who may do nothing outside of the namespace, a campaign completes" {
+@test "with Roles only, a campaign completes after an installation by a namespace administrator" {
     kubectl -n benchmarks create role everything --verb='*' --resource='*.*'
     kubectl -n benchmarks create rolebinding team --role=everything --user=team
     run ! kubectl --as team get nodes
@@ -148,7 +148,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     kubectl -n elsewhere delete bench elsewhere --wait
 }
 
-@test "with Roles only, an upgrade leaves a campaign in progress alone" {
+@test "with Roles only, an upgrade does not disturb a campaign in progress" {
     operator=$(operator_uid benchmarks)
     campaign benchmarks upgraded 60
     await "$PATIENCE" "blocks of upgraded" measured benchmarks upgraded 2
@@ -161,7 +161,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     completes benchmarks upgraded
 }
 
-@test "with Roles only, uninstalled nothing is left" {
+@test "with Roles only, nothing is left after an uninstallation" {
     kubectl -n benchmarks delete bench --all --wait
     helm uninstall fabricbench --namespace benchmarks --kube-as-user team --wait
     await "$PATIENCE" "the rest to go" same_inventory "$BATS_FILE_TMPDIR/before-namespaced"

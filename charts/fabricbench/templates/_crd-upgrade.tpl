@@ -1,9 +1,9 @@
-{{/* Name of what brings the resource up to date. */}}
+{{/* Name of the objects that upgrade the resource. */}}
 {{- define "fabricbench.crdUpgrade" -}}
 {{ include "fabricbench.fullname" . }}-crd-upgrade
 {{- end }}
 
-{{/* Metadata of it, there only while the hook runs: (dict "root" $ "weight" ORDER "namespace" NAMESPACE). */}}
+{{/* Metadata of the hook's objects, which exist only while it runs: (dict "root" $ "weight" ORDER "namespace" NAMESPACE). */}}
 {{- define "fabricbench.crdUpgradeMetadata" -}}
 {{- include "fabricbench.metadata" (dict "root" .root "namespace" .namespace
   "suffix" "crd-upgrade"

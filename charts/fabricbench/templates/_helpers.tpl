@@ -3,7 +3,7 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" }}
 {{- end }}
 
-{{/* What the names of all objects begin with: short enough for what is put after it. */}}
+{{/* Prefix of the names of all objects, short enough for the suffixes. */}}
 {{- define "fabricbench.fullname" -}}
 {{- if .Values.fullnameOverride }}
 {{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
@@ -22,17 +22,17 @@
 {{- if .Values.serviceAccount.create }}
 {{- default (include "fabricbench.operator" .) .Values.serviceAccount.name }}
 {{- else }}
-{{- required "serviceAccount.name: say which account there is, or make one (serviceAccount.create)" .Values.serviceAccount.name }}
+{{- required "serviceAccount.name: set the name of an existing ServiceAccount, or set serviceAccount.create=true" .Values.serviceAccount.name }}
 {{- end }}
 {{- end }}
 
-{{/* Labels that select what belongs to the release. */}}
+{{/* Selector labels of the release. */}}
 {{- define "fabricbench.releaseLabels" -}}
 app.kubernetes.io/name: {{ include "fabricbench.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
-{{/* Labels that select the operator's pods. A Deployment's selector never changes: nor may these. */}}
+{{/* Labels that select the operator's pods. They must not change, because the selector of a Deployment is immutable. */}}
 {{- define "fabricbench.selectorLabels" -}}
 {{ include "fabricbench.releaseLabels" . }}
 app.kubernetes.io/component: operator
@@ -69,7 +69,7 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* An image by digest, or else by tag: (dict "root" $ "image" IMAGE). */}}
+{{/* An image reference by digest if set, otherwise by tag: (dict "root" $ "image" IMAGE). */}}
 {{- define "fabricbench.image" -}}
 {{- if .image.digest }}
 {{- printf "%s@%s" .image.repository .image.digest }}
@@ -78,17 +78,17 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* A text that speaks of the documentation, where the installation has it: (dict "root" $ "path" PATH). */}}
+{{/* A file with the documentation URL replaced by the configured one: (dict "root" $ "path" PATH). */}}
 {{- define "fabricbench.documented" -}}
 {{- .root.Files.Get .path | replace "https://fabricbench.dev/docs" .root.Values.docsUrl }}
 {{- end }}
 
-{{/* Namespaces whose runs are carried out, as a JSON list; only with namespaced.enabled. */}}
+{{/* Managed namespaces as a JSON list; only with namespaced.enabled. */}}
 {{- define "fabricbench.namespaces" -}}
 {{- default (list .Release.Namespace) .Values.namespaced.namespaces | uniq | toJson }}
 {{- end }}
 
-{{/* What no container of ours needs to write, gain or keep. */}}
+{{/* Security context of all containers of the chart. */}}
 {{- define "fabricbench.containerSecurityContext" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
@@ -96,26 +96,26 @@ capabilities:
   drop: [ALL]
 {{- end }}
 
-{{/* Security context of a pod. That it is nobody's root is not for values to change. */}}
+{{/* Security context of a pod. runAsNonRoot cannot be changed by values. */}}
 {{- define "fabricbench.podSecurityContext" -}}
 {{- toYaml (merge (dict "runAsNonRoot" true) .Values.podSecurityContext) }}
 {{- end }}
 
-{{/* Fails where the Prometheus operator's resource is missing: (dict "root" $ "kind" KIND "key" VALUE). */}}
+{{/* Fails if a CRD of the Prometheus operator is missing: (dict "root" $ "kind" KIND "key" VALUE). */}}
 {{- define "fabricbench.requireMonitoring" -}}
 {{- if not (.root.Capabilities.APIVersions.Has (printf "monitoring.coreos.com/v1/%s" .kind)) }}
-{{- fail (printf "%s: this cluster has no %s (monitoring.coreos.com/v1). Install the Prometheus operator first; for `helm template` add --api-versions monitoring.coreos.com/v1/%s" .key .kind .kind) }}
+{{- fail (printf "%s: the cluster has no %s (monitoring.coreos.com/v1). Install the Prometheus operator first; with `helm template`, add --api-versions monitoring.coreos.com/v1/%s" .key .kind .kind) }}
 {{- end }}
 {{- end }}
 
-{{/* Refuses what the schema could only refuse without saying why. */}}
+{{/* Rejects values that the schema can only reject without a useful message. */}}
 {{- define "fabricbench.checkValues" -}}
 {{- if and (gt (int .Values.replicas) 1) (not .Values.leaderElection.enabled) }}
-{{- fail (printf "replicas: %d operators would carry out the same runs without a Lease. Set leaderElection.enabled=true, or replicas=1" (int .Values.replicas)) }}
+{{- fail (printf "replicas: %d replicas need leader election. Set leaderElection.enabled=true, or replicas=1" (int .Values.replicas)) }}
 {{- end }}
 {{- range $index, $variable := .Values.operator.extraEnv }}
 {{- if hasPrefix "FABRICBENCH_" $variable.name }}
-{{- fail (printf "operator.extraEnv[%d].name: %s is set by the chart, as all that begin with FABRICBENCH_. Take it out, and set the value of the chart that stands for it" $index $variable.name) }}
+{{- fail (printf "operator.extraEnv[%d].name: %s is reserved: variables that start with FABRICBENCH_ are set by the chart. Remove it, and set the corresponding value of the chart" $index $variable.name) }}
 {{- end }}
 {{- end }}
 {{- end }}

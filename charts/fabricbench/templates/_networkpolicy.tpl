@@ -1,4 +1,4 @@
-{{/* Selects the pods of all runs: each has a run's UID as a label. */}}
+{{/* Selects the pods of all runs: each has the UID of its run as a label. */}}
 {{- define "fabricbench.runnerSelector" -}}
 matchLabels:
   app.kubernetes.io/managed-by: fabricbench
@@ -7,7 +7,7 @@ matchExpressions:
   operator: Exists
 {{- end }}
 
-{{/* An egress rule: DNS. */}}
+{{/* Egress rule for DNS. */}}
 {{- define "fabricbench.dnsEgress" -}}
 - ports:
   {{- range .Values.networkPolicy.dns.ports }}

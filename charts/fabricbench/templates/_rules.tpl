@@ -1,4 +1,4 @@
-{{/* What the operator may do in the namespaces of runs. `operator/deploy/` says the same; a test compares them. */}}
+{{/* Permissions of the operator in the namespaces of runs. They equal those in `operator/deploy/`; a test compares them. */}}
 {{- define "fabricbench.operatorRules" -}}
 - apiGroups: [fabricbench.dev]
   resources: [benchmarkruns]
@@ -26,7 +26,7 @@
   verbs: [create, patch]
 {{- end }}
 
-{{/* What people may do with runs: (dict "verbs" LIST). The status is the operator's, and only read. */}}
+{{/* Permissions of users on runs: (dict "verbs" LIST). Users may only read the status. */}}
 {{- define "fabricbench.userRules" -}}
 - apiGroups: [fabricbench.dev]
   resources: [benchmarkruns]
@@ -52,7 +52,7 @@ What `fabricbench report` and `fabricbench logs` read besides. Only Roles of sin
   verbs: [get]
 {{- end }}
 
-{{/* The roles of people, each with what it may do with runs, as JSON. */}}
+{{/* The roles of users with their verbs on runs, as JSON. */}}
 {{- define "fabricbench.userRoles" -}}
 {{- $view := list "get" "list" "watch" }}
 {{- $edit := concat $view (list "create" "delete" "patch" "update") }}
