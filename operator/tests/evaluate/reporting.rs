@@ -250,7 +250,7 @@ pub mod formats {
         };
         let text = junit::render(&report).unwrap();
         assert!(
-            text.contains("<error") && text.contains("blocks are measured"),
+            text.contains("<error") && text.contains("blocks measured"),
             "{text}"
         );
     }
