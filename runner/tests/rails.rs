@@ -77,7 +77,7 @@ fn measure(
                 window: 8,
                 batch: 4,
                 threads: 1,
-                direction: Direction::OneWay,
+                direction: Direction::Unidirectional,
                 measured,
                 // Long enough to drain the token buckets, so that only the rate limits the throughput.
                 warmup: Extent::DurationNanos(400_000_000),

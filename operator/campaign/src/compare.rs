@@ -149,7 +149,7 @@ pub enum Withheld {
         /// Reason why no interval exists.
         message: String,
     },
-    /// Evidence shows that some case used another fabric than the requested one.
+    /// Evidence shows that a case did not use the requested fabric.
     #[snafu(display("fabric contradicted: {message}"))]
     Contradicted {
         /// Evidence that contradicts the requested fabric.
@@ -177,7 +177,7 @@ pub enum Withheld {
     #[snafu(display(
         "invalid: the legs of the arm and the baseline ran on different nodes or devices ({message})"
     ))]
-    OtherDevices {
+    DifferentDevices {
         /// First rank that differs, with its node and devices.
         message: String,
     },
@@ -200,7 +200,7 @@ impl Comparison {
                     | Withheld::NoCommonRound
                     | Withheld::Contradicted { .. }
                     | Withheld::ControlViolated { .. }
-                    | Withheld::OtherDevices { .. }
+                    | Withheld::DifferentDevices { .. }
             )
         )
     }
@@ -241,7 +241,7 @@ pub fn compare(plan: &Plan, reports: &Reports, summary: &Summary) -> Result<Comp
     })
 }
 
-/// First reason if, by the evidence, none of the optimizations that the arm requests could apply at this size.
+/// First reason of the evidence if no optimization that the arm requests could apply at this size.
 fn inapplicable_reason(summary: &Summary, comparison: &Comparison) -> Option<String> {
     let cell = summary.cell(comparison.scenario, comparison.size_bytes, comparison.arm)?;
     let none_applies = cell

@@ -106,7 +106,7 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
         false => Bounded::default(),
     };
     let left_out = results.left_out + comparisons.left_out;
-    let figures_left_out = results.values_omitted + comparisons.values_omitted;
+    let omitted_values = results.values_omitted + comparisons.values_omitted;
     let left_out =
         (left_out > 0).then(|| format!("{left_out} results are available only in the records and reports"));
     BenchmarkRunStatus {
@@ -133,7 +133,7 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
         verdict: (summary.blocks_done > 0).then(|| clipped(&evaluation.comparisons.verdict, MAX_TEXT)),
         best: best(evaluation),
         warnings: bounded(left_out.into_iter().chain(summary.warnings.iter().cloned())),
-        figures_left_out: (figures_left_out > 0).then_some(figures_left_out),
+        omitted_values: (omitted_values > 0).then_some(omitted_values),
         records: input.records.clone(),
         execution: None,
     }

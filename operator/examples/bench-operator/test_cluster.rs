@@ -74,7 +74,7 @@ impl TestCluster {
         let mut run = cluster::run(name);
         run.spec.resources.gpus = GPUS;
         run.spec.resources.efas = EFAS;
-        run.spec.placement.queue = Some("bench".to_owned());
+        run.spec.placement.queue_name = Some("bench".to_owned());
         run
     }
 

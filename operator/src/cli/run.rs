@@ -170,7 +170,7 @@ fn show(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
     std::io::stdout().lock().write_all(shown.as_bytes())?;
     written?;
     let why = match &ended.stopped {
-        Some(StopReason::WorkersFailed(words)) => words,
+        Some(StopReason::WorkerFailed(words)) => words,
         Some(StopReason::Deadline) => "spec.runPolicy.activeDeadlineSeconds passed",
         Some(StopReason::Interrupted) => "interrupted",
         None => return Ok(()),

@@ -45,15 +45,15 @@ mod tests {
 
     #[test]
     fn a_run_that_waits_says_for_what() {
-        let nodes = condition("Running", "NodesUnfit", "2 nodes are asked for");
+        let nodes = condition("Running", "InsufficientNodes", "2 nodes are asked for");
         let waits = run(json!({"state": "Pending", "conditions": [nodes]}));
         assert_eq!(
             standing(&waits).as_deref(),
-            Some("Pending: NodesUnfit: 2 nodes are asked for")
+            Some("Pending: InsufficientNodes: 2 nodes are asked for")
         );
-        let failed = condition("Failed", "WorkersFailed", "");
+        let failed = condition("Failed", "WorkerFailed", "");
         let failed = run(json!({"state": "Failed", "conditions": [failed]}));
-        assert_eq!(standing(&failed).as_deref(), Some("Failed: WorkersFailed"));
+        assert_eq!(standing(&failed).as_deref(), Some("Failed: WorkerFailed"));
         assert_eq!(standing(&run(json!({"state": "Running"}))), None);
         assert!(standing(&run(Value::Null)).is_some());
     }

@@ -65,7 +65,7 @@ pub enum StopReason {
     /// `runPolicy.activeDeadlineSeconds` passed.
     Deadline,
     /// A worker failed; contains the message.
-    WorkersFailed(String),
+    WorkerFailed(String),
 }
 
 /// Measures the missing blocks of the plan and appends every record to `records`. Returns the reason if the run stopped
@@ -237,7 +237,7 @@ impl Attempt<'_> {
                 Some(Event::Exited { rank, status }) => {
                     let failed = !status.as_ref().is_ok_and(|status| status.success());
                     if failed && stopped.is_none() {
-                        stopped = Some(StopReason::WorkersFailed(exit_message(gang, rank, status)));
+                        stopped = Some(StopReason::WorkerFailed(exit_message(gang, rank, status)));
                     }
                 }
                 Some(Event::Interrupted) => {
@@ -248,7 +248,7 @@ impl Attempt<'_> {
                 }
                 None => {
                     let reason = match Instant::now() < deadline {
-                        true => StopReason::WorkersFailed(format!(
+                        true => StopReason::WorkerFailed(format!(
                             "the last worker did not exit within {LAST_WORKER_TIMEOUT:?} after the others"
                         )),
                         false => StopReason::Deadline,

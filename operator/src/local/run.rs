@@ -262,7 +262,7 @@ fn failed(stopped: Option<&StopReason>) -> Phase {
             "DeadlineExceeded",
             "spec.runPolicy.activeDeadlineSeconds has passed; continue with --resume".to_owned(),
         ),
-        Some(StopReason::WorkersFailed(message)) => ("WorkersFailed", message.clone()),
+        Some(StopReason::WorkerFailed(message)) => ("WorkerFailed", message.clone()),
         None => (
             "BlocksMissing",
             "the workers exited before every block was measured".to_owned(),

@@ -64,10 +64,10 @@ impl ReconcileError {
         match self {
             Self::Apply { source } => source.category(),
             Self::Status { source } => source.category(),
-            Self::List { .. } => Category::List,
-            Self::Unpack { .. } => Category::Encode,
+            Self::List { .. } => Category::ListFailed,
+            Self::Unpack { .. } => Category::EncodingFailed,
             Self::Records { source } => source.category(),
-            Self::Evaluate { .. } => Category::Evaluate,
+            Self::Evaluate { .. } => Category::EvaluationFailed,
         }
     }
 }

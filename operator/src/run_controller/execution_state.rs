@@ -16,7 +16,7 @@ pub struct ExecutionState {
     /// The newest attempts, in the order in which they started. Only the last one may be in progress.
     pub attempts: Vec<AttemptStatus>,
     /// Number of older attempts.
-    pub attempts_left_out: u32,
+    pub omitted_attempts: u32,
     /// Number of attempts that ended because of an external disruption.
     pub disruptions: u32,
     /// Start of the time without a running gang that counts towards `pendingDeadlineSeconds`.
@@ -40,7 +40,7 @@ impl ExecutionState {
         let execution = status.execution.clone().unwrap_or_default();
         let ExecutionStatus {
             attempts,
-            attempts_left_out,
+            omitted_attempts,
             disruptions,
             pending_since,
             active_since,
@@ -51,7 +51,7 @@ impl ExecutionState {
         let time = |text: Option<String>| text.and_then(|text| text.parse().ok());
         Self {
             attempts,
-            attempts_left_out,
+            omitted_attempts,
             disruptions,
             pending_since: time(pending_since),
             active_since: time(active_since),
@@ -67,7 +67,7 @@ impl ExecutionState {
         let text = |time: Option<Timestamp>| time.map(|time| time.to_string());
         ExecutionStatus {
             attempts: self.attempts.clone(),
-            attempts_left_out: self.attempts_left_out,
+            omitted_attempts: self.omitted_attempts,
             disruptions: self.disruptions,
             pending_since: text(self.pending_since),
             active_since: text(self.active_since),
@@ -98,7 +98,7 @@ impl ExecutionState {
         self.attempts.push(attempt);
         while self.attempts.len() > MAX_ATTEMPTS {
             self.attempts.remove(0);
-            self.attempts_left_out = self.attempts_left_out.saturating_add(1);
+            self.omitted_attempts = self.omitted_attempts.saturating_add(1);
         }
     }
 }
@@ -113,7 +113,7 @@ pub fn new_attempt(attempt: AttemptId, job_uid: &str) -> AttemptStatus {
         coordinator_pod_uid: None,
         image_digest: None,
         started_at: None,
-        ended_at: None,
+        finished_at: None,
         reason: None,
         message: None,
     }
@@ -181,7 +181,7 @@ mod tests {
     fn keeps_the_newest_attempts_and_counts_the_others() {
         let mut state = ExecutionState::default();
         (1..=20).for_each(|number| state.start(attempt(number)));
-        assert_eq!((state.attempts.len(), state.attempts_left_out), (16, 4));
+        assert_eq!((state.attempts.len(), state.omitted_attempts), (16, 4));
         assert_eq!((state.last_attempt(2), state.last_attempt(3)), (20, 0));
     }
 }

@@ -14,9 +14,9 @@ pub enum Reason {
     /// Another run's gang comes first.
     WaitingForNodes,
     /// No nodes have what a worker asks for.
-    NodesUnfit,
+    InsufficientNodes,
     /// Pods of the attempt before are still there.
-    PodsLeaving,
+    PodsTerminating,
     /// The cluster refuses an object.
     CreationRefused,
     /// The user stopped it.
@@ -34,15 +34,15 @@ pub enum Reason {
     /// An image could not be had.
     ImagePullFailed,
     /// A node could not make a pod's container.
-    ContainerNotCreated,
+    ContainerCreationFailed,
     /// A node refused a pod that was sent to it.
-    KubeletRefused,
+    KubeletRejected,
     /// A worker was killed from outside.
     WorkerKilled,
     /// Not all workers started before the others gave up.
     GangIncomplete,
     /// The record stream does not prove itself to its end.
-    StreamBroken,
+    InvalidRecordStream,
     /// Too many attempts were disrupted.
     BackoffLimitExceeded,
     /// Workers ran for longer than they may.
@@ -52,9 +52,9 @@ pub enum Reason {
     /// A worker used more memory than it asked for.
     OutOfMemory,
     /// An image cannot be used at all.
-    ImageUnusable,
+    InvalidImage,
     /// A worker's program could not be started.
-    WorkerNotStarted,
+    WorkerStartFailed,
     /// A worker's program ended without a record stream.
     WorkerFailed,
     /// The workers say why they could not measure.
@@ -75,12 +75,12 @@ impl Reason {
         match self {
             Self::PodsStarting => "PodsStarting",
             Self::Unschedulable => "Unschedulable",
-            Self::ImagePull => "ImagePull",
+            Self::ImagePull => "PullingImage",
             Self::WaitingForAdmission => "WaitingForAdmission",
             Self::WaitingForNodes => "WaitingForNodes",
-            Self::NodesUnfit => "NodesUnfit",
-            Self::PodsLeaving => "PodsLeaving",
-            Self::CreationRefused => "CreationRefused",
+            Self::InsufficientNodes => "InsufficientNodes",
+            Self::PodsTerminating => "PodsTerminating",
+            Self::CreationRefused => "FailedCreate",
             Self::SuspendedByUser => "SuspendedByUser",
             Self::Evicted => "Evicted",
             Self::Preempted => "Preempted",
@@ -88,17 +88,17 @@ impl Reason {
             Self::PodDeleted => "PodDeleted",
             Self::JobDeleted => "JobDeleted",
             Self::ImagePullFailed => "ImagePullFailed",
-            Self::ContainerNotCreated => "ContainerNotCreated",
-            Self::KubeletRefused => "KubeletRefused",
+            Self::ContainerCreationFailed => "ContainerCreationFailed",
+            Self::KubeletRejected => "KubeletRejected",
             Self::WorkerKilled => "WorkerKilled",
             Self::GangIncomplete => "GangIncomplete",
-            Self::StreamBroken => "StreamBroken",
+            Self::InvalidRecordStream => "InvalidRecordStream",
             Self::BackoffLimitExceeded => "BackoffLimitExceeded",
             Self::DeadlineExceeded => "DeadlineExceeded",
             Self::PendingDeadlineExceeded => "PendingDeadlineExceeded",
-            Self::OutOfMemory => "OutOfMemory",
-            Self::ImageUnusable => "ImageUnusable",
-            Self::WorkerNotStarted => "WorkerNotStarted",
+            Self::OutOfMemory => "OOMKilled",
+            Self::InvalidImage => "InvalidImage",
+            Self::WorkerStartFailed => "WorkerStartFailed",
             Self::WorkerFailed => "WorkerFailed",
             Self::MeasurementFailed => "MeasurementFailed",
             Self::BlocksMissing => "BlocksMissing",

@@ -74,7 +74,7 @@ fn placement_request(
             .cloned()
             .collect(),
         // A queue admits whole gangs and orders them.
-        stage: match placement.queue {
+        stage: match placement.queue_name {
             Some(_) => PlacementStage::Idle,
             None => stage,
         },

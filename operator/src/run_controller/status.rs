@@ -85,7 +85,7 @@ pub(super) fn blocked(frame: &StatusContext<'_>, mut conditions: Vec<Condition>)
     conditions.retain(|condition| condition.type_ != CLEANUP_BLOCKED);
     let (holds, reason, message) = match (frame.cleanup_blocked, &before) {
         (Some(message), _) => ("True", "NodeLost", message),
-        (None, Some(_)) => ("False", "PodsGone", ""),
+        (None, Some(_)) => ("False", "PodsDeleted", ""),
         // It was never blocked: nothing to say.
         (None, None) => return conditions,
     };

@@ -71,7 +71,7 @@ fn run_with_a_killed_worker_stops_and_can_be_resumed() {
     let stored = StoredRun::read(&directory);
     assert_eq!(stored.status().state, Some(State::Failed));
     let failed = stored.condition("Failed");
-    assert_eq!(failed.reason, "WorkersFailed");
+    assert_eq!(failed.reason, "WorkerFailed");
     assert!(
         failed.message.contains("worker 1 terminated"),
         "{}",

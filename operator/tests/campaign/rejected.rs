@@ -113,13 +113,13 @@ fn missing_library_fails_only_its_arm() {
     let variants = "[{name: baseline}, {name: other, library: /nowhere/lib}]";
     let (dir, output) = run_manifest(&run(variants, TCP, SHORT, &[ROUNDS]));
     let output = output.expect_code(3);
-    output.expect_stdout("failed (LibraryAbsent)");
+    output.expect_stdout("failed (LibraryNotFound)");
     output.expect_stdout("/nowhere/lib");
     let stored = StoredRun::read(&dir.run_dir(NAME));
     stored.assert_complete();
     assert_eq!(
         stored.reasons("other").into_iter().collect::<Vec<_>>(),
-        ["LibraryAbsent"]
+        ["LibraryNotFound"]
     );
     assert_eq!(
         stored

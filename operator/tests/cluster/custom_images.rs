@@ -81,7 +81,7 @@ async fn invalid_reason(name: &str, image: &str) -> String {
 async fn reports_a_missing_libfabric() {
     let reason = invalid_reason("without-libfabric", &load_image("bare")).await;
     assert!(
-        reason.contains("LibraryAbsent") && reason.contains("libfabric.so.1 not found"),
+        reason.contains("LibraryNotFound") && reason.contains("libfabric.so.1 not found"),
         "{reason}"
     );
 }
@@ -90,7 +90,7 @@ async fn reports_a_missing_libfabric() {
 async fn reports_an_outdated_libfabric() {
     let reason = invalid_reason("older-libfabric", &load_image("older")).await;
     assert!(
-        reason.contains("LibraryAbsent") && reason.contains("1.17 or later"),
+        reason.contains("LibraryNotFound") && reason.contains("1.17 or later"),
         "{reason}"
     );
 }
@@ -104,7 +104,7 @@ async fn reports_a_missing_c_library() {
     println!("{reason}: {message}");
     assert_eq!(
         (status.state, reason.as_str()),
-        (Some(State::Failed), "WorkerNotStarted")
+        (Some(State::Failed), "WorkerStartFailed")
     );
     assert!(message.contains("glibc"), "{message}");
     namespace.delete().await;

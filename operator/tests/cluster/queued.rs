@@ -15,7 +15,7 @@ use super::test_namespace::{TIMEOUT, TestNamespace, with_rounds};
 async fn job_admitted_before_its_other_objects_exist_is_measured() {
     let namespace = TestNamespace::new().await;
     let mut run = with_rounds("queued", 1);
-    run.spec.placement.queue = Some("queue".to_owned());
+    run.spec.placement.queue_name = Some("queue".to_owned());
     let (proxy, mut operator) = operator_killed_at(&namespace, 0, Moment::After).await;
     namespace.create(&run).await;
     operator.wait().await;

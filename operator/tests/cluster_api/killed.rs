@@ -40,7 +40,7 @@ async fn check_kill_at(client: &kube::Client, queue: Option<&str>, write: usize,
     });
     let runs: Api<BenchmarkRun> = Api::namespaced(client.clone(), &namespace);
     let mut run = run("killed");
-    run.spec.placement.queue = queue.map(str::to_owned);
+    run.spec.placement.queue_name = queue.map(str::to_owned);
     runs.create(&PostParams::default(), &run).await.unwrap();
     assert!(!operator.wait().await.success());
     assert!(

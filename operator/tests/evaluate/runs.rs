@@ -52,7 +52,7 @@ fn a_change_is_found() {
 }
 
 #[test]
-fn what_moved_all_arms_is_the_change_of_none() {
+fn change_common_to_all_arms_is_not_a_change_of_an_arm() {
     let before = Campaign::default().evaluation();
     let mut whole = faster(64);
     whole.effects.insert(("control", 64), 0.7);
@@ -61,7 +61,11 @@ fn what_moved_all_arms_is_the_change_of_none() {
     assert_eq!(baseline.verdict, None);
     assert!(baseline.interval_percent.unwrap().1 < -20.0, "{baseline:?}");
     assert!(
-        baseline.reason.as_ref().unwrap().starts_with("moved: "),
+        baseline
+            .reason
+            .as_ref()
+            .unwrap()
+            .starts_with("baseline: it changed between the runs, "),
         "{baseline:?}"
     );
     for one in all.iter().filter(|one| one.arm != "baseline") {

@@ -42,7 +42,7 @@ fn transfer(operation: TransferOperation, batch: u32, divisor: u32) -> ScenarioA
         window: 64,
         batch,
         threads: 1,
-        direction: Direction::OneWay,
+        direction: Direction::Unidirectional,
         measured: Extent::Iterations(200_000 / divisor),
         warmup: Extent::Iterations(20_000 / divisor),
     }))

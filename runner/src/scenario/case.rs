@@ -69,7 +69,7 @@ pub enum Outcome {
 
 /// Whether both sides post.
 pub(super) fn is_bidirectional(workload: &Workload) -> bool {
-    matches!(workload, Workload::Transfer(transfer) if transfer.direction == Direction::Both)
+    matches!(workload, Workload::Transfer(transfer) if transfer.direction == Direction::Bidirectional)
 }
 
 /// Whether payload arrives in the memory of the side with this role.
@@ -81,7 +81,7 @@ pub(super) fn payload_arrives_at(workload: &Workload, role: Role) -> bool {
                 TransferOperation::Read => Role::Initiator,
                 _ => Role::Target,
             };
-            transfer.direction == Direction::Both || role == destination
+            transfer.direction == Direction::Bidirectional || role == destination
         }
     }
 }

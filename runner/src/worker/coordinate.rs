@@ -100,7 +100,7 @@ fn write_hellos(
     let refused = coordinator::refused_text(&admitted.refused);
     let message =
         format!("connections refused at the rendezvous: {refused}; they did not take part in the attempt");
-    stream.warn(None, WarningReason::StrangerRefused, &message)
+    stream.warn(None, WarningReason::UnknownPeerRefused, &message)
 }
 
 /// Runs the attempt after the rendezvous. All threads of this process have ended on return.

@@ -21,8 +21,8 @@ pub struct AssignmentInputs<'a> {
     pub finished_blocks: &'a BTreeSet<u32>,
 }
 
-/// Builds the assignment of `leg`, which must belong to `plan`. It omits finished blocks, and rounds of which all
-/// blocks are finished. If the assignment has no rounds, the leg is finished and needs no workers.
+/// Builds the assignment of `leg`, which must belong to `plan`. It omits finished blocks, and rounds whose blocks are
+/// all finished. If the assignment has no rounds, the leg is finished and needs no workers.
 pub fn assignment(plan: &Plan, leg: &Leg, inputs: AssignmentInputs<'_>) -> Assignment {
     let AssignmentInputs {
         identity,

@@ -35,16 +35,16 @@ pub(super) fn recommended_rounds(
     run: &ValidatedRun,
     scenarios: &[PlannedScenario],
 ) -> Result<u32, PlanError> {
-    let most = scenarios
+    let comparisons = scenarios
         .iter()
         .map(|scenario| scenario.comparisons)
         .max()
         .unwrap_or(0);
-    Ok(family(run, most)?.recommended_rounds())
+    Ok(family(run, comparisons)?.recommended_rounds())
 }
 
-/// The family of comparisons of a scenario. If the baseline is the only variant, the comparison with its control arm
-/// makes it one.
+/// Family of the comparisons of a scenario. If the baseline is the only variant, the family has one comparison, which is
+/// that with the control arm.
 fn family(run: &ValidatedRun, comparisons: u32) -> Result<Family, PlanError> {
     Family::new(comparisons.max(1), run.sampling.confidence_percent.into()).map_err(|error| {
         PlanError::Confidence {

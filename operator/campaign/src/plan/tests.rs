@@ -54,8 +54,8 @@ fn every_separation_has_a_control_arm() {
         ["a", "c", "control-environment"]
     );
     assert_eq!(names(&planned("", SCENARIOS).unwrap()), ["a", "control"]);
-    let none = planned(INJECT, &format!("{SCENARIOS}  sampling: {{control: false}}\n")).unwrap();
-    assert_eq!(names(&none), ["a", "b"]);
+    let without_control = planned(INJECT, &format!("{SCENARIOS}  sampling: {{control: false}}\n")).unwrap();
+    assert_eq!(names(&without_control), ["a", "b"]);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn order_depends_on_the_seed_and_not_on_other_arms() {
             let other_arms = |plan: &Plan, order: &[u32]| -> Vec<String> {
                 let arms = order
                     .iter()
-                    .map(|place| plan.arms[plan.legs[0].arms[*place as usize].0].name.clone());
+                    .map(|index| plan.arms[plan.legs[0].arms[*index as usize].0].name.clone());
                 arms.filter(|name| name != "e").collect()
             };
             assert_eq!(other_arms(&few, &before.order), other_arms(&more, &after.order));

@@ -69,12 +69,12 @@ fn check_leg(plan: &Plan, leg: &Leg, fatal: &mut impl FnMut(String)) {
         }
     }
     for round in &leg.rounds {
-        let complete = is_order(&round.arm_order, leg.arms.len())
-            && is_order(&round.process_order, leg.processes.len())
+        let complete = is_permutation(&round.arm_order, leg.arms.len())
+            && is_permutation(&round.process_order, leg.processes.len())
             && round
                 .blocks
                 .iter()
-                .all(|block| is_order(&block.order, leg.arms.len()));
+                .all(|block| is_permutation(&block.order, leg.arms.len()));
         if !complete {
             fatal(format!(
                 "leg {number}, round {}: an order does not contain every index exactly once",
@@ -127,7 +127,7 @@ fn block_arms(leg: &Leg, block: &BlockAssignment) -> impl Iterator<Item = usize>
     block
         .order
         .iter()
-        .filter_map(|place| leg.arms.get(*place as usize))
+        .filter_map(|index| leg.arms.get(*index as usize))
         .map(|(arm, _)| *arm)
 }
 
@@ -135,7 +135,8 @@ fn key(round: &RoundAssignment, block: &BlockAssignment, arm: usize) -> (u32, u3
     (round.round, block.scenario, block.size_bytes, arm)
 }
 
-fn is_order(order: &[u32], count: usize) -> bool {
-    let all: BTreeSet<_> = order.iter().map(|place| *place as usize).collect();
-    order.len() == count && all.into_iter().eq(0..count)
+/// Whether `order` contains every index below `count` exactly once.
+fn is_permutation(order: &[u32], count: usize) -> bool {
+    let indexes: BTreeSet<_> = order.iter().map(|index| *index as usize).collect();
+    order.len() == count && indexes.into_iter().eq(0..count)
 }

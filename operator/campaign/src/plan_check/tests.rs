@@ -165,25 +165,25 @@ fn warns_of_sends_longer_than_a_packet_on_efa_direct() {
 #[test]
 fn finds_inconsistent_plans() {
     let consistent = planned(&[COALESCE, TCP, MID]);
-    let fatal = |breakage: fn(&mut Plan)| {
+    let is_fatal = |breakage: fn(&mut Plan)| {
         let mut plan = consistent.clone();
         breakage(&mut plan);
         check(&plan).iter().any(|note| note.severity == Severity::Fatal)
     };
-    assert!(!fatal(|_| ()));
-    assert!(fatal(|plan| plan.arms[1].name = "a".to_owned()));
-    assert!(fatal(|plan| plan.baseline = 9));
-    assert!(fatal(|plan| plan.blocks_total += 1));
-    assert!(fatal(|plan| plan.legs[0].rounds[1].blocks[0].block = 0));
-    assert!(fatal(|plan| plan.legs[0].rounds[1].blocks[0].order[0] = 1));
-    assert!(fatal(|plan| plan.legs[0].rounds[1].arm_order.truncate(1)));
-    assert!(fatal(|plan| {
+    assert!(!is_fatal(|_| ()));
+    assert!(is_fatal(|plan| plan.arms[1].name = "a".to_owned()));
+    assert!(is_fatal(|plan| plan.baseline = 9));
+    assert!(is_fatal(|plan| plan.blocks_total += 1));
+    assert!(is_fatal(|plan| plan.legs[0].rounds[1].blocks[0].block = 0));
+    assert!(is_fatal(|plan| plan.legs[0].rounds[1].blocks[0].order[0] = 1));
+    assert!(is_fatal(|plan| plan.legs[0].rounds[1].arm_order.truncate(1)));
+    assert!(is_fatal(|plan| {
         plan.legs[0].rounds.pop();
     }));
-    assert!(fatal(|plan| plan.legs[0].rounds[1].round = 0));
-    assert!(fatal(|plan| plan.legs[0].arms[0].1 = 7));
-    assert!(fatal(|plan| plan.legs[0].image = Some("other".to_owned())));
-    assert!(fatal(|plan| {
+    assert!(is_fatal(|plan| plan.legs[0].rounds[1].round = 0));
+    assert!(is_fatal(|plan| plan.legs[0].arms[0].1 = 7));
+    assert!(is_fatal(|plan| plan.legs[0].image = Some("other".to_owned())));
+    assert!(is_fatal(|plan| {
         plan.scenarios[0].cells.pop();
     }));
 }

@@ -24,7 +24,7 @@ pub(super) fn of(input: &StatusInput<'_>) -> Vec<Condition> {
     let nothing = String::new;
     let running: Said = match phase {
         Phase::Pending { reason, message } => ("Running", false, reason, message.clone()),
-        Phase::Running => ("Running", true, "WorkersRun", blocks.clone()),
+        Phase::Running => ("Running", true, "WorkersRunning", blocks.clone()),
         Phase::Suspended => ("Running", false, "Suspended", blocks.clone()),
         Phase::Complete | Phase::Failed { .. } => ("Running", false, "Ended", blocks.clone()),
     };
@@ -39,7 +39,7 @@ pub(super) fn of(input: &StatusInput<'_>) -> Vec<Condition> {
     };
     let failed: Said = match phase {
         Phase::Failed { reason, message } => ("Failed", true, reason, message.clone()),
-        _ => ("Failed", false, "NoFailure", nothing()),
+        _ => ("Failed", false, "NotFailed", nothing()),
     };
     let suspended: Said = match phase {
         Phase::Suspended => (

@@ -153,7 +153,7 @@ fn withheld(reason: &Withheld) -> Option<WithheldReason> {
             Some(WithheldReason::NotMeasured)
         }
         Withheld::Contradicted { .. } => Some(WithheldReason::FabricContradicted),
-        Withheld::OtherDevices { .. } => Some(WithheldReason::OtherDevices),
+        Withheld::DifferentDevices { .. } => Some(WithheldReason::DifferentDevices),
         Withheld::ControlViolated { .. } => Some(WithheldReason::ControlViolated),
         Withheld::NotEngaged { .. } => Some(WithheldReason::NotEngaged),
         Withheld::NotPrimary

@@ -70,7 +70,7 @@ pub(super) fn create_prerequisites(inputs: &Inputs<'_>, job: &JobState) -> Decis
 fn permanently_refused(inputs: &Inputs<'_>) -> Option<Decision> {
     let refused = inputs.observed.creation_refused.as_ref();
     let refused = refused.filter(|refused| refused.permanent)?;
-    let (state, phase) = transitions::abandoned(inputs, Reason::CreationRefused, &refused.message);
+    let (state, phase) = transitions::abandoned(inputs, Reason::FailedCreate, &refused.message);
     Some(inputs.record(state, phase))
 }
 
@@ -90,7 +90,7 @@ fn obstacle(inputs: &Inputs<'_>) -> Obstacle {
     let terminating = |message: String, until| {
         Obstacle::Waiting(Waiting {
             until,
-            ..Waiting::new(Reason::PodsLeaving, message)
+            ..Waiting::new(Reason::PodsTerminating, message)
         })
     };
     if let Some(pod) = pods.first() {
@@ -114,7 +114,7 @@ fn obstacle(inputs: &Inputs<'_>) -> Obstacle {
         return Obstacle::Waiting(Waiting::for_refused_creation(refused));
     }
     if let Preflight::Refused(message) = &observed.preflight {
-        return Obstacle::Waiting(Waiting::new(Reason::NodesUnfit, message.clone()));
+        return Obstacle::Waiting(Waiting::new(Reason::InsufficientNodes, message.clone()));
     }
     if let Some(run) = &inputs.reservation.blocked_by {
         return Obstacle::Waiting(Waiting::new(

@@ -40,7 +40,7 @@ fn ended_by_kubelet(pod: &PodState) -> Option<AttemptOutcome> {
         "Evicted" => Reason::Evicted,
         "Preempting" | "Preempted" => Reason::Preempted,
         "NodeLost" | "NodeShutdown" | "Shutdown" | "Terminated" => Reason::NodeLost,
-        _ => Reason::KubeletRefused,
+        _ => Reason::KubeletRejected,
     };
     Some(AttemptOutcome::Disrupted(reason, describe(pod, status)))
 }
@@ -64,15 +64,15 @@ fn terminated(pod: &PodState) -> Option<AttemptOutcome> {
                 pod.name,
                 describe_termination(install)
             );
-            AttemptOutcome::Failed(Reason::WorkerNotStarted, message)
+            AttemptOutcome::Failed(Reason::WorkerStartFailed, message)
         }));
     }
     let termination = pod.terminated.as_ref()?;
     let message = || format!("pod {}: {}", pod.name, describe_termination(termination));
     match termination.reason.as_str() {
-        "OOMKilled" => Some(AttemptOutcome::Failed(Reason::OutOfMemory, message())),
+        "OOMKilled" => Some(AttemptOutcome::Failed(Reason::OomKilled, message())),
         _ if lacks_libc(termination) => Some(AttemptOutcome::Failed(
-            Reason::WorkerNotStarted,
+            Reason::WorkerStartFailed,
             format!(
                 "pod {}: {NO_LIBC}: {}",
                 pod.name,
@@ -80,7 +80,7 @@ fn terminated(pod: &PodState) -> Option<AttemptOutcome> {
             ),
         )),
         "StartError" | "ContainerCannotRun" => {
-            Some(AttemptOutcome::Failed(Reason::WorkerNotStarted, message()))
+            Some(AttemptOutcome::Failed(Reason::WorkerStartFailed, message()))
         }
         _ => killed(pod, termination),
     }
@@ -109,7 +109,7 @@ fn waiting(pod: &PodState, now: Timestamp) -> Option<AttemptOutcome> {
     let waiting = pod.waiting.as_ref()?;
     match waiting.reason.as_str() {
         "InvalidImageName" | "ErrImageNeverPull" => Some(AttemptOutcome::Failed(
-            Reason::ImageUnusable,
+            Reason::InvalidImage,
             describe(pod, waiting),
         )),
         _ if !is_retried_by_kubelet(waiting) || kubelet_retry_deadline(pod)? > now => None,
@@ -118,7 +118,7 @@ fn waiting(pod: &PodState, now: Timestamp) -> Option<AttemptOutcome> {
             describe(pod, waiting),
         )),
         _ => Some(AttemptOutcome::Disrupted(
-            Reason::ContainerNotCreated,
+            Reason::ContainerCreationFailed,
             describe(pod, waiting),
         )),
     }

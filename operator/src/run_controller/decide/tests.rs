@@ -73,7 +73,7 @@ fn records_an_attempt_after_its_prerequisites_are_created() {
         permanent: false,
     });
     scene.jobs[0].suspended = true;
-    assert_eq!(pending(&scene.decide()).0, "CreationRefused");
+    assert_eq!(pending(&scene.decide()).0, "FailedCreate");
     scene.jobs[0].suspended = false;
     let [disrupted] = &recorded(scene.decide()).attempts[..] else {
         panic!("one attempt")
@@ -84,7 +84,7 @@ fn records_an_attempt_after_its_prerequisites_are_created() {
         "the attempt releases its nodes"
     );
     scene.creation_refused.as_mut().unwrap().permanent = true;
-    assert_eq!(failed(&scene.decide()).0, "CreationRefused");
+    assert_eq!(failed(&scene.decide()).0, "FailedCreate");
     scene.suspend = true;
     let suspended = recorded(scene.decide());
     assert!(suspended.suspended && suspended.attempts[0].state == AttemptState::Suspended);
@@ -163,7 +163,7 @@ fn missing_pods_are_reported_after_a_timeout() {
     scene.now = 1030;
     let decision = scene.decide();
     let (reason, message) = pending(&decision);
-    assert_eq!(reason, "CreationRefused");
+    assert_eq!(reason, "FailedCreate");
     assert!(message.starts_with("only 1 of 2 pods were created"), "{message}");
 }
 
@@ -184,7 +184,10 @@ fn pending_clock_runs_for_a_failed_preflight_and_not_for_a_blocking_run() {
     scene.persisted = recorded(scene.decide());
     assert_eq!(scene.persisted.pending_since, Some(second(1000)));
     let decision = scene.decide();
-    assert_eq!(pending(&decision), ("NodesUnfit", "ip-10-0-0-1: 7 of 8 GPUs"));
+    assert_eq!(
+        pending(&decision),
+        ("InsufficientNodes", "ip-10-0-0-1: 7 of 8 GPUs")
+    );
     assert_eq!(
         decision.action,
         Action::Wait {
@@ -228,7 +231,7 @@ fn retries_after_a_container_could_not_be_created() {
     let last = after.attempts.last().unwrap();
     assert_eq!(
         (last.state, last.reason.as_deref()),
-        (AttemptState::Disrupted, Some("ContainerNotCreated"))
+        (AttemptState::Disrupted, Some("ContainerCreationFailed"))
     );
 }
 
@@ -242,7 +245,7 @@ fn image_pull_failure_disrupts_and_invalid_image_name_fails() {
     scene.pods[1].scheduled_at = Some(second(1000));
     scene.pods[1].waiting = Some(waiting("ImagePullBackOff"));
     let decision = scene.decide();
-    assert_eq!(pending(&decision).0, "ImagePull");
+    assert_eq!(pending(&decision).0, "PullingImage");
     assert_eq!(
         decision.action,
         Action::Wait {
@@ -258,7 +261,7 @@ fn image_pull_failure_disrupts_and_invalid_image_name_fails() {
     );
     assert_eq!(after.disruptions, 1);
     scene.pods[1].waiting = Some(waiting("InvalidImageName"));
-    assert_eq!(failed(&scene.decide()).0, "ImageUnusable");
+    assert_eq!(failed(&scene.decide()).0, "InvalidImage");
 }
 
 #[test]
@@ -375,7 +378,7 @@ fn broken_stream_disrupts_the_attempt() {
     let last = &after.attempts[0];
     assert_eq!(
         (last.state, last.reason.as_deref()),
-        (AttemptState::Disrupted, Some("StreamBroken"))
+        (AttemptState::Disrupted, Some("InvalidRecordStream"))
     );
     assert!(last.message.as_deref().unwrap().contains("line 17 is damaged"));
     assert!(!after.nodes.is_empty());
@@ -392,7 +395,7 @@ fn termination_message_without_end_record_in_the_log_is_a_broken_stream() {
     scene.close(None, None);
     assert_eq!(
         recorded(scene.decide()).attempts[0].reason.as_deref(),
-        Some("StreamBroken")
+        Some("InvalidRecordStream")
     );
     scene.exit(0, 2, "rank 0: /etc/fabricbench/assignment.json: not JSON");
     scene.close(None, Some("the stream is truncated after 0 lines"));
@@ -421,7 +424,7 @@ fn backoff_limit_fails_the_run_and_out_of_memory_is_not_a_disruption() {
     scene.exit(0, 137, "");
     scene.pods[0].terminated.as_mut().unwrap().reason = "OOMKilled".to_owned();
     scene.close(None, None);
-    assert_eq!(failed(&scene.decide()).0, "OutOfMemory");
+    assert_eq!(failed(&scene.decide()).0, "OOMKilled");
 }
 
 #[test]
@@ -445,7 +448,7 @@ fn end_record_that_differs_from_the_termination_message_is_a_broken_stream() {
     scene.close(Some(failure(FailureReason::NoDevice)), None);
     for (reported, reason) in [
         (FailureReason::NoDevice, "MeasurementFailed"),
-        (FailureReason::Refused, "StreamBroken"),
+        (FailureReason::Refused, "InvalidRecordStream"),
     ] {
         scene.exit(0, 3, &serde_json::to_string(&failure(reported)).unwrap());
         let after = recorded(scene.decide());
@@ -537,9 +540,9 @@ fn permanently_refused_creation_fails_the_run() {
     };
     scene.persisted.pending_since = Some(second(1000));
     scene.creation_refused = Some(refused(false));
-    assert_eq!(pending(&scene.decide()).0, "CreationRefused");
+    assert_eq!(pending(&scene.decide()).0, "FailedCreate");
     scene.creation_refused = Some(refused(true));
-    assert_eq!(failed(&scene.decide()).0, "CreationRefused");
+    assert_eq!(failed(&scene.decide()).0, "FailedCreate");
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub(super) fn started_and_refused(
     job: &JobState,
     message: &str,
 ) -> (ExecutionState, Phase) {
-    let outcome = AttemptOutcome::Disrupted(Reason::CreationRefused, message.to_owned());
+    let outcome = AttemptOutcome::Disrupted(Reason::FailedCreate, message.to_owned());
     end(inputs, started(inputs, job), &outcome, inputs.now)
 }
 
@@ -76,7 +76,7 @@ fn end(
     };
     close_attempt(&mut state, inputs, attempt_state, explanation, at);
     let pending = Phase::Pending {
-        reason: Reason::PodsLeaving.as_str(),
+        reason: Reason::PodsTerminating.as_str(),
         message: "the next attempt starts when the pods of this one are gone".to_owned(),
     };
     let final_phase = match outcome {
@@ -182,7 +182,7 @@ fn close_attempt(
     let since = active_since.or_else(|| all_started_at(inputs, attempt));
     current.state = attempt_state;
     current.started_at = current.started_at.take().or(since.map(|since| since.to_string()));
-    current.ended_at = Some(at.to_string());
+    current.finished_at = Some(at.to_string());
     current.reason = explanation.map(|(reason, _)| reason.as_str().to_owned());
     current.message = explanation.map(|(_, message)| clipped(message, MAX_TEXT));
     let coordinator = pods_of(inputs, attempt).find(|pod| pod.rank == 0);

@@ -34,13 +34,13 @@ impl Waiting {
     }
 
     pub(super) fn for_refused_creation(refused: &CreationRefused) -> Self {
-        Self::new(Reason::CreationRefused, refused.message.clone())
+        Self::new(Reason::FailedCreate, refused.message.clone())
     }
 
     /// The cluster has created only `created` pods for some time.
     pub(super) fn for_missing_pods(created: usize, workers: u32) -> Self {
         Self::new(
-            Reason::CreationRefused,
+            Reason::FailedCreate,
             format!(
                 "only {created} of {workers} pods were created. The events of the Job show the cause (kubectl describe job), \
                  usually a quota, a policy or a missing priority class"
@@ -84,7 +84,7 @@ pub(super) fn for_start(pods: &[&PodState], workers: u32) -> Waiting {
     });
     if let Some((pod, waiting)) = retried {
         let reason = match is_image_pull_failure(waiting) {
-            true => Reason::ImagePull,
+            true => Reason::PullingImage,
             false => Reason::PodsStarting,
         };
         return Waiting {

@@ -176,7 +176,7 @@ fn every_read_rings_the_doorbell() {
 fn both_sides_post_at_once() {
     for operation in OPERATIONS {
         let mut workload = transfer(operation, 8, 2, 50);
-        workload.direction = Direction::Both;
+        workload.direction = Direction::Bidirectional;
         let mut pair = Pair::new(Workload::Transfer(workload), BASELINE, 2, 1 << 17);
         for size in [64, 32 * 1024] {
             let (initiator, target) = pair.measure(size);
@@ -192,7 +192,7 @@ fn both_sides_post_at_once() {
 
 #[test]
 fn each_thread_posts_over_its_own_endpoints() {
-    for direction in [Direction::OneWay, Direction::Both] {
+    for direction in [Direction::Unidirectional, Direction::Bidirectional] {
         for operation in [Send, Write] {
             let mut workload = transfer(operation, 4, 2, 30);
             workload.threads = 3;
@@ -205,7 +205,11 @@ fn each_thread_posts_over_its_own_endpoints() {
             let target_operations = target.posted.map_or(0, |posted| posted.operations);
             assert_eq!(
                 target_operations,
-                if direction == Direction::Both { 90 } else { 0 }
+                if direction == Direction::Bidirectional {
+                    90
+                } else {
+                    0
+                }
             );
         }
     }

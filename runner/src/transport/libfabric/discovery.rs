@@ -33,7 +33,7 @@ pub(super) struct DiscoveredDevices {
 ///
 /// # Errors
 ///
-/// `LibraryAbsent`, `NoDevice`, `ProviderMismatch` or `Refused`.
+/// `LibraryNotFound`, `NoDevice`, `ProviderMismatch` or `Refused`.
 pub(super) fn discover(config: &OpenConfig) -> Result<DiscoveredDevices, TransportError> {
     let TransportSpec::Libfabric(Libfabric { provider, rails }) = &config.spec else {
         return Err(refused(

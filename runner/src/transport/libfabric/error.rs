@@ -33,7 +33,7 @@ pub(super) fn provider_mismatch(operation: &'static str, message: String) -> Tra
 /// A library that cannot be opened counts as absent, whatever the cause.
 pub(super) fn library_absent(error: &OpenError) -> TransportError {
     TransportError {
-        reason: FailureReason::LibraryAbsent,
+        reason: FailureReason::LibraryNotFound,
         operation: "dlopen",
         message: error.to_string(),
     }

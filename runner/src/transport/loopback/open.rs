@@ -10,7 +10,7 @@ use crate::transport::{OpenConfig, TransportError};
 /// Layout of the segment for a configuration.
 ///
 /// # Errors
-/// `Refused`, `NoDevice`, `LibraryAbsent` or `Internal`, if this transport does not support the configuration.
+/// `Refused`, `NoDevice`, `LibraryNotFound` or `Internal`, if this transport does not support the configuration.
 pub(super) fn segment_layout(config: &OpenConfig) -> Result<Layout, TransportError> {
     let refused = |reason, message| TransportError {
         reason,
@@ -29,7 +29,7 @@ pub(super) fn segment_layout(config: &OpenConfig) -> Result<Layout, TransportErr
             "loopback uses no library, but the library directory {} is set: remove it",
             library.display()
         );
-        return Err(refused(FailureReason::LibraryAbsent, message));
+        return Err(refused(FailureReason::LibraryNotFound, message));
     }
     if !config.rails.is_empty() {
         let message = format!(

@@ -40,7 +40,7 @@ pub(super) fn assess(view: &AttemptView<'_>, coordinator: &PodState) -> Ending {
             (true, _) => Ending::Ended(AttemptOutcome::Measured),
             (false, true) => Ending::Ended(view.failure().unwrap_or_else(|| {
                 let message = format!("pod {} terminated before its worker started", coordinator.name);
-                AttemptOutcome::Disrupted(Reason::KubeletRefused, message)
+                AttemptOutcome::Disrupted(Reason::KubeletRejected, message)
             })),
             (false, false) => Ending::InProgress,
         };
@@ -73,7 +73,7 @@ fn assess_closed(view: &AttemptView<'_>, coordinator: &PodState, stream: &Stream
         let disruption = view
             .failure()
             .filter(|outcome| matches!(outcome, AttemptOutcome::Disrupted(..)));
-        disruption.unwrap_or(AttemptOutcome::Disrupted(Reason::StreamBroken, message))
+        disruption.unwrap_or(AttemptOutcome::Disrupted(Reason::InvalidRecordStream, message))
     };
     let fault = stream
         .fault
@@ -117,7 +117,7 @@ fn without_end_record(
     let name = &coordinator.name;
     let truncated = || format!("the log of pod {name} has no end record: the node rotated or lost the log");
     let broken = |fault: Option<String>| {
-        AttemptOutcome::Disrupted(Reason::StreamBroken, fault.unwrap_or_else(truncated))
+        AttemptOutcome::Disrupted(Reason::InvalidRecordStream, fault.unwrap_or_else(truncated))
     };
     let Some(terminated) = &coordinator.terminated else {
         return broken(fault);

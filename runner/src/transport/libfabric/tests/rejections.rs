@@ -49,7 +49,7 @@ fn never_replaces_absent_library() {
         library: Some("/nowhere".into()),
         ..system_setup(LibfabricProvider::Shm)
     });
-    assert_eq!(error.reason, FailureReason::LibraryAbsent, "{error}");
+    assert_eq!(error.reason, FailureReason::LibraryNotFound, "{error}");
     assert!(error.message.contains("/nowhere"), "{error}");
 }
 

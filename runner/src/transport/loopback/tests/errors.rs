@@ -200,7 +200,7 @@ fn rejects_unsupported_configurations() {
                 library: Some("/opt/lib".into()),
                 ..plain.clone()
             },
-            FailureReason::LibraryAbsent,
+            FailureReason::LibraryNotFound,
         ),
         (
             OpenConfig {
