@@ -64,7 +64,7 @@ class Faults(unittest.TestCase):
         every = {path: pages.read(ROOT / "docs" / path) for path in ("troubleshooting.md", "verdicts.md")}
         self.only(words.check(ROOT, every.values()))
         for gone, named in [
-            ("| `NodesUnfit` |", "reasons: NodesUnfit is not documented"),
+            ("| `InsufficientNodes` |", "reasons: InsufficientNodes is not documented"),
             ("| `FabricUnreachable` |", "failures: FabricUnreachable is not documented"),
             ("| `Throttled` |", "invalid cases: Throttled is not documented"),
             ("| `LibraryOutput` |", "warnings: LibraryOutput is not documented"),

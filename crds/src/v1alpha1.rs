@@ -3,9 +3,11 @@
 //! One file a concern. Structure, bounds and rules stand in the schema derived from these types; what the
 //! schema cannot say (sizes with suffixes, arms that would be identical) the campaign's `validate` checks.
 
+mod condition_type;
 mod execution;
 mod expectation;
 mod placement;
+mod reason;
 mod resources;
 mod run;
 mod run_policy;
@@ -15,9 +17,11 @@ mod status;
 mod transport;
 mod variant;
 
+pub use condition_type::ConditionType;
 pub use execution::{AttemptState, AttemptStatus, ExecutionStatus};
 pub use expectation::{Change, Expectation, SizeRange};
 pub use placement::{Pattern, Placement, Toleration};
+pub use reason::Reason;
 pub use resources::Resources;
 #[cfg(feature = "crd")]
 pub use run::BenchmarkRun;

@@ -19,7 +19,6 @@ mod observe;
 pub mod observed;
 pub mod preflight;
 mod queue;
-pub mod reason;
 mod reconcile;
 pub mod record_chain;
 mod records;

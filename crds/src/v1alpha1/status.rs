@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ExecutionStatus, Metric};
+use super::{ConditionType, ExecutionStatus, Metric};
 
 /// Status of a run.
 // One value to field managers, as nobody but the operator writes it: an API server that kept account of each of its
@@ -98,6 +98,18 @@ pub struct Condition {
     /// Generation of the spec that it speaks of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
+}
+
+impl Condition {
+    /// Whether this condition has the type `type_`.
+    pub fn has_type(&self, type_: ConditionType) -> bool {
+        self.type_ == type_.as_str()
+    }
+
+    /// Whether the condition is `True`.
+    pub fn is_true(&self) -> bool {
+        self.status == "True"
+    }
 }
 
 /// What a run is doing.

@@ -4,7 +4,9 @@ mod bounded;
 mod conditions;
 mod results;
 
-use crds::v1alpha1::{BenchmarkRunStatus, FabricSummary, PlacementStatus, Progress, RecordsReference, State};
+use crds::v1alpha1::{
+    BenchmarkRunStatus, FabricSummary, PlacementStatus, Progress, Reason, RecordsReference, State,
+};
 
 use super::evaluate::Evaluation;
 use super::figures::{self, clipped};
@@ -32,7 +34,7 @@ pub enum Phase {
     /// Accepted, no worker yet.
     Pending {
         /// What it waits for: a closed word, and a sentence.
-        reason: &'static str,
+        reason: Reason,
         /// The sentence.
         message: String,
     },
@@ -45,7 +47,7 @@ pub enum Phase {
     /// It ended without, or without a measured case.
     Failed {
         /// A closed word for programs.
-        reason: &'static str,
+        reason: Reason,
         /// A sentence for people.
         message: String,
     },
@@ -56,7 +58,7 @@ impl Phase {
     pub fn finished(evaluation: &Evaluation) -> Self {
         match evaluation.summary.nothing_measured() {
             Some(message) => Self::Failed {
-                reason: "NothingMeasured",
+                reason: Reason::NothingMeasured,
                 message,
             },
             None => Self::Complete,

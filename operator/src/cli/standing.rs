@@ -1,6 +1,6 @@
 //! What a run waits for or why it ended early, by its status. Pure.
 
-use crds::v1alpha1::{BenchmarkRun, State};
+use crds::v1alpha1::{BenchmarkRun, ConditionType, State};
 
 /// The state of `run` with its reason, in a sentence; nothing where it runs or is complete.
 pub(super) fn standing(run: &BenchmarkRun) -> Option<String> {
@@ -8,12 +8,12 @@ pub(super) fn standing(run: &BenchmarkRun) -> Option<String> {
     let condition = match status.and_then(|status| status.state) {
         None => return Some("Pending: no operator has taken it up yet".to_owned()),
         Some(State::Running | State::Complete) => return None,
-        Some(State::Pending) => "Running",
-        Some(State::Suspended) => "Suspended",
-        Some(State::Failed) => "Failed",
+        Some(State::Pending) => ConditionType::Running,
+        Some(State::Suspended) => ConditionType::Suspended,
+        Some(State::Failed) => ConditionType::Failed,
     };
     let mut conditions = status.into_iter().flat_map(|status| &status.conditions);
-    let condition = conditions.find(|one| one.type_ == condition);
+    let condition = conditions.find(|one| one.has_type(condition));
     let state = status.and_then(|status| status.state)?;
     Some(match condition {
         Some(said) if said.message.is_empty() => format!("{state:?}: {}", said.reason),
@@ -45,15 +45,15 @@ mod tests {
 
     #[test]
     fn a_run_that_waits_says_for_what() {
-        let nodes = condition("Running", "NodesUnfit", "2 nodes are asked for");
+        let nodes = condition("Running", "InsufficientNodes", "2 nodes are asked for");
         let waits = run(json!({"state": "Pending", "conditions": [nodes]}));
         assert_eq!(
             standing(&waits).as_deref(),
-            Some("Pending: NodesUnfit: 2 nodes are asked for")
+            Some("Pending: InsufficientNodes: 2 nodes are asked for")
         );
-        let failed = condition("Failed", "WorkersFailed", "");
+        let failed = condition("Failed", "WorkerFailed", "");
         let failed = run(json!({"state": "Failed", "conditions": [failed]}));
-        assert_eq!(standing(&failed).as_deref(), Some("Failed: WorkersFailed"));
+        assert_eq!(standing(&failed).as_deref(), Some("Failed: WorkerFailed"));
         assert_eq!(standing(&run(json!({"state": "Running"}))), None);
         assert!(standing(&run(Value::Null)).is_some());
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crds::record::hex;
-use crds::v1alpha1::{BenchmarkRun, RecordsReference};
+use crds::v1alpha1::{BenchmarkRun, Reason, RecordsReference};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use snafu::{OptionExt, ResultExt, Snafu, ensure};
@@ -253,16 +253,16 @@ fn difference(begun: &BenchmarkRun, now: &BenchmarkRun) -> String {
 fn failed(stopped: Option<&Stopped>) -> Phase {
     let (reason, message) = match stopped {
         Some(Stopped::Interrupted) => (
-            "Interrupted",
+            Reason::Interrupted,
             "told to stop; continue it with --resume".to_owned(),
         ),
         Some(Stopped::Deadline) => (
-            "DeadlineExceeded",
+            Reason::DeadlineExceeded,
             "spec.runPolicy.activeDeadlineSeconds passed; continue it with --resume".to_owned(),
         ),
-        Some(Stopped::Workers(words)) => ("WorkersFailed", words.clone()),
+        Some(Stopped::Workers(words)) => (Reason::WorkerFailed, words.clone()),
         None => (
-            "BlocksMissing",
+            Reason::BlocksMissing,
             "the workers ended without measuring every block".to_owned(),
         ),
     };

@@ -8,7 +8,7 @@ mod run;
 
 use std::collections::BTreeSet;
 
-use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, FabricProof, Outcome, State};
+use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, ConditionType, FabricProof, Outcome, State};
 
 pub use names::Names;
 pub use row::{ArmFigures, ComparisonFigures, OPTIMIZATIONS, PairFigures, QUANTILES, Row};
@@ -61,7 +61,7 @@ pub struct RunFigures {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConditionFigure {
     /// Its type.
-    pub condition: &'static str,
+    pub type_: ConditionType,
     /// Whether it holds.
     pub holds: bool,
     /// Its reason.

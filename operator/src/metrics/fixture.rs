@@ -46,7 +46,7 @@ pub(crate) fn status() -> Value {
         "conditions": [
             condition("Accepted", "True", "Planned"),
             condition("Complete", "True", "AllBlocksMeasured"),
-            condition("Failed", "False", "NoFailure"),
+            condition("Failed", "False", "NotFailed"),
             condition("Suspended", "Unknown", "Unsure"),
             condition("Invented", "True", "Invented"),
         ],

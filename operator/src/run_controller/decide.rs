@@ -20,9 +20,9 @@ use jiff::Timestamp;
 use super::action::{Action, Decision};
 use super::kept::Kept;
 use super::observed::{Facts, JobState, Observed, Records};
-use super::reason::Reason;
 use crate::campaign::status::Phase;
 use attempt::{Ended, Judgement, judge};
+use crds::v1alpha1::Reason;
 use waiting::Waiting;
 
 /// When pods are listed again that a list showed and the cache did not.

@@ -130,7 +130,7 @@ async fn failed(context: &Context, key: &RunKey, error: &LookError) {
         version: version.unwrap_or_default(),
         before: None,
     };
-    let event = events::look_failed(error.category().as_str(), &error.to_string());
+    let event = events::reconcile_failed(error.category().as_str(), &error.to_string());
     context.writer.tell(&target, &[event]).await;
 }
 

@@ -71,7 +71,7 @@ fn a_worker_that_dies_ends_the_run_which_can_be_resumed() {
     let stored = Stored::read(&folder);
     assert_eq!(stored.status().state, Some(State::Failed));
     let failed = stored.condition("Failed");
-    assert_eq!(failed.reason, "WorkersFailed");
+    assert_eq!(failed.reason, "WorkerFailed");
     assert!(failed.message.contains("worker 1 left"), "{}", failed.message);
     let kept = stored.blocks()[0].clone();
     assert_eq!(kept.len(), 3);

@@ -104,7 +104,7 @@ async fn an_image_without_a_c_library_is_told_that_the_runner_needs_one() {
     println!("{reason}: {message}");
     assert_eq!(
         (status.state, reason.as_str()),
-        (Some(State::Failed), "WorkerNotStarted")
+        (Some(State::Failed), "WorkerStartFailed")
     );
     assert!(message.contains("glibc"), "{message}");
     place.leave().await;

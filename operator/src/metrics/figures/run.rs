@@ -2,21 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, ExpectationOutcome};
+use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, Condition, ConditionType, ExpectationOutcome};
 use jiff::Timestamp;
 
 use super::{ConditionFigure, RunFigures};
 use crate::campaign::figures::clipped;
-
-/// Conditions that a run may have.
-pub const CONDITIONS: [&str; 6] = [
-    "Accepted",
-    "Suspended",
-    "Running",
-    "Complete",
-    "Failed",
-    "CleanupBlocked",
-];
 
 /// Longest text of a label, in characters: paths of libraries and names of nodes fit.
 const MAX_LABEL: usize = 256;
@@ -80,30 +70,32 @@ fn finished(status: &BenchmarkRunStatus) -> Option<i64> {
         .execution
         .as_ref()
         .and_then(|execution| execution.finished_at.as_ref());
-    let mut ended = status.conditions.iter().filter(|condition| {
-        matches!(condition.type_.as_str(), "Complete" | "Failed") && condition.status == "True"
-    });
+    let is_final = |condition: &&Condition| {
+        let final_types = [ConditionType::Complete, ConditionType::Failed];
+        condition.is_true() && final_types.iter().any(|type_| condition.has_type(*type_))
+    };
+    let mut ended = status.conditions.iter().filter(is_final);
     let said = || ended.next().map(|condition| &condition.last_transition_time);
     let time: Timestamp = remembered.or_else(said)?.parse().ok()?;
     Some(time.as_second())
 }
 
 fn conditions(status: &BenchmarkRunStatus) -> Box<[ConditionFigure]> {
-    let figure = |name: &'static str| {
+    let figure = |type_: ConditionType| {
         let mut all = status.conditions.iter();
-        let condition = all.find(|condition| condition.type_ == name)?;
+        let condition = all.find(|condition| condition.has_type(type_))?;
         let holds = match condition.status.as_str() {
             "True" => true,
             "False" => false,
             _ => return None,
         };
         Some(ConditionFigure {
-            condition: name,
+            type_,
             holds,
             reason: clipped(&condition.reason, MAX_LABEL).into(),
         })
     };
-    CONDITIONS.into_iter().filter_map(figure).collect()
+    ConditionType::ALL.into_iter().filter_map(figure).collect()
 }
 
 fn environment(status: &BenchmarkRunStatus) -> Box<[(&'static str, Box<str>)]> {

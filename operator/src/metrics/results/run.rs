@@ -54,7 +54,10 @@ pub(super) const METRICS: [ResultMetric; 15] = [
         ],
         Samples::Run(|run, emit| {
             for condition in &run.conditions {
-                emit(&[condition.condition, &condition.reason], condition.holds.into());
+                emit(
+                    &[condition.type_.as_str(), &condition.reason],
+                    condition.holds.into(),
+                );
             }
         }),
     ),

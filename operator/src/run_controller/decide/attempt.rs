@@ -11,7 +11,7 @@ use super::waiting::{Waiting, starting};
 use super::{Pass, cause, earliest};
 use crate::run_controller::kept::id;
 use crate::run_controller::observed::{JobEnd, JobState, PodState};
-use crate::run_controller::reason::Reason;
+use crds::v1alpha1::Reason;
 
 /// How long worker 0 may take to say why another worker left before all ran.
 const WORDS_OF_COORDINATOR: Duration = Duration::from_secs(30);

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::attempt::Ended;
 use crate::run_controller::observed::{ContainerEnd, PodPhase, PodState, Told};
-use crate::run_controller::reason::Reason;
+use crds::v1alpha1::Reason;
 
 /// How long a node may try again to pull an image or to make a container before the attempt is given up: its own retries
 /// come at 10, 20, 40 s.
@@ -37,7 +37,7 @@ fn by_the_node(pod: &PodState) -> Option<Ended> {
         "Evicted" => Reason::Evicted,
         "Preempting" | "Preempted" => Reason::Preempted,
         "NodeLost" | "NodeShutdown" | "Shutdown" | "Terminated" => Reason::NodeLost,
-        _ => Reason::KubeletRefused,
+        _ => Reason::KubeletRejected,
     };
     Some(Ended::Disrupted(reason, words(pod, told)))
 }
@@ -57,18 +57,18 @@ fn ended(pod: &PodState) -> Option<Ended> {
     if let Some(end) = &pod.install_failed {
         return Some(killed(pod, end).unwrap_or_else(|| {
             let message = format!("pod {}: the runner could not be brought: {}", pod.name, how(end));
-            Ended::Failed(Reason::WorkerNotStarted, message)
+            Ended::Failed(Reason::WorkerStartFailed, message)
         }));
     }
     let end = pod.ended.as_ref()?;
     let failed = |reason| Some(Ended::Failed(reason, format!("pod {}: {}", pod.name, how(end))));
     match end.reason.as_str() {
-        "OOMKilled" => failed(Reason::OutOfMemory),
+        "OOMKilled" => failed(Reason::OomKilled),
         _ if lacks_libc(end) => Some(Ended::Failed(
-            Reason::WorkerNotStarted,
+            Reason::WorkerStartFailed,
             format!("pod {}: {NO_LIBC}: {}", pod.name, how(end)),
         )),
-        "StartError" | "ContainerCannotRun" => failed(Reason::WorkerNotStarted),
+        "StartError" | "ContainerCannotRun" => failed(Reason::WorkerStartFailed),
         _ => killed(pod, end),
     }
 }
@@ -94,11 +94,14 @@ fn waits(pod: &PodState, now: Timestamp) -> Option<Ended> {
     let told = pod.waiting.as_ref()?;
     match told.reason.as_str() {
         "InvalidImageName" | "ErrImageNeverPull" => {
-            Some(Ended::Failed(Reason::ImageUnusable, words(pod, told)))
+            Some(Ended::Failed(Reason::InvalidImage, words(pod, told)))
         }
         _ if !is_retried(told) || retried_until(pod)? > now => None,
         _ if is_pull(told) => Some(Ended::Disrupted(Reason::ImagePullFailed, words(pod, told))),
-        _ => Some(Ended::Disrupted(Reason::ContainerNotCreated, words(pod, told))),
+        _ => Some(Ended::Disrupted(
+            Reason::ContainerCreationFailed,
+            words(pod, told),
+        )),
     }
 }
 

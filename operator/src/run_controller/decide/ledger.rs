@@ -11,7 +11,7 @@ use crate::campaign::figures::clipped;
 use crate::campaign::status::{MAX_TEXT, Phase};
 use crate::run_controller::kept::{Kept, id, starting};
 use crate::run_controller::observed::{AttemptId, JobState, PodState};
-use crate::run_controller::reason::Reason;
+use crds::v1alpha1::Reason;
 
 /// The Job of an attempt was seen.
 pub(super) fn begun(pass: &Pass<'_>, job: &JobState) -> Kept {
@@ -54,7 +54,7 @@ pub(super) fn ended(pass: &Pass<'_>, how: &Ended, at: Timestamp) -> (Kept, Phase
 
 /// The cluster refuses what the pods of `job` need, which no attempt names yet: it does not keep its place.
 pub(super) fn begun_and_refused(pass: &Pass<'_>, job: &JobState, message: &str) -> (Kept, Phase) {
-    let how = Ended::Disrupted(Reason::CreationRefused, message.to_owned());
+    let how = Ended::Disrupted(Reason::FailedCreate, message.to_owned());
     end(pass, begun(pass, job), &how, pass.now)
 }
 
@@ -66,7 +66,7 @@ fn end(pass: &Pass<'_>, mut kept: Kept, how: &Ended, at: Timestamp) -> (Kept, Ph
     };
     close(&mut kept, pass, state, told, at);
     let going_on = Phase::Pending {
-        reason: Reason::PodsLeaving.as_str(),
+        reason: Reason::PodsTerminating,
         message: "the next attempt follows when the pods of this one are gone".to_owned(),
     };
     let phase = match how {
@@ -147,10 +147,7 @@ pub(super) fn finished(kept: Kept, now: Timestamp) -> Kept {
 }
 
 pub(super) fn failed(reason: Reason, message: String) -> Phase {
-    Phase::Failed {
-        reason: reason.as_str(),
-        message,
-    }
+    Phase::Failed { reason, message }
 }
 
 /// Ends the attempt that is going on, where one is, and stops its clock.

@@ -9,7 +9,7 @@ use super::{LIST_AGAIN, Pass, cleanup, earliest, ledger};
 use crate::campaign::status::Phase;
 use crate::run_controller::action::{Action, Decision};
 use crate::run_controller::observed::{AttemptId, JobState, Preflight};
-use crate::run_controller::reason::Reason;
+use crds::v1alpha1::Reason;
 
 /// What comes next for a run with missing blocks, of `leg` first, without an attempt that is going on.
 pub(super) fn next(pass: &Pass<'_>, leg: u32) -> Decision {
@@ -23,7 +23,7 @@ pub(super) fn next(pass: &Pass<'_>, leg: u32) -> Decision {
     }
     if kept.suspended {
         let phase = Phase::Pending {
-            reason: Reason::PodsStarting.as_str(),
+            reason: Reason::PodsStarting,
             message: "the run goes on with the blocks that are missing".to_owned(),
         };
         return pass.keep(ledger::resumed(pass), phase);
@@ -69,7 +69,7 @@ pub(super) fn prepare(pass: &Pass<'_>, job: &JobState) -> Decision {
 fn refused_for_good(pass: &Pass<'_>) -> Option<Decision> {
     let refused = pass.observed.refused.as_ref();
     let refused = refused.filter(|refused| refused.for_good)?;
-    let (kept, phase) = ledger::given_up(pass, Reason::CreationRefused, &refused.message);
+    let (kept, phase) = ledger::given_up(pass, Reason::FailedCreate, &refused.message);
     Some(pass.keep(kept, phase))
 }
 
@@ -88,7 +88,7 @@ fn obstacle(pass: &Pass<'_>) -> Obstacle {
     let leaving = |message: String, until| {
         Obstacle::Waiting(Waiting {
             until,
-            ..Waiting::new(Reason::PodsLeaving, message)
+            ..Waiting::new(Reason::PodsTerminating, message)
         })
     };
     if let Some(pod) = pods.first() {
@@ -108,7 +108,7 @@ fn obstacle(pass: &Pass<'_>) -> Obstacle {
         return Obstacle::Waiting(Waiting::for_creation(refused));
     }
     if let Preflight::Refused(message) = &observed.preflight {
-        return Obstacle::Waiting(Waiting::new(Reason::NodesUnfit, message.clone()));
+        return Obstacle::Waiting(Waiting::new(Reason::InsufficientNodes, message.clone()));
     }
     if let Some(ahead) = &observed.ahead {
         return Obstacle::Waiting(Waiting::new(

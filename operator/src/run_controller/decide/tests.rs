@@ -13,7 +13,7 @@ use fixture::{Scene, end, failure, second};
 
 fn pending(decision: &Decision) -> (&str, &str) {
     match &decision.phase {
-        Some(Phase::Pending { reason, message }) => (reason, message),
+        Some(Phase::Pending { reason, message }) => (reason.as_str(), message),
         other => panic!("not pending: {other:?}"),
     }
 }
@@ -24,7 +24,7 @@ fn failed(decision: &Decision) -> (&str, &str) {
     };
     assert!(kept.finished_at.is_some());
     match &decision.phase {
-        Some(Phase::Failed { reason, message }) => (reason, message),
+        Some(Phase::Failed { reason, message }) => (reason.as_str(), message),
         other => panic!("not failed: {other:?}"),
     }
 }
@@ -72,14 +72,14 @@ fn an_attempt_is_remembered_when_its_pods_have_what_they_need() {
         for_good: false,
     });
     scene.jobs[0].suspended = true;
-    assert_eq!(pending(&scene.decide()).0, "CreationRefused");
+    assert_eq!(pending(&scene.decide()).0, "FailedCreate");
     scene.jobs[0].suspended = false;
     let [given_back] = &kept(scene.decide()).attempts[..] else {
         panic!("one attempt")
     };
     assert_eq!(given_back.state, AttemptState::Disrupted, "it holds no nodes");
     scene.refused.as_mut().unwrap().for_good = true;
-    assert_eq!(failed(&scene.decide()).0, "CreationRefused");
+    assert_eq!(failed(&scene.decide()).0, "FailedCreate");
     scene.suspend = true;
     let suspended = kept(scene.decide());
     assert!(suspended.suspended && suspended.attempts[0].state == AttemptState::Suspended);
@@ -158,7 +158,7 @@ fn pods_that_are_not_made_are_no_slowness_for_ever() {
     scene.now = 1030;
     let decision = scene.decide();
     let (reason, message) = pending(&decision);
-    assert_eq!(reason, "CreationRefused");
+    assert_eq!(reason, "FailedCreate");
     assert!(message.starts_with("only 1 of 2 pods are made"), "{message}");
 }
 
@@ -179,7 +179,10 @@ fn a_gate_is_waited_for_without_a_clock_and_a_preflight_with_one() {
     scene.kept = kept(scene.decide());
     assert_eq!(scene.kept.pending_since, Some(second(1000)));
     let decision = scene.decide();
-    assert_eq!(pending(&decision), ("NodesUnfit", "ip-10-0-0-1: 7 of 8 GPUs"));
+    assert_eq!(
+        pending(&decision),
+        ("InsufficientNodes", "ip-10-0-0-1: 7 of 8 GPUs")
+    );
     assert_eq!(
         decision.action,
         Action::Wait {
@@ -223,7 +226,7 @@ fn a_container_that_a_node_cannot_make_is_tried_again() {
     let last = after.attempts.last().unwrap();
     assert_eq!(
         (last.state, last.reason.as_deref()),
-        (AttemptState::Disrupted, Some("ContainerNotCreated"))
+        (AttemptState::Disrupted, Some("ContainerCreationFailed"))
     );
 }
 
@@ -237,7 +240,7 @@ fn an_image_that_cannot_be_pulled_disrupts_and_one_that_cannot_be_named_fails() 
     scene.pods[1].scheduled_at = Some(second(1000));
     scene.pods[1].waiting = Some(told("ImagePullBackOff"));
     let decision = scene.decide();
-    assert_eq!(pending(&decision).0, "ImagePull");
+    assert_eq!(pending(&decision).0, "PullingImage");
     assert_eq!(
         decision.action,
         Action::Wait {
@@ -253,7 +256,7 @@ fn an_image_that_cannot_be_pulled_disrupts_and_one_that_cannot_be_named_fails() 
     );
     assert_eq!(after.disruptions, 1);
     scene.pods[1].waiting = Some(told("InvalidImageName"));
-    assert_eq!(failed(&scene.decide()).0, "ImageUnusable");
+    assert_eq!(failed(&scene.decide()).0, "InvalidImage");
 }
 
 #[test]
@@ -363,7 +366,7 @@ fn a_stream_that_breaks_is_another_attempt_for_what_is_missing() {
     let last = &after.attempts[0];
     assert_eq!(
         (last.state, last.reason.as_deref()),
-        (AttemptState::Disrupted, Some("StreamBroken"))
+        (AttemptState::Disrupted, Some("InvalidRecordStream"))
     );
     assert!(last.message.as_deref().unwrap().contains("line 17 does not fit"));
     assert!(!after.nodes.is_empty());
@@ -380,7 +383,7 @@ fn an_end_that_only_the_kubelet_has_is_a_rotated_log() {
     scene.close(None, None);
     assert_eq!(
         kept(scene.decide()).attempts[0].reason.as_deref(),
-        Some("StreamBroken")
+        Some("InvalidRecordStream")
     );
     scene.exit(0, 2, "rank 0: /etc/fabricbench/assignment.json: not JSON");
     scene.close(None, Some("it ends after 0 lines"));
@@ -406,7 +409,7 @@ fn too_many_disruptions_end_the_run_and_memory_is_no_disruption() {
     scene.exit(0, 137, "");
     scene.pods[0].ended.as_mut().unwrap().reason = "OOMKilled".to_owned();
     scene.close(None, None);
-    assert_eq!(failed(&scene.decide()).0, "OutOfMemory");
+    assert_eq!(failed(&scene.decide()).0, "OOMKilled");
 }
 
 #[test]
@@ -430,7 +433,7 @@ fn a_log_that_ends_otherwise_than_the_kubelet_was_told_is_broken() {
     scene.close(Some(failure(FailureReason::NoDevice)), None);
     for (told, reason) in [
         (FailureReason::NoDevice, "MeasurementFailed"),
-        (FailureReason::Refused, "StreamBroken"),
+        (FailureReason::Refused, "InvalidRecordStream"),
     ] {
         scene.exit(0, 3, &serde_json::to_string(&failure(told)).unwrap());
         let after = kept(scene.decide());
@@ -522,9 +525,9 @@ fn what_the_cluster_refuses_for_good_ends_the_run() {
     };
     scene.kept.pending_since = Some(second(1000));
     scene.refused = Some(refused(false));
-    assert_eq!(pending(&scene.decide()).0, "CreationRefused");
+    assert_eq!(pending(&scene.decide()).0, "FailedCreate");
     scene.refused = Some(refused(true));
-    assert_eq!(failed(&scene.decide()).0, "CreationRefused");
+    assert_eq!(failed(&scene.decide()).0, "FailedCreate");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::cause::{is_pull, is_retried, retried_until, words};
 use crate::campaign::status::Phase;
 use crate::run_controller::observed::{CreationRefused, PodState};
-use crate::run_controller::reason::Reason;
+use crds::v1alpha1::Reason;
 
 /// What is waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,13 +36,13 @@ impl Waiting {
     }
 
     pub(super) fn for_creation(refused: &CreationRefused) -> Self {
-        Self::new(Reason::CreationRefused, refused.message.clone())
+        Self::new(Reason::FailedCreate, refused.message.clone())
     }
 
     /// The cluster has made `made` pods, and no more for some time.
     pub(super) fn for_pods(made: usize, workers: u32) -> Self {
         Self::new(
-            Reason::CreationRefused,
+            Reason::FailedCreate,
             format!(
                 "only {made} of {workers} pods are made: the events of the Job say why (kubectl describe job), as a rule a \
                  quota, a policy, or a priority class that is not there"
@@ -65,7 +65,7 @@ impl Waiting {
 
     pub(super) fn phase(&self) -> Phase {
         Phase::Pending {
-            reason: self.reason.as_str(),
+            reason: self.reason,
             message: self.message.clone(),
         }
     }
@@ -85,7 +85,7 @@ pub(super) fn starting(pods: &[&PodState], workers: u32) -> Waiting {
     });
     if let Some((pod, told)) = retried {
         let reason = match is_pull(told) {
-            true => Reason::ImagePull,
+            true => Reason::PullingImage,
             false => Reason::PodsStarting,
         };
         return Waiting {

@@ -89,7 +89,7 @@ fn attempt(number: u32) -> AttemptStatus {
         image_digest: Some("0".repeat(71)),
         started_at: Some("2026-03-01T10:00:00Z".to_owned()),
         ended_at: Some("2026-03-01T10:00:00Z".to_owned()),
-        reason: Some("StreamBroken".to_owned()),
+        reason: Some("InvalidRecordStream".to_owned()),
         message: Some(text()),
     }
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::super::{cause, cleanup};
 use super::{Ended, View};
 use crate::run_controller::observed::{PodState, StreamState};
-use crate::run_controller::reason::Reason;
+use crds::v1alpha1::Reason;
 
 /// How long after worker 0 the reason may come why another one was lost: a node that does not answer is noticed after
 /// 50 s, and its pods are given up a minute later.
@@ -38,7 +38,7 @@ pub(super) fn of(view: &View<'_>, coordinator: &PodState) -> Ending {
             (true, _) => Ending::Ended(Ended::Measured),
             (false, true) => Ending::Ended(view.cause().unwrap_or_else(|| {
                 let message = format!("pod {} ended before its worker started", coordinator.name);
-                Ended::Disrupted(Reason::KubeletRefused, message)
+                Ended::Disrupted(Reason::KubeletRejected, message)
             })),
             (false, false) => Ending::GoesOn,
         };
@@ -69,7 +69,7 @@ fn closed(view: &View<'_>, coordinator: &PodState, stream: &StreamState) -> Endi
     let name = &coordinator.name;
     let broken = |message: String| {
         let disruption = view.cause().filter(|how| matches!(how, Ended::Disrupted(..)));
-        disruption.unwrap_or(Ended::Disrupted(Reason::StreamBroken, message))
+        disruption.unwrap_or(Ended::Disrupted(Reason::InvalidRecordStream, message))
     };
     let fault = stream
         .fault
@@ -103,7 +103,8 @@ fn without_end(view: &View<'_>, coordinator: &PodState, fault: Option<String>) -
     }
     let name = &coordinator.name;
     let lost = || format!("the log of pod {name} lacks its end: the node rotated it or lost it");
-    let broken = |fault: Option<String>| Ended::Disrupted(Reason::StreamBroken, fault.unwrap_or_else(lost));
+    let broken =
+        |fault: Option<String>| Ended::Disrupted(Reason::InvalidRecordStream, fault.unwrap_or_else(lost));
     let Some(end) = &coordinator.ended else {
         return broken(fault);
     };

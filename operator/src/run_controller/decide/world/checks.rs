@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crds::v1alpha1::Reason;
+
 use super::super::super::action::{Action, Decision};
 use super::super::super::kept::{MAX_ATTEMPTS, id};
 use super::cluster::Cluster;
@@ -93,9 +95,10 @@ pub(super) fn at_the_end(cluster: &Cluster) {
         _ if cluster.run_gone => assert!(cluster.deleting),
         Some(Phase::Complete) => assert!(is_measured(cluster)),
         Some(Phase::Failed { reason, message }) => {
-            assert!(!reason.is_empty() && !message.is_empty());
+            assert!(!message.is_empty());
             let kept = &cluster.kept;
-            let allowed = kept.disruptions > cluster.facts.backoff_limit || *reason != "BackoffLimitExceeded";
+            let allowed =
+                kept.disruptions > cluster.facts.backoff_limit || *reason != Reason::BackoffLimitExceeded;
             assert!(allowed, "{reason}: {message}");
         }
         other => panic!("no end: {other:?}"),
