@@ -164,7 +164,7 @@ def statuses():
     return parts.lines(
         "Statuses",
         "Written to the API server, or left alone because nothing had changed.",
-        [over_time(rate("fabricbench_status_total", "outcome"), "{{outcome}}")],
+        [over_time(rate("fabricbench_status_updates_total", "outcome"), "{{outcome}}")],
         "ops",
         "No status was computed in this time",
         12,

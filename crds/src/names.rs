@@ -21,7 +21,7 @@ pub const LABEL_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Value of [`LABEL_MANAGED_BY`].
 pub const MANAGED_BY: &str = "fabricbench";
 /// Finalizer of a run: it stays until a read past every cache has found none of its pods.
-pub const FINALIZER: &str = "fabricbench.dev/pods-gone";
+pub const FINALIZER: &str = "fabricbench.dev/pod-cleanup";
 /// Annotation on a run that gives pods up which do not go because their node is lost. Its value is not looked at.
 pub const ANNOTATION_RELEASE_PODS: &str = "fabricbench.dev/release-pods";
 /// Annotation with the hash of the plan a child was made for.

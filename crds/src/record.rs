@@ -110,7 +110,7 @@ pub enum WarningReason {
     /// A worker left or could not be reached.
     WorkerLost,
     /// Someone at the rendezvous who does not belong to this attempt was refused.
-    StrangerRefused,
+    UnknownPeerRefused,
     /// A process had to be killed.
     Killed,
 }

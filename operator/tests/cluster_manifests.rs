@@ -194,8 +194,8 @@ fn all_arms_of_a_run_get_the_same_resources_and_the_same_runner() {
 fn what_a_run_may_ask_for_reaches_its_objects() {
     let (mut run, plan) = runs(&root().join("examples/demo.yaml")).remove(0);
     let placement = &mut run.spec.placement;
-    placement.queue = Some("fabric".to_owned());
-    placement.priority_class = Some("low".to_owned());
+    placement.queue_name = Some("fabric".to_owned());
+    placement.priority_class_name = Some("low".to_owned());
     placement.exclusive = false;
     placement.single_zone = false;
     run.spec.resources.shared_memory = Some(Size(3 << 20));

@@ -214,7 +214,7 @@ pub trait Transport: Sized + Send {
     /// Opens library, fabric, domains and one endpoint a rail.
     ///
     /// # Errors
-    /// `NotCompiled`, `LibraryAbsent`, `NoDevice`, `ProviderMismatch` or `Refused`: never another transport instead.
+    /// `NotCompiled`, `LibraryNotFound`, `NoDevice`, `ProviderMismatch` or `Refused`: never another transport instead.
     fn open(config: &OpenConfig) -> Result<Self, TransportError>;
 
     /// What the library returned: never what was asked for.

@@ -58,7 +58,7 @@ fn transfer(operation: TransferOperation, iterations: u32) -> ScenarioAssignment
         window: 16,
         batch: 4,
         threads: 1,
-        direction: Direction::OneWay,
+        direction: Direction::Unidirectional,
         measured: Extent::Iterations(iterations),
         warmup: Extent::Iterations(100),
     }))

@@ -76,7 +76,7 @@ fn measure(
                 window: 8,
                 batch: 4,
                 threads: 1,
-                direction: Direction::OneWay,
+                direction: Direction::Unidirectional,
                 measured,
                 // Longer than the token buckets last, so that only the rate counts.
                 warmup: Extent::DurationNanos(400_000_000),

@@ -285,7 +285,7 @@ pub enum FailureReason {
     /// This runner was built without the transport.
     NotCompiled,
     /// The library is not there, or not where the variant says.
-    LibraryAbsent,
+    LibraryNotFound,
     /// The library is there and finds no device for the provider.
     NoDevice,
     /// The library returned another provider, fabric or number of rails than was asked for.
@@ -299,7 +299,7 @@ pub enum FailureReason {
     /// A worker did not come to the rendezvous in time.
     WorkerMissing,
     /// Someone at the rendezvous who does not belong to this attempt was refused.
-    StrangerRefused,
+    UnknownPeerRefused,
     /// The peer cannot be reached over the fabric.
     FabricUnreachable,
     /// The peer died.

@@ -15,7 +15,7 @@ pub struct ExecutionStatus {
     pub attempts: Vec<AttemptStatus>,
     /// Older attempts that are no longer listed.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub attempts_left_out: u32,
+    pub omitted_attempts: u32,
     /// Attempts that ended for a reason outside of the measurement; runPolicy.backoffLimit bounds them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub disruptions: u32,
@@ -60,7 +60,7 @@ pub struct AttemptStatus {
     pub started_at: Option<String>,
     /// When it was seen to have ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended_at: Option<String>,
+    pub finished_at: Option<String>,
     /// Why it ended, where it did not measure its leg: a closed word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

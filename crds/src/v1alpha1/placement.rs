@@ -36,11 +36,11 @@ pub struct Placement {
     /// Queue the Jobs are submitted to (Kueue).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 63)))]
-    pub queue: Option<String>,
+    pub queue_name: Option<String>,
     /// Priority class of the pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 253)))]
-    pub priority_class: Option<String>,
+    pub priority_class_name: Option<String>,
 }
 
 impl Default for Placement {
@@ -52,8 +52,8 @@ impl Default for Placement {
             single_zone: true,
             node_selector: BTreeMap::new(),
             tolerations: Vec::new(),
-            queue: None,
-            priority_class: None,
+            queue_name: None,
+            priority_class_name: None,
         }
     }
 }

@@ -150,9 +150,9 @@ pub enum TransferOperation {
 pub enum Direction {
     /// The initiator posts, the target is addressed.
     #[default]
-    OneWay,
+    Unidirectional,
     /// Both sides post at the same time.
-    Both,
+    Bidirectional,
 }
 
 /// Memory the bytes leave from and arrive in. None is ever substituted for another.

@@ -70,7 +70,7 @@ pub struct BenchmarkRunStatus {
     pub warnings: Vec<String>,
     /// Numbers of results and comparisons that are only in the records and reports, so that the status stays small.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub figures_left_out: Option<u32>,
+    pub omitted_values: Option<u32>,
     /// Where the full records are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsReference>,
@@ -321,7 +321,7 @@ pub enum WithheldReason {
     /// Bytes of some case did not use the fabric that was asked for.
     FabricContradicted,
     /// Its legs and those of the baseline ran on different nodes or devices.
-    OtherDevices,
+    DifferentDevices,
     /// A control shows a change where there can be none.
     ControlViolated,
     /// An optimization that should have taken part did not.

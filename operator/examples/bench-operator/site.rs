@@ -71,7 +71,7 @@ impl Site {
         let mut run = cluster::run(name);
         run.spec.resources.gpus = GPUS;
         run.spec.resources.efas = EFAS;
-        run.spec.placement.queue = Some("bench".to_owned());
+        run.spec.placement.queue_name = Some("bench".to_owned());
         run
     }
 

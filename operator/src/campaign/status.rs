@@ -108,7 +108,7 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
         false => Bounded::default(),
     };
     let left_out = results.left_out + comparisons.left_out;
-    let figures_left_out = results.figures_left_out + comparisons.figures_left_out;
+    let omitted_values = results.omitted_values + comparisons.omitted_values;
     let left_out = (left_out > 0).then(|| format!("{left_out} results are only in the records and reports"));
     BenchmarkRunStatus {
         observed_generation: *generation,
@@ -134,7 +134,7 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
         verdict: (summary.blocks_done > 0).then(|| clipped(&evaluation.comparisons.verdict, MAX_TEXT)),
         best: best(evaluation),
         warnings: bounded(left_out.into_iter().chain(summary.warnings.iter().cloned())),
-        figures_left_out: (figures_left_out > 0).then_some(figures_left_out),
+        omitted_values: (omitted_values > 0).then_some(omitted_values),
         records: input.records.clone(),
         execution: None,
     }

@@ -78,7 +78,7 @@ pub const API_REQUEST_DURATION: Definition = Definition {
 
 /// Statuses.
 pub const STATUS: Definition = Definition {
-    name: "fabricbench_status_total",
+    name: "fabricbench_status_updates_total",
     kind: Kind::Counter,
     unit: "statuses",
     help: "Statuses computed, by what became of them",

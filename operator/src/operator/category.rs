@@ -4,63 +4,63 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
     /// The API server did not take or answer a request for a child of the run.
-    Apply,
+    RequestFailed,
     /// The API server refuses an object.
-    Refused,
+    RequestRejected,
     /// An object with the name of a child belongs to somebody else.
-    Foreign,
+    NameCollision,
     /// Pods could not be listed.
-    List,
+    ListFailed,
     /// The run was changed while it was looked at.
     Conflict,
     /// A status was not written.
-    StatusWrite,
+    StatusWriteFailed,
     /// The API server refuses the status.
-    StatusInvalid,
+    StatusRejected,
     /// A run or its status could not be turned into JSON or back.
-    Encode,
+    EncodingFailed,
     /// Records could not be read or written.
-    RecordsApi,
+    RecordsRequestFailed,
     /// Another replica wrote records meanwhile.
-    RecordsChanged,
+    RecordsConflict,
     /// Records that were kept do not prove themselves.
-    RecordsChain,
+    RecordsCorrupted,
     /// Records cannot be evaluated.
-    Evaluate,
+    EvaluationFailed,
 }
 
 impl Category {
     /// Each of them, in the order of the documentation.
     pub const ALL: [Self; 12] = [
-        Self::Apply,
-        Self::Refused,
-        Self::Foreign,
-        Self::List,
+        Self::RequestFailed,
+        Self::RequestRejected,
+        Self::NameCollision,
+        Self::ListFailed,
         Self::Conflict,
-        Self::StatusWrite,
-        Self::StatusInvalid,
-        Self::Encode,
-        Self::RecordsApi,
-        Self::RecordsChanged,
-        Self::RecordsChain,
-        Self::Evaluate,
+        Self::StatusWriteFailed,
+        Self::StatusRejected,
+        Self::EncodingFailed,
+        Self::RecordsRequestFailed,
+        Self::RecordsConflict,
+        Self::RecordsCorrupted,
+        Self::EvaluationFailed,
     ];
 
     /// The word.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Apply => "Apply",
-            Self::Refused => "Refused",
-            Self::Foreign => "Foreign",
-            Self::List => "List",
+            Self::RequestFailed => "RequestFailed",
+            Self::RequestRejected => "RequestRejected",
+            Self::NameCollision => "NameCollision",
+            Self::ListFailed => "ListFailed",
             Self::Conflict => "Conflict",
-            Self::StatusWrite => "StatusWrite",
-            Self::StatusInvalid => "StatusInvalid",
-            Self::Encode => "Encode",
-            Self::RecordsApi => "RecordsApi",
-            Self::RecordsChanged => "RecordsChanged",
-            Self::RecordsChain => "RecordsChain",
-            Self::Evaluate => "Evaluate",
+            Self::StatusWriteFailed => "StatusWriteFailed",
+            Self::StatusRejected => "StatusRejected",
+            Self::EncodingFailed => "EncodingFailed",
+            Self::RecordsRequestFailed => "RecordsRequestFailed",
+            Self::RecordsConflict => "RecordsConflict",
+            Self::RecordsCorrupted => "RecordsCorrupted",
+            Self::EvaluationFailed => "EvaluationFailed",
         }
     }
 }

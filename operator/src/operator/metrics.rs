@@ -161,16 +161,16 @@ mod tests {
     #[test]
     fn what_happened_is_in_the_text() {
         let metrics = Metrics::new().unwrap();
-        metrics.reconciled(Duration::from_millis(3), Some(Category::Apply));
+        metrics.reconciled(Duration::from_millis(3), Some(Category::RequestFailed));
         metrics.api_request("list", Some(StatusCode::OK), Duration::from_millis(2));
         metrics.api_request("get", None, Duration::from_secs(1));
         metrics.queue_depth(7);
         let text = metrics.text().unwrap();
         for line in [
             "fabricbench_reconcile_duration_seconds_count 1",
-            "fabricbench_reconcile_errors_total{category=\"Apply\"} 1",
-            "fabricbench_reconcile_errors_total{category=\"List\"} 0",
-            "fabricbench_status_total{outcome=\"written\"} 0",
+            "fabricbench_reconcile_errors_total{category=\"RequestFailed\"} 1",
+            "fabricbench_reconcile_errors_total{category=\"ListFailed\"} 0",
+            "fabricbench_status_updates_total{outcome=\"written\"} 0",
             "fabricbench_api_request_duration_seconds_count{status=\"200\",verb=\"list\"} 1",
             "fabricbench_api_request_duration_seconds_count{status=\"none\",verb=\"get\"} 1",
             "fabricbench_queue_depth 7",

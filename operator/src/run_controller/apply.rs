@@ -65,9 +65,9 @@ impl ApplyError {
     /// The label of the metric.
     pub(super) fn category(&self) -> Category {
         match self {
-            Self::Foreign { .. } => Category::Foreign,
-            Self::Refused { .. } => Category::Refused,
-            Self::Api { .. } => Category::Apply,
+            Self::Foreign { .. } => Category::NameCollision,
+            Self::Refused { .. } => Category::RequestRejected,
+            Self::Api { .. } => Category::RequestFailed,
         }
     }
 }

@@ -16,7 +16,7 @@ pub struct Kept {
     /// The newest attempts, in the order they were begun; only the last may be going on.
     pub attempts: Vec<AttemptStatus>,
     /// Older ones.
-    pub attempts_left_out: u32,
+    pub omitted_attempts: u32,
     /// Attempts that ended for a reason outside of the measurement.
     pub disruptions: u32,
     /// Since when the run waits for a gang that runs.
@@ -40,7 +40,7 @@ impl Kept {
         let execution = status.execution.clone().unwrap_or_default();
         let ExecutionStatus {
             attempts,
-            attempts_left_out,
+            omitted_attempts,
             disruptions,
             pending_since,
             active_since,
@@ -51,7 +51,7 @@ impl Kept {
         let time = |text: Option<String>| text.and_then(|text| text.parse().ok());
         Self {
             attempts,
-            attempts_left_out,
+            omitted_attempts,
             disruptions,
             pending_since: time(pending_since),
             active_since: time(active_since),
@@ -67,7 +67,7 @@ impl Kept {
         let text = |time: Option<Timestamp>| time.map(|time| time.to_string());
         ExecutionStatus {
             attempts: self.attempts.clone(),
-            attempts_left_out: self.attempts_left_out,
+            omitted_attempts: self.omitted_attempts,
             disruptions: self.disruptions,
             pending_since: text(self.pending_since),
             active_since: text(self.active_since),
@@ -98,7 +98,7 @@ impl Kept {
         self.attempts.push(attempt);
         while self.attempts.len() > MAX_ATTEMPTS {
             self.attempts.remove(0);
-            self.attempts_left_out = self.attempts_left_out.saturating_add(1);
+            self.omitted_attempts = self.omitted_attempts.saturating_add(1);
         }
     }
 }
@@ -113,7 +113,7 @@ pub fn starting(attempt: AttemptId, job_uid: &str) -> AttemptStatus {
         coordinator_pod_uid: None,
         image_digest: None,
         started_at: None,
-        ended_at: None,
+        finished_at: None,
         reason: None,
         message: None,
     }
@@ -178,7 +178,7 @@ mod tests {
     fn the_newest_attempts_are_kept_and_the_others_counted() {
         let mut kept = Kept::default();
         (1..=20).for_each(|number| kept.begin(attempt(number)));
-        assert_eq!((kept.attempts.len(), kept.attempts_left_out), (16, 4));
+        assert_eq!((kept.attempts.len(), kept.omitted_attempts), (16, 4));
         assert_eq!((kept.last_attempt(2), kept.last_attempt(3)), (20, 0));
     }
 }

@@ -219,7 +219,7 @@ fn turn(
             .cloned()
             .collect(),
         // A queue admits gangs as a whole, and orders them.
-        stage: if placement.queue.is_some() {
+        stage: if placement.queue_name.is_some() {
             Stage::Idle
         } else {
             stage

@@ -83,10 +83,10 @@ impl LookError {
         match self {
             Self::Apply { source } => source.category(),
             Self::Status { source } => source.category(),
-            Self::List { .. } => Category::List,
-            Self::Unpack { .. } => Category::Encode,
+            Self::List { .. } => Category::ListFailed,
+            Self::Unpack { .. } => Category::EncodingFailed,
             Self::Records { source } => source.category(),
-            Self::Evaluate { .. } => Category::Evaluate,
+            Self::Evaluate { .. } => Category::EvaluationFailed,
         }
     }
 }

@@ -55,9 +55,9 @@ impl RecordsError {
     /// The label of the metric.
     pub(super) fn category(&self) -> Category {
         match self {
-            Self::Api { .. } => Category::RecordsApi,
-            Self::Changed { .. } => Category::RecordsChanged,
-            Self::Chain { .. } => Category::RecordsChain,
+            Self::Api { .. } => Category::RecordsRequestFailed,
+            Self::Changed { .. } => Category::RecordsConflict,
+            Self::Chain { .. } => Category::RecordsCorrupted,
         }
     }
 }

@@ -49,9 +49,9 @@ impl StatusError {
     pub(super) fn category(&self) -> Category {
         match self {
             Self::Changed { .. } => Category::Conflict,
-            Self::Write { .. } => Category::StatusWrite,
-            Self::Invalid { .. } => Category::StatusInvalid,
-            Self::Encode { .. } => Category::Encode,
+            Self::Write { .. } => Category::StatusWriteFailed,
+            Self::Invalid { .. } => Category::StatusRejected,
+            Self::Encode { .. } => Category::EncodingFailed,
         }
     }
 }

@@ -112,13 +112,13 @@ fn a_library_that_is_not_there_fails_its_arm_and_no_other() {
     let variants = "[{name: baseline}, {name: other, library: /nowhere/lib}]";
     let (desk, ended) = carry_out(&run(variants, TCP, SHORT, &[ROUNDS]));
     let ended = ended.exits(3);
-    ended.shows("failed (LibraryAbsent)");
+    ended.shows("failed (LibraryNotFound)");
     ended.shows("/nowhere/lib");
     let stored = Stored::read(&desk.run_folder(NAME));
     stored.is_complete();
     assert_eq!(
         stored.reasons("other").into_iter().collect::<Vec<_>>(),
-        ["LibraryAbsent"]
+        ["LibraryNotFound"]
     );
     assert_eq!(
         stored

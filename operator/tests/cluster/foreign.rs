@@ -81,7 +81,7 @@ async fn without_numbers(name: &str, image: &str) -> String {
 async fn an_image_without_libfabric_is_told_where_it_was_looked_for() {
     let reason = without_numbers("without-libfabric", &loaded("bare")).await;
     assert!(
-        reason.contains("LibraryAbsent") && reason.contains("libfabric.so.1 not found"),
+        reason.contains("LibraryNotFound") && reason.contains("libfabric.so.1 not found"),
         "{reason}"
     );
 }
@@ -90,7 +90,7 @@ async fn an_image_without_libfabric_is_told_where_it_was_looked_for() {
 async fn an_image_with_too_old_a_libfabric_is_told_its_version() {
     let reason = without_numbers("older-libfabric", &loaded("older")).await;
     assert!(
-        reason.contains("LibraryAbsent") && reason.contains("1.17 or later"),
+        reason.contains("LibraryNotFound") && reason.contains("1.17 or later"),
         "{reason}"
     );
 }

@@ -15,7 +15,7 @@ use super::proxy::Moment;
 async fn admitted_when_there_is_nothing_but_its_job_it_is_measured_all_the_same() {
     let place = Place::new().await;
     let mut run = with_rounds("queued", 1);
-    run.spec.placement.queue = Some("queue".to_owned());
+    run.spec.placement.queue_name = Some("queue".to_owned());
     let (proxy, mut operator) = doomed(&place, 0, Moment::After).await;
     place.create(&run).await;
     operator.end().await;

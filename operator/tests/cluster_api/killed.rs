@@ -39,7 +39,7 @@ async fn die_at(client: &kube::Client, queue: Option<&str>, write: usize, moment
     });
     let runs: Api<BenchmarkRun> = Api::namespaced(client.clone(), &namespace);
     let mut run = run("killed");
-    run.spec.placement.queue = queue.map(str::to_owned);
+    run.spec.placement.queue_name = queue.map(str::to_owned);
     runs.create(&PostParams::default(), &run).await.unwrap();
     assert!(!operator.end().await.success());
     assert!(proxy.fired(), "{queue:?} write {write} {moment:?} was never made");

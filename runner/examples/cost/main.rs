@@ -42,7 +42,7 @@ fn transfer(operation: TransferOperation, batch: u32, fewer: u32) -> ScenarioAss
         window: 64,
         batch,
         threads: 1,
-        direction: Direction::OneWay,
+        direction: Direction::Unidirectional,
         measured: Extent::Iterations(200_000 / fewer),
         warmup: Extent::Iterations(20_000 / fewer),
     }))

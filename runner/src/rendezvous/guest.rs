@@ -74,7 +74,7 @@ impl JoinError {
         let reason = match self {
             Self::Unreachable { .. } => FailureReason::WorkerMissing,
             Self::Broken { .. } => FailureReason::PeerLost,
-            Self::OtherCoordinator { .. } | Self::Refused { .. } => FailureReason::StrangerRefused,
+            Self::OtherCoordinator { .. } | Self::Refused { .. } => FailureReason::UnknownPeerRefused,
             Self::Cancelled { failure } => failure.reason,
             Self::Stopped => FailureReason::Interrupted,
         };

@@ -87,7 +87,7 @@ impl Host {
     /// Joins as someone else and returns the refusal.
     fn refusal(&self, identity: LegIdentity, rank: u32) -> Refusal {
         let error = self.join(identity, rank).join().unwrap().unwrap_err();
-        assert_eq!(error.failure().reason, FailureReason::StrangerRefused);
+        assert_eq!(error.failure().reason, FailureReason::UnknownPeerRefused);
         let JoinError::Refused { reason, .. } = error else {
             panic!("{error}");
         };

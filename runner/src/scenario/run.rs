@@ -195,7 +195,7 @@ fn measured<T: Transport>(
 
 /// Whether both sides post.
 pub(super) fn is_both(workload: &Workload) -> bool {
-    matches!(workload, Workload::Transfer(transfer) if transfer.direction == Direction::Both)
+    matches!(workload, Workload::Transfer(transfer) if transfer.direction == Direction::Bidirectional)
 }
 
 /// Whether the side with this role has payload arriving in its memory.
@@ -207,7 +207,7 @@ pub(super) fn is_landed_on(workload: &Workload, role: Role) -> bool {
                 TransferOperation::Read => Role::Initiator,
                 _ => Role::Target,
             };
-            transfer.direction == Direction::Both || role == by_initiator
+            transfer.direction == Direction::Bidirectional || role == by_initiator
         }
     }
 }

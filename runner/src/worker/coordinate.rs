@@ -99,7 +99,7 @@ fn introduce(
     }
     let refused = host::refused_text(&meeting.refused);
     let message = format!("refused at the rendezvous: {refused}; they had no part in what follows");
-    stream.warn(None, WarningReason::StrangerRefused, &message)
+    stream.warn(None, WarningReason::UnknownPeerRefused, &message)
 }
 
 /// Drives the attempt of workers that have met, and ends with all threads of this process done.

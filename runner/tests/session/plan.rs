@@ -128,7 +128,7 @@ fn transfer() -> ScenarioAssignment {
             window: 4,
             batch: 2,
             threads: 1,
-            direction: Direction::OneWay,
+            direction: Direction::Unidirectional,
             measured: Extent::Iterations(100),
             warmup: Extent::Iterations(10),
         }),

@@ -44,7 +44,7 @@ fn a_library_that_is_not_where_the_variant_says() {
     let mut assignment = assignment(2, libfabric(LibfabricProvider::Tcp), 1);
     assignment.processes[0].library = Some("/nowhere/lib".into());
     let finished = run(&assignment, &[]);
-    all_fail(&finished, FailureReason::LibraryAbsent);
+    all_fail(&finished, FailureReason::LibraryNotFound);
     assert!(finished.failures()[0].1.message.contains("/nowhere/lib"));
 }
 
@@ -99,7 +99,7 @@ fn strangers_have_no_part_in_the_attempt() {
     gang.come(1);
     let finished = gang.finish();
     assert!(finished.end().complete, "{:?}", finished.end());
-    let refused = finished.warnings(WarningReason::StrangerRefused);
+    let refused = finished.warnings(WarningReason::UnknownPeerRefused);
     assert!(
         matches!(refused[..], [message] if message.contains("1 Garbage")),
         "{refused:?}"

@@ -172,7 +172,7 @@ pub enum Withheld {
     },
     /// The legs of arm and baseline ran on other devices.
     #[snafu(display("void: the legs ran on different nodes or devices ({message})"))]
-    OtherDevices {
+    DifferentDevices {
         /// What differs.
         message: String,
     },
@@ -195,7 +195,7 @@ impl Comparison {
                     | Withheld::NoCommonRound
                     | Withheld::Contradicted { .. }
                     | Withheld::ControlViolated { .. }
-                    | Withheld::OtherDevices { .. }
+                    | Withheld::DifferentDevices { .. }
             )
         )
     }

@@ -170,7 +170,7 @@ fn samples(scenario: &ScenarioAssignment) -> (u64, u64) {
         Workload::Transfer(transfer) => (
             transfer.measured,
             u64::from(transfer.threads),
-            transfer.direction == Direction::Both,
+            transfer.direction == Direction::Bidirectional,
         ),
     };
     let samples = match measured {
@@ -217,7 +217,11 @@ impl Case {
             Workload::PingPong(work) => (work.warmup, work.measured, 1, 1, 2),
             Workload::Transfer(work) => {
                 let posters = u64::from(work.threads);
-                let ways = if work.direction == Direction::Both { 2 } else { 1 };
+                let ways = if work.direction == Direction::Bidirectional {
+                    2
+                } else {
+                    1
+                };
                 (work.warmup, work.measured, posters, u64::from(work.window), ways)
             }
         };

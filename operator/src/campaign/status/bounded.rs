@@ -68,8 +68,8 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
     );
     status.warnings.insert(0, warning);
     let gone = figures_before.saturating_sub(figures(&status));
-    let gone = gone.saturating_add(status.figures_left_out.unwrap_or(0));
-    status.figures_left_out = (gone > 0).then_some(gone);
+    let gone = gone.saturating_add(status.omitted_values.unwrap_or(0));
+    status.omitted_values = (gone > 0).then_some(gone);
     status
 }
 

@@ -39,7 +39,7 @@ fn names(plan: &Plan) -> (Vec<&str>, Vec<&str>) {
 pub(super) struct Bounded<T> {
     pub(super) shown: Vec<T>,
     pub(super) left_out: usize,
-    pub(super) figures_left_out: u32,
+    pub(super) omitted_values: u32,
 }
 
 impl<T> Default for Bounded<T> {
@@ -47,7 +47,7 @@ impl<T> Default for Bounded<T> {
         Self {
             shown: Vec::new(),
             left_out: 0,
-            figures_left_out: 0,
+            omitted_values: 0,
         }
     }
 }
@@ -58,7 +58,7 @@ impl<T> Bounded<T> {
         Self {
             shown,
             left_out: more.len(),
-            figures_left_out: more.iter().map(figures).sum(),
+            omitted_values: more.iter().map(figures).sum(),
         }
     }
 }
@@ -153,7 +153,7 @@ fn withheld(reason: &Withheld) -> Option<WithheldReason> {
             Some(WithheldReason::NotMeasured)
         }
         Withheld::Contradicted { .. } => Some(WithheldReason::FabricContradicted),
-        Withheld::OtherDevices { .. } => Some(WithheldReason::OtherDevices),
+        Withheld::DifferentDevices { .. } => Some(WithheldReason::DifferentDevices),
         Withheld::ControlViolated { .. } => Some(WithheldReason::ControlViolated),
         Withheld::NotEngaged { .. } => Some(WithheldReason::NotEngaged),
         Withheld::NotPrimary

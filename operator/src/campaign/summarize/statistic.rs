@@ -22,7 +22,8 @@ const BYTES_PER_GIB: f64 = (1_u64 << 30) as f64;
 /// The sides whose posts are measured: the initiator, and the target too where both post at the same time. The
 /// echo of a ping-pong is part of the initiator's operation and no operation of its own.
 pub fn posters<'a>(workload: &Workload, measured: &'a Measured) -> impl Iterator<Item = &'a PostedSide> {
-    let both = matches!(workload, Workload::Transfer(transfer) if transfer.direction == Direction::Both);
+    let both =
+        matches!(workload, Workload::Transfer(transfer) if transfer.direction == Direction::Bidirectional);
     let target = measured.target.posted.as_ref().filter(|_| both);
     measured.initiator.posted.iter().chain(target)
 }

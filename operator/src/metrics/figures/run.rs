@@ -50,7 +50,7 @@ pub(super) fn figures(run: &BenchmarkRun, status: &BenchmarkRunStatus) -> RunFig
         }),
         names: Default::default(),
         rows: Default::default(),
-        left_out: status.figures_left_out.unwrap_or(0),
+        left_out: status.omitted_values.unwrap_or(0),
     }
 }
 

@@ -16,7 +16,7 @@ const VERDICTS: [Verdict; 4] = [
     Verdict::Inconclusive,
 ];
 
-const WITHHELD: &str = "NotMeasured, FabricContradicted, OtherDevices, ControlViolated, NotEngaged";
+const WITHHELD: &str = "NotMeasured, FabricContradicted, DifferentDevices, ControlViolated, NotEngaged";
 
 const OF_COMPARISON: &[Label] = &[
     RUN_NAMESPACE,

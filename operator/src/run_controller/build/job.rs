@@ -12,7 +12,7 @@ pub(super) fn build(attempt: &Attempt<'_>) -> Job {
     let placement = &attempt.run.spec.placement;
     let policy = &attempt.run.spec.run_policy;
     let mut labels = attempt.labels();
-    if let Some(queue) = &placement.queue {
+    if let Some(queue) = &placement.queue_name {
         labels.insert(names::LABEL_QUEUE.to_owned(), queue.clone());
     }
     let workers = i32::try_from(attempt.plan.workers).unwrap_or(i32::MAX);
@@ -35,7 +35,7 @@ pub(super) fn build(attempt: &Attempt<'_>) -> Job {
             }),
             active_deadline_seconds: Some(deadlines + BACKSTOP_SECONDS),
             // A queue admits what is suspended; created running, the Job would pass the queue where that is not there.
-            suspend: placement.queue.is_some().then_some(true),
+            suspend: placement.queue_name.is_some().then_some(true),
             template: pod::build(attempt),
             ..JobSpec::default()
         }),

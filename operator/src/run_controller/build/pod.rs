@@ -59,7 +59,7 @@ pub(super) fn build(attempt: &Attempt<'_>) -> PodTemplateSpec {
             image_pull_secrets: (!secrets.is_empty()).then_some(secrets),
             init_containers: image::is_foreign(attempt).then(|| vec![image::installer(attempt)]),
             node_selector: (!placement.node_selector.is_empty()).then(|| placement.node_selector.clone()),
-            priority_class_name: placement.priority_class.clone(),
+            priority_class_name: placement.priority_class_name.clone(),
             restart_policy: Some("Never".to_owned()),
             security_context: Some(user(attempt.installation.ipc_lock)),
             subdomain: Some(attempt.name()),

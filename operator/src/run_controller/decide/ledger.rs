@@ -167,7 +167,7 @@ fn close(
     let since = since.or_else(|| started(pass, attempt));
     current.state = state;
     current.started_at = current.started_at.take().or(since.map(|since| since.to_string()));
-    current.ended_at = Some(at.to_string());
+    current.finished_at = Some(at.to_string());
     current.reason = told.map(|(reason, _)| reason.as_str().to_owned());
     current.message = told.map(|(_, message)| clipped(message, MAX_TEXT));
     let coordinator = pods_of(pass, attempt).find(|pod| pod.rank == 0);

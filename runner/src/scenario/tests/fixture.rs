@@ -54,7 +54,7 @@ pub fn transfer(operation: TransferOperation, window: u32, batch: u32, iteration
         window,
         batch,
         threads: 1,
-        direction: Direction::OneWay,
+        direction: Direction::Unidirectional,
         measured: Extent::Iterations(iterations),
         warmup: Extent::Iterations(7),
     }

@@ -69,7 +69,7 @@ fn a_ping_pong_is_checked_at_both_sides() {
 fn both_directions_and_all_threads_are_checked() {
     for operation in OPERATIONS {
         let mut workload = transfer(operation, 4, 2, 10);
-        workload.direction = Direction::Both;
+        workload.direction = Direction::Bidirectional;
         workload.threads = 2;
         let mut pair = Pair::new(Workload::Transfer(workload), BASELINE, 2, 1 << 17);
         let (initiator, target) = pair.check(40_000);

@@ -172,7 +172,7 @@ fn reads_ring_each() {
 fn both_sides_post_at_once() {
     for operation in OPERATIONS {
         let mut workload = transfer(operation, 8, 2, 50);
-        workload.direction = Direction::Both;
+        workload.direction = Direction::Bidirectional;
         let mut pair = Pair::new(Workload::Transfer(workload), BASELINE, 2, 1 << 17);
         for size in [64, 32 * 1024] {
             let (initiator, target) = pair.measure(size);
@@ -188,7 +188,7 @@ fn both_sides_post_at_once() {
 
 #[test]
 fn threads_post_over_endpoints_of_their_own() {
-    for direction in [Direction::OneWay, Direction::Both] {
+    for direction in [Direction::Unidirectional, Direction::Bidirectional] {
         for operation in [Send, Write] {
             let mut workload = transfer(operation, 4, 2, 30);
             workload.threads = 3;
@@ -199,7 +199,14 @@ fn threads_post_over_endpoints_of_their_own() {
             assert_eq!((posted.operations, posted.latency.count()), (90, 90));
             assert_eq!(posted.counters.posts, 90);
             let theirs = target.posted.map_or(0, |posted| posted.operations);
-            assert_eq!(theirs, if direction == Direction::Both { 90 } else { 0 });
+            assert_eq!(
+                theirs,
+                if direction == Direction::Bidirectional {
+                    90
+                } else {
+                    0
+                }
+            );
         }
     }
 }

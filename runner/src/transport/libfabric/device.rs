@@ -31,7 +31,7 @@ pub(super) struct Devices {
 
 /// # Errors
 ///
-/// `LibraryAbsent`, `NoDevice`, `ProviderMismatch`, `Refused`.
+/// `LibraryNotFound`, `NoDevice`, `ProviderMismatch`, `Refused`.
 pub(super) fn find(config: &OpenConfig) -> Result<Devices, TransportError> {
     let TransportSpec::Libfabric(Libfabric { provider, rails }) = &config.spec else {
         return Err(refused(

@@ -33,7 +33,7 @@ pub(super) fn mismatch(operation: &'static str, message: String) -> TransportErr
 /// A library that does not open is absent for the one who asked for it, whatever the cause.
 pub(super) fn library(error: &OpenError) -> TransportError {
     TransportError {
-        reason: FailureReason::LibraryAbsent,
+        reason: FailureReason::LibraryNotFound,
         operation: "dlopen",
         message: error.to_string(),
     }

@@ -26,7 +26,7 @@ pub(super) fn layout_of(config: &OpenConfig) -> Result<Layout, TransportError> {
             "loopback has no library that could be taken from {}",
             library.display()
         );
-        return Err(refused(FailureReason::LibraryAbsent, message));
+        return Err(refused(FailureReason::LibraryNotFound, message));
     }
     if !config.rails.is_empty() {
         let message = format!(

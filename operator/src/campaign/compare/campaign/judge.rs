@@ -151,7 +151,7 @@ fn other_devices(plan: &Plan, reports: &Reports, comparison: &Comparison) -> Opt
     };
     let (own, baseline) = (machines(comparison.arm), machines(plan.baseline));
     let differs = own.symmetric_difference(&baseline).next()?;
-    Some(Withheld::OtherDevices {
+    Some(Withheld::DifferentDevices {
         message: format!("rank {}: {}", differs.0, differs.1),
     })
 }

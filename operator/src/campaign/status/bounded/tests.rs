@@ -88,7 +88,7 @@ fn attempt(number: u32) -> AttemptStatus {
         coordinator_pod_uid: Some("0".repeat(36)),
         image_digest: Some("0".repeat(71)),
         started_at: Some("2026-03-01T10:00:00Z".to_owned()),
-        ended_at: Some("2026-03-01T10:00:00Z".to_owned()),
+        finished_at: Some("2026-03-01T10:00:00Z".to_owned()),
         reason: Some("InvalidRecordStream".to_owned()),
         message: Some(text()),
     }
@@ -202,18 +202,18 @@ fn texts_go_before_numbers_and_numbers_that_go_are_counted() {
     status.pairs.clear();
     let fitted = fit(status.clone());
     assert!(fitted.results.iter().all(|one| one.p95_nanos.is_some()));
-    assert_eq!(fitted.figures_left_out, None);
+    assert_eq!(fitted.omitted_values, None);
 
     status.results = largest().results;
     status.results.truncate(200);
-    status.figures_left_out = Some(5);
+    status.omitted_values = Some(5);
     let fitted = fit(status);
     assert!(fitted.results.iter().all(|one| one.p95_nanos.is_none()));
     let dropped = 200 - fitted.results.len() as u32;
     let of_result = 9;
     let left = 3;
     assert_eq!(
-        fitted.figures_left_out,
+        fitted.omitted_values,
         Some(5 + dropped * of_result + fitted.results.len() as u32 * (of_result - left))
     );
 }

@@ -43,8 +43,8 @@ pub(super) fn of(workload: &Workload, measured: &Measured) -> (Need, Need) {
         }
         Workload::Transfer(transfer) => {
             let back = match transfer.direction {
-                Direction::Both => posted(&measured.target),
-                Direction::OneWay => Vec::new(),
+                Direction::Bidirectional => posted(&measured.target),
+                Direction::Unidirectional => Vec::new(),
             };
             match transfer.operation {
                 TransferOperation::Read => (back, forth),

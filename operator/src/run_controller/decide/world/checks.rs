@@ -84,7 +84,7 @@ pub(super) fn always(cluster: &Cluster) {
     );
     let open = cluster.kept.attempts.iter().rev().skip(1);
     assert!(
-        open.clone().all(|attempt| attempt.ended_at.is_some()),
+        open.clone().all(|attempt| attempt.finished_at.is_some()),
         "an earlier attempt is open"
     );
 }

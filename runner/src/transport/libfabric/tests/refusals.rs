@@ -49,7 +49,7 @@ fn a_library_that_is_not_there_is_never_replaced() {
         library: Some("/nowhere".into()),
         ..on(LibfabricProvider::Shm)
     });
-    assert_eq!(error.reason, FailureReason::LibraryAbsent, "{error}");
+    assert_eq!(error.reason, FailureReason::LibraryNotFound, "{error}");
     assert!(error.message.contains("/nowhere"), "{error}");
 }
 

@@ -195,7 +195,7 @@ fn what_cannot_be_opened_is_refused() {
                 library: Some("/opt/lib".into()),
                 ..plain.clone()
             },
-            FailureReason::LibraryAbsent,
+            FailureReason::LibraryNotFound,
         ),
         (
             OpenConfig {
