@@ -1,7 +1,7 @@
 //! `fabricbench.dev/v1alpha1`: the `BenchmarkRun` resource.
 //!
-//! One file a concern. Structure, bounds and rules stand in the schema derived from these types; what the
-//! schema cannot say (sizes with suffixes, arms that would be identical) the campaign's `validate` checks.
+//! The schema derived from these types defines structure, bounds and rules. The campaign's `validate` module checks
+//! what the schema cannot express, such as sizes with suffixes and variants that would be identical.
 
 mod condition_type;
 mod execution;
