@@ -18,7 +18,7 @@ contexts: [{name: none, context: {cluster: none, user: none}}]
 users: [{name: none, user: {}}]
 current-context: none
 """
-UNREACHABLE = re.compile(r"refused|unreachable|no way to a cluster|client error \(Connect\)", re.IGNORECASE)
+UNREACHABLE = re.compile(r"refused|unreachable|no cluster configuration|client error \(Connect\)", re.IGNORECASE)
 
 
 def check(root, every, scratch):

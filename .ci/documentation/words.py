@@ -24,7 +24,7 @@ def check(root, every):
     yield from differ("warnings", warnings, cells(trouble, "Warnings of workers", 0))
     status = set(re.findall(r"Exit::\w+ => (\d)", (operator / "cli/outcome.rs").read_text()))
     yield from differ("exit statuses", status, cells(trouble, "Exit status", 0))
-    categories = variants(operator / "operator/category.rs", "Category")
+    categories = variants(operator / "metrics/operator/category.rs", "Category")
     yield from differ("categories", categories, cells(trouble, "What the operator could not do", 0))
 
     status = crds / "v1alpha1/status.rs"

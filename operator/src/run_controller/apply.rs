@@ -19,7 +19,7 @@ use serde_json::json;
 use snafu::{ResultExt, Snafu};
 
 use super::store::RunKey;
-use crate::operator::Category;
+use crate::metrics::operator::Category;
 
 /// Why something was not created or deleted.
 #[derive(Debug, Snafu)]

@@ -16,8 +16,9 @@ use super::session::Sessions;
 use super::store::{Child, ChildKey, Mirror, RunKey, StoredRun};
 use super::turns::Turns;
 use super::update_status::Writer;
-use crate::metrics::RunFigures;
-use crate::operator::{Metrics, Namespaces};
+use crate::manager::Namespaces;
+use crate::metrics::RunValues;
+use crate::metrics::operator::Metrics;
 
 /// UID and generation of an object that cannot be read.
 type UnreadableVersion = (Option<String>, Option<i64>);
@@ -58,7 +59,7 @@ pub(super) struct Context {
 
 impl Context {
     /// What the metrics need of every run.
-    pub(super) fn figures(&self) -> Vec<Arc<RunFigures>> {
+    pub(super) fn figures(&self) -> Vec<Arc<RunValues>> {
         self.runs
             .all()
             .into_iter()

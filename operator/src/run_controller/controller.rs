@@ -25,7 +25,8 @@ use super::session::Sessions;
 use super::store::{self, Child, Mirror, RunKey, Scope, StoredRun};
 use super::turns::Turns;
 use super::update_status::Writer;
-use crate::operator::{Clients, Metrics, Namespaces, Options, Readiness, Results, Shutdown};
+use crate::manager::{Clients, Namespaces, Options, Readiness, Results, Shutdown};
+use crate::metrics::operator::Metrics;
 use crds::v1alpha1::BenchmarkRun;
 
 /// Name of the controller in events.
@@ -73,7 +74,7 @@ pub(crate) async fn run(
     let looks = async {
         // Decisions need all that there is: a list that is not complete looks like pods that are gone.
         tokio::select! {
-            () = shutdown.told() => return Ok(()),
+            () = shutdown.requested() => return Ok(()),
             listed = try_join_all(complete) => listed.map_err(|_| ControllerError::WatchEnded)?,
         };
         // Gangs that are half placed are known before any other is created.
@@ -84,7 +85,7 @@ pub(crate) async fn run(
             .for_each(|run| observe::note_gang(&context, run));
         readiness.caches_complete(true);
         let known = Arc::clone(&context);
-        results.are(move || known.figures());
+        results.set_source(move || known.figures());
         info!("the caches are complete");
         let look = |key| reconcile::look(Arc::clone(&context), key);
         let concurrency = options.concurrency.into();

@@ -19,7 +19,8 @@ use tracing::error;
 
 use self::runs::Runs;
 use super::store::RunKey;
-use crate::operator::{Metrics, Shutdown};
+use crate::manager::Shutdown;
+use crate::metrics::operator::Metrics;
 
 /// How long nothing was done before the process rests: connections that a burst took are closed by then.
 const REST: Duration = Duration::from_secs(20);
@@ -102,7 +103,7 @@ pub(super) async fn work<F>(
 {
     let mut looks = JoinSet::new();
     let mut runs = Runs::new(concurrency);
-    let mut told = pin!(shutdown.told());
+    let mut told = pin!(shutdown.requested());
     let mut quiet = pin!(sleep(REST));
     let mut rested = false;
     loop {

@@ -20,7 +20,7 @@ use super::store::{RunKey, StoredRun};
 use super::unreadable;
 use super::update_status::{StatusError, Target};
 use crate::events;
-use crate::operator::Category;
+use crate::metrics::operator::Category;
 
 /// Most things done for one run in one look; what is left is done in the next, after others had their turn.
 const MAX_STEPS: usize = 16;

@@ -70,7 +70,7 @@ fn a_cluster_that_is_not_there_is_named() {
         command.env("KUBECONFIG", &file);
         Running::start(command).end().exits(3)
     };
-    let missing = format!("no way to a cluster: {}: No such file", file.display());
+    let missing = format!("no cluster configuration: {}: No such file", file.display());
     report().says(&missing);
 
     // Nobody listens on this port.
@@ -81,7 +81,7 @@ fn a_cluster_that_is_not_there_is_named() {
     );
     std::fs::write(&file, config).unwrap();
     let ended = report();
-    ended.says("no answer from http://127.0.0.1:1");
+    ended.says("no response from http://127.0.0.1:1");
     ended.says("Connection refused");
     ended.says("Check KUBECONFIG");
 }

@@ -115,12 +115,12 @@ fn a_file_that_is_another_or_gone() {
     let doubled = [lines.join("\n"), lines.join("\n"), String::new()].join("\n");
     fs::write(&records, doubled).unwrap();
     let ended = report(&folder).exits(3);
-    ended.shows("is not the file that run.json names");
-    ended.says("is not the file that run.json names");
+    ended.shows("is not the file that was measured");
+    ended.says("is not the file that was measured");
     fs::write(&records, "").unwrap();
     report(&folder)
         .exits(3)
-        .says("is not the file that run.json names");
+        .says("is not the file that was measured");
     fs::remove_file(&records).unwrap();
     report(&folder).exits(2).says("records.jsonl is missing");
 }

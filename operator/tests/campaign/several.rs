@@ -38,7 +38,7 @@ fn a_demonstration_that_was_stopped_goes_on_with_both_runs() {
     });
     running.signal_group(Signal::INT);
     let ended = running.end().exits(3);
-    ended.says("demo-shm: not begun");
+    ended.says("demo-shm: not started");
     assert!(!desk.run_folder("demo-shm").join("run.json").exists());
 
     let ended = Running::start(short(desk.resume(&demo))).end();
@@ -67,7 +67,7 @@ fn ctrl_c_while_a_report_is_written_ends_the_command() {
         .unwrap();
     let ended = running.end().exits(3);
     assert!(report.contains("</html>"));
-    ended.says(&format!("{SECOND}: not begun"));
+    ended.says(&format!("{SECOND}: not started"));
     assert!(!desk.run_folder(SECOND).join("run.json").exists());
 }
 
@@ -128,6 +128,6 @@ fn an_image_for_the_whole_run_is_refused() {
     let desk = Desk::new();
     let manifest = run(INJECT_64, LOOPBACK, SHORT, &[ROUNDS, "image: vendor/runner:1"]);
     let ended = Running::start(desk.run(&desk.manifest(&manifest))).end().exits(2);
-    ended.says("spec.image: an image needs a cluster");
+    ended.says("spec.image: images require a cluster");
     assert!(!desk.output().exists());
 }

@@ -8,7 +8,7 @@ use kube::api::DynamicObject;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::metrics::RunFigures;
+use crate::metrics::RunValues;
 
 /// Where `kubectl apply` keeps a second copy of the whole object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -17,7 +17,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 #[derive(Clone, Debug)]
 pub(in crate::run_controller) enum StoredRun {
     /// It can be read. What the metrics need of it is taken before the rest is dropped.
-    Run(Arc<PackedRun>, Arc<RunFigures>),
+    Run(Arc<PackedRun>, Arc<RunValues>),
     /// It satisfies no version of the schema that this program knows.
     Unreadable(Arc<UnreadableRun>),
 }
@@ -38,7 +38,7 @@ impl StoredRun {
             Ok(run) => run,
             Err(why) => return Self::Unreadable(Arc::new(UnreadableRun::of(object, why))),
         };
-        let figures = RunFigures::of(&run, max_series);
+        let figures = RunValues::from_run(&run, max_series);
         prune(&mut object.data);
         match serde_json::to_vec(&object) {
             Ok(json) => Self::Run(Arc::new(PackedRun::of(&object.metadata, json)), Arc::new(figures)),
@@ -47,7 +47,7 @@ impl StoredRun {
     }
 
     /// What the metrics need of it.
-    pub(in crate::run_controller) fn figures(self) -> Option<Arc<RunFigures>> {
+    pub(in crate::run_controller) fn figures(self) -> Option<Arc<RunValues>> {
         match self {
             Self::Run(_, figures) => Some(figures),
             Self::Unreadable(_) => None,

@@ -1,36 +1,36 @@
-//! What could not be done when a look at a run failed: a closed set of words for the metric and for events.
+//! Categories of failed reconciles, for the metric and for events.
 
-/// What could not be done.
+/// Category of a failed reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
-    /// The API server did not take or answer a request for a child of the run.
+    /// A request for a child object of the run failed.
     RequestFailed,
-    /// The API server refuses an object.
+    /// The API server rejected an object.
     RequestRejected,
-    /// An object with the name of a child belongs to somebody else.
+    /// An object with the name of a child object has another owner.
     NameCollision,
     /// Pods could not be listed.
     ListFailed,
-    /// The run was changed while it was looked at.
+    /// The run changed during the reconcile.
     Conflict,
-    /// A status was not written.
+    /// The status could not be written.
     StatusWriteFailed,
-    /// The API server refuses the status.
+    /// The API server rejected the status.
     StatusRejected,
-    /// A run or its status could not be turned into JSON or back.
+    /// A run or its status could not be serialized or deserialized.
     EncodingFailed,
     /// Records could not be read or written.
     RecordsRequestFailed,
-    /// Another replica wrote records meanwhile.
+    /// Another replica wrote records at the same time.
     RecordsConflict,
-    /// Records that were kept do not prove themselves.
+    /// Stored records do not verify.
     RecordsCorrupted,
-    /// Records cannot be evaluated.
+    /// Records could not be evaluated.
     EvaluationFailed,
 }
 
 impl Category {
-    /// Each of them, in the order of the documentation.
+    /// All categories, in the order of the documentation.
     pub const ALL: [Self; 12] = [
         Self::RequestFailed,
         Self::RequestRejected,
@@ -46,7 +46,7 @@ impl Category {
         Self::EvaluationFailed,
     ];
 
-    /// The word.
+    /// Value of the label and of the event reason.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::RequestFailed => "RequestFailed",
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn every_category_is_documented() {
-        let document = include_str!("../../../docs/troubleshooting.md");
+        let document = include_str!("../../../../docs/troubleshooting.md");
         let (_, section) = document.split_once("## What the operator could not do").unwrap();
         let (section, _) = section.split_once("\n## ").unwrap();
         let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));

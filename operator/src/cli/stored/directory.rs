@@ -1,4 +1,4 @@
-//! A run in its folder. Reads `run.json` and `records.jsonl`.
+//! Loads a run from its output directory: `run.json` and `records.jsonl`. Does I/O.
 
 use std::path::Path;
 
@@ -16,11 +16,11 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
         None => RunFolder::open(path).map_err(Failure::wrong_file)?,
     };
     let run = folder.read_run().map_err(Failure::wrong_file)?;
-    // The folder of a run has the file from its first moment on.
+    // Every output directory contains the file, even before the first record.
     let records = folder.records();
     if !records.is_file() {
         return Err(Failure::wrong_file(format!(
-            "{} is missing, and all numbers come from it: put it back, or measure anew with `fabricbench run`",
+            "{} is missing, and all results are computed from it. Restore it, or measure again with `fabricbench run`",
             records.display()
         )));
     }
@@ -36,33 +36,36 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
     let stored = unread.evaluated(collector)?;
     let found = hex(&digest.finalize());
     Ok(match measured.filter(|measured| *measured != found) {
-        Some(measured) => stored.doubted(format!(
-            "{} is not the file that run.json names: its SHA-256 is {found}, that of what was measured {measured}. Put \
-             that file back, or continue with `fabricbench run --resume`, which measures again what does not count",
+        Some(measured) => stored.with_integrity_warning(format!(
+            "{} is not the file that was measured: its SHA-256 is {found}, the SHA-256 in run.json is {measured}. Restore \
+             the file, or continue with `fabricbench run --resume`, which repeats invalid blocks",
             records.display()
         )),
         None => stored,
     })
 }
 
-/// What the records hash to, as the run says once it has ended. A run that is going on, or was killed, says nothing.
+/// SHA-256 hash of the records in the status of a finished run. Unset for a run that is in progress or was killed.
 fn measured_digest(run: &BenchmarkRun) -> Option<&str> {
     let records = run.status.as_ref()?.records.as_ref()?;
-    // In a cluster they have another form.
+    // Records in a cluster have another form.
     (records.reference == RECORDS).then_some(&records.sha256)
 }
 
-/// The run in `folder`, where that holds runs and is none itself; several are refused.
-fn only_run(folder: &Path) -> Result<Option<RunFolder>, Failure> {
-    if RunFolder::open(folder).is_ok() {
+/// Returns the only run in `directory`, or `None` if the directory is itself the output directory of a run.
+///
+/// # Errors
+/// The directory contains several runs.
+fn only_run(directory: &Path) -> Result<Option<RunFolder>, Failure> {
+    if RunFolder::open(directory).is_ok() {
         return Ok(None);
     }
-    let mut runs = RunFolder::all_in(folder);
+    let mut runs = RunFolder::all_in(directory);
     if runs.len() > 1 {
         let names: Vec<String> = runs.iter().map(|run| run.path().display().to_string()).collect();
-        let place = folder.display();
+        let location = directory.display();
         return Err(Failure::wrong_file(format!(
-            "{place} holds several runs. Name one: {}",
+            "{location} contains several runs. Specify one: {}",
             names.join(", ")
         )));
     }
