@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_that_this_program_does_not_know_is_named() {
+    fn reports_stored_versions_that_are_not_supported() {
         let ours = BenchmarkRun::crd();
         let mut before = ours.clone();
         assert_eq!(unknown_versions(&before, &ours), Vec::<String>::new());
