@@ -118,9 +118,7 @@ fn a_file_that_is_another_or_gone() {
     ended.shows("is not the file that was measured");
     ended.says("is not the file that was measured");
     fs::write(&records, "").unwrap();
-    report(&folder)
-        .exits(3)
-        .says("is not the file that was measured");
+    report(&folder).exits(3).says("is not the file that was measured");
     fs::remove_file(&records).unwrap();
     report(&folder).exits(2).says("records.jsonl is missing");
 }
