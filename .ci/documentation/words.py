@@ -9,13 +9,8 @@ def check(root, every):
     trouble, verdicts = page["docs/troubleshooting.md"], page["docs/verdicts.md"]
     operator, crds = root / "operator/src", root / "crds/src"
 
-    conditions = (operator / "campaign/status/conditions.rs").read_text()
-    said = re.findall(r'\(\s*"(\w+)",\s*(?:true|false),\s*"(\w+)"', conditions)
-    blocked = re.findall(r'\("(?:True|False)", "(\w+)"', (operator / "run_controller/status.rs").read_text())
-    types = {type_ for type_, _ in said} | {"CleanupBlocked"}
-    finished = re.findall(r'reason: "(\w+)"', (operator / "campaign/status.rs").read_text())
-    reasons = set(re.findall(r'=> "(\w+)"', (operator / "run_controller/reason.rs").read_text()))
-    reasons |= {reason for _, reason in said} | set(blocked) | set(finished)
+    types = names(crds / "v1alpha1/condition_type.rs")
+    reasons = names(crds / "v1alpha1/reason.rs")
     tables = ["Why a run waits", "Why an attempt was repeated", "Why a run failed"]
     documented = set().union(*(cells(trouble, table, 0) for table in tables))
     yield from differ("conditions", types, cells(trouble, "Conditions", 0))
@@ -29,7 +24,7 @@ def check(root, every):
     yield from differ("warnings", warnings, cells(trouble, "Warnings of workers", 0))
     status = set(re.findall(r"Exit::\w+ => (\d)", (operator / "cli/outcome.rs").read_text()))
     yield from differ("exit statuses", status, cells(trouble, "Exit status", 0))
-    categories = variants(operator / "operator/category.rs", "Category")
+    categories = variants(operator / "metrics/operator/category.rs", "Category")
     yield from differ("categories", categories, cells(trouble, "What the operator could not do", 0))
 
     status = crds / "v1alpha1/status.rs"
@@ -58,6 +53,11 @@ def cells(page, heading, column):
     rows = (line.split("|") for line in page.section(heading) if line.startswith("|"))
     words = (re.findall(r"`(\w+)`", row[column + 1]) for row in rows if len(row) > column + 2)
     return {word for found in words for word in found}
+
+
+def names(file):
+    """Texts that the `as_str` of an enum returns."""
+    return set(re.findall(r'=> "(\w+)"', file.read_text()))
 
 
 def variants(file, enum):

@@ -1,4 +1,4 @@
-"""The dashboard of the operator: leadership, reconciliations, errors, API server, process. No I/O."""
+"""The dashboard of the operator itself: does it act, how fast, what fails. Pure."""
 
 from grafana_foundation_sdk.builders import dashboard as builders
 
@@ -6,15 +6,15 @@ import parts
 from parts import now, over_time
 
 SCRAPED = 'job=~"$job", instance=~"$instance"'
-NOT_SCRAPED = "No operator was scraped at this time"
+NOT_SCRAPED = "No operator is scraped at this time"
 
 
 def build():
     board = parts.new(
         "fabricbench-operator",
         "fabricbench / Operator",
-        "Health of the operator: leadership, duration and errors of reconciliations, responses of the API server, and "
-        "resource usage.",
+        "Whether the operator does its work: who leads, how long a pass over a run takes, what fails, how the API "
+        "server answers, and what it costs.",
         "1h",
         "30s",
     )
@@ -22,9 +22,9 @@ def build():
         board = board.with_variable(variable)
     rows = {
         "Now": summary(),
-        "Reconciliations": (reconcile_duration(), rates(), errors(), waiting(), statuses(), leading()),
+        "Passes over runs": (passes(), rates(), errors(), waiting(), statuses(), leading()),
         "API server": (latency(), slowest(), answers()),
-        "Process": (memory(), cpu()),
+        "Process": (memory(), processor()),
     }
     for title, panels in rows.items():
         board = board.with_row(builders.Row(title))
@@ -50,11 +50,11 @@ def summary():
 
     return [
         parts.number(
-            "Replicas", "Number of scraped replicas.", [now(f"count(fabricbench_leading{{{SCRAPED}}})")], "short", NOT_SCRAPED, 4
+            "Replicas", "How many answer.", [now(f"count(fabricbench_leading{{{SCRAPED}}})")], "short", NOT_SCRAPED, 4
         ),
         parts.number(
             "Leading",
-            "Number of leading replicas: one, or none for a few seconds while the Lease changes its holder.",
+            "How many act. One does, or none for the seconds in which the lease changes hands.",
             [total("fabricbench_leading")],
             "short",
             NOT_SCRAPED,
@@ -63,7 +63,7 @@ def summary():
         ),
         parts.number(
             "Waiting runs",
-            "Runs that wait for reconciliation.",
+            "Runs that wait to be looked at.",
             [total("fabricbench_queue_depth")],
             "short",
             NOT_SCRAPED,
@@ -71,7 +71,7 @@ def summary():
         ),
         parts.number(
             "Backing off",
-            "Runs that are retried later because of an error.",
+            "Runs that are looked at again later because of an error.",
             [total("fabricbench_runs_backing_off")],
             "short",
             NOT_SCRAPED,
@@ -87,8 +87,8 @@ def summary():
             4,
         ),
         parts.number(
-            "Failed reconciliations",
-            "Share of failed reconciliations in the last 15 minutes.",
+            "Passes that fail",
+            "Of all passes in the last quarter of an hour.",
             [
                 now(
                     f"(sum(rate(fabricbench_reconcile_errors_total{{{SCRAPED}}}[15m])) or vector(0))"
@@ -96,7 +96,7 @@ def summary():
                 )
             ],
             "percentunit",
-            "No reconciliations in the last 15 minutes",
+            "No pass in a quarter of an hour",
             4,
             [(0, "green"), (0.01, "orange")],
         ),
@@ -108,40 +108,40 @@ def quantile(level, metric, by, more=""):
     return f"histogram_quantile({level}, {rate(metric + '_bucket', labels, more)})"
 
 
-def reconcile_duration():
+def passes():
     metric = "fabricbench_reconcile_duration_seconds"
     return parts.lines(
-        "Reconcile duration",
-        "Duration of one reconciliation of one run. Without changes it takes microseconds; otherwise most of it is spent "
-        "waiting for the API server.",
+        "Time of a pass",
+        "From the beginning of a look at a run to its end. A pass that changes nothing takes microseconds; others wait "
+        "for the API server.",
         [
             over_time(quantile(level, metric, ()), f"p{name}", f"P{name}")
             for level, name in ((0.5, "50"), (0.95, "95"), (0.99, "99"))
         ],
         "s",
-        "No reconciliations in this time range",
+        "No pass in this time",
         12,
     )
 
 
 def rates():
     return parts.lines(
-        "Reconciliations",
-        "Reconciliations per second.",
+        "Passes",
+        "Looks at runs, a second.",
         [over_time(rate("fabricbench_reconcile_duration_seconds_count", "instance"), "{{instance}}")],
         "ops",
-        "No reconciliations in this time range",
+        "No pass in this time",
         12,
     )
 
 
 def errors():
     return parts.lines(
-        "Failed reconciliations by category",
-        "The operator's log names the runs and the causes.",
+        "Passes that fail, by category",
+        "The operator's log names runs and causes.",
         [over_time(rate("fabricbench_reconcile_errors_total", "category"), "{{category}}")],
         "ops",
-        "No reconciliation has failed since the operator started",
+        "No pass has failed since the operator began",
         12,
     )
 
@@ -151,8 +151,8 @@ def waiting():
         return over_time(f"sum({metric}{{{SCRAPED}}})", legend, ref)
 
     return parts.lines(
-        "Waiting runs",
-        "Runs that wait for reconciliation, and runs that wait for a retry after an error.",
+        "Runs that wait",
+        "To be looked at, and to be looked at again after an error.",
         [depth("fabricbench_queue_depth", "waiting", "A"), depth("fabricbench_runs_backing_off", "backing off", "B")],
         "short",
         NOT_SCRAPED,
@@ -162,19 +162,19 @@ def waiting():
 
 def statuses():
     return parts.lines(
-        "Status updates",
-        "Statuses that were written to the API server, or not written because they were unchanged.",
+        "Statuses",
+        "Written to the API server, or left alone because nothing had changed.",
         [over_time(rate("fabricbench_status_updates_total", "outcome"), "{{outcome}}")],
         "ops",
-        "No status updates in this time range",
+        "No status was computed in this time",
         12,
     )
 
 
 def leading():
     return parts.lines(
-        "Leader",
-        "1 for the leading replica.",
+        "Who leads",
+        "1 for the replica that acts.",
         [over_time(f"max by (instance) (fabricbench_leading{{{SCRAPED}}})", "{{instance}}")],
         "short",
         NOT_SCRAPED,
@@ -185,44 +185,44 @@ def leading():
 def latency():
     metric = "fabricbench_api_request_duration_seconds"
     return parts.lines(
-        "Request latency",
-        "Time until the response of the API server starts, over all requests.",
+        "Time to an answer",
+        "Until the API server's answer begins, over all requests.",
         [
             over_time(quantile(level, metric, ()), f"p{name}", f"P{name}")
             for level, name in ((0.5, "50"), (0.95, "95"), (0.99, "99"))
         ],
         "s",
-        "No requests in this time range",
+        "No request in this time",
         8,
     )
 
 
 def slowest():
     return parts.lines(
-        "Request latency by verb",
+        "Time to an answer, by verb",
         "99th percentile.",
         [over_time(quantile(0.99, "fabricbench_api_request_duration_seconds", ("verb",)), "{{verb}}")],
         "s",
-        "No requests in this time range",
+        "No request in this time",
         8,
     )
 
 
 def answers():
     return parts.lines(
-        "Responses",
-        "Requests per second by verb and HTTP status; none means that there was no response. 404 and 409 are expected: "
-        "an object does not exist yet, or exists already.",
+        "Answers",
+        "Requests a second, by verb and HTTP status; none: the API server did not answer. 404 and 409 are ordinary: "
+        "something is not there yet, or is there already.",
         [over_time(rate("fabricbench_api_request_duration_seconds_count", "verb, status"), "{{verb}} {{status}}")],
         "reqps",
-        "No requests in this time range",
+        "No request in this time",
         8,
     )
 
 
 def memory():
     return parts.lines(
-        "Memory by replica",
+        "Memory of each replica",
         "Resident memory.",
         [over_time(f"max by (instance) (process_resident_memory_bytes{{{SCRAPED}}})", "{{instance}}")],
         "bytes",
@@ -231,10 +231,10 @@ def memory():
     )
 
 
-def cpu():
+def processor():
     return parts.lines(
-        "CPU by replica",
-        "CPUs in use.",
+        "CPU of each replica",
+        "Processors in use.",
         [over_time(rate("process_cpu_seconds_total", "instance"), "{{instance}}")],
         "short",
         NOT_SCRAPED,

@@ -1,7 +1,7 @@
-//! What the campaign tells the workers of one leg to do. The same document goes to every worker.
+//! Assignment: the work of one leg. Every worker of the leg reads the same document.
 //!
-//! Nothing is left to choose: arms, order, chunks and deadlines are all in it. A worker knows its rank from
-//! its environment and everything else from here.
+//! The document determines everything, including arms, order, chunks and deadlines. Only the rank of a worker comes
+//! from its environment.
 
 pub mod memory;
 
@@ -13,42 +13,42 @@ use snafu::{Snafu, ensure};
 use crate::striping::StripingRule;
 use crate::v1alpha1::{Direction, MemoryKind, PingPongOperation, Polling, TransferOperation, TransportSpec};
 
-/// Version of this document; a worker refuses any other.
+/// Version of the assignment. Workers reject any other version.
 pub const ASSIGNMENT_VERSION: u32 = 1;
-/// Longest document a worker reads, in bytes: the limit of a ConfigMap.
+/// Maximum size of an assignment, in bytes: the limit of a ConfigMap.
 pub const MAX_ASSIGNMENT_BYTES: usize = 1024 * 1024;
 
-/// What one leg measures.
+/// Work of one leg.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Assignment {
-    /// [`ASSIGNMENT_VERSION`].
+    /// Version of the assignment.
     pub version: u32,
-    /// Which run, plan, leg and attempt this is.
+    /// Run, plan, leg and attempt of the assignment.
     pub identity: LegIdentity,
-    /// Number of workers; ranks are 0 to this minus 1, and rank 0 is the coordinator.
+    /// Number of workers. Ranks start at 0, and rank 0 is the coordinator.
     pub workers: u32,
-    /// Where the workers meet.
+    /// Address at which the workers connect to each other.
     pub rendezvous: Rendezvous,
-    /// The library and provider of every arm.
+    /// Library and provider of all arms.
     pub transport: TransportSpec,
-    /// Rails and processors of each rank; empty where each worker chooses by its own hardware.
+    /// Rails and CPUs of each rank. If empty, each worker chooses them from its hardware.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bindings: Vec<RankBinding>,
-    /// The instrument processes each worker starts in every round; arms refer to them by index.
+    /// Instrument processes that each worker starts in every round. Arms refer to them by index.
     pub processes: Vec<InstrumentProcess>,
-    /// The scenarios; blocks refer to them by index.
+    /// Scenarios. Blocks refer to them by index.
     pub scenarios: Vec<ScenarioAssignment>,
-    /// The arms; blocks refer to them by index.
+    /// Arms. Blocks refer to them by index.
     pub arms: Vec<ArmAssignment>,
-    /// What is to be measured, in this order. Finished blocks of an earlier attempt are left out.
+    /// Rounds to measure, in order. Blocks that an earlier attempt finished are omitted.
     pub rounds: Vec<RoundAssignment>,
-    /// Longest time a single case may take, in seconds.
+    /// Maximum time of a single case, in seconds.
     pub case_deadline_seconds: u32,
 }
 
-/// Which run, plan, leg and attempt something belongs to. Part of every rendezvous message.
+/// Identity of an attempt. Part of every rendezvous message.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -57,227 +57,229 @@ pub struct LegIdentity {
     pub run: String,
     /// UID of the run.
     pub uid: String,
-    /// SHA-256 of the plan, in hexadecimal.
+    /// SHA-256 hash of the plan, in hexadecimal.
     pub plan_hash: String,
-    /// Number of the leg in the plan.
+    /// Index of the leg in the plan.
     pub leg: u32,
-    /// Number of this execution of the leg, from 1.
+    /// Number of the attempt at the leg, from 1.
     pub attempt: u32,
 }
 
-/// Where the workers meet: the coordinator listens, the others connect.
+/// Address at which the workers connect to each other: the coordinator listens, the other workers connect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rendezvous {
-    /// Host name or address of the coordinator, as the others reach it.
+    /// Host name or address at which the other workers reach the coordinator.
     pub host: String,
-    /// Address the coordinator binds.
+    /// Address that the coordinator binds.
     pub bind: String,
-    /// TCP port.
+    /// TCP port of the coordinator.
     pub port: u16,
-    /// How long the coordinator waits for all workers, in seconds.
+    /// Maximum time that the coordinator waits for all workers, in seconds.
     pub timeout_seconds: u32,
 }
 
-/// Rails and processors of one rank.
+/// Rails and CPUs of one rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RankBinding {
-    /// For each rail its source address (tcp) or device name (efa, verbs); empty: chosen by the worker.
+    /// Source address (tcp) or device name (efa, verbs) of each rail. If empty, the worker chooses them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rails: Vec<String>,
-    /// Processors the instruments of this rank may use; empty: those the process is allowed.
+    /// CPUs that the instruments of this rank may use. If empty, all CPUs that the process is allowed to use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpus: Vec<u32>,
 }
 
-/// One instrument process of a worker: arms that differ only in their tuning share it.
+/// Instrument process of a worker. Arms that differ only in their tuning share a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InstrumentProcess {
-    /// Environment variables on top of the worker's.
+    /// Environment variables in addition to those of the worker.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Folder whose libraries are opened instead of the system's.
+    /// Directory whose libraries are loaded instead of those of the system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<String>,
 }
 
-/// One scenario with everything decided.
+/// Scenario with all defaults resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ScenarioAssignment {
-    /// Name in records.
+    /// Name of the scenario in records.
     pub name: String,
-    /// Memory of both sides.
+    /// Kind of memory of both workers.
     pub memory: MemoryKind,
-    /// How a side waits for completions; chosen by the worker from its processors where left out, and recorded.
+    /// How a worker waits for completions. If unset, the worker chooses a mode from its CPUs and records it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polling: Option<Polling>,
-    /// What is done with it.
+    /// Workload of the scenario.
     pub workload: Workload,
-    /// Largest size of the scenario in bytes; buffers are made for it once.
+    /// Largest size of the scenario, in bytes. Buffers are allocated once for this size.
     pub max_size_bytes: u64,
 }
 
-/// What a scenario does.
+/// Workload of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Workload {
-    /// One message there and back again, one at a time.
+    /// Ping-pong with one message in flight.
     PingPong(PingPongWorkload),
-    /// Many messages in flight.
+    /// Transfers with many messages in flight.
     Transfer(TransferWorkload),
 }
 
-/// A ping-pong.
+/// Ping-pong workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PingPongWorkload {
-    /// How a message is sent.
+    /// Operation that sends a message.
     pub operation: PingPongOperation,
-    /// Measured round trips.
+    /// Number or duration of measured round trips.
     pub measured: Extent,
-    /// Round trips before them.
+    /// Number or duration of round trips before the measurement.
     pub warmup: Extent,
 }
 
-/// A transfer.
+/// Transfer workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TransferWorkload {
-    /// What is posted.
+    /// Operation that is posted.
     pub operation: TransferOperation,
-    /// Most transfers in flight for each thread.
+    /// Maximum number of transfers in flight per thread.
     pub window: u32,
-    /// Transfers posted together.
+    /// Number of transfers posted together as one burst.
     pub batch: u32,
-    /// Initiator threads.
+    /// Number of initiator threads.
     pub threads: u32,
-    /// Which sides post.
+    /// Which workers of a pair post transfers.
     pub direction: Direction,
-    /// Measured transfers of each thread.
+    /// Number or duration of measured transfers per thread.
     pub measured: Extent,
-    /// Transfers before them.
+    /// Number or duration of transfers before the measurement.
     pub warmup: Extent,
 }
 
-/// How much is done: a number of operations or a length of time.
+/// Amount of work: a number of operations or a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Extent {
-    /// So many operations.
+    /// Number of operations.
     Iterations(u32),
-    /// For so many nanoseconds.
+    /// Duration in nanoseconds.
     DurationNanos(u64),
 }
 
-/// One arm with everything decided.
+/// Arm with all defaults resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ArmAssignment {
-    /// Name in records: the variant's, or that of a control arm.
+    /// Name of the arm in records: the name of the variant or of a control arm.
     pub name: String,
-    /// Index of its instrument process.
+    /// Index of the instrument process of the arm.
     pub process: u32,
-    /// Largest message injected; no inject calls where left out.
+    /// Largest message that is injected, in bytes. Inject calls are not used if unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inject_max_bytes: Option<u64>,
-    /// Most posts for one doorbell; FI_MORE is never used where left out.
+    /// Maximum number of posts per doorbell. FI_MORE is not used if unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doorbell_max_batch: Option<u32>,
-    /// How a transfer is spread over rails.
+    /// How transfers are striped over rails.
     pub striping: StripingRule,
 }
 
-/// One repeat of everything, in fresh instrument processes.
+/// Repetition of all scenarios in fresh instrument processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RoundAssignment {
-    /// Number of the round, from 1; the integrity pass is round 0.
+    /// Number of the round, from 1. The integrity pass is round 0.
     pub round: u32,
-    /// Whether bytes are checked or times are taken; never both.
+    /// Whether the round checks bytes or measures time. It never does both.
     pub pass: Pass,
-    /// Order in which the instrument processes are started.
+    /// Order in which the instrument processes are started, as indexes.
     pub process_order: Vec<u32>,
-    /// Order in which the arms of a process open their endpoints.
+    /// Order in which the arms of a process open their endpoints, as indexes.
     pub arm_order: Vec<u32>,
-    /// The blocks, in order.
+    /// Blocks of the round, in order.
     pub blocks: Vec<BlockAssignment>,
 }
 
-/// What a round is for.
+/// Purpose of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Pass {
-    /// Every byte is checked, no time is reported.
+    /// Every byte is checked, and no time is reported.
     Integrity,
-    /// Times are taken, no byte is looked at.
+    /// Time is measured, and no byte is checked.
     Measure,
 }
 
-/// All arms of one scenario and size in one round, back to back.
+/// All arms of one scenario and size in one round, measured back to back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BlockAssignment {
-    /// Number of the block in the plan; never used twice in a run.
+    /// Index of the block in the plan, unique within the run.
     pub block: u32,
     /// Index of the scenario.
     pub scenario: u32,
-    /// Size in bytes.
+    /// Message or transfer size, in bytes.
     pub size_bytes: u64,
-    /// Indexes of the arms, in the order they run.
+    /// Indexes of the arms, in the order in which they are measured.
     pub order: Vec<u32>,
 }
 
-/// Why an assignment cannot be used.
+/// Error reading an assignment.
 #[derive(Debug, Snafu)]
 pub enum AssignmentError {
-    /// Longer than a ConfigMap can hold.
-    #[snafu(display("the assignment has {length} bytes, more than {MAX_ASSIGNMENT_BYTES}"))]
+    /// The assignment is too large.
+    #[snafu(display("the assignment has {length} bytes, the maximum is {MAX_ASSIGNMENT_BYTES}"))]
     TooLong {
-        /// Its length in bytes.
+        /// Size of the assignment, in bytes.
         length: usize,
     },
-    /// Not JSON, or not of these types.
+    /// The assignment is not valid JSON or has another structure.
     #[snafu(display("the assignment cannot be read: {source}"))]
     Syntax {
-        /// What the parser says.
+        /// Parser error.
         source: serde_json::Error,
     },
-    /// Written for another runner.
-    #[snafu(display("the assignment has version {version}, this runner reads version {ASSIGNMENT_VERSION}"))]
+    /// The assignment has an unsupported version.
+    #[snafu(display(
+        "the assignment has version {version}, this runner supports version {ASSIGNMENT_VERSION}"
+    ))]
     Version {
-        /// Its version.
+        /// Version of the assignment.
         version: u32,
     },
-    /// An index or number that leads nowhere.
+    /// A field is inconsistent with the rest of the assignment.
     #[snafu(display("assignment.{field}: {reason}"))]
     Inconsistent {
-        /// Which field.
+        /// Path of the field.
         field: String,
-        /// What is wrong with it.
+        /// Reason why the field is invalid.
         reason: String,
     },
 }
 
 impl Assignment {
-    /// Reads and checks an assignment.
+    /// Parses and checks an assignment.
     ///
     /// # Errors
-    /// When it is too long, not JSON, of another version, or refers to something it does not contain.
+    /// The assignment is too large, not valid JSON, of another version, or inconsistent.
     pub fn parse(bytes: &[u8]) -> Result<Self, AssignmentError> {
         ensure!(
             bytes.len() <= MAX_ASSIGNMENT_BYTES,
@@ -303,17 +305,21 @@ impl Assignment {
         require(
             self.bindings.is_empty() || self.bindings.len() == self.workers as usize,
             "bindings",
-            "must be empty or one for each worker",
+            "must be empty or have one element per worker",
         )?;
         for binding in &self.bindings {
             let fits = binding.rails.is_empty() || binding.rails.len() == rails as usize;
-            require(fits, "bindings[].rails", "must be empty or one for each rail")?;
+            require(
+                fits,
+                "bindings[].rails",
+                "must be empty or have one element per rail",
+            )?;
         }
         for arm in &self.arms {
             require(
                 (arm.process as usize) < self.processes.len(),
                 "arms[].process",
-                "is no process",
+                "is not the index of a process",
             )?;
         }
         for scenario in &self.scenarios {
@@ -324,7 +330,7 @@ impl Assignment {
                 require(
                     bounded,
                     "scenarios[].workload",
-                    "window, batch or threads out of bounds",
+                    "window, batch or threads is out of bounds",
                 )?;
             }
         }
@@ -338,27 +344,35 @@ impl Assignment {
             sorted.iter().copied().eq(0..count as u32)
         };
         let processes = orders_all(&round.process_order, self.processes.len());
-        require(processes, "rounds[].processOrder", "must name every process once")?;
+        require(
+            processes,
+            "rounds[].processOrder",
+            "must contain every process index once",
+        )?;
         require(
             orders_all(&round.arm_order, self.arms.len()),
             "rounds[].armOrder",
-            "must name every arm once",
+            "must contain every arm index once",
         )?;
         for block in &round.blocks {
             let Some(scenario) = self.scenarios.get(block.scenario as usize) else {
-                return require(false, "rounds[].blocks[].scenario", "is no scenario");
+                return require(
+                    false,
+                    "rounds[].blocks[].scenario",
+                    "is not the index of a scenario",
+                );
             };
             let fits = block.size_bytes <= scenario.max_size_bytes;
             require(
                 fits,
                 "rounds[].blocks[].sizeBytes",
-                "is above the scenario's maxSizeBytes",
+                "exceeds maxSizeBytes of the scenario",
             )?;
             let known = block.order.iter().all(|arm| (*arm as usize) < self.arms.len());
             require(
                 known && !block.order.is_empty(),
                 "rounds[].blocks[].order",
-                "must name arms",
+                "must be a non-empty list of arm indexes",
             )?;
         }
         Ok(())

@@ -1,8 +1,8 @@
-//! A distribution of durations that can be shipped, merged and asked for quantiles. Pure.
+//! Latency histogram with serialization, merging and quantiles. Does no I/O.
 //!
-//! [HdrHistogram](https://hdrhistogram.github.io/HdrHistogram/) with three significant figures: each value
-//! is off by at most one part in a thousand, whatever its size. In a record it is the V2 DEFLATE encoding of
-//! HdrHistogram in base64, which other tools can read. A histogram too wide for a record travels with fewer figures
+//! [HdrHistogram](https://hdrhistogram.github.io/HdrHistogram/) with three significant figures: the relative
+//! error of each value is at most 1 in 1000. Records contain the V2 DEFLATE encoding of HdrHistogram in base64, which
+//! other tools can read. A histogram that does not fit in a record is encoded with fewer significant figures
 //! ([`Histogram::coarse`]).
 
 use base64::Engine;
@@ -11,32 +11,32 @@ use hdrhistogram::serialization::{Deserializer as HdrDeserializer, Serializer as
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use snafu::Snafu;
 
-/// Longest base64 text that is decoded; a record line is shorter than this.
+/// Maximum length of base64 text that is decoded. A record line is shorter.
 const MAX_ENCODED_BYTES: usize = 16 * 1024;
-/// Largest value kept, in nanoseconds: five minutes, above every case deadline of a single operation.
+/// Largest recordable value, in nanoseconds: five minutes, above every case deadline of a single operation.
 const MAX_NANOS: u64 = 300_000_000_000;
-/// Significant figures of what is recorded.
+/// Significant figures of recorded histograms.
 pub const SIGNIFICANT_FIGURES: u8 = 3;
 
-/// Why an encoded histogram cannot be read.
+/// Error encoding or decoding a histogram.
 #[derive(Debug, Snafu)]
 pub enum HistogramError {
-    /// The text is longer than any histogram of ours.
-    #[snafu(display("a histogram of {length} characters is longer than {MAX_ENCODED_BYTES}"))]
+    /// The text is too long.
+    #[snafu(display("the histogram has {length} characters, the maximum is {MAX_ENCODED_BYTES}"))]
     TooLong {
-        /// Its length in characters.
+        /// Length of the text, in characters.
         length: usize,
     },
     /// The text is not base64.
     #[snafu(display("the histogram is not base64: {source}"))]
     Base64 {
-        /// What the decoder says.
+        /// Decoder error.
         source: base64::DecodeError,
     },
-    /// The bytes are not an HdrHistogram of ours.
+    /// The bytes are not an HdrHistogram with the expected bounds.
     #[snafu(display("the histogram cannot be decoded: {reason}"))]
     Encoding {
-        /// What is wrong with it.
+        /// Reason why decoding failed.
         reason: String,
     },
 }
@@ -46,7 +46,7 @@ pub enum HistogramError {
 pub struct Histogram(hdrhistogram::Histogram<u64>);
 
 impl Histogram {
-    /// An empty histogram. All its memory is allocated here: recording never allocates.
+    /// Creates an empty histogram and allocates all its memory. Recording does not allocate.
     pub fn new() -> Self {
         Self::with_figures(SIGNIFICANT_FIGURES)
     }
@@ -59,16 +59,16 @@ impl Histogram {
         Self(inner)
     }
 
-    /// The same samples at `figures` significant figures, 1 to 3: shorter when encoded. Every sample stands at the
-    /// middle of its bucket, so that quantiles are off to either side by at most 1 part in 200 at two figures and 1
-    /// in 20 at one.
+    /// Converts the samples to `figures` significant figures, 1 to 3, for a shorter encoding. Every sample is placed at
+    /// the middle of its bucket, so that the relative error of quantiles is at most 1 in 200 with two figures and 1 in
+    /// 20 with one.
     pub fn coarse(&self, figures: u8) -> Self {
         let mut coarse = Self::with_figures(figures);
         coarse.merge(self);
         coarse
     }
 
-    /// Adds one sample of `nanos`; values beyond the range count at its end.
+    /// Adds one sample of `nanos`. Values outside the range are clamped.
     pub fn record(&mut self, nanos: u64) {
         self.0.saturating_record(nanos);
     }
@@ -76,7 +76,7 @@ impl Histogram {
     /// Adds all samples of `other`.
     pub fn merge(&mut self, other: &Self) {
         if self.0.sigfig() == other.0.sigfig() {
-            // Same bounds on both sides, so nothing can be out of range.
+            // Both histograms have the same bounds, so no value is out of range.
             let _ = self.0.add(&other.0);
             return;
         }
@@ -86,33 +86,33 @@ impl Histogram {
         }
     }
 
-    /// The number of samples.
+    /// Number of samples.
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// The value in nanoseconds at or below which the fraction `quantile` (0 to 1) of the samples lies;
-    /// `None` without samples.
+    /// Value in nanoseconds at or below which the fraction `quantile` (0 to 1) of the samples lies, or `None` without
+    /// samples.
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
         (self.count() > 0).then(|| self.0.value_at_quantile(quantile))
     }
 
-    /// Mean in nanoseconds; `None` without samples.
+    /// Mean in nanoseconds, or `None` without samples.
     pub fn mean(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.0.mean())
     }
 
-    /// Pairs of (value in nanoseconds, number of samples at it), ascending.
+    /// Pairs of value in nanoseconds and number of samples, in ascending order.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.0
             .iter_recorded()
             .map(|step| (step.value_iterated_to(), step.count_at_value()))
     }
 
-    /// V2 DEFLATE encoding in base64.
+    /// Encodes the histogram as V2 DEFLATE in base64.
     ///
     /// # Errors
-    /// When the encoder fails, which only a histogram beyond its own bounds could cause.
+    /// The encoder fails, which only a histogram outside its own bounds could cause.
     pub fn encode(&self) -> Result<String, HistogramError> {
         let mut bytes = Vec::new();
         let encoded = V2DeflateSerializer::new().serialize(&self.0, &mut bytes);
@@ -122,10 +122,10 @@ impl Histogram {
         Ok(STANDARD.encode(bytes))
     }
 
-    /// The histogram that [`Histogram::encode`] made.
+    /// Decodes the output of [`Histogram::encode`].
     ///
     /// # Errors
-    /// When the text is too long, not base64, or no histogram of ours.
+    /// The text is too long, not base64, or not a histogram with the expected bounds.
     pub fn decode(text: &str) -> Result<Self, HistogramError> {
         if text.len() > MAX_ENCODED_BYTES {
             return TooLongSnafu { length: text.len() }.fail();
@@ -138,7 +138,7 @@ impl Histogram {
             .map_err(|error| HistogramError::Encoding {
                 reason: format!("{error:?}"),
             })?;
-        // The bounds travel in the encoding: a stranger's would merge with loss.
+        // The encoding contains the bounds. A histogram with other bounds could not be merged without loss.
         if decoded.sigfig() > SIGNIFICANT_FIGURES || decoded.high() > MAX_NANOS {
             return EncodingSnafu {
                 reason: "its bounds are not 1 ns to five minutes at one to three figures",
@@ -197,7 +197,7 @@ mod tests {
 
     use super::*;
 
-    fn of(samples: &[u64]) -> Histogram {
+    fn histogram(samples: &[u64]) -> Histogram {
         let mut histogram = Histogram::new();
         for sample in samples {
             histogram.record(*sample);
@@ -206,13 +206,13 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_histogram_has_no_quantile() {
+    fn empty_histogram_has_no_quantile() {
         assert_eq!(Histogram::new().quantile(0.5), None);
         assert_eq!(Histogram::new().mean(), None);
     }
 
     #[test]
-    fn a_coarse_histogram_is_short_whatever_it_holds() {
+    fn coarse_histogram_has_a_short_encoding() {
         let mut wide = Histogram::new();
         // A linear congruential generator (Knuth's MMIX): evenly spread over all decades.
         let mut state = 1_u64;
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_histogram_is_refused() {
+    fn rejects_invalid_encodings() {
         assert!(matches!(
             Histogram::decode("???"),
             Err(HistogramError::Base64 { .. })
@@ -245,16 +245,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn merging_is_recording_both(a in prop::collection::vec(1u64..MAX_NANOS, 0..50), b in prop::collection::vec(1u64..MAX_NANOS, 0..50)) {
-            let mut merged = of(&a);
-            merged.merge(&of(&b));
+        fn merging_equals_recording_both(a in prop::collection::vec(1u64..MAX_NANOS, 0..50), b in prop::collection::vec(1u64..MAX_NANOS, 0..50)) {
+            let mut merged = histogram(&a);
+            merged.merge(&histogram(&b));
             let both: Vec<u64> = a.iter().chain(&b).copied().collect();
-            prop_assert_eq!(merged, of(&both));
+            prop_assert_eq!(merged, histogram(&both));
         }
 
         #[test]
         fn quantiles_are_within_one_part_in_a_thousand(mut samples in prop::collection::vec(1u64..MAX_NANOS, 1..200), q in 0.0f64..=1.0) {
-            let histogram = of(&samples);
+            let histogram = histogram(&samples);
             samples.sort_unstable();
             let rank = ((q * samples.len() as f64).ceil() as usize).clamp(1, samples.len());
             let exact = samples[rank - 1] as f64;
@@ -264,7 +264,7 @@ mod tests {
 
         #[test]
         fn coarse_quantiles_are_within_half_a_percent(mut samples in prop::collection::vec(1u64..MAX_NANOS, 1..200), q in 0.0f64..=1.0) {
-            let coarse = of(&samples).coarse(2);
+            let coarse = histogram(&samples).coarse(2);
             let read = Histogram::decode(&coarse.encode().unwrap()).unwrap();
             samples.sort_unstable();
             let rank = ((q * samples.len() as f64).ceil() as usize).clamp(1, samples.len());
@@ -275,13 +275,13 @@ mod tests {
         }
 
         #[test]
-        fn encoding_reads_back(samples in prop::collection::vec(1u64..MAX_NANOS, 0..200)) {
-            let histogram = of(&samples);
+        fn encoding_round_trips(samples in prop::collection::vec(1u64..MAX_NANOS, 0..200)) {
+            let histogram = histogram(&samples);
             prop_assert_eq!(Histogram::decode(&histogram.encode().unwrap()).unwrap(), histogram);
         }
 
         #[test]
-        fn no_text_panics(text: String) {
+        fn decoding_never_panics(text: String) {
             let _ = Histogram::decode(&text);
         }
     }

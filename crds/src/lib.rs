@@ -1,12 +1,11 @@
-//! What crosses a process boundary.
+//! Data types that cross process boundaries.
 //!
-//! - [`v1alpha1`]: the `BenchmarkRun` resource, as users write it and read it back;
-//! - [`assignment`]: what the campaign tells the workers of one leg to do;
-//! - [`record`]: what worker 0 answers, line by line;
-//! - [`histogram`], [`quantile`], [`units`], [`striping`], [`names`]: the values and rules both sides share.
+//! - [`v1alpha1`]: the `BenchmarkRun` resource;
+//! - [`assignment`]: the work of one leg, read by its workers;
+//! - [`record`]: the record stream that worker 0 writes;
+//! - [`histogram`], [`quantile`], [`units`], [`striping`], [`names`]: values and rules shared by operator and runner.
 //!
-//! Nothing here does I/O. Without features the crate depends on serde only; the feature `crd` adds the
-//! Kubernetes schema.
+//! The crate does no I/O. The feature `crd` adds the Kubernetes schema.
 #![forbid(unsafe_code)]
 
 pub mod assignment;

@@ -1,4 +1,4 @@
-//! Every name that two programs must agree on: API group, labels, annotations, environment variables.
+//! Names shared by several binaries: API group, labels, annotations and environment variables.
 
 /// API group of the custom resource.
 pub const GROUP: &str = "fabricbench.dev";
@@ -6,41 +6,41 @@ pub const GROUP: &str = "fabricbench.dev";
 pub const VERSION: &str = "v1alpha1";
 /// Kind of the custom resource.
 pub const KIND: &str = "BenchmarkRun";
-/// Label with the name of the run a child belongs to.
+/// Label of a child object with the name of its run.
 pub const LABEL_RUN: &str = "fabricbench.dev/run";
-/// Label with the UID of the run a child belongs to: names may come again, UIDs do not.
+/// Label of a child object with the UID of its run. Names can be reused, UIDs cannot.
 pub const LABEL_RUN_UID: &str = "fabricbench.dev/run-uid";
-/// Label with the number of the leg a child belongs to.
+/// Label of a child object with the index of its leg.
 pub const LABEL_LEG: &str = "fabricbench.dev/leg";
-/// Label with the attempt a child belongs to.
+/// Label of a child object with the number of its attempt.
 pub const LABEL_ATTEMPT: &str = "fabricbench.dev/attempt";
-/// Label with the number of a part of the record chain.
+/// Label of a ConfigMap with the index of its part of the record chain.
 pub const LABEL_RECORDS_PART: &str = "fabricbench.dev/records-part";
-/// Label that says which program made an object.
+/// Label with the name of the tool that manages an object.
 pub const LABEL_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Value of [`LABEL_MANAGED_BY`].
 pub const MANAGED_BY: &str = "fabricbench";
-/// Finalizer of a run: it stays until a read past every cache has found none of its pods.
+/// Finalizer of a run. It is removed when an uncached list finds no pod of the run.
 pub const FINALIZER: &str = "fabricbench.dev/pod-cleanup";
-/// Annotation on a run that gives pods up which do not go because their node is lost. Its value is not looked at.
+/// Annotation on a run that abandons pods which are stuck terminating because their node is lost. Its value is ignored.
 pub const ANNOTATION_RELEASE_PODS: &str = "fabricbench.dev/release-pods";
-/// Annotation with the hash of the plan a child was made for.
+/// Annotation of a child object with the hash of the plan it was created for.
 pub const ANNOTATION_PLAN_HASH: &str = "fabricbench.dev/plan-hash";
-/// Label by which Kueue finds the queue of a Job.
+/// Label with the name of the Kueue LocalQueue of a Job.
 pub const LABEL_QUEUE: &str = "kueue.x-k8s.io/queue-name";
-/// Set by an image to the tuning it was built for; must agree with the spec.
+/// Environment variable that an image sets to the tuning it was built for. It must agree with the spec.
 pub const ENV_VARIANT: &str = "FABRICBENCH_VARIANT";
-/// Digest of the image of a worker, set by whoever starts it.
+/// Environment variable with the image digest of a worker, set by the operator.
 pub const ENV_IMAGE_DIGEST: &str = "FABRICBENCH_IMAGE_DIGEST";
-/// Name of the node of a worker, set by whoever starts it.
+/// Environment variable with the node name of a worker, set by the operator.
 pub const ENV_NODE: &str = "FABRICBENCH_NODE";
-/// What a worker says on standard error, by level: `error`, `warn` (its default), `info`.
+/// Environment variable with the log level of a worker on standard error: `error`, `warn` (default) or `info`.
 pub const ENV_LOG: &str = "FABRICBENCH_LOG";
-/// Environment variables that begin so belong to fabricbench.
+/// Prefix of environment variables that are reserved for fabricbench.
 pub const ENV_PREFIX: &str = "FABRICBENCH_";
-/// Rank of a worker, as the Job controller sets it in an Indexed Job.
+/// Environment variable with the rank of a worker, set by the Job controller in an Indexed Job.
 pub const ENV_RANK: &str = "JOB_COMPLETION_INDEX";
-/// Prefixes of environment variables that change how a fabric library behaves; all are recorded.
+/// Prefixes of environment variables that configure fabric libraries. All of them are recorded.
 pub const RECORDED_ENV_PREFIXES: [&str; 3] = ["FI_", "UCX_", "NIXL_"];
-/// Arms the planner adds carry this prefix, which no variant may use.
+/// Name prefix of control arms, which the planner adds. Variants must not use it.
 pub const CONTROL_PREFIX: &str = "control";

@@ -1,22 +1,21 @@
-//! Quantiles of raw samples by exclusive interpolation. Pure, no I/O.
+//! Quantiles of raw samples by exclusive interpolation. Does no I/O.
 //!
-//! The instrument keeps the samples of a fixed-iteration case and ships these quantiles beside the
-//! histogram, so that a result can be held against scripts that compute
-//! `statistics.quantiles(samples, n=20)[18]` with Python.
+//! The instrument stores the samples of a fixed-iteration case and reports these quantiles in addition to the histogram,
+//! so that results can be compared with scripts that compute `statistics.quantiles(samples, n=20)[18]` in Python.
 
-/// The `cut`-th of the cut points that divide `sorted` into `parts` parts of equal probability.
+/// Returns the `cut`-th of the cut points that divide `sorted` into `parts` parts of equal probability.
 ///
-/// The rule is Python's `statistics.quantiles(sorted, n=parts)[cut - 1]` with its default method
+/// Equivalent to `statistics.quantiles(sorted, n=parts)[cut - 1]` in Python with its default method
 /// `exclusive` (Hyndman and Fan 1996, definition 6): the value at rank `(len + 1) * cut / parts`,
 /// interpolated linearly between the two ranks around it. p95 is `(19, 20)`, p99 is `(99, 100)`, and
 /// `(1, 2)` is the median.
 ///
-/// Outside the ranks that exist, Python extends the line through the two outermost samples, and so does
-/// this: a p99 of fewer than 99 samples may lie above the maximum.
+/// Outside the existing ranks, the line through the two outermost samples is extended, as in Python: a p99 of fewer than
+/// 99 samples may exceed the maximum.
 ///
-/// `sorted` is in ascending order, in any unit; the result has the same unit. One sample is every quantile
-/// of itself, as in Python 3.13 (earlier versions raise). `None` when there is no sample or when `cut` is
-/// not in `1..parts`.
+/// `sorted` must be in ascending order and may have any unit; the result has the same unit. Every quantile of a single
+/// sample is that sample, as in Python 3.13 (earlier versions raise). Returns `None` without samples, or if `cut` is not
+/// in `1..parts`.
 pub fn exclusive(sorted: &[u64], cut: u32, parts: u32) -> Option<f64> {
     if cut == 0 || cut >= parts {
         return None;
@@ -44,7 +43,7 @@ mod tests {
 
     /// Values printed by Python 3.11, `statistics.quantiles(data, n=parts)[cut - 1]`.
     #[test]
-    fn agrees_with_python() {
+    fn matches_python() {
         let latencies = [288, 295, 296, 297, 299, 300, 301, 303, 305, 310, 420, 1210];
         let ramp: Vec<u64> = (1..=1000).collect();
         let squares: Vec<u64> = (1..100).map(|i| i * i).collect();
@@ -73,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn has_no_answer_without_samples_or_for_a_cut_outside_the_parts() {
+    fn returns_none_without_samples_or_for_an_invalid_cut() {
         assert_eq!(exclusive(&[], 1, 2), None);
         assert_eq!(exclusive(&[1, 2, 3], 0, 2), None);
         assert_eq!(exclusive(&[1, 2, 3], 2, 2), None);
@@ -82,14 +81,14 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_values_do_not_overflow() {
+    fn largest_values_do_not_overflow() {
         let top = exclusive(&[u64::MAX, u64::MAX], u32::MAX - 1, u32::MAX);
         assert_eq!(top, Some(u64::MAX as f64));
     }
 
     proptest! {
         #[test]
-        fn rises_with_the_cut_and_the_median_is_the_middle(
+        fn increases_with_the_cut_and_the_median_is_the_middle(
             mut samples in prop::collection::vec(0u64..1 << 40, 2..200),
             cut in 1u32..99,
         ) {

@@ -1,9 +1,9 @@
-//! What worker 0 answers: a stream of JSON lines on its standard output.
+//! Record stream: JSON lines that worker 0 writes to standard output.
 //!
-//! Every line is `{"seq":N,"chain":"…","record":{"kind":…}}`, under 16 KiB. `seq` counts from 0; `chain` is the
-//! SHA-256 of the chain value before (32 zero bytes at the start), the sequence number (8 bytes, big endian) and
-//! the bytes of `record` as written, in hexadecimal. So every prefix of a stream proves itself: what was cut off,
-//! re-ordered, doubled or edited is seen, and everything before it still counts.
+//! Every line is `{"seq":N,"chain":"…","record":{"kind":…}}`, under 16 KiB. `seq` counts from 0; `chain` is the SHA-256
+//! of the previous chain value (32 zero bytes at the start), the sequence number (8 bytes, big endian) and the bytes of
+//! `record` as written, in hexadecimal. Every prefix of a stream can therefore be verified: truncated, reordered,
+//! duplicated or edited lines are detected, and all lines before them remain valid.
 
 mod case;
 mod environment;
@@ -23,108 +23,108 @@ pub use line::{Chain, ChainWriter, LineError, MAX_LINE_BYTES, hex};
 
 use crate::assignment::LegIdentity;
 
-/// Version of the record stream; a reader refuses any other.
+/// Version of the record stream. Readers reject any other version.
 pub const RECORD_VERSION: u32 = 1;
-/// Most bytes of one leg's stream; the planner splits legs or refuses a plan that would exceed it.
+/// Maximum size of the stream of one leg, in bytes. The planner splits legs or rejects a plan that would exceed it.
 pub const MAX_STREAM_BYTES: u64 = 8 * 1024 * 1024;
 
-/// One record.
+/// Record of the stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum Record {
-    /// First of the stream, for rank 0, then one for every other worker: who measures, and on what.
+    /// Worker and its environment. The stream starts with the record of rank 0, followed by one for every other worker.
     Hello(Box<HelloRecord>),
-    /// What the endpoints of an arm really are; once, and again whenever it changes from one round to the next.
+    /// Endpoints of an arm at one worker. Repeated when they change from one round to the next.
     Endpoints(Box<EndpointsRecord>),
-    /// What one arm cost before its first measured operation in a round, at one worker.
+    /// Setup cost of an arm in a round at one worker, before the first measured operation.
     Cold(ColdRecord),
-    /// One case of one pair.
+    /// Case of one pair of workers.
     Case(Box<CaseRecord>),
-    /// The block before is complete: all its cases have a record.
+    /// The preceding block is complete: all its cases have a record.
     Block(BlockRecord),
-    /// Something a reader must know.
+    /// Warning for readers of the results.
     Warning(WarningRecord),
-    /// Last of the stream.
+    /// Last record of the stream.
     End(EndRecord),
 }
 
-/// Who measures, and on what.
+/// Worker and its environment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HelloRecord {
-    /// [`RECORD_VERSION`].
+    /// Version of the record stream.
     pub version: u32,
-    /// Which run, plan, leg and attempt.
+    /// Run, plan, leg and attempt of the stream.
     pub identity: LegIdentity,
-    /// Rank this record is of.
+    /// Rank of the worker.
     pub rank: u32,
     /// Number of workers.
     pub workers: u32,
     /// Version of the runner.
     pub runner_version: String,
-    /// When the stream was begun (RFC 3339, UTC).
+    /// Time at which the stream started (RFC 3339, UTC).
     pub started_at: String,
-    /// The worker's machine and limits.
+    /// Machine and resource limits of the worker.
     pub environment: HostEnvironment,
 }
 
-/// The end of a block.
+/// End of a block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct BlockRecord {
-    /// Number of the block in the plan.
+    /// Index of the block in the plan.
     pub block: u32,
-    /// Case records of it.
+    /// Number of case records of the block.
     pub cases: u32,
 }
 
-/// Something a reader must know.
+/// Warning for readers of the results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WarningRecord {
-    /// Worker it is about.
+    /// Rank of the worker that the warning concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
-    /// What kind.
+    /// Kind of the warning.
     pub reason: WarningReason,
-    /// In words; at most 4 KiB.
+    /// Human-readable message of at most 4 KiB.
     pub message: String,
 }
 
-/// Kinds of warnings.
+/// Kind of a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum WarningReason {
-    /// The evidence line of an optimization, as the test procedures word it; once for each size.
+    /// Evidence line of an optimization in the wording of the test procedures, once per size.
     Evidence,
-    /// What an instrument or the libraries it loads printed.
+    /// Output that an instrument or its libraries printed.
     LibraryOutput,
-    /// A limit of this machine stands in the way of good numbers.
+    /// A limit of the machine affects the results.
     Limit,
-    /// Something differs from the round before.
+    /// The environment differs from the previous round.
     EnvironmentChanged,
-    /// A worker left or could not be reached.
+    /// A worker disconnected or could not be reached.
     WorkerLost,
-    /// Someone at the rendezvous who does not belong to this attempt was refused.
+    /// A connection to the rendezvous that does not belong to this attempt was rejected.
     UnknownPeerRefused,
-    /// A process had to be killed.
+    /// A process was killed.
     Killed,
 }
 
-/// The end of a stream. Repeated in the termination message of worker 0.
+/// End of a stream. Repeated in the termination message of worker 0.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EndRecord {
-    /// Blocks completed in this attempt.
+    /// Number of blocks completed in this attempt.
     pub blocks: u32,
-    /// Whether all blocks of the assignment were.
+    /// Whether all blocks of the assignment are complete.
     pub complete: bool,
-    /// Why not.
+    /// Reason why the stream is incomplete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<CaseFailure>,
 }

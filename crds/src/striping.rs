@@ -1,31 +1,31 @@
-//! How one transfer is cut into chunks, one chunk a rail. Pure.
+//! Splits a transfer into chunks, one chunk per rail. Does no I/O.
 //!
-//! The rule is shared: the planner prints and checks it, the runner posts by it.
+//! The planner and the runner share this rule: the planner prints and checks the chunks, the runner posts them.
 
 use serde::{Deserialize, Serialize};
 
-/// The rule by which a transfer of some size is spread over rails.
+/// Policy that determines the number of rails of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum StripingPolicy {
-    /// One rail for each transfer; transfers take the rails in turn.
+    /// Each transfer uses one rail. Transfers use the rails in turn.
     Single,
-    /// All rails from the threshold on, as NIXL's libfabric backend does.
+    /// Transfers of at least the threshold use all rails, as in the libfabric backend of NIXL.
     Nixl,
-    /// As `Nixl`, but with fewer rails where a chunk would fall below the minimum chunk.
+    /// Like Nixl, but with fewer rails if a chunk would be smaller than the minimum chunk size.
     NixlCoalesce,
 }
 
-/// A policy with its explicit numbers, in bytes.
+/// Striping policy with its thresholds, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct StripingRule {
-    /// The rule.
+    /// Striping policy.
     pub policy: StripingPolicy,
-    /// Smallest transfer that is striped; smaller ones use one rail.
+    /// Smallest transfer that is striped. Smaller transfers use one rail.
     pub threshold_bytes: u64,
-    /// Smallest chunk `NixlCoalesce` makes.
+    /// Smallest chunk of the NixlCoalesce policy.
     pub min_chunk_bytes: u64,
 }
 
@@ -34,11 +34,10 @@ pub const NIXL_THRESHOLD_BYTES: u64 = 128 * 1024;
 /// Smallest chunk of the transfer coalescing procedure.
 pub const COALESCE_MIN_CHUNK_BYTES: u64 = 16 * 1024;
 
-/// The chunks of one transfer: `rails` of them, all `chunk_bytes` long but the last, which also takes
-/// the remainder.
+/// Chunks of one transfer. All chunks have `chunk_bytes` bytes except the last, which also takes the remainder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stripes {
-    /// Chunks, and with that rails, used; at least 1.
+    /// Number of chunks, which is the number of rails used; at least 1.
     pub rails: u64,
     /// Length of every chunk but the last, in bytes.
     pub chunk_bytes: u64,
@@ -68,9 +67,9 @@ impl Stripes {
 }
 
 impl StripingRule {
-    /// The chunks of a transfer of `size` bytes where `rails` rails are open.
+    /// Splits a transfer of `size` bytes over `rails` open rails.
     pub fn stripes(self, size: u64, rails: u64) -> Stripes {
-        // A chunk holds a byte at least: fewer bytes than rails use fewer rails.
+        // A chunk has at least one byte, so a transfer with fewer bytes than rails uses fewer rails.
         let rails = rails.clamp(1, size.max(1));
         let striped = self.policy != StripingPolicy::Single && size >= self.threshold_bytes;
         if !striped {
@@ -86,12 +85,13 @@ impl StripingRule {
     }
 }
 
-/// Consecutive transfers of one chunk that NIXL's libfabric backend posts on one rail before it takes the next, within
-/// one burst. Reads take the next rail for every transfer.
+/// Number of consecutive single-chunk transfers of a burst that the libfabric backend of NIXL posts on one rail before
+/// it uses the next. Reads use the next rail for every transfer.
 pub const NIXL_GROUP: u64 = 16;
 
 impl StripingPolicy {
-    /// Consecutive transfers of one chunk of a burst that share a rail; `read` where the operation is a read.
+    /// Number of consecutive single-chunk transfers of a burst that share a rail. `read` states whether the operation
+    /// is a read.
     pub fn group(self, read: bool) -> u64 {
         match self {
             Self::Nixl | Self::NixlCoalesce if !read => NIXL_GROUP,
@@ -101,8 +101,8 @@ impl StripingPolicy {
 }
 
 impl StripingRule {
-    /// Most posts that one burst of `batch` transfers of `size` bytes puts on one rail, where `rails` are open. Chunk
-    /// `i` of several takes rail `i`; transfers of one chunk take the rails in turn, by groups.
+    /// Maximum number of posts on one rail for a burst of `batch` transfers of `size` bytes over `rails` open rails.
+    /// Chunk `i` of a striped transfer uses rail `i`; single-chunk transfers use the rails in turn, by groups.
     pub fn posts_per_burst(self, size: u64, rails: u64, batch: u64, read: bool) -> u64 {
         let rails = rails.max(1);
         if batch == 0 || self.stripes(size, rails).rails > 1 {
@@ -110,7 +110,7 @@ impl StripingRule {
         }
         let group = self.policy.group(read);
         let groups = batch.div_ceil(group);
-        // The first rail has the most: all of its groups are full, but for the last of the burst.
+        // The first rail has the most posts: all its groups are full, except possibly the last of the burst.
         let of_first = groups.div_ceil(rails);
         let has_last = (groups - 1).is_multiple_of(rails);
         let missing = if has_last { groups * group - batch } else { 0 };
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn coalescing_reduces_rails_below_sixteen_kibibytes_a_chunk() {
+    fn coalescing_reduces_rails_for_chunks_below_16_kib() {
         let rails = |size| {
             let stripes = rule(StripingPolicy::NixlCoalesce).stripes(size, 4);
             (stripes.rails, stripes.chunk_bytes)
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn nixl_stripes_over_all_rails_from_its_threshold_on() {
+    fn nixl_stripes_over_all_rails_from_the_threshold() {
         assert_eq!(rule(StripingPolicy::Nixl).stripes(16 * KIB - 1, 4).rails, 1);
         assert_eq!(rule(StripingPolicy::Nixl).stripes(16 * KIB, 4).rails, 4);
         assert_eq!(
@@ -183,7 +183,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_fullest_rail_is_the_fullest_of_a_burst(batch in 1u64..300, rails in 1u64..=64, read: bool) {
+        fn posts_per_burst_matches_the_rail_with_most_posts(batch in 1u64..300, rails in 1u64..=64, read: bool) {
             let policy = StripingPolicy::Nixl;
             let mut posts = vec![0; rails as usize];
             for index in 0..batch {

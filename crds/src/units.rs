@@ -1,4 +1,4 @@
-//! Sizes and durations as people write them: `64`, `1Ki`, `16M`, `500ms`. Pure.
+//! Parses and formats sizes and durations such as `64`, `1Ki`, `16M` and `500ms`. Does no I/O.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,31 +8,31 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use snafu::Snafu;
 
-/// Why a text is not a size or a duration.
+/// Error parsing a size or a duration.
 #[derive(Debug, Snafu, PartialEq, Eq, Clone)]
 pub enum UnitError {
     /// The text does not start with a whole number.
-    #[snafu(display("`{text}` does not start with a whole number; write for example {example}"))]
+    #[snafu(display("`{text}` does not start with a whole number; example: {example}"))]
     NoNumber {
-        /// What was given.
+        /// Input.
         text: String,
-        /// What would be right.
+        /// Valid example.
         example: &'static str,
     },
-    /// The suffix is none that is known.
-    #[snafu(display("`{text}` has the unknown unit `{unit}`; known are {known}"))]
+    /// The suffix is unknown.
+    #[snafu(display("`{text}` has the unknown unit `{unit}`; known units: {known}"))]
     UnknownUnit {
-        /// What was given.
+        /// Input.
         text: String,
-        /// Its suffix.
+        /// Suffix of the input.
         unit: String,
-        /// The suffixes there are.
+        /// Known suffixes.
         known: &'static str,
     },
-    /// The value does not fit 64 bits.
+    /// The value does not fit in 64 bits.
     #[snafu(display("`{text}` is too large"))]
     TooLarge {
-        /// What was given.
+        /// Input.
         text: String,
     },
 }
@@ -42,7 +42,7 @@ pub enum UnitError {
 pub struct Size(pub u64);
 
 impl Size {
-    /// The number of bytes.
+    /// Number of bytes.
     pub const fn bytes(self) -> u64 {
         self.0
     }
@@ -69,7 +69,7 @@ impl FromStr for Size {
     }
 }
 
-/// Shortest exact form: a binary suffix where it divides the value, plain bytes elsewhere.
+/// Writes the shortest exact form: with a binary suffix that divides the value, otherwise in bytes.
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let binary = SIZE_SUFFIXES.iter().rev().find(|(suffix, factor)| {
@@ -83,7 +83,7 @@ impl fmt::Display for Size {
 }
 
 impl Serialize for Size {
-    /// Plain numbers below 1 Ki stay numbers, so that a manifest reads back as it was written.
+    /// Values without a binary suffix are serialized as numbers, so that manifests round-trip.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = self.to_string();
         if text.ends_with('i') {
@@ -122,7 +122,7 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
-/// A length of time, written `250us`, `500ms`, `10s`, `2m`.
+/// A duration, written `250us`, `500ms`, `10s`, `2m`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(pub Duration);
 
@@ -171,7 +171,7 @@ impl<'de> Deserialize<'de> for Span {
     }
 }
 
-/// `text` as a whole number times the factor of its suffix.
+/// Parses `text` as a whole number times the factor of its suffix.
 fn scaled(
     text: &str,
     suffixes: &[(&str, u64)],
@@ -202,7 +202,7 @@ fn scaled(
     value.ok_or_else(|| UnitError::TooLarge { text: clipped(text) })
 }
 
-/// The first characters of a text that came from outside, so that an error stays short.
+/// The first characters of untrusted input, so that an error message stays short.
 fn clipped(text: &str) -> String {
     text.chars().take(40).collect()
 }
@@ -215,8 +215,8 @@ mod schema {
 
     use super::{Size, Span};
 
-    /// Either a number of bytes or a text with a suffix; `validate` checks the text, because the schema's
-    /// rule language prices patterns over such unions too high.
+    /// Number of bytes or text with a suffix. `validate` checks the text, because the cost limit of the schema's rule
+    /// language does not allow patterns on this union.
     impl JsonSchema for Size {
         fn schema_name() -> Cow<'static, str> {
             "Size".into()
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn binary_and_decimal_suffixes_differ() {
+    fn parses_binary_and_decimal_suffixes() {
         assert_eq!("1Ki".parse(), Ok(Size(1024)));
         assert_eq!("1k".parse(), Ok(Size(1000)));
         assert_eq!("16Mi".parse(), Ok(Size(16 << 20)));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_named() {
+    fn rejects_invalid_sizes() {
         assert!(matches!("".parse::<Size>(), Err(UnitError::NoNumber { .. })));
         assert!(matches!("-1".parse::<Size>(), Err(UnitError::NoNumber { .. })));
         assert!(matches!(
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_in_yaml_or_json_is_a_number_or_a_text() {
+    fn deserializes_sizes_from_numbers_and_strings() {
         assert_eq!(serde_json::from_str::<Size>("64").ok(), Some(Size(64)));
         assert_eq!(serde_json::from_str::<Size>("\"1Ki\"").ok(), Some(Size(1024)));
         assert!(serde_json::from_str::<Size>("-64").is_err());
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_keep_their_largest_exact_unit() {
+    fn formats_durations_with_the_largest_exact_unit() {
         assert_eq!(
             "1500ms".parse::<Span>().map(|span| span.to_string()),
             Ok("1500ms".to_owned())
@@ -301,20 +301,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_size_reads_back(bytes: u64) {
+        fn sizes_round_trip(bytes: u64) {
             prop_assert_eq!(Size(bytes).to_string().parse(), Ok(Size(bytes)));
             let json = serde_json::to_string(&Size(bytes)).unwrap();
             prop_assert_eq!(serde_json::from_str::<Size>(&json).unwrap(), Size(bytes));
         }
 
         #[test]
-        fn every_span_reads_back(nanos in 0u64..=1 << 60) {
+        fn durations_round_trip(nanos in 0u64..=1 << 60) {
             let span = Span(Duration::from_nanos(nanos));
             prop_assert_eq!(span.to_string().parse(), Ok(span));
         }
 
         #[test]
-        fn no_text_panics(text: String) {
+        fn parsing_never_panics(text: String) {
             let _ = text.parse::<Size>();
             let _ = text.parse::<Span>();
         }

@@ -1,11 +1,13 @@
 //! `fabricbench.dev/v1alpha1`: the `BenchmarkRun` resource.
 //!
-//! One file a concern. Structure, bounds and rules stand in the schema derived from these types; what the
-//! schema cannot say (sizes with suffixes, arms that would be identical) the campaign's `validate` checks.
+//! The schema derived from these types defines structure, bounds and rules. The campaign's `validate` module checks
+//! what the schema cannot express, such as sizes with suffixes and variants that would be identical.
 
+mod condition_type;
 mod execution;
 mod expectation;
 mod placement;
+mod reason;
 mod resources;
 mod run;
 mod run_policy;
@@ -15,9 +17,11 @@ mod status;
 mod transport;
 mod variant;
 
+pub use condition_type::ConditionType;
 pub use execution::{AttemptState, AttemptStatus, ExecutionStatus};
 pub use expectation::{Change, Expectation, SizeRange};
 pub use placement::{Pattern, Placement, Toleration};
+pub use reason::Reason;
 pub use resources::Resources;
 #[cfg(feature = "crd")]
 pub use run::BenchmarkRun;

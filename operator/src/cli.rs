@@ -1,4 +1,4 @@
-//! The command line: one file a subcommand, each with its arguments and an `execute`.
+//! Command line: one file per subcommand, each with its arguments and an `execute` method.
 
 mod cluster;
 mod compare;
@@ -13,7 +13,8 @@ mod plan;
 mod report;
 mod run;
 mod source;
-mod standing;
+
+mod state_summary;
 mod stored;
 
 use std::io::Write;
@@ -25,7 +26,7 @@ use clap::{Command as Arguments, CommandFactory, FromArgMatches, Parser, Subcomm
 pub use input::Input;
 pub use outcome::{Exit, Failure};
 
-/// Is variant B better than A on this fabric, at which sizes, by how much, and how sure is that?
+/// Benchmarks variants on an RDMA fabric: which is better, at which message sizes, by how much, and with what confidence
 #[derive(Debug, Parser)]
 #[command(name = "fabricbench", version, about, propagate_version = true)]
 struct Cli {
@@ -46,9 +47,10 @@ enum Command {
     Man(man::Man),
 }
 
-/// What of fabricbench runs in a cluster; plans, reports and comparisons are made by `fabricbench`.
+/// Operator of fabricbench. Use the `fabricbench` binary for plans, reports and comparisons.
 //
-// A program of its own, for what an operator is resident with is mostly its program: no report, no manifest from a file.
+// A separate binary, because most of the resident memory of an operator is its binary: it contains no reports and no
+// manifest parser.
 #[derive(Debug, Parser)]
 #[command(name = "fabricbench-operator", version, propagate_version = true)]
 struct InCluster {
@@ -86,11 +88,11 @@ impl Command {
     }
 }
 
-/// Name by which kubectl finds its plugin.
+/// Binary name of the kubectl plugin.
 const PLUGIN: &str = "kubectl-fabricbench";
 
-/// As it was called: a plugin of kubectl speaks of itself as the user does.
-fn named(arguments: Arguments) -> Arguments {
+/// Uses the command name `kubectl fabricbench` in help texts if the binary is called as a kubectl plugin.
+fn with_plugin_name(arguments: Arguments) -> Arguments {
     let program = std::env::args_os().next().unwrap_or_default();
     match Path::new(&program).file_stem().is_some_and(|name| name == PLUGIN) {
         true => arguments.bin_name("kubectl fabricbench"),
@@ -98,21 +100,21 @@ fn named(arguments: Arguments) -> Arguments {
     }
 }
 
-/// Runs the command line of this process. Writes results to standard output and what went wrong to standard error.
+/// Runs the command line of this process. Writes results to standard output and errors to standard error.
 pub fn main() -> ExitCode {
-    let parsed = Cli::from_arg_matches(&named(Cli::command()).get_matches());
+    let parsed = Cli::from_arg_matches(&with_plugin_name(Cli::command()).get_matches());
     let cli = parsed.unwrap_or_else(|error| error.exit());
-    ended(cli.command.execute())
+    exit_code(cli.command.execute())
 }
 
-/// The same for the program that runs in a cluster.
+/// Runs the command line of the operator binary.
 pub fn main_in_cluster() -> ExitCode {
-    ended(InCluster::parse().command.execute())
+    exit_code(InCluster::parse().command.execute())
 }
 
-fn ended(executed: Result<Exit, Failure>) -> ExitCode {
-    let exit = executed.unwrap_or_else(|failure| {
-        // Nobody is left to tell when standard error is closed.
+fn exit_code(result: Result<Exit, Failure>) -> ExitCode {
+    let exit = result.unwrap_or_else(|failure| {
+        // A failed write to standard error cannot be reported.
         let message = failure.to_string();
         if !message.is_empty() {
             let _ = writeln!(std::io::stderr(), "{message}");

@@ -1,33 +1,33 @@
-//! What became of a run, as events: closed reasons, told once, after the status that says the same was written. Pure.
+//! Kubernetes events of a run. An event is published once, after the status with the same condition was written. Does no
+//! I/O.
 
-use crds::v1alpha1::{BenchmarkRunStatus, Condition};
+use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType};
 use kube::runtime::events::{Event, EventType};
 
-/// The conditions whose coming true is an event, in the order of a run's life, and how serious that is.
-const TOLD: [(&str, EventType); 4] = [
-    ("Suspended", EventType::Normal),
-    ("Running", EventType::Normal),
-    ("Complete", EventType::Normal),
-    ("Failed", EventType::Warning),
+/// Conditions that are published as an event when they become true, in the order of a run's lifecycle, with the event type.
+const PUBLISHED: [(ConditionType, EventType); 5] = [
+    (ConditionType::Suspended, EventType::Normal),
+    (ConditionType::Running, EventType::Normal),
+    (ConditionType::Complete, EventType::Normal),
+    (ConditionType::Failed, EventType::Warning),
+    (ConditionType::CleanupBlocked, EventType::Warning),
 ];
-/// A condition of trouble that a run may get over.
-const BLOCKED: &str = "CleanupBlocked";
-/// Longest note of an event, in bytes, as the API server has it.
+/// Maximum length of an event note that the API server accepts, in bytes.
 const MAX_NOTE_BYTES: usize = 1024;
 
-/// What happened between two statuses of a run.
+/// Events for the conditions that became true between the statuses `before` and `after` of a run.
 pub(crate) fn between(before: Option<&BenchmarkRunStatus>, after: &BenchmarkRunStatus) -> Vec<Event> {
-    let told = TOLD.iter().map(|(name, type_)| (*name, *type_));
-    let all = told.chain([(BLOCKED, EventType::Warning)]);
-    all.filter_map(|(name, type_)| {
-        let now = holding(Some(after), name)?;
-        holding(before, name).is_none().then(|| event(now, type_))
-    })
-    .collect()
+    let became_true = PUBLISHED.iter().filter_map(|(condition, event_type)| {
+        let now = true_condition(Some(after), *condition)?;
+        true_condition(before, *condition)
+            .is_none()
+            .then(|| event(now, *event_type))
+    });
+    became_true.collect()
 }
 
-/// Something could not be done for a run, and is tried again.
-pub(crate) fn look_failed(reason: &'static str, message: &str) -> Event {
+/// Event for a failed reconcile, which is retried.
+pub(crate) fn reconcile_failed(reason: &'static str, message: &str) -> Event {
     Event {
         type_: EventType::Warning,
         reason: reason.to_owned(),
@@ -37,9 +37,9 @@ pub(crate) fn look_failed(reason: &'static str, message: &str) -> Event {
     }
 }
 
-fn holding<'a>(status: Option<&'a BenchmarkRunStatus>, name: &str) -> Option<&'a Condition> {
+fn true_condition(status: Option<&BenchmarkRunStatus>, type_: ConditionType) -> Option<&Condition> {
     let mut conditions = status?.conditions.iter();
-    conditions.find(|condition| condition.type_ == name && condition.status == "True")
+    conditions.find(|condition| condition.has_type(type_) && condition.is_true())
 }
 
 fn note(text: &str) -> String {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_came_true_is_told_and_once() {
+    fn publishes_each_condition_once_when_it_becomes_true() {
         let running = status(&[("Accepted", "True"), ("Running", "True"), ("Failed", "False")]);
         let first = between(None, &running);
         assert_eq!(

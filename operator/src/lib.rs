@@ -1,4 +1,4 @@
-//! The campaign and its executors: what a run compares, in which order, and what the answers mean.
+//! Campaigns: planning, execution on one machine and in a cluster, evaluation and reports.
 #![forbid(unsafe_code)]
 
 pub use ::campaign;
@@ -7,8 +7,8 @@ mod cause;
 pub mod cli;
 mod events;
 pub mod local;
+pub mod manager;
 pub mod manifest;
 pub mod metrics;
-pub mod operator;
 pub mod report;
 pub mod run_controller;

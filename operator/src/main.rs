@@ -1,4 +1,4 @@
-//! `fabricbench`: campaigns on RDMA fabrics, from a file to a verdict.
+//! `fabricbench`: plans, runs and evaluates benchmark campaigns on RDMA fabrics.
 
 use std::process::ExitCode;
 

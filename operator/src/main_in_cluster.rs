@@ -1,4 +1,4 @@
-//! `fabricbench-operator`: what runs in a cluster, without the rest of `fabricbench`.
+//! `fabricbench-operator`: the subcommands of `fabricbench` that run in a cluster.
 
 use std::process::ExitCode;
 

@@ -1,19 +1,19 @@
-//! Every metric there is, defined once: what a run's status says, as samples, and what the operator says of itself.
-//! Pure, no I/O.
+//! Definitions of all metrics: values of runs, read from their statuses, and metrics of the operator. Does no I/O.
 //!
-//! Results are kept as compact [`RunFigures`], made when a run arrives, and become text only when they are asked for, so
-//! that they vanish with the run: for `/metrics` of the operator, and for `fabricbench report --format openmetrics`.
+//! The values of a run are stored as compact [`RunValues`] when the run is received. They are formatted on request, for
+//! `/metrics` of the operator and for `fabricbench report --format openmetrics`.
 
 pub mod definition;
 pub mod exposition;
-pub mod figures;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod from_run;
 pub mod limits;
 pub mod markdown;
 pub mod operator;
 pub mod results;
+pub mod values;
 
 pub use definition::{Definition, Kind, Label};
-pub use figures::RunFigures;
-pub use limits::{Chosen, SeriesLimits, choose};
+pub use limits::{SelectedRun, SeriesLimits, select};
+pub use values::RunValues;

@@ -22,7 +22,6 @@ pub mod observed;
 pub mod policy_check;
 pub mod preflight;
 mod queue;
-pub mod reason;
 mod reconcile;
 pub mod record_chain;
 mod records;

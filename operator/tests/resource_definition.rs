@@ -1,5 +1,5 @@
-//! The generated resource definition: small, structural, bounded, immutable where it must be, and the copies of it and
-//! of the schemas current.
+//! Tests of the generated resource definition: its size, structure, bounds and immutability rules, and that generated
+//! files are current.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -22,15 +22,15 @@ fn schema() -> Value {
     definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
 }
 
-/// Calls `see` with every schema within `schema` and its path.
-fn walk(schema: &Value, path: &str, see: &mut impl FnMut(&str, &Value)) {
-    see(path, schema);
+/// Calls `visit` with every nested schema of `schema` and its path.
+fn walk(schema: &Value, path: &str, visit: &mut impl FnMut(&str, &Value)) {
+    visit(path, schema);
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
-        walk(field, &format!("{path}.{name}"), see);
+        walk(field, &format!("{path}.{name}"), visit);
     }
     for (key, mark) in [("items", "[]"), ("additionalProperties", "{}")] {
         if let Some(inner) = schema.get(key) {
-            walk(inner, &format!("{path}{mark}"), see);
+            walk(inner, &format!("{path}{mark}"), visit);
         }
     }
 }
@@ -50,14 +50,14 @@ fn generated_files_are_current() {
     }
 }
 
-/// `kubectl apply` keeps the whole object in an annotation of at most 256 KiB.
+/// `kubectl apply` stores the whole object in an annotation of at most 256 KiB.
 #[test]
-fn the_definition_is_small_enough_for_kubectl_apply() {
+fn definition_is_small_enough_for_kubectl_apply() {
     assert!(fabricbench(&["crd"]).len() < 200_000);
 }
 
 #[test]
-fn the_schema_is_structural_and_described() {
+fn schema_is_structural_and_described() {
     let mut faults = Vec::new();
     walk(&schema(), "", &mut |path, schema| {
         let typed = schema.get("type").is_some() || schema["x-kubernetes-int-or-string"] == true;

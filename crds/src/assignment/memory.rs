@@ -1,24 +1,25 @@
-//! How much memory a scenario needs. The planner budgets by it, the runner allocates by it.
+//! Memory requirements of a scenario, used by the planner for estimates and by the runner for allocation.
 
 use super::{PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload};
 use crate::v1alpha1::{PingPongOperation, TransferOperation};
 
-/// Most bytes of an area, unless one message alone is larger: above the caches of today's processors, so that large
-/// transfers come from memory, and small enough for every thread to have its own.
+/// Maximum size of an area in bytes, unless a single message is larger. It exceeds the caches of current CPUs, so that
+/// large transfers come from memory, and is small enough for one area per thread.
 pub const AREA_BUDGET_BYTES: u64 = 128 * 1024 * 1024;
-/// Slots start at multiples of a cache line, so that neighbours do not share one.
+/// Alignment of slots in bytes: one cache line, so that neighboring slots share none.
 pub const SLOT_ALIGNMENT: u64 = 64;
-/// Bytes of a control message. What it says is in its immediate data.
+/// Size of a control message in bytes. Its content is in the immediate data.
 pub const CONTROL_BYTES: u64 = 8;
-/// Receives on a rail beyond the messages in flight: for the few control messages that may be on their way.
+/// Number of receives per rail in addition to the messages in flight, for control messages.
 pub const SPARE_RECEIVES: u32 = 4;
-/// Most receives on a rail; libraries keep messages that find none until one is posted.
+/// Maximum number of receives per rail. Libraries buffer messages that arrive without a posted receive.
 pub const MAX_RECEIVES: u32 = 512;
-/// Messages of a ping-pong whose memory is not free yet: the echo may be there before the own completion is read.
+/// Number of ping-pong messages whose memory may be in use: the echo can arrive before the completion of the send is
+/// read.
 pub const PING_PONG_WINDOW: u32 = 4;
 
 impl ScenarioAssignment {
-    /// Bytes of the source area of one thread, and of its landing area, over `rails` rails.
+    /// Size in bytes of the source area, and of the target area, of one thread with `rails` rails.
     pub fn area_bytes(&self, rails: u64) -> u64 {
         let slot = self
             .max_size_bytes
@@ -30,13 +31,13 @@ impl ScenarioAssignment {
         } else {
             u64::from(window)
         };
-        // One message of the largest size, each of its chunks in a slot of its own.
+        // One message of the largest size, with a separate slot for each chunk.
         let least = slot + rails * SLOT_ALIGNMENT;
         slots.saturating_mul(slot).min(AREA_BUDGET_BYTES).max(least)
     }
 }
 
-/// Most transfers in flight at one thread.
+/// Maximum number of transfers in flight per thread.
 pub fn window(workload: &Workload) -> u32 {
     match workload {
         Workload::PingPong(_) => PING_PONG_WINDOW,
@@ -44,7 +45,7 @@ pub fn window(workload: &Workload) -> u32 {
     }
 }
 
-/// Initiator threads.
+/// Number of initiator threads.
 pub fn threads(workload: &Workload) -> u32 {
     match workload {
         Workload::PingPong(_) => 1,
@@ -52,7 +53,7 @@ pub fn threads(workload: &Workload) -> u32 {
     }
 }
 
-/// Whether the payload goes into posted receives.
+/// Whether the payload arrives in posted receives.
 pub fn is_send(workload: &Workload) -> bool {
     match workload {
         Workload::PingPong(PingPongWorkload { operation, .. }) => *operation == PingPongOperation::Send,
@@ -60,7 +61,7 @@ pub fn is_send(workload: &Workload) -> bool {
     }
 }
 
-/// Receives to be posted on each rail for `in_flight` messages.
+/// Number of receives to post on each rail for `in_flight` messages.
 pub fn receives_on_a_rail(in_flight: u32) -> u32 {
     in_flight.saturating_add(SPARE_RECEIVES).min(MAX_RECEIVES)
 }

@@ -1,116 +1,116 @@
-//! One case of one pair: what both sides did, or why not.
+//! Case of one pair of workers: measurement, integrity report or failure.
 
 use serde::{Deserialize, Serialize};
 
 use crate::assignment::Pass;
 use crate::histogram::Histogram;
 
-/// One case of one pair.
+/// Case of one pair of workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CaseRecord {
-    /// Number of the block in the plan.
+    /// Index of the block in the plan.
     pub block: u32,
     /// Number of the round.
     pub round: u32,
-    /// What the round is for.
+    /// Purpose of the round.
     pub pass: Pass,
     /// Name of the scenario.
     pub scenario: String,
-    /// Message or transfer size.
+    /// Message or transfer size, in bytes.
     pub size_bytes: u64,
     /// Name of the arm.
     pub arm: String,
-    /// Place of the arm in the order of its block, from 0.
+    /// Position of the arm in the order of its block, from 0.
     pub position: u32,
     /// Rank of the initiator.
     pub initiator: u32,
     /// Rank of the target.
     pub target: u32,
-    /// When the case was begun, in nanoseconds since the stream was.
+    /// Time at which the case started, in nanoseconds since the start of the stream.
     pub started_nanos: u64,
-    /// What came of it.
+    /// Result of the case.
     pub result: CaseResult,
 }
 
-/// What came of a case.
+/// Result of a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum CaseResult {
-    /// Times were taken.
+    /// Measurement.
     Measured(Box<Measurement>),
-    /// Bytes were checked.
+    /// Integrity check.
     Checked(IntegrityReport),
-    /// Neither.
+    /// Failure.
     Failed(CaseFailure),
 }
 
-/// What both sides did in the measured window.
+/// Reports of both workers of a pair about the measured window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Measurement {
-    /// The side that posts first.
+    /// Report of the worker that posts first.
     pub initiator: SideReport,
-    /// The side that is addressed.
+    /// Report of the target.
     pub target: SideReport,
 }
 
-/// What one side did in the measured window.
+/// Report of one worker about the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SideReport {
-    /// Length of the measured window on this side's clock.
+    /// Length of the measured window on the clock of this worker, in nanoseconds.
     pub window_nanos: u64,
-    /// CPU time of the instrument process in the window, user and system, all threads.
+    /// User and system CPU time of all threads of the instrument process in the window, in nanoseconds.
     pub cpu_nanos: u64,
-    /// Times the instrument gave its processor up in the window.
+    /// Number of voluntary context switches in the window.
     pub voluntary_switches: u64,
-    /// Times its processor was taken away in the window.
+    /// Number of involuntary context switches in the window.
     pub involuntary_switches: u64,
-    /// Pinned threads that were seen on another processor in the window.
+    /// Number of pinned threads that were observed on another CPU in the window.
     pub migrations: u64,
-    /// Time the control group was throttled in the window; nothing where the kernel does not show it.
+    /// Time that the cgroup was throttled in the window, in nanoseconds. Unset if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_nanos: Option<u64>,
-    /// Whether the frequency governor changed in the window.
+    /// Whether the CPU frequency governor changed in the window.
     pub governor_changed: bool,
-    /// What this side posted; nothing where it was only addressed.
+    /// Operations posted by this worker. Unset for a worker that posts nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub posted: Option<Posted>,
-    /// What the interfaces of the rails counted around the window.
+    /// Counter deltas of the network interfaces of the rails around the window.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<InterfaceDelta>,
 }
 
-/// What one side posted in the measured window.
+/// Operations posted by one worker in the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Posted {
-    /// Completed round trips or transfers.
+    /// Number of completed round trips or transfers.
     pub operations: u64,
-    /// Payload bytes of these, one way.
+    /// Payload bytes of the operations, in one direction.
     pub payload_bytes: u64,
-    /// First post to last completion.
+    /// Time from the first post to the last completion, in nanoseconds.
     pub elapsed_nanos: u64,
-    /// Latency of each operation: half a round trip for ping-pong, post to completion for transfers.
+    /// Latency of each operation: half of a round trip for ping-pong, from post to completion for transfers.
     pub latency: Histogram,
-    /// Smallest latency, exactly; the histogram rounds.
+    /// Exact minimum latency, in nanoseconds. The histogram rounds values.
     pub min_nanos: u64,
-    /// Largest latency, exactly.
+    /// Exact maximum latency, in nanoseconds.
     pub max_nanos: u64,
-    /// Percentiles of the raw samples, where the samples were kept.
+    /// Percentiles of the raw samples. Unset if the samples were not stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclusive_quantiles: Option<ExclusiveQuantiles>,
-    /// How it was posted.
+    /// Posting counters.
     pub counters: PostingCounters,
 }
 
-/// Percentiles of raw samples by exclusive interpolation, (n+1)p: what `statistics.quantiles` of Python computes.
+/// Percentiles of raw samples by exclusive interpolation, (n+1)p, as computed by `statistics.quantiles` of Python.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -123,35 +123,36 @@ pub struct ExclusiveQuantiles {
     pub p99_nanos: f64,
 }
 
-/// How one side posted in the measured window.
+/// Posting counters of one worker in the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PostingCounters {
-    /// Chunks posted.
+    /// Number of posted chunks.
     pub posts: u64,
-    /// Of these, by an inject call that the provider accepted.
+    /// Number of chunks posted by an inject call that the provider accepted.
     pub injected: u64,
-    /// Of these, above the limit of the arm or the provider, and so not injected.
+    /// Number of chunks that were not injected because they exceed the limit of the arm or the provider.
     pub over_limit: u64,
-    /// Inject calls the provider refused.
+    /// Number of inject calls that the provider refused.
     pub refused: u64,
-    /// Smaller of the arm's and the provider's inject limit for this operation; nothing where the arm injects nothing.
+    /// Effective inject limit for this operation, in bytes: the smaller of the limits of the arm and the provider.
+    /// Unset for an arm without inject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inject_limit_bytes: Option<u64>,
-    /// Posts with FI_MORE.
+    /// Number of posts with FI_MORE.
     pub more: u64,
-    /// Posts without it: doorbells as far as the application asks for them.
+    /// Number of posts without FI_MORE: the doorbells that the application requests.
     pub app_doorbells: u64,
-    /// Most posts on one rail in one burst.
+    /// Maximum number of posts on one rail in one burst.
     pub posts_per_burst: u64,
-    /// Posts the provider answered with EAGAIN.
+    /// Number of posts for which the provider returned EAGAIN.
     pub again: u64,
-    /// Completions of own posts that the completion queues delivered.
+    /// Number of completions of own posts read from the completion queues.
     pub completions: u64,
-    /// Rails that the striping rule gives a transfer.
+    /// Number of rails per transfer according to the striping rule.
     pub rails_planned: u64,
-    /// Rails that carried bytes.
+    /// Number of rails that transferred data.
     pub rails_used: u64,
     /// Payload bytes posted on each rail.
     pub bytes_per_rail: Vec<u64>,
@@ -160,10 +161,10 @@ pub struct PostingCounters {
 }
 
 impl PostingCounters {
-    /// Adds what was counted elsewhere with the same arm: counts are summed, plans and limits agree or the nearest holds.
-    /// Allocates only where `other` has more rails.
+    /// Adds the counters of another thread of the same arm. Counts are summed; for planned values and limits the
+    /// conservative one is used. Allocates only if `other` has more rails.
     pub fn merge(&mut self, other: &Self) {
-        // Named one by one, so that a new counter cannot be forgotten here.
+        // The pattern lists every field, so that the compiler reports a counter that is not merged.
         let Self {
             posts,
             injected,
@@ -205,100 +206,101 @@ fn add_each(sum: &mut Vec<u64>, other: &[u64]) {
     sum.iter_mut().zip(other).for_each(|(sum, other)| *sum += other);
 }
 
-/// What an interface counted around the measured window.
+/// Counter deltas of a network interface around the measured window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InterfaceDelta {
     /// Name of the network interface or RDMA device.
     pub name: String,
-    /// Rails that use it.
+    /// Indexes of the rails that use the interface.
     pub rails: Vec<u32>,
-    /// Bytes it sent.
+    /// Bytes sent.
     pub tx_bytes: u64,
-    /// Bytes it received.
+    /// Bytes received.
     pub rx_bytes: u64,
-    /// Retransmitted packets, where it counts them.
+    /// Number of retransmitted packets. Unset if the interface does not count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u64>,
-    /// Time between the two readings; longer than the window, for they are taken outside it.
+    /// Time between the two readings, in nanoseconds. It exceeds the window, because the counters are read outside of
+    /// it.
     pub interval_nanos: u64,
-    /// Rate of the link, where it is known.
+    /// Link rate, in bits per second. Unset if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_bits_per_second: Option<u64>,
 }
 
-/// What an integrity pass found.
+/// Result of an integrity check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct IntegrityReport {
-    /// Transfers checked.
+    /// Number of checked transfers.
     pub transfers: u64,
-    /// Bytes checked; every byte of every transfer.
+    /// Number of checked bytes: every byte of every transfer.
     pub bytes: u64,
-    /// CRC32C over all checked bytes as they should be, in hexadecimal.
+    /// Expected CRC32C of all checked bytes, in hexadecimal.
     pub crc32c_expected: String,
-    /// CRC32C over all checked bytes as they were found.
+    /// Actual CRC32C of all checked bytes, in hexadecimal.
     pub crc32c_found: String,
-    /// The first bad byte.
+    /// First mismatching byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_mismatch: Option<Mismatch>,
-    /// Chunks of striped transfers that were partly or not written when the transfer counted as complete.
+    /// Number of chunks of striped transfers that were not completely written when the transfer completed.
     pub torn_chunks: u64,
-    /// Chunks that arrived more than once.
+    /// Number of chunks that arrived more than once.
     pub duplicated_chunks: u64,
 }
 
-/// A byte that is not what it should be.
+/// Mismatching byte.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Mismatch {
-    /// Number of the transfer, from 0.
+    /// Index of the transfer, from 0.
     pub transfer: u64,
-    /// Offset in the transfer.
+    /// Offset in the transfer, in bytes.
     pub offset_bytes: u64,
-    /// What it should be.
+    /// Expected value.
     pub expected: u8,
-    /// What it is.
+    /// Actual value.
     pub found: u8,
 }
 
-/// Why a case, an arm or a leg could not be measured.
+/// Reason why a case, an arm or a leg could not be measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CaseFailure {
-    /// What kind.
+    /// Kind of the failure.
     pub reason: FailureReason,
-    /// In words, with what to do; at most 4 KiB.
+    /// Human-readable message with a remedy, of at most 4 KiB.
     pub message: String,
 }
 
-/// Kinds of failures.
+/// Kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum FailureReason {
-    /// The assignment cannot be read or contradicts itself.
+    /// The assignment cannot be read or is inconsistent.
     InvalidAssignment,
-    /// This runner was built without the transport.
+    /// The runner was built without the transport.
     NotCompiled,
-    /// The library is not there, or not where the variant says.
+    /// The library is missing, or is not in the directory of the variant.
     LibraryNotFound,
-    /// The library is there and finds no device for the provider.
+    /// The library finds no device for the provider.
     NoDevice,
-    /// The library returned another provider, fabric or number of rails than was asked for.
+    /// The library returned a different provider, fabric or number of rails than requested.
     ProviderMismatch,
-    /// The library refused an operation that the scenario needs.
+    /// The library rejected an operation that the scenario requires.
     Refused,
-    /// Memory of the kind cannot be had.
+    /// Memory of the requested kind cannot be allocated or registered.
     MemoryUnavailable,
-    /// What the image says of itself contradicts the variant.
+    /// The tuning declared by the image contradicts the variant.
     VariantMismatch,
-    /// A worker did not come to the rendezvous in time.
+    /// A worker did not join the rendezvous in time.
     WorkerMissing,
-    /// Someone at the rendezvous who does not belong to this attempt was refused.
+    /// A connection to the rendezvous that does not belong to this attempt was rejected.
     UnknownPeerRefused,
     /// The peer cannot be reached over the fabric.
     FabricUnreachable,
@@ -310,8 +312,8 @@ pub enum FailureReason {
     PostFailed,
     /// A completion reported an error.
     CompletionFailed,
-    /// The run was told to stop.
+    /// The run was interrupted.
     Interrupted,
-    /// The instrument broke: this is ours.
+    /// Internal error of the instrument.
     Internal,
 }

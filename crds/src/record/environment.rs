@@ -1,4 +1,4 @@
-//! What the numbers were taken on: machine, limits, library, endpoints, and what it cost to get there.
+//! Environment of a measurement: machine, limits, library, endpoints and setup cost.
 
 use std::collections::BTreeMap;
 
@@ -7,56 +7,56 @@ use serde::{Deserialize, Serialize};
 use super::CaseFailure;
 use crate::v1alpha1::{MemoryKind, Polling};
 
-/// A worker's machine and limits.
+/// Machine and resource limits of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HostEnvironment {
     /// Name of the host or pod.
     pub hostname: String,
-    /// Name of the node, where the worker was told.
+    /// Name of the node. Unset if the worker does not know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Release of the kernel.
+    /// Kernel release.
     pub kernel: String,
-    /// Model of the CPU.
+    /// CPU model.
     pub cpu_model: String,
-    /// Processors the worker may use, as a list such as `0-3,8`.
+    /// CPUs that the worker may use, as a list such as `0-3,8`.
     pub cpus_allowed: String,
-    /// Frequency governor of these processors; nothing where the kernel shows none.
+    /// Frequency governor of the CPUs. Unset if the kernel reports none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
-    /// Limit of locked memory in bytes; nothing where it is unlimited.
+    /// Limit of locked memory, in bytes. Unset if it is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memlock_bytes: Option<u64>,
-    /// Memory of the machine.
+    /// Memory of the machine, in bytes.
     pub memory_bytes: u64,
-    /// Memory limit of the control group.
+    /// Memory limit of the cgroup, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit_bytes: Option<u64>,
-    /// CPU limit of the control group, in thousandths of a processor.
+    /// CPU limit of the cgroup, in millicores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_limit_millis: Option<u64>,
-    /// Huge pages of 2 MiB there are.
+    /// Total number of 2 MiB huge pages.
     pub hugepages_2mi_total: u64,
-    /// Huge pages of 2 MiB that are free.
+    /// Number of free 2 MiB huge pages.
     pub hugepages_2mi_free: u64,
-    /// Free bytes of `/dev/shm`.
+    /// Free space in `/dev/shm`, in bytes.
     pub shared_memory_free_bytes: u64,
-    /// What the image says of itself (`FABRICBENCH_VARIANT`).
+    /// Tuning declared by the image (`FABRICBENCH_VARIANT`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_variant: Option<String>,
-    /// Digest of the image, where the worker was told.
+    /// Digest of the image. Unset if the worker does not know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_digest: Option<String>,
     /// PCI addresses of RDMA devices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rdma_devices: Vec<String>,
-    /// The clock all times are taken with.
+    /// Clock of all measurements.
     pub clock: ClockFacts,
 }
 
-/// The clock all times are taken with.
+/// Clock of all measurements.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -65,140 +65,140 @@ pub struct ClockFacts {
     pub name: String,
     /// Clock source of the kernel.
     pub source: String,
-    /// Smallest step seen between two readings.
+    /// Smallest observed step between two readings, in nanoseconds.
     pub resolution_nanos: u64,
-    /// Median cost of a reading.
+    /// Median cost of a reading, in nanoseconds.
     pub overhead_nanos: f64,
 }
 
-/// What the endpoints of an arm really are, at one worker.
+/// Endpoints of an arm at one worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EndpointsRecord {
-    /// Number of the round from which on it holds.
+    /// Number of the first round that the record applies to.
     pub round: u32,
     /// Rank of the worker.
     pub rank: u32,
     /// Name of the arm.
     pub arm: String,
-    /// What the library returned.
+    /// Fabric reported by the library.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<FabricFacts>,
-    /// Why the arm has no endpoints.
+    /// Reason why the arm has no endpoints.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<CaseFailure>,
 }
 
-/// What the library returned for an arm: never what was asked for.
+/// Fabric of an arm as reported by the library, not as requested.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FabricFacts {
-    /// The library; nothing for the built-in transport.
+    /// Loaded library. Unset for the built-in transport.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<LibraryFacts>,
-    /// Provider, as the library names it.
+    /// Provider, as reported by the library.
     pub provider: String,
-    /// Fabric, as the library names it.
+    /// Fabric, as reported by the library.
     pub fabric: String,
-    /// The rails, by index.
+    /// Rails by index.
     pub rails: Vec<RailFacts>,
-    /// Largest message an inject call takes, by operation.
+    /// Inject limits by operation.
     pub inject_limits: InjectLimits,
-    /// Posts an endpoint takes before it answers EAGAIN.
+    /// Number of posts that an endpoint accepts before it returns EAGAIN.
     pub transmit_depth: u64,
-    /// Largest message of an endpoint.
+    /// Maximum message size of an endpoint, in bytes.
     pub max_message_bytes: u64,
     /// Memory registration mode bits, by name.
     pub registration_mode: Vec<String>,
-    /// Who makes progress: `auto` or `manual`.
+    /// Progress model: `auto` or `manual`.
     pub progress: String,
-    /// Operations the provider carries out in software above the device, where it says.
+    /// Operations that the provider reports as emulated in software.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub emulated: Vec<String>,
-    /// How this side waits for completions, by scenario.
+    /// How the worker waits for completions, by scenario.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub polling: BTreeMap<String, Polling>,
-    /// Processors the measuring threads were pinned to.
+    /// CPUs that the measuring threads are pinned to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pinned_cpus: Vec<u32>,
     /// Memory of each scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<MemoryFacts>,
-    /// Variables of the instrument's environment that change how fabric libraries behave.
+    /// Environment variables of the instrument that configure fabric libraries.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, String>,
 }
 
-/// A library that was opened.
+/// Loaded library.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LibraryFacts {
-    /// Name, such as `libfabric`.
+    /// Name of the library, such as `libfabric`.
     pub name: String,
-    /// Version it reports of itself.
+    /// Version reported by the library.
     pub version: String,
-    /// API version that was agreed on.
+    /// Negotiated API version.
     pub api_version: String,
-    /// File it was loaded from.
+    /// Path of the loaded file.
     pub path: String,
-    /// Build identity of the file (ELF build ID), where it has one.
+    /// ELF build ID of the file. Unset if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build_id: Option<String>,
 }
 
-/// One rail.
+/// Rail of an arm.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RailFacts {
-    /// Domain, as the library names it.
+    /// Domain, as reported by the library.
     pub domain: String,
-    /// Network interface or RDMA device that carries it, where there is one.
+    /// Network interface or RDMA device of the rail. Unset if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
     /// PCI address of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pci: Option<String>,
-    /// Address of the endpoint, for people.
+    /// Human-readable address of the endpoint.
     pub address: String,
-    /// Rate of the link, where it is known.
+    /// Link rate, in bits per second. Unset if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_bits_per_second: Option<u64>,
 }
 
-/// Largest message an inject call takes, in bytes.
+/// Largest message that an inject call accepts, by operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InjectLimits {
-    /// For sends.
+    /// Limit for sends, in bytes.
     pub send_bytes: u64,
-    /// For RMA writes.
+    /// Limit for RMA writes, in bytes.
     pub write_bytes: u64,
 }
 
-/// Memory of one scenario, as it was really got and registered.
+/// Memory of one scenario, as allocated and registered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryFacts {
     /// Name of the scenario.
     pub scenario: String,
-    /// Its kind.
+    /// Kind of the memory.
     pub kind: MemoryKind,
-    /// Bytes of it.
+    /// Size of the memory, in bytes.
     pub bytes: u64,
-    /// How it was registered, such as `fi_mr_reg` or `none needed`.
+    /// Registration method, such as `fi_mr_reg` or `none needed`.
     pub registration: String,
-    /// NUMA node of its pages, where the kernel shows it.
+    /// NUMA node of the pages. Unset if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numa_node: Option<u32>,
 }
 
-/// What one arm cost before its first measured operation in a round, at one worker.
+/// Setup cost of an arm in a round at one worker, before the first measured operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -209,17 +209,17 @@ pub struct ColdRecord {
     pub rank: u32,
     /// Name of the arm.
     pub arm: String,
-    /// Start of the measuring thread, to its first instruction.
+    /// Start of the measuring thread until its first instruction, in nanoseconds.
     pub thread_start_nanos: u64,
-    /// Opening of library, fabric, domains and endpoints of all rails.
+    /// Opening of the library, fabric, domains and endpoints of all rails, in nanoseconds.
     pub open_nanos: u64,
-    /// Registration of all buffers on all rails.
+    /// Registration of all buffers on all rails, in nanoseconds.
     pub registration_nanos: u64,
-    /// Bytes registered.
+    /// Number of registered bytes.
     pub registered_bytes: u64,
-    /// Insertion of all peers' addresses.
+    /// Insertion of the addresses of all peers, in nanoseconds.
     pub address_insertion_nanos: u64,
-    /// First post to its completion; nothing where this worker posted nothing.
+    /// First post until its completion, in nanoseconds. Unset for a worker that posts nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_post_nanos: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Lines of the stream: framing and the chained digest. Pure.
+//! Lines of the record stream: framing and the chained digest. Does no I/O.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -7,44 +7,42 @@ use snafu::{ResultExt, Snafu, ensure};
 
 use super::Record;
 
-/// Longest line, in bytes, with its newline.
+/// Maximum length of a line with its newline, in bytes.
 pub const MAX_LINE_BYTES: usize = 16 * 1024;
 
-/// Why a line does not continue the stream.
+/// Error reading the next line of the stream.
 #[derive(Debug, Snafu)]
 pub enum LineError {
-    /// Longer than any line of ours.
-    #[snafu(display("line {seq} has {length} bytes, more than {MAX_LINE_BYTES}"))]
+    /// The line is too long.
+    #[snafu(display("line {seq} has {length} bytes, the maximum is {MAX_LINE_BYTES}"))]
     TooLong {
-        /// Sequence number it should have had.
+        /// Expected sequence number.
         seq: u64,
-        /// Its length in bytes.
+        /// Length of the line, in bytes.
         length: usize,
     },
-    /// Not JSON, or no record of ours.
+    /// The line is not a valid record.
     #[snafu(display("line {seq} cannot be read: {source}"))]
     Syntax {
-        /// Sequence number it should have had.
+        /// Expected sequence number.
         seq: u64,
-        /// What the parser says.
+        /// Parser error.
         source: serde_json::Error,
     },
-    /// Lines are missing, doubled or in another order.
+    /// Lines are missing, duplicated or reordered.
     #[snafu(display(
-        "line {expected} should follow, line {found} does: lines are missing, doubled or re-ordered"
+        "expected line {expected}, found line {found}: lines are missing, duplicated or reordered"
     ))]
     Sequence {
-        /// Sequence number it should have had.
+        /// Expected sequence number.
         expected: u64,
-        /// Its sequence number.
+        /// Sequence number of the line.
         found: u64,
     },
-    /// The digest does not fit the line and those before it.
-    #[snafu(display(
-        "line {seq} does not fit the lines before it (chained digest differs): the stream was changed"
-    ))]
+    /// The digest does not match the line and its predecessors.
+    #[snafu(display("line {seq} does not match its chained digest: the stream was modified"))]
     Chain {
-        /// Its sequence number.
+        /// Sequence number of the line.
         seq: u64,
     },
 }
@@ -57,7 +55,7 @@ struct Line {
     record: Box<RawValue>,
 }
 
-/// The place in a stream: how many lines came before, and their digest.
+/// Position in a stream: number of lines read and their digest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
     next: u64,
@@ -65,20 +63,21 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// The sequence number of the next line.
+    /// Sequence number of the next line.
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// The digest of all lines so far, in hexadecimal.
+    /// Digest of all lines so far, in hexadecimal.
     pub fn digest(&self) -> String {
         hex(&self.digest)
     }
 
-    /// Reads the line that follows, and moves past it.
+    /// Reads the next line and advances the position.
     ///
     /// # Errors
-    /// When the line is too long, no record, out of sequence or does not fit the digest. The place is then unchanged.
+    /// The line is too long, not a record, out of sequence, or does not match the digest. The position is then
+    /// unchanged.
     pub fn read(&mut self, line: &str) -> Result<Record, LineError> {
         let seq = self.next;
         ensure!(
@@ -115,17 +114,17 @@ impl Chain {
     }
 }
 
-/// Writes the lines of a stream.
+/// Writer of the lines of a stream.
 #[derive(Debug, Default)]
 pub struct ChainWriter {
     chain: Chain,
 }
 
 impl ChainWriter {
-    /// The line of `record`, with its newline.
+    /// Formats `record` as a line with its newline.
     ///
     /// # Errors
-    /// When the line would be too long; the stream is then unchanged and another record may be written.
+    /// The line is too long. The stream is then unchanged, and another record can be written.
     pub fn line(&mut self, record: &Record) -> Result<String, LineError> {
         let seq = self.chain.next;
         let raw = to_raw_value(record).context(SyntaxSnafu { seq })?;
@@ -151,13 +150,13 @@ impl ChainWriter {
         Ok(text)
     }
 
-    /// The place after the last line.
+    /// Position after the last line.
     pub fn chain(&self) -> &Chain {
         &self.chain
     }
 }
 
-/// The bytes of a digest in hexadecimal, as records and statuses carry it.
+/// Formats a digest in hexadecimal, as used in records and statuses.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -194,12 +193,12 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_stream_reads_back() {
+    fn reads_a_complete_stream() {
         assert!(matches!(read(&stream(5)), (6, None)));
     }
 
     #[test]
-    fn a_reordered_stream_counts_up_to_the_swap() {
+    fn reads_a_reordered_stream_up_to_the_swap() {
         let mut lines = stream(5);
         lines.swap(2, 3);
         assert!(matches!(
@@ -215,14 +214,14 @@ mod tests {
     }
 
     #[test]
-    fn an_edited_line_is_seen() {
+    fn detects_an_edited_line() {
         let mut lines = stream(5);
         lines[3] = lines[3].replace("\"cases\":2", "\"cases\":3");
         assert!(matches!(read(&lines), (3, Some(LineError::Chain { seq: 3 }))));
     }
 
     #[test]
-    fn a_line_of_another_stream_is_seen() {
+    fn detects_a_line_of_another_stream() {
         let mut lines = stream(5);
         let mut other = ChainWriter::default();
         for block in 10..14 {
@@ -235,7 +234,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_prefix_reads_and_every_cut_line_is_seen(blocks in 1u32..20, cut in 0usize..4000) {
+        fn reads_every_prefix_and_detects_every_truncated_line(blocks in 1u32..20, cut in 0usize..4000) {
             let text = stream(blocks).concat();
             let cut = cut.min(text.len());
             let (lines, rest) = text[..cut].rsplit_once('\n').map_or(("", &text[..cut]), |(lines, rest)| (lines, rest));
@@ -243,13 +242,13 @@ mod tests {
             for line in lines.lines() {
                 prop_assert!(chain.read(line).is_ok());
             }
-            // A line without only its newline is whole.
+            // A line that lacks only its newline is complete.
             let whole = text[cut..].starts_with('\n') || rest.is_empty();
             prop_assert_eq!(chain.read(rest).is_ok(), whole && !rest.is_empty());
         }
 
         #[test]
-        fn no_text_panics(text: String) {
+        fn reading_never_panics(text: String) {
             let _ = Chain::default().read(&text);
         }
     }

@@ -1,90 +1,92 @@
-//! What a controller must remember of a run to go on after it was killed: attempts and clocks.
+//! Controller state of a run that must survive a restart: attempts and timers.
 //!
-//! Written before it is acted on. Times are RFC 3339 in UTC, in whole seconds.
+//! The state is written before the controller acts on it. Times are RFC 3339 in UTC, in whole seconds.
 
 use serde::{Deserialize, Serialize};
 
-/// What a controller must remember of a run.
+/// Controller state of a run that must survive a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExecutionStatus {
-    /// Attempts at legs, in the order they were begun; the newest only, where there were many.
+    /// Attempts at legs, oldest first. Only the newest 16 attempts are listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 16)))]
     pub attempts: Vec<AttemptStatus>,
-    /// Older attempts that are no longer listed.
+    /// Number of older attempts that are no longer listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted_attempts: u32,
-    /// Attempts that ended for a reason outside of the measurement; runPolicy.backoffLimit bounds them.
+    /// Number of attempts that ended for a reason other than the measurement. Limited by spec.runPolicy.backoffLimit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub disruptions: u32,
-    /// Since when the run waits for a gang that runs; left out while one runs and while suspended.
+    /// Time at which the run started to wait for a running gang. Unset while a gang runs and while the run is
+    /// suspended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending_since: Option<String>,
-    /// Since when all workers of a gang run; left out while none does.
+    /// Time at which all workers of the current gang were running. Unset while no gang runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_since: Option<String>,
-    /// Seconds in which gangs ran, without the one that runs now; runPolicy.activeDeadlineSeconds bounds them.
+    /// Total running time of finished gangs, in seconds. Limited, together with the current gang, by
+    /// spec.runPolicy.activeDeadlineSeconds.
     #[serde(default, skip_serializing_if = "is_zero_seconds")]
     pub active_seconds: u64,
-    /// When the run ended; its time to live counts from here.
+    /// Time at which the run finished. spec.runPolicy.ttlSecondsAfterFinished counts from this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<String>,
-    /// Whether the run is suspended; its clocks stand still.
+    /// Whether the run is suspended. Deadlines are paused while it is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspended: bool,
 }
 
-/// One execution of a leg.
+/// One attempt to run a leg.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptStatus {
-    /// Number of the leg in the plan, from 0.
+    /// Index of the leg in the plan, from 0.
     pub leg: u32,
-    /// Number of this execution of it, from 1.
+    /// Number of this attempt at the leg, from 1.
     pub attempt: u32,
-    /// What it is doing, or how it ended.
+    /// State of the attempt.
     pub state: AttemptState,
-    /// UID of its Job.
+    /// UID of the Job of the attempt.
     pub job_uid: String,
-    /// UID of the pod whose records count: that of worker 0 when all ran.
+    /// UID of the pod whose records are used: the pod of worker 0 at the time all workers were running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coordinator_pod_uid: Option<String>,
-    /// Digest of the image as the node reports it.
+    /// Digest of the worker image, as reported by the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_digest: Option<String>,
-    /// When all its workers ran.
+    /// Time at which all workers of the attempt were running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
-    /// When it was seen to have ended.
+    /// Time at which the attempt was observed to have finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<String>,
-    /// Why it ended, where it did not measure its leg: a closed word.
+    /// Machine-readable reason for an attempt that did not measure its leg.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The same for people.
+    /// Human-readable details of the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(max = 1024)))]
     pub message: Option<String>,
 }
 
-/// What an attempt is doing, or how it ended.
+/// State of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum AttemptState {
-    /// Its workers do not all run yet.
+    /// Not all workers are running yet.
     Starting,
-    /// All its workers ran.
+    /// All workers are running.
     Running,
-    /// Every block of its leg is measured.
+    /// Every block of the leg is measured.
     Measured,
-    /// Its user stopped it.
+    /// The user suspended the run.
     Suspended,
-    /// Something outside of the measurement ended it; what is missing is measured by another attempt.
+    /// The attempt ended for a reason other than the measurement. Another attempt measures the missing blocks.
     Disrupted,
-    /// The measurement itself failed.
+    /// The measurement failed.
     Failed,
 }
 

@@ -1,15 +1,15 @@
-//! What is expected of a variant.
+//! Expected changes of variants.
 
 use serde::{Deserialize, Serialize};
 
 use super::Metric;
 use crate::units::Size;
 
-/// What is expected of a variant against the baseline. Over several sizes, all must meet it.
+/// Expected change of a metric of a variant relative to the baseline. All sizes in the range must meet it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
-    validation = kube::core::Rule::new("has(self.decreasePercent) != has(self.increasePercent)").message("exactly one of decreasePercent and increasePercent"),
+    validation = kube::core::Rule::new("has(self.decreasePercent) != has(self.increasePercent)").message("exactly one of decreasePercent and increasePercent must be set"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Expectation {
@@ -19,28 +19,28 @@ pub struct Expectation {
     /// Name of the scenario.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 40)))]
     pub scenario: String,
-    /// Sizes it holds for; all of the scenario where left out.
+    /// Sizes the expectation applies to. Defaults to all sizes of the scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<SizeRange>,
-    /// What changes.
+    /// Metric that is expected to change.
     pub metric: Metric,
-    /// The metric goes down by so much.
+    /// Expected decrease of the metric. Exactly one of decreasePercent and increasePercent must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decrease_percent: Option<Change>,
-    /// The metric goes up by so much.
+    /// Expected increase of the metric. Exactly one of decreasePercent and increasePercent must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub increase_percent: Option<Change>,
 }
 
-/// A range of sizes.
+/// Range of sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SizeRange {
-    /// Sizes of at least this.
+    /// Smallest size in the range, inclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<Size>,
-    /// Sizes below this.
+    /// Upper end of the range, exclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<Size>,
 }
@@ -52,19 +52,19 @@ impl SizeRange {
     }
 }
 
-/// A change in percent of the baseline.
+/// Change as a percentage of the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
-    validation = kube::core::Rule::new("!has(self.max) || self.max >= self.min").message("max must not be below min").field_path(".max"),
+    validation = kube::core::Rule::new("!has(self.max) || self.max >= self.min").message("max must not be less than min").field_path(".max"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Change {
-    /// At least this much: the whole interval must lie there.
+    /// Smallest change that meets the expectation. The whole confidence interval must reach it. Defaults to 0.
     #[serde(default)]
     #[cfg_attr(feature = "crd", schemars(range(max = 10_000)))]
     pub min: u32,
-    /// Stated upper end; more than this also meets the expectation, and the outcome says so.
+    /// Largest change that is expected. A larger change also meets the expectation and is noted in the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(max = 10_000)))]
     pub max: Option<u32>,

@@ -1,46 +1,47 @@
-//! How many workers there are, and where they may run.
+//! Number of workers and the nodes they may run on.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// How many workers there are, and where they may run.
+/// Number of workers and the nodes they may run on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Placement {
-    /// Number of workers, one pod each on a node of its own.
+    /// Number of workers. Each worker is a pod on a separate node. Defaults to 2.
     #[serde(default = "two_workers")]
     #[cfg_attr(feature = "crd", schemars(range(min = 2, max = 64)))]
     pub workers: u32,
-    /// Which workers exchange bytes.
+    /// Which pairs of workers exchange data. Defaults to Pairwise.
     #[serde(default)]
     pub pattern: Pattern,
-    /// Whether a worker shares its node with no other run: it then has to ask for all EFAs and GPUs of the node.
+    /// Whether workers share their nodes with no worker of another run. An exclusive worker must request all EFA
+    /// devices and GPUs of its node. Defaults to true.
     #[serde(default = "yes")]
     pub exclusive: bool,
-    /// Whether all workers must be in one zone. EFA does not cross zones.
+    /// Whether all workers must run in the same zone. EFA traffic does not cross zones. Defaults to true.
     #[serde(default = "yes")]
     pub single_zone: bool,
-    /// Labels a node must have.
+    /// Labels that a node must have to run a worker.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(feature = "crd", schemars(extend(
         "maxProperties" = 16,
         "additionalProperties" = serde_json::json!({"type": "string", "maxLength": 63})
     )))]
     pub node_selector: BTreeMap<String, String>,
-    /// Taints the workers tolerate.
+    /// Tolerations of the worker pods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 16)))]
     pub tolerations: Vec<Toleration>,
-    /// Queue the Jobs are submitted to (Kueue).
+    /// Name of the Kueue LocalQueue that the Jobs are submitted to. Jobs are not queued if unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 63)))]
-    pub queue: Option<String>,
-    /// Priority class of the pods.
+    pub queue_name: Option<String>,
+    /// Name of the PriorityClass of the worker pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 253)))]
-    pub priority_class: Option<String>,
+    pub priority_class_name: Option<String>,
 }
 
 impl Default for Placement {
@@ -52,46 +53,47 @@ impl Default for Placement {
             single_zone: true,
             node_selector: BTreeMap::new(),
             tolerations: Vec::new(),
-            queue: None,
-            priority_class: None,
+            queue_name: None,
+            priority_class_name: None,
         }
     }
 }
 
-/// Which workers exchange bytes.
+/// Which pairs of workers exchange data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Pattern {
-    /// Every pair of workers, disjoint pairs at the same time (circle method).
+    /// Every pair of workers. Disjoint pairs are measured at the same time (circle method).
     #[default]
     Pairwise,
 }
 
-/// A taint the workers tolerate, as in a pod.
+/// Toleration of a pod for a taint.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Toleration {
-    /// Key of the taint; every taint where left out.
+    /// Key of the taint that the toleration applies to. If unset, all taints match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(max = 316)))]
     pub key: Option<String>,
-    /// `Exists` or `Equal`.
+    /// Relationship of the key to the value: `Exists` or `Equal`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(regex(pattern = "^(Exists|Equal)$")))]
     pub operator: Option<String>,
-    /// Value of the taint.
+    /// Value of the taint that the toleration matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(max = 63)))]
     pub value: Option<String>,
-    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    /// Effect of the taint that the toleration matches: `NoSchedule`, `PreferNoSchedule` or `NoExecute`. If unset, all
+    /// effects match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "crd",
         schemars(regex(pattern = "^(NoSchedule|PreferNoSchedule|NoExecute)$"))
     )]
     pub effect: Option<String>,
-    /// How long a `NoExecute` taint is tolerated.
+    /// How long a `NoExecute` taint is tolerated, in seconds. If unset, it is tolerated indefinitely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub toleration_seconds: Option<i64>,
 }

@@ -1,4 +1,4 @@
-//! The root of the resource.
+//! The `BenchmarkRun` resource and its spec.
 
 #[cfg(feature = "crd")]
 use super::BenchmarkRunStatus;
@@ -7,8 +7,8 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Every field but `suspend` and `runPolicy.ttlSecondsAfterFinished` is as it was: a plan is never edited under its
-/// records. Fields with a default are always there; the others may neither appear nor vanish.
+/// All fields except `suspend` and `runPolicy.ttlSecondsAfterFinished` are immutable, because records belong to one
+/// plan. Fields with a default are always set; the rule also rejects setting or removing an optional field.
 #[cfg(feature = "crd")]
 const IMMUTABLE: &str = "self.baseline == oldSelf.baseline && self.variants == oldSelf.variants \
     && self.transport == oldSelf.transport && self.scenarios == oldSelf.scenarios \
@@ -23,7 +23,7 @@ const IMMUTABLE: &str = "self.baseline == oldSelf.baseline && self.variants == o
     && has(self.expectations) == has(oldSelf.expectations) \
     && (!has(self.expectations) || self.expectations == oldSelf.expectations)";
 
-/// A campaign: variants, scenarios and sizes, and the fabric resources they are compared on.
+/// Specification of a benchmark campaign: variants, scenarios and sizes, and the fabric on which they are compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::CustomResource, kube::KubeSchema))]
 #[cfg_attr(feature = "crd", kube(
@@ -36,60 +36,61 @@ const IMMUTABLE: &str = "self.baseline == oldSelf.baseline && self.variants == o
     namespaced,
     status = "BenchmarkRunStatus",
     derive = "PartialEq",
-    doc = "One benchmark campaign on an RDMA fabric: is a variant better than the baseline, at which sizes, by how much, how surely, did the optimization engage, and did the bytes use the fabric?",
-    printcolumn(name = "State", type_ = "string", json_path = ".status.state", description = "What the run is doing"),
-    printcolumn(name = "Progress", type_ = "string", json_path = ".status.progress.text", description = "Blocks done of all blocks"),
-    printcolumn(name = "Verdict", type_ = "string", json_path = ".status.verdict", description = "What the comparisons say, in a line"),
-    printcolumn(name = "Fabric", type_ = "string", json_path = ".status.fabric.proof", description = "Whether the bytes were seen on the fabric that was asked for"),
+    doc = "BenchmarkRun is a benchmark campaign on an RDMA fabric. It measures whether a variant is better than the baseline, at which message sizes, by how much and with what confidence, and verifies that the optimization was active and that the data used the requested fabric.",
+    printcolumn(name = "State", type_ = "string", json_path = ".status.state", description = "State of the run"),
+    printcolumn(name = "Progress", type_ = "string", json_path = ".status.progress.text", description = "Measured blocks out of all blocks"),
+    printcolumn(name = "Verdict", type_ = "string", json_path = ".status.verdict", description = "Summary of the verdicts"),
+    printcolumn(name = "Fabric", type_ = "string", json_path = ".status.fabric.proof", description = "Whether the data is proven to have used the requested fabric"),
     printcolumn(name = "Best", type_ = "string", json_path = ".status.best", description = "Highest throughput of any variant"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp", description = "Time since creation"),
-    validation = kube::core::Rule::new("self.metadata.name.size() <= 52 && !self.metadata.name.contains('.')").message("metadata.name: at most 52 characters and no dot, so that the names of its pods and services fit"),
+    validation = kube::core::Rule::new("self.metadata.name.size() <= 52 && !self.metadata.name.contains('.')").message("metadata.name must have at most 52 characters and no dot, because pod and service names derive from it"),
 ))]
 #[cfg_attr(feature = "crd", x_kube(
-    validation = kube::core::Rule::new("self.variants.exists(v, v.name == self.baseline)").message("baseline must be the name of one of variants").field_path(".baseline"),
+    validation = kube::core::Rule::new("self.variants.exists(v, v.name == self.baseline)").message("baseline must be the name of a variant").field_path(".baseline"),
     validation = kube::core::Rule::new("!has(self.expectations) || self.expectations.all(e, self.variants.exists(v, v.name == e.variant) && e.variant != self.baseline)").message("expectations[].variant must be the name of a variant other than the baseline").field_path(".expectations"),
-    validation = kube::core::Rule::new("!has(self.expectations) || self.expectations.all(e, self.scenarios.exists(s, s.name == e.scenario))").message("expectations[].scenario must be the name of one of scenarios").field_path(".expectations"),
-    validation = kube::core::Rule::new(IMMUTABLE).message("the spec is immutable but for suspend and runPolicy.ttlSecondsAfterFinished: make a new run"),
+    validation = kube::core::Rule::new("!has(self.expectations) || self.expectations.all(e, self.scenarios.exists(s, s.name == e.scenario))").message("expectations[].scenario must be the name of a scenario").field_path(".expectations"),
+    validation = kube::core::Rule::new(IMMUTABLE).message("the spec is immutable except for suspend and runPolicy.ttlSecondsAfterFinished: create a new run"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BenchmarkRunSpec {
-    /// While true no pod of the run exists; finished blocks are kept and the clock stands still.
+    /// Whether the run is suspended. A suspended run has no pods; finished blocks are kept and deadlines are paused.
+    /// Defaults to false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspend: bool,
-    /// Image of the runner pods; the installation's default where it is left out.
+    /// Image of the worker pods. Defaults to the runner image of the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 500)))]
     pub image: Option<String>,
-    /// Name of the variant all others are compared with.
+    /// Name of the variant that all other variants are compared with.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 40)))]
     pub baseline: String,
-    /// How every arm spreads a transfer over rails, unless a variant says otherwise.
+    /// How transfers are striped over rails. A variant can override it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub striping: Option<Striping>,
-    /// What is compared. All variants get the same resources, nodes and rails.
+    /// Variants to compare. All variants use the same resources, nodes and rails.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 16)))]
     #[cfg_attr(feature = "crd", x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["name".into()])))]
     pub variants: Vec<Variant>,
-    /// The library and fabric that carry the bytes.
+    /// Library and provider that transfer the data.
     pub transport: TransportSpec,
-    /// What is measured, and at which sizes.
+    /// Scenarios to measure, each with its message sizes.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 8)))]
     #[cfg_attr(feature = "crd", x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["name".into()])))]
     pub scenarios: Vec<Scenario>,
-    /// How many workers there are, and where they may run.
+    /// Number of workers and the nodes they may run on.
     #[serde(default)]
     pub placement: Placement,
-    /// What each worker gets; the same in all variants.
+    /// Compute resources of each worker. They are the same for all variants.
     #[serde(default)]
     pub resources: Resources,
-    /// How often everything is repeated, and how sure a verdict must be.
+    /// Number of repetitions and statistical parameters of verdicts.
     #[serde(default)]
     pub sampling: Sampling,
-    /// What is expected of a variant; each gets an outcome of its own.
+    /// Expected changes of variants. Each expectation has its own outcome in status.expectations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 32)))]
     pub expectations: Vec<Expectation>,
-    /// Deadlines, retries and clean-up.
+    /// Deadlines, retries and cleanup of the run.
     #[serde(default)]
     pub run_policy: RunPolicy,
 }

@@ -1,31 +1,33 @@
-//! Deadlines, retries and clean-up.
+//! Deadlines, retries and cleanup of a run.
 
 use serde::{Deserialize, Serialize};
 
-/// Deadlines, retries and clean-up.
+/// Deadlines, retries and cleanup of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunPolicy {
-    /// Longest time from the first worker ready to the last record. Default 3600, 10 to 604800 (a week).
+    /// Maximum time that workers may run, in seconds. Must be between 10 and 604800 (one week). Defaults to 3600.
     #[serde(default = "default_active_deadline")]
     #[cfg_attr(feature = "crd", schemars(range(min = 10, max = 604_800)))]
     pub active_deadline_seconds: u32,
-    /// Longest time without a gang that runs. The clock stands still in a queue and while other runs come first.
-    /// Default 900, 10 to 604800 (a week).
+    /// Maximum time that the run may wait for a running gang, in seconds. Time spent in a queue or behind other runs
+    /// does not count. Must be between 10 and 604800 (one week). Defaults to 900.
     #[serde(default = "default_pending_deadline")]
     #[cfg_attr(feature = "crd", schemars(range(min = 10, max = 604_800)))]
     pub pending_deadline_seconds: u32,
-    /// The run is deleted this long after it finished; never where left out. At most 31536000 (a year).
+    /// Time after which a finished run is deleted, in seconds. Must be at most 31536000 (one year). The run is not
+    /// deleted if unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(max = 31_536_000)))]
     pub ttl_seconds_after_finished: Option<u32>,
-    /// Attempts after a failure of the infrastructure. Failed measurements are never repeated silently.
-    /// Default 2, at most 10.
+    /// Number of retries after infrastructure failures. Failed measurements are never retried. Must be at most 10.
+    /// Defaults to 2.
     #[serde(default = "default_backoff_limit")]
     #[cfg_attr(feature = "crd", schemars(range(max = 10)))]
     pub backoff_limit: u32,
-    /// Longest time a single case may take; a peer that hangs costs no more. Default 60, 1 to 3600.
+    /// Maximum time of a single case, in seconds. It bounds the time lost to a peer that hangs. Must be between 1 and
+    /// 3600. Defaults to 60.
     #[serde(default = "default_case_deadline")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 3600)))]
     pub case_deadline_seconds: u32,

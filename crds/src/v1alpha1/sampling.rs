@@ -1,30 +1,33 @@
-//! How often everything is repeated, and how sure a verdict must be.
+//! Number of repetitions and statistical parameters of verdicts.
 
 use serde::{Deserialize, Serialize};
 
-/// How often everything is repeated, and how sure a verdict must be.
+/// Number of repetitions and statistical parameters of verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sampling {
-    /// Repeats of everything in fresh processes: the statistical unit. Where left out, four more than the fewest
-    /// with which a verdict over the scenario's comparisons is possible. 1 to 60.
+    /// Number of rounds. A round repeats every scenario in fresh processes and is the statistical unit. Must be between
+    /// 1 and 60. Defaults to four more than the smallest number that allows a verdict on the comparisons of the
+    /// scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 60)))]
     pub rounds: Option<u32>,
-    /// Seed of every random choice. Default 42, at most 9007199254740991.
+    /// Seed of all random choices of the plan. Must be at most 9007199254740991. Defaults to 42.
     #[serde(default = "default_seed")]
     #[cfg_attr(feature = "crd", schemars(range(max = 9_007_199_254_740_991_u64)))]
     pub seed: u64,
-    /// Confidence of all intervals of a scenario together. Default 95, 80 to 99.
+    /// Simultaneous confidence level of all intervals of a scenario, in percent. Must be between 80 and 99. Defaults to
+    /// 95.
     #[serde(default = "default_confidence")]
     #[cfg_attr(feature = "crd", schemars(range(min = 80, max = 99)))]
     pub confidence_percent: u32,
-    /// A change within this margin counts as none. Default 2, 1 to 50.
+    /// Equivalence margin in percent of the baseline. A change within the margin counts as no change. Must be between 1
+    /// and 50. Defaults to 2.
     #[serde(default = "default_margin")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 50)))]
     pub margin_percent: u32,
-    /// Whether a second copy of the baseline runs as the noise floor. Default true.
+    /// Whether a second copy of the baseline is measured to determine the noise floor. Defaults to true.
     #[serde(default = "yes")]
     pub control: bool,
 }

@@ -1,4 +1,4 @@
-//! What is measured: ping-pong latency or transfer throughput, at which sizes, in which memory.
+//! Scenarios: ping-pong latency or transfer throughput, with message sizes and memory kind.
 
 use std::fmt;
 
@@ -6,119 +6,119 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Size, Span};
 
-/// One measurement at several sizes.
+/// Measurement at one or more message sizes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
-    validation = kube::core::Rule::new("has(self.pingPong) != has(self.transfer)").message("exactly one of pingPong and transfer"),
+    validation = kube::core::Rule::new("has(self.pingPong) != has(self.transfer)").message("exactly one of pingPong and transfer must be set"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scenario {
-    /// Name in results; a DNS label.
+    /// Name of the scenario in results. Must be a DNS label.
     #[cfg_attr(
         feature = "crd",
         schemars(length(min = 1, max = 40), regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))
     )]
     pub name: String,
-    /// Memory the bytes leave from and arrive in.
+    /// Kind of memory of the source and target buffers. Defaults to Heap.
     #[serde(default)]
     pub memory: MemoryKind,
-    /// Whether an integrity pass checks every byte once before the measuring.
+    /// Whether an integrity pass checks every byte once before the measurement. Defaults to true.
     #[serde(default = "yes")]
     pub integrity: bool,
-    /// How a side waits for completions; chosen from the processors there are where left out.
+    /// How a worker waits for completions. Defaults to a mode chosen from the number of available CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polling: Option<Polling>,
-    /// The metric that verdicts are read off: `LatencyP50` for ping-pong and `Throughput` for transfer where left out.
+    /// Metric that verdicts are based on. Defaults to LatencyP50 for pingPong and Throughput for transfer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary_metric: Option<Metric>,
-    /// One message there and back again, one at a time: latency.
+    /// Ping-pong workload, which measures latency. Exactly one of pingPong and transfer must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ping_pong: Option<PingPong>,
-    /// Many messages in flight: throughput.
+    /// Transfer workload, which measures throughput. Exactly one of pingPong and transfer must be set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer: Option<Transfer>,
 }
 
-/// One message there and back again, one at a time. Latency is half a round trip.
+/// Ping-pong workload with one message in flight. Latency is half of the round-trip time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
-    validation = kube::core::Rule::new("!(has(self.iterations) && has(self.duration))").message("at most one of iterations and duration"),
-    validation = kube::core::Rule::new("!(has(self.warmup) && has(self.warmupDuration))").message("at most one of warmup and warmupDuration"),
+    validation = kube::core::Rule::new("!(has(self.iterations) && has(self.duration))").message("at most one of iterations and duration may be set"),
+    validation = kube::core::Rule::new("!(has(self.warmup) && has(self.warmupDuration))").message("at most one of warmup and warmupDuration may be set"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PingPong {
-    /// Message sizes.
+    /// Message sizes, such as 64, 1Ki or 16M.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 64)))]
     pub sizes: Vec<Size>,
-    /// How a message is sent.
+    /// Operation that sends a message. Defaults to Send.
     #[serde(default)]
     pub operation: PingPongOperation,
-    /// Measured round trips; 1000 where neither this nor `duration` is given.
+    /// Number of measured round trips. Defaults to 1000 if duration is unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 10_000_000)))]
     pub iterations: Option<u32>,
-    /// Measure for this long instead.
+    /// Duration of the measurement, such as 500ms or 10s. Cannot be combined with iterations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
-    /// Round trips before the measuring; 100 where neither this nor `warmupDuration` is given.
+    /// Number of round trips before the measurement. Defaults to 100 if warmupDuration is unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(max = 1_000_000)))]
     pub warmup: Option<u32>,
-    /// Warm up for this long instead.
+    /// Duration of the warm-up before the measurement. Cannot be combined with warmup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup_duration: Option<Span>,
 }
 
-/// Many messages in flight, from the initiator to the target or both ways.
+/// Transfer workload with many transfers in flight, from the initiator to the target or in both directions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
-    validation = kube::core::Rule::new("!(has(self.iterations) && has(self.duration))").message("at most one of iterations and duration"),
-    validation = kube::core::Rule::new("!(has(self.warmup) && has(self.warmupDuration))").message("at most one of warmup and warmupDuration"),
-    validation = kube::core::Rule::new("self.batch <= self.window").message("batch must not be above window: a burst has to fit into what may be in flight").field_path(".batch"),
+    validation = kube::core::Rule::new("!(has(self.iterations) && has(self.duration))").message("at most one of iterations and duration may be set"),
+    validation = kube::core::Rule::new("!(has(self.warmup) && has(self.warmupDuration))").message("at most one of warmup and warmupDuration may be set"),
+    validation = kube::core::Rule::new("self.batch <= self.window").message("batch must not exceed window, because all transfers of a burst are in flight together").field_path(".batch"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Transfer {
-    /// Transfer sizes.
+    /// Transfer sizes, such as 64, 1Ki or 16M.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 64)))]
     pub sizes: Vec<Size>,
-    /// What is posted.
+    /// Operation that is posted. Defaults to Write.
     #[serde(default)]
     pub operation: TransferOperation,
-    /// Most transfers in flight for each thread.
+    /// Maximum number of transfers in flight per thread. Defaults to 16.
     #[serde(default = "default_window")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 4096)))]
     pub window: u32,
-    /// Transfers posted together, as one burst.
+    /// Number of transfers posted together as one burst. Must not exceed window. Defaults to 1.
     #[serde(default = "default_batch")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 256)))]
     pub batch: u32,
-    /// Initiator threads, each with endpoints of its own.
+    /// Number of initiator threads. Each thread has its own endpoints. Defaults to 1.
     #[serde(default = "one_thread")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub threads: u32,
-    /// Whether one side posts, or both at the same time.
+    /// Whether one or both workers of a pair post transfers. Defaults to Unidirectional.
     #[serde(default)]
     pub direction: Direction,
-    /// Measured transfers of each thread; 1000 where neither this nor `duration` is given.
+    /// Number of measured transfers per thread. Defaults to 1000 if duration is unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 10_000_000)))]
     pub iterations: Option<u32>,
-    /// Measure for this long instead.
+    /// Duration of the measurement, such as 500ms or 10s. Cannot be combined with iterations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
-    /// Transfers before the measuring; 100 where neither this nor `warmupDuration` is given.
+    /// Number of transfers before the measurement. Defaults to 100 if warmupDuration is unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(max = 1_000_000)))]
     pub warmup: Option<u32>,
-    /// Warm up for this long instead.
+    /// Duration of the warm-up before the measurement. Cannot be combined with warmup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup_duration: Option<Span>,
 }
 
-/// How a ping-pong message is sent.
+/// Operation that sends a ping-pong message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum PingPongOperation {
@@ -129,60 +129,60 @@ pub enum PingPongOperation {
     WriteImmediate,
 }
 
-/// What a transfer posts.
+/// Operation that a transfer posts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum TransferOperation {
     /// Two-sided send with immediate data.
     Send,
-    /// RMA write; complete when the data is in the target's memory.
+    /// RMA write. It is complete when the data is in the memory of the target.
     #[default]
     Write,
     /// RMA read.
     Read,
-    /// RMA write with immediate data; complete when the target has seen every chunk's immediate.
+    /// RMA write with immediate data. It is complete when the target has received the immediate data of every chunk.
     WriteImmediate,
 }
 
-/// Which sides post.
+/// Which workers of a pair post transfers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Direction {
-    /// The initiator posts, the target is addressed.
+    /// Only the initiator posts.
     #[default]
-    OneWay,
-    /// Both sides post at the same time.
-    Both,
+    Unidirectional,
+    /// Both workers post at the same time.
+    Bidirectional,
 }
 
-/// Memory the bytes leave from and arrive in. None is ever substituted for another.
+/// Kind of memory of the source and target buffers. It is never replaced by another kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum MemoryKind {
     /// Ordinary pages.
     #[default]
     Heap,
-    /// 2 MiB huge pages, verified in the process's own map.
+    /// 2 MiB huge pages, verified in the memory map of the process.
     HugePages,
-    /// A shared mapping.
+    /// Shared memory mapping.
     SharedMemory,
     /// GPU memory.
     Cuda,
 }
 
-/// How a side waits for completions.
+/// How a worker waits for completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Polling {
-    /// Polls without a pause; needs a processor of its own.
+    /// Polls continuously. Needs a dedicated CPU.
     Spin,
-    /// Gives the processor up after a poll that found nothing.
+    /// Yields the CPU after a poll without completions.
     Yield,
     /// Sleeps until the library wakes it.
     Wait,
 }
 
-/// What a comparison is made on.
+/// Metric of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Metric {
@@ -195,23 +195,23 @@ pub enum Metric {
     /// 99.9th percentile of latency; lower is better.
     #[serde(rename = "LatencyP99_9")]
     LatencyP999,
-    /// Payload bytes a second; higher is better.
+    /// Payload bytes per second; higher is better.
     Throughput,
-    /// Completed operations a second; higher is better.
+    /// Completed operations per second; higher is better.
     CompletionRate,
-    /// CPU seconds of both sides for a GiB of payload; lower is better.
+    /// CPU seconds of both workers per GiB of payload; lower is better.
     CpuSecondsPerGib,
 }
 
 impl fmt::Display for Metric {
-    /// The name that manifests and records write.
+    /// Writes the name used in manifests and records.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
 }
 
 impl Scenario {
-    /// The sizes, as written.
+    /// Sizes of the workload, in the order of the spec.
     pub fn sizes(&self) -> &[Size] {
         match (&self.ping_pong, &self.transfer) {
             (Some(ping_pong), _) => &ping_pong.sizes,
@@ -222,7 +222,7 @@ impl Scenario {
 }
 
 impl Metric {
-    /// Whether a larger value is the better one.
+    /// Whether a larger value is better.
     pub fn higher_is_better(self) -> bool {
         matches!(self, Self::Throughput | Self::CompletionRate)
     }

@@ -1,145 +1,159 @@
-//! What a run answers: whether it ran, whether its numbers can be trusted, and what they say.
+//! Status of a run: its conditions, the validity of its results, and its verdicts.
 //!
-//! Integers with the unit in the field's name; every list and text is bounded by the writer.
+//! Numbers are integers with the unit in the field name. The writer bounds every list and text.
 
 use serde::{Deserialize, Serialize};
 
-use super::{ExecutionStatus, Metric};
+use super::{ConditionType, ExecutionStatus, Metric};
 
-/// Status of a run.
-// One value to field managers, as nobody but the operator writes it: an API server that kept account of each of its
-// fields would store as much again.
+/// BenchmarkRunStatus is the observed state of a BenchmarkRun.
+// Atomic for field managers, because only the operator writes the status: tracking the ownership of each field would
+// double the size of the stored object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema), schemars(extend("x-kubernetes-map-type" = "atomic")))]
 #[serde(rename_all = "camelCase")]
 pub struct BenchmarkRunStatus {
-    /// Generation of the spec that this status speaks of.
+    /// Generation of the spec that the status was computed for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// `Accepted`, `Suspended`, `Running`, `Complete`, `Failed`, and `CleanupBlocked` where pods do not go.
+    /// Conditions of the run: Accepted, Suspended, Running, Complete, Failed, and CleanupBlocked if pods are stuck
+    /// terminating.
     #[serde(default)]
     #[cfg_attr(feature = "crd", schemars(length(max = 8), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"])))]
     pub conditions: Vec<Condition>,
-    /// The conditions in one word.
+    /// Summary of the conditions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
-    /// How far the run is.
+    /// Progress of the measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
-    /// SHA-256 of the plan, in hexadecimal.
+    /// SHA-256 hash of the plan, in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_hash: Option<String>,
-    /// Where the workers ran.
+    /// Nodes on which the workers ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementStatus>,
-    /// What the workers ran on.
+    /// Software and hardware environment of the workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<EnvironmentSummary>,
-    /// Which fabric carried the bytes, and how that is known.
+    /// Fabric that transferred the data, with the proof of its use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<FabricSummary>,
-    /// What was measured, by scenario, size and arm.
+    /// Measured values by scenario, size and arm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<ArmResult>,
-    /// What the measurements say of each variant against the baseline.
+    /// Comparisons of each arm with the baseline, by scenario, size and metric.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comparisons: Vec<ComparisonResult>,
-    /// What became of each expectation.
+    /// Outcome of each expectation in spec.expectations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<ExpectationResult>,
-    /// Pairs of nodes whose baseline deviates most from the median pair; where there are at least three pairs.
+    /// Pairs of nodes whose baseline deviates most from the median pair. Reported for runs with at least three pairs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 16)))]
     pub pairs: Vec<PairResult>,
-    /// How much worse each node is than the others; where there are at least three pairs.
+    /// Deviation of each node from the median pair. Reported for runs with at least three pairs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 64)))]
     pub nodes: Vec<NodeResult>,
-    /// What a finished run comes to: the exit status of its report.
+    /// Outcome of a finished run. It determines the exit status of `fabricbench report`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// What the comparisons say, in a line.
+    /// One-line summary of the verdicts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
-    /// Highest throughput of any variant, for people.
+    /// Highest throughput of any arm, formatted with a unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<String>,
-    /// What a reader must know before trusting the numbers.
+    /// Warnings that affect the interpretation of the results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 64)))]
     pub warnings: Vec<String>,
-    /// Numbers of results and comparisons that are only in the records and reports, so that the status stays small.
+    /// Number of values that are omitted to bound the size of the status. The records and reports contain them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted_values: Option<u32>,
-    /// Where the full records are.
+    /// Reference to the complete records of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsReference>,
-    /// What a controller must remember of the run: attempts and clocks. Left out on one machine.
+    /// Controller state that must survive a restart: attempts and timers. Unset for local runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<ExecutionStatus>,
 }
 
-/// One condition, as everywhere in Kubernetes.
+/// Condition describes one aspect of the current state of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// `Accepted`, `Suspended`, `Running`, `Complete`, `Failed` or `CleanupBlocked`.
+    /// Type of the condition: Accepted, Suspended, Running, Complete, Failed or CleanupBlocked.
     #[serde(rename = "type")]
     pub type_: String,
-    /// `True`, `False` or `Unknown`.
+    /// Status of the condition: True, False or Unknown.
     pub status: String,
-    /// A closed word for programs.
+    /// Machine-readable reason for the last transition of the condition.
     pub reason: String,
-    /// A sentence for people.
+    /// Human-readable message with details about the last transition.
     pub message: String,
-    /// When `status` last changed (RFC 3339).
+    /// Time at which the status of the condition last changed (RFC 3339).
     pub last_transition_time: String,
-    /// Generation of the spec that it speaks of.
+    /// Generation of the spec that the condition was computed for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
 
-/// What a run is doing.
+impl Condition {
+    /// Whether this condition has the type `type_`.
+    pub fn has_type(&self, type_: ConditionType) -> bool {
+        self.type_ == type_.as_str()
+    }
+
+    /// Whether the condition is `True`.
+    pub fn is_true(&self) -> bool {
+        self.status == "True"
+    }
+}
+
+/// State of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum State {
-    /// Accepted, no worker yet.
+    /// The run is accepted, and no gang is running.
     Pending,
-    /// Workers run.
+    /// The workers are running.
     Running,
-    /// Stopped by its user.
+    /// The user suspended the run.
     Suspended,
-    /// All blocks are measured.
+    /// Every block is measured.
     Complete,
-    /// It cannot go on.
+    /// The run failed and will not be retried.
     Failed,
 }
 
-/// Blocks done of all blocks.
+/// Number of measured blocks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Progress {
-    /// Blocks whose last record verified.
+    /// Number of blocks whose records are complete and verified.
     pub blocks_done: u32,
-    /// Blocks of the plan.
+    /// Number of blocks in the plan.
     pub blocks_total: u32,
-    /// Both, as `12/240`.
+    /// Both numbers as text, such as `12/240`.
     pub text: String,
 }
 
-/// Where the workers ran.
+/// Nodes on which the workers ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PlacementStatus {
-    /// Node of each worker: by rank on one machine, sorted in a cluster, where ranks change places between legs.
+    /// Nodes of the workers. They are sorted by name in a cluster, where ranks can change between legs, and by rank in
+    /// a local run.
     #[cfg_attr(feature = "crd", schemars(length(max = 64)))]
     pub nodes: Vec<String>,
 }
 
-/// What the workers ran on; the records hold every detail.
+/// Summary of the software and hardware environment of the workers. The records contain all details.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -148,294 +162,296 @@ pub struct EnvironmentSummary {
     pub kernels: Vec<String>,
     /// CPU models of the workers.
     pub cpu_models: Vec<String>,
-    /// Libraries that were loaded, with version and path.
+    /// Loaded libraries with version and path.
     pub libraries: Vec<String>,
-    /// How sides waited for completions.
+    /// How workers waited for completions.
     pub polling: Vec<String>,
 }
 
-/// Which fabric carried the bytes.
+/// Fabric that transferred the data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FabricSummary {
-    /// The weakest proof of any measured case, valid or not.
+    /// Weakest proof of any measured case, valid or invalid.
     pub proof: FabricProof,
-    /// Provider, as the library returned it.
+    /// Provider, as reported by the library.
     pub provider: String,
-    /// Why the proof is what it is.
+    /// Reason for the proof.
     pub reason: String,
-    /// Bytes the interfaces counted while cases were measured.
+    /// Bytes counted by the network interfaces during the measured cases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_bytes: Option<u64>,
-    /// Payload bytes of the same cases.
+    /// Payload bytes of the measured cases.
     pub payload_bytes: u64,
 }
 
-/// How it is known that the bytes used the fabric that was asked for.
+/// Level of proof that the data used the requested fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum FabricProof {
-    /// Counters that the runner cannot fake show other bytes than claimed.
+    /// Independent counters contradict the claimed traffic.
     Contradicted,
-    /// Only the library's word.
+    /// The library reports the fabric, without independent evidence.
     Declared,
-    /// Byte counters of the interfaces cover the payload.
+    /// Byte counters of the network interfaces account for the payload.
     Verified,
 }
 
-/// An optimization that a variant asks for.
+/// Optimization that a variant requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Optimization {
     /// Inject calls for small messages.
     Inject,
-    /// FI_MORE on all but the last post of a burst.
+    /// FI_MORE on all posts of a burst except the last.
     Doorbell,
     /// Fewer rails for mid-size transfers.
     Coalesce,
 }
 
-/// Whether an optimization took part.
+/// Whether an optimization was active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Engagement {
-    /// Seen in something that our own request cannot fake.
+    /// Independent evidence shows that the optimization was active.
     Confirmed,
-    /// Asked for, and the provider gives no sign.
+    /// The optimization was requested, and the provider gives no evidence.
     RequestedOnly,
-    /// Refused, or over the limit.
+    /// The provider rejected the optimization, or messages exceeded its limit.
     NotEngaged,
-    /// It could not apply: one rail, one post a burst, device memory.
+    /// The optimization cannot apply: one rail, one post per burst, or device memory.
     NotApplicable,
 }
 
-/// One optimization in one arm at one size.
+/// Optimization of one arm at one size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct OptimizationResult {
-    /// Which.
+    /// Optimization that the arm requests.
     pub optimization: Optimization,
-    /// Whether it took part.
+    /// Whether the optimization was active.
     pub engagement: Engagement,
-    /// Why that is known, or why not.
+    /// Evidence for the engagement.
     pub reason: String,
 }
 
-/// Whether a case's numbers can be trusted.
+/// Whether the results of a case are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum CaseValidity {
-    /// They can.
+    /// The results are valid.
     Valid,
-    /// They cannot; the reason stands beside.
+    /// The results are invalid. The field `reason` explains why.
     Invalid,
 }
 
-/// What one arm did at one size, over all rounds and pairs.
+/// Results of one arm at one size over all rounds and pairs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ArmResult {
     /// Name of the scenario.
     pub scenario: String,
-    /// Message or transfer size.
+    /// Message or transfer size, in bytes.
     pub size_bytes: u64,
-    /// Name of the variant, or of a control arm.
+    /// Name of the variant or control arm.
     pub arm: String,
-    /// Rounds with a valid case.
+    /// Number of rounds with a valid case.
     pub valid_rounds: u32,
-    /// Whether the arm has any number to trust here.
+    /// Whether the arm has at least one valid result.
     pub validity: CaseValidity,
-    /// Why cases are invalid, where any is.
+    /// Reason why cases are invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Median latency; one-way for ping-pong, post to completion for transfers.
+    /// Median latency, in nanoseconds: one-way for ping-pong, from post to completion for transfers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50_nanos: Option<u64>,
-    /// 95th percentile of latency.
+    /// 95th percentile of latency, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p95_nanos: Option<u64>,
-    /// 99th percentile of latency.
+    /// 99th percentile of latency, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_nanos: Option<u64>,
-    /// 99.9th percentile of latency.
+    /// 99.9th percentile of latency, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p999_nanos: Option<u64>,
-    /// Smallest latency.
+    /// Minimum latency, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_nanos: Option<u64>,
-    /// Largest latency.
+    /// Maximum latency, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_nanos: Option<u64>,
-    /// Payload bytes a second; the median of the rounds.
+    /// Payload bytes per second, as the median of the rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_second: Option<u64>,
-    /// Completed operations a second; the median of the rounds.
+    /// Completed operations per second, as the median of the rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completions_per_second: Option<u64>,
-    /// CPU time of both sides for a GiB of payload; the median of the rounds.
+    /// CPU time of both workers per GiB of payload in nanoseconds, as the median of the rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_nanos_per_gib: Option<u64>,
-    /// Whether each optimization the arm asks for took part.
+    /// Engagement of each optimization that the arm requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub optimizations: Vec<OptimizationResult>,
-    /// How it is known that the bytes used the fabric.
+    /// Level of proof that the data used the requested fabric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<FabricProof>,
 }
 
-/// One meaning each.
+/// Verdict of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Verdict {
-    /// The whole interval lies beyond the margin, on the better side.
+    /// The whole confidence interval is better than the margin.
     Improved,
-    /// The whole interval lies inside the margin.
+    /// The whole confidence interval is within the margin.
     NoChange,
-    /// The whole interval lies beyond the margin, on the worse side.
+    /// The whole confidence interval is worse than the margin.
     Regressed,
-    /// Everything else.
+    /// The confidence interval allows no other verdict.
     Inconclusive,
 }
 
-/// Why a variant has no verdict at a size.
+/// Reason why the verdict of a variant is withheld.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum WithheldReason {
-    /// It, or the baseline, has no valid round, or no round has both valid.
+    /// No round has a valid case of both the variant and the baseline.
     NotMeasured,
-    /// Bytes of some case did not use the fabric that was asked for.
+    /// The data of a case did not use the requested fabric.
     FabricContradicted,
-    /// Its legs and those of the baseline ran on different nodes or devices.
+    /// The legs of the variant and the baseline ran on different nodes or devices.
     DifferentDevices,
-    /// A control shows a change where there can be none.
+    /// A negative control shows a change.
     ControlViolated,
-    /// An optimization that should have taken part did not.
+    /// A requested optimization was not active.
     NotEngaged,
 }
 
-/// What the measurements say of one arm against the baseline at one size.
+/// Comparison of one arm with the baseline at one size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ComparisonResult {
     /// Name of the scenario.
     pub scenario: String,
-    /// Message or transfer size.
+    /// Message or transfer size, in bytes.
     pub size_bytes: u64,
-    /// Name of the variant, or of a control arm.
+    /// Name of the variant or control arm.
     pub arm: String,
-    /// What is compared.
+    /// Compared metric.
     pub metric: Metric,
-    /// Whether the verdict is read off this metric.
+    /// Whether the verdict is based on this metric.
     pub primary: bool,
-    /// Whether the arms are identical here, by plan or because this is a control arm: the effect is noise.
+    /// Whether the arms are identical at this size, so that the effect is noise.
     pub negative_control: bool,
-    /// Rounds in which both arms are valid.
+    /// Number of rounds in which both arms are valid.
     pub rounds: u32,
-    /// Change against the baseline in parts per million of it; above 0 means larger.
+    /// Change relative to the baseline, in parts per million. A positive value is an increase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect_ppm: Option<i64>,
-    /// Lower end of the simultaneous interval.
+    /// Lower end of the simultaneous confidence interval, in parts per million.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower_ppm: Option<i64>,
-    /// Upper end of the simultaneous interval.
+    /// Upper end of the simultaneous confidence interval, in parts per million.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper_ppm: Option<i64>,
-    /// Smallest change that these rounds would have shown.
+    /// Smallest change that these rounds could detect, in parts per million.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimum_detectable_ppm: Option<u64>,
-    /// The verdict, where there is one.
+    /// Verdict of the comparison. Unset if it is withheld.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// What kind of reason withholds the verdict of a variant.
+    /// Reason why the verdict is withheld.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withheld: Option<WithheldReason>,
-    /// Why there is no verdict, or what qualifies it.
+    /// Explanation of a withheld or qualified verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Rounds that would settle an `Inconclusive`; left out where no number of rounds is in sight.
+    /// Estimated number of rounds that would settle an inconclusive verdict. Unset if it cannot be estimated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_to_settle: Option<u32>,
 }
 
-/// What became of an expectation.
+/// Outcome of an expectation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum ExpectationOutcome {
-    /// The whole interval reaches the expected minimum, at every size.
+    /// The whole confidence interval reaches the expected minimum at every size.
     Met,
-    /// At some size the whole interval falls short of it.
+    /// The whole confidence interval is below the expected minimum at one or more sizes.
     NotMet,
-    /// Neither is shown.
+    /// The measurements show neither.
     Inconclusive,
 }
 
-/// What became of one expectation at its sizes.
+/// Result of one expectation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExpectationResult {
-    /// Its place in the spec.
+    /// Index of the expectation in spec.expectations.
     pub index: u32,
-    /// The expectation in words.
+    /// Expectation as text.
     pub text: String,
-    /// What became of it.
+    /// Outcome of the expectation.
     pub outcome: ExpectationOutcome,
-    /// Why, with the sizes that decide it.
+    /// Reason for the outcome, with the sizes that determine it.
     pub reason: String,
 }
 
-/// How far one pair of nodes is from the others: the baseline on the scenario's primary metric.
+/// Deviation of one pair of nodes from the other pairs, measured with the baseline on the primary metric of the
+/// scenario.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PairResult {
     /// Name of the scenario.
     pub scenario: String,
-    /// Message or transfer size.
+    /// Message or transfer size, in bytes.
     pub size_bytes: u64,
-    /// Node that posts.
+    /// Node of the initiator.
     pub initiator: String,
-    /// Node that is addressed.
+    /// Node of the target.
     pub target: String,
-    /// The pair's median of the rounds against the median of all pairs, in parts per million of it; above 0 means larger.
+    /// Median of the pair relative to the median of all pairs, in parts per million. A positive value is larger.
     pub deviation_ppm: i64,
 }
 
-/// How much worse one node is than the others: the baseline on the primary metrics of all scenarios.
+/// Deviation of one node from the others, measured with the baseline on the primary metrics of all scenarios.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NodeResult {
     /// Name of the node.
     pub name: String,
-    /// How much worse the median of its pairs, scenarios and sizes is than the median pair, in parts per million of it; below
-    /// 0 it is better.
+    /// How much worse the median over the pairs, scenarios and sizes of the node is than the median pair, in parts per
+    /// million. A negative value is better.
     pub deviation_ppm: i64,
 }
 
-/// What a finished run comes to.
+/// Outcome of a finished run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Outcome {
-    /// Complete, and no expectation was missed: `fabricbench report` ends with 0.
+    /// The run is complete, and no expectation was missed. `fabricbench report` exits with status 0.
     Passed,
-    /// Complete, and an expectation was missed or a regression was found: it ends with 1.
+    /// The run is complete, and an expectation was missed or a regression was found. `fabricbench report` exits with
+    /// status 1.
     Missed,
-    /// Not complete, or some number that was asked for cannot be trusted: it ends with 3.
+    /// The run is not complete, or a requested result is not valid. `fabricbench report` exits with status 3.
     Untrusted,
 }
 
-/// Where the full records are.
+/// Reference to the complete records of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RecordsReference {
-    /// A file's or object's name.
+    /// Name of the file or object with the records.
     pub reference: String,
-    /// SHA-256 of its content, in hexadecimal.
+    /// SHA-256 hash of the content, in hexadecimal.
     pub sha256: String,
 }

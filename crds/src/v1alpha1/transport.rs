@@ -1,26 +1,26 @@
-//! The library and provider that carry the bytes.
+//! Library and provider that transfer the data.
 
 use serde::{Deserialize, Serialize};
 
-/// Exactly one library. None is ever substituted for another.
+/// Library that transfers the data. Exactly one must be set; it is never replaced by another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum TransportSpec {
-    /// No library: shared memory between processes of one machine, for tests of everything above it.
+    /// Built-in transport over shared memory between processes of one machine, for tests.
     Loopback(Loopback),
-    /// libfabric, opened at run time.
+    /// libfabric, loaded at run time.
     Libfabric(Libfabric),
-    /// UCX (UCP), opened at run time.
+    /// UCX (UCP), loaded at run time.
     Ucx(Ucx),
     /// NIXL agents.
     Nixl(Nixl),
-    /// ibverbs directly.
+    /// ibverbs without another library.
     Verbs(Verbs),
 }
 
 impl TransportSpec {
-    /// Name of the library, as it is written in a manifest.
+    /// Name of the library in manifests.
     pub fn library(&self) -> &'static str {
         match self {
             Self::Loopback(_) => "loopback",
@@ -31,7 +31,7 @@ impl TransportSpec {
         }
     }
 
-    /// Endpoints a transfer can be spread over, at each worker.
+    /// Number of endpoints per worker over which a transfer can be striped.
     pub fn rails(&self) -> u32 {
         match self {
             Self::Loopback(Loopback { rails })
@@ -43,12 +43,12 @@ impl TransportSpec {
     }
 }
 
-/// The built-in transport.
+/// Built-in shared memory transport.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Loopback {
-    /// Number of rails.
+    /// Number of rails. Defaults to 1.
     #[serde(default = "one_rail")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub rails: u32,
@@ -61,32 +61,32 @@ pub struct Loopback {
 pub struct Libfabric {
     /// Provider, by its name in libfabric 2.x.
     pub provider: LibfabricProvider,
-    /// Number of rails: one endpoint each, on a NIC of its own where the fabric has NICs.
+    /// Number of rails. Each rail is one endpoint, on a separate NIC if the fabric has NICs. Defaults to 1.
     #[serde(default = "one_rail")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub rails: u32,
 }
 
-/// Providers of libfabric, as asked for.
+/// Providers of libfabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum LibfabricProvider {
-    /// Native TCP; before 1.18 the library calls it `net`.
+    /// Native TCP. libfabric before 1.18 calls it `net`.
     #[serde(rename = "tcp")]
     Tcp,
-    /// The name `net` itself, which only releases before 1.18 have.
+    /// Native TCP by the name `net`, which only libfabric releases before 1.18 have.
     #[serde(rename = "net")]
     Net,
-    /// TCP messages under the reliable-datagram layer.
+    /// TCP messages with the reliable-datagram layer on top.
     #[serde(rename = "tcp;ofi_rxm")]
     TcpRxm,
     /// Shared memory of one host.
     #[serde(rename = "shm")]
     Shm,
-    /// InfiniBand, RoCE and iWARP under the reliable-datagram layer.
+    /// InfiniBand, RoCE and iWARP with the reliable-datagram layer on top.
     #[serde(rename = "verbs;ofi_rxm", alias = "verbs")]
     Verbs,
-    /// AWS EFA with the provider's own protocol.
+    /// AWS EFA with the protocol of the provider.
     #[serde(rename = "efa")]
     Efa,
     /// AWS EFA without a software protocol above the device.
@@ -95,7 +95,7 @@ pub enum LibfabricProvider {
 }
 
 impl LibfabricProvider {
-    /// The name as it is written in a manifest.
+    /// Name of the provider in manifests.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
@@ -114,10 +114,10 @@ impl LibfabricProvider {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Ucx {
-    /// What may carry the bytes (`UCX_TLS`).
+    /// Transports that UCX may use (`UCX_TLS`).
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 8)))]
     pub transports: Vec<UcxTransport>,
-    /// Number of rails.
+    /// Number of rails. Defaults to 1.
     #[serde(default = "one_rail")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub rails: u32,
@@ -143,15 +143,15 @@ pub enum UcxTransport {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Nixl {
-    /// The plug-in that carries the bytes.
+    /// Plugin that transfers the data.
     pub backend: NixlBackend,
-    /// Number of rails.
+    /// Number of rails. Defaults to 1.
     #[serde(default = "one_rail")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub rails: u32,
 }
 
-/// Plug-ins of NIXL.
+/// Plugins of NIXL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
@@ -166,7 +166,7 @@ pub enum NixlBackend {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Verbs {
-    /// Number of rails: one queue pair each, on a NIC of its own.
+    /// Number of rails. Each rail is one queue pair on a separate NIC. Defaults to 1.
     #[serde(default = "one_rail")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub rails: u32,

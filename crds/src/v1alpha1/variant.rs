@@ -1,94 +1,95 @@
-//! What is compared: a tuning, an environment or library, an image, or several of them.
+//! Variants: a tuning, an environment, a library, an image, or a combination of them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::striping::StripingPolicy;
 use crate::units::Size;
 
-/// One thing to compare.
+/// Configuration that is compared with the baseline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
-    validation = kube::core::Rule::new("!self.name.startsWith('control')").message("name must not start with control: the planner's control arms are called so").field_path(".name"),
+    validation = kube::core::Rule::new("!self.name.startsWith('control')").message("name must not start with control, which is the prefix of control arms").field_path(".name"),
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Variant {
-    /// Name in results; a DNS label.
+    /// Name of the variant in results. Must be a DNS label and must not start with `control`.
     #[cfg_attr(
         feature = "crd",
         schemars(length(min = 1, max = 40), regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))
     )]
     pub name: String,
-    /// Send small messages by the library's inject calls (FI_INJECT).
+    /// Sends small messages with inject calls (FI_INJECT). No inject calls are used if unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inject: Option<Inject>,
-    /// Ring the doorbell once for several posts (FI_MORE).
+    /// Rings the doorbell once for several posts (FI_MORE). FI_MORE is not used if unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doorbell: Option<Doorbell>,
-    /// Spread transfers over rails by another rule than the run's.
+    /// How transfers are striped over rails. Defaults to spec.striping.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub striping: Option<Striping>,
-    /// Environment variables of the measuring process. They make it a process of its own.
+    /// Environment variables of the measuring process. A variant with environment variables is measured in a separate
+    /// process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 32)))]
     #[cfg_attr(feature = "crd", x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["name".into()])))]
     pub env: Vec<EnvVar>,
-    /// Folder whose libraries are opened instead of the image's.
+    /// Absolute path of a directory whose libraries are loaded instead of those of the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 500), regex(pattern = "^/")))]
     pub library: Option<String>,
-    /// Image of this variant's pods instead of the run's.
+    /// Image of the worker pods of this variant. Defaults to spec.image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 500)))]
     pub image: Option<String>,
 }
 
-/// Use of the library's inject calls: the buffer is free on return and no completion follows.
+/// Use of inject calls. The buffer can be reused on return and no completion follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Inject {
-    /// Largest message injected. The provider's own limit also holds.
+    /// Largest message that is injected. The limit of the provider also applies.
     pub max_bytes: Size,
 }
 
-/// Doorbell batching: all posts of a burst on an endpoint but the last carry FI_MORE.
+/// Doorbell batching. All posts of a burst on an endpoint except the last set FI_MORE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Doorbell {
-    /// Most posts for one doorbell on one endpoint.
+    /// Maximum number of posts per doorbell on an endpoint. Must be between 2 and 256.
     #[cfg_attr(feature = "crd", schemars(range(min = 2, max = 256)))]
     pub max_batch: u32,
 }
 
-/// How a transfer is spread over rails.
+/// How transfers are striped over rails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Striping {
-    /// The rule.
+    /// Striping policy.
     pub policy: StripingPolicy,
-    /// Smallest transfer that is striped; the run's value, then 128Ki (NIXL's own), where left out.
+    /// Smallest transfer that is striped. Defaults to the value in spec.striping, then to 128Ki, the default of NIXL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold_bytes: Option<Size>,
-    /// Smallest chunk of `NixlCoalesce`; the run's value, then 16Ki, where left out.
+    /// Smallest chunk of the NixlCoalesce policy. Defaults to the value in spec.striping, then to 16Ki.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_chunk_bytes: Option<Size>,
 }
 
-/// One environment variable.
+/// Environment variable.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EnvVar {
-    /// Its name.
+    /// Name of the environment variable.
     #[cfg_attr(
         feature = "crd",
         schemars(length(min = 1, max = 100), regex(pattern = "^[A-Z][A-Z0-9_]*$"))
     )]
     pub name: String,
-    /// Its value.
+    /// Value of the environment variable.
     #[cfg_attr(feature = "crd", schemars(length(max = 1000)))]
     pub value: String,
 }

@@ -4,7 +4,9 @@ mod bounded;
 mod conditions;
 mod results;
 
-use crds::v1alpha1::{BenchmarkRunStatus, FabricSummary, PlacementStatus, Progress, RecordsReference, State};
+use crds::v1alpha1::{
+    BenchmarkRunStatus, FabricSummary, PlacementStatus, Progress, Reason, RecordsReference, State,
+};
 
 use super::evaluate::Evaluation;
 use super::format::{self, clipped};
@@ -32,7 +34,7 @@ pub enum Phase {
     /// Accepted; no worker runs yet.
     Pending {
         /// Machine-readable reason for waiting.
-        reason: &'static str,
+        reason: Reason,
         /// Explanation for people.
         message: String,
     },
@@ -45,7 +47,7 @@ pub enum Phase {
     /// Finished with blocks missing, or without any valid case.
     Failed {
         /// Machine-readable reason of the failure.
-        reason: &'static str,
+        reason: Reason,
         /// Explanation for people.
         message: String,
     },
@@ -56,7 +58,7 @@ impl Phase {
     pub fn finished(evaluation: &Evaluation) -> Self {
         match evaluation.summary.nothing_measured() {
             Some(message) => Self::Failed {
-                reason: "NothingMeasured",
+                reason: Reason::NothingMeasured,
                 message,
             },
             None => Self::Complete,

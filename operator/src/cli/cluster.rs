@@ -1,4 +1,4 @@
-//! The cluster of KUBECONFIG, for commands that read from it. I/O.
+//! Access to the cluster of KUBECONFIG for commands that read from it. Does I/O.
 
 use std::env;
 use std::error::Error;
@@ -13,10 +13,10 @@ use super::Failure;
 use crate::cause::root_cause;
 use crate::run_controller::RunKey;
 
-/// Carries out what talks to a cluster.
+/// Runs `task` to completion on a new runtime.
 ///
 /// # Errors
-/// As `task`, or when the machine gives no thread of events.
+/// The task fails, or the runtime cannot be started.
 pub(super) fn block_on<T>(task: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -25,49 +25,50 @@ pub(super) fn block_on<T>(task: impl Future<Output = Result<T, Failure>>) -> Res
     runtime.block_on(task)
 }
 
-/// The way to a cluster.
+/// Connection to a cluster.
 pub(super) struct Cluster {
-    /// What requests go through.
+    /// Client of the cluster.
     pub(super) client: Client,
-    /// Address of its API server.
+    /// Address of the API server.
     server: String,
 }
 
 impl Cluster {
-    /// The way to the cluster of `key`. Nothing is sent yet.
+    /// Creates a client of the cluster. Does not send a request. Errors name `key`.
     ///
     /// # Errors
-    /// When there is none.
-    pub(super) async fn of(key: &RunKey) -> Result<Self, Failure> {
-        let no_way = |why: &dyn Display| Failure::incomplete(format!("{key}: no way to a cluster: {why}"));
+    /// The configuration is missing or invalid.
+    pub(super) async fn connect(key: &RunKey) -> Result<Self, Failure> {
+        let no_config_failure =
+            |why: &dyn Display| Failure::incomplete(format!("{key}: no cluster configuration: {why}"));
         let config = Config::infer().await;
-        let config = config.map_err(|error| no_way(&no_config(&error)))?;
+        let config = config.map_err(|error| no_config_failure(&describe_config_error(&error)))?;
         let server = config.cluster_url.to_string();
-        let client = Client::try_from(config).map_err(|error| no_way(&root_cause(&error)))?;
+        let client = Client::try_from(config).map_err(|error| no_config_failure(&root_cause(&error)))?;
         Ok(Self { client, server })
     }
 
-    /// The run with `key`.
+    /// Reads the run `key`.
     ///
     /// # Errors
-    /// When it is not there, or cannot be read.
+    /// The run does not exist or cannot be read.
     pub(super) async fn run(&self, key: &RunKey) -> Result<BenchmarkRun, Failure> {
         let runs: Api<BenchmarkRun> = Api::namespaced(self.client.clone(), &key.namespace);
         let run = runs.get_opt(&key.name).await;
-        let run = run.map_err(|error| self.refused(key, &error))?;
+        let run = run.map_err(|error| self.request_failure(key, &error))?;
         run.ok_or_else(|| {
             Failure::wrong_file(format!(
-                "{key}: there is neither such a file or folder nor such a run in the cluster of KUBECONFIG"
+                "{key}: no such file or directory, and no such run in the cluster of KUBECONFIG"
             ))
         })
     }
 
-    /// A request for `key` that failed with `error`.
-    pub(super) fn refused(&self, key: &RunKey, error: &kube::Error) -> Failure {
+    /// Failure for a request for `key` that failed with `error`.
+    pub(super) fn request_failure(&self, key: &RunKey, error: &kube::Error) -> Failure {
         Failure::incomplete(match error {
-            kube::Error::Api(_) => format!("{key}: {}", words(error)),
+            kube::Error::Api(_) => format!("{key}: {}", message(error)),
             _ => format!(
-                "{key}: no answer from {}: {}. Check KUBECONFIG",
+                "{key}: no response from {}: {}. Check KUBECONFIG",
                 self.server,
                 root_cause(error)
             ),
@@ -75,30 +76,34 @@ impl Cluster {
     }
 }
 
-/// What the API server says in `error`, or what it comes from where that said nothing.
-pub(super) fn words(error: &kube::Error) -> String {
+/// Message of the API server in `error`, or its root cause.
+pub(super) fn message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
         error => root_cause(error),
     }
 }
 
-/// Why there is no configuration. That this is no pod either is of use only where nobody names a file.
-fn no_config(error: &InferConfigError) -> String {
+/// Describes why the configuration could not be loaded. Mentions the in-cluster configuration only if no kubeconfig is
+/// set.
+fn describe_config_error(error: &InferConfigError) -> String {
     let set = env::var_os("KUBECONFIG").is_some_and(|names| !names.is_empty());
-    let of_file = error
+    let kubeconfig_error = error
         .source()
         .and_then(|source| source.downcast_ref::<KubeconfigError>());
-    match of_file {
+    match kubeconfig_error {
         Some(KubeconfigError::ReadConfig(why, path)) if set => format!(
-            "{}: {why}. KUBECONFIG names it: set that to the cluster's file",
+            "{}: {why}. Set KUBECONFIG to the kubeconfig file of the cluster",
             path.display()
         ),
         Some(KubeconfigError::ReadConfig(why, path)) => {
-            format!("{}: {why}. Set KUBECONFIG to the cluster's file", path.display())
+            format!(
+                "{}: {why}. Set KUBECONFIG to the kubeconfig file of the cluster",
+                path.display()
+            )
         }
-        Some(why) if set => format!("{why}. Set KUBECONFIG to the cluster's file"),
-        _ => format!("{error}. Set KUBECONFIG to the cluster's file"),
+        Some(why) if set => format!("{why}. Set KUBECONFIG to the kubeconfig file of the cluster"),
+        _ => format!("{error}. Set KUBECONFIG to the kubeconfig file of the cluster"),
     }
 }
 
@@ -109,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_without_an_answer_ends_in_its_cause() {
+    fn reports_the_root_cause_of_a_failed_request() {
         let refused = io::Error::new(io::ErrorKind::ConnectionRefused, "refused by 127.0.0.1");
         let error = kube::Error::ReadEvents(io::Error::other(refused));
         assert_eq!(root_cause(&error), "refused by 127.0.0.1");

@@ -1,4 +1,4 @@
-//! `fabricbench compare`: two finished runs against each other.
+//! `fabricbench compare`: compares two finished runs.
 
 use std::fs;
 use std::io::Write;
@@ -14,32 +14,32 @@ use super::{Exit, Failure};
 use crate::campaign::compare_runs::{Difference, FinishedRun, RunComparison, compare_runs, differences};
 use crate::report::runs;
 
-/// Compare two finished runs, where their environments allow it.
+/// Compare two finished runs with equal environments.
 ///
-/// Their rounds were not interleaved, so each arm is judged by what it did against the baseline of its own run: what
-/// changed on the machines between the two runs changed both. To compare two libraries or settings, make them
-/// variants of one run.
+/// The rounds of different runs are not interleaved. Each arm is therefore first compared with the baseline of its own
+/// run, which cancels changes of the machines between the runs. To compare two libraries or settings, use variants of
+/// one run.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench compare results/last-week results/today")]
 pub(super) struct Compare {
-    /// Output folder of the first run, or NAMESPACE/NAME of a run in the cluster of KUBECONFIG.
+    /// Output directory of the first run, or NAMESPACE/NAME of a run in the cluster of KUBECONFIG.
     first: Source,
-    /// The second run, alike.
+    /// Output directory or NAMESPACE/NAME of the second run.
     second: Source,
-    /// Compare though the environments differ; the result says so.
+    /// Compare the runs even if their environments differ. The result reports the differences.
     #[arg(long)]
     force: bool,
-    /// How it is shown.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
-/// How a comparison is shown.
+/// Output format of a comparison.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum Format {
-    /// For people.
+    /// Human-readable text.
     Text,
-    /// For programs.
+    /// JSON.
     Json,
 }
 
@@ -47,7 +47,7 @@ impl Compare {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         if same(&self.first, &self.second) {
             return Err(Failure::wrong_file(format!(
-                "{} and {} are the same run: name two",
+                "{} and {} are the same run. Specify two different runs",
                 self.first, self.second
             )));
         }
@@ -57,7 +57,10 @@ impl Compare {
     }
 }
 
-/// Shows what changed from the first run to the second, where they are comparable or that is asked for all the same.
+/// Prints the changes from the first run to the second.
+///
+/// # Errors
+/// The runs are not comparable and `force` is false, or the output cannot be written.
 pub(super) fn show(
     first: &FinishedRun<'_>,
     second: &FinishedRun<'_>,
@@ -89,13 +92,13 @@ pub(super) fn show(
 
 fn same(first: &Source, second: &Source) -> bool {
     match (first, second) {
-        (Source::Folder(first), Source::Folder(second)) => fs::canonicalize(first)
+        (Source::Directory(first), Source::Directory(second)) => fs::canonicalize(first)
             .is_ok_and(|first| fs::canonicalize(second).is_ok_and(|second| first == second)),
         _ => first == second,
     }
 }
 
-/// What is compared of a run.
+/// Plan and evaluation of a stored run.
 pub(super) fn finished(stored: &StoredRun) -> FinishedRun<'_> {
     FinishedRun {
         plan: &stored.plan,
@@ -111,7 +114,7 @@ fn refusal(different: &[Difference]) -> String {
             difference.what, difference.first, difference.second
         );
     }
-    text + "Use --force to compare them all the same, or make both variants of one run."
+    text + "Use --force to compare them anyway, or compare them as variants of one run."
 }
 
 fn exit(different: &[Difference], comparisons: &[RunComparison]) -> Exit {

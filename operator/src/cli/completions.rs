@@ -1,15 +1,15 @@
-//! `fabricbench completions`: what a shell completes.
+//! `fabricbench completions`: shell completions.
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
 use super::{Cli, Exit, Failure};
 
-/// Print the completions of a shell, to be kept where it looks for them.
+/// Print a completion script for a shell.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench completions bash > /etc/bash_completion.d/fabricbench")]
 pub(super) struct Completions {
-    /// The shell.
+    /// Shell to generate completions for.
     #[arg(value_enum)]
     shell: Shell,
 }

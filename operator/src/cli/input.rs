@@ -1,4 +1,4 @@
-//! The file that a command plans or runs, and what the command line changes in it.
+//! Input file of a command, with overrides from the command line.
 
 use std::path::PathBuf;
 
@@ -11,19 +11,19 @@ use crate::campaign::plan::{Plan, plan};
 use crate::campaign::validate::validate;
 use crate::manifest;
 
-/// Where runs come from.
+/// Input file and overrides.
 #[derive(Clone, Debug, Args)]
 pub struct Input {
-    /// File with one BenchmarkRun or several, as YAML documents.
+    /// File with one or more BenchmarkRuns as YAML documents.
     pub file: PathBuf,
-    /// File that moves every run to other hardware: `transport`, `memory` (of all scenarios) and `resources` replace
-    /// the run's own.
+    /// File with overrides for other hardware: `transport`, `memory` (of all scenarios) and `resources` replace the
+    /// fields of every run.
     #[arg(long, value_name = "FILE")]
     pub overlay: Option<PathBuf>,
-    /// Rounds of every run, instead of spec.sampling.rounds.
+    /// Number of rounds of every run. Overrides spec.sampling.rounds.
     #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=60))]
     pub rounds: Option<u32>,
-    /// Seed of every run, instead of spec.sampling.seed.
+    /// Seed of every run. Overrides spec.sampling.seed.
     #[arg(
         long,
         allow_negative_numbers = true,
@@ -32,57 +32,57 @@ pub struct Input {
     pub seed: Option<u64>,
 }
 
-/// A run and what it will do.
+/// Run with its plan.
 #[derive(Clone, Debug)]
 pub struct PlannedRun {
-    /// The run, overlay and command line applied.
+    /// Run with the overlay and the overrides applied.
     pub run: BenchmarkRun,
-    /// Its plan.
+    /// Plan of the run.
     pub plan: Plan,
 }
 
 impl Input {
-    /// Reads, checks and plans every run of the file.
+    /// Reads, validates and plans every run of the file.
     ///
     /// # Errors
-    /// When the file is wrong: names the field and says what to do.
+    /// The file is invalid. The error names the field and a remedy.
     pub fn load(&self) -> Result<Vec<PlannedRun>, Failure> {
         let overlay = self.overlay.as_deref().map(manifest::load_overlay).transpose()?;
         self.plan(manifest::load(&self.file, overlay.as_ref())?)
     }
 
-    /// Checks and plans `runs`, which were found at [`Self::file`].
+    /// Validates and plans `runs`, which were read from [`Self::file`].
     ///
     /// # Errors
-    /// When one is wrong: names the field and says what to do.
+    /// A run is invalid. The error names the field and a remedy.
     pub fn plan(&self, runs: Vec<BenchmarkRun>) -> Result<Vec<PlannedRun>, Failure> {
         let several = runs.len() > 1;
         let mut planned = Vec::new();
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         for mut run in runs {
             run.spec.sampling.rounds = self.rounds.or(run.spec.sampling.rounds);
             run.spec.sampling.seed = self.seed.unwrap_or(run.spec.sampling.seed);
             let name = run.metadata.name.clone().unwrap_or_default();
-            let place = if several {
+            let prefix = if several {
                 format!("{name}: ")
             } else {
                 String::new()
             };
-            let mut wrong = |what: &dyn std::fmt::Display| {
-                faults.push(format!("{}: {place}{what}", self.file.display()));
+            let mut add_error = |what: &dyn std::fmt::Display| {
+                errors.push(format!("{}: {prefix}{what}", self.file.display()));
             };
             match validate(&run) {
-                Err(problems) => problems.0.iter().for_each(|problem| wrong(problem)),
+                Err(problems) => problems.0.iter().for_each(|problem| add_error(problem)),
                 Ok(valid) => match plan(&valid) {
-                    Err(error) => wrong(&error),
+                    Err(error) => add_error(&error),
                     Ok(plan) => planned.push(PlannedRun { run, plan }),
                 },
             }
         }
-        if faults.is_empty() {
+        if errors.is_empty() {
             Ok(planned)
         } else {
-            Err(Failure::wrong_file(faults.join("\n")))
+            Err(Failure::wrong_file(errors.join("\n")))
         }
     }
 }

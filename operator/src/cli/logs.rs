@@ -1,4 +1,4 @@
-//! `fabricbench logs`: what the workers of a run in the cluster wrote. I/O.
+//! `fabricbench logs`: logs of the workers of a run in the cluster. Does I/O.
 
 mod started;
 
@@ -16,32 +16,32 @@ use kube::api::{ListParams, LogParams};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, ResourceExt};
 
-use self::started::started;
+use self::started::check_started;
 use super::cluster::{self, Cluster};
 use super::source::Source;
-use super::standing::standing;
+use super::state_summary::state_summary;
 use super::{Exit, Failure};
 use crate::run_controller::RunKey;
 use crate::run_controller::build::WORKER_CONTAINER;
 use crate::run_controller::build::labels::selector;
 
-/// Most pods whose logs are read at a time.
+/// Maximum number of pods whose logs are read concurrently.
 const PODS: usize = 64;
 
-/// Show what the workers of a run in the cluster wrote, each line after the name of its pod.
+/// Print the logs of the workers of a run in the cluster. Each line starts with the name of the pod.
 ///
-/// Worker 0 writes the records, a JSON object a line. Logs go with their pods; the records stay, and `fabricbench report`
-/// reads them.
+/// Worker 0 writes the records, one JSON object per line. Logs are deleted with their pods. The records remain; use
+/// `fabricbench report` to read them.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench logs default/nixl-optimizations --tail 5")]
 pub(super) struct Logs {
-    /// The run, as NAMESPACE/NAME.
+    /// Run in the cluster, as NAMESPACE/NAME.
     #[arg(value_name = "NAMESPACE/NAME")]
     run: Source,
-    /// Go on as lines are written and pods start, until the run and its pods end.
+    /// Follow the logs, including those of pods that start later, until the run is finished.
     #[arg(long, short)]
     follow: bool,
-    /// Most lines of the past, of each pod.
+    /// Number of recent log lines to print per pod.
     #[arg(
         long,
         value_name = "N",
@@ -56,38 +56,38 @@ impl Logs {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         let Source::Cluster(key) = &self.run else {
             return Err(Failure::wrong_file(format!(
-                "{}: name a run in the cluster as NAMESPACE/NAME; a folder has its records in records.jsonl",
+                "{}: not a run in the cluster; use NAMESPACE/NAME. A local run has its records in records.jsonl of its output directory",
                 self.run
             )));
         };
         match cluster::block_on(self.show(key))? {
             true => Ok(Exit::Complete),
-            // Each pod has said why.
+            // The reason was printed for each pod.
             false => Err(Failure::incomplete("")),
         }
     }
 
-    /// Whether any log was there to be shown.
+    /// Prints the logs. Returns whether any log was available.
     async fn show(&self, key: &RunKey) -> Result<bool, Failure> {
-        let cluster = Cluster::of(key).await?;
+        let cluster = Cluster::connect(key).await?;
         let run = cluster.run(key).await?;
         let selector = selector(&run.uid().unwrap_or_default());
         let api: Api<Pod> = Api::namespaced(cluster.client.clone(), &key.namespace);
-        if self.follow && !has_ended(Some(&run)) {
+        if self.follow && !is_finished(Some(&run)) {
             return self.follow(&cluster, key, &run, &api, &selector).await;
         }
         let pods = api.list(&ListParams::default().labels(&selector)).await;
-        let mut pods = pods.map_err(|error| cluster.refused(key, &error))?.items;
+        let mut pods = pods.map_err(|error| cluster.request_failure(key, &error))?.items;
         if pods.is_empty() {
             return Err(Failure::incomplete(format!("{key}: {}", no_pods(key, &run))));
         }
-        // In the order of legs and attempts.
+        // Pod names sort by leg and attempt.
         pods.sort_by_key(ResourceExt::name_any);
         let mut ready = Vec::new();
         for pod in &pods {
-            match started(pod) {
+            match check_started(pod) {
                 Ok(()) => ready.push(pod.name_any()),
-                Err(why) => not_started(&pod.name_any(), &why)?,
+                Err(why) => report_not_started(&pod.name_any(), &why)?,
             }
         }
         let logs = ready.into_iter().map(|pod| self.copy(&api, pod));
@@ -95,7 +95,7 @@ impl Logs {
         logs.try_fold(false, async |any, shown| Ok(any || shown)).await
     }
 
-    /// Copies the logs of pods as they start, until `run` has ended and so have they.
+    /// Prints the logs of pods as they start, until `run` is finished and all logs are complete.
     async fn follow(
         &self,
         cluster: &Cluster,
@@ -104,14 +104,14 @@ impl Logs {
         api: &Api<Pod>,
         selector: &str,
     ) -> Result<bool, Failure> {
-        if let Some(standing) = standing(run) {
-            writeln!(std::io::stderr(), "{key}: {standing}")?;
+        if let Some(summary) = state_summary(run) {
+            writeln!(std::io::stderr(), "{key}: {summary}")?;
         }
         let runs: Api<BenchmarkRun> = Api::namespaced(cluster.client.clone(), &key.namespace);
         let mut runs = pin!(watcher::watch_object(runs, &key.name).default_backoff());
         let pods = watcher(api.clone(), watcher::Config::default().labels(selector));
         let mut pods = pin!(pods.default_backoff().applied_objects());
-        // Of each pod what was last said of it; nothing once its log is copied.
+        // Last printed reason of each pod, or `None` if its log is followed.
         let mut seen: BTreeMap<String, Option<String>> = BTreeMap::new();
         let mut logs = FuturesUnordered::new();
         let mut any = false;
@@ -120,15 +120,15 @@ impl Logs {
                 Some(pod) = pods.next() => {
                     let Some(pod) = watched(cluster, key, pod)? else { continue };
                     let name = pod.name_any();
-                    let said = seen.get(&name);
-                    match started(&pod) {
-                        _ if said == Some(&None) => {}
+                    let last = seen.get(&name);
+                    match check_started(&pod) {
+                        _ if last == Some(&None) => {}
                         Ok(()) => {
                             logs.push(self.copy(api, name.clone()));
                             seen.insert(name, None);
                         }
-                        Err(why) if said.and_then(Option::as_ref) != Some(&why) => {
-                            not_started(&name, &why)?;
+                        Err(why) if last.and_then(Option::as_ref) != Some(&why) => {
+                            report_not_started(&name, &why)?;
                             seen.insert(name, Some(why));
                         }
                         Err(_) => {}
@@ -136,7 +136,7 @@ impl Logs {
                 }
                 Some(shown) = logs.next() => any |= shown?,
                 Some(run) = runs.next() => {
-                    if watched(cluster, key, run)?.is_some_and(|run| has_ended(run.as_ref())) {
+                    if watched(cluster, key, run)?.is_some_and(|run| is_finished(run.as_ref())) {
                         break;
                     }
                 }
@@ -152,7 +152,8 @@ impl Logs {
         Ok(any)
     }
 
-    /// Copies the log of one pod to standard output, and tells whether there was one; a pod that has none says why.
+    /// Prints the log of one pod and returns whether it was available. Otherwise the reason is printed to standard
+    /// error.
     async fn copy(&self, api: &Api<Pod>, pod: String) -> Result<bool, Failure> {
         let params = LogParams {
             container: Some(WORKER_CONTAINER.to_owned()),
@@ -163,7 +164,7 @@ impl Logs {
         let mut lines = match api.log_stream(&pod, &params).await {
             Ok(log) => log.lines(),
             Err(error) => {
-                writeln!(std::io::stderr(), "{pod}: {}", cluster::words(&error))?;
+                writeln!(std::io::stderr(), "{pod}: {}", cluster::message(&error))?;
                 return Ok(false);
             }
         };
@@ -174,7 +175,7 @@ impl Logs {
     }
 }
 
-/// What a watch gives; nothing where it was interrupted, for it begins anew by itself.
+/// Returns the object of a watch event, or `None` for an interruption, after which the watch restarts.
 fn watched<T>(
     cluster: &Cluster,
     key: &RunKey,
@@ -183,29 +184,30 @@ fn watched<T>(
     match event {
         Ok(object) => Ok(Some(object)),
         Err(watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) => {
-            Err(cluster.refused(key, &error))
+            Err(cluster.request_failure(key, &error))
         }
         Err(_) => Ok(None),
     }
 }
 
-/// Whether no pod will follow: the run has ended or is gone.
-fn has_ended(run: Option<&BenchmarkRun>) -> bool {
+/// Whether no further pod will start: the run is finished or deleted.
+fn is_finished(run: Option<&BenchmarkRun>) -> bool {
     let state = run.map(|run| run.status.as_ref().and_then(|status| status.state));
     matches!(state, None | Some(Some(State::Complete | State::Failed)))
 }
 
 fn no_pods(key: &RunKey, run: &BenchmarkRun) -> String {
     let state = run.status.as_ref().and_then(|status| status.state);
-    let reads = format!("logs go with their pods, and `fabricbench report {key}` reads the records");
-    match (standing(run), state) {
-        (Some(standing), None | Some(State::Pending)) => format!("{standing}; it has no pod yet"),
-        (Some(standing), _) => format!("{standing}; it has no pod: {reads}"),
-        (None, Some(State::Running)) => format!("no pod of it is there now: {reads}"),
-        (None, _) => format!("it is complete, and no pod of it is left: {reads}"),
+    let hint =
+        format!("logs are deleted with their pods; use `fabricbench report {key}` to read the records");
+    match (state_summary(run), state) {
+        (Some(summary), None | Some(State::Pending)) => format!("{summary}; it has no pod yet"),
+        (Some(summary), _) => format!("{summary}; it has no pod: {hint}"),
+        (None, Some(State::Running)) => format!("it currently has no pod: {hint}"),
+        (None, _) => format!("it is complete and has no pod: {hint}"),
     }
 }
 
-fn not_started(pod: &str, why: &str) -> Result<(), Failure> {
+fn report_not_started(pod: &str, why: &str) -> Result<(), Failure> {
     Ok(writeln!(std::io::stderr(), "pod {pod} has not started: {why}")?)
 }

@@ -1,4 +1,4 @@
-//! `fabricbench man`: the manual pages.
+//! `fabricbench man`: manual pages.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,17 +11,17 @@ use super::{Cli, Exit, Failure};
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench man /usr/local/share/man/man1 && man fabricbench-run")]
 pub(super) struct Man {
-    /// Folder for the pages; made where it is missing.
+    /// Directory for the pages. It is created if it does not exist.
     #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl Man {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
-        let unwritten =
-            |error: std::io::Error| Failure::incomplete(format!("{}: {error}", self.folder.display()));
-        fs::create_dir_all(&self.folder).map_err(unwritten)?;
-        clap_mangen::generate_to(Cli::command(), &self.folder).map_err(unwritten)?;
+        let failure =
+            |error: std::io::Error| Failure::incomplete(format!("{}: {error}", self.directory.display()));
+        fs::create_dir_all(&self.directory).map_err(failure)?;
+        clap_mangen::generate_to(Cli::command(), &self.directory).map_err(failure)?;
         Ok(Exit::Complete)
     }
 }

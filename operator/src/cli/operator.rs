@@ -1,4 +1,4 @@
-//! `fabricbench operator`: the controller in a cluster.
+//! `fabricbench operator`: runs the operator.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -8,23 +8,23 @@ use crds::units::Size;
 
 use super::{Exit, Failure};
 use crate::campaign::validate::is_label;
+use crate::manager::{self, LeaseName, LogFormat, Namespaces, Options, RequestLimits};
 use crate::metrics::SeriesLimits;
-use crate::operator::{self, LeaseName, LogFormat, Namespaces, Options, RequestLimits};
 use crate::run_controller::build::OperatorConfig;
 
-/// Run the controller: carry out the BenchmarkRuns of a cluster.
+/// Run the operator, which reconciles the BenchmarkRuns of a cluster.
 ///
-/// The cluster is the one of KUBECONFIG, or the one whose pod this is. SIGTERM ends it; runs go on where they were
-/// when it starts again.
+/// Connects to the cluster of KUBECONFIG, or to the cluster of the pod it runs in. SIGTERM stops the operator. After a
+/// restart, runs continue where they were.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: fabricbench operator --runner-image registry.example/fabricbench-runner:0.1.0 --no-leader-election"
 )]
 pub(super) struct Operator {
-    /// Namespace whose runs are carried out; may be given several times. Without one: all of the cluster.
+    /// Namespace whose runs are reconciled. Can be repeated. Defaults to all namespaces.
     ///
-    /// With namespaces, Roles suffice: nodes are not read, so that a run that no node can take waits instead of being
-    /// told so at once.
+    /// With namespaces, Roles are sufficient, because nodes are not read. A run that fits no node then waits until its
+    /// pending deadline instead of being reported at once.
     #[arg(
         long = "namespace",
         env = "FABRICBENCH_NAMESPACES",
@@ -32,14 +32,15 @@ pub(super) struct Operator {
         value_delimiter = ','
     )]
     namespaces: Vec<String>,
-    /// Image of the runner: of runs that name none, and brought into the pods of those that do.
+    /// Image of the runner. It is the default image of runs, and the source of the runner binary for runs with another
+    /// image.
     #[arg(long, env = "FABRICBENCH_RUNNER_IMAGE", value_name = "IMAGE")]
     runner_image: String,
-    /// When nodes pull the images of workers: Always, IfNotPresent or Never; the cluster's default where left out.
+    /// Image pull policy of worker pods. Defaults to the default of the cluster.
     #[arg(long, env = "FABRICBENCH_IMAGE_PULL_POLICY", value_name = "POLICY",
         value_parser = ["Always", "IfNotPresent", "Never"])]
     image_pull_policy: Option<String>,
-    /// Secret with credentials for registries, in the namespaces of the runs; may be given several times.
+    /// Image pull secret of worker pods, in the namespace of the run. Can be repeated.
     #[arg(
         long = "image-pull-secret",
         env = "FABRICBENCH_IMAGE_PULL_SECRETS",
@@ -47,7 +48,7 @@ pub(super) struct Operator {
         value_delimiter = ','
     )]
     image_pull_secrets: Vec<String>,
-    /// How images that runs name must begin, as `registry.example/team/`; may be given several times. Any where left out.
+    /// Prefix of images that runs may use, such as `registry.example/team/`. Can be repeated. Defaults to all images.
     #[arg(
         long = "allow-image",
         env = "FABRICBENCH_ALLOWED_IMAGES",
@@ -55,8 +56,8 @@ pub(super) struct Operator {
         value_delimiter = ','
     )]
     allowed_images: Vec<String>,
-    /// Environment variables that variants may set, a `*` at the end for any that begin so, as `FI_*`; may be given several
-    /// times. Any where left out.
+    /// Environment variable that variants may set. A trailing `*` matches any suffix, such as `FI_*`. Can be repeated.
+    /// Defaults to all variables.
     #[arg(
         long = "allow-env",
         env = "FABRICBENCH_ALLOWED_ENV",
@@ -64,15 +65,15 @@ pub(super) struct Operator {
         value_delimiter = ','
     )]
     allowed_env: Vec<String>,
-    /// Run workers as root with the one capability IPC_LOCK, for nodes that limit locked memory. Their namespaces must then
-    /// admit privileged pods.
+    /// Run workers as root with only the capability IPC_LOCK, for nodes that limit locked memory. The namespaces of the
+    /// runs must admit privileged pods.
     #[arg(long, env = "FABRICBENCH_IPC_LOCK")]
     ipc_lock: bool,
-    /// Processors of a worker whose run names no number.
+    /// Number of CPUs of a worker if the run does not set it.
     #[arg(long, env = "FABRICBENCH_DEFAULT_CPUS", value_name = "N", default_value_t = 2,
         value_parser = clap::value_parser!(u32).range(1..=1024))]
     default_cpus: u32,
-    /// Memory of a worker whose run names none.
+    /// Memory of a worker if the run does not set it.
     #[arg(
         long,
         env = "FABRICBENCH_DEFAULT_MEMORY",
@@ -80,23 +81,23 @@ pub(super) struct Operator {
         default_value = "2Gi"
     )]
     default_memory: Size,
-    /// Most runs looked at at a time.
+    /// Maximum number of concurrent reconciles.
     #[arg(long, env = "FABRICBENCH_CONCURRENCY", value_name = "N", default_value_t = 16,
         value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: u16,
-    /// Most statistics computed at a time, a thread each.
+    /// Maximum number of concurrent evaluations, each on a separate thread.
     #[arg(long, env = "FABRICBENCH_EVALUATION_THREADS", value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u16).range(1..=64))]
     evaluation_threads: u16,
-    /// Most requests to the API server a second; watches, logs and the Lease are not counted.
+    /// Maximum number of requests to the API server per second. Watches, logs and the Lease are not counted.
     #[arg(long, env = "FABRICBENCH_CLIENT_QPS", value_name = "N", default_value_t = 1000,
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     client_qps: u32,
-    /// Most requests to the API server at once.
+    /// Maximum burst of requests to the API server.
     #[arg(long, env = "FABRICBENCH_CLIENT_BURST", value_name = "N", default_value_t = 1000,
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     client_burst: u32,
-    /// Where /healthz, /readyz and /metrics are served.
+    /// Address of /healthz, /readyz and /metrics.
     #[arg(
         long,
         env = "FABRICBENCH_LISTEN",
@@ -104,15 +105,16 @@ pub(super) struct Operator {
         default_value = "127.0.0.1:8080"
     )]
     listen: SocketAddr,
-    /// Most series of results of one run at /metrics; what it left out is counted in fabricbench_run_series_dropped.
+    /// Maximum number of result series per run at /metrics. Omitted series are counted in
+    /// fabricbench_run_series_dropped.
     #[arg(long, env = "FABRICBENCH_MAX_SERIES_PER_RUN", value_name = "N", default_value_t = 2000,
         value_parser = clap::value_parser!(u32).range(200..=100_000))]
     max_series_per_run: u32,
-    /// Most series of results of all runs together at /metrics, the newest runs first.
+    /// Maximum number of result series of all runs at /metrics. Newer runs take precedence.
     #[arg(long, env = "FABRICBENCH_MAX_SERIES", value_name = "N", default_value_t = 100_000,
         value_parser = clap::value_parser!(u32).range(200..=10_000_000))]
     max_series: u32,
-    /// Name of the Lease that replicas compete for.
+    /// Name of the Lease for leader election.
     #[arg(
         long,
         env = "FABRICBENCH_LEASE_NAME",
@@ -120,7 +122,7 @@ pub(super) struct Operator {
         default_value = "fabricbench-operator"
     )]
     lease_name: String,
-    /// Namespace of the Lease.
+    /// Namespace of the Lease for leader election.
     #[arg(
         long,
         env = "FABRICBENCH_LEASE_NAMESPACE",
@@ -128,10 +130,10 @@ pub(super) struct Operator {
         default_value = "default"
     )]
     lease_namespace: String,
-    /// Act without a Lease. Only where there is never a second replica.
+    /// Disable leader election. Safe only with a single replica.
     #[arg(long, env = "FABRICBENCH_NO_LEADER_ELECTION")]
     no_leader_election: bool,
-    /// How log lines look; which are written, RUST_LOG says.
+    /// Format of log lines. Set RUST_LOG to filter them.
     #[arg(
         long,
         env = "FABRICBENCH_LOG_FORMAT",
@@ -145,22 +147,22 @@ pub(super) struct Operator {
 impl Operator {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         let options = self.options()?;
-        operator::run(options).map_err(Failure::incomplete)?;
+        manager::run(options).map_err(Failure::incomplete)?;
         Ok(Exit::Complete)
     }
 
     fn options(self) -> Result<Options, Failure> {
         let names: BTreeSet<String> = self.namespaces.into_iter().collect();
         for name in &names {
-            named("--namespace", name, ". Leave it out for all namespaces")?;
+            check_name("--namespace", name, ", or omit the flag for all namespaces")?;
         }
-        named("--lease-namespace", &self.lease_namespace, "")?;
+        check_name("--lease-namespace", &self.lease_namespace, "")?;
         for part in self.lease_name.split('.') {
-            named("--lease-name", part, "")?;
+            check_name("--lease-name", part, "")?;
         }
         if self.runner_image.is_empty() || self.runner_image.contains(char::is_whitespace) {
             return Err(Failure::wrong_file(format!(
-                "--runner-image: `{}` is no image, such as registry.example/fabricbench-runner:0.1.0",
+                "--runner-image: `{}` is not a valid image. Use an image such as registry.example/fabricbench-runner:0.1.0",
                 self.runner_image
             )));
         }
@@ -199,12 +201,12 @@ impl Operator {
     }
 }
 
-/// Refuses what no API server takes for a name, at once instead of at each request.
-fn named(flag: &str, name: &str, hint: &str) -> Result<(), Failure> {
+/// Rejects names that the API server would reject in every request.
+fn check_name(flag: &str, name: &str, hint: &str) -> Result<(), Failure> {
     match is_label(name, 63) {
         true => Ok(()),
         false => Err(Failure::wrong_file(format!(
-            "{flag}: `{name}` is no name in a cluster: small letters, digits and hyphens, at most 63{hint}"
+            "{flag}: `{name}` is not a valid name. Use at most 63 lowercase letters, digits and hyphens{hint}"
         ))),
     }
 }

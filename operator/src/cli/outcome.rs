@@ -1,4 +1,4 @@
-//! How a command ends: exit status and, where it failed, the message.
+//! Exit status of commands, and the message of failures.
 
 use std::fmt;
 use std::io;
@@ -12,13 +12,13 @@ use crate::manifest::ManifestError;
 /// Exit status of every command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
-    /// 0: complete, and no expectation was missed.
+    /// 0: the run is complete, and no expectation was missed.
     Complete,
-    /// 1: complete, and an expectation was missed or a regression was found.
+    /// 1: the run is complete, and an expectation was missed or a regression was found.
     Missed,
-    /// 2: the file or the command line is wrong.
+    /// 2: the input file or the command line is invalid.
     WrongFile,
-    /// 3: it did not complete, or its numbers cannot be trusted.
+    /// 3: the run is not complete, or its results are not valid.
     Untrusted,
 }
 
@@ -43,16 +43,16 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command ended early.
+/// Failure of a command.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Its exit status.
+    /// Exit status.
     pub exit: Exit,
     message: String,
 }
 
 impl Failure {
-    /// The user's file or command line is wrong; the message names the field.
+    /// Creates a failure for an invalid input file or command line.
     pub fn wrong_file(message: impl fmt::Display) -> Self {
         Self {
             exit: Exit::WrongFile,
@@ -60,7 +60,7 @@ impl Failure {
         }
     }
 
-    /// The command could not complete.
+    /// Creates a failure for a command that could not complete.
     pub fn incomplete(message: impl fmt::Display) -> Self {
         Self {
             exit: Exit::Untrusted,
@@ -85,7 +85,7 @@ impl From<ManifestError> for Failure {
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        // Whoever reads has seen enough.
+        // The reader closed the pipe, which is not an error to report.
         let message = match error.kind() {
             io::ErrorKind::BrokenPipe => String::new(),
             _ => format!("cannot write the output: {error}"),

@@ -1,4 +1,4 @@
-//! `fabricbench plan`: what a file would run.
+//! `fabricbench plan`: shows the plan of a file.
 
 use std::io::Write;
 
@@ -12,24 +12,25 @@ use super::{Exit, Failure, Input};
 use crate::campaign::plan::{estimate, hash};
 use crate::report;
 
-/// Show what a file would run: legs, rounds, rails and chunks, bytes and time, and what cannot show an effect.
+/// Show the plan of a file: legs, rounds, rails and chunks, data volume and time, and comparisons that cannot show an
+/// effect.
 ///
-/// Instead of a file, NAMESPACE/NAME of a run in the cluster of KUBECONFIG.
+/// Instead of a file, NAMESPACE/NAME of a run in the cluster of KUBECONFIG can be given.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench plan examples/nixl-optimizations.yaml")]
 pub(super) struct Plan {
     #[command(flatten)]
     input: Input,
-    /// How it is shown.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// For people.
+    /// Human-readable text.
     Text,
-    /// Every block, for programs.
+    /// JSON with every block.
     Json,
 }
 
@@ -41,10 +42,10 @@ impl Plan {
         };
         if self.input.overlay.is_some() {
             return Err(Failure::wrong_file(
-                "--overlay changes files, not what is in a cluster",
+                "--overlay applies only to files, not to runs in a cluster",
             ));
         }
-        let run = cluster::block_on(async { Cluster::of(&key).await?.run(&key).await });
+        let run = cluster::block_on(async { Cluster::connect(&key).await?.run(&key).await });
         self.input.plan(vec![run?])
     }
 

@@ -1,4 +1,4 @@
-//! `fabricbench report`: everything again from the records of a finished run.
+//! `fabricbench report`: reports of a run, computed from its records.
 
 use std::fs;
 use std::io::Write;
@@ -8,49 +8,49 @@ use clap::{Args, ValueEnum};
 use console::Term;
 
 use super::source::Source;
-use super::standing::standing;
+use super::state_summary::state_summary;
 use super::stored::StoredRun;
 use super::{Exit, Failure};
 use crate::report::text::TextOptions;
 use crate::report::{self, csv, html, json, junit, markdown, openmetrics, text};
 
-/// Show what a finished run says, computed anew from its records.
+/// Show the report of a run, computed from its records.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench report results/demo-tcp --format html --output report.html")]
 pub(super) struct Report {
-    /// Output folder of the run, or NAMESPACE/NAME of a run in the cluster of KUBECONFIG.
+    /// Output directory of the run, or NAMESPACE/NAME of a run in the cluster of KUBECONFIG.
     #[arg(value_name = "RUN")]
     source: Source,
-    /// How it is shown.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// File to write instead of standard output.
+    /// Output file. Defaults to standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people at a terminal.
+    /// Human-readable text for a terminal.
     Text,
-    /// Everything, for programs.
+    /// JSON with all values.
     Json,
-    /// A row for each scenario, size, arm and metric.
+    /// CSV with one row per scenario, size, arm and metric.
     Csv,
-    /// For people at a browser: one file.
+    /// Self-contained HTML page.
     Html,
-    /// The metrics that an operator serves of the run, for Prometheus and what reads its formats.
+    /// OpenMetrics text with the metrics that the operator serves for the run.
     Openmetrics,
-    /// For a comment on a change.
+    /// Markdown for a comment on a code change.
     Markdown,
-    /// For what gates a change: a test for each expectation.
+    /// JUnit XML with one test per expectation.
     Junit,
 }
 
 impl Report {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         let stored = StoredRun::load(&self.source)?;
-        let standing = standing(&stored.run);
+        let summary = state_summary(&stored.run);
         let report = report::Report {
             plan: &stored.plan,
             plan_hash: &stored.plan_hash,
@@ -59,7 +59,7 @@ impl Report {
         let rendered = match self.format {
             Format::Text => {
                 let options = TextOptions {
-                    state_summary: standing.as_deref(),
+                    state_summary: summary.as_deref(),
                     ..text_options(self.output.is_some())
                 };
                 text::render(&report, &options)
@@ -76,14 +76,15 @@ impl Report {
                 .map_err(|error| Failure::incomplete(format!("{}: {error}", file.display())))?,
             None => std::io::stdout().lock().write_all(rendered.as_bytes())?,
         }
-        match stored.doubt {
-            Some(doubt) => Err(Failure::incomplete(doubt)),
+        match stored.integrity_warning {
+            Some(warning) => Err(Failure::incomplete(warning)),
             None => Ok(stored.evaluation.outcome().into()),
         }
     }
 }
 
-/// Width and colours of this terminal; plain text of a fixed width for a file or a pipe. `NO_COLOR` is respected.
+/// Text options for this terminal: its width and colors. Output to a file or a pipe has no colors and a fixed width.
+/// `NO_COLOR` is respected.
 pub(super) fn text_options(to_file: bool) -> TextOptions<'static> {
     let terminal = Term::stdout();
     let default = TextOptions::default();

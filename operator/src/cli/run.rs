@@ -1,4 +1,4 @@
-//! `fabricbench run`: the whole campaign of a file on this machine.
+//! `fabricbench run`: runs campaigns on this machine.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,11 @@ use crate::local::{Interrupt, LocalRun, RunDirectory, RunResult, StopReason, fin
 use crate::report::text::TextOptions;
 use crate::report::{Report, html, text};
 
-/// Carry out a file on this machine: every BenchmarkRun of it, one after the other.
+/// Run every BenchmarkRun of a file on this machine, one after the other.
 ///
-/// Each run gets a folder of its name with records.jsonl (the streams, as received), run.json (the run with its
-/// status) and report.html. Ctrl-C ends the run and keeps what is measured; --resume measures what is missing.
+/// Each run has a directory with its name, which contains records.jsonl (the received record streams), run.json (the
+/// run with its status) and report.html. Ctrl-C stops the run and keeps measured blocks; --resume measures the missing
+/// blocks.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: fabricbench run examples/demo.yaml --output results --against baseline-results"
@@ -27,17 +28,18 @@ use crate::report::{Report, html, text};
 pub(super) struct Run {
     #[command(flatten)]
     input: Input,
-    /// Folder for the results.
+    /// Directory for the results.
     #[arg(long, value_name = "DIR", default_value = "fabricbench-output")]
     output: PathBuf,
-    /// Continue the runs in DIR, an earlier --output: only missing blocks are measured.
+    /// Continue the runs in DIR, the --output directory of an earlier command. Only missing blocks are measured.
     #[arg(long, value_name = "DIR", conflicts_with = "output")]
     resume: Option<PathBuf>,
-    /// Earlier run to compare with, as `fabricbench compare` does: an output folder, one that holds a folder for each run, or
-    /// NAMESPACE/NAME in the cluster of KUBECONFIG. A regression against it is exit status 1, another environment 3.
+    /// Earlier run to compare with, as in `fabricbench compare`: the output directory of a run, a directory with one
+    /// output directory per run, or NAMESPACE/NAME in the cluster of KUBECONFIG. The exit status is 1 for a regression
+    /// and 3 for a different environment.
     #[arg(long, value_name = "RUN")]
     against: Option<Source>,
-    /// The instrument's program; by default the one beside this program, then the one in PATH.
+    /// Path of the fabricbench-runner binary. Defaults to the binary in the directory of this binary, then to PATH.
     #[arg(long, value_name = "FILE")]
     runner: Option<PathBuf>,
 }
@@ -49,7 +51,7 @@ impl Run {
             .iter()
             .try_for_each(|planned| refuse_images(planned, &self.input.file))?;
         let runner = find_runner(self.runner.as_deref()).map_err(Failure::wrong_file)?;
-        // One that cannot be read is known before anything is measured.
+        // Errors in earlier runs are reported before a measurement starts.
         let against = planned.iter().map(|planned| self.earlier(planned));
         let against: Vec<Option<StoredRun>> = against.collect::<Result<_, _>>()?;
         let runs = self.prepare(planned)?;
@@ -59,12 +61,12 @@ impl Run {
         for (mut run, earlier) in runs.into_iter().zip(against) {
             let name = run.plan().run.clone();
             let done = if interrupt.is_signaled() {
-                Err(Failure::incomplete("not begun; continue with --resume"))
+                Err(Failure::incomplete("not started; continue with --resume"))
             } else {
-                carry_out(&mut run, &runner, &interrupt, earlier.as_ref())
+                execute_run(&mut run, &runner, &interrupt, earlier.as_ref())
             };
             let exit = done.unwrap_or_else(|failure| {
-                // Nobody is left to tell when standard error is closed.
+                // A failed write to standard error cannot be reported.
                 let _ = writeln!(std::io::stderr(), "{name}: {failure}");
                 failure.exit
             });
@@ -73,18 +75,18 @@ impl Run {
         Ok(worst)
     }
 
-    /// The run that `planned` is compared with, where one is named.
+    /// Loads the run that `planned` is compared with, if one is given.
     fn earlier(&self, planned: &PlannedRun) -> Result<Option<StoredRun>, Failure> {
         let Some(source) = &self.against else {
             return Ok(None);
         };
-        let Source::Folder(folder) = source else {
+        let Source::Directory(folder) = source else {
             return StoredRun::load_complete(source).map(Some);
         };
         let name = folder_name(&planned.run.metadata.name);
         let of_name = folder.join(name);
         if RunDirectory::open(&of_name).is_ok() {
-            return StoredRun::load_complete(&Source::Folder(of_name)).map(Some);
+            return StoredRun::load_complete(&Source::Directory(of_name)).map(Some);
         }
         let others = RunDirectory::find_all(folder);
         if RunDirectory::open(folder).is_err() && !others.is_empty() {
@@ -93,25 +95,25 @@ impl Run {
                 .map(|run| run.path().display().to_string())
                 .collect();
             return Err(Failure::wrong_file(format!(
-                "no run {name} in {source}. Name the run to compare with: {}",
+                "no run {name} in {source}. Specify one of its runs: {}",
                 others.join(", ")
             )));
         }
         StoredRun::load_complete(source).map(Some)
     }
 
-    /// Takes the folders of all runs, so that one that cannot be used is known before anything is measured.
+    /// Creates or opens the directories of all runs, so that errors are reported before a measurement starts.
     fn prepare(&self, planned: Vec<PlannedRun>) -> Result<Vec<LocalRun>, Failure> {
         let folders = self.resume.as_ref().unwrap_or(&self.output);
         let folder = |planned: &PlannedRun| folders.join(folder_name(&planned.run.metadata.name));
-        // A file of several runs may have been stopped before the later ones were begun.
-        let begun = |planned: &PlannedRun| RunDirectory::open(&folder(planned)).is_ok();
-        let any_begun = planned.iter().any(begun);
+        // A command with several runs may have been stopped before the later runs started.
+        let has_started = |planned: &PlannedRun| RunDirectory::open(&folder(planned)).is_ok();
+        let any_started = planned.iter().any(has_started);
         let mut runs = Vec::new();
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         for one in planned {
             let folder = folder(&one);
-            let resumed = self.resume.is_some() && (begun(&one) || !any_begun);
+            let resumed = self.resume.is_some() && (has_started(&one) || !any_started);
             let PlannedRun { run, plan } = one;
             let prepared = match resumed {
                 true => LocalRun::resume(&run, plan, &folder),
@@ -119,18 +121,18 @@ impl Run {
             };
             match prepared {
                 Ok(run) => runs.push(run),
-                Err(error) => faults.push(error.to_string()),
+                Err(error) => errors.push(error.to_string()),
             }
         }
-        if faults.is_empty() {
+        if errors.is_empty() {
             Ok(runs)
         } else {
-            Err(Failure::wrong_file(faults.join("\n")))
+            Err(Failure::wrong_file(errors.join("\n")))
         }
     }
 }
 
-fn carry_out(
+fn execute_run(
     run: &mut LocalRun,
     runner: &Path,
     interrupt: &Interrupt,
@@ -151,7 +153,7 @@ fn carry_out(
     Ok(own.max(compared))
 }
 
-/// Writes the report of `run` into its folder and the tables to standard output.
+/// Writes the report of `run` into its directory and prints the tables.
 fn show(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
     let report = Report {
         plan: run.plan(),
@@ -166,7 +168,7 @@ fn show(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
         ..text_options(false)
     };
     let shown = text::render(&report, &options);
-    // The answer is shown even where there is no room for its page.
+    // The tables are printed even if the report cannot be written.
     std::io::stdout().lock().write_all(shown.as_bytes())?;
     written?;
     let why = match &ended.stopped {
@@ -177,12 +179,12 @@ fn show(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
     };
     let folders = run.directory().path().parent().unwrap_or(Path::new("."));
     Err(Failure::incomplete(format!(
-        "{why}\nWhat is measured is kept: continue with --resume {}",
+        "{why}\nMeasured blocks are kept. Continue with --resume {}",
         folders.display()
     )))
 }
 
-/// The schema allows only names that are no path.
+/// Directory name of a run. The schema allows only names without path separators.
 fn folder_name(name: &Option<String>) -> &str {
     name.as_deref().unwrap_or("run")
 }
@@ -199,7 +201,7 @@ fn refuse_images(planned: &PlannedRun, file: &Path) -> Result<(), Failure> {
         (None, None) => return Ok(()),
     };
     Err(Failure::wrong_file(format!(
-        "{}: {field}: an image needs a cluster. On one machine, compare libraries by {instead}.library or settings by \
+        "{}: {field}: images require a cluster. On one machine, compare libraries with {instead}.library or settings with \
          {instead}.env",
         file.display()
     )))

@@ -1,4 +1,4 @@
-//! Where a finished run is: a folder, or a cluster.
+//! Location of a run: an output directory or a cluster.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -8,14 +8,14 @@ use std::str::FromStr;
 use crate::campaign::validate::is_label;
 use crate::run_controller::RunKey;
 
-/// Longest DNS label.
-const LONGEST_LABEL: usize = 63;
+/// Maximum length of a DNS label.
+const MAX_LABEL_LENGTH: usize = 63;
 
-/// A finished run, as named on the command line.
+/// Location of a run, as given on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Output folder of `fabricbench run`.
-    Folder(PathBuf),
+    /// Output directory of `fabricbench run`.
+    Directory(PathBuf),
     /// A BenchmarkRun in the cluster of KUBECONFIG.
     Cluster(RunKey),
 }
@@ -23,21 +23,21 @@ pub enum Source {
 impl FromStr for Source {
     type Err = Infallible;
 
-    /// What exists is a folder, and so is what cannot be `NAMESPACE/NAME`.
+    /// Parses a directory if the path exists or the text is not a valid `NAMESPACE/NAME`.
     fn from_str(text: &str) -> Result<Self, Infallible> {
-        let folder = PathBuf::from(text);
+        let directory = PathBuf::from(text);
         Ok(match text.split_once('/') {
             Some((namespace, name))
-                if !folder.exists()
-                    && is_label(namespace, LONGEST_LABEL)
-                    && is_label(name, LONGEST_LABEL) =>
+                if !directory.exists()
+                    && is_label(namespace, MAX_LABEL_LENGTH)
+                    && is_label(name, MAX_LABEL_LENGTH) =>
             {
                 Self::Cluster(RunKey {
                     namespace: namespace.to_owned(),
                     name: name.to_owned(),
                 })
             }
-            _ => Self::Folder(folder),
+            _ => Self::Directory(directory),
         })
     }
 }
@@ -45,7 +45,7 @@ impl FromStr for Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Folder(path) => path.display().fmt(f),
+            Self::Directory(path) => path.display().fmt(f),
             Self::Cluster(key) => key.fmt(f),
         }
     }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_and_a_run_in_a_cluster_are_told_apart() {
+    fn distinguishes_directories_from_runs_in_a_cluster() {
         let source = |text: &str| text.parse::<Source>().unwrap();
         let run = Source::Cluster(RunKey {
             namespace: "team-a".to_owned(),
@@ -64,12 +64,16 @@ mod tests {
         });
         assert_eq!(source("team-a/nixl-1"), run);
         let here = tempfile::tempdir().unwrap();
-        for folder in [
+        for directory in [
             "output", "./a/b", "/a/b", "a/b/", "a/b/c", "A/b", "a/.", "-a/b", "",
         ] {
-            assert_eq!(source(folder), Source::Folder(PathBuf::from(folder)), "{folder}");
+            assert_eq!(
+                source(directory),
+                Source::Directory(PathBuf::from(directory)),
+                "{directory}"
+            );
         }
         let exists = here.path().to_str().unwrap();
-        assert_eq!(source(exists), Source::Folder(PathBuf::from(exists)));
+        assert_eq!(source(exists), Source::Directory(PathBuf::from(exists)));
     }
 }

@@ -1,8 +1,7 @@
-//! A finished run, evaluated anew: everything is computed from its spec and its records. I/O in [`folder`] and
-//! [`cluster`].
+//! Loads a run and evaluates it from its spec and its records. I/O is in [`directory`] and [`cluster`].
 
 mod cluster;
-mod folder;
+mod directory;
 
 use std::fmt::Display;
 
@@ -15,41 +14,41 @@ use crate::campaign::plan::{self, Plan};
 use crate::campaign::validate::validate;
 use crate::campaign::{Evaluation, RunOutcome, evaluate};
 
-/// A run, read and evaluated.
+/// Run with its evaluation.
 #[derive(Debug)]
 pub struct StoredRun {
-    /// The run as it was found.
+    /// Run as it was read.
     pub run: BenchmarkRun,
-    /// Its plan, made anew from its spec.
+    /// Plan, computed from the spec of the run.
     pub plan: Plan,
     /// Hash of the plan.
     pub plan_hash: String,
-    /// What its records say.
+    /// Evaluation of the records.
     pub evaluation: Evaluation,
-    /// Why its records are not those that were measured.
-    pub doubt: Option<String>,
+    /// Reason why the records may not be the measured ones.
+    pub integrity_warning: Option<String>,
 }
 
 impl StoredRun {
     /// Reads and evaluates the run at `source`.
     ///
     /// # Errors
-    /// When it is missing or wrong; says what and what to do.
+    /// The run is missing or invalid.
     pub fn load(source: &Source) -> Result<Self, Failure> {
         match source {
-            Source::Folder(path) => folder::load(path),
+            Source::Directory(path) => directory::load(path),
             Source::Cluster(key) => cluster::load(key),
         }
     }
 
-    /// The same of a run that others are held against.
+    /// Reads and evaluates a run that must be complete and intact.
     ///
     /// # Errors
-    /// When it is not complete, too.
+    /// The run is missing, invalid, not complete, or its records may not be the measured ones.
     pub fn load_complete(source: &Source) -> Result<Self, Failure> {
         let stored = Self::load(source)?;
-        if let Some(doubt) = stored.doubt {
-            return Err(Failure::incomplete(doubt));
+        if let Some(warning) = stored.integrity_warning {
+            return Err(Failure::incomplete(warning));
         }
         if stored.evaluation.outcome() == RunOutcome::Incomplete {
             return Err(Failure::incomplete(format!(
@@ -60,47 +59,49 @@ impl StoredRun {
         Ok(stored)
     }
 
-    /// The same, with `doubt` in every report of it.
-    fn doubted(mut self, doubt: String) -> Self {
-        self.evaluation.summary.warnings.insert(0, doubt.clone());
-        self.doubt = Some(doubt);
+    /// Adds `warning` to the run, so that all its reports contain it.
+    fn with_integrity_warning(mut self, warning: String) -> Self {
+        self.evaluation.summary.warnings.insert(0, warning.clone());
+        self.integrity_warning = Some(warning);
         self
     }
 }
 
-/// A run whose records are to be read.
+/// Run whose records are not read yet.
 struct Unread {
     run: BenchmarkRun,
     uid: String,
-    /// Where it was found, for messages.
-    place: String,
+    /// Location of the run, for error messages.
+    location: String,
     plan: Plan,
     plan_hash: String,
 }
 
 impl Unread {
-    /// Plans `run`, which was found at `place`.
-    fn new(run: BenchmarkRun, place: String) -> Result<Self, Failure> {
-        let wrong = |what: &dyn Display| Failure::wrong_file(format!("{place}: {what}"));
+    /// Plans `run`, which was read from `location`.
+    fn new(run: BenchmarkRun, location: String) -> Result<Self, Failure> {
+        let failure = |what: &dyn Display| Failure::wrong_file(format!("{location}: {what}"));
         let uid = run.metadata.uid.clone();
-        let uid = uid.ok_or_else(|| wrong(&"metadata.uid is missing: the records could be of any run"))?;
+        let uid = uid.ok_or_else(|| {
+            failure(&"metadata.uid is missing, so the records cannot be matched to the run")
+        })?;
         let valid = validate(&run).map_err(|problems| {
             let problems: Vec<String> = problems.0.iter().map(ToString::to_string).collect();
-            wrong(&problems.join("; "))
+            failure(&problems.join("; "))
         })?;
-        let plan = plan::plan(&valid).map_err(|error| wrong(&error))?;
+        let plan = plan::plan(&valid).map_err(|error| failure(&error))?;
         let plan_hash = plan::hash(&plan);
         let measured = run.status.as_ref().and_then(|status| status.plan_hash.as_ref());
         if let Some(measured) = measured.filter(|measured| **measured != plan_hash) {
-            return Err(wrong(&format!(
-                "status.planHash is {measured}, its spec plans to {plan_hash}: the spec was changed, or another version of \
-                 fabricbench measured it. Use that version"
+            return Err(failure(&format!(
+                "status.planHash is {measured}, but the plan of the spec has {plan_hash}: the spec was changed, or another \
+                 version of fabricbench measured the run. Use that version"
             )));
         }
         Ok(Self {
             run,
             uid,
-            place,
+            location,
             plan,
             plan_hash,
         })
@@ -110,17 +111,17 @@ impl Unread {
         Collector::new(&self.plan, &self.uid, &self.plan_hash)
     }
 
-    /// What the records say that `collector` was fed with.
+    /// Evaluates the records that `collector` has read.
     fn evaluated(self, collector: Collector) -> Result<StoredRun, Failure> {
         let reports = collector.finish();
         let evaluation = evaluate(&self.plan, &reports)
-            .map_err(|error| Failure::wrong_file(format!("{}: {error}", self.place)))?;
+            .map_err(|error| Failure::wrong_file(format!("{}: {error}", self.location)))?;
         Ok(StoredRun {
             run: self.run,
             plan: self.plan,
             plan_hash: self.plan_hash,
             evaluation,
-            doubt: None,
+            integrity_warning: None,
         })
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crds::record::hex;
-use crds::v1alpha1::{BenchmarkRun, RecordsReference};
+use crds::v1alpha1::{BenchmarkRun, Reason, RecordsReference};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use snafu::{OptionExt, ResultExt, Snafu, ensure};
@@ -255,16 +255,16 @@ fn difference(stored: &BenchmarkRun, current: &BenchmarkRun) -> String {
 fn failed(stopped: Option<&StopReason>) -> Phase {
     let (reason, message) = match stopped {
         Some(StopReason::Interrupted) => (
-            "Interrupted",
+            Reason::Interrupted,
             "interrupted by SIGINT or SIGTERM; continue with --resume".to_owned(),
         ),
         Some(StopReason::Deadline) => (
-            "DeadlineExceeded",
+            Reason::DeadlineExceeded,
             "spec.runPolicy.activeDeadlineSeconds has passed; continue with --resume".to_owned(),
         ),
-        Some(StopReason::WorkerFailed(message)) => ("WorkerFailed", message.clone()),
+        Some(StopReason::WorkerFailed(message)) => (Reason::WorkerFailed, message.clone()),
         None => (
-            "BlocksMissing",
+            Reason::BlocksMissing,
             "the workers exited before every block was measured".to_owned(),
         ),
     };

@@ -1,26 +1,26 @@
-//! What a metric is: the words that its exposition, its documentation and its tests share.
+//! Definition of a metric, shared by its exposition and its documentation.
 
-/// A metric.
+/// Definition of a metric.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {
-    /// Its name, base unit included.
+    /// Name of the metric with its base unit.
     pub name: &'static str,
-    /// Its type.
+    /// Type of the metric.
     pub kind: Kind,
-    /// Its unit in words; empty where it has none.
+    /// Unit of the metric; empty if it has none.
     pub unit: &'static str,
-    /// What it says, in a line without a full stop.
+    /// Description of the metric, one line without a full stop.
     pub help: &'static str,
-    /// Its labels, in the order of the values.
+    /// Labels, in the order of the values.
     pub labels: &'static [Label],
 }
 
 /// Type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Only goes up.
+    /// Monotonically increasing value.
     Counter,
-    /// Goes up and down.
+    /// Value that can go up and down.
     Gauge,
     /// Counts observations in buckets.
     Histogram,
@@ -29,14 +29,14 @@ pub enum Kind {
 /// A label of a metric.
 #[derive(Clone, Copy, Debug)]
 pub struct Label {
-    /// Its name.
+    /// Name of the label.
     pub name: &'static str,
-    /// Its values, where they are a closed list; else what they are. Empty where the name says it.
+    /// Closed list of values, or a description of the values; empty if the name is sufficient.
     pub values: &'static str,
 }
 
 impl Kind {
-    /// As exposition formats write it.
+    /// Name of the type in exposition formats.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -47,7 +47,8 @@ impl Kind {
 }
 
 impl Definition {
-    /// Name and unit as OpenMetrics writes them apart; no unit where the name does not end in it, which that format demands.
+    /// Splits the name into stem and unit for OpenMetrics, which requires that the name ends with the unit. Otherwise the
+    /// unit is `None`.
     pub fn stem_and_unit(&self) -> (&'static str, Option<&'static str>) {
         let stem = self.name.strip_suffix(self.unit);
         let stem = stem.and_then(|stem| stem.strip_suffix('_'));

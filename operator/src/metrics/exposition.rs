@@ -1,6 +1,7 @@
-//! Samples as text: one metric after the other, so that nobody needs room for all of them at once.
+//! Formats samples as text, one metric at a time to bound memory.
 //!
-//! What stands here is OpenMetrics, and without its end also the text format of Prometheus, to which units are remarks.
+//! The format is OpenMetrics. Without the final `# EOF` line it is also valid in the Prometheus text format, in which
+//! unit lines are comments.
 
 use std::fmt;
 use std::fmt::Write;
@@ -12,19 +13,19 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeLabel, EncodeLabelSet
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::figures::Row;
-use super::limits::Choice;
+use super::limits::Selection;
 use super::results::{self, ResultMetric, Samples};
-use super::{Definition, Label, RunFigures};
+use super::values::Row;
+use super::{Definition, Label, RunValues};
 
-/// All results of `choice`, a text for each metric.
-pub fn pieces(choice: Choice) -> impl Iterator<Item = Result<String, fmt::Error>> + Send + 'static {
-    let choice = Arc::new(choice);
+/// Formats the results of `selection`, as one text per metric.
+pub fn pieces(selection: Selection) -> impl Iterator<Item = Result<String, fmt::Error>> + Send + 'static {
+    let selection = Arc::new(selection);
     results::all().map(move |metric| {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Family {
             metric,
-            choice: Arc::clone(&choice),
+            selection: Arc::clone(&selection),
         }));
         let mut text = String::new();
         encode_registry(&mut text, &registry)?;
@@ -32,24 +33,24 @@ pub fn pieces(choice: Choice) -> impl Iterator<Item = Result<String, fmt::Error>
     })
 }
 
-/// All results of `choice` as one OpenMetrics text.
+/// Formats the results of `selection` as one OpenMetrics text.
 ///
 /// # Errors
-/// None: writing into memory does not fail.
-pub fn open_metrics(choice: Choice) -> Result<String, fmt::Error> {
+/// Formatting fails, which does not happen when writing to memory.
+pub fn open_metrics(selection: Selection) -> Result<String, fmt::Error> {
     let mut text = String::new();
-    for piece in pieces(choice) {
+    for piece in pieces(selection) {
         text.write_str(&piece?)?;
     }
     encode_eof(&mut text)?;
     Ok(text)
 }
 
-/// One metric of all runs.
+/// One metric with its samples of all selected runs.
 #[derive(Debug)]
 struct Family {
     metric: &'static ResultMetric,
-    choice: Arc<Choice>,
+    selection: Arc<Selection>,
 }
 
 impl Collector for Family {
@@ -75,29 +76,32 @@ impl Collector for Family {
 }
 
 impl Family {
-    /// Gives the values of all labels of each sample, and its value.
+    /// Emits each sample with the values of all labels.
     fn samples(&self, emit: &mut results::Emit<'_>) {
-        let runs = self.choice.runs.iter();
+        let runs = self.selection.runs.iter();
         match self.metric.samples {
-            Samples::RunsLeftOut => emit(&[], self.choice.runs_left_out as f64),
-            Samples::Run(samples) => runs.for_each(|chosen| {
-                let run = &chosen.run;
+            Samples::OmittedRuns => emit(&[], self.selection.omitted_runs as f64),
+            Samples::Run(samples) => runs.for_each(|selected| {
+                let run = &selected.run;
                 samples(run, &mut |values, value| {
                     emit(&[&[&*run.namespace, &run.name], values].concat(), value);
                 });
             }),
-            Samples::LeftOut => runs.for_each(|chosen| {
-                emit(&[&chosen.run.namespace, &chosen.run.name], chosen.left_out as f64);
+            Samples::OmittedSeries => runs.for_each(|selected| {
+                emit(
+                    &[&selected.run.namespace, &selected.run.name],
+                    selected.omitted as f64,
+                );
             }),
-            Samples::Arm(_) | Samples::Comparison(_) | Samples::Pair(_) => runs.for_each(|chosen| {
-                let rows = chosen.run.rows.iter().take(chosen.rows);
-                rows.for_each(|row| self.of_row(&chosen.run, row, emit));
+            Samples::Arm(_) | Samples::Comparison(_) | Samples::Pair(_) => runs.for_each(|selected| {
+                let rows = selected.run.rows.iter().take(selected.rows);
+                rows.for_each(|row| self.of_row(&selected.run, row, emit));
             }),
         }
     }
 
-    fn of_row(&self, run: &RunFigures, row: &Row, emit: &mut results::Emit<'_>) {
-        let (scenario, size, who) = match row {
+    fn of_row(&self, run: &RunValues, row: &Row, emit: &mut results::Emit<'_>) {
+        let (scenario, size, parties) = match row {
             Row::Arm(arm) => (arm.scenario, arm.size_bytes, [Some(arm.arm), None]),
             Row::Comparison(one) => (one.scenario, one.size_bytes, [Some(one.arm), None]),
             Row::Pair(pair) => (
@@ -106,10 +110,10 @@ impl Family {
                 [Some(pair.initiator), Some(pair.target)],
             ),
         };
-        let name = |place| run.names.at(place);
+        let name = |index| run.names.get(index);
         let size = size.to_string();
         let mut labels = vec![&*run.namespace, &*run.name, name(scenario), &size];
-        labels.extend(who.into_iter().flatten().map(name));
+        labels.extend(parties.into_iter().flatten().map(name));
         results::of_row(self.metric, row, &mut |values, value| {
             emit(&[&labels, values].concat(), value);
         });

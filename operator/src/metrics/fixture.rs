@@ -1,23 +1,23 @@
-//! Runs whose status has every kind of value.
+//! Test runs with every kind of value in their status.
 
 use crds::v1alpha1::BenchmarkRun;
 use serde_json::{Value, json};
 
-use super::RunFigures;
+use super::RunValues;
 
-/// Room for everything.
+/// Limit that includes all series.
 pub(crate) const ALL: usize = usize::MAX;
 
-/// A run that ended, `minute` minutes after the others.
+/// Finished run that was created `minute` minutes after 10:00.
 pub(crate) fn finished(name: &str, minute: u8) -> BenchmarkRun {
     with_status(name, minute, status())
 }
 
-pub(crate) fn figures(name: &str, minute: u8) -> RunFigures {
-    RunFigures::of(&finished(name, minute), ALL)
+pub(crate) fn values(name: &str, minute: u8) -> RunValues {
+    RunValues::from_run(&finished(name, minute), ALL)
 }
 
-/// A run with any status.
+/// Run with the given status.
 pub(crate) fn with_status(name: &str, minute: u8, status: Value) -> BenchmarkRun {
     let run = json!({
         "apiVersion": "fabricbench.dev/v1alpha1",
@@ -40,7 +40,7 @@ pub(crate) fn with_status(name: &str, minute: u8, status: Value) -> BenchmarkRun
     serde_json::from_value(run).unwrap()
 }
 
-/// Every kind of value once.
+/// Status with every kind of value.
 pub(crate) fn status() -> Value {
     json!({
         "conditions": [

@@ -1,88 +1,88 @@
-//! Which series a scrape gives, where there are more than it may have: the newest runs first.
+//! Selects the series of a scrape within the limit, newest runs first.
 //!
-//! What runs say as a whole comes before what was measured, so that a fleet stays visible as a whole; then the newest runs
-//! with all they measured, the most important rows first.
+//! The values of runs as a whole take precedence over measured values, so that every run stays visible. Measured values
+//! follow, from the newest run on, most important rows first.
 
 use std::sync::Arc;
 
-use super::{RunFigures, results};
+use super::{RunValues, results};
 
-/// Most series of results.
+/// Maximum numbers of series of results.
 #[derive(Clone, Copy, Debug)]
 pub struct SeriesLimits {
-    /// Of one run.
+    /// Maximum number of series of one run.
     pub per_run: usize,
-    /// Of all runs together.
+    /// Maximum number of series of all runs.
     pub all: usize,
 }
 
-/// What is given of a run.
+/// Run that is included in a scrape.
 #[derive(Clone, Debug)]
-pub struct Chosen {
-    /// The run.
-    pub run: Arc<RunFigures>,
-    /// How many of its rows, from the first on.
+pub struct SelectedRun {
+    /// Values of the run.
+    pub run: Arc<RunValues>,
+    /// Number of included rows, from the first.
     pub rows: usize,
-    /// Its series that are not given.
-    pub left_out: u64,
+    /// Number of omitted series.
+    pub omitted: u64,
 }
 
-/// What is given of all runs.
+/// Runs that are included in a scrape.
 #[derive(Clone, Debug, Default)]
-pub struct Choice {
-    /// The runs, the newest first.
-    pub runs: Vec<Chosen>,
-    /// Runs of which nothing is given.
-    pub runs_left_out: usize,
+pub struct Selection {
+    /// Included runs, newest first.
+    pub runs: Vec<SelectedRun>,
+    /// Number of omitted runs.
+    pub omitted_runs: usize,
 }
 
-impl Chosen {
-    /// Everything that is kept of `run`.
-    pub fn whole(run: RunFigures) -> Self {
+impl SelectedRun {
+    /// Includes all values of `run`.
+    pub fn whole(run: RunValues) -> Self {
         Self {
             rows: run.rows.len(),
-            left_out: run.left_out.into(),
+            omitted: run.omitted.into(),
             run: Arc::new(run),
         }
     }
 }
 
-/// At most `max_series` series of `runs`.
-pub fn choose(mut runs: Vec<Arc<RunFigures>>, max_series: usize) -> Choice {
+/// Selects at most `max_series` series of `runs`.
+pub fn select(mut runs: Vec<Arc<RunValues>>, max_series: usize) -> Selection {
     runs.sort_by(|one, other| {
         let newest = other.created.cmp(&one.created);
         newest.then_with(|| (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name)))
     });
     let all = runs.len();
     let mut room = max_series;
-    let mut chosen = Vec::new();
+    let mut selected = Vec::new();
     for run in runs {
         let Some(rest) = room.checked_sub(results::series_of_run(&run)) else {
             break;
         };
         room = rest;
-        chosen.push(Chosen {
-            left_out: run.left_out.into(),
+        selected.push(SelectedRun {
+            omitted: run.omitted.into(),
             run,
             rows: 0,
         });
     }
-    for chosen in &mut chosen {
-        for row in &chosen.run.rows {
+    for selected in &mut selected {
+        for row in &selected.run.rows {
             let series = results::series_of_row(row);
             match room.checked_sub(series) {
-                Some(rest) if chosen.left_out == u64::from(chosen.run.left_out) => {
+                Some(rest) if selected.omitted == u64::from(selected.run.omitted) => {
                     room = rest;
-                    chosen.rows += 1;
+                    selected.rows += 1;
                 }
-                // Whoever comes later in a run is less important: it does not take the room.
-                _ => chosen.left_out += series as u64,
+                // A smaller row that follows an omitted row is less important and is omitted too.
+                _ => selected.omitted += series as u64,
             }
         }
     }
-    Choice {
-        runs_left_out: all - chosen.len(),
-        runs: chosen,
+    Selection {
+        omitted_runs: all - selected.len(),
+        runs: selected,
     }
 }
 

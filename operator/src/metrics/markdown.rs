@@ -1,8 +1,8 @@
-//! The tables of `docs/metrics.md`.
+//! Tables of `docs/metrics.md`.
 
 use super::{Definition, Label, operator, results};
 
-/// Every metric that Prometheus can see, as Markdown.
+/// Formats the definitions of all Prometheus metrics as Markdown.
 pub fn tables() -> String {
     let results = results::all().map(|metric| metric.definition);
     format!(

@@ -1,8 +1,14 @@
-//! What the operator says of itself. Labels are closed words: no name of a run, pod or node.
+//! Metrics of the operator. Label values are closed sets and contain no names of runs, pods or nodes.
+
+mod category;
+mod registry;
+
+pub use category::Category;
+pub use registry::{Metrics, MetricsError};
 
 use super::{Definition, Kind, Label};
 
-/// Every metric of this kind, in the order of the documentation.
+/// All metrics of the operator, in the order of the documentation.
 pub const ALL: [Definition; 14] = [
     LEADING,
     QUEUE_DEPTH,
@@ -20,68 +26,72 @@ pub const ALL: [Definition; 14] = [
     THREADS,
 ];
 
-/// Whether this replica acts.
-pub const LEADING: Definition = gauge("fabricbench_leading", "", "Whether this replica acts: 1 or 0");
+/// Whether this replica is the leader.
+pub const LEADING: Definition = gauge(
+    "fabricbench_leading",
+    "",
+    "Whether this replica is the leader: 1 or 0",
+);
 
-/// Runs that wait to be looked at.
+/// Number of runs that wait for a reconcile.
 pub const QUEUE_DEPTH: Definition = gauge(
     "fabricbench_queue_depth",
     "runs",
-    "Runs that wait to be looked at",
+    "Number of runs that wait for a reconcile",
 );
 
-/// Runs with an error.
+/// Number of runs that are retried after an error.
 pub const RUNS_BACKING_OFF: Definition = gauge(
     "fabricbench_runs_backing_off",
     "runs",
-    "Runs that are looked at again later because of an error",
+    "Number of runs that are retried after an error",
 );
 
-/// Time of reconciles.
+/// Duration of reconciles.
 pub const RECONCILE_DURATION: Definition = Definition {
     name: "fabricbench_reconcile_duration_seconds",
     kind: Kind::Histogram,
     unit: "seconds",
-    help: "Time of one pass over one run",
+    help: "Duration of a reconcile of a run",
     labels: &[],
 };
 
-/// Failed reconciles.
+/// Number of failed reconciles.
 pub const RECONCILE_ERRORS: Definition = Definition {
     name: "fabricbench_reconcile_errors_total",
     kind: Kind::Counter,
-    unit: "passes",
-    help: "Passes that failed, by category",
+    unit: "reconciles",
+    help: "Number of failed reconciles by category",
     labels: &[Label {
         name: "category",
-        values: "what could not be done",
+        values: "kind of the error",
     }],
 };
 
-/// Time of requests to the API server.
+/// Latency of requests to the API server.
 pub const API_REQUEST_DURATION: Definition = Definition {
     name: "fabricbench_api_request_duration_seconds",
     kind: Kind::Histogram,
     unit: "seconds",
-    help: "Time until the API server's answer begins, by verb and HTTP status",
+    help: "Time until the response of the API server starts, by verb and HTTP status",
     labels: &[
         Label {
             name: "verb",
-            values: "as RBAC names it; log for the log of a pod",
+            values: "RBAC verb; log for pod logs",
         },
         Label {
             name: "status",
-            values: "HTTP status; none without an answer",
+            values: "HTTP status code; none without a response",
         },
     ],
 };
 
-/// Statuses.
+/// Number of computed statuses.
 pub const STATUS: Definition = Definition {
     name: "fabricbench_status_updates_total",
     kind: Kind::Counter,
     unit: "statuses",
-    help: "Statuses computed, by what became of them",
+    help: "Number of computed statuses by outcome",
     labels: &[Label {
         name: "outcome",
         values: "written, unchanged",

@@ -6,8 +6,8 @@ use crds::v1alpha1::BenchmarkRun;
 
 use super::Report;
 use crate::campaign::status::{Phase, StatusInput, status};
-use crate::metrics::limits::Choice;
-use crate::metrics::{Chosen, RunFigures, exposition};
+use crate::metrics::limits::Selection;
+use crate::metrics::{RunValues, SelectedRun, exposition};
 
 /// Metrics of `run`.
 ///
@@ -37,8 +37,8 @@ pub fn render(run: &BenchmarkRun, report: &Report<'_>) -> Result<String, fmt::Er
         status: Some(measured),
         ..run.clone()
     };
-    exposition::open_metrics(Choice {
-        runs: vec![Chosen::whole(RunFigures::of(&run, usize::MAX))],
-        runs_left_out: 0,
+    exposition::open_metrics(Selection {
+        runs: vec![SelectedRun::whole(RunValues::from_run(&run, usize::MAX))],
+        omitted_runs: 0,
     })
 }

@@ -19,7 +19,7 @@ use serde_json::json;
 use snafu::{ResultExt, Snafu};
 
 use super::store::RunKey;
-use crate::operator::Category;
+use crate::metrics::operator::Category;
 
 /// Error of creating or deleting an object.
 #[derive(Debug, Snafu)]

@@ -16,8 +16,9 @@ use super::reservations::Reservations;
 use super::session::Sessions;
 use super::store::{Cache, CachedRun, Child, ChildKey, RunKey};
 use super::update_status::Writer;
-use crate::metrics::RunFigures;
-use crate::operator::{Metrics, Namespaces};
+use crate::manager::Namespaces;
+use crate::metrics::RunValues;
+use crate::metrics::operator::Metrics;
 
 /// UID and generation of an unreadable object.
 type UnreadableVersion = (Option<String>, Option<i64>);
@@ -58,7 +59,7 @@ pub(super) struct Context {
 
 impl Context {
     /// The metrics of every run.
-    pub(super) fn run_metrics(&self) -> Vec<Arc<RunFigures>> {
+    pub(super) fn run_metrics(&self) -> Vec<Arc<RunValues>> {
         self.runs
             .all()
             .into_iter()

@@ -25,7 +25,8 @@ use super::reserve;
 use super::session::Sessions;
 use super::store::{self, Cache, CachedRun, Child, RunKey, WatchScope};
 use super::update_status::Writer;
-use crate::operator::{Clients, Metrics, Namespaces, Options, Readiness, Results, Shutdown};
+use crate::manager::{Clients, Namespaces, Options, Readiness, Results, Shutdown};
+use crate::metrics::operator::Metrics;
 use crds::v1alpha1::BenchmarkRun;
 
 /// Reporting controller of events.
@@ -73,7 +74,7 @@ pub(crate) async fn run(
     let process = async {
         // Decisions need complete caches: in an incomplete one, pods that exist seem to be gone.
         tokio::select! {
-            () = shutdown.told() => return Ok(()),
+            () = shutdown.requested() => return Ok(()),
             listed = try_join_all(complete) => listed.map_err(|_| ControllerError::WatchEnded)?,
         };
         // Gangs that are being placed must be known before another one is created.
@@ -84,7 +85,7 @@ pub(crate) async fn run(
             .for_each(|run| reserve::register_existing_gang(&context, run));
         readiness.caches_complete(true);
         let shared = Arc::clone(&context);
-        results.are(move || shared.run_metrics());
+        results.set_source(move || shared.run_metrics());
         info!("the caches are complete");
         let reconcile = |key| reconcile(Arc::clone(&context), key);
         // A burst of a thousand runs leaves as much freed memory behind as is in use.

@@ -22,9 +22,9 @@ use super::action::{Action, Decision};
 use super::admission::Reservation;
 use super::execution_state::ExecutionState;
 use super::observed::{JobState, Observed, Records, RunPolicyView};
-use super::reason::Reason;
 use crate::campaign::status::Phase;
 use attempt::{AttemptAssessment, assess};
+use crds::v1alpha1::Reason;
 use outcome::AttemptOutcome;
 use waiting::Waiting;
 

@@ -6,7 +6,7 @@ use super::apply::ApplyError;
 use super::observe::ListError;
 use super::records::RecordsError;
 use super::update_status::StatusError;
-use crate::operator::Category;
+use crate::metrics::operator::Category;
 
 /// Error of one reconciliation. The next reconciliation starts from what the cluster shows then.
 #[derive(Debug, Snafu)]

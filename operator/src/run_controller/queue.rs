@@ -17,7 +17,8 @@ use tracing::error;
 
 use self::schedule::Schedule;
 use super::store::RunKey;
-use crate::operator::{Metrics, Shutdown};
+use crate::manager::Shutdown;
+use crate::metrics::operator::Metrics;
 
 /// Time without a reconciliation after which the queue counts as idle: connections of a burst are closed by then.
 const IDLE_AFTER: Duration = Duration::from_secs(20);
@@ -88,7 +89,7 @@ impl Queue {
         F: Future<Output = Requeue> + Send + 'static,
     {
         let mut tasks = JoinSet::new();
-        let mut shutdown = pin!(shutdown.told());
+        let mut shutdown = pin!(shutdown.requested());
         let mut idle_timer = pin!(sleep(IDLE_AFTER));
         let mut idle = false;
         loop {

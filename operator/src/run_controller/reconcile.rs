@@ -66,7 +66,7 @@ async fn report_failure(context: &Context, key: &RunKey, error: &ReconcileError)
         resource_version: resource_version.unwrap_or_default(),
         status: None,
     };
-    let event = events::look_failed(error.category().as_str(), &error.to_string());
+    let event = events::reconcile_failed(error.category().as_str(), &error.to_string());
     context.writer.publish(&version, &[event]).await;
 }
 

@@ -10,7 +10,7 @@ use snafu::{ResultExt, Snafu};
 use super::build::names;
 use super::record_chain::{ChainError, ChainReader, MAX_APPEND_BYTES, Part, PartWrite, RecordChain};
 use super::store::RunKey;
-use crate::operator::Category;
+use crate::metrics::operator::Category;
 
 /// Error of reading or writing records.
 #[derive(Debug, Snafu)]

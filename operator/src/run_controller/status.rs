@@ -1,6 +1,9 @@
-//! The status of a run: what its records say, what it is doing, what must be remembered. Pure; the time comes in.
+//! Builds the status of a run from its evaluation, its phase and the state that the controller persists. Does no I/O; the
+//! current time is an argument.
 
-use crds::v1alpha1::{BenchmarkRunStatus, Condition, PlacementStatus, RecordsReference};
+use crds::v1alpha1::{
+    BenchmarkRunStatus, Condition, ConditionType, PlacementStatus, Reason, RecordsReference,
+};
 
 use super::execution_state::ExecutionState;
 use crate::campaign::Evaluation;
@@ -8,10 +11,7 @@ use crate::campaign::format::clipped;
 use crate::campaign::plan::Plan;
 use crate::campaign::status::{self, MAX_TEXT, MAX_WARNINGS, Phase, StatusInput};
 
-/// The condition of pods that should be gone and are not.
-const CLEANUP_BLOCKED: &str = "CleanupBlocked";
-
-/// What every status of a run has.
+/// Inputs of every status of a run.
 pub(super) struct StatusContext<'a> {
     /// Generation of the spec.
     pub(super) generation: Option<i64>,
@@ -19,15 +19,15 @@ pub(super) struct StatusContext<'a> {
     pub(super) now: &'a str,
     /// The status before this one.
     pub(super) previous: Option<&'a BenchmarkRunStatus>,
-    /// What is remembered.
+    /// State that the controller persists.
     pub(super) execution_state: &'a ExecutionState,
-    /// Pods that should be gone and are not, in words.
+    /// Message about pods that are stuck terminating.
     pub(super) cleanup_blocked: Option<&'a str>,
-    /// What a reader must know of the installation.
+    /// Warning about the configuration of the operator.
     pub(super) warning: Option<&'a str>,
 }
 
-/// What a planned run's status is made of.
+/// Additional inputs of the status of a planned run.
 pub(super) struct Planned<'a> {
     pub(super) plan: &'a Plan,
     pub(super) plan_hash: &'a str,
@@ -35,8 +35,8 @@ pub(super) struct Planned<'a> {
     pub(super) records: Option<RecordsReference>,
 }
 
-/// The status of a run that was planned.
-pub(super) fn planned(frame: &StatusContext<'_>, planned: Planned<'_>, phase: Phase) -> BenchmarkRunStatus {
+/// Builds the status of a planned run.
+pub(super) fn planned(context: &StatusContext<'_>, planned: Planned<'_>, phase: Phase) -> BenchmarkRunStatus {
     let phase = match phase {
         Phase::Complete => Phase::finished(planned.evaluation),
         phase => phase,
@@ -47,56 +47,56 @@ pub(super) fn planned(frame: &StatusContext<'_>, planned: Planned<'_>, phase: Ph
         phase,
         evaluation: planned.evaluation,
         records: planned.records,
-        generation: frame.generation,
-        now: frame.now,
-        previous: frame.previous,
+        generation: context.generation,
+        now: context.now,
+        previous: context.previous,
     });
-    framed(frame, status)
+    with_context(context, status)
 }
 
-/// The status of a run that cannot be planned.
-pub(super) fn refused(frame: &StatusContext<'_>, message: &str) -> BenchmarkRunStatus {
-    let status = status::refused(message, frame.generation, frame.now, frame.previous);
-    framed(frame, status)
+/// Builds the status of a run whose spec cannot be planned.
+pub(super) fn refused(context: &StatusContext<'_>, message: &str) -> BenchmarkRunStatus {
+    let status = status::refused(message, context.generation, context.now, context.previous);
+    with_context(context, status)
 }
 
-fn framed(frame: &StatusContext<'_>, mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
-    status.execution = Some(frame.execution_state.to_status());
-    if !frame.execution_state.nodes.is_empty() {
-        let nodes = frame.execution_state.nodes.clone();
+fn with_context(context: &StatusContext<'_>, mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
+    status.execution = Some(context.execution_state.to_status());
+    if !context.execution_state.nodes.is_empty() {
+        let nodes = context.execution_state.nodes.clone();
         status.placement = Some(PlacementStatus { nodes });
     }
-    if let Some(warning) = frame.warning {
-        // Before the others: the last of too many says how many there are.
+    if let Some(warning) = context.warning {
+        // It goes first because the last of too many warnings holds their count.
         if status.warnings.len() >= MAX_WARNINGS {
             status.warnings.remove(0);
         }
         status.warnings.insert(0, clipped(warning, MAX_TEXT));
     }
-    status.conditions = blocked(frame, status.conditions);
+    status.conditions = blocked(context, status.conditions);
     status::fit(status)
 }
 
-/// `conditions` with what [`StatusContext::cleanup_blocked`] says.
-pub(super) fn blocked(frame: &StatusContext<'_>, mut conditions: Vec<Condition>) -> Vec<Condition> {
-    let before = frame.previous.into_iter().flat_map(|status| &status.conditions);
-    let mut before = before.filter(|condition| condition.type_ == CLEANUP_BLOCKED);
+/// `conditions` with the condition `CleanupBlocked` set from [`StatusContext::cleanup_blocked`].
+pub(super) fn blocked(context: &StatusContext<'_>, mut conditions: Vec<Condition>) -> Vec<Condition> {
+    let before = context.previous.into_iter().flat_map(|status| &status.conditions);
+    let mut before = before.filter(|condition| condition.has_type(ConditionType::CleanupBlocked));
     let before = before.next().cloned();
-    conditions.retain(|condition| condition.type_ != CLEANUP_BLOCKED);
-    let (holds, reason, message) = match (frame.cleanup_blocked, &before) {
-        (Some(message), _) => ("True", "NodeLost", message),
-        (None, Some(_)) => ("False", "PodsDeleted", ""),
-        // It was never blocked: nothing to say.
+    conditions.retain(|condition| !condition.has_type(ConditionType::CleanupBlocked));
+    let (status, reason, message) = match (context.cleanup_blocked, &before) {
+        (Some(message), _) => ("True", Reason::NodeLost, message),
+        (None, Some(_)) => ("False", Reason::PodsDeleted, ""),
+        // A condition that was never true is not listed.
         (None, None) => return conditions,
     };
-    let same = before.filter(|before| before.status == holds);
+    let same = before.filter(|before| before.status == status);
     conditions.push(Condition {
-        type_: CLEANUP_BLOCKED.to_owned(),
-        status: holds.to_owned(),
-        reason: reason.to_owned(),
+        type_: ConditionType::CleanupBlocked.to_string(),
+        status: status.to_owned(),
+        reason: reason.to_string(),
         message: clipped(message, MAX_TEXT),
-        last_transition_time: same.map_or_else(|| frame.now.to_owned(), |same| same.last_transition_time),
-        observed_generation: frame.generation,
+        last_transition_time: same.map_or_else(|| context.now.to_owned(), |same| same.last_transition_time),
+        observed_generation: context.generation,
     });
     conditions
 }
@@ -110,7 +110,7 @@ mod tests {
         now: &str,
         blocked_by: Option<&str>,
     ) -> Vec<Condition> {
-        let frame = StatusContext {
+        let context = StatusContext {
             generation: Some(1),
             now,
             previous,
@@ -119,11 +119,11 @@ mod tests {
             warning: None,
         };
         let current = previous.map(|status| status.conditions.clone());
-        blocked(&frame, current.unwrap_or_default())
+        blocked(&context, current.unwrap_or_default())
     }
 
     #[test]
-    fn a_blocked_cleanup_is_told_once_and_taken_back() {
+    fn cleanup_blocked_keeps_its_time_and_turns_false_when_pods_are_deleted() {
         assert_eq!(conditions(None, "1", None), []);
         let status = BenchmarkRunStatus {
             conditions: conditions(None, "1", Some("pod a")),
@@ -133,7 +133,7 @@ mod tests {
         let again = conditions(Some(&status), "2", Some("pod a"));
         assert_eq!(
             again, status.conditions,
-            "the same is the same, whenever it is looked at"
+            "an unchanged condition keeps its transition time"
         );
         let freed = conditions(Some(&status), "3", None);
         assert_eq!(

@@ -13,7 +13,7 @@ use tracing::{info, warn};
 
 use super::store::RunKey;
 use crate::events;
-use crate::operator::{Category, Metrics};
+use crate::metrics::operator::{Category, Metrics};
 
 /// Error of writing a status.
 #[derive(Debug, Snafu)]

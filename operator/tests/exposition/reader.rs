@@ -1,14 +1,14 @@
-//! Reads OpenMetrics text as strictly as its grammar is, as far as gauges need it; panics where a line is wrong.
+//! Strict parser of the subset of OpenMetrics that gauges need. Panics on an invalid line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Labels of a series.
 pub type Labels = BTreeMap<String, String>;
 
-/// The samples of each metric, by name.
+/// Samples of each metric by name.
 pub type Metrics = BTreeMap<String, BTreeMap<Labels, f64>>;
 
-/// All samples of `text`.
+/// Parses all samples of `text`.
 pub fn read(text: &str) -> Metrics {
     let text = text.strip_suffix("# EOF\n").expect("it ends with # EOF");
     let mut metrics = Metrics::new();
@@ -49,7 +49,7 @@ pub fn read(text: &str) -> Metrics {
     metrics
 }
 
-/// Labels up to the closing brace, and what comes after it.
+/// Parses labels up to the closing brace, and returns them with the rest of the text.
 fn labels(mut text: &str) -> (Labels, &str) {
     let mut labels = Labels::new();
     loop {

@@ -1,12 +1,13 @@
-//! The conditions of a run. They report its lifecycle, not the quality of its results.
+//! The conditions of a run: whether it is accepted, suspended, running, complete or failed. They do not say whether its
+//! results are good.
 
-use crds::v1alpha1::{BenchmarkRunStatus, Condition};
+use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType, Reason};
 
 use super::{MAX_TEXT, Phase, StatusInput};
 use crate::format::clipped;
 
-/// Type, whether it holds, reason, message.
-type Said = (&'static str, bool, &'static str, String);
+/// Type, whether it is true, reason, message.
+type ConditionState = (ConditionType, bool, Reason, String);
 
 pub(super) fn of(input: &StatusInput<'_>) -> Vec<Condition> {
     let StatusInput {
@@ -21,43 +22,56 @@ pub(super) fn of(input: &StatusInput<'_>) -> Vec<Condition> {
         summary.blocks_done, summary.blocks_total
     );
     let planned = format!("{} blocks in {} legs", plan.blocks_total, plan.legs.len());
-    let nothing = String::new;
-    let running: Said = match phase {
-        Phase::Pending { reason, message } => ("Running", false, reason, message.clone()),
-        Phase::Running => ("Running", true, "WorkersRunning", blocks.clone()),
-        Phase::Suspended => ("Running", false, "Suspended", blocks.clone()),
-        Phase::Complete | Phase::Failed { .. } => ("Running", false, "Ended", blocks.clone()),
+    let states = [
+        (ConditionType::Accepted, true, Reason::Planned, planned),
+        suspended(phase),
+        running(phase, blocks.clone()),
+        match phase {
+            Phase::Complete => (
+                ConditionType::Complete,
+                true,
+                Reason::AllBlocksMeasured,
+                evaluation.comparisons.verdict.clone(),
+            ),
+            _ => (ConditionType::Complete, false, Reason::BlocksMissing, blocks),
+        },
+        failed(phase),
+    ];
+    conditions(states.into(), input.generation, input.now, input.previous)
+}
+
+fn running(phase: &Phase, blocks: String) -> ConditionState {
+    let (is_true, reason, message) = match phase {
+        Phase::Pending { reason, message } => (false, *reason, message.clone()),
+        Phase::Running => (true, Reason::WorkersRunning, blocks),
+        Phase::Suspended => (false, Reason::Suspended, blocks),
+        Phase::Complete | Phase::Failed { .. } => (false, Reason::Finished, blocks),
     };
-    let complete: Said = match phase {
-        Phase::Complete => (
-            "Complete",
-            true,
-            "AllBlocksMeasured",
-            evaluation.comparisons.verdict.clone(),
-        ),
-        _ => ("Complete", false, "BlocksMissing", blocks),
-    };
-    let failed: Said = match phase {
-        Phase::Failed { reason, message } => ("Failed", true, reason, message.clone()),
-        _ => ("Failed", false, "NotFailed", nothing()),
-    };
-    let suspended: Said = match phase {
+    (ConditionType::Running, is_true, reason, message)
+}
+
+fn failed(phase: &Phase) -> ConditionState {
+    match phase {
+        Phase::Failed { reason, message } => (ConditionType::Failed, true, *reason, message.clone()),
+        _ => (ConditionType::Failed, false, Reason::NotFailed, String::new()),
+    }
+}
+
+fn suspended(phase: &Phase) -> ConditionState {
+    match phase {
         Phase::Suspended => (
-            "Suspended",
+            ConditionType::Suspended,
             true,
-            "SuspendedByUser",
+            Reason::SuspendedByUser,
             "measured blocks are kept; set spec.suspend to false to resume".to_owned(),
         ),
-        _ => ("Suspended", false, "NotSuspended", nothing()),
-    };
-    let said = [
-        ("Accepted", true, "Planned", planned),
-        suspended,
-        running,
-        complete,
-        failed,
-    ];
-    made(said.into(), input.generation, input.now, input.previous)
+        _ => (
+            ConditionType::Suspended,
+            false,
+            Reason::NotSuspended,
+            String::new(),
+        ),
+    }
 }
 
 pub(super) fn refused(
@@ -66,34 +80,29 @@ pub(super) fn refused(
     now: &str,
     previous: Option<&BenchmarkRunStatus>,
 ) -> Vec<Condition> {
-    let said: Vec<Said> = vec![
-        ("Accepted", false, "InvalidSpec", message.to_owned()),
-        ("Failed", true, "InvalidSpec", message.to_owned()),
-    ];
-    made(said, generation, now, previous)
+    let states = [(ConditionType::Accepted, false), (ConditionType::Failed, true)];
+    let states = states.map(|(type_, is_true)| (type_, is_true, Reason::InvalidSpec, message.to_owned()));
+    conditions(states.into(), generation, now, previous)
 }
 
-fn made(
-    said: Vec<Said>,
+fn conditions(
+    states: Vec<ConditionState>,
     generation: Option<i64>,
     now: &str,
     previous: Option<&BenchmarkRunStatus>,
 ) -> Vec<Condition> {
-    let made_one = |(type_, holds, reason, message): Said| {
-        let status = if holds { "True" } else { "False" };
+    let condition = |(type_, is_true, reason, message): ConditionState| {
         let before = previous.into_iter().flat_map(|status| &status.conditions);
-        let unchanged = before
-            .filter(|before| before.type_ == type_ && before.status == status)
-            .map(|before| before.last_transition_time.clone())
-            .next();
+        let mut unchanged = before.filter(|before| before.has_type(type_) && before.is_true() == is_true);
+        let since = unchanged.next().map(|before| before.last_transition_time.clone());
         Condition {
-            type_: type_.to_owned(),
-            status: status.to_owned(),
-            reason: reason.to_owned(),
+            type_: type_.to_string(),
+            status: if is_true { "True" } else { "False" }.to_owned(),
+            reason: reason.to_string(),
             message: clipped(&message, MAX_TEXT),
-            last_transition_time: unchanged.unwrap_or_else(|| now.to_owned()),
+            last_transition_time: since.unwrap_or_else(|| now.to_owned()),
             observed_generation: generation,
         }
     };
-    said.into_iter().map(made_one).collect()
+    states.into_iter().map(condition).collect()
 }

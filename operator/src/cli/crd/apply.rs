@@ -1,4 +1,4 @@
-//! `fabricbench crd --apply`: makes a cluster serve the resource as this program knows it. I/O.
+//! `fabricbench crd --apply`: applies the custom resource definition to a cluster. Does I/O.
 
 use std::io::Write;
 use std::time::Duration;
@@ -11,39 +11,39 @@ use kube::{Api, Client, CustomResourceExt};
 use snafu::{IntoError, ResultExt, Snafu, ensure};
 use tokio::time::{sleep, timeout};
 
-/// Who owns the fields. Whoever owned them before, as Helm at its first installation, loses them.
+/// Field manager of the definition. It takes over the fields from previous managers, such as Helm.
 const FIELD_MANAGER: &str = "fabricbench";
-/// Longest time all of it may take: an API server serves a definition within seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Time between two looks at the definition. A watch would take two more rights.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
+/// Timeout of the whole operation. An API server serves a definition within seconds.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Polling interval of the definition. A watch would require two more RBAC verbs.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Why the cluster does not serve the resource.
+/// Error applying the definition.
 #[derive(Debug, Snafu)]
 pub(super) enum ApplyError {
-    #[snafu(display("starting the runtime: {source}"))]
+    #[snafu(display("failed to start the async runtime: {source}"))]
     Runtime { source: std::io::Error },
-    #[snafu(display("there is no way to a cluster: {source}. Set KUBECONFIG, or run it in a pod"))]
+    #[snafu(display("no cluster configuration: {source}. Set KUBECONFIG, or run in a pod"))]
     NoCluster { source: kube::Error },
     #[snafu(display(
-        "the definition of BenchmarkRun may not be {what}: {source}. It takes the verbs get, create and patch on \
+        "the definition of BenchmarkRun may not be {what}: {source}. Allow the verbs get, create and patch on \
          customresourcedefinitions (apiextensions.k8s.io)"
     ))]
-    NoRight { what: &'static str, source: kube::Error },
+    Forbidden { what: &'static str, source: kube::Error },
     #[snafu(display("the definition of BenchmarkRun cannot be {what}: {source}"))]
     Request { what: &'static str, source: kube::Error },
     #[snafu(display(
-        "the cluster stores BenchmarkRuns as {versions}, which fabricbench {} does not know: a newer release was \
-         installed. Apply the definition of that release",
+        "the cluster stores BenchmarkRuns in version {versions}, which fabricbench {} does not support: a newer \
+         release was installed. Apply the definition of that release",
         env!("CARGO_PKG_VERSION")
     ))]
     NewerStored { versions: String },
     #[snafu(display(
-        "BenchmarkRun is not served after {} s: `kubectl describe customresourcedefinition {name}` says why",
-        PATIENCE.as_secs()
+        "BenchmarkRun is not served after {} s. See `kubectl describe customresourcedefinition {name}`",
+        TIMEOUT.as_secs()
     ))]
     NotEstablished { name: &'static str },
-    #[snafu(display("writing the output: {source}"))]
+    #[snafu(display("cannot write the output: {source}"))]
     Output { source: std::io::Error },
 }
 
@@ -54,7 +54,7 @@ pub(super) fn apply() -> Result<(), ApplyError> {
         .build()
         .context(RuntimeSnafu)?;
     let name = BenchmarkRun::crd_name();
-    let applied = async { timeout(PATIENCE, applied(name)).await };
+    let applied = async { timeout(TIMEOUT, applied(name)).await };
     match runtime.block_on(applied) {
         Ok(applied) => applied?,
         Err(_) => return NotEstablishedSnafu { name }.fail(),
@@ -86,11 +86,11 @@ async fn applied(name: &str) -> Result<(), ApplyError> {
         if served.matches_object(definition.as_ref()) {
             return Ok(());
         }
-        sleep(LOOK_AGAIN).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
-/// Versions in which `before` says that objects are stored, and that `definition` does not have.
+/// Stored versions of `before` that `definition` does not contain.
 fn unknown_versions(before: &CustomResourceDefinition, definition: &CustomResourceDefinition) -> Vec<String> {
     let stored = before
         .status
@@ -106,7 +106,7 @@ fn unknown_versions(before: &CustomResourceDefinition, definition: &CustomResour
 fn refused(what: &'static str, source: kube::Error) -> ApplyError {
     match &source {
         kube::Error::Api(status) if matches!(status.code, 401 | 403) => {
-            NoRightSnafu { what }.into_error(source)
+            ForbiddenSnafu { what }.into_error(source)
         }
         _ => RequestSnafu { what }.into_error(source),
     }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_that_this_program_does_not_know_is_named() {
+    fn reports_stored_versions_that_are_not_supported() {
         let ours = BenchmarkRun::crd();
         let mut before = ours.clone();
         assert_eq!(unknown_versions(&before, &ours), Vec::<String>::new());

@@ -1,27 +1,27 @@
-//! Whether the worker of a pod has begun, so that there is a log of it. Pure.
+//! Checks whether the worker of a pod has started, so that its log is available. Does no I/O.
 
 use k8s_openapi::api::core::v1::Pod;
 
 use crate::run_controller::observed::PodState;
 
-/// Whether the worker of `pod` has begun.
+/// Checks whether the worker of `pod` has started.
 ///
 /// # Errors
-/// What it waits for, or why it never will, where it has not.
-pub(super) fn started(pod: &Pod) -> Result<(), String> {
+/// Returns what the worker is waiting for, or why it cannot start.
+pub(super) fn check_started(pod: &Pod) -> Result<(), String> {
     let Some(state) = PodState::from_pod(pod) else {
-        return Err("it is no pod of an attempt".to_owned());
+        return Err("not a pod of an attempt".to_owned());
     };
     if state.started_at.is_some() || state.terminated.is_some() {
         return Ok(());
     }
     let unschedulable = state.unschedulable.map(|why| format!("Unschedulable: {why}"));
-    let told = state.status_reason.or(state.waiting);
-    let told = told.map(|told| match told.message.as_str() {
-        "" => told.reason,
-        message => format!("{}: {message}", told.reason),
+    let container = state.status_reason.or(state.waiting);
+    let container = container.map(|state| match state.message.as_str() {
+        "" => state.reason,
+        message => format!("{}: {message}", state.reason),
     });
-    let why = told.or(unschedulable);
+    let why = container.or(unschedulable);
     Err(why.unwrap_or_else(|| format!("{:?}", state.phase)))
 }
 
@@ -48,13 +48,16 @@ mod tests {
     }
 
     #[test]
-    fn a_container_that_waits_says_for_what() {
+    fn reports_why_a_container_waits() {
         let creating = pod(json!({"waiting": {"reason": "ContainerCreating"}}));
-        assert_eq!(started(&creating), Err("ContainerCreating".to_owned()));
+        assert_eq!(check_started(&creating), Err("ContainerCreating".to_owned()));
         let pulling = pod(json!({"waiting": {"reason": "ImagePullBackOff", "message": "back-off"}}));
-        assert_eq!(started(&pulling), Err("ImagePullBackOff: back-off".to_owned()));
+        assert_eq!(
+            check_started(&pulling),
+            Err("ImagePullBackOff: back-off".to_owned())
+        );
         let running = pod(json!({"running": {"startedAt": "2026-01-01T00:00:00Z"}}));
-        assert_eq!(started(&running), Ok(()));
-        assert_eq!(started(&pod(json!({}))), Err("Pending".to_owned()));
+        assert_eq!(check_started(&running), Ok(()));
+        assert_eq!(check_started(&pod(json!({}))), Err("Pending".to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! A run in a cluster. Reads the BenchmarkRun and the ConfigMaps that keep its records.
+//! Loads a run from a cluster: the BenchmarkRun and the ConfigMaps with its records. Does I/O.
 
 use std::fmt::Display;
 
@@ -12,12 +12,12 @@ pub(super) fn load(key: &RunKey) -> Result<StoredRun, Failure> {
 }
 
 async fn read(key: &RunKey) -> Result<StoredRun, Failure> {
-    let unread_by = |why: &dyn Display| Failure::incomplete(format!("{key}: {why}"));
-    let cluster = Cluster::of(key).await?;
+    let failure = |why: &dyn Display| Failure::incomplete(format!("{key}: {why}"));
+    let cluster = Cluster::connect(key).await?;
     let unread = Unread::new(cluster.run(key).await?, key.to_string())?;
     let mut collector = unread.collector();
     let read = RecordStore::read(&cluster.client, key, &unread.run, |piece| collector.feed(piece)).await;
-    read.map_err(|error| unread_by(&error))?
-        .map_err(|error| unread_by(&error))?;
+    read.map_err(|error| failure(&error))?
+        .map_err(|error| failure(&error))?;
     unread.evaluated(collector)
 }

@@ -1,21 +1,21 @@
-//! What a run's status says, as text that is read again.
+//! Tests that parse the formatted metrics of a run.
 
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 use crate::metrics::fixture::{self, ALL, arm, comparison};
-use crate::metrics::limits::Chosen;
+use crate::metrics::limits::SelectedRun;
 use reader::{Labels, Metrics, read};
 
 #[path = "../../../tests/exposition/reader.rs"]
 mod reader;
 
-fn written(runs: Vec<RunFigures>) -> String {
-    let runs = runs.into_iter().map(Chosen::whole).collect();
-    open_metrics(Choice {
+fn written(runs: Vec<RunValues>) -> String {
+    let runs = runs.into_iter().map(SelectedRun::whole).collect();
+    open_metrics(Selection {
         runs,
-        runs_left_out: 0,
+        omitted_runs: 0,
     })
     .unwrap()
 }
@@ -25,16 +25,16 @@ fn samples(metrics: &Metrics) -> usize {
 }
 
 #[test]
-fn a_finished_run_with_every_kind_of_value() {
-    let text = written(vec![fixture::figures("nixl-1", 0)]);
+fn finished_run_with_every_kind_of_value() {
+    let text = written(vec![fixture::values("nixl-1", 0)]);
     let metrics = read(&text);
     assert_eq!(metrics.len(), results::all().count());
     insta::assert_snapshot!(text);
 }
 
 #[test]
-fn every_sample_has_the_labels_that_are_documented() {
-    let metrics = read(&written(vec![fixture::figures("nixl-1", 0)]));
+fn samples_have_the_documented_labels() {
+    let metrics = read(&written(vec![fixture::values("nixl-1", 0)]));
     for metric in results::all() {
         let Definition { name, labels, .. } = metric.definition;
         let mut documented: Vec<&str> = labels.iter().map(|label| label.name).collect();
@@ -47,9 +47,9 @@ fn every_sample_has_the_labels_that_are_documented() {
 }
 
 #[test]
-fn a_run_that_was_just_created_says_that_it_is_there() {
+fn new_run_has_a_creation_time_and_no_results() {
     let run = fixture::with_status("new", 0, json!({}));
-    let metrics = read(&written(vec![RunFigures::of(&run, ALL)]));
+    let metrics = read(&written(vec![RunValues::from_run(&run, ALL)]));
     assert_eq!(
         metrics["fabricbench_run_created_timestamp_seconds"]
             .values()
@@ -69,7 +69,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn whatever_a_status_says_is_read_again(
+    fn formatted_values_parse_back(
         names in prop::collection::vec(any::<String>(), 1..4),
         sizes in prop::collection::vec(any::<u64>(), 1..4),
         change in -1_000_000..10_000_000_i64,
@@ -84,7 +84,7 @@ proptest! {
         status["comparisons"][0]["effectPpm"] = change.into();
         status["environment"]["libraries"] = json!(names);
         let run = fixture::with_status("r", 0, status);
-        let metrics = read(&written(vec![RunFigures::of(&run, ALL)]));
+        let metrics = read(&written(vec![RunValues::from_run(&run, ALL)]));
         let of_arm = |metric: &str, name: &str, size: u64| {
             let mut series = metrics[metric].iter();
             let wanted = |labels: &Labels| labels["arm"] == name && labels["size_bytes"] == size.to_string();
@@ -98,10 +98,10 @@ proptest! {
             Some(1.0 + change as f64 / 1e6)
         );
         let whole = samples(&metrics);
-        let bounded = read(&written(vec![RunFigures::of(&run, max_series)]));
-        let left_out = bounded["fabricbench_run_series_dropped"].values().sum::<f64>() as usize;
-        // One more is of all runs together.
-        prop_assert_eq!(samples(&bounded) + left_out, whole);
+        let bounded = read(&written(vec![RunValues::from_run(&run, max_series)]));
+        let omitted = bounded["fabricbench_run_series_dropped"].values().sum::<f64>() as usize;
+        // One series belongs to all runs together.
+        prop_assert_eq!(samples(&bounded) + omitted, whole);
         let of_run = samples(&bounded) - 1;
         let rows: usize = ["arm", "comparison", "pair"].iter().map(|kind| {
             let prefix = format!("fabricbench_{kind}");

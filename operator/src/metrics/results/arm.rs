@@ -1,11 +1,12 @@
-//! What an arm did at a size.
+//! Metrics of an arm at one size.
 
 use crds::v1alpha1::Engagement;
 
-use super::{
-    ARM, OF_ARM, RUN, RUN_NAMESPACE, ResultMetric, SCENARIO, SIZE, Samples, label, metric, one, state_set,
+use super::metric::{
+    ARM, OF_ARM, RUN, RUN_NAMESPACE, ResultMetric, SCENARIO, SIZE, Samples, enum_if_known, label, metric,
+    single,
 };
-use crate::metrics::figures::{OPTIMIZATIONS, QUANTILES};
+use crate::metrics::values::{OPTIMIZATIONS, QUANTILES};
 
 const NANOS: f64 = 1e9;
 
@@ -16,12 +17,12 @@ const ENGAGEMENTS: [Engagement; 4] = [
     Engagement::NotApplicable,
 ];
 
-/// These metrics.
+/// Metrics of an arm.
 pub(super) const METRICS: [ResultMetric; 7] = [
     metric(
         "fabricbench_arm_latency_seconds",
         "seconds",
-        "Latency over all rounds and pairs: one way for ping-pong, post to completion for transfers",
+        "Latency over all rounds and pairs: one-way for ping-pong, from post to completion for transfers",
         &[
             RUN_NAMESPACE,
             RUN,
@@ -41,42 +42,42 @@ pub(super) const METRICS: [ResultMetric; 7] = [
     metric(
         "fabricbench_arm_throughput_bytes_per_second",
         "bytes_per_second",
-        "Payload bytes a second: the median of the rounds",
+        "Payload bytes per second, median of the rounds",
         OF_ARM,
-        Samples::Arm(|arm, emit| one(arm.bytes_per_second.map(|rate| rate as f64), emit)),
+        Samples::Arm(|arm, emit| single(arm.bytes_per_second.map(|rate| rate as f64), emit)),
     ),
     metric(
         "fabricbench_arm_completions_per_second",
         "completions_per_second",
-        "Completed operations a second: the median of the rounds",
+        "Completed operations per second, median of the rounds",
         OF_ARM,
-        Samples::Arm(|arm, emit| one(arm.completions_per_second.map(|rate| rate as f64), emit)),
+        Samples::Arm(|arm, emit| single(arm.completions_per_second.map(|rate| rate as f64), emit)),
     ),
     metric(
         "fabricbench_arm_cpu_seconds_per_gib",
         "seconds_per_gib",
-        "CPU time of both sides for a GiB (2^30 bytes) of payload: the median of the rounds",
+        "CPU time of both workers per GiB (2^30 bytes) of payload, median of the rounds",
         OF_ARM,
-        Samples::Arm(|arm, emit| one(arm.cpu_nanos_per_gib.map(|nanos| nanos as f64 / NANOS), emit)),
+        Samples::Arm(|arm, emit| single(arm.cpu_nanos_per_gib.map(|nanos| nanos as f64 / NANOS), emit)),
     ),
     metric(
         "fabricbench_arm_valid_rounds",
         "rounds",
-        "Rounds with a case to trust",
+        "Number of rounds with a valid case",
         OF_ARM,
-        Samples::Arm(|arm, emit| one(Some(arm.valid_rounds.into()), emit)),
+        Samples::Arm(|arm, emit| single(Some(arm.valid_rounds.into()), emit)),
     ),
     metric(
         "fabricbench_arm_valid",
         "",
-        "Whether the arm has any number to trust here: 1 or 0",
+        "Whether the arm has at least one valid result: 1 or 0",
         OF_ARM,
-        Samples::Arm(|arm, emit| one(Some(arm.valid.into()), emit)),
+        Samples::Arm(|arm, emit| single(Some(arm.valid.into()), emit)),
     ),
     metric(
         "fabricbench_arm_engagement",
         "",
-        "Whether an optimization that the arm asks for took part",
+        "Whether an optimization requested by the arm was active",
         &[
             RUN_NAMESPACE,
             RUN,
@@ -91,7 +92,7 @@ pub(super) const METRICS: [ResultMetric; 7] = [
         ],
         Samples::Arm(|arm, emit| {
             for (optimization, engagement) in OPTIMIZATIONS.into_iter().zip(arm.engagements) {
-                state_set(&ENGAGEMENTS, engagement, &[&format!("{optimization:?}")], emit);
+                enum_if_known(&ENGAGEMENTS, engagement, &[&format!("{optimization:?}")], emit);
             }
         }),
     ),

@@ -1,13 +1,13 @@
-//! What an arm did against the baseline at a size, and what the baseline did on one pair of nodes against the others.
+//! Metrics of comparisons with the baseline, and of pairs of nodes.
 
 use crds::v1alpha1::Verdict;
 
-use super::{
-    ARM, Emit, METRIC, RUN, RUN_NAMESPACE, ResultMetric, SCENARIO, SIZE, Samples, label, metric, ratio,
-    states,
+use super::metric::{
+    ARM, Emit, METRIC, RUN, RUN_NAMESPACE, ResultMetric, SCENARIO, SIZE, Samples, enum_series, label, metric,
+    ratio,
 };
 use crate::metrics::Label;
-use crate::metrics::figures::ComparisonFigures;
+use crate::metrics::values::ComparisonValues;
 
 const VERDICTS: [Verdict; 4] = [
     Verdict::Improved,
@@ -29,33 +29,33 @@ const OF_COMPARISON: &[Label] = &[
     label("negative_control", "true, false"),
 ];
 
-/// These metrics.
+/// Metrics of comparisons and pairs.
 pub(super) const METRICS: [ResultMetric; 6] = [
     metric(
         "fabricbench_comparison_ratio",
         "ratio",
-        "Arm by baseline: 1 is no change",
+        "Ratio of the arm to the baseline; 1 is no change",
         OF_COMPARISON,
-        Samples::Comparison(|comparison, emit| of_comparison(comparison, comparison.effect_ppm, emit)),
+        Samples::Comparison(|comparison, emit| emit_comparison(comparison, comparison.effect_ppm, emit)),
     ),
     metric(
         "fabricbench_comparison_ratio_lower",
         "ratio",
-        "Lower end of the simultaneous interval of the ratio",
+        "Lower end of the simultaneous confidence interval of the ratio",
         OF_COMPARISON,
-        Samples::Comparison(|comparison, emit| of_comparison(comparison, comparison.lower_ppm, emit)),
+        Samples::Comparison(|comparison, emit| emit_comparison(comparison, comparison.lower_ppm, emit)),
     ),
     metric(
         "fabricbench_comparison_ratio_upper",
         "ratio",
-        "Upper end of the simultaneous interval of the ratio",
+        "Upper end of the simultaneous confidence interval of the ratio",
         OF_COMPARISON,
-        Samples::Comparison(|comparison, emit| of_comparison(comparison, comparison.upper_ppm, emit)),
+        Samples::Comparison(|comparison, emit| emit_comparison(comparison, comparison.upper_ppm, emit)),
     ),
     metric(
         "fabricbench_comparison_verdict",
         "",
-        "The verdict of a comparison on the primary metric; None where it is withheld",
+        "Verdict of a comparison on the primary metric; None if it is withheld",
         &[
             RUN_NAMESPACE,
             RUN,
@@ -68,7 +68,7 @@ pub(super) const METRICS: [ResultMetric; 6] = [
         Samples::Comparison(|comparison, emit| {
             if comparison.primary {
                 let metric = comparison.metric.to_string();
-                states(&VERDICTS, comparison.verdict, &[&metric], emit);
+                enum_series(&VERDICTS, comparison.verdict, &[&metric], emit);
                 emit(&[&metric, "None"], comparison.verdict.is_none().into());
             }
         }),
@@ -76,7 +76,7 @@ pub(super) const METRICS: [ResultMetric; 6] = [
     metric(
         "fabricbench_comparison_withheld",
         "",
-        "Why a variant has no verdict: 1",
+        "Reason why the verdict of a variant is withheld; always 1",
         &[
             RUN_NAMESPACE,
             RUN,
@@ -95,7 +95,7 @@ pub(super) const METRICS: [ResultMetric; 6] = [
     metric(
         "fabricbench_pair_deviation_ratio",
         "ratio",
-        "Baseline of a pair of nodes by the median pair, on the primary metric: of the pairs that deviate most",
+        "Ratio of a pair of nodes to the median pair, for the baseline on the primary metric; only the pairs that deviate most",
         &[
             RUN_NAMESPACE,
             RUN,
@@ -108,13 +108,13 @@ pub(super) const METRICS: [ResultMetric; 6] = [
     ),
 ];
 
-fn of_comparison(comparison: &ComparisonFigures, change_ppm: Option<i64>, emit: &mut Emit<'_>) {
-    let word = |yes| if yes { "true" } else { "false" };
+fn emit_comparison(comparison: &ComparisonValues, change_ppm: Option<i64>, emit: &mut Emit<'_>) {
+    let text = |value| if value { "true" } else { "false" };
     if let Some(change_ppm) = change_ppm {
         let labels = [
             &*comparison.metric.to_string(),
-            word(comparison.primary),
-            word(comparison.negative_control),
+            text(comparison.primary),
+            text(comparison.negative_control),
         ];
         emit(&labels, ratio(change_ppm));
     }

@@ -1,8 +1,10 @@
-//! What runs say as a whole.
+//! Metrics of a run as a whole.
 
 use crds::v1alpha1::{FabricProof, Outcome, State};
 
-use super::{OF_RUN, RUN, RUN_NAMESPACE, ResultMetric, Samples, label, metric, one, ratio, state_set};
+use super::metric::{
+    OF_RUN, RUN, RUN_NAMESPACE, ResultMetric, Samples, enum_if_known, label, metric, ratio, single,
+};
 
 const STATES: [State; 5] = [
     State::Pending,
@@ -19,30 +21,30 @@ const PROOFS: [FabricProof; 3] = [
 ];
 const EXPECTATIONS: [&str; 3] = ["Met", "NotMet", "Inconclusive"];
 
-/// These metrics.
+/// Metrics of a run as a whole.
 pub(super) const METRICS: [ResultMetric; 15] = [
     metric(
         "fabricbench_runs_without_series",
         "runs",
-        "Runs of which no series is given, so that a scrape stays bounded: the oldest",
+        "Number of runs without series, the oldest ones, omitted to bound the size of a scrape",
         &[],
-        Samples::RunsLeftOut,
+        Samples::OmittedRuns,
     ),
     metric(
         "fabricbench_run_state",
         "",
-        "What the run is doing",
+        "State of the run",
         &[
             RUN_NAMESPACE,
             RUN,
             label("state", "Pending, Running, Suspended, Complete, Failed"),
         ],
-        Samples::Run(|run, emit| state_set(&STATES, run.state, &[], emit)),
+        Samples::Run(|run, emit| enum_if_known(&STATES, run.state, &[], emit)),
     ),
     metric(
         "fabricbench_run_condition",
         "",
-        "Whether the condition holds: 1 where it is True, 0 where it is False",
+        "Status of the condition: 1 if True, 0 if False",
         &[
             RUN_NAMESPACE,
             RUN,
@@ -50,60 +52,63 @@ pub(super) const METRICS: [ResultMetric; 15] = [
                 "condition",
                 "Accepted, Suspended, Running, Complete, Failed, CleanupBlocked",
             ),
-            label("reason", "a closed word"),
+            label("reason", "machine-readable"),
         ],
         Samples::Run(|run, emit| {
             for condition in &run.conditions {
-                emit(&[condition.condition, &condition.reason], condition.holds.into());
+                emit(
+                    &[condition.type_.as_str(), &condition.reason],
+                    condition.is_true.into(),
+                );
             }
         }),
     ),
     metric(
         "fabricbench_run_outcome",
         "",
-        "What a finished run comes to: Passed, Missed and Untrusted are exit status 0, 1 and 3 of its report",
+        "Outcome of a finished run; Passed, Missed and Untrusted are the exit statuses 0, 1 and 3 of its report",
         &[RUN_NAMESPACE, RUN, label("outcome", "Passed, Missed, Untrusted")],
-        Samples::Run(|run, emit| state_set(&OUTCOMES, run.outcome, &[], emit)),
+        Samples::Run(|run, emit| enum_if_known(&OUTCOMES, run.outcome, &[], emit)),
     ),
     metric(
         "fabricbench_run_blocks",
         "blocks",
-        "Blocks of the plan",
+        "Number of blocks in the plan",
         OF_RUN,
-        Samples::Run(|run, emit| one(run.blocks.map(|(_, total)| total.into()), emit)),
+        Samples::Run(|run, emit| single(run.blocks.map(|(_, total)| total.into()), emit)),
     ),
     metric(
         "fabricbench_run_blocks_done",
         "blocks",
-        "Blocks whose last record verified",
+        "Number of blocks whose records are complete and verified",
         OF_RUN,
-        Samples::Run(|run, emit| one(run.blocks.map(|(done, _)| done.into()), emit)),
+        Samples::Run(|run, emit| single(run.blocks.map(|(done, _)| done.into()), emit)),
     ),
     metric(
         "fabricbench_run_created_timestamp_seconds",
         "seconds",
-        "When the run was created, since 1970",
+        "Creation time of the run, in seconds since the Unix epoch",
         OF_RUN,
-        Samples::Run(|run, emit| one(run.created.map(|time| time as f64), emit)),
+        Samples::Run(|run, emit| single(run.created.map(|time| time as f64), emit)),
     ),
     metric(
         "fabricbench_run_finished_timestamp_seconds",
         "seconds",
-        "When the run ended, since 1970",
+        "Finish time of the run, in seconds since the Unix epoch",
         OF_RUN,
-        Samples::Run(|run, emit| one(run.finished.map(|time| time as f64), emit)),
+        Samples::Run(|run, emit| single(run.finished.map(|time| time as f64), emit)),
     ),
     metric(
         "fabricbench_run_info",
         "",
-        "Provider as the library returned it, and the baseline: 1",
+        "Provider, as reported by the library, and baseline; always 1",
         &[RUN_NAMESPACE, RUN, label("provider", ""), label("baseline", "")],
         Samples::Run(|run, emit| emit(&[&run.provider, &run.baseline], 1.0)),
     ),
     metric(
         "fabricbench_run_environment_info",
         "",
-        "What the workers ran on: 1",
+        "Environment of the workers; always 1",
         &[
             RUN_NAMESPACE,
             RUN,
@@ -119,7 +124,7 @@ pub(super) const METRICS: [ResultMetric; 15] = [
     metric(
         "fabricbench_run_node_info",
         "",
-        "Nodes of the workers: 1",
+        "Nodes of the workers; always 1",
         &[RUN_NAMESPACE, RUN, label("node", "")],
         Samples::Run(|run, emit| {
             for node in &run.nodes {
@@ -130,7 +135,7 @@ pub(super) const METRICS: [ResultMetric; 15] = [
     metric(
         "fabricbench_node_deviation_ratio",
         "ratio",
-        "How much worse the median of a node's pairs, scenarios and sizes is than the median pair: 1 is as good, above 1 worse",
+        "Ratio of the median over the pairs, scenarios and sizes of a node to the median pair; above 1 is worse",
         &[RUN_NAMESPACE, RUN, label("node", "")],
         Samples::Run(|run, emit| {
             for (node, deviation_ppm) in &run.node_deviations {
@@ -141,18 +146,18 @@ pub(super) const METRICS: [ResultMetric; 15] = [
     metric(
         "fabricbench_run_fabric_proof",
         "",
-        "How it is known that the bytes used the fabric that was asked for: the weakest proof of any case",
+        "Proof that the data used the requested fabric; the weakest proof of any case",
         &[
             RUN_NAMESPACE,
             RUN,
             label("proof", "Verified, Declared, Contradicted"),
         ],
-        Samples::Run(|run, emit| state_set(&PROOFS, run.proof, &[], emit)),
+        Samples::Run(|run, emit| enum_if_known(&PROOFS, run.proof, &[], emit)),
     ),
     metric(
         "fabricbench_run_expectations",
         "expectations",
-        "How many expectations of the run have this outcome",
+        "Number of expectations with this outcome",
         &[RUN_NAMESPACE, RUN, label("outcome", "Met, NotMet, Inconclusive")],
         Samples::Run(|run, emit| {
             for (outcome, count) in EXPECTATIONS.into_iter().zip(run.expectations) {
@@ -163,8 +168,8 @@ pub(super) const METRICS: [ResultMetric; 15] = [
     metric(
         "fabricbench_run_series_dropped",
         "series",
-        "Numbers of this run that are not given, so that status and scrape stay bounded: its report has them",
+        "Number of values of this run that are omitted to bound the status and the scrape; its report contains them",
         OF_RUN,
-        Samples::LeftOut,
+        Samples::OmittedSeries,
     ),
 ];

@@ -12,7 +12,7 @@ use super::waiting::{Waiting, for_start};
 use super::{Inputs, earliest, pod_failure};
 use crate::run_controller::execution_state::attempt_id;
 use crate::run_controller::observed::{JobOutcome, JobState, PodState};
-use crate::run_controller::reason::Reason;
+use crds::v1alpha1::Reason;
 use ending::Ending;
 
 /// How long worker 0 may take to report why another worker ended before all workers had started.

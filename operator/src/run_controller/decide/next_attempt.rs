@@ -10,7 +10,7 @@ use crate::campaign::status::Phase;
 use crate::run_controller::action::{Action, Decision};
 use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::observed::{JobState, PodState, Preflight};
-use crate::run_controller::reason::Reason;
+use crds::v1alpha1::Reason;
 
 /// The decision for a run without an attempt in progress whose first leg with missing blocks is `leg`.
 pub(super) fn start(inputs: &Inputs<'_>, leg: u32) -> Decision {
@@ -24,7 +24,7 @@ pub(super) fn start(inputs: &Inputs<'_>, leg: u32) -> Decision {
     }
     if persisted.suspended {
         let phase = Phase::Pending {
-            reason: Reason::PodsStarting.as_str(),
+            reason: Reason::PodsStarting,
             message: "resumed; continuing with the missing blocks".to_owned(),
         };
         return inputs.record(transitions::resumed(inputs), phase);

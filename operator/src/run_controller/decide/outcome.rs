@@ -1,6 +1,6 @@
 //! Outcome of an attempt. Pure.
 
-use crate::run_controller::reason::Reason;
+use crds::v1alpha1::Reason;
 
 /// How an attempt ended. Texts are messages for the status.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::outcome::AttemptOutcome;
 use crate::run_controller::observed::{ContainerReason, ContainerTermination, PodPhase, PodState};
-use crate::run_controller::reason::Reason;
+use crds::v1alpha1::Reason;
 
 /// How long the kubelet may retry to pull an image or to create a container before the attempt is abandoned. Its retries
 /// come after 10, 20 and 40 s.

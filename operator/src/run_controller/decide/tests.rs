@@ -14,7 +14,7 @@ use fixture::{Scene, end, failure, second};
 
 fn pending(decision: &Decision) -> (&str, &str) {
     match &decision.phase {
-        Some(Phase::Pending { reason, message }) => (reason, message),
+        Some(Phase::Pending { reason, message }) => (reason.as_str(), message),
         other => panic!("not pending: {other:?}"),
     }
 }
@@ -25,7 +25,7 @@ fn failed(decision: &Decision) -> (&str, &str) {
     };
     assert!(state.finished_at.is_some());
     match &decision.phase {
-        Some(Phase::Failed { reason, message }) => (reason, message),
+        Some(Phase::Failed { reason, message }) => (reason.as_str(), message),
         other => panic!("not failed: {other:?}"),
     }
 }

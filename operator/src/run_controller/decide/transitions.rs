@@ -12,7 +12,7 @@ use crate::campaign::status::{MAX_TEXT, Phase};
 use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::execution_state::{ExecutionState, attempt_id, new_attempt};
 use crate::run_controller::observed::{JobState, PodState};
-use crate::run_controller::reason::Reason;
+use crds::v1alpha1::Reason;
 
 /// The Job of an attempt exists.
 pub(super) fn started(inputs: &Inputs<'_>, job: &JobState) -> ExecutionState {
@@ -76,7 +76,7 @@ fn end(
     };
     close_attempt(&mut state, inputs, attempt_state, explanation, at);
     let pending = Phase::Pending {
-        reason: Reason::PodsTerminating.as_str(),
+        reason: Reason::PodsTerminating,
         message: "the next attempt starts when the pods of this one are gone".to_owned(),
     };
     let final_phase = match outcome {
@@ -159,10 +159,7 @@ pub(super) fn finished(state: ExecutionState, now: Timestamp) -> ExecutionState 
 }
 
 fn failed(reason: Reason, message: String) -> Phase {
-    Phase::Failed {
-        reason: reason.as_str(),
-        message,
-    }
+    Phase::Failed { reason, message }
 }
 
 /// Ends the attempt in progress, if there is one, and stops its clock.

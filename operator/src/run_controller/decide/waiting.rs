@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::pod_failure::{describe, is_image_pull_failure, is_retried_by_kubelet, kubelet_retry_deadline};
 use crate::campaign::status::Phase;
 use crate::run_controller::observed::{CreationRefused, PodState};
-use crate::run_controller::reason::Reason;
+use crds::v1alpha1::Reason;
 
 /// What a run waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Waiting {
 
     pub(super) fn phase(&self) -> Phase {
         Phase::Pending {
-            reason: self.reason.as_str(),
+            reason: self.reason,
             message: self.message.clone(),
         }
     }

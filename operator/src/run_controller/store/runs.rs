@@ -8,7 +8,7 @@ use kube::api::DynamicObject;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::metrics::RunFigures;
+use crate::metrics::RunValues;
 
 /// Annotation in which `kubectl apply` stores a copy of the whole object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -17,7 +17,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 #[derive(Clone, Debug)]
 pub(in crate::run_controller) enum CachedRun {
     /// A readable run, and its metrics, which are computed before fields are dropped.
-    Run(Arc<PackedRun>, Arc<RunFigures>),
+    Run(Arc<PackedRun>, Arc<RunValues>),
     /// An object that does not satisfy the schema of this release.
     Unreadable(Arc<UnreadableRun>),
 }
@@ -38,7 +38,7 @@ impl CachedRun {
             Ok(run) => run,
             Err(reason) => return Self::Unreadable(Arc::new(UnreadableRun::new(object, reason))),
         };
-        let metrics = RunFigures::of(&run, max_series);
+        let metrics = RunValues::from_run(&run, max_series);
         prune(&mut object.data);
         match serde_json::to_vec(&object) {
             Ok(json) => Self::Run(
@@ -50,7 +50,7 @@ impl CachedRun {
     }
 
     /// The metrics of the run.
-    pub(in crate::run_controller) fn metrics(self) -> Option<Arc<RunFigures>> {
+    pub(in crate::run_controller) fn metrics(self) -> Option<Arc<RunValues>> {
         match self {
             Self::Run(_, metrics) => Some(metrics),
             Self::Unreadable(_) => None,

@@ -1,14 +1,13 @@
-//! Gives freed memory back to the system. The one call of the operator that is not safe Rust, and nothing else.
+//! Returns freed memory to the operating system. Contains the only unsafe call of the operator.
 
-/// Gives the pages back that hold nothing any more. glibc keeps those below the end of its heap for ever; other C
-/// libraries return them by themselves.
+/// Returns unused pages of the heap. glibc does not return pages below the end of its heap; other C libraries do.
 ///
-/// It looks through the whole heap: milliseconds, during which no other thread allocates.
+/// The call scans the whole heap for some milliseconds, during which no other thread can allocate.
 pub fn trim() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: malloc_trim(3) takes any number, reads and changes nothing but the allocator's own lists, under its locks,
-    // and may be called by any thread at any time (MT-Safe).
-    #[allow(unsafe_code, reason = "no safe function reaches it")]
+    // SAFETY: malloc_trim(3) accepts any argument, accesses only the lists of the allocator under its locks, and may be
+    // called from any thread at any time (MT-Safe).
+    #[allow(unsafe_code, reason = "there is no safe wrapper")]
     unsafe {
         libc::malloc_trim(0);
     }
@@ -19,7 +18,7 @@ pub fn trim() {
 mod tests {
     use super::trim;
 
-    /// Resident memory of this process that is no file's, in KiB.
+    /// Resident anonymous memory of this process, in KiB.
     fn resident() -> u64 {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let line = status
@@ -30,9 +29,9 @@ mod tests {
     }
 
     #[test]
-    fn freed_memory_below_what_is_still_used_is_given_back() {
+    fn returns_freed_memory_below_live_allocations() {
         let blocks: Vec<Box<[u8; 1024]>> = (0..64 * 1024).map(|_| Box::new([1; 1024])).collect();
-        // What came last keeps the end of the heap where it is.
+        // The last allocation keeps the end of the heap in place.
         let last = Box::new([1_u8; 1024]);
         drop(blocks);
         let before = resident();

@@ -9,7 +9,7 @@ use super::super::outcome::AttemptOutcome;
 use super::super::{cleanup, pod_failure};
 use super::AttemptView;
 use crate::run_controller::observed::{PodState, StreamState};
-use crate::run_controller::reason::Reason;
+use crds::v1alpha1::Reason;
 
 /// How long after the end of worker 0 the cause of another worker's loss may become known: an unreachable node is detected
 /// after 50 s, and its pods are deleted a minute later.

@@ -1,5 +1,6 @@
 //! Invariants of every decision, of every state and of the final state.
 
+use crds::v1alpha1::Reason;
 use std::collections::BTreeSet;
 
 use super::cluster::Cluster;
@@ -90,7 +91,7 @@ pub(super) fn check_state(cluster: &Cluster) {
     );
     let earlier = cluster.persisted.attempts.iter().rev().skip(1);
     assert!(
-        earlier.clone().all(|attempt| attempt.ended_at.is_some()),
+        earlier.clone().all(|attempt| attempt.finished_at.is_some()),
         "an earlier attempt is in progress"
     );
 }
@@ -101,10 +102,10 @@ pub(super) fn check_final_state(cluster: &Cluster) {
         _ if cluster.run_gone => assert!(cluster.deleting),
         Some(Phase::Complete) => assert!(is_measured(cluster)),
         Some(Phase::Failed { reason, message }) => {
-            assert!(!reason.is_empty() && !message.is_empty());
+            assert!(!message.is_empty());
             let persisted = &cluster.persisted;
-            let is_allowed =
-                persisted.disruptions > cluster.policy.backoff_limit || *reason != "BackoffLimitExceeded";
+            let is_allowed = persisted.disruptions > cluster.policy.backoff_limit
+                || *reason != Reason::BackoffLimitExceeded;
             assert!(is_allowed, "{reason}: {message}");
         }
         other => panic!("not a final phase: {other:?}"),

@@ -1,8 +1,8 @@
-//! Leader election by a Lease: at most one replica acts. I/O; what to do with a Lease that was read is decided in `step`.
+//! Leader election with a Lease: at most one replica is the leader. Does I/O; `step` decides what to do with a Lease.
 //!
-//! The kept library for this compares clocks of different nodes and takes an expired Lease without comparing its
-//! version, so that two replicas may lead for a moment. Here every write carries the version that was read, and
-//! another's Lease is expired when it did not change for its whole duration of this replica's own clock.
+//! The maintained library for this compares clocks of different nodes and takes an expired Lease without comparing its
+//! version, so that two replicas can be leaders for a short time. Here every write carries the version that was read,
+//! and the Lease of another replica is expired when it did not change for its whole duration on the local clock.
 
 mod step;
 
@@ -21,21 +21,21 @@ use tracing::{debug, warn};
 use crate::cause::root_cause;
 use step::{Seen, Step, step};
 
-/// A Lease that is not renewed for so long may be taken.
+/// Duration of the Lease in seconds. Another replica may take it when it is not renewed for this long.
 const LEASE_SECONDS: i32 = 15;
-/// Time between two renewals, and between two looks at another's Lease.
-const RENEW_EVERY: Duration = Duration::from_secs(5);
-/// A leader that could not renew for so long stops, well before another may begin.
+/// Interval between renewals, and between reads of a Lease held by another replica.
+const RENEW_INTERVAL: Duration = Duration::from_secs(5);
+/// A leader that could not renew the Lease for this long stops, before another replica can take it.
 const RENEW_DEADLINE: Duration = Duration::from_secs(10);
-/// Time between two tries of a write that failed.
-const RETRY: Duration = Duration::from_secs(1);
+/// Delay before a failed write is retried.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Namespace and name of the Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseName {
-    /// Its namespace.
+    /// Namespace of the Lease.
     pub namespace: String,
-    /// Its name.
+    /// Name of the Lease.
     pub name: String,
 }
 
@@ -45,34 +45,34 @@ impl fmt::Display for LeaseName {
     }
 }
 
-/// Why this replica does not lead.
+/// Reason why this replica is not the leader.
 #[derive(Debug, Snafu)]
 pub enum LeaderError {
-    /// The account may not use the Lease: waiting does not help.
-    #[snafu(display("the Lease {lease} cannot be used: {source}. Allow get, create and update of it"))]
-    Refused {
-        /// The Lease.
+    /// The service account may not use the Lease. This error is permanent.
+    #[snafu(display("cannot use the Lease {lease}: {source}. Allow the verbs get, create and update"))]
+    Forbidden {
+        /// Name of the Lease.
         lease: LeaseName,
-        /// What the API server says.
+        /// Cause.
         source: kube::Error,
     },
-    /// Another replica has it.
-    #[snafu(display("the Lease {lease} was taken by {holder}"))]
+    /// Another replica holds the Lease.
+    #[snafu(display("the Lease {lease} is held by {holder}"))]
     Taken {
-        /// The Lease.
+        /// Name of the Lease.
         lease: LeaseName,
-        /// Who has it.
+        /// Identity of the holder.
         holder: String,
     },
-    /// It could not be renewed in time.
+    /// The Lease could not be renewed in time.
     #[snafu(display("the Lease {lease} could not be renewed within {RENEW_DEADLINE:?}"))]
     Expired {
-        /// The Lease.
+        /// Name of the Lease.
         lease: LeaseName,
     },
 }
 
-/// One replica's part in an election.
+/// Participation of one replica in the election.
 pub(super) struct Election {
     api: Api<Lease>,
     lease: LeaseName,
@@ -81,7 +81,7 @@ pub(super) struct Election {
 }
 
 impl Election {
-    /// A replica with an identity of its own: the pod's name where there is one, so that people know it.
+    /// Creates a participant with a unique identity, which starts with the host name (the pod name in a cluster).
     pub(super) fn new(client: Client, lease: &LeaseName) -> Self {
         let uname = rustix::system::uname();
         let host = uname.nodename().to_string_lossy();
@@ -97,37 +97,37 @@ impl Election {
         &self.identity
     }
 
-    /// Ends when this replica leads.
+    /// Waits until this replica is the leader.
     ///
     /// # Errors
-    /// When the account may not use the Lease.
+    /// The service account may not use the Lease.
     pub(super) async fn acquire(&mut self) -> Result<(), LeaderError> {
         loop {
-            let Ok(once) = timeout(RENEW_DEADLINE, self.once()).await else {
-                warn!(lease = %self.lease, "the API server does not answer");
+            let Ok(attempt) = timeout(RENEW_DEADLINE, self.try_acquire()).await else {
+                warn!(lease = %self.lease, "the API server does not respond");
                 continue;
             };
-            match once {
+            match attempt {
                 Ok(Held::Mine) => return Ok(()),
                 Ok(Held::Theirs(holder)) => debug!(lease = %self.lease, holder, "waiting"),
-                Err(source) if refused(&source) => {
+                Err(source) if is_forbidden(&source) => {
                     let lease = self.lease.clone();
-                    return Err(LeaderError::Refused { lease, source });
+                    return Err(LeaderError::Forbidden { lease, source });
                 }
                 Err(error) => {
                     let cause = root_cause(&error);
-                    warn!(lease = %self.lease, cause, "cannot use the Lease yet");
+                    warn!(lease = %self.lease, cause, "cannot use the Lease");
                 }
             }
-            sleep(RENEW_EVERY).await;
+            sleep(RENEW_INTERVAL).await;
         }
     }
 
-    /// Renews; ends when this replica must stop acting, and says why.
+    /// Renews the Lease until this replica must stop, and returns the reason.
     pub(super) async fn hold(&mut self) -> LeaderError {
         loop {
-            sleep(RENEW_EVERY).await;
-            match timeout(RENEW_DEADLINE - RENEW_EVERY, self.renew()).await {
+            sleep(RENEW_INTERVAL).await;
+            match timeout(RENEW_DEADLINE - RENEW_INTERVAL, self.renew()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(lost)) => return lost,
                 Err(_) => {
@@ -140,26 +140,26 @@ impl Election {
 
     async fn renew(&mut self) -> Result<(), LeaderError> {
         loop {
-            match self.once().await {
+            match self.try_acquire().await {
                 Ok(Held::Mine) => return Ok(()),
                 Ok(Held::Theirs(holder)) => {
                     let lease = self.lease.clone();
                     return Err(LeaderError::Taken { lease, holder });
                 }
-                Err(error) => warn!(lease = %self.lease, %error, "the Lease is not renewed"),
+                Err(error) => warn!(lease = %self.lease, %error, "failed to renew the Lease"),
             }
-            sleep(RETRY).await;
+            sleep(RETRY_DELAY).await;
         }
     }
 
-    /// Gives the Lease to whoever waits; where that fails, they wait for its end.
+    /// Releases the Lease. If that fails, it expires.
     pub(super) async fn release(&mut self) {
-        if timeout(RENEW_DEADLINE, self.give_back()).await.is_err() {
-            warn!(lease = %self.lease, "the API server does not answer; the Lease ends by itself");
+        if timeout(RENEW_DEADLINE, self.clear_holder()).await.is_err() {
+            warn!(lease = %self.lease, "the API server does not respond; the Lease will expire");
         }
     }
 
-    async fn give_back(&self) {
+    async fn clear_holder(&self) {
         let current = self.api.get_opt(&self.lease.name).await;
         let Ok(Some(mut lease)) = current else { return };
         let spec = lease.spec.get_or_insert_default();
@@ -168,31 +168,31 @@ impl Election {
         }
         spec.holder_identity = None;
         if let Err(error) = self.replace(&lease).await {
-            warn!(lease = %self.lease, %error, "the Lease is not given back; it ends by itself");
+            warn!(lease = %self.lease, %error, "failed to release the Lease; it will expire");
         }
     }
 
-    /// One look at the Lease and, where it is this replica's turn, one write.
-    async fn once(&mut self) -> Result<Held, kube::Error> {
+    /// Reads the Lease once, and writes it if this replica may hold it.
+    async fn try_acquire(&mut self) -> Result<Held, kube::Error> {
         let current = self.api.get_opt(&self.lease.name).await?;
         let now = Instant::now();
         if let Some(lease) = &current {
-            self.seen = Some(Seen::again(self.seen.take(), lease, now));
+            self.seen = Some(Seen::update(self.seen.take(), lease, now));
         }
         let written = match step(current.as_ref(), self.seen.as_ref(), &self.identity, now) {
             Step::Wait { holder } => return Ok(Held::Theirs(holder)),
             Step::Create => {
-                let lease = self.write_over(None);
+                let lease = self.lease_to_write(None);
                 self.api.create(&PostParams::default(), &lease).await
             }
             Step::Take | Step::Renew => {
-                let lease = self.write_over(current);
+                let lease = self.lease_to_write(current);
                 self.replace(&lease).await
             }
         };
         match written {
             Ok(_) => Ok(Held::Mine),
-            // Another was faster; the next look says who.
+            // Another replica was faster. The next read shows its identity.
             Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => {
                 Ok(Held::Theirs("another replica".to_owned()))
             }
@@ -206,8 +206,8 @@ impl Election {
             .await
     }
 
-    /// The Lease as this replica writes it, over the one that was read, whose version it keeps.
-    fn write_over(&self, current: Option<Lease>) -> Lease {
+    /// Builds the Lease to write from the one that was read, with its version.
+    fn lease_to_write(&self, current: Option<Lease>) -> Lease {
         let mut lease = current.unwrap_or_else(|| Lease {
             metadata: ObjectMeta {
                 name: Some(self.lease.name.clone()),
@@ -239,12 +239,12 @@ impl Election {
     }
 }
 
-/// Whose the Lease is.
+/// Holder of the Lease.
 enum Held {
     Mine,
     Theirs(String),
 }
 
-fn refused(error: &kube::Error) -> bool {
+fn is_forbidden(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 403 || status.code == 401)
 }

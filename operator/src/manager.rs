@@ -1,13 +1,11 @@
-//! The controller's process: client, leader election, HTTP endpoints, shutdown. I/O; what a run needs next is decided in
+//! The operator process: client, leader election, HTTP endpoints and shutdown. Does I/O. The controller of runs is
 //! [`crate::run_controller`].
 //!
-//! One thread runs everything but statistics, so that an idle operator costs one small stack.
+//! One thread runs everything except statistics, so that an idle operator needs little memory.
 
 mod api_latency;
-mod category;
 mod client;
 mod leader;
-mod metrics;
 mod options;
 mod results;
 mod server;
@@ -20,89 +18,89 @@ use std::time::Duration;
 use snafu::{ResultExt, Snafu};
 use tracing::{info, warn};
 
-pub use category::Category;
 pub use client::ClientError;
 pub(crate) use client::Clients;
 pub use leader::{LeaderError, LeaseName};
-pub use metrics::{Metrics, MetricsError};
+
 pub use options::{LogFormat, Namespaces, Options, RequestLimits};
 pub(crate) use results::Results;
 pub(crate) use server::Readiness;
 pub use shutdown::Shutdown;
 
+use crate::metrics::operator::{Metrics, MetricsError};
 use crate::run_controller::{self, ControllerError};
 use leader::Election;
 
-/// How long reconciles that have begun may take to end when the process was told to stop. A kubelet waits 30 s.
-const DRAIN: Duration = Duration::from_secs(20);
+/// Time that running reconciles have to finish after a termination signal. The kubelet waits 30 s.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Why the operator could not start, or had to stop.
+/// Error that prevents the operator from starting or makes it stop.
 #[derive(Debug, Snafu)]
 pub enum OperatorError {
-    /// The runtime was refused.
-    #[snafu(display("starting the runtime: {source}"))]
+    /// The async runtime could not be started.
+    #[snafu(display("failed to start the async runtime: {source}"))]
     Runtime {
-        /// What the system says.
+        /// Cause.
         source: std::io::Error,
     },
-    /// Signals cannot be listened to.
-    #[snafu(display("listening for SIGTERM: {source}"))]
+    /// Signal handlers could not be installed.
+    #[snafu(display("failed to install signal handlers: {source}"))]
     Signals {
-        /// What the system says.
+        /// Cause.
         source: std::io::Error,
     },
-    /// There is no way to an API server.
+    /// The client could not be created.
     #[snafu(display("{source}"))]
     Client {
-        /// Why not.
+        /// Cause.
         source: ClientError,
     },
-    /// A metric was refused.
+    /// A metric could not be registered.
     #[snafu(display("{source}"))]
     Metrics {
-        /// Why.
+        /// Cause.
         source: MetricsError,
     },
-    /// The listen address cannot be used.
-    #[snafu(display("listening on {address}: {source}. Choose another with --listen"))]
+    /// The listen address could not be bound.
+    #[snafu(display("failed to listen on {address}: {source}. Choose another address with --listen"))]
     Listen {
-        /// The address.
+        /// Listen address.
         address: SocketAddr,
-        /// What the system says.
+        /// Cause.
         source: std::io::Error,
     },
-    /// The lease is lost: another replica may act now, so this one must not.
+    /// The Lease is lost. This replica must stop, because another one may become the leader.
     #[snafu(display("{source}"))]
     Leader {
-        /// Why.
+        /// Cause.
         source: LeaderError,
     },
-    /// The controller ended.
+    /// The controller failed.
     #[snafu(display("{source}"))]
     Controller {
-        /// Why.
+        /// Cause.
         source: ControllerError,
     },
 }
 
-/// Threads beside those of statistics, which must not hold up the way to the API server: names are looked up on them.
-const NAME_LOOKUPS: usize = 2;
+/// Blocking threads in addition to those of statistics. They resolve DNS names, which must not wait for statistics.
+const DNS_THREADS: usize = 2;
 
 /// Runs the operator until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// When it cannot start, or leadership is lost: the process must then end, and its supervisor starts another.
+/// The operator cannot start, or it lost leadership. The process must then exit and be restarted.
 pub fn run(options: Options) -> Result<(), OperatorError> {
     telemetry::start(options.log_format);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(options.evaluation_threads + NAME_LOOKUPS)
+        .max_blocking_threads(options.evaluation_threads + DNS_THREADS)
         .build()
         .context(RuntimeSnafu)?;
-    let ended = runtime.block_on(operate(options));
-    // A statistic that is still computed would hold up an exit that is already decided.
+    let result = runtime.block_on(operate(options));
+    // Does not wait for a running statistic, which would delay the exit.
     runtime.shutdown_background();
-    ended
+    result
 }
 
 async fn operate(options: Options) -> Result<(), OperatorError> {
@@ -124,12 +122,12 @@ async fn operate(options: Options) -> Result<(), OperatorError> {
         let mut election = match &options.lease {
             Some(lease) => {
                 let mut election = Election::new(clients.unlimited.clone(), lease);
-                readiness.standing_by();
+                readiness.set_standby();
                 tokio::select! {
                     elected = election.acquire() => elected.context(LeaderSnafu)?,
-                    () = shutdown.told() => return Ok(()),
+                    () = shutdown.requested() => return Ok(()),
                 }
-                info!(lease = %lease, identity = election.identity(), "leading");
+                info!(lease = %lease, identity = election.identity(), "became leader");
                 Some(election)
             }
             None => None,
@@ -143,7 +141,7 @@ async fn operate(options: Options) -> Result<(), OperatorError> {
             &results,
             shutdown.clone(),
         );
-        let ended = {
+        let result = {
             let lost = async {
                 match &mut election {
                     Some(election) => election.hold().await,
@@ -151,27 +149,27 @@ async fn operate(options: Options) -> Result<(), OperatorError> {
                 }
             };
             let overdue = async {
-                shutdown.told().await;
-                tokio::time::sleep(DRAIN).await;
+                shutdown.requested().await;
+                tokio::time::sleep(DRAIN_TIMEOUT).await;
             };
             tokio::select! {
-                ended = controller => ended.context(ControllerSnafu),
+                result = controller => result.context(ControllerSnafu),
                 lost = lost => Err(OperatorError::Leader { source: lost }),
                 () = overdue => {
-                    warn!("reconciles did not end within {DRAIN:?}; what they wrote is safe, and they are repeated");
+                    warn!("reconciles did not finish within {DRAIN_TIMEOUT:?}; they are repeated after the restart");
                     Ok(())
                 }
             }
         };
-        if let (Some(election), Ok(())) = (&mut election, &ended) {
+        if let (Some(election), Ok(())) = (&mut election, &result) {
             election.release().await;
         }
-        ended
+        result
     };
     tokio::select! {
-        ended = work => {
+        result = work => {
             info!("stopped");
-            ended
+            result
         }
         served = server => served.context(ListenSnafu { address }),
     }

@@ -1,4 +1,4 @@
-//! What an installation decides. Plain data.
+//! Options of the operator. Plain data.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,44 +8,44 @@ use super::leader::LeaseName;
 use crate::metrics::SeriesLimits;
 use crate::run_controller::build::OperatorConfig;
 
-/// Everything the command line says.
+/// Options of the operator, set on the command line.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where runs are looked for.
+    /// Namespaces whose runs are reconciled.
     pub namespaces: Namespaces,
-    /// What is the same for all runs.
+    /// Configuration shared by all runs.
     pub installation: OperatorConfig,
-    /// Most runs reconciled at a time.
+    /// Maximum number of concurrent reconciles.
     pub concurrency: u16,
-    /// Most statistics computed at a time; each keeps one processor busy.
+    /// Maximum number of concurrent evaluations; each uses one CPU.
     pub evaluation_threads: usize,
-    /// Requests to the API server.
+    /// Rate limit of requests to the API server.
     pub limits: RequestLimits,
-    /// Where `/healthz`, `/readyz` and `/metrics` are served.
+    /// Address of `/healthz`, `/readyz` and `/metrics`.
     pub listen: SocketAddr,
-    /// Series of results at `/metrics`.
+    /// Limits of result series at `/metrics`.
     pub series: SeriesLimits,
-    /// The Lease that replicas compete for; nothing where there is only ever one.
+    /// Lease of the leader election, or `None` without leader election.
     pub lease: Option<LeaseName>,
-    /// How log lines look.
+    /// Format of log lines.
     pub log_format: LogFormat,
 }
 
-/// Most requests to the API server; watches and the Lease are not held up by them.
+/// Rate limit of requests to the API server. Watches and the Lease are exempt.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestLimits {
-    /// Requests a second, over a longer time.
+    /// Sustained requests per second.
     pub per_second: u32,
-    /// Requests at once.
+    /// Maximum burst of requests.
     pub burst: u32,
 }
 
-/// Where runs are looked for.
+/// Namespaces whose runs are reconciled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Namespaces {
-    /// In the whole cluster. Nodes are read, so that a run that no node can take is told so.
+    /// All namespaces. Nodes are read, so that a run that fits no node is reported.
     All,
-    /// In these only: Roles suffice, and nodes are not read.
+    /// Only these namespaces. Roles are sufficient, and nodes are not read.
     Only(BTreeSet<String>),
 }
 
@@ -61,11 +61,11 @@ impl fmt::Display for Namespaces {
     }
 }
 
-/// How log lines look.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
-    /// For people.
+    /// Human-readable text.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }

@@ -1,4 +1,4 @@
-//! The operator's own metrics, in Prometheus' text format. Labels are closed words: no name of a run, pod or node.
+//! Registry of the operator's metrics, in the Prometheus text format.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,21 +11,22 @@ use prometheus::{
 use snafu::{ResultExt, Snafu};
 
 use super::Category;
-use crate::metrics::{Definition, operator as own};
+use crate::metrics::{Definition, operator};
 
-/// Upper ends, in seconds: a cached no-op takes microseconds, a loaded API server answers in tenths of a second.
+/// Bucket bounds in seconds. A reconcile without changes takes microseconds; a loaded API server responds in tenths of
+/// a second.
 const SECONDS: [f64; 12] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
 ];
 
-/// A metric that the library refuses, which only a wrong name can bring about.
+/// Error registering a metric, which only an invalid definition causes.
 #[derive(Debug, Snafu)]
 #[snafu(display("a metric cannot be registered: {source}"))]
 pub struct MetricsError {
     source: prometheus::Error,
 }
 
-/// The metrics of one process; clones count into the same.
+/// Metrics of one process. Clones share their values.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
 
@@ -41,20 +42,20 @@ struct Inner {
 }
 
 impl Metrics {
-    /// Registers every metric, at zero where its labels are known beforehand: a first failure is an increase, while a
-    /// series that begins with it is none to `rate()`. Verbs and statuses of requests come as they occur.
+    /// Registers all metrics. Series with known labels start at zero, because `rate()` does not count the first sample
+    /// of a new series as an increase. Series of requests are created when they occur.
     ///
     /// # Errors
-    /// When the library refuses one.
+    /// The library rejects a definition.
     pub fn new() -> Result<Self, MetricsError> {
         Inner::new()
             .map(|inner| Self(Arc::new(inner)))
             .context(MetricsSnafu)
     }
 
-    /// One pass over one run ended; `category` names its error.
-    pub fn reconciled(&self, took: Duration, category: Option<Category>) {
-        self.0.reconcile_duration.observe(took.as_secs_f64());
+    /// Records a finished reconcile. `category` is set if it failed.
+    pub fn reconciled(&self, duration: Duration, category: Option<Category>) {
+        self.0.reconcile_duration.observe(duration.as_secs_f64());
         if let Some(category) = category {
             self.0
                 .reconcile_errors
@@ -63,38 +64,38 @@ impl Metrics {
         }
     }
 
-    /// A request to the API server was answered, or not at all (`None`).
-    pub fn api_request(&self, verb: &str, status: Option<StatusCode>, took: Duration) {
+    /// Records a request to the API server. `status` is `None` without a response.
+    pub fn api_request(&self, verb: &str, status: Option<StatusCode>, duration: Duration) {
         let code = status.map(|status| status.as_u16().to_string());
         let labels = [verb, code.as_deref().unwrap_or("none")];
         self.0
             .api_request_duration
             .with_label_values(&labels)
-            .observe(took.as_secs_f64());
+            .observe(duration.as_secs_f64());
     }
 
-    /// Runs that wait to be looked at.
+    /// Sets the number of runs that wait for a reconcile.
     pub fn queue_depth(&self, runs: usize) {
         self.0.queue_depth.set(runs as i64);
     }
 
-    /// Runs that are looked at again later because of an error.
+    /// Sets the number of runs that are retried after an error.
     pub fn backing_off(&self, runs: usize) {
         self.0.backing_off.set(runs as i64);
     }
 
-    /// Whether this replica acts.
+    /// Sets whether this replica is the leader.
     pub fn leading(&self, leading: bool) {
         self.0.leading.set(leading.into());
     }
 
-    /// A status was written (`written`), or was the same as before (`unchanged`).
+    /// Counts a computed status that was `written` or `unchanged`.
     pub fn status(&self, outcome: &'static str) {
         self.0.status_writes.with_label_values(&[outcome]).inc();
     }
 
-    /// All of them as text.
-    pub(super) fn text(&self) -> Result<String, prometheus::Error> {
+    /// Formats all metrics.
+    pub(crate) fn text(&self) -> Result<String, prometheus::Error> {
         TextEncoder::new().encode_to_string(&self.0.registry.gather())
     }
 }
@@ -112,16 +113,16 @@ impl Inner {
         let counters = |definition: Definition| IntCounterVec::new(options(definition), &labels(definition));
         let gauge = |definition: Definition| IntGauge::with_opts(options(definition));
         let inner = Self {
-            reconcile_duration: Histogram::with_opts(seconds(own::RECONCILE_DURATION))?,
-            reconcile_errors: counters(own::RECONCILE_ERRORS)?,
+            reconcile_duration: Histogram::with_opts(seconds(operator::RECONCILE_DURATION))?,
+            reconcile_errors: counters(operator::RECONCILE_ERRORS)?,
             api_request_duration: HistogramVec::new(
-                seconds(own::API_REQUEST_DURATION),
-                &labels(own::API_REQUEST_DURATION),
+                seconds(operator::API_REQUEST_DURATION),
+                &labels(operator::API_REQUEST_DURATION),
             )?,
-            queue_depth: gauge(own::QUEUE_DEPTH)?,
-            backing_off: gauge(own::RUNS_BACKING_OFF)?,
-            leading: gauge(own::LEADING)?,
-            status_writes: counters(own::STATUS)?,
+            queue_depth: gauge(operator::QUEUE_DEPTH)?,
+            backing_off: gauge(operator::RUNS_BACKING_OFF)?,
+            leading: gauge(operator::LEADING)?,
+            status_writes: counters(operator::STATUS)?,
             registry,
         };
         let Self {
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_happened_is_in_the_text() {
+    fn recorded_values_are_in_the_text() {
         let metrics = Metrics::new().unwrap();
         metrics.reconciled(Duration::from_millis(3), Some(Category::RequestFailed));
         metrics.api_request("list", Some(StatusCode::OK), Duration::from_millis(2));
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_registered_is_what_is_documented() {
+    fn registered_metrics_match_their_documentation() {
         let metrics = Metrics::new().unwrap();
         metrics.api_request("list", None, Duration::ZERO);
         let families = metrics.0.registry.gather();
@@ -191,12 +192,15 @@ mod tests {
             let help = family.help().to_owned();
             (family.name().to_owned(), kind, help, labels.collect())
         });
-        let documented = own::ALL.iter().map(|definition| {
+        let documented = operator::ALL.iter().map(|definition| {
             let labels = definition.labels.iter().map(|label| label.name.to_owned());
             let (name, help) = (definition.name.to_owned(), definition.help.to_owned());
             (name, definition.kind.as_str().to_owned(), help, labels.collect())
         });
-        type Said = BTreeSet<(String, String, String, BTreeSet<String>)>;
-        assert_eq!(registered.collect::<Said>(), documented.collect::<Said>());
+        type Described = BTreeSet<(String, String, String, BTreeSet<String>)>;
+        assert_eq!(
+            registered.collect::<Described>(),
+            documented.collect::<Described>()
+        );
     }
 }

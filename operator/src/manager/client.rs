@@ -1,4 +1,4 @@
-//! The way to the API server: from a kubeconfig or from inside a pod. I/O.
+//! Clients of the API server, configured by a kubeconfig or the service account of a pod. Does I/O.
 
 use std::time::Duration;
 
@@ -14,71 +14,71 @@ use tower::limit::{ConcurrencyLimitLayer, RateLimitLayer};
 use tower::retry::RetryLayer;
 use tower::{BoxError, ServiceBuilder};
 
-use super::Metrics;
 use super::api_latency::ApiLatencyLayer;
 use super::options::RequestLimits;
+use crate::metrics::operator::Metrics;
 
-/// An API server that does not answer a connection attempt for so long is not there.
+/// Timeout of connection attempts to the API server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A connection on which nothing is acknowledged for so long leads nowhere: what waits for an answer begins anew.
-const DEAD_AFTER: Duration = Duration::from_secs(30);
+/// TCP user timeout: a connection without acknowledgment for this long is closed, and its requests fail.
+const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Most requests that are under way at a time, each on a connection of its own.
-const AT_ONCE: usize = 64;
+/// Maximum number of concurrent requests, each on a separate connection.
+const MAX_CONCURRENT_REQUESTS: usize = 64;
 
-/// A connection without a request for so long is closed: a burst takes many, with 35 KiB each. Longer than from one
-/// renewal of the Lease to the next, so that one is always open.
-const IDLE_AFTER: Duration = Duration::from_secs(8);
+/// Idle timeout of connections. Bursts open many connections, which need 35 KiB each. The timeout exceeds the renewal
+/// interval of the Lease, so that one connection stays open.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Most bytes that are read of a connection at once, and that the head of an answer may have.
-const BUFFER: usize = 16 << 10;
+/// Read buffer size of a connection in bytes, which is also the maximum size of a response head.
+const BUFFER_BYTES: usize = 16 << 10;
 
-/// Why there is no way to an API server.
+/// Error creating the clients of the API server.
 #[derive(Debug, Snafu)]
 pub enum ClientError {
-    /// Neither a kubeconfig nor a pod's account.
+    /// Neither a kubeconfig nor a service account was found.
     #[snafu(display(
-        "no way to a cluster: {source}. Set KUBECONFIG, or run in a pod with a service account"
+        "no cluster configuration: {source}. Set KUBECONFIG, or run in a pod with a service account"
     ))]
     Config {
-        /// What was tried.
+        /// Cause, with the sources that were tried.
         source: kube::config::InferConfigError,
     },
-    /// Certificates or keys that cannot be used.
-    #[snafu(display("the cluster's certificates or credentials cannot be used: {source}"))]
+    /// Certificates or credentials are invalid.
+    #[snafu(display("invalid certificates or credentials of the cluster: {source}"))]
     Build {
-        /// Why not.
+        /// Cause.
         source: kube::Error,
     },
 }
 
-/// Two ways to the same API server.
+/// Clients of one API server.
 #[derive(Clone)]
 pub(crate) struct Clients {
-    /// For reconciling, within the limits.
+    /// Rate-limited client for reconciles.
     pub(crate) limited: Client,
-    /// For the Lease, watches and logs: a backlog of reconciles must neither cost leadership nor hold up what it waits for.
+    /// Client without rate limit for the Lease, watches and logs, which must not wait for a backlog of reconciles.
     pub(crate) unlimited: Client,
 }
 
-/// Builds the clients; nothing is sent yet.
+/// Creates the clients. Does not send a request.
 pub(super) async fn connect(limits: &RequestLimits, metrics: &Metrics) -> Result<Clients, ClientError> {
     let config = Config::infer().await.context(ConfigSnafu)?;
     let measured = ApiLatencyLayer::new(metrics.clone());
     let period = Duration::from_secs_f64(f64::from(limits.burst) / f64::from(limits.per_second));
     let rate = RateLimitLayer::new(limits.burst.into(), period);
     let connections = connections(&config).context(BuildSnafu)?;
-    let limited = (rate, ConcurrencyLimitLayer::new(AT_ONCE));
+    let limited = (rate, ConcurrencyLimitLayer::new(MAX_CONCURRENT_REQUESTS));
     let limited = client(&config, &connections, &measured, Some(limited)).context(BuildSnafu)?;
     let unlimited = client(&config, &connections, &measured, None).context(BuildSnafu)?;
     Ok(Clients { limited, unlimited })
 }
 
-/// Connections, one for each request that is under way.
+/// Creates the connection pool, with one connection per concurrent request.
 ///
-/// The library's own leaves it to the kernel to hold back the end of a request until its beginning is acknowledged, which
-/// takes 40 ms where the other side delays that.
+/// The default connector of the library does not set TCP_NODELAY: the kernel then delays the end of a request until its
+/// start is acknowledged, which takes 40 ms with delayed acknowledgments.
 fn connections(
     config: &Config,
 ) -> kube::Result<Connections<impl Connect + Clone + Send + Sync + 'static, Body>> {
@@ -86,17 +86,17 @@ fn connections(
     connector.enforce_http(false);
     connector.set_nodelay(true);
     connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    connector.set_keepalive(Some(DEAD_AFTER / 2));
-    connector.set_tcp_user_timeout(Some(DEAD_AFTER));
+    connector.set_keepalive(Some(TCP_USER_TIMEOUT / 2));
+    connector.set_tcp_user_timeout(Some(TCP_USER_TIMEOUT));
     let connector = config.rustls_https_connector_with_connector(connector)?;
     Ok(Connections::builder(TokioExecutor::new())
-        .pool_idle_timeout(IDLE_AFTER)
+        .pool_idle_timeout(IDLE_TIMEOUT)
         .pool_timer(TokioTimer::new())
-        .http1_max_buf_size(BUFFER)
+        .http1_max_buf_size(BUFFER_BYTES)
         .build(connector))
 }
 
-/// A client within `limits`.
+/// Creates a client with the rate limit `limits`.
 fn client(
     config: &Config,
     connections: &Connections<impl Connect + Clone + Send + Sync + 'static, Body>,
@@ -114,8 +114,8 @@ fn client(
     Ok(Client::new(service, config.default_namespace.as_str()))
 }
 
-/// Asks again where the server asks for it. Each answer is measured by itself: measured around the retries, a server that
-/// turns requests away would look like a slow one that does not.
+/// Retries requests when the server asks for it. Each response is measured separately: measured around the retries,
+/// rejected requests would look like slow ones.
 fn measured_retries(measured: &ApiLatencyLayer) -> Stack<ApiLatencyLayer, RetryLayer<RetryPolicy>> {
     Stack::new(measured.clone(), RetryLayer::new(RetryPolicy::server_retry()))
 }
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_answer_that_is_not_the_last_is_counted_too() {
+    async fn counts_every_response_of_a_retried_request() {
         let metrics = Metrics::new().unwrap();
         let answers = Arc::new(Mutex::new([429, 200].into_iter()));
         let server = service_fn(move |_: Request<Body>| {

@@ -1,24 +1,26 @@
-//! What a run waits for or why it ended early, by its status. Pure.
+//! Summary of the state of a run that is not running or complete. Does no I/O.
 
-use crds::v1alpha1::{BenchmarkRun, State};
+use crds::v1alpha1::{BenchmarkRun, ConditionType, State};
 
-/// The state of `run` with its reason, in a sentence; nothing where it runs or is complete.
-pub(super) fn standing(run: &BenchmarkRun) -> Option<String> {
+/// State of `run` with its reason and message, or `None` if it is running or complete.
+pub(super) fn state_summary(run: &BenchmarkRun) -> Option<String> {
     let status = run.status.as_ref();
     let condition = match status.and_then(|status| status.state) {
-        None => return Some("Pending: no operator has taken it up yet".to_owned()),
+        None => return Some("Pending: no operator has reconciled it yet".to_owned()),
         Some(State::Running | State::Complete) => return None,
-        Some(State::Pending) => "Running",
-        Some(State::Suspended) => "Suspended",
-        Some(State::Failed) => "Failed",
+        Some(State::Pending) => ConditionType::Running,
+        Some(State::Suspended) => ConditionType::Suspended,
+        Some(State::Failed) => ConditionType::Failed,
     };
     let mut conditions = status.into_iter().flat_map(|status| &status.conditions);
-    let condition = conditions.find(|one| one.type_ == condition);
+    let condition = conditions.find(|one| one.has_type(condition));
     let state = status.and_then(|status| status.state)?;
     Some(match condition {
-        Some(said) if said.message.is_empty() => format!("{state:?}: {}", said.reason),
-        Some(said) if said.reason == format!("{state:?}") => format!("{state:?}: {}", said.message),
-        Some(said) => format!("{state:?}: {}: {}", said.reason, said.message),
+        Some(condition) if condition.message.is_empty() => format!("{state:?}: {}", condition.reason),
+        Some(condition) if condition.reason == format!("{state:?}") => {
+            format!("{state:?}: {}", condition.message)
+        }
+        Some(condition) => format!("{state:?}: {}: {}", condition.reason, condition.message),
         None => format!("{state:?}"),
     })
 }
@@ -44,17 +46,17 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_waits_says_for_what() {
+    fn summarizes_waiting_and_failed_runs() {
         let nodes = condition("Running", "InsufficientNodes", "2 nodes are asked for");
         let waits = run(json!({"state": "Pending", "conditions": [nodes]}));
         assert_eq!(
-            standing(&waits).as_deref(),
+            state_summary(&waits).as_deref(),
             Some("Pending: InsufficientNodes: 2 nodes are asked for")
         );
         let failed = condition("Failed", "WorkerFailed", "");
         let failed = run(json!({"state": "Failed", "conditions": [failed]}));
-        assert_eq!(standing(&failed).as_deref(), Some("Failed: WorkerFailed"));
-        assert_eq!(standing(&run(json!({"state": "Running"}))), None);
-        assert!(standing(&run(Value::Null)).is_some());
+        assert_eq!(state_summary(&failed).as_deref(), Some("Failed: WorkerFailed"));
+        assert_eq!(state_summary(&run(json!({"state": "Running"}))), None);
+        assert!(state_summary(&run(Value::Null)).is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! One arm, comparison or pair at one size, as integers.
+//! Values of one arm, comparison or pair at one size, as integers.
 
 use crds::v1alpha1::{
     ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonResult, Engagement, Metric, Optimization,
@@ -7,49 +7,49 @@ use crds::v1alpha1::{
 
 use super::names::NameTable;
 
-/// One arm, comparison or pair at one size. Names are places in [`super::Names`].
+/// Values of one arm, comparison or pair at one size. Names are indexes in [`super::Names`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Row {
-    /// What an arm did.
-    Arm(ArmFigures),
-    /// What an arm did against the baseline.
-    Comparison(ComparisonFigures),
-    /// What the baseline did on one pair of nodes.
-    Pair(PairFigures),
+    /// Results of an arm.
+    Arm(ArmValues),
+    /// Comparison of an arm with the baseline.
+    Comparison(ComparisonValues),
+    /// Deviation of a pair of nodes.
+    Pair(PairValues),
 }
 
-/// What an arm did; numbers as in [`ArmResult`].
+/// Results of an arm. Units are those of [`ArmResult`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "as documented for the status")]
-pub struct ArmFigures {
+#[allow(missing_docs, reason = "documented in the status")]
+pub struct ArmValues {
     pub scenario: u32,
     pub arm: u32,
     pub size_bytes: u64,
-    /// At the quantiles of [`QUANTILES`].
+    /// Latency at each quantile of [`QUANTILES`].
     pub latency_nanos: [Option<u64>; 6],
     pub bytes_per_second: Option<u64>,
     pub completions_per_second: Option<u64>,
     pub cpu_nanos_per_gib: Option<u64>,
     pub valid_rounds: u32,
     pub valid: bool,
-    /// Of the optimizations of [`OPTIMIZATIONS`].
+    /// Engagement of each optimization of [`OPTIMIZATIONS`].
     pub engagements: [Option<Engagement>; 3],
 }
 
-/// Quantiles of a latency, as label values: the smallest sample, percentiles, the largest sample.
+/// Quantiles of latency as label values: minimum, percentiles, maximum.
 pub const QUANTILES: [&str; 6] = ["0", "0.5", "0.95", "0.99", "0.999", "1"];
 
-/// Every optimization.
+/// All optimizations.
 pub const OPTIMIZATIONS: [Optimization; 3] = [
     Optimization::Inject,
     Optimization::Doorbell,
     Optimization::Coalesce,
 ];
 
-/// What an arm did against the baseline; numbers as in [`ComparisonResult`].
+/// Comparison of an arm with the baseline. Units are those of [`ComparisonResult`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "as documented for the status")]
-pub struct ComparisonFigures {
+#[allow(missing_docs, reason = "documented in the status")]
+pub struct ComparisonValues {
     pub scenario: u32,
     pub arm: u32,
     pub size_bytes: u64,
@@ -63,10 +63,10 @@ pub struct ComparisonFigures {
     pub withheld: Option<WithheldReason>,
 }
 
-/// What the baseline did on one pair of nodes; numbers as in [`PairResult`].
+/// Deviation of a pair of nodes. Units are those of [`PairResult`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "as documented for the status")]
-pub struct PairFigures {
+#[allow(missing_docs, reason = "documented in the status")]
+pub struct PairValues {
     pub scenario: u32,
     pub initiator: u32,
     pub target: u32,
@@ -74,19 +74,19 @@ pub struct PairFigures {
     pub deviation_ppm: i64,
 }
 
-/// A row whose names have no places yet.
-pub(super) struct Named<'a> {
+/// Row with names that are not interned yet.
+pub(in crate::metrics) struct NamedRow<'a> {
     scenario: &'a str,
-    /// An arm, or a pair of nodes.
-    who: [&'a str; 2],
+    /// Arm, or initiator and target node.
+    parties: [&'a str; 2],
     row: Row,
 }
 
-/// What tells rows apart: kind, scenario, size, arm or nodes, metric.
-pub(super) type Place<'a> = (u8, &'a str, u64, [&'a str; 2], Option<Metric>);
+/// Identity of a row: kind, scenario, size, arm or nodes, and metric.
+pub(in crate::metrics) type RowKey<'a> = (u8, &'a str, u64, [&'a str; 2], Option<Metric>);
 
-/// Everything that was measured: the most important first.
-pub(super) fn rows(status: &BenchmarkRunStatus) -> Vec<Named<'_>> {
+/// Rows of a status, most important first.
+pub(in crate::metrics) fn rows(status: &BenchmarkRunStatus) -> Vec<NamedRow<'_>> {
     let (primary, described): (Vec<_>, Vec<_>) = status.comparisons.iter().partition(|one| one.primary);
     let primary = primary.into_iter().map(comparison);
     primary
@@ -96,55 +96,55 @@ pub(super) fn rows(status: &BenchmarkRunStatus) -> Vec<Named<'_>> {
         .collect()
 }
 
-impl<'a> Named<'a> {
-    pub(super) fn row(&self) -> &Row {
+impl<'a> NamedRow<'a> {
+    pub(in crate::metrics) fn row(&self) -> &Row {
         &self.row
     }
 
-    pub(super) fn place(&self) -> Place<'a> {
+    pub(in crate::metrics) fn key(&self) -> RowKey<'a> {
         let (kind, size, metric) = match &self.row {
             Row::Arm(arm) => (0, arm.size_bytes, None),
             Row::Comparison(comparison) => (1, comparison.size_bytes, Some(comparison.metric)),
             Row::Pair(pair) => (2, pair.size_bytes, None),
         };
-        (kind, self.scenario, size, self.who, metric)
+        (kind, self.scenario, size, self.parties, metric)
     }
 
-    /// The row, with its names in `names`.
-    pub(super) fn row_in(self, names: &mut NameTable<'a>) -> Row {
-        let scenario = names.place(self.scenario);
-        let [first, second] = self.who;
+    /// Converts to a row, with its names interned in `names`.
+    pub(in crate::metrics) fn into_row(self, names: &mut NameTable<'a>) -> Row {
+        let scenario = names.index(self.scenario);
+        let [first, second] = self.parties;
         match self.row {
-            Row::Arm(row) => Row::Arm(ArmFigures {
+            Row::Arm(row) => Row::Arm(ArmValues {
                 scenario,
-                arm: names.place(first),
+                arm: names.index(first),
                 ..row
             }),
-            Row::Comparison(row) => Row::Comparison(ComparisonFigures {
+            Row::Comparison(row) => Row::Comparison(ComparisonValues {
                 scenario,
-                arm: names.place(first),
+                arm: names.index(first),
                 ..row
             }),
-            Row::Pair(row) => Row::Pair(PairFigures {
+            Row::Pair(row) => Row::Pair(PairValues {
                 scenario,
-                initiator: names.place(first),
-                target: names.place(second),
+                initiator: names.index(first),
+                target: names.index(second),
                 ..row
             }),
         }
     }
 }
 
-fn arm(result: &ArmResult) -> Named<'_> {
+fn arm(result: &ArmResult) -> NamedRow<'_> {
     let engagement = |optimization| {
         let mut all = result.optimizations.iter();
         all.find(|one| one.optimization == optimization)
             .map(|one| one.engagement)
     };
-    Named {
+    NamedRow {
         scenario: &result.scenario,
-        who: [&result.arm, ""],
-        row: Row::Arm(ArmFigures {
+        parties: [&result.arm, ""],
+        row: Row::Arm(ArmValues {
             scenario: 0,
             arm: 0,
             size_bytes: result.size_bytes,
@@ -166,11 +166,11 @@ fn arm(result: &ArmResult) -> Named<'_> {
     }
 }
 
-fn comparison(result: &ComparisonResult) -> Named<'_> {
-    Named {
+fn comparison(result: &ComparisonResult) -> NamedRow<'_> {
+    NamedRow {
         scenario: &result.scenario,
-        who: [&result.arm, ""],
-        row: Row::Comparison(ComparisonFigures {
+        parties: [&result.arm, ""],
+        row: Row::Comparison(ComparisonValues {
             scenario: 0,
             arm: 0,
             size_bytes: result.size_bytes,
@@ -186,11 +186,11 @@ fn comparison(result: &ComparisonResult) -> Named<'_> {
     }
 }
 
-fn pair(result: &PairResult) -> Named<'_> {
-    Named {
+fn pair(result: &PairResult) -> NamedRow<'_> {
+    NamedRow {
         scenario: &result.scenario,
-        who: [&result.initiator, &result.target],
-        row: Row::Pair(PairFigures {
+        parties: [&result.initiator, &result.target],
+        row: Row::Pair(PairValues {
             scenario: 0,
             initiator: 0,
             target: 0,

@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT as a value that can be awaited. Listens to signals.
+//! Shutdown request from SIGTERM or SIGINT, as a value that can be awaited.
 
 use std::io;
 
@@ -6,15 +6,15 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::info;
 
-/// Whether the process was told to stop. Clones are told together.
+/// Receiver of the shutdown request of the process. All clones receive it.
 #[derive(Clone, Debug)]
 pub struct Shutdown(watch::Receiver<bool>);
 
 impl Shutdown {
-    /// Listens for SIGTERM and SIGINT from now on.
+    /// Installs handlers for SIGTERM and SIGINT.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// The signal handlers cannot be installed.
     pub fn listen() -> io::Result<Self> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
@@ -25,16 +25,16 @@ impl Shutdown {
                 _ = interrupt.recv() => "SIGINT",
             };
             info!(signal = name, "stopping");
-            // Nobody listens any more when the process ended by itself.
+            // Sending fails only if all receivers are dropped because the process is exiting.
             let _ = sender.send(true);
             std::future::pending::<()>().await;
         });
         Ok(Self(receiver))
     }
 
-    /// Ends when the process was told to stop.
-    pub async fn told(&mut self) {
-        if self.0.wait_for(|told| *told).await.is_err() {
+    /// Waits until shutdown is requested.
+    pub async fn requested(&mut self) {
+        if self.0.wait_for(|requested| *requested).await.is_err() {
             std::future::pending::<()>().await;
         }
     }

@@ -11,30 +11,30 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use super::LogFormat;
 
-/// Says which lines are logged, as `debug` or `info,kube_client=warn`.
+/// Environment variable with the log filter, such as `debug` or `info,kube_client=warn`.
 const VARIABLE: &str = "RUST_LOG";
-/// What is logged where that says nothing.
+/// Log filter if the variable is unset.
 const DEFAULT_FILTER: &str = "info,kube_client=warn,kube_runtime=warn,hyper_util=warn";
 
-/// Starts logging for this process; a second call changes nothing.
+/// Initializes logging of this process. Further calls have no effect.
 pub(super) fn start(format: LogFormat) {
-    let asked = env::var(VARIABLE).ok().filter(|filter| !filter.is_empty());
-    let wanted = asked.as_deref().map(str::parse::<Targets>);
-    let filter = match &wanted {
+    let value = env::var(VARIABLE).ok().filter(|filter| !filter.is_empty());
+    let parsed = value.as_deref().map(str::parse::<Targets>);
+    let filter = match &parsed {
         Some(Ok(filter)) => filter.clone(),
         Some(Err(_)) | None => default_filter(),
     };
     let lines = fmt::layer().with_writer(std::io::stderr);
     let registry = tracing_subscriber::registry().with(filter);
-    // Who started logging before goes on.
+    // Logging that is already initialized remains unchanged.
     let _ = match format {
         LogFormat::Json => registry.with(lines.json().flatten_event(true)).try_init(),
         LogFormat::Text => registry
             .with(lines.with_ansi(std::io::stderr().is_terminal()))
             .try_init(),
     };
-    if let Some(Err(error)) = wanted {
-        warn!(%error, "{VARIABLE} cannot be read, {DEFAULT_FILTER} is used: write levels, or targets and theirs: info,kube_client=debug");
+    if let Some(Err(error)) = parsed {
+        warn!(%error, "invalid {VARIABLE}, using {DEFAULT_FILTER}. Use a level, or targets with levels, such as info,kube_client=debug");
     }
 }
 
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_filter_our_own_lines_are_logged_and_those_of_libraries_are_not() {
+    fn default_filter_logs_own_lines_and_not_those_of_libraries() {
         let filter = default_filter();
         assert!(filter.would_enable("fabricbench_operator::run_controller", &Level::INFO));
         assert!(!filter.would_enable("kube_client::client", &Level::INFO));

@@ -1,4 +1,4 @@
-//! What a replica does with the Lease it read. Pure; the time comes in.
+//! Decides what a replica does with the Lease it read. Does no I/O; the current time is an argument.
 
 use std::time::{Duration, Instant};
 
@@ -6,23 +6,23 @@ use k8s_openapi::api::coordination::v1::Lease;
 
 use super::LEASE_SECONDS;
 
-/// What comes next.
+/// Next step of the election.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// There is no Lease.
+    /// Create the Lease, which does not exist.
     Create,
-    /// Nobody has it, or its holder stopped renewing.
+    /// Take the Lease, which has no holder or is expired.
     Take,
-    /// It is this replica's.
+    /// Renew the Lease, which this replica holds.
     Renew,
-    /// Its holder renews.
+    /// Wait, because another replica holds the Lease.
     Wait {
-        /// Who that is.
+        /// Identity of the holder.
         holder: String,
     },
 }
 
-/// A version of the Lease, and when this replica saw it first.
+/// Version of the Lease, and the time at which this replica first saw it.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     version: Option<String>,
@@ -30,8 +30,8 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// What is known after `lease` was read at `now`.
-    pub(super) fn again(before: Option<Self>, lease: &Lease, now: Instant) -> Self {
+    /// Updates the version after `lease` was read at `now`.
+    pub(super) fn update(before: Option<Self>, lease: &Lease, now: Instant) -> Self {
         let version = lease.metadata.resource_version.clone();
         match before {
             Some(before) if before.version == version => before,
@@ -54,9 +54,11 @@ pub(super) fn step(lease: Option<&Lease>, seen: Option<&Seen>, identity: &str, n
     if holder == identity {
         return Step::Renew;
     }
-    let told = spec.and_then(|spec| spec.lease_duration_seconds);
-    // Its holder's word counts, so that replicas of different versions agree.
-    let seconds = told.filter(|seconds| *seconds > 0).unwrap_or(LEASE_SECONDS);
+    let duration_seconds = spec.and_then(|spec| spec.lease_duration_seconds);
+    // The duration set by the holder applies, so that replicas of different versions agree.
+    let seconds = duration_seconds
+        .filter(|seconds| *seconds > 0)
+        .unwrap_or(LEASE_SECONDS);
     let duration = Duration::from_secs(seconds.unsigned_abs().into());
     match seen {
         Some(seen) if now.duration_since(seen.since) > duration => Step::Take,
@@ -88,25 +90,25 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_that_renews_keeps_it_and_one_that_does_not_loses_it() {
+    fn holder_loses_the_lease_only_without_renewal() {
         let begin = Instant::now();
         let at = |seconds| begin + Duration::from_secs(seconds);
         let waits = Step::Wait {
             holder: "other".to_owned(),
         };
         let first = lease("1", Some("other"));
-        let seen = Seen::again(None, &first, begin);
+        let seen = Seen::update(None, &first, begin);
         assert_eq!(step(Some(&first), Some(&seen), "me", at(15)), waits);
         let renewed = lease("2", Some("other"));
-        let seen_later = Seen::again(Some(seen.clone()), &renewed, at(14));
+        let seen_later = Seen::update(Some(seen.clone()), &renewed, at(14));
         assert_eq!(step(Some(&renewed), Some(&seen_later), "me", at(29)), waits);
         assert_eq!(step(Some(&renewed), Some(&seen_later), "me", at(30)), Step::Take);
-        let same = Seen::again(Some(seen), &first, at(14));
+        let same = Seen::update(Some(seen), &first, at(14));
         assert_eq!(step(Some(&first), Some(&same), "me", at(16)), Step::Take);
     }
 
     #[test]
-    fn what_nobody_holds_is_taken_and_what_is_mine_renewed() {
+    fn takes_a_free_lease_and_renews_its_own() {
         let now = Instant::now();
         assert_eq!(step(None, None, "me", now), Step::Create);
         assert_eq!(step(Some(&lease("1", None)), None, "me", now), Step::Take);

@@ -1,4 +1,4 @@
-//! `/healthz`, `/readyz` and `/metrics` over HTTP. I/O.
+//! HTTP server of `/healthz`, `/readyz` and `/metrics`. Does I/O.
 
 use std::fmt;
 use std::iter;
@@ -16,22 +16,23 @@ use http::header::CONTENT_TYPE;
 use tokio::net::TcpListener;
 use tower::limit::GlobalConcurrencyLimitLayer;
 
-use super::{Metrics, Results};
+use super::results::Results;
+use crate::metrics::operator::Metrics;
 
-/// Most answers at a time; whoever asks more often waits.
+/// Maximum number of concurrent requests. Further requests wait.
 const MAX_REQUESTS: usize = 16;
 
-/// Whether this replica can do its part: it waits for its turn, or its caches are complete.
+/// Readiness of this replica: it is on standby, or its caches are complete.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Readiness(Arc<AtomicBool>);
 
 impl Readiness {
-    /// Another replica may lead: waiting is what this one is for.
-    pub(super) fn standing_by(&self) {
+    /// Marks this replica ready while it waits for the Lease.
+    pub(super) fn set_standby(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the caches hold what the cluster has.
+    /// Sets whether the caches are complete.
     pub(crate) fn caches_complete(&self, complete: bool) {
         self.0.store(complete, Ordering::Relaxed);
     }
@@ -48,7 +49,7 @@ struct Served {
     results: Results,
 }
 
-/// Serves until the listener fails.
+/// Serves requests until the listener fails.
 pub(super) async fn serve(
     listener: TcpListener,
     metrics: Metrics,
@@ -65,7 +66,7 @@ pub(super) async fn serve(
 
 fn routes(served: Served) -> Router {
     Router::new()
-        // Answered by the thread that reconciles: a reconcile that never yields is seen here.
+        // Served by the reconciling thread, so that the probe fails if a reconcile blocks it.
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readyz))
         .route("/metrics", get(scrape))
@@ -76,10 +77,7 @@ fn routes(served: Served) -> Router {
 async fn readyz(State(served): State<Served>) -> (StatusCode, &'static str) {
     match served.readiness.ready() {
         true => (StatusCode::OK, "ok\n"),
-        false => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the caches are not complete yet\n",
-        ),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "the caches are not complete\n"),
     }
 }
 
@@ -93,13 +91,14 @@ async fn scrape(State(served): State<Served>) -> Response {
     }
 }
 
-/// The operator's own metrics, then results piece by piece: none is made before the one before it was taken.
+/// Streams the metrics of the operator and then the results, one metric at a time. A metric is formatted when the
+/// previous one was sent.
 fn scraped(
     own: String,
     results: impl Iterator<Item = Result<String, fmt::Error>> + Send,
 ) -> impl Stream<Item = Result<String, fmt::Error>> + Send {
     stream::iter(iter::once(Ok(own)).chain(results)).then(|piece| async {
-        // The thread that reconciles makes them.
+        // The reconciling thread formats them, so other tasks run in between.
         tokio::task::yield_now().await;
         piece
     })
@@ -123,14 +122,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ready_only_with_complete_caches_or_while_standing_by() {
+    async fn ready_on_standby_or_with_complete_caches() {
         let readiness = Readiness::default();
         assert_eq!(status_of(&readiness, "/healthz").await, StatusCode::OK);
         assert_eq!(
             status_of(&readiness, "/readyz").await,
             StatusCode::SERVICE_UNAVAILABLE
         );
-        readiness.standing_by();
+        readiness.set_standby();
         assert_eq!(status_of(&readiness, "/readyz").await, StatusCode::OK);
         readiness.caches_complete(false);
         assert_eq!(

@@ -1,37 +1,27 @@
-//! What a run says as a whole, in bounded lists and texts.
+//! Reads the values of a run as a whole, with bounded lists and texts.
 
 use std::collections::BTreeSet;
 
-use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, ExpectationOutcome};
+use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, Condition, ConditionType, ExpectationOutcome};
 use jiff::Timestamp;
 
-use super::{ConditionFigure, RunFigures};
+use super::{ConditionValue, RunValues};
 use crate::campaign::format::clipped;
 
-/// Conditions that a run may have.
-pub const CONDITIONS: [&str; 6] = [
-    "Accepted",
-    "Suspended",
-    "Running",
-    "Complete",
-    "Failed",
-    "CleanupBlocked",
-];
-
-/// Longest text of a label, in characters: paths of libraries and names of nodes fit.
+/// Maximum length of a label value in characters, which is enough for library paths and node names.
 const MAX_LABEL: usize = 256;
-/// Most values of one kind of the environment.
+/// Maximum number of environment values per kind.
 const MAX_VALUES: usize = 8;
-/// Most nodes: that of workers.
+/// Maximum number of nodes, which is the maximum number of workers.
 const MAX_NODES: usize = 64;
 
-/// Everything but rows.
-pub(super) fn figures(run: &BenchmarkRun, status: &BenchmarkRunStatus) -> RunFigures {
+/// Reads all values except the rows.
+pub(in crate::metrics) fn values(run: &BenchmarkRun, status: &BenchmarkRunStatus) -> RunValues {
     let text = |text: &str| clipped(text, MAX_LABEL).into_boxed_str();
     let metadata = &run.metadata;
     let created = metadata.creation_timestamp.as_ref();
     let nodes = status.placement.iter().flat_map(|placement| &placement.nodes);
-    RunFigures {
+    RunValues {
         namespace: text(metadata.namespace.as_deref().unwrap_or_default()),
         name: text(metadata.name.as_deref().unwrap_or_default()),
         created: created.map(|created| created.0.as_second()),
@@ -46,7 +36,7 @@ pub(super) fn figures(run: &BenchmarkRun, status: &BenchmarkRunStatus) -> RunFig
         provider: text(status.fabric.as_ref().map_or("", |fabric| &fabric.provider)),
         baseline: text(&run.spec.baseline),
         environment: environment(status),
-        nodes: once(nodes, MAX_NODES).into(),
+        nodes: distinct(nodes, MAX_NODES).into(),
         node_deviations: node_deviations(status),
         proof: status.fabric.as_ref().map(|fabric| fabric.proof),
         expectations: [
@@ -60,50 +50,52 @@ pub(super) fn figures(run: &BenchmarkRun, status: &BenchmarkRunStatus) -> RunFig
         }),
         names: Default::default(),
         rows: Default::default(),
-        left_out: status.omitted_values.unwrap_or(0),
+        omitted: status.omitted_values.unwrap_or(0),
     }
 }
 
 fn node_deviations(status: &BenchmarkRunStatus) -> Box<[(Box<str>, i64)]> {
-    // A name twice would give a series twice, which no reader takes.
-    let mut known = BTreeSet::new();
+    // Duplicate names would produce duplicate series, which parsers reject.
+    let mut seen = BTreeSet::new();
     let nodes = status.nodes.iter().take(MAX_NODES);
-    let nodes = nodes.filter(|node| known.insert(&node.name));
+    let nodes = nodes.filter(|node| seen.insert(&node.name));
     nodes
         .map(|node| (clipped(&node.name, MAX_LABEL).into(), node.deviation_ppm))
         .collect()
 }
 
-/// When the run ended: as the operator remembers it, else as its conditions say.
+/// Finish time from the controller state, or from the conditions of a local run.
 fn finished(status: &BenchmarkRunStatus) -> Option<i64> {
-    let remembered = status
+    let recorded = status
         .execution
         .as_ref()
         .and_then(|execution| execution.finished_at.as_ref());
-    let mut ended = status.conditions.iter().filter(|condition| {
-        matches!(condition.type_.as_str(), "Complete" | "Failed") && condition.status == "True"
-    });
-    let said = || ended.next().map(|condition| &condition.last_transition_time);
-    let time: Timestamp = remembered.or_else(said)?.parse().ok()?;
+    let is_final = |condition: &&Condition| {
+        let final_types = [ConditionType::Complete, ConditionType::Failed];
+        condition.is_true() && final_types.iter().any(|type_| condition.has_type(*type_))
+    };
+    let mut finished = status.conditions.iter().filter(is_final);
+    let from_conditions = || finished.next().map(|condition| &condition.last_transition_time);
+    let time: Timestamp = recorded.or_else(from_conditions)?.parse().ok()?;
     Some(time.as_second())
 }
 
-fn conditions(status: &BenchmarkRunStatus) -> Box<[ConditionFigure]> {
-    let figure = |name: &'static str| {
+fn conditions(status: &BenchmarkRunStatus) -> Box<[ConditionValue]> {
+    let value = |type_: ConditionType| {
         let mut all = status.conditions.iter();
-        let condition = all.find(|condition| condition.type_ == name)?;
-        let holds = match condition.status.as_str() {
+        let condition = all.find(|condition| condition.has_type(type_))?;
+        let is_true = match condition.status.as_str() {
             "True" => true,
             "False" => false,
             _ => return None,
         };
-        Some(ConditionFigure {
-            condition: name,
-            holds,
+        Some(ConditionValue {
+            type_,
+            is_true,
             reason: clipped(&condition.reason, MAX_LABEL).into(),
         })
     };
-    CONDITIONS.into_iter().filter_map(figure).collect()
+    ConditionType::ALL.into_iter().filter_map(value).collect()
 }
 
 fn environment(status: &BenchmarkRunStatus) -> Box<[(&'static str, Box<str>)]> {
@@ -117,18 +109,18 @@ fn environment(status: &BenchmarkRunStatus) -> Box<[(&'static str, Box<str>)]> {
         ("polling", &environment.polling),
     ];
     let values = kinds.into_iter().flat_map(|(kind, values)| {
-        let values = once(values.iter(), MAX_VALUES);
+        let values = distinct(values.iter(), MAX_VALUES);
         values.into_iter().map(move |value| (kind, value))
     });
     values.collect()
 }
 
-/// The first `most` different texts.
-fn once<'a>(texts: impl Iterator<Item = &'a String>, most: usize) -> Vec<Box<str>> {
+/// Returns the first `max` distinct texts.
+fn distinct<'a>(texts: impl Iterator<Item = &'a String>, max: usize) -> Vec<Box<str>> {
     let mut seen = BTreeSet::new();
     let clipped = texts.map(|text| clipped(text, MAX_LABEL).into_boxed_str());
     clipped
         .filter(|text| seen.insert(text.clone()))
-        .take(most)
+        .take(max)
         .collect()
 }

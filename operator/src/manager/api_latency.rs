@@ -1,4 +1,4 @@
-//! Measures every request to the API server, from its sending to the head of the answer. Pure but for the clock.
+//! Measures the latency of requests to the API server, from sending to the head of the response.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,9 +8,9 @@ use std::time::Instant;
 use http::{Method, Request, Response, Uri};
 use tower::{Layer, Service};
 
-use super::Metrics;
+use crate::metrics::operator::Metrics;
 
-/// Puts [`ApiLatency`] around a client's service.
+/// Wraps the service of a client in [`ApiLatency`].
 #[derive(Clone)]
 pub(super) struct ApiLatencyLayer {
     metrics: Metrics,
@@ -33,7 +33,7 @@ impl<S> Layer<S> for ApiLatencyLayer {
     }
 }
 
-/// A service whose requests are measured.
+/// Service that measures its requests.
 #[derive(Clone)]
 pub(super) struct ApiLatency<S> {
     inner: S,
@@ -56,18 +56,18 @@ where
     fn call(&mut self, request: Request<In>) -> Self::Future {
         let verb = verb(request.method(), request.uri());
         let metrics = self.metrics.clone();
-        let answer = self.inner.call(request);
-        let began = Instant::now();
+        let response = self.inner.call(request);
+        let started = Instant::now();
         Box::pin(async move {
-            let answer = answer.await;
-            let status = answer.as_ref().ok().map(|response| response.status());
-            metrics.api_request(verb, status, began.elapsed());
-            answer
+            let response = response.await;
+            let status = response.as_ref().ok().map(|head| head.status());
+            metrics.api_request(verb, status, started.elapsed());
+            response
         })
     }
 }
 
-/// The verb as RBAC names it; `log` for the log of a pod.
+/// RBAC verb of a request, or `log` for pod logs.
 fn verb(method: &Method, uri: &Uri) -> &'static str {
     match method.as_str() {
         "POST" => "create",
@@ -91,7 +91,7 @@ fn read_verb(uri: &Uri) -> &'static str {
     if parts.last() == Some(&"log") {
         return "log";
     }
-    // Before the resource stand api/VERSION or apis/GROUP/VERSION, and namespaces/NAME where it has one.
+    // The resource follows api/VERSION or apis/GROUP/VERSION, and namespaces/NAME for namespaced resources.
     let head = if parts.first() == Some(&"api") { 2 } else { 3 };
     parts.drain(..head.min(parts.len()));
     if parts.first() == Some(&"namespaces") && parts.len() > 2 {
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn verbs_are_those_of_rbac() {
+    fn uses_rbac_verbs() {
         let of = |method: Method, uri: &str| verb(&method, &uri.parse().unwrap());
         let runs = "/apis/fabricbench.dev/v1alpha1/benchmarkruns";
         assert_eq!(of(Method::GET, runs), "list");

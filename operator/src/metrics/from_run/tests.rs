@@ -1,14 +1,15 @@
-//! What is kept of a run, and in which order.
+//! Tests of the values that are read from a run, and of their order.
 
 use serde_json::json;
 
 use super::*;
 use crate::metrics::fixture::{self, ALL};
+use crate::metrics::values::Row;
 
-/// Kind and name of each row that is kept.
-fn kept(figures: &RunFigures) -> Vec<(&'static str, &str)> {
-    let name = |place| figures.names.at(place);
-    figures
+/// Kind and name of each row.
+fn rows(values: &RunValues) -> Vec<(&'static str, &str)> {
+    let name = |index| values.names.get(index);
+    values
         .rows
         .iter()
         .map(|row| match row {
@@ -21,9 +22,9 @@ fn kept(figures: &RunFigures) -> Vec<(&'static str, &str)> {
 }
 
 #[test]
-fn primary_comparisons_come_first_and_described_ones_last() {
+fn orders_primary_comparisons_first_and_other_metrics_last() {
     assert_eq!(
-        kept(&fixture::figures("r", 0)),
+        rows(&fixture::values("r", 0)),
         [
             ("primary", "fi-inject"),
             ("primary", "base-control"),
@@ -37,33 +38,33 @@ fn primary_comparisons_come_first_and_described_ones_last() {
 }
 
 #[test]
-fn what_does_not_fit_is_counted_and_leaves_the_most_important() {
-    let all = fixture::figures("r", 0);
-    let series = |figures: &RunFigures| {
-        let of_rows = figures.rows.iter().map(results::series_of_row);
-        results::series_of_run(figures) + of_rows.sum::<usize>()
+fn counts_omitted_series_and_keeps_the_most_important() {
+    let all = fixture::values("r", 0);
+    let series = |values: &RunValues| {
+        let of_rows = values.rows.iter().map(results::series_of_row);
+        results::series_of_run(values) + of_rows.sum::<usize>()
     };
     let whole = series(&all);
     for max_series in 0..=whole {
-        let some = RunFigures::of(&fixture::finished("r", 0), max_series);
-        assert_eq!(series(&some) + some.left_out as usize, whole);
-        assert!(kept(&all).starts_with(&kept(&some)));
+        let some = RunValues::from_run(&fixture::finished("r", 0), max_series);
+        assert_eq!(series(&some) + some.omitted as usize, whole);
+        assert!(rows(&all).starts_with(&rows(&some)));
         assert!(series(&some) <= max_series || some.rows.is_empty());
     }
-    assert_eq!(RunFigures::of(&fixture::finished("r", 0), whole), all);
+    assert_eq!(RunValues::from_run(&fixture::finished("r", 0), whole), all);
 }
 
 #[test]
-fn the_same_thing_twice_is_one_row() {
+fn ignores_duplicate_results() {
     let mut status = fixture::status();
     let again = status["results"][0].clone();
     status["results"].as_array_mut().unwrap().push(again);
-    let twice = RunFigures::of(&fixture::with_status("r", 0, status), ALL);
-    assert_eq!(twice.rows, fixture::figures("r", 0).rows);
+    let twice = RunValues::from_run(&fixture::with_status("r", 0, status), ALL);
+    assert_eq!(twice.rows, fixture::values("r", 0).rows);
 }
 
 #[test]
-fn lists_of_a_run_are_bounded() {
+fn bounds_the_lists_of_a_run() {
     let mut status = fixture::status();
     let many = |what: &str| {
         json!(
@@ -74,11 +75,11 @@ fn lists_of_a_run_are_bounded() {
     };
     status["placement"]["nodes"] = many("node");
     status["environment"]["libraries"] = many(&"x".repeat(5000));
-    let figures = RunFigures::of(&fixture::with_status("r", 0, status), ALL);
-    assert_eq!(figures.nodes.len(), 64);
-    assert!(figures.environment.len() <= 32);
+    let values = RunValues::from_run(&fixture::with_status("r", 0, status), ALL);
+    assert_eq!(values.nodes.len(), 64);
+    assert!(values.environment.len() <= 32);
     assert!(
-        figures
+        values
             .environment
             .iter()
             .all(|(_, value)| value.chars().count() <= 256)
@@ -86,9 +87,9 @@ fn lists_of_a_run_are_bounded() {
 }
 
 #[test]
-fn a_run_without_a_memory_of_its_own_ended_when_its_conditions_say() {
+fn reads_the_finish_time_from_conditions_without_controller_state() {
     let mut status = fixture::status();
     status.as_object_mut().unwrap().remove("execution");
-    let figures = RunFigures::of(&fixture::with_status("r", 0, status), ALL);
-    assert_eq!(figures.finished, Some(1_772_362_801));
+    let values = RunValues::from_run(&fixture::with_status("r", 0, status), ALL);
+    assert_eq!(values.finished, Some(1_772_362_801));
 }

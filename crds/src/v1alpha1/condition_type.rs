@@ -1,0 +1,52 @@
+//! Types of the conditions of a run.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Type of a condition of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ConditionType {
+    /// The spec is valid and planned.
+    Accepted,
+    /// The user suspended the run.
+    Suspended,
+    /// All workers of a leg are running.
+    Running,
+    /// Every block is measured.
+    Complete,
+    /// The run failed and will not be retried.
+    Failed,
+    /// Pods of the run are stuck terminating.
+    CleanupBlocked,
+}
+
+impl ConditionType {
+    /// Every type, in the order of a run's lifecycle.
+    pub const ALL: [Self; 6] = [
+        Self::Accepted,
+        Self::Suspended,
+        Self::Running,
+        Self::Complete,
+        Self::Failed,
+        Self::CleanupBlocked,
+    ];
+
+    /// Value of `conditions[].type`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "Accepted",
+            Self::Suspended => "Suspended",
+            Self::Running => "Running",
+            Self::Complete => "Complete",
+            Self::Failed => "Failed",
+            Self::CleanupBlocked => "CleanupBlocked",
+        }
+    }
+}
+
+impl fmt::Display for ConditionType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,151 @@
+//! Reasons of conditions, attempts and events of a run.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Machine-readable reason of a condition, of the end of an attempt, or of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Reason {
+    /// The spec is valid and planned.
+    Planned,
+    /// The spec cannot be planned.
+    InvalidSpec,
+    /// This release plans the spec differently from the release that started the run.
+    PlanChanged,
+    /// Pods are being created and started.
+    PodsStarting,
+    /// The scheduler finds no node for a pod.
+    Unschedulable,
+    /// A node is pulling an image.
+    PullingImage,
+    /// A queue has not admitted the Job.
+    WaitingForAdmission,
+    /// Another run uses the nodes or is ahead in line.
+    WaitingForNodes,
+    /// Too few nodes have the resources and labels that the workers request.
+    InsufficientNodes,
+    /// Pods of the previous attempt are still terminating.
+    PodsTerminating,
+    /// The API server rejects an object of the run.
+    FailedCreate,
+    /// The user set `spec.suspend`.
+    SuspendedByUser,
+    /// `spec.suspend` is false.
+    NotSuspended,
+    /// All workers of a leg are running.
+    WorkersRunning,
+    /// The workers are stopped because the run is suspended.
+    Suspended,
+    /// The run is complete or failed.
+    Finished,
+    /// Every block is measured.
+    AllBlocksMeasured,
+    /// Not every block is measured.
+    BlocksMissing,
+    /// The run has not failed.
+    NotFailed,
+    /// The kubelet or the eviction API removed a pod.
+    Evicted,
+    /// A pod or workload of higher priority took the place.
+    Preempted,
+    /// A node is gone or does not respond.
+    NodeLost,
+    /// A pod was deleted.
+    PodDeleted,
+    /// The Job was deleted.
+    JobDeleted,
+    /// A node could not pull an image.
+    ImagePullFailed,
+    /// A node could not create the container of a pod.
+    ContainerCreationFailed,
+    /// The kubelet rejected a pod that was bound to its node.
+    KubeletRejected,
+    /// A worker was killed from outside.
+    WorkerKilled,
+    /// Not all workers started before the others timed out.
+    GangIncomplete,
+    /// The record stream does not verify up to its end.
+    InvalidRecordStream,
+    /// More attempts were disrupted than `spec.runPolicy.backoffLimit` allows.
+    BackoffLimitExceeded,
+    /// The workers ran longer than `spec.runPolicy.activeDeadlineSeconds`.
+    DeadlineExceeded,
+    /// No gang ran within `spec.runPolicy.pendingDeadlineSeconds`.
+    PendingDeadlineExceeded,
+    /// A worker exceeded its memory limit.
+    #[serde(rename = "OOMKilled")]
+    OomKilled,
+    /// An image reference is invalid or the image can never be used.
+    InvalidImage,
+    /// The process of a worker could not be started.
+    WorkerStartFailed,
+    /// A worker exited without a record stream, or with an error.
+    WorkerFailed,
+    /// The workers report why they could not measure.
+    MeasurementFailed,
+    /// Every block is finished, and no case was measured.
+    NothingMeasured,
+    /// Stored records are gone or do not verify.
+    RecordsLost,
+    /// A local run was interrupted.
+    Interrupted,
+    /// All pods of finished attempts are deleted.
+    PodsDeleted,
+}
+
+impl Reason {
+    /// Value of `reason` in conditions, attempts and events.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Planned => "Planned",
+            Self::InvalidSpec => "InvalidSpec",
+            Self::PlanChanged => "PlanChanged",
+            Self::PodsStarting => "PodsStarting",
+            Self::Unschedulable => "Unschedulable",
+            Self::PullingImage => "PullingImage",
+            Self::WaitingForAdmission => "WaitingForAdmission",
+            Self::WaitingForNodes => "WaitingForNodes",
+            Self::InsufficientNodes => "InsufficientNodes",
+            Self::PodsTerminating => "PodsTerminating",
+            Self::FailedCreate => "FailedCreate",
+            Self::SuspendedByUser => "SuspendedByUser",
+            Self::NotSuspended => "NotSuspended",
+            Self::WorkersRunning => "WorkersRunning",
+            Self::Suspended => "Suspended",
+            Self::Finished => "Finished",
+            Self::AllBlocksMeasured => "AllBlocksMeasured",
+            Self::BlocksMissing => "BlocksMissing",
+            Self::NotFailed => "NotFailed",
+            Self::Evicted => "Evicted",
+            Self::Preempted => "Preempted",
+            Self::NodeLost => "NodeLost",
+            Self::PodDeleted => "PodDeleted",
+            Self::JobDeleted => "JobDeleted",
+            Self::ImagePullFailed => "ImagePullFailed",
+            Self::ContainerCreationFailed => "ContainerCreationFailed",
+            Self::KubeletRejected => "KubeletRejected",
+            Self::WorkerKilled => "WorkerKilled",
+            Self::GangIncomplete => "GangIncomplete",
+            Self::InvalidRecordStream => "InvalidRecordStream",
+            Self::BackoffLimitExceeded => "BackoffLimitExceeded",
+            Self::DeadlineExceeded => "DeadlineExceeded",
+            Self::PendingDeadlineExceeded => "PendingDeadlineExceeded",
+            Self::OomKilled => "OOMKilled",
+            Self::InvalidImage => "InvalidImage",
+            Self::WorkerStartFailed => "WorkerStartFailed",
+            Self::WorkerFailed => "WorkerFailed",
+            Self::MeasurementFailed => "MeasurementFailed",
+            Self::NothingMeasured => "NothingMeasured",
+            Self::RecordsLost => "RecordsLost",
+            Self::Interrupted => "Interrupted",
+            Self::PodsDeleted => "PodsDeleted",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

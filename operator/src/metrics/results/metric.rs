@@ -1,0 +1,106 @@
+//! Metric of results: definition and source of its samples, with helpers that define metrics.
+
+use std::fmt::Debug;
+
+use crate::metrics::values::{ArmValues, ComparisonValues, PairValues};
+use crate::metrics::{Definition, Kind, Label, RunValues};
+
+/// Receives a sample: the values of the labels that the metric adds to those of its run and row, and the value.
+pub type Emit<'a> = dyn FnMut(&[&str], f64) + 'a;
+
+/// Metric of results.
+#[derive(Clone, Copy, Debug)]
+pub struct ResultMetric {
+    /// Definition of the metric.
+    pub definition: Definition,
+    /// Source of the samples.
+    pub samples: Samples,
+}
+
+/// Source of the samples of a metric.
+#[derive(Clone, Copy, Debug)]
+pub enum Samples {
+    /// Number of omitted runs: one sample without labels.
+    OmittedRuns,
+    /// Values of a run as a whole.
+    Run(fn(&RunValues, &mut Emit<'_>)),
+    /// Number of omitted series: one sample per run.
+    OmittedSeries,
+    /// Values of each arm at each size.
+    Arm(fn(&ArmValues, &mut Emit<'_>)),
+    /// Values of each comparison.
+    Comparison(fn(&ComparisonValues, &mut Emit<'_>)),
+    /// Values of each reported pair of nodes.
+    Pair(fn(&PairValues, &mut Emit<'_>)),
+}
+
+pub(super) const RUN_NAMESPACE: Label = label("run_namespace", "");
+pub(super) const RUN: Label = label("run", "");
+pub(super) const SCENARIO: Label = label("scenario", "");
+pub(super) const SIZE: Label = label("size_bytes", "decimal");
+pub(super) const ARM: Label = label("arm", "a variant or control arm");
+pub(super) const METRIC: Label = label("metric", "as in the manifest");
+
+pub(super) const OF_RUN: &[Label] = &[RUN_NAMESPACE, RUN];
+pub(super) const OF_ARM: &[Label] = &[RUN_NAMESPACE, RUN, SCENARIO, SIZE, ARM];
+
+pub(super) const fn label(name: &'static str, values: &'static str) -> Label {
+    Label { name, values }
+}
+
+pub(super) const fn metric(
+    name: &'static str,
+    unit: &'static str,
+    help: &'static str,
+    labels: &'static [Label],
+    samples: Samples,
+) -> ResultMetric {
+    ResultMetric {
+        definition: Definition {
+            name,
+            kind: Kind::Gauge,
+            unit,
+            help,
+            labels,
+        },
+        samples,
+    }
+}
+
+/// Converts a change in parts per million to a ratio.
+pub(super) fn ratio(change_ppm: i64) -> f64 {
+    1.0 + change_ppm as f64 / 1e6
+}
+
+/// Emits `value`, if it is set, without additional labels.
+pub(super) fn single(value: Option<f64>, emit: &mut Emit<'_>) {
+    if let Some(value) = value {
+        emit(&[], value);
+    }
+}
+
+/// Emits one series per variant of an enum if the current one is known.
+pub(super) fn enum_if_known<T: Copy + Debug + PartialEq>(
+    all: &[T],
+    current: Option<T>,
+    before: &[&str],
+    emit: &mut Emit<'_>,
+) {
+    if current.is_some() {
+        enum_series(all, current, before, emit);
+    }
+}
+
+/// Emits one series per variant of an enum. Its label follows the values `before`.
+pub(super) fn enum_series<T: Copy + Debug + PartialEq>(
+    all: &[T],
+    current: Option<T>,
+    before: &[&str],
+    emit: &mut Emit<'_>,
+) {
+    for variant in all {
+        let name = format!("{variant:?}");
+        let labels = [before, &[&*name]].concat();
+        emit(&labels, (current == Some(*variant)).into());
+    }
+}
