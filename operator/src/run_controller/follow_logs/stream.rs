@@ -258,7 +258,7 @@ mod tests {
         let edited = String::from_utf8(whole.clone())
             .unwrap()
             .replace("\"cases\":0", "\"cases\":1");
-        assert!(fault(edited.as_bytes()).contains("changed"));
+        assert!(fault(edited.as_bytes()).contains("modified"));
         assert!(fault(&[&vec![b'x'; MAX_LINE_BYTES], &b"\n"[..]].concat()).contains("longer"));
         assert_eq!(fault(&whole), "");
     }
