@@ -11,8 +11,10 @@ use crds::v1alpha1::BenchmarkRun;
 use fabricbench_operator::campaign::plan::{Plan, hash, plan};
 use fabricbench_operator::campaign::validate::validate;
 use fabricbench_operator::manifest;
-use fabricbench_operator::run_controller::build::{AttemptInputs, AttemptObjects, OperatorConfig, Prerequisites, attempt};
 use fabricbench_operator::run_controller::attempt_id::AttemptId;
+use fabricbench_operator::run_controller::build::{
+    AttemptInputs, AttemptObjects, OperatorConfig, Prerequisites, attempt,
+};
 use k8s_openapi::api::core::v1::{Container, PodSpec};
 
 const UID: &str = "6f0c6f1e-51f2-4d0e-9d5c-3d1b1a1e7c11";

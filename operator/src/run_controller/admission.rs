@@ -82,11 +82,13 @@ fn blocks(own: &PlacementRequest, other: &PlacementRequest) -> bool {
         PlacementStage::Idle => false,
         PlacementStage::Placing => true,
         // A run that holds nodes comes before one that does not; otherwise the older run comes first.
-        PlacementStage::Requesting => match (holds_needed_nodes(own, other), holds_needed_nodes(other, own)) {
-            (true, false) => true,
-            (false, true) => false,
-            _ => older,
-        },
+        PlacementStage::Requesting => {
+            match (holds_needed_nodes(own, other), holds_needed_nodes(other, own)) {
+                (true, false) => true,
+                (false, true) => false,
+                _ => older,
+            }
+        }
         PlacementStage::Placed => holds_needed_nodes(own, other),
     }
 }
@@ -147,15 +149,24 @@ mod tests {
 
     #[test]
     fn of_two_that_want_the_same_nodes_exactly_one_goes_is_admitted() {
-        let (old, young) = (run("old", 1, PlacementStage::Requesting), run("young", 2, PlacementStage::Requesting));
+        let (old, young) = (
+            run("old", 1, PlacementStage::Requesting),
+            run("young", 2, PlacementStage::Requesting),
+        );
         assert!(is_admitted(&old, &young) && !is_admitted(&young, &old));
         let twin = run("twin", 1, PlacementStage::Requesting);
-        assert!(is_admitted(&old, &twin) != is_admitted(&twin, &old), "with equal creation times");
+        assert!(
+            is_admitted(&old, &twin) != is_admitted(&twin, &old),
+            "with equal creation times"
+        );
     }
 
     #[test]
     fn older_run_waits_for_a_gang_that_is_being_placed() {
-        let (old, young) = (run("old", 1, PlacementStage::Requesting), run("young", 2, PlacementStage::Placing));
+        let (old, young) = (
+            run("old", 1, PlacementStage::Requesting),
+            run("young", 2, PlacementStage::Placing),
+        );
         assert_eq!(blocked_by(&old, [&young]).unwrap().name, "fabric/young");
     }
 
@@ -167,7 +178,10 @@ mod tests {
         assert!(!is_admitted(&old, &young), "the younger run holds the nodes");
         old.candidate_nodes = Some(set(&["a", "b", "c", "d"]));
         assert!(is_admitted(&old, &young), "enough other nodes fit");
-        assert!(!is_admitted(&young, &old), "the older run may still choose these nodes");
+        assert!(
+            !is_admitted(&young, &old),
+            "the older run may still choose these nodes"
+        );
         old.stage = PlacementStage::Placed;
         old.nodes = set(&["c", "d"]);
         assert!(is_admitted(&young, &old));
@@ -209,7 +223,12 @@ mod tests {
 
     #[test]
     fn two_runs_never_wait_for_each_other() {
-        let stages = [PlacementStage::Requesting, PlacementStage::Placing, PlacementStage::Placed, PlacementStage::Idle];
+        let stages = [
+            PlacementStage::Requesting,
+            PlacementStage::Placing,
+            PlacementStage::Placed,
+            PlacementStage::Idle,
+        ];
         let nodes = [set(&[]), set(&["a", "b"]), set(&["c", "d"]), set(&["b", "c"])];
         for other_stage in stages {
             for own_nodes in &nodes {
@@ -218,7 +237,9 @@ mod tests {
                     let mut other = run("other", 2, other_stage);
                     own.nodes.clone_from(own_nodes);
                     other.nodes.clone_from(other_nodes);
-                    let mutual = !is_admitted(&own, &other) && !is_admitted(&other, &own) && other_stage == PlacementStage::Requesting;
+                    let mutual = !is_admitted(&own, &other)
+                        && !is_admitted(&other, &own)
+                        && other_stage == PlacementStage::Requesting;
                     assert!(!mutual, "{own:?} and {other:?}");
                 }
             }

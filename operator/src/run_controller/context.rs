@@ -14,7 +14,7 @@ use super::preflight::{NodeState, Requirements, preflight};
 use super::queue::Queue;
 use super::reservations::Reservations;
 use super::session::Sessions;
-use super::store::{Child, ChildKey, Cache, RunKey, CachedRun};
+use super::store::{Cache, CachedRun, Child, ChildKey, RunKey};
 use super::update_status::Writer;
 use crate::metrics::RunFigures;
 use crate::operator::{Metrics, Namespaces};

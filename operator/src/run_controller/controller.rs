@@ -23,7 +23,7 @@ use super::reconcile::reconcile;
 use super::reservations::Reservations;
 use super::reserve;
 use super::session::Sessions;
-use super::store::{self, Child, Cache, RunKey, WatchScope, CachedRun};
+use super::store::{self, Cache, CachedRun, Child, RunKey, WatchScope};
 use super::update_status::Writer;
 use crate::operator::{Clients, Metrics, Namespaces, Options, Readiness, Results, Shutdown};
 use crds::v1alpha1::BenchmarkRun;
@@ -89,10 +89,7 @@ pub(crate) async fn run(
         let reconcile = |key| reconcile(Arc::clone(&context), key);
         // A burst of a thousand runs leaves as much freed memory behind as is in use.
         let on_idle = heap_trim::trim;
-        context
-            .queue
-            .process(shutdown.clone(), reconcile, on_idle)
-            .await;
+        context.queue.process(shutdown.clone(), reconcile, on_idle).await;
         Ok(())
     };
     tokio::select! {
@@ -224,7 +221,13 @@ impl<'a> Watches<'a> {
         self.scope(number, kind, api, Some(labels))
     }
 
-    fn scope<T>(&mut self, number: usize, kind: &'static str, api: Api<T>, labels: Option<&str>) -> WatchScope<T> {
+    fn scope<T>(
+        &mut self,
+        number: usize,
+        kind: &'static str,
+        api: Api<T>,
+        labels: Option<&str>,
+    ) -> WatchScope<T> {
         let (complete, receiver) = oneshot::channel();
         self.complete.push(receiver);
         let config = watcher::Config::default();

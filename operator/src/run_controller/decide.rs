@@ -141,7 +141,8 @@ fn running(inputs: &Inputs<'_>, current: &AttemptStatus, until: Option<Timestamp
     let (state, phase) = match inputs.is_measured(current.leg) {
         true => transitions::ended(inputs, &AttemptOutcome::Measured, inputs.now),
         false => {
-            let message = format!("the workers ran for {limit} s, the limit in runPolicy.activeDeadlineSeconds");
+            let message =
+                format!("the workers ran for {limit} s, the limit in runPolicy.activeDeadlineSeconds");
             transitions::abandoned(inputs, Reason::DeadlineExceeded, &message)
         }
     };
@@ -159,10 +160,9 @@ fn between_attempts(inputs: &Inputs<'_>) -> Decision {
         id.leg == leg && id.attempt > persisted.last_attempt(leg) && !job.deleting
     };
     match inputs.observed.jobs.iter().find(is_next) {
-        Some(job) if inputs.observed.suspend => inputs.record(
-            transitions::started_and_suspended(inputs, job),
-            Phase::Suspended,
-        ),
+        Some(job) if inputs.observed.suspend => {
+            inputs.record(transitions::started_and_suspended(inputs, job), Phase::Suspended)
+        }
         // An attempt is recorded only after its prerequisites exist: without them its pods would wait forever.
         Some(job) if inputs.observed.prerequisites_ready != Some(job.attempt) => {
             next_attempt::create_prerequisites(inputs, job)

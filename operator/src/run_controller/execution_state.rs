@@ -171,7 +171,10 @@ mod tests {
             ..BenchmarkRunStatus::default()
         };
         let json = serde_json::to_string(&status).unwrap();
-        assert_eq!(ExecutionState::from_status(&serde_json::from_str(&json).unwrap()), state);
+        assert_eq!(
+            ExecutionState::from_status(&serde_json::from_str(&json).unwrap()),
+            state
+        );
     }
 
     #[test]

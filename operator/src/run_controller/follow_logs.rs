@@ -106,11 +106,7 @@ impl Follower {
         let api = Api::namespaced(client, &source.run.namespace);
         let follow = follow(api, source.clone(), Arc::clone(&shared), wake);
         let task = tokio::spawn(follow.instrument(span));
-        Self {
-            source,
-            shared,
-            task,
-        }
+        Self { source, shared, task }
     }
 
     /// Notes that the worker's container has terminated. Before that, an end of the log is only a disconnect.

@@ -187,7 +187,8 @@ fn surplus(has: &Amounts, wants: &WorkerResources) -> Option<String> {
             )
         })
     };
-    unused(has.gpus, wants.gpus, "GPUs", "gpus").or_else(|| unused(has.efas, wants.efas, "EFA devices", "efas"))
+    unused(has.gpus, wants.gpus, "GPUs", "gpus")
+        .or_else(|| unused(has.efas, wants.efas, "EFA devices", "efas"))
 }
 
 fn millis(millis: u64) -> String {

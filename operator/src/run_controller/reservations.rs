@@ -16,22 +16,22 @@ pub(super) struct Reservations(Mutex<BTreeMap<RunKey, PlacementRequest>>);
 impl Reservations {
     /// Registers the request of a run, and admits the run if it requests a gang and nothing blocks it. Also returns the
     /// runs that waited and may be admitted now.
-    pub(super) fn register(
-        &self,
-        key: &RunKey,
-        mut request: PlacementRequest,
-    ) -> (Reservation, Vec<RunKey>) {
+    pub(super) fn register(&self, key: &RunKey, mut request: PlacementRequest) -> (Reservation, Vec<RunKey>) {
         let mut requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = requests.get(key).map(|before| before.stage);
         let blocked_by = match request.stage {
-            PlacementStage::Requesting => blocked_by(&request, requests.values()).map(|other| other.name.clone()),
+            PlacementStage::Requesting => {
+                blocked_by(&request, requests.values()).map(|other| other.name.clone())
+            }
             PlacementStage::Idle | PlacementStage::Placing | PlacementStage::Placed => None,
         };
         if request.stage == PlacementStage::Requesting && blocked_by.is_none() {
             request.stage = PlacementStage::Placing;
         }
         let competing_run = match request.stage {
-            PlacementStage::Placing => competing_run(&request, requests.values()).map(|other| other.name.clone()),
+            PlacementStage::Placing => {
+                competing_run(&request, requests.values()).map(|other| other.name.clone())
+            }
             PlacementStage::Idle | PlacementStage::Requesting | PlacementStage::Placed => None,
         };
         let unblocks = before.is_some_and(|before| unblocks_others(before, request.stage));
@@ -118,7 +118,11 @@ mod tests {
         };
         let admitted = (Reservation::default(), Vec::new());
         assert_eq!(register("b", 2), admitted);
-        assert_eq!(register("b", 2), admitted, "it stays admitted while it creates its Job");
+        assert_eq!(
+            register("b", 2),
+            admitted,
+            "it stays admitted while it creates its Job"
+        );
         assert_eq!(register("c", 3).0.blocked_by.as_deref(), Some("n/b"));
         assert_eq!(register("a", 1).0.blocked_by.as_deref(), Some("n/b"));
         let (_, unblocked) = reservations.register(&key("b"), request("b", 2, PlacementStage::Placed));

@@ -12,11 +12,7 @@ use super::snapshot::RunSnapshot;
 use super::store::{CachedRun, RunKey};
 
 /// Registers what the run does, and reserves nodes for its next gang if it needs one and nothing else prevents it.
-pub(super) fn reserve(
-    context: &Context,
-    snapshot: &RunSnapshot<'_>,
-    observed: &Observed<'_>,
-) -> Reservation {
+pub(super) fn reserve(context: &Context, snapshot: &RunSnapshot<'_>, observed: &Observed<'_>) -> Reservation {
     let fits = !matches!(observed.preflight, Preflight::Refused(_)) && observed.creation_refused.is_none();
     let stage = placement_stage(
         snapshot.object.spec.placement.workers,
@@ -36,10 +32,7 @@ pub(super) fn reserve(
 pub(super) fn register_existing_gang(context: &Context, cached: &CachedRun) {
     let CachedRun::Run(run, _) = cached else { return };
     let Ok(run) = &run.unpack() else { return };
-    let (Some(key), Some(uid)) = (
-        RunKey::from_metadata(&run.metadata),
-        run.metadata.uid.as_deref(),
-    ) else {
+    let (Some(key), Some(uid)) = (RunKey::from_metadata(&run.metadata), run.metadata.uid.as_deref()) else {
         return;
     };
     let jobs = observe::jobs(context, &key, uid);
@@ -89,12 +82,7 @@ fn placement_request(
 }
 
 /// What a run of `workers` workers does, as far as other runs have to wait for it.
-fn placement_stage(
-    workers: u32,
-    jobs: &[JobState],
-    pods: &[PodState],
-    needs_gang: bool,
-) -> PlacementStage {
+fn placement_stage(workers: u32, jobs: &[JobState], pods: &[PodState], needs_gang: bool) -> PlacementStage {
     let mut active = jobs
         .iter()
         .filter(|job| !job.deleting && job.outcome.is_none())

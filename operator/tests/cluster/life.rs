@@ -4,8 +4,8 @@
 use std::fmt::Debug;
 
 use crds::v1alpha1::{BenchmarkRun, State};
-use fabricbench_operator::run_controller::build::names;
 use fabricbench_operator::run_controller::attempt_id::AttemptId;
+use fabricbench_operator::run_controller::build::names;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};

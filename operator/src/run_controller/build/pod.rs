@@ -162,6 +162,7 @@ fn volumes(attempt: &AttemptInputs<'_>, resources: WorkerResources) -> Vec<Volum
         empty("tmp", None, TEMPORARY_BYTES),
         empty("shm", Some("Memory"), resources.shared_memory),
     ];
-    volumes.extend(image::needs_installer(attempt).then(|| empty(image::INSTALL_VOLUME, None, TEMPORARY_BYTES)));
+    volumes
+        .extend(image::needs_installer(attempt).then(|| empty(image::INSTALL_VOLUME, None, TEMPORARY_BYTES)));
     volumes
 }

@@ -95,10 +95,9 @@ pub(super) fn assess<'a>(inputs: &'a Inputs<'a>, current: &AttemptStatus) -> Att
     }
     let Some(coordinator) = view.coordinator() else {
         let lost = view.failure().or_else(|| match &job.outcome {
-            Some(JobOutcome::Failed(message)) => Some(AttemptOutcome::Disrupted(
-                Reason::GangIncomplete,
-                message.clone(),
-            )),
+            Some(JobOutcome::Failed(message)) => {
+                Some(AttemptOutcome::Disrupted(Reason::GangIncomplete, message.clone()))
+            }
             Some(JobOutcome::Complete) | None => None,
         });
         return match lost {

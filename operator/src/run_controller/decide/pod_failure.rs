@@ -16,7 +16,8 @@ const KUBELET_RETRY_TIMEOUT: Duration = Duration::from_secs(120);
 const KILLED: [i32; 2] = [137, 143];
 
 /// Message for an image in which the runner cannot start.
-const NO_LIBC: &str = "its image has no glibc, which the runner requires; use an image with glibc 2.17 or newer";
+const NO_LIBC: &str =
+    "its image has no glibc, which the runner requires; use an image with glibc 2.17 or newer";
 
 /// Outcome of the attempt because of `pod`; `None` if the pod can continue or its own records explain its end.
 pub(super) fn classify(pod: &PodState, now: Timestamp) -> Option<AttemptOutcome> {
@@ -25,8 +26,9 @@ pub(super) fn classify(pod: &PodState, now: Timestamp) -> Option<AttemptOutcome>
         .or_else(|| terminated(pod))
         .or_else(|| waiting(pod, now))
         .or_else(|| {
-            pod.deletion_deadline
-                .map(|_| AttemptOutcome::Disrupted(Reason::PodDeleted, format!("pod {} was deleted", pod.name)))
+            pod.deletion_deadline.map(|_| {
+                AttemptOutcome::Disrupted(Reason::PodDeleted, format!("pod {} was deleted", pod.name))
+            })
         })
 }
 

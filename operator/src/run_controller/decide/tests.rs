@@ -78,7 +78,11 @@ fn records_an_attempt_after_its_prerequisites_are_created() {
     let [disrupted] = &recorded(scene.decide()).attempts[..] else {
         panic!("one attempt")
     };
-    assert_eq!(disrupted.state, AttemptState::Disrupted, "the attempt releases its nodes");
+    assert_eq!(
+        disrupted.state,
+        AttemptState::Disrupted,
+        "the attempt releases its nodes"
+    );
     scene.creation_refused.as_mut().unwrap().permanent = true;
     assert_eq!(failed(&scene.decide()).0, "CreationRefused");
     scene.suspend = true;
@@ -280,13 +284,20 @@ fn active_clock_counts_only_the_run_time_of_gangs() {
     let Action::Wait { until } = scene.decide().action else {
         panic!()
     };
-    assert_eq!(until, Some(second(1120)), "100 s of 1000 s remain after second 1020");
+    assert_eq!(
+        until,
+        Some(second(1120)),
+        "100 s of 1000 s remain after second 1020"
+    );
     scene.suspend = true;
     scene.now = 1070;
     let decision = scene.decide();
     assert_eq!(decision.phase, Some(Phase::Suspended));
     scene.persisted = recorded(decision);
-    assert_eq!((scene.persisted.active_seconds, scene.persisted.active_since), (950, None));
+    assert_eq!(
+        (scene.persisted.active_seconds, scene.persisted.active_since),
+        (950, None)
+    );
     assert!(matches!(scene.decide().action, Action::DeleteAttempt { .. }));
     scene.gone();
     assert_eq!(scene.decide().action, Action::Wait { until: None });
@@ -402,7 +413,10 @@ fn backoff_limit_fails_the_run_and_out_of_memory_is_not_a_disruption() {
     let decision = scene.decide();
     let (reason, message) = failed(&decision);
     assert_eq!(reason, "BackoffLimitExceeded");
-    assert!(message.contains("allows 2; the last one: JobDeleted"), "{message}");
+    assert!(
+        message.contains("allows 2; the last one: JobDeleted"),
+        "{message}"
+    );
     let mut scene = Scene::running();
     scene.exit(0, 137, "");
     scene.pods[0].terminated.as_mut().unwrap().reason = "OOMKilled".to_owned();

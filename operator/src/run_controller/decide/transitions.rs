@@ -49,11 +49,7 @@ pub(super) fn running(inputs: &Inputs<'_>, since: Timestamp, coordinator: &PodSt
 }
 
 /// The attempt in progress ended, and possibly the run. Also returns the phase of the run.
-pub(super) fn ended(
-    inputs: &Inputs<'_>,
-    outcome: &AttemptOutcome,
-    at: Timestamp,
-) -> (ExecutionState, Phase) {
+pub(super) fn ended(inputs: &Inputs<'_>, outcome: &AttemptOutcome, at: Timestamp) -> (ExecutionState, Phase) {
     end(inputs, inputs.observed.persisted.clone(), outcome, at)
 }
 
@@ -123,7 +119,13 @@ pub(super) fn started_and_suspended(inputs: &Inputs<'_>, job: &JobState) -> Exec
 fn suspend(inputs: &Inputs<'_>, mut state: ExecutionState) -> ExecutionState {
     let message = "spec.suspend is true".to_owned();
     let explanation = Some((Reason::SuspendedByUser, &message));
-    close_attempt(&mut state, inputs, AttemptState::Suspended, explanation, inputs.now);
+    close_attempt(
+        &mut state,
+        inputs,
+        AttemptState::Suspended,
+        explanation,
+        inputs.now,
+    );
     state.pending_since = None;
     state.suspended = true;
     state

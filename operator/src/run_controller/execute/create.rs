@@ -68,9 +68,7 @@ impl Reconciler<'_> {
             Ok(objects) => objects,
             Err(result) => return Ok(result),
         };
-        let interrupted = self
-            .create_prerequisites(id, &prerequisites, &plan_hash)
-            .await?;
+        let interrupted = self.create_prerequisites(id, &prerequisites, &plan_hash).await?;
         Ok(interrupted.unwrap_or(StepResult::Continue))
     }
 

@@ -19,12 +19,9 @@ impl Reconciler<'_> {
             return Ok(StepResult::Continue);
         };
         let mut collector = Collector::new(&plan, self.snapshot.uid, &plan_hash);
-        let read = RecordStore::read(
-            &self.context.writer.client,
-            self.snapshot.key,
-            run,
-            |lines| collector.feed(lines),
-        );
+        let read = RecordStore::read(&self.context.writer.client, self.snapshot.key, run, |lines| {
+            collector.feed(lines)
+        });
         self.session.records = match read.await? {
             Err(broken) => SessionRecords::Broken(broken.to_string()),
             Ok(store) if store.reference().is_none() => SessionRecords::Empty,

@@ -47,7 +47,8 @@ impl JobState {
         let incomplete = !self.suspended && self.outcome.is_none() && created < workers as usize;
         self.started_at
             .filter(|_| incomplete)?
-            .checked_add(POD_CREATION_TIMEOUT).ok()
+            .checked_add(POD_CREATION_TIMEOUT)
+            .ok()
     }
 
     /// State of `job`; `None` if the run with `run_uid` does not control it, whatever its labels.

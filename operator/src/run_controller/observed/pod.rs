@@ -4,8 +4,8 @@ use crds::names;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodStatus};
 
-use crate::run_controller::attempt_id::AttemptId;
 use crate::campaign::figures::clipped;
+use crate::run_controller::attempt_id::AttemptId;
 
 /// Label with the completion index of a pod of an Indexed Job.
 const LABEL_INDEX: &str = "batch.kubernetes.io/job-completion-index";
@@ -96,12 +96,7 @@ pub struct ContainerTermination {
 impl PodState {
     /// A pod that was just created.
     #[cfg(test)]
-    pub(in crate::run_controller) fn new(
-        attempt: AttemptId,
-        rank: u32,
-        name: String,
-        uid: String,
-    ) -> Self {
+    pub(in crate::run_controller) fn new(attempt: AttemptId, rank: u32, name: String, uid: String) -> Self {
         Self {
             attempt,
             rank,
@@ -180,7 +175,11 @@ fn text(text: &Option<String>) -> String {
 }
 
 /// Reason and transition time of the condition `type_`, if its status is `expected`.
-fn condition(status: &PodStatus, type_: &str, expected: &str) -> Option<(ContainerReason, Option<Timestamp>)> {
+fn condition(
+    status: &PodStatus,
+    type_: &str,
+    expected: &str,
+) -> Option<(ContainerReason, Option<Timestamp>)> {
     let mut conditions = status.conditions.iter().flatten();
     let condition = conditions.find(|condition| condition.type_ == type_ && condition.status == expected)?;
     let reason = ContainerReason {

@@ -51,7 +51,10 @@ fn reads_reasons_and_messages_of_a_pending_pod() {
   phase: Pending
   conditions:
   - {type: PodScheduled, status: 'False', reason: Unschedulable, message: 0/2 nodes are available.}");
-    assert_eq!(unschedulable.unschedulable.as_deref(), Some("0/2 nodes are available."));
+    assert_eq!(
+        unschedulable.unschedulable.as_deref(),
+        Some("0/2 nodes are available.")
+    );
     let gated = pod("
   conditions:
   - {type: PodScheduled, status: 'False', reason: SchedulingGated}");
@@ -92,7 +95,10 @@ fn reads_termination_and_disruption_of_a_failed_pod() {
     restartCount: 0
     state: {terminated: {exitCode: 137, reason: Error, message: failed, finishedAt: '2026-03-01T10:00:09Z'}}");
     let terminated = lost.terminated.unwrap();
-    assert_eq!((terminated.exit_code, terminated.message.as_str()), (137, "failed"));
+    assert_eq!(
+        (terminated.exit_code, terminated.message.as_str()),
+        (137, "failed")
+    );
     assert_eq!(lost.install_failure.unwrap().exit_code, 3);
     assert_eq!(lost.status_reason.unwrap().reason, "Evicted");
     assert_eq!(lost.disruption.unwrap().reason, "TerminationByKubelet");

@@ -82,10 +82,7 @@ fn names_the_node_and_the_amount_that_is_too_small() {
             |node| node.allocatable.huge_pages = 2 << 20,
             "2Mi of 5Gi of huge pages (2 MiB)",
         ),
-        (
-            |node| node.allocatable.cpu_millis = 15_500,
-            "15.500 of 16 CPUs",
-        ),
+        (|node| node.allocatable.cpu_millis = 15_500, "15.500 of 16 CPUs"),
         (|node| node.allocatable.memory = 1 << 30, "1Gi of 64Gi of memory"),
         (|node| node.ready = false, "not ready"),
         (|node| node.unschedulable = true, "cordoned"),
@@ -104,7 +101,10 @@ fn names_the_node_and_the_amount_that_is_too_small() {
         let mut node = p5("b");
         change(&mut node);
         let error = check(&placement(), &[p5("a"), node]).unwrap_err();
-        assert_eq!(error, format!("2 nodes are needed, but only 1 of 2 fit: b: {reason}"));
+        assert_eq!(
+            error,
+            format!("2 nodes are needed, but only 1 of 2 fit: b: {reason}")
+        );
     }
 }
 
@@ -187,10 +187,7 @@ fn limits_the_length_of_the_message() {
         })
         .collect();
     let error = check(&placement(), &nodes).unwrap_err();
-    assert!(
-        error.ends_with("; 492 more") && error.len() < 500,
-        "{error}"
-    );
+    assert!(error.ends_with("; 492 more") && error.len() < 500, "{error}");
 }
 
 #[test]

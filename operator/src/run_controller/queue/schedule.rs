@@ -109,7 +109,9 @@ impl Schedule {
                 priority: Priority::Normal,
                 ..
             }) => return false,
-            Some(RunState::Queued { priority, position, .. }) => {
+            Some(RunState::Queued {
+                priority, position, ..
+            }) => {
                 self.queued.remove(&(*priority, *position));
             }
             Some(RunState::Delayed { until, position }) => {

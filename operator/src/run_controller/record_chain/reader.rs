@@ -29,10 +29,7 @@ impl ChainReader {
     /// A reader that starts at part 0. `expected` is the digest in the run's status: the chain must contain it, and may
     /// continue after it, because a part is written before the status.
     pub fn new(expected: Option<String>) -> Self {
-        Self {
-            last: None,
-            expected,
-        }
+        Self { last: None, expected }
     }
 
     /// Number of the next part to read.
@@ -48,10 +45,7 @@ impl ChainReader {
         let mut part = self.last.as_ref().map_or_else(Part::first, Part::next);
         let number = part.number;
         ensure!(number < MAX_PARTS, FullSnafu);
-        let broken = |reason: String| ChainError::Broken {
-            part: number,
-            reason,
-        };
+        let broken = |reason: String| ChainError::Broken { part: number, reason };
         let content = content(object).map_err(|key| IncompleteSnafu { part: number, key }.build())?;
         if content.previous != hex(&part.previous) {
             return Err(broken(format!(

@@ -41,7 +41,10 @@ impl CachedRun {
         let metrics = RunFigures::of(&run, max_series);
         prune(&mut object.data);
         match serde_json::to_vec(&object) {
-            Ok(json) => Self::Run(Arc::new(PackedRun::new(&object.metadata, json)), Arc::new(metrics)),
+            Ok(json) => Self::Run(
+                Arc::new(PackedRun::new(&object.metadata, json)),
+                Arc::new(metrics),
+            ),
             Err(error) => Self::Unreadable(Arc::new(UnreadableRun::new(object, error.to_string()))),
         }
     }

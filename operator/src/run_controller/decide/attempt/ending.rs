@@ -106,7 +106,11 @@ fn assess_closed(view: &AttemptView<'_>, coordinator: &PodState, stream: &Stream
 }
 
 /// The stream stops before its end record, because of `fault` if one was seen.
-fn without_end_record(view: &AttemptView<'_>, coordinator: &PodState, fault: Option<String>) -> AttemptOutcome {
+fn without_end_record(
+    view: &AttemptView<'_>,
+    coordinator: &PodState,
+    fault: Option<String>,
+) -> AttemptOutcome {
     if let Some(outcome) = view.failure() {
         return outcome;
     }

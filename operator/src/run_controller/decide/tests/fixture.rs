@@ -12,8 +12,8 @@ use crate::run_controller::admission::Reservation;
 use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::execution_state::{self, ExecutionState};
 use crate::run_controller::observed::{
-    ContainerTermination, CreationRefused, RunPolicyView, JobState, Observed, PodPhase, PodState, Preflight,
-    Records, StreamState,
+    ContainerTermination, CreationRefused, JobState, Observed, PodPhase, PodState, Preflight, Records,
+    RunPolicyView, StreamState,
 };
 
 pub(super) struct Scene {
@@ -105,7 +105,9 @@ impl Scene {
     pub(super) fn starting() -> Self {
         let mut scene = Self::new();
         scene.persisted.pending_since = Some(second(1000));
-        scene.persisted.start(execution_state::new_attempt(attempt(0, 1), "job"));
+        scene
+            .persisted
+            .start(execution_state::new_attempt(attempt(0, 1), "job"));
         scene.jobs.push(JobState {
             attempt: attempt(0, 1),
             uid: "job".to_owned(),

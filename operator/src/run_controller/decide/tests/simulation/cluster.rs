@@ -167,7 +167,8 @@ impl Cluster {
     }
 
     fn running(&self, rank: u32) -> Option<usize> {
-        let runs = |pod: &PodState| pod.rank == rank && pod.phase == PodPhase::Running && pod.terminated.is_none();
+        let runs =
+            |pod: &PodState| pod.rank == rank && pod.phase == PodPhase::Running && pod.terminated.is_none();
         let has_job = |pod: &PodState| self.jobs.iter().any(|job| job.attempt == pod.attempt);
         self.pods.iter().position(|pod| runs(pod) && has_job(pod))
     }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::run_controller::action::{Action, Decision};
-use crate::run_controller::execution_state::{MAX_ATTEMPTS, attempt_id};
 use super::cluster::Cluster;
 use crate::campaign::status::Phase;
+use crate::run_controller::action::{Action, Decision};
+use crate::run_controller::execution_state::{MAX_ATTEMPTS, attempt_id};
 
 /// Checks a decision before it is executed.
 pub(super) fn check_decision(cluster: &Cluster, decision: &Decision) {
@@ -32,7 +32,9 @@ pub(super) fn check_decision(cluster: &Cluster, decision: &Decision) {
                 .iter()
                 .any(|(id, uid)| (id, uid) == (attempt, job_uid));
             assert!(own, "the Job does not belong to the run");
-            let in_progress = persisted.current().is_some_and(|current| current.job_uid == *job_uid);
+            let in_progress = persisted
+                .current()
+                .is_some_and(|current| current.job_uid == *job_uid);
             assert!(!in_progress || cluster.deleting, "the attempt is in progress");
         }
         Action::RemoveFinalizer => assert!(cluster.deleting && cluster.pods.is_empty()),
@@ -44,11 +46,17 @@ pub(super) fn check_decision(cluster: &Cluster, decision: &Decision) {
         Action::RecordProgress(new) => {
             assert_ne!(**new, *persisted, "the write changes nothing");
             if let Some(current) = new.current() {
-                assert!(cluster.prerequisites.contains(&attempt_id(current)), "the pods would wait forever");
+                assert!(
+                    cluster.prerequisites.contains(&attempt_id(current)),
+                    "the pods would wait forever"
+                );
             }
             assert!(new.attempts.len() <= MAX_ATTEMPTS);
             assert!(persisted.finished_at.is_none(), "a finished run changes");
-            assert!(new.active_seconds >= persisted.active_seconds, "the active clock goes back");
+            assert!(
+                new.active_seconds >= persisted.active_seconds,
+                "the active clock goes back"
+            );
             let complete = decision.phase == Some(Phase::Complete);
             assert!(!complete || is_measured(cluster), "complete with missing blocks");
             assert!(!complete || new.finished_at.is_some());
@@ -95,7 +103,8 @@ pub(super) fn check_final_state(cluster: &Cluster) {
         Some(Phase::Failed { reason, message }) => {
             assert!(!reason.is_empty() && !message.is_empty());
             let persisted = &cluster.persisted;
-            let is_allowed = persisted.disruptions > cluster.policy.backoff_limit || *reason != "BackoffLimitExceeded";
+            let is_allowed =
+                persisted.disruptions > cluster.policy.backoff_limit || *reason != "BackoffLimitExceeded";
             assert!(is_allowed, "{reason}: {message}");
         }
         other => panic!("not a final phase: {other:?}"),
