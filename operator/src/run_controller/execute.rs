@@ -76,7 +76,8 @@ impl Reconciler<'_> {
         };
         if let Some(lines) = take(active_follower) {
             if let Err(error) = store.append(self.snapshot.object, &lines).await {
-                // The write may have succeeded nevertheless: the records are read again, and the log from its first byte.
+                // The write may have succeeded nevertheless: the records are read again, and the log from its first
+                // byte.
                 *records = match error.is_permanent() {
                     true => SessionRecords::Broken(error.to_string()),
                     false => SessionRecords::Unread,

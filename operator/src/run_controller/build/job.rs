@@ -34,7 +34,8 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> Job {
                 }],
             }),
             active_deadline_seconds: Some(deadlines + BACKSTOP_SECONDS),
-            // A queue admits suspended Jobs. A Job that is not suspended would start even if the queue controller is missing.
+            // A queue admits suspended Jobs. A Job that is not suspended would start even if the queue controller is
+            // missing.
             suspend: placement.queue.is_some().then_some(true),
             template: pod::build(attempt),
             ..JobSpec::default()
