@@ -1,4 +1,4 @@
-# `make help` lists what there is. Every target installs what it misses (.ci/setup).
+# `make help` lists the targets. Every target installs what it needs and does not find (.ci/setup).
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -8,89 +8,84 @@ CARGO ?= cargo
 target := $(or $(CARGO_TARGET_DIR),target)
 release := $(target)/release
 cache := $(or $(FABRICBENCH_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fabricbench)
+binaries := --bin fabricbench --bin fabricbench-runner
 
 .PHONY: help
-help: ## This list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-
-.PHONY: build
-build: ## fabricbench and fabricbench-runner for this machine
-	@.ci/setup build
-	@$(CARGO) build --locked --release --bin fabricbench --bin fabricbench-runner
-
-.PHONY: binaries
-binaries: ## The programs for images, and fabricbench, in target/portable: they start on glibc 2.17 and newer
-	@.ci/setup binaries
-	@.ci/portable
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build ## A campaign on this machine: two runs, about a minute, results in demo-output/
+demo: ## Run a short campaign on this machine; results in demo-output/
 	@.ci/setup demo
-	@.ci/demo $(release)
+	@$(CARGO) build --locked $(binaries)
+	@.ci/demo $(target)/debug
 
 .PHONY: test
-test: ## Lints, boundaries, generated files, tests, the cluster, the demo; not chart-test, operator-test (as root; Go)
+test: ## Run every check that needs neither root, Go nor a cluster
 	@.ci/setup test
 	@.ci/test
 
-.PHONY: operator-test
-operator-test: binaries ## The operator against a real API server, and in a real Kubernetes (root), brought up for it
-	@.ci/setup cluster
-	@.ci/operator-test api
-	@.ci/operator-test cluster
+.PHONY: test-cluster
+test-cluster: ## Run every check that needs a Kubernetes, which is started and removed (root, Go)
+	@.ci/setup test-cluster
+	@.ci/test-cluster
+
+.PHONY: fuzz
+fuzz: ## Fuzz the readers of assignments and record streams, 60 seconds each
+	@.ci/setup fuzz
+	@.ci/fuzz 60
+
+.PHONY: build
+build: ## Build optimized fabricbench and fabricbench-runner for this machine, in target/release
+	@.ci/setup build
+	@$(CARGO) build --locked --release $(binaries)
+
+.PHONY: binaries
+binaries: ## Build the binaries of the images, and fabricbench, for glibc 2.17 and newer, in target/portable
+	@.ci/setup binaries
+	@.ci/portable
 
 .PHONY: generate
-generate: ## Rewrite every generated file (CRD, schemas, the chart's README, simulated coverage)
+generate: ## Rewrite the generated files: CRD, schemas, metrics, dashboards
+	@.ci/setup build
 	@.ci/generate
 
-.PHONY: verify
-verify: ## Fail when a generated file is not current
-	@.ci/generate --check
+.PHONY: generate-all
+generate-all: generate ## Also rewrite the chart's README (Go), the simulated coverage and the libfabric bindings
+	@.ci/setup bindings
+	@.ci/generate --chart-readme
+	@$(CARGO) run --quiet --locked --release -p fabricbench-campaign --example coverage >docs/simulated-coverage.md
+	@runner/sys/libfabric-sys/regenerate.sh
 
 .PHONY: truth
-truth: build ## Real campaigns whose answer is known: how often is a verdict wrong
+truth: build ## Run campaigns whose answer is known, and count wrong verdicts
 	@.ci/setup demo
 	$(CARGO) build --locked --release -p fabricbench-runner --example planted
 	$(CARGO) run --locked --release -p fabricbench-operator --example truth
 
 .PHONY: bench
-bench: ## The runner's latency beside fi_pingpong's, and what an operation costs
+bench: ## Measure the runner's latency beside fi_pingpong's, and the cost of an operation
 	@.ci/setup bench
 	$(CARGO) build --locked --release -p fabricbench-runner --bin fabricbench-runner --examples
-	$(release)/examples/bench --library "$$(cat $(cache)/mpich-5.0.2/libfabric-folder)" $(if $(FABTESTS),--fabtests $(FABTESTS))
+	$(release)/examples/bench --library "$$(cat $(cache)/mpich-5.0.2/libfabric-directory)" $(if $(FABTESTS),--fabtests $(FABTESTS))
 	$(release)/examples/cost
 
 .PHONY: bench-operator
-bench-operator: ## The operator's memory, speed and requests against a real API server (root), brought up for it
+bench-operator: ## Measure the operator's memory, speed and requests against an API server, which is started for it (root, Go)
 	@.ci/setup build
 	@.ci/setup cluster
 	@.ci/bench-operator
 
 .PHONY: cluster
-cluster: ## A real Kubernetes on this machine (root): two nodes, nothing outside touched
+cluster: ## Start a Kubernetes with two nodes on this machine (root, Go)
 	@.ci/setup cluster
 	@testbed/testbed up
 
 .PHONY: cluster-down
-cluster-down: ## Take that Kubernetes away again, with all that it made
+cluster-down: ## Stop that Kubernetes and remove everything it created
 	@testbed/testbed down
 
-.PHONY: cluster-test
-cluster-test: binaries ## Test that Kubernetes, and the images in it: brings one up, and takes it away
-	@.ci/setup cluster
-	@testbed/tests/run
-
-.PHONY: chart
-chart: ## The chart without a cluster: lint, unit tests, its manifests against the API server's schemas (root)
-	@.ci/setup cluster
-	@.ci/chart
-
-.PHONY: chart-test
-chart-test: binaries ## The chart installed, upgraded and uninstalled in a real Kubernetes (root), brought up for it
-	@.ci/setup cluster
-	@.ci/chart-test
-
 .PHONY: clean
-clean: ## Remove what was built and measured here
+clean: ## Remove build results and measurements
 	$(CARGO) clean
 	rm -rf demo-output

@@ -1,6 +1,10 @@
-"""Checks the documentation against code, schema and programs.
+"""Checks the documentation against the code, the schemas and the binaries.
 
-Usage: python3 .ci/documentation ROOT [applied]; with `applied`, asks the API server of KUBECONFIG about runs instead.
+Usage: python3 .ci/documentation ROOT MODE. The modes are
+
+    local       links, fields, closed words of the code, runs, and commands of fabricbench, make and docker
+    kubernetes  manifests against the schemas of Kubernetes, and commands of kubectl and helm
+    applied     runs against the API server of KUBECONFIG, which keeps none of them
 """
 
 import sys
@@ -16,30 +20,38 @@ import words
 
 
 def main():
-    root = Path(sys.argv[1]).resolve()
-    every = pages.all_pages(root)
-    with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
+    root, mode = Path(sys.argv[1]).resolve(), sys.argv[2]
+    all_pages = pages.all_pages(root)
+    with tempfile.TemporaryDirectory() as directory:
+        scratch = Path(directory)
         (scratch / "commands").mkdir()
-        if sys.argv[2:] == ["applied"]:
-            return report(every, list(manifests.applied(root, every, scratch)))
-        problems = [
-            *links.check(root, every),
-            *links.orphans(root, every),
-            *fields.check(root, every),
-            *words.check(root, every),
-            *manifests.check(root, every, scratch),
-            *commands.check(root, every, scratch / "commands"),
-        ]
-    return report(every, problems)
+        problems = list(MODES[mode](root, all_pages, scratch))
+    return report(mode, all_pages, problems)
 
 
-def report(every, problems):
+def local(root, all_pages, scratch):
+    yield from links.check(root, all_pages)
+    yield from links.orphans(root, all_pages)
+    yield from fields.check(root, all_pages)
+    yield from words.check(root, all_pages)
+    yield from manifests.check_plans(root, all_pages, scratch)
+    yield from commands.check_names(root, all_pages)
+    yield from commands.check(root, all_pages, scratch / "commands", commands.LOCAL)
+
+
+def kubernetes(root, all_pages, scratch):
+    yield from manifests.check_schemas(root, all_pages, scratch)
+    yield from commands.check(root, all_pages, scratch / "commands", commands.KUBERNETES)
+
+
+def report(mode, all_pages, problems):
     for problem in problems:
         print(problem, file=sys.stderr)
-    print(f"{len(every)} pages, {sum(len(page.blocks) for page in every)} blocks, {len(problems)} faults")
+    print(f"{mode}: {len(all_pages)} pages, {sum(len(page.blocks) for page in all_pages)} blocks, {len(problems)} problems")
     return 1 if problems else 0
 
+
+MODES = {"local": local, "kubernetes": kubernetes, "applied": manifests.applied}
 
 if __name__ == "__main__":
     sys.exit(main())

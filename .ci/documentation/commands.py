@@ -1,4 +1,4 @@
-"""Commands of pages are executed: whole, or as far as a cluster that is not there. Starts programs."""
+"""Executes the commands in the pages: to the end, or until they try to reach a cluster. Starts binaries."""
 
 import itertools
 import os
@@ -7,10 +7,10 @@ import shlex
 import shutil
 import subprocess
 
-# What readers replace by their own.
+# Values that readers replace by their own.
 PLACEHOLDERS = {"REGISTRY": "registry.example", "TAG": "dev", "NAME": "nixl-t2-inject", "IMAGE": "base"}
-# A cluster that refuses at once.
-NOWHERE = """
+# A cluster that refuses connections at once.
+UNREACHABLE_CLUSTER = """
 apiVersion: v1
 kind: Config
 clusters: [{name: none, cluster: {server: "http://127.0.0.1:1"}}]
@@ -18,27 +18,31 @@ contexts: [{name: none, context: {cluster: none, user: none}}]
 users: [{name: none, user: {}}]
 current-context: none
 """
-UNREACHABLE = re.compile(r"refused|unreachable|no way to a cluster|client error \(Connect\)", re.IGNORECASE)
+UNREACHABLE = re.compile(r"refused|unreachable|cannot reach a cluster|no way to a cluster|client error \(Connect\)", re.IGNORECASE)
 
 
-def check(root, every, scratch):
-    """Yields what is wrong, with its place. Commands of a page follow each other in one folder, as a reader's do."""
-    (scratch / "kubeconfig").write_text(NOWHERE)
+def check(root, all_pages, scratch, programs):
+    """Yields the commands of `programs` that do not work. A page's commands share a directory, as a reader's do."""
+    (scratch / "kubeconfig").write_text(UNREACHABLE_CLUSTER)
     for name in ("charts", "examples", "images", "operator", "testbed", "Makefile"):
         (scratch / name).symlink_to(root / name)
-    helps = {}
-    for page in every:
-        place = page.path.relative_to(root)
-        for line, code in page.inline_code():
-            if wrong := misnamed(code, helps):
-                yield f"{place}:{line}: `{code}`: {wrong}"
+    for page in all_pages:
         for line, command in commands(page):
-            if wrong := executed(command, scratch):
-                yield f"{place}:{line}: {command}\n    {wrong}"
+            if problem := execute(command, scratch, programs):
+                yield f"{page.path.relative_to(root)}:{line}: {command}\n    {problem}"
+
+
+def check_names(root, all_pages):
+    """Yields subcommands and options in running text that the binaries do not have."""
+    helps = {}
+    for page in all_pages:
+        for line, code in page.inline_code():
+            if problem := misnamed(code, helps):
+                yield f"{page.path.relative_to(root)}:{line}: `{code}`: {problem}"
 
 
 def commands(page):
-    """Every command line: its number, and what to execute."""
+    """Yields each command line: its number, and the command."""
     for block in page.blocks:
         if block.language not in ("", "sh"):
             continue
@@ -46,56 +50,58 @@ def commands(page):
         line = block.line
         for text in joined.split("\n"):
             command = re.sub(r"\s+#.*", "", text.replace("\0", " ")).strip()
-            is_command = command.partition(" ")[0] in PROGRAMS
-            # A block without a language may show output.
+            is_command = command.partition(" ")[0] in LOCAL | KUBERNETES
+            # A block without a language may also show output.
             if command and not command.startswith("#") and (is_command or block.language == "sh"):
                 yield line, command
             line += 1 + text.count("\0")
 
 
-def executed(command, scratch):
-    """What is wrong with a command; nothing where it ends as it should."""
-    words = [placed(word) for word in shlex.split(command)]
-    handler = PROGRAMS.get(words[0])
-    return handler(words, scratch) if handler else f"no check knows how to execute {words[0]}"
+def execute(command, scratch, programs):
+    """Describes what is wrong with a command; None for one that works, and for one that is not of `programs`."""
+    arguments = [with_placeholders(word) for word in shlex.split(command)]
+    name = arguments[0]
+    if name not in LOCAL | KUBERNETES:
+        return f"no check knows how to execute {name}"
+    return programs[name](arguments, scratch) if name in programs else None
 
 
-def placed(word):
-    """`word` with something in the place of placeholders."""
+def with_placeholders(word):
+    """Replaces placeholders in `word`."""
     return re.sub(r"\b[A-Z]{3,}\b", lambda found: PLACEHOLDERS.get(found[0], found[0]), word)
 
 
-def run(words, scratch, **more):
-    """Executes `words` without a cluster."""
+def run(arguments, scratch, **more):
+    """Runs a command without a cluster."""
     env = dict(os.environ, KUBECONFIG=str(scratch / "kubeconfig"), NO_COLOR="1")
-    return subprocess.run(words, check=False, cwd=scratch, env=env, capture_output=True, text=True, timeout=60, **more)
+    return subprocess.run(arguments, check=False, cwd=scratch, env=env, capture_output=True, text=True, timeout=60, **more)
 
 
-def ends(words, scratch, statuses=(0,)):
-    """It ends with one of `statuses`."""
-    result = run(words, scratch)
+def exits(arguments, scratch, statuses=(0,)):
+    """Expects one of `statuses`."""
+    result = run(arguments, scratch)
     return None if result.returncode in statuses else f"status {result.returncode}: {result.stderr.strip()}"
 
 
-def needs_cluster(words, scratch):
-    """It gets as far as the cluster: files and options are right."""
-    result = run(words, scratch)
+def needs_cluster(arguments, scratch):
+    """Expects a failure to connect: files and options are valid then."""
+    result = run(arguments, scratch)
     if result.returncode != 0 and UNREACHABLE.search(result.stderr):
         return None
-    return f"status {result.returncode}, and not for want of a cluster: {result.stderr.strip()}"
+    return f"status {result.returncode}, and the cause is not the missing cluster: {result.stderr.strip()}"
 
 
-def fabricbench(words, scratch):
-    """A campaign is measured with one round, for that it goes through is what is asked; 1 is an answer, too."""
-    if words[1] == "run":
-        return ends([*words, "--rounds", "1"], scratch, (0, 1))
+def fabricbench(arguments, scratch):
+    """Runs a campaign with one round, enough to see that it completes. Status 1 is a valid outcome."""
+    if arguments[1] == "run":
+        return exits([*arguments, "--rounds", "1"], scratch, (0, 1))
     in_cluster = re.compile(r"^[a-z0-9-]+/[a-z0-9-]+$")
-    runs = [word for word in words[2:] if in_cluster.match(word) and not (scratch / word).exists()]
-    if words[1] not in ("report", "compare") or not runs:
-        return ends(words, scratch)
+    runs = [word for word in arguments[2:] if in_cluster.match(word) and not (scratch / word).exists()]
+    if arguments[1] not in ("report", "compare") or not runs:
+        return exits(arguments, scratch)
     if unknown := [run for run in runs if not is_example(scratch, run)]:
-        return f"{unknown[0]}: no file of examples/ has a run of that name"
-    return needs_cluster(words, scratch)
+        return f"{unknown[0]}: no file in examples/ has a run of that name"
+    return needs_cluster(arguments, scratch)
 
 
 def is_example(scratch, run_name):
@@ -104,68 +110,62 @@ def is_example(scratch, run_name):
     return any(f"\n  name: {name}\n" in file.read_text() for file in (scratch / "examples").glob("*.yaml"))
 
 
-def kubectl(words, scratch):
-    """kubectl reads its files before it asks the cluster, or after: that they are there is looked at here."""
-    for option, value in itertools.pairwise(words):
+def kubectl(arguments, scratch):
+    """Checks files here, since kubectl may contact the cluster before it reads them."""
+    for option, value in itertools.pairwise(arguments):
         if option in ("-f", "--filename") and not (scratch / value).exists():
             return f"{value}: no such file"
-    if unknown := [word for word in words if word.startswith("bench/") and not is_example(scratch, word)]:
-        return f"{unknown[0]}: no file of examples/ has a run of that name"
-    return needs_cluster(words, scratch)
+    if unknown := [word for word in arguments if word.startswith("bench/") and not is_example(scratch, word)]:
+        return f"{unknown[0]}: no file in examples/ has a run of that name"
+    return needs_cluster(arguments, scratch)
 
 
-def helm(words, scratch):
-    """What would be installed is rendered, so that values are held against the schema."""
-    if words[1] in ("install", "upgrade"):
-        rendered = [word for word in words[2:] if word != "--reset-then-reuse-values"]
-        return ends(["helm", "template", *rendered, "--kube-version", os.environ["KUBERNETES_VERSION"]], scratch)
-    return needs_cluster(words, scratch)
+def helm(arguments, scratch):
+    """Renders the chart instead of installing it, which checks the values against the schema."""
+    if arguments[1] in ("install", "upgrade"):
+        rendered = [word for word in arguments[2:] if word != "--reset-then-reuse-values"]
+        return exits(["helm", "template", *rendered, "--kube-version", os.environ["KUBERNETES_VERSION"]], scratch)
+    return needs_cluster(arguments, scratch)
 
 
-def make(words, scratch):
-    """The target is there. What it does, others test."""
-    return ends(["make", "--dry-run", *words[1:]], scratch)
+def make(arguments, scratch):
+    """Checks that the target exists. Other checks run it."""
+    return exits(["make", "--dry-run", *arguments[1:]], scratch)
 
 
-def docker(words, scratch):
-    """The Dockerfile and its stage are there. `make cluster-test` builds them."""
-    file = scratch / words[words.index("--file") + 1]
+def docker(arguments, scratch):
+    """Checks that the Dockerfile, its stage and its arguments exist. `make test-cluster` builds the images."""
+    file = scratch / arguments[arguments.index("--file") + 1]
     if not file.exists():
         return f"{file.relative_to(scratch)}: no such file"
     text = file.read_text()
-    stage = words[words.index("--target") + 1] if "--target" in words else None
-    arguments = [word.partition("=")[0] for option, word in itertools.pairwise(words) if option == "--build-arg"]
+    stage = arguments[arguments.index("--target") + 1] if "--target" in arguments else None
+    build_args = [word.partition("=")[0] for option, word in itertools.pairwise(arguments) if option == "--build-arg"]
     if stage and not re.search(rf"^FROM \S+ AS {stage}$", text, re.MULTILINE):
         return f"no stage {stage}"
-    missing = [name for name in arguments if not re.search(rf"^ARG {name}\b", text, re.MULTILINE)]
+    missing = [name for name in build_args if not re.search(rf"^ARG {name}\b", text, re.MULTILINE)]
     return f"no argument {missing[0]}" if missing else None
 
 
 def misnamed(code, helps):
-    """What is wrong with a command of ours that a sentence names: a subcommand or option that is not there."""
-    words = re.findall(r"[^\s\[\]]+", code)
-    if len(words) < 2 or words[0] not in ("fabricbench", "fabricbench-runner") or not shutil.which(words[0]):
+    """Describes a subcommand or option in `code` that does not exist."""
+    arguments = re.findall(r"[^\s\[\]]+", code)
+    if len(arguments) < 2 or arguments[0] not in ("fabricbench", "fabricbench-runner") or not shutil.which(arguments[0]):
         return None
-    program, rest = words[0], words[1:]
+    program, rest = arguments[0], arguments[1:]
     names = rest[0].split("|") if not rest[0].startswith("-") else [""]
     for name in names:
-        asked = [program, name, "--help"] if name else [program, "--help"]
-        if tuple(asked) not in helps:
-            helps[tuple(asked)] = subprocess.run(asked, check=False, capture_output=True, text=True, timeout=20)
-        told = helps[tuple(asked)]
-        if told.returncode != 0:
-            return f"there is no {program} {name}"
+        query = [program, name, "--help"] if name else [program, "--help"]
+        if tuple(query) not in helps:
+            helps[tuple(query)] = subprocess.run(query, check=False, capture_output=True, text=True, timeout=20)
+        result = helps[tuple(query)]
+        if result.returncode != 0:
+            return f"{program} has no subcommand {name}"
         for option in (word for word in rest if re.match(r"--\w", word)):
-            if not re.search(rf"{re.escape(option.partition('=')[0])}(?![\w-])", told.stdout):
+            if not re.search(rf"{re.escape(option.partition('=')[0])}(?![\w-])", result.stdout):
                 return f"{program} {name} has no {option}"
     return None
 
 
-PROGRAMS = {
-    "fabricbench": fabricbench,
-    "fabricbench-runner": ends,
-    "kubectl": kubectl,
-    "helm": helm,
-    "make": make,
-    "docker": docker,
-}
+LOCAL = {"fabricbench": fabricbench, "fabricbench-runner": exits, "make": make, "docker": docker}
+KUBERNETES = {"kubectl": kubectl, "helm": helm}

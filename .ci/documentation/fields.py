@@ -1,4 +1,4 @@
-"""Every field of the resource, and every value of the chart, that a page names is there. Reads files."""
+"""Checks that the fields of the resource and the chart values that pages name exist. Reads files."""
 
 import json
 import re
@@ -10,13 +10,13 @@ FILES = {"json", "jsonl", "md", "py", "rs", "sh", "yaml"}
 
 
 def yaml_as_json(path):
-    """A YAML file as Python has it."""
+    """Reads a YAML file."""
     read = subprocess.run(["yq", "--compact-output", ".", path], check=True, capture_output=True, text=True)
     return json.loads(read.stdout)
 
 
 def check(root, every):
-    """Yields what is wrong, with its place."""
+    """Yields the names that do not exist, with page and line."""
     resource = yaml_as_json(root / "charts/fabricbench/crds/benchmarkruns.yaml")
     schema = resource["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     values = yaml_as_json(root / "charts/fabricbench/values.yaml")
@@ -25,26 +25,26 @@ def check(root, every):
             found = PATH.match(code)
             if not found or found[1].rpartition(".")[2] in FILES:
                 continue
-            if wrong := problem(found[1].split("."), schema, values):
-                yield f"{page.path.relative_to(root)}:{line}: `{code}`: {wrong}"
+            if reason := problem(found[1].split("."), schema, values):
+                yield f"{page.path.relative_to(root)}:{line}: `{code}`: {reason}"
 
 
 def problem(path, schema, values):
-    """What is wrong with a dotted path; nothing where it is of something else, or there."""
+    """Describes what is wrong with a dotted path; None if it exists or names something else."""
     names = [name.partition("[")[0] for name in path]
     spec = schema["properties"]["spec"]
     if names[0] in ("spec", "status"):
         return None if has_field(schema, names) else "the resource has no such field"
-    of_spec, of_chart = names[0] in spec["properties"], names[0] in values
-    if not of_spec and not of_chart:
+    in_spec, in_chart = names[0] in spec["properties"], names[0] in values
+    if not in_spec and not in_chart:
         return None
-    if of_spec and has_field(spec, names) or of_chart and has_value(values, names):
+    if in_spec and has_field(spec, names) or in_chart and has_value(values, names):
         return None
-    return "neither the resource's spec nor the chart's values have it"
+    return "neither the resource's spec nor the chart's values have this field"
 
 
 def has_field(schema, names):
-    """Whether a value of `schema` may have the field."""
+    """Whether an object of `schema` may have the field at the path `names`."""
     for name in names:
         while "items" in schema:
             schema = schema["items"]
@@ -55,7 +55,7 @@ def has_field(schema, names):
 
 
 def has_value(values, names):
-    """Whether the chart has the value; in what is empty by default anything may be."""
+    """Whether the chart has the value. A map or list that is empty by default may hold anything."""
     for name in names:
         if values in ({}, []):
             return True

@@ -1,22 +1,22 @@
-"""Relative links resolve, with their anchors, and every page of docs/ can be reached from the README. Reads files."""
+"""Checks that relative links and anchors resolve and that the README leads to every page of docs/. Reads files."""
 
 from urllib.parse import unquote
 
 import pages
 
 
-def check(root, every):
-    """Yields what is wrong, with its place."""
-    known = {page.path.resolve(): page for page in every}
-    for page in every:
+def check(root, all_pages):
+    """Yields the links that do not resolve, with page and line."""
+    known = {page.path.resolve(): page for page in all_pages}
+    for page in all_pages:
         for line, target in page.links():
-            if wrong := problem(page, target, known):
-                yield f"{page.path.relative_to(root)}:{line}: {wrong}"
+            if reason := problem(page, target, known):
+                yield f"{page.path.relative_to(root)}:{line}: {reason}"
 
 
-def orphans(root, every):
-    """Yields pages of docs/ that nothing leads to."""
-    known = {page.path.resolve(): page for page in every}
+def orphans(root, all_pages):
+    """Yields the pages of docs/ that cannot be reached from README.md."""
+    known = {page.path.resolve(): page for page in all_pages}
     reached = set()
     waiting = [(root / "README.md").resolve()]
     while waiting:
@@ -28,11 +28,11 @@ def orphans(root, every):
         waiting += [(path.parent / unquote(target.partition("#")[0])).resolve() for target in targets]
     for path in known:
         if path.is_relative_to((root / "docs").resolve()) and path not in reached:
-            yield f"{path.relative_to(root.resolve())}: no way leads here from README.md"
+            yield f"{path.relative_to(root.resolve())}: not reachable from README.md"
 
 
 def problem(page, target, known):
-    """What is wrong with a link of `page`; nothing where it resolves, or leads out of the project."""
+    """Describes what is wrong with a link of `page`; None if it resolves or leaves the project."""
     if "://" in target or target.startswith("mailto:"):
         return None
     file, _, anchor = target.partition("#")
@@ -42,6 +42,6 @@ def problem(page, target, known):
     if not anchor:
         return None
     if path.suffix != ".md":
-        return f"{target}: an anchor of a file that is no page"
+        return f"{target}: only Markdown pages have anchors"
     linked = known.get(path) or pages.read(path)
     return None if anchor in linked.anchors() else f"{target}: no such heading"

@@ -1,52 +1,52 @@
-"""Manifests of pages are right: runs can be planned, and the API server knows every field. Starts programs."""
+"""Checks the manifests in the pages: runs can be planned, and Kubernetes knows every field. Starts binaries."""
 
 import json
 import os
 import subprocess
 
 
-def check(root, every, scratch):
-    """Yields what is wrong, with its place."""
-    for page in every:
+def check_plans(root, all_pages, scratch):
+    """Yields the runs that fabricbench cannot plan."""
+    for place, file in manifests(root, all_pages, scratch):
+        documents = run("yq", "--compact-output", "select(. != null)", file)
+        if documents.returncode != 0:
+            yield f"{place}: {documents.stderr.strip()}"
+            continue
+        kinds = {json.loads(document).get("kind") for document in documents.stdout.splitlines()}
+        if "BenchmarkRun" in kinds:
+            plan = run("fabricbench", "plan", file)
+            if plan.returncode != 0:
+                yield f"{place}: {plan.stderr.strip()}"
+
+
+def check_schemas(root, all_pages, scratch):
+    """Yields the manifests of other kinds that do not match the schemas of Kubernetes."""
+    schemas = [os.environ["FABRICBENCH_KUBERNETES_SCHEMAS"], root / "charts/tests/schemas"]
+    locations = [f"-schema-location={folder}/{{{{ .ResourceKind }}}}{{{{ .KindSuffix }}}}.json" for folder in schemas]
+    for place, file in manifests(root, all_pages, scratch):
+        result = run("kubeconform", "-strict", "-skip", "BenchmarkRun", *locations, file)
+        if result.returncode != 0:
+            yield f"{place}: {(result.stdout + result.stderr).strip()}"
+
+
+def applied(root, all_pages, scratch):
+    """Yields the runs that the API server of KUBECONFIG refuses."""
+    for place, file in manifests(root, all_pages, scratch):
+        if "kind: BenchmarkRun" in file.read_text():
+            result = run("kubectl", "apply", "--server-side", "--dry-run=server", "--filename", file)
+            if result.returncode != 0:
+                yield f"{place}: {result.stderr.strip()}"
+
+
+def manifests(root, all_pages, scratch):
+    """Yields each manifest: its page and line, and a file that holds it."""
+    file = scratch / "manifest.yaml"
+    for page in all_pages:
         for block in page.blocks:
             if block.language == "yaml" and "apiVersion:" in block.text:
-                file = scratch / "manifest.yaml"
                 file.write_text(block.text)
-                for wrong in problems(root, file):
-                    yield f"{page.path.relative_to(root)}:{block.line}: {wrong}"
+                yield f"{page.path.relative_to(root)}:{block.line}", file
 
 
-def applied(root, every, scratch):
-    """Yields the runs of pages that the API server of KUBECONFIG would not take. It keeps none of them."""
-    for page in every:
-        for block in page.blocks:
-            if block.language == "yaml" and "kind: BenchmarkRun" in block.text:
-                file = scratch / "manifest.yaml"
-                file.write_text(block.text)
-                answer = output("kubectl", "apply", "--server-side", "--dry-run=server", "--filename", file)
-                if answer.returncode != 0:
-                    yield f"{page.path.relative_to(root)}:{block.line}: {answer.stderr.strip()}"
-
-
-def problems(root, file):
-    """What is wrong with a file of manifests."""
-    read = output("yq", "--compact-output", "select(. != null)", file)
-    if read.returncode != 0:
-        yield read.stderr.strip()
-        return
-    kinds = {json.loads(document).get("kind") for document in read.stdout.splitlines()}
-    if "BenchmarkRun" in kinds:
-        planned = output("fabricbench", "plan", file)
-        if planned.returncode != 0:
-            yield planned.stderr.strip()
-    schemas = [os.environ["FABRICBENCH_KUBERNETES_SCHEMAS"], root / "charts/tests/schemas"]
-    places = [f"-schema-location={folder}/{{{{ .ResourceKind }}}}{{{{ .KindSuffix }}}}.json" for folder in schemas]
-    # Of runs the plan has said it, and better.
-    conforms = output("kubeconform", "-strict", "-skip", "BenchmarkRun", *places, file)
-    if conforms.returncode != 0:
-        yield (conforms.stdout + conforms.stderr).strip()
-
-
-def output(*command):
-    """Runs a program and keeps what it says."""
+def run(*command):
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)

@@ -1,4 +1,4 @@
-"""Pages of documentation, taken apart: headings, links, code. Reads files."""
+"""Parses Markdown pages into headings, links and code. Reads files."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ INLINE = re.compile(r"`([^`]+)`")
 
 @dataclass
 class Block:
-    """A fenced block: its language, and where its first line is."""
+    """A fenced block: its language, the number of its first line, and its text."""
 
     language: str
     line: int
@@ -22,20 +22,20 @@ class Block:
 
 @dataclass
 class Page:
-    """A page. Lines of `prose` are those outside of fences, with their number."""
+    """A page. `prose` holds the lines outside of fenced blocks with their numbers."""
 
     path: Path
     prose: list[tuple[int, str]] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
 
     def headings(self):
-        """Every heading: line, depth, text."""
+        """Yields each heading: line, depth, text."""
         for line, text in self.prose:
             if found := HEADING.match(text):
                 yield line, len(found[1]), found[2]
 
     def anchors(self):
-        """The fragments by which a forge lets headings be linked."""
+        """Yields the URL fragments that code hosting sites generate for the headings."""
         seen = {}
         for _, _, text in self.headings():
             slug = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
@@ -43,19 +43,19 @@ class Page:
             yield slug if seen[slug] == 0 else f"{slug}-{seen[slug]}"
 
     def links(self):
-        """Every link or picture: line, target."""
+        """Yields each link or image: line, target."""
         for line, text in self.prose:
             for found in LINK.finditer(INLINE.sub("``", text)):
                 yield line, found[1] or found[2]
 
     def inline_code(self):
-        """What stands in backticks: line, text."""
+        """Yields each piece of inline code: line, text."""
         for line, text in self.prose:
             for code in INLINE.findall(text):
                 yield line, code
 
     def section(self, heading):
-        """Lines between `heading` and the next heading; nothing where there is none."""
+        """Lines between `heading` and the next heading; empty if the page has no such heading."""
         lines = [line for line, _, _ in self.headings()]
         begin = next((line for line, _, text in self.headings() if text == heading), float("inf"))
         end = min((line for line in lines if line > begin), default=float("inf"))
@@ -63,12 +63,12 @@ class Page:
 
 
 def read(path):
-    """The page in the file `path`."""
+    """Reads the page in the file `path`."""
     return parsed(path, path.read_text(encoding="utf-8"))
 
 
 def parsed(path, source):
-    """The page that a file `path` with the text `source` would be."""
+    """Parses `source` as the page at `path`."""
     page = Page(path)
     block = None
     for number, text in enumerate(source.splitlines(), 1):
@@ -87,7 +87,7 @@ def parsed(path, source):
 
 
 def all_pages(root):
-    """Every page that git knows or would take in."""
+    """Reads every Markdown page that git tracks or would add."""
     command = ["git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard", "-z", "*.md"]
     names = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return [read(root / name) for name in sorted(set(names.split("\0"))) if name and (root / name).exists()]

@@ -1,4 +1,7 @@
-"""Each check finds the fault that it is there for, and is content with what is right beside it."""
+"""Tests that each check reports the fault it exists for and accepts correct input.
+
+The class Kubernetes needs kubectl, helm and kubeconform; the class Local does not.
+"""
 
 import tempfile
 import unittest
@@ -36,23 +39,22 @@ class Faults(unittest.TestCase):
         self.scratch = Path(folder.name)
 
     def only(self, faults, *expected):
-        """One fault for each of `expected`, with these words in it."""
+        """Expects one fault for each of `expected`, which it contains."""
         self.assertEqual(len(faults := list(faults)), len(expected), faults)
-        for fault, words_of_it in zip(faults, expected, strict=True):
-            self.assertIn(words_of_it, fault)
+        for fault, text in zip(faults, expected, strict=True):
+            self.assertIn(text, fault)
 
-    def of_commands(self, language, text):
-        return commands.check(ROOT, [fenced(language, text)], self.scratch)
 
+class Local(Faults):
     def test_links(self):
         right = "# A b: `c`\n[x](install.md#upgrade) [y](#a-b-c) ![z](report.png) [w](https://x.invalid/)"
         self.only(links.check(ROOT, [page(right)]))
         wrong = "[x](instal.md) [y](install.md#up) [z](#c)"
         self.only(links.check(ROOT, [page(wrong)]), "no such file", "no such heading", "no such heading")
 
-    def test_a_page_that_nothing_leads_to(self):
+    def test_unreachable_page(self):
         lone, readme = page(""), pages.parsed(ROOT / "README.md", "")
-        self.only(links.orphans(ROOT, [readme, lone]), "no way leads here")
+        self.only(links.orphans(ROOT, [readme, lone]), "not reachable")
 
     def test_fields(self):
         right = "`spec.variants[].inject.maxBytes: 1Ki` `status.results[0].p99Nanos` `image.tag=TAG` `sampling.rounds`"
@@ -77,54 +79,72 @@ class Faults(unittest.TestCase):
             faults = list(words.check(ROOT, [cut, every["verdicts.md"]]))
             self.assertIn(named, faults)
 
-    def test_a_word_that_the_code_has_no_more(self):
+    def test_documented_word_that_the_code_does_not_have(self):
         self.only(words.differ("reasons", {"A"}, {"A", "B"}), "B is documented, and the code has none")
         self.only(words.differ("reasons", set(), {"A"}), "none found in the code", "A is documented")
 
-    def test_manifests(self):
-        self.only(manifests.check(ROOT, [fenced("yaml", RUN), fenced("yaml", POD)], self.scratch))
+    def test_runs(self):
+        self.only(manifests.check_plans(ROOT, [fenced("yaml", RUN), fenced("yaml", POD)], self.scratch))
         wrong = RUN.replace("iterations", "iteration")
-        self.only(manifests.check(ROOT, [fenced("yaml", wrong)], self.scratch), "iteration")
-        wrong = POD.replace("image", "images")
-        self.only(manifests.check(ROOT, [fenced("yaml", wrong)], self.scratch), "images")
+        self.only(manifests.check_plans(ROOT, [fenced("yaml", wrong)], self.scratch), "iteration")
 
-    def test_commands_that_are_right(self):
-        right = """
+    def test_valid_commands(self):
+        valid = """
             fabricbench plan examples/nixl-t2-inject.yaml  # a comment
             fabricbench report default/nixl-t2-inject \\
                 --format html
-            kubectl apply -f examples/nixl-t2-inject.yaml
-            helm install a charts/fabricbench --set image.repository=REGISTRY/x
             make --jobs 1 demo
             docker build --file images/runner/Dockerfile --target doorbell .
+            kubectl gett pods
         """
-        self.only(self.of_commands("sh", right))
+        self.only(commands.check(ROOT, [fenced("sh", valid)], self.scratch, commands.LOCAL))
 
-    def test_commands_that_are_wrong(self):
-        for wrong, said in [
+    def test_invalid_commands(self):
+        for invalid, text in [
             ("fabricbench plan examples/none.yaml", "none.yaml"),
-            ("fabricbench report default/none", "no file of examples/"),
+            ("fabricbench report default/none", "no file in examples/"),
             ("fabricbench report default/nixl-t2-inject --forma html", "--forma"),
-            ("kubectl apply -f examples/none.yaml", "no such file"),
-            ("kubectl gett pods", "unknown command"),
-            ("kubectl get pods --no-such", "unknown flag"),
-            ("helm install a charts/fabricbench --set image.name=x", "name"),
             ("make no-such-target", "no-such-target"),
             ("docker build --file images/runner/Dockerfile --target none .", "no stage none"),
             ("mke demo", "no check knows"),
         ]:
-            with self.subTest(wrong), tempfile.TemporaryDirectory() as folder:
-                self.only(commands.check(ROOT, [fenced("sh", wrong)], Path(folder)), said)
+            with self.subTest(invalid), tempfile.TemporaryDirectory() as directory:
+                self.only(commands.check(ROOT, [fenced("sh", invalid)], Path(directory), commands.LOCAL), text)
 
     def test_output_in_a_block_without_a_language(self):
-        self.only(self.of_commands("", "demo-tcp   libfabric\nfabricbench plan none"), "none")
+        page = fenced("", "demo-tcp   libfabric\nfabricbench plan none")
+        self.only(commands.check(ROOT, [page], self.scratch, commands.LOCAL), "none")
 
-    def test_commands_in_a_sentence(self):
-        right = "`fabricbench run FILE [--output DIR]` `fabricbench-runner probe` `fabricbench plan|report`"
-        self.only(commands.check(ROOT, [page(right)], self.scratch))
-        with tempfile.TemporaryDirectory() as folder:
-            wrong = "`fabricbench runn FILE` `fabricbench run --out DIR`"
-            self.only(commands.check(ROOT, [page(wrong)], Path(folder)), "there is no", "has no --out")
+    def test_commands_in_running_text(self):
+        valid = "`fabricbench run FILE [--output DIR]` `fabricbench-runner probe` `fabricbench plan|report`"
+        self.only(commands.check_names(ROOT, [page(valid)]))
+        invalid = "`fabricbench runn FILE` `fabricbench run --out DIR`"
+        self.only(commands.check_names(ROOT, [page(invalid)]), "has no subcommand", "has no --out")
+
+
+class Kubernetes(Faults):
+    def test_manifests(self):
+        self.only(manifests.check_schemas(ROOT, [fenced("yaml", RUN), fenced("yaml", POD)], self.scratch))
+        wrong = POD.replace("image", "images")
+        self.only(manifests.check_schemas(ROOT, [fenced("yaml", wrong)], self.scratch), "images")
+
+    def test_valid_commands(self):
+        valid = """
+            kubectl apply -f examples/nixl-t2-inject.yaml
+            helm install a charts/fabricbench --set image.repository=REGISTRY/x
+            make no-such-target
+        """
+        self.only(commands.check(ROOT, [fenced("sh", valid)], self.scratch, commands.KUBERNETES))
+
+    def test_invalid_commands(self):
+        for invalid, text in [
+            ("kubectl apply -f examples/none.yaml", "no such file"),
+            ("kubectl gett pods", "unknown command"),
+            ("kubectl get pods --no-such", "unknown flag"),
+            ("helm install a charts/fabricbench --set image.name=x", "name"),
+        ]:
+            with self.subTest(invalid), tempfile.TemporaryDirectory() as directory:
+                self.only(commands.check(ROOT, [fenced("sh", invalid)], Path(directory), commands.KUBERNETES), text)
 
 
 if __name__ == "__main__":

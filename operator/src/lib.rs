@@ -1,7 +1,8 @@
 //! The campaign and its executors: what a run compares, in which order, and what the answers mean.
 #![forbid(unsafe_code)]
 
-pub mod campaign;
+pub use ::campaign;
+
 mod cause;
 pub mod cli;
 mod events;

@@ -1,7 +1,7 @@
-//! Carries a plan out on this machine: one worker process a rank, met over loopback.
+//! Executes a plan on this machine with one worker process for each rank. The workers communicate over loopback.
 //!
-//! The decisions are the campaign's; this executor starts processes, keeps every line they answer, and stops them.
-//! It does I/O, and nothing in it looks at a measured value.
+//! This module starts the processes, stores every line of their output and stops them. All decisions are made in
+//! `campaign`; nothing here interprets measured values. It does I/O.
 
 mod bindings;
 mod changes;
@@ -13,8 +13,8 @@ mod progress;
 mod run;
 mod runner;
 
-pub use execute::{ExecuteError, Stopped};
+pub use execute::{ExecuteError, StopReason};
 pub use interrupt::Interrupt;
-pub use output::{OutputError, RECORDS, RunFolder};
-pub use run::{Ended, LocalError, LocalRun};
+pub use output::{OutputError, RECORDS_FILE, RunDirectory};
+pub use run::{LocalError, LocalRun, RunResult};
 pub use runner::{RunnerError, find_runner};

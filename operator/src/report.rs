@@ -1,34 +1,40 @@
-//! What an evaluation looks like: for a terminal, for programs, for a browser. Pure, no I/O.
+//! Reports of an evaluation: text for a terminal, JSON, CSV and OpenMetrics for other programs, HTML for a browser,
+//! Markdown for a pull request and JUnit XML for CI. No I/O.
 //!
-//! One file a format. All of them say the same, in the same words ([`words`]): first what changed, by how much and
-//! how surely, then why a cell has no answer, then where the rest is.
+//! Each format has its own file. They share their labels and sentences ([`labels`], [`comparison`], [`overview`]) and
+//! the same order: first the changes with their intervals, then the reasons for missing results, then a reference to
+//! the details.
 
+pub mod comparison;
 pub mod csv;
 pub mod html;
 pub mod json;
 pub mod junit;
+pub mod labels;
 pub mod markdown;
 pub mod openmetrics;
+pub mod overview;
+pub mod plan;
 pub mod runs;
 pub mod text;
-pub mod words;
 
 use crate::campaign::Evaluation;
 use crate::campaign::plan::{Arm, Plan};
 
-/// Everything a report is made of.
+/// Input of every report format.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
-    /// The plan of the run.
+    /// Plan of the run.
     pub plan: &'a Plan,
     /// Hash of the plan.
     pub plan_hash: &'a str,
-    /// What the records say.
+    /// Evaluation of the run's records.
     pub evaluation: &'a Evaluation,
 }
 
 impl<'a> Report<'a> {
-    /// The arms that are compared with the baseline, with their indexes in the plan: neither it nor a control.
+    /// Arms that are compared with the baseline, with their indexes in the plan. Excludes the baseline and the control
+    /// arms.
     pub fn variants(&self) -> impl Iterator<Item = (usize, &'a Arm)> + use<'a> {
         let plan = self.plan;
         let arms = plan.arms.iter().enumerate();

@@ -1,5 +1,5 @@
-//! What each example would create in a cluster, compared whole with golden files: the first attempt at the first leg of
-//! every image.
+//! Compares the objects that each example would create in a cluster with golden files: those of the first attempt at the
+//! first leg of every image.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -28,29 +28,30 @@ fn examples() -> Vec<PathBuf> {
     let entries = std::fs::read_dir(root().join("examples")).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = paths
-        .filter(|path| path.extension().is_some_and(|end| end == "yaml"))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
         .collect();
     files.sort();
     assert!(!files.is_empty());
     files
 }
 
-fn golden(name: &str, found: &str) {
+/// Compares `actual` with a golden file, or updates the file if `FABRICBENCH_UPDATE_GOLDEN` is set.
+fn assert_golden(name: &str, actual: &str) {
     let path = root().join("operator/tests/golden").join(name);
     if std::env::var_os("FABRICBENCH_UPDATE_GOLDEN").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, found).unwrap();
+        std::fs::write(&path, actual).unwrap();
     }
-    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
-        wanted == found,
-        "{} is not what this program builds. If the change is meant, run this test with FABRICBENCH_UPDATE_GOLDEN=1 and \
-         review the difference. It builds:\n{found}",
+        expected == actual,
+        "the objects differ from {}. If the change is intended, run this test with FABRICBENCH_UPDATE_GOLDEN=1 and review \
+         the difference. Objects:\n{actual}",
         path.display()
     );
 }
 
-/// Runs of a file, as an API server would hold them.
+/// Runs of a file with their plans, with the metadata that an API server would add.
 fn runs(file: &Path) -> Vec<(BenchmarkRun, Plan)> {
     let runs = manifest::load(file, None).unwrap_or_else(|error| panic!("{error}"));
     let planned = runs.into_iter().map(|mut run| {
@@ -85,19 +86,20 @@ fn objects(run: &BenchmarkRun, plan: &Plan, leg: usize, nodes: &[String]) -> Att
     built.unwrap()
 }
 
-/// The objects as YAML, the assignment by what it is of: it is compared with the plan itself.
-fn text(run: &BenchmarkRun, plan: &Plan, leg: usize) -> String {
+/// The objects as YAML. The assignment is compared with the plan and replaced by its identity, its rendezvous and the number
+/// of its rounds.
+fn to_yaml(run: &BenchmarkRun, plan: &Plan, leg: usize) -> String {
     let AttemptObjects { prerequisites, job } = objects(run, plan, leg, &[]);
     let Prerequisites {
         mut config_map,
         service,
     } = prerequisites;
-    let told = &config_map.data.as_ref().unwrap()["assignment.json"];
-    let assignment = Assignment::parse(told.as_bytes()).unwrap();
+    let assignment = &config_map.data.as_ref().unwrap()["assignment.json"];
+    let assignment = Assignment::parse(assignment.as_bytes()).unwrap();
     assert_eq!(assignment.rounds, plan.legs[leg].rounds);
     assert_eq!(assignment.arms.len(), plan.legs[leg].arms.len());
-    let place = serde_yaml::to_string(&(&assignment.identity, &assignment.rendezvous)).unwrap();
-    let summary = format!("{place}{} rounds\n", assignment.rounds.len());
+    let header = serde_yaml::to_string(&(&assignment.identity, &assignment.rendezvous)).unwrap();
+    let summary = format!("{header}{} rounds\n", assignment.rounds.len());
     config_map.data = Some([("assignment.json".to_owned(), summary)].into());
     let yaml = [
         serde_yaml::to_string(&config_map).unwrap(),
@@ -108,19 +110,19 @@ fn text(run: &BenchmarkRun, plan: &Plan, leg: usize) -> String {
 }
 
 #[test]
-fn every_example_creates_what_its_golden_file_says() {
+fn objects_of_examples_match_golden_files() {
     for file in examples() {
         let mut texts = Vec::new();
         for (run, plan) in runs(&file) {
             let mut images = BTreeSet::new();
             for (index, leg) in plan.legs.iter().enumerate() {
                 if images.insert(leg.image.clone()) {
-                    texts.push(text(&run, &plan, index));
+                    texts.push(to_yaml(&run, &plan, index));
                 }
             }
         }
         let stem = file.file_stem().unwrap().to_str().unwrap();
-        golden(&format!("cluster/{stem}.yaml"), &texts.join("---\n"));
+        assert_golden(&format!("cluster/{stem}.yaml"), &texts.join("---\n"));
     }
 }
 
@@ -129,7 +131,7 @@ fn pod(objects: &AttemptObjects) -> &PodSpec {
     spec.template.spec.as_ref().unwrap()
 }
 
-/// The `restricted` Pod Security Standard, field by field.
+/// Checks each field of the `restricted` Pod Security Standard and the Guaranteed QoS class.
 #[test]
 fn every_pod_is_restricted_and_guaranteed() {
     for file in examples() {
@@ -150,8 +152,8 @@ fn every_pod_is_restricted_and_guaranteed() {
                         volume.name
                     );
                 }
-                let all = pod.containers.iter().chain(pod.init_containers.iter().flatten());
-                all.for_each(check_container);
+                let containers = pod.containers.iter().chain(pod.init_containers.iter().flatten());
+                containers.for_each(check_container);
             }
         }
     }
@@ -174,7 +176,7 @@ fn check_container(container: &Container) {
 }
 
 #[test]
-fn all_arms_of_a_run_get_the_same_resources_and_the_same_runner() {
+fn all_arms_use_the_same_resources_and_runner() {
     let file = root().join("examples/vendor-image.yaml");
     let (run, plan) = runs(&file).pop().unwrap();
     let all: Vec<_> = (0..plan.legs.len())
@@ -193,7 +195,7 @@ fn all_arms_of_a_run_get_the_same_resources_and_the_same_runner() {
 }
 
 #[test]
-fn what_a_run_may_ask_for_reaches_its_objects() {
+fn placement_and_resources_of_a_run_are_applied() {
     let (mut run, plan) = runs(&root().join("examples/demo.yaml")).remove(0);
     let placement = &mut run.spec.placement;
     placement.queue = Some("fabric".to_owned());
@@ -218,14 +220,14 @@ fn what_a_run_may_ask_for_reaches_its_objects() {
         .as_ref()
         .unwrap();
     assert_eq!(selector.node_selector_terms.len(), 2);
-    let apart = affinity.pod_anti_affinity.as_ref().unwrap();
-    let apart = apart
+    let anti_affinity = affinity.pod_anti_affinity.as_ref().unwrap();
+    let anti_affinity = anti_affinity
         .required_during_scheduling_ignored_during_execution
         .as_ref()
         .unwrap();
     assert!(
-        apart[0].namespace_selector.is_none(),
-        "a run that shares nodes keeps apart its own workers only"
+        anti_affinity[0].namespace_selector.is_none(),
+        "a non-exclusive run separates only its own workers"
     );
     let limits = pod.containers[0]
         .resources
@@ -244,7 +246,7 @@ fn what_a_run_may_ask_for_reaches_its_objects() {
 }
 
 #[test]
-fn finished_blocks_are_left_out() {
+fn assignment_omits_finished_blocks() {
     let (run, plan) = runs(&root().join("examples/demo.yaml")).remove(0);
     let leg = &plan.legs[0];
     let blocks = || {
@@ -266,9 +268,9 @@ fn finished_blocks_are_left_out() {
         single_zone: true,
         config: &OperatorConfig::new(RUNNER),
     });
-    let told = &built.unwrap().prerequisites.config_map.data.unwrap()["assignment.json"];
-    let assignment = Assignment::parse(told.as_bytes()).unwrap();
-    let left: Vec<_> = assignment.rounds.iter().flat_map(|round| &round.blocks).collect();
-    assert_eq!(left.len(), 1);
-    assert_eq!((left[0].block, assignment.identity.attempt), (last, 2));
+    let assignment = &built.unwrap().prerequisites.config_map.data.unwrap()["assignment.json"];
+    let assignment = Assignment::parse(assignment.as_bytes()).unwrap();
+    let remaining: Vec<_> = assignment.rounds.iter().flat_map(|round| &round.blocks).collect();
+    assert_eq!(remaining.len(), 1);
+    assert_eq!((remaining[0].block, assignment.identity.attempt), (last, 2));
 }

@@ -1,5 +1,5 @@
-//! Files given to the real program: every example plans as its golden file says, every bad manifest is refused with the
-//! path of its field, and generated files are current.
+//! Tests manifests with the real binary: plans of the examples match golden files, and every invalid manifest is rejected
+//! with the path of its field.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use fabricbench_operator::campaign::plan::{plan, text::text};
+use fabricbench_operator::campaign::plan::plan;
 use fabricbench_operator::campaign::plan_check::{Severity, check};
 use fabricbench_operator::campaign::validate::validate;
 use fabricbench_operator::manifest;
+use fabricbench_operator::report::plan::render;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
@@ -24,55 +25,55 @@ fn fabricbench(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// The YAML files of a folder, by name.
-fn files(folder: &str) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(root().join(folder))
+/// The YAML files of a directory, sorted by name.
+fn files(directory: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root().join(directory))
         .unwrap()
         .map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = entries
-        .filter(|path| path.extension().is_some_and(|end| end == "yaml"))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
         .collect();
     files.sort();
     assert!(!files.is_empty());
     files
 }
 
-/// Compares `found` with a golden file, or writes it where `FABRICBENCH_UPDATE_GOLDEN` is set.
-fn golden(name: &str, found: &str) {
+/// Compares `actual` with a golden file, or updates the file if `FABRICBENCH_UPDATE_GOLDEN` is set.
+fn assert_golden(name: &str, actual: &str) {
     let path = root().join("operator/tests/golden").join(name);
     if std::env::var_os("FABRICBENCH_UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, found).unwrap();
+        std::fs::write(&path, actual).unwrap();
     }
-    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
-        wanted == found,
-        "{} is not what this program prints. If the change is meant, run this test with FABRICBENCH_UPDATE_GOLDEN=1 and \
-         review the difference. It prints:\n{found}",
+        expected == actual,
+        "the output differs from {}. If the change is intended, run this test with FABRICBENCH_UPDATE_GOLDEN=1 and review \
+         the difference. Output:\n{actual}",
         path.display()
     );
 }
 
 #[test]
-fn every_example_plans_as_its_golden_file_says() {
+fn plans_of_examples_match_golden_files() {
     for file in files("examples") {
         let runs = manifest::load(&file, None).unwrap_or_else(|error| panic!("{error}"));
         let texts = runs.iter().map(|run| {
             let plan =
                 plan(&validate(run).unwrap_or_else(|error| panic!("{}: {error}", file.display()))).unwrap();
-            let grave: Vec<_> = check(&plan)
+            let fatal: Vec<_> = check(&plan)
                 .into_iter()
                 .filter(|note| note.severity == Severity::Fatal)
                 .collect();
-            assert_eq!(grave, [], "{}", file.display());
-            text(&plan)
+            assert_eq!(fatal, [], "{}", file.display());
+            render(&plan)
         });
         let stem = file.file_stem().unwrap().to_str().unwrap();
-        golden(&format!("{stem}.txt"), &texts.collect::<Vec<_>>().join("\n"));
+        assert_golden(&format!("{stem}.txt"), &texts.collect::<Vec<_>>().join("\n"));
     }
 }
 
 #[test]
-fn the_procedures_move_to_this_machine_by_one_overlay() {
+fn overlay_adapts_the_test_procedures_to_this_machine() {
     let overlay = manifest::load_overlay(&root().join("examples/overlays/local-tcp.yaml")).unwrap();
     for test in [
         "t1-baseline",
@@ -83,9 +84,9 @@ fn the_procedures_move_to_this_machine_by_one_overlay() {
     ] {
         let file = root().join(format!("examples/nixl-{test}.yaml"));
         let run = manifest::load(&file, Some(&overlay)).unwrap().pop().unwrap();
-        let there = manifest::load(&file, None).unwrap().pop().unwrap();
-        assert_eq!(run.spec.variants, there.spec.variants);
-        assert_eq!(run.spec.transport.rails(), there.spec.transport.rails());
+        let original = manifest::load(&file, None).unwrap().pop().unwrap();
+        assert_eq!(run.spec.variants, original.spec.variants);
+        assert_eq!(run.spec.transport.rails(), original.spec.transport.rails());
         plan(&validate(&run).unwrap()).unwrap();
     }
 }
@@ -94,7 +95,7 @@ fn the_procedures_move_to_this_machine_by_one_overlay() {
 fn plan_prints_text_and_json() {
     let output = fabricbench(&["plan", "examples/demo.yaml"]);
     assert_eq!(output.status.code(), Some(0));
-    golden("demo.txt", &String::from_utf8(output.stdout).unwrap());
+    assert_golden("demo.txt", &String::from_utf8(output.stdout).unwrap());
 
     let output = fabricbench(&[
         "plan",
@@ -112,13 +113,13 @@ fn plan_prints_text_and_json() {
     assert_eq!(plans[0]["planHash"].as_str().map(str::len), Some(64));
 }
 
-/// The first line of each file says what is expected: `# PATH | PART OF THE MESSAGE`.
+/// The first line of each file contains the expected error: `# PATH | PART OF THE MESSAGE`.
 #[test]
-fn every_bad_manifest_is_refused_with_the_path_of_its_field() {
-    let mut wrong = Vec::new();
+fn rejects_every_bad_manifest_with_the_path_of_its_field() {
+    let mut failures = Vec::new();
     for file in files("operator/tests/bad_manifests") {
-        let given = std::fs::read_to_string(&file).unwrap();
-        let (path, part) = given
+        let text = std::fs::read_to_string(&file).unwrap();
+        let (path, part) = text
             .lines()
             .next()
             .unwrap()
@@ -141,23 +142,23 @@ fn every_bad_manifest_is_refused_with_the_path_of_its_field() {
             .lines()
             .any(|line| line.starts_with(&format!("{name}: document 2: {path}: ")));
         if output.status.code() != Some(2) || !(named || document) || !message.contains(part) {
-            wrong.push(format!(
+            failures.push(format!(
                 "{name}: expected {path}: ... {part}\n  {:?}: {message}",
                 output.status.code()
             ));
         }
         assert!(
             message.len() < 4000,
-            "{name}: a message is for reading, not {} bytes",
+            "{name}: the message has {} bytes, which is too long to read",
             message.len()
         );
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]
-fn what_is_no_manifest_at_all_is_refused_quickly() {
-    let folder = tempfile::tempdir().unwrap();
+fn rejects_malformed_files_quickly() {
+    let directory = tempfile::tempdir().unwrap();
     let binary: Vec<u8> = (0..200_000_u32)
         .map(|index| (index.wrapping_mul(2_654_435_761) >> 24) as u8)
         .collect();
@@ -165,26 +166,26 @@ fn what_is_no_manifest_at_all_is_refused_quickly() {
         .map(|level| format!("a{level}: &a{level} [*a{0}, *a{0}]\n", level - 1))
         .collect();
     let cases: [(&str, Vec<u8>, &str); 5] = [
-        ("binary.yaml", binary, "it is not UTF-8 text"),
+        ("binary.yaml", binary, "the file is not valid UTF-8"),
         (
             "long.yaml",
             vec![b'-'; 10_000_000],
-            "it is longer than 1048576 bytes",
+            "the file is larger than 1048576 bytes",
         ),
         (
             "bomb.yaml",
             format!("a0: &a0 [x, x]\n{bomb}").into_bytes(),
-            "no YAML that is read here",
+            "invalid or unsupported YAML",
         ),
         (
             "deep.yaml",
             "[".repeat(1_000_000).into_bytes(),
-            "brackets are open at once",
+            "brackets are nested more than",
         ),
-        ("nul.yaml", vec![0; 1000], "no YAML that is read here"),
+        ("nul.yaml", vec![0; 1000], "invalid or unsupported YAML"),
     ];
     for (name, content, part) in cases {
-        let path = folder.path().join(name);
+        let path = directory.path().join(name);
         std::fs::write(&path, content).unwrap();
         let start = Instant::now();
         let output = fabricbench(&["plan", path.to_str().unwrap()]);
@@ -201,9 +202,9 @@ fn what_is_no_manifest_at_all_is_refused_quickly() {
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// Every bound of the spec's schema must have a bad manifest, so that none is added without being seen to hold.
+/// Every bound of the spec's schema must have a bad manifest, so that new bounds are always tested.
 #[test]
-fn every_rule_of_the_schema_has_a_bad_manifest() {
+fn every_schema_bound_has_a_bad_manifest() {
     let crd: serde_yaml::Value = serde_yaml::from_slice(&fabricbench(&["crd"]).stdout).unwrap();
     let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
     let mut bounded = BTreeSet::new();
@@ -230,6 +231,7 @@ fn every_rule_of_the_schema_has_a_bad_manifest() {
     assert!(missing.is_empty(), "no bad manifest for {missing:#?}");
 }
 
+/// Adds the paths of all fields with a bound or an enumeration to `found`.
 fn bounded_fields(schema: &serde_yaml::Value, path: &str, found: &mut BTreeSet<String>) {
     const BOUNDS: [&str; 8] = [
         "minimum",
@@ -241,7 +243,7 @@ fn bounded_fields(schema: &serde_yaml::Value, path: &str, found: &mut BTreeSet<S
         "maxProperties",
         "pattern",
     ];
-    // Every unsigned number has the minimum 0 from its type.
+    // A minimum of 0 follows from the unsigned type and needs no test.
     let bounded = BOUNDS.iter().any(|bound| {
         schema
             .get(*bound)

@@ -1,8 +1,8 @@
-//! An instrument whose arms named `slower-10`, `slower-25` and `slower-50` are slower by so many percent, to see
-//! whether a campaign finds what was planted: `fabricbench run FILE --runner target/release/examples/planted`.
+//! A runner whose arms named `slower-10`, `slower-25` and `slower-50` are slower by that percentage, to check that a
+//! campaign detects the planted effect: `fabricbench run FILE --runner target/release/examples/planted`.
 //!
-//! On rank 0 the time from one message of the peer to the next is drawn out by the percentage, so that a round trip
-//! takes as much longer, whatever the machine does meanwhile. Own completions are not: the peer works while they come.
+//! On rank 0, the time between two messages of the peer is extended by the percentage, so that every round trip takes
+//! longer by it, independent of other load. Completions of own posts are not delayed, because the peer works meanwhile.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,7 +12,9 @@ use crds::record::FabricFacts;
 use crds::v1alpha1::TransportSpec;
 use fabricbench_runner::cli;
 use fabricbench_runner::memory::Memory;
-use fabricbench_runner::transport::choice::{ArmAt, BuiltIn, TransportChoice, WithTransport};
+use fabricbench_runner::transport::select::{
+    ArmRank, BuiltInTransports, TransportSelector, TransportVisitor,
+};
 use fabricbench_runner::transport::{
     Completion, CompletionKind, EndpointAddresses, OpenConfig, Peer, Post, PostError, Rail, Transport,
     TransportError,
@@ -24,44 +26,44 @@ fn main() -> ExitCode {
 
 struct Planted;
 
-impl TransportChoice for Planted {
-    fn choose<W: WithTransport>(
+impl TransportSelector for Planted {
+    fn select<W: TransportVisitor>(
         &self,
-        at: ArmAt<'_>,
+        at: ArmRank<'_>,
         spec: &TransportSpec,
         work: W,
     ) -> Result<W::Output, TransportError> {
         match at {
-            ArmAt {
+            ArmRank {
                 rank: 0,
                 arm: "slower-10",
-            } => BuiltIn.choose(at, spec, Slower::<W, 10>(work)),
-            ArmAt {
+            } => BuiltInTransports.select(at, spec, Slower::<W, 10>(work)),
+            ArmRank {
                 rank: 0,
                 arm: "slower-25",
-            } => BuiltIn.choose(at, spec, Slower::<W, 25>(work)),
-            ArmAt {
+            } => BuiltInTransports.select(at, spec, Slower::<W, 25>(work)),
+            ArmRank {
                 rank: 0,
                 arm: "slower-50",
-            } => BuiltIn.choose(at, spec, Slower::<W, 50>(work)),
-            _ => BuiltIn.choose(at, spec, work),
+            } => BuiltInTransports.select(at, spec, Slower::<W, 50>(work)),
+            _ => BuiltInTransports.select(at, spec, work),
         }
     }
 }
 
 struct Slower<W, const PERCENT: u32>(W);
 
-impl<W: WithTransport, const PERCENT: u32> WithTransport for Slower<W, PERCENT> {
+impl<W: TransportVisitor, const PERCENT: u32> TransportVisitor for Slower<W, PERCENT> {
     type Output = W::Output;
 
-    fn with<T: Transport + 'static>(self) -> W::Output {
-        self.0.with::<SlowerTransport<T, PERCENT>>()
+    fn visit<T: Transport + 'static>(self) -> W::Output {
+        self.0.visit::<SlowerTransport<T, PERCENT>>()
     }
 }
 
 struct SlowerTransport<T, const PERCENT: u32> {
     inner: T,
-    received: Instant,
+    last_message: Instant,
 }
 
 impl<T: Transport, const PERCENT: u32> Transport for SlowerTransport<T, PERCENT> {
@@ -70,7 +72,7 @@ impl<T: Transport, const PERCENT: u32> Transport for SlowerTransport<T, PERCENT>
     fn open(config: &OpenConfig) -> Result<Self, TransportError> {
         Ok(Self {
             inner: T::open(config)?,
-            received: Instant::now(),
+            last_message: Instant::now(),
         })
     }
 
@@ -114,12 +116,12 @@ impl<T: Transport, const PERCENT: u32> Transport for SlowerTransport<T, PERCENT>
         let is_message = |completion: &Completion| !matches!(completion.kind, CompletionKind::Posted { .. });
         if completions[..count].iter().any(is_message) {
             let now = Instant::now();
-            // What takes longer than this is no operation but the pause between two cases.
-            let taken = now
-                .saturating_duration_since(self.received)
+            // A longer interval is the pause between two cases, not an operation.
+            let elapsed = now
+                .saturating_duration_since(self.last_message)
                 .min(Duration::from_millis(10));
-            self.received = now + taken * PERCENT / 100;
-            while Instant::now() < self.received {
+            self.last_message = now + elapsed * PERCENT / 100;
+            while Instant::now() < self.last_message {
                 std::hint::spin_loop();
             }
         }

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
-use crate::transport::choice::TransportChoice;
+use crate::transport::select::TransportSelector;
 use crate::worker::{self, WorkerOptions};
 use crate::{ffi, install, instrument, probe};
 
-/// The instrument of fabricbench: runs on each node, moves bytes, and says exactly what it saw.
+/// The fabricbench runner: runs on each node, transfers data over the fabric and reports measurements.
 #[derive(Debug, Parser)]
 #[command(name = "fabricbench-runner", version)]
 struct Cli {
@@ -21,42 +21,42 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Take part in one leg of a campaign; rank 0 coordinates and writes the records to standard output.
+    /// Run one worker of a campaign leg; rank 0 coordinates and writes the records to standard output.
     Worker {
-        /// File with the assignment, the same for every rank.
+        /// Assignment file, the same for every rank.
         #[arg(long, value_name = "FILE")]
         assignment: PathBuf,
-        /// Rank of this worker, from 0.
+        /// Rank of this worker, starting at 0.
         #[arg(long, env = crds::names::ENV_RANK)]
         rank: u32,
-        /// File that rank 0 repeats its end record in; /dev/termination-log where left out and there.
+        /// File into which rank 0 copies its end record; by default /dev/termination-log, if it is writable.
         #[arg(long, value_name = "FILE")]
         termination_message: Option<PathBuf>,
-        /// Process that started this worker: the worker leaves when it dies.
+        /// Process ID of the parent; the worker stops when the parent dies.
         #[arg(long, value_name = "PID")]
         parent: Option<u32>,
     },
-    /// Measure for a worker, which starts this itself.
+    /// Run an instrument process; started by workers.
     #[command(hide = true)]
     Instrument {
-        /// Process number of the worker.
+        /// Process ID of the worker.
         #[arg(long)]
         parent: u32,
     },
-    /// Try one thing for `probe`, which starts this itself.
+    /// Try one transport or memory kind; started by `probe`.
     #[command(hide = true)]
     Attempt {
-        /// What is tried, as JSON.
+        /// Transport or memory kind as JSON.
         target: String,
     },
-    /// Copy this program into a folder, for pods whose image has none.
+    /// Copy this binary into a directory, for pods whose image does not contain it.
     Install {
-        /// The folder.
-        folder: PathBuf,
+        /// Target directory.
+        directory: PathBuf,
     },
-    /// Show which transports, providers, devices and memory kinds this machine has, and why not.
+    /// Show which transports, providers, devices and memory kinds are available on this machine, and why others are not.
     Probe {
-        /// How it is shown.
+        /// Output format.
         #[arg(long, value_enum, default_value_t = Format::Text)]
         format: Format,
     },
@@ -70,10 +70,10 @@ enum Format {
     Json,
 }
 
-/// Runs the program with the transports that `choice` knows.
+/// Runs the command line with the transports of `selector`.
 ///
-/// Exit status: 0 complete, 2 the command line or the assignment is wrong, 3 not complete.
-pub fn main_with(choice: &impl TransportChoice) -> ExitCode {
+/// Exit status: 0 on success, 2 if the command line or the assignment is invalid, 3 if the attempt is not complete.
+pub fn main_with(selector: &impl TransportSelector) -> ExitCode {
     let cli = Cli::parse();
     let filter = EnvFilter::try_from_env(crds::names::ENV_LOG).unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt()
@@ -99,43 +99,43 @@ pub fn main_with(choice: &impl TransportChoice) -> ExitCode {
                 Err(error) => (error.status(), Some(format!("rank {rank}: {error}"))),
             }
         }
-        Command::Instrument { parent } => match instrument::run(choice, parent) {
+        Command::Instrument { parent } => match instrument::run(selector, parent) {
             Ok(()) => (0, None),
             Err(error) => (3, Some(error.to_string())),
         },
-        Command::Attempt { target } => match attempt(choice, &target) {
+        Command::Attempt { target } => match attempt(selector, &target) {
             Ok(()) => ffi::exit_now(0),
             Err(error) => (2, Some(error.to_string())),
         },
-        Command::Install { folder } => match install::install(&folder) {
+        Command::Install { directory } => match install::install(&directory) {
             Ok(_) => (0, None),
             Err(error) => (3, Some(error.to_string())),
         },
-        Command::Probe { format } => match show(format) {
+        Command::Probe { format } => match show_probe(format) {
             Ok(()) => (0, None),
             Err(error) => (3, Some(error.to_string())),
         },
     };
     if let Some(error) = error {
-        // Nowhere is left to say that standard error is closed.
+        // If standard error is closed, there is no other place to report it.
         let _ = writeln!(io::stderr(), "fabricbench-runner: {error}");
     }
     ExitCode::from(status)
 }
 
-fn attempt(choice: &impl TransportChoice, target: &str) -> io::Result<()> {
+fn attempt(selector: &impl TransportSelector, target: &str) -> io::Result<()> {
     let target = serde_json::from_str(target)?;
-    let answer = serde_json::to_string(&probe::attempt(choice, &target))?;
+    let answer = serde_json::to_string(&probe::attempt(selector, &target))?;
     let mut out = io::stdout();
     writeln!(out, "{answer}")?;
     out.flush()
 }
 
-fn show(format: Format) -> io::Result<()> {
-    let found = probe::probe();
+fn show_probe(format: Format) -> io::Result<()> {
+    let findings = probe::probe();
     let text = match format {
-        Format::Text => probe::table(&found),
-        Format::Json => serde_json::to_string_pretty(&found)?,
+        Format::Text => probe::table(&findings),
+        Format::Json => serde_json::to_string_pretty(&findings)?,
     };
     writeln!(io::stdout(), "{text}")
 }

@@ -1,6 +1,6 @@
-//! The machine and its limits, as a worker finds them. Reads `/proc`, `/sys`, `/dev/shm` and environment variables.
+//! The machine of a worker and its limits. Reads `/proc`, `/sys`, `/dev/shm` and environment variables.
 //!
-//! What the kernel does not show is left out, never guessed.
+//! Facts that the kernel does not report are omitted, never guessed.
 
 mod cgroup;
 pub mod cpu;
@@ -15,11 +15,10 @@ use crds::record::{ClockFacts, HostEnvironment};
 
 use crate::topology::SystemRoots;
 
-/// Where shared memory lives.
+/// Mount point of the shared-memory file system.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Everything there is to say of this machine; `variable` looks an environment variable up, `clock` was measured
-/// before.
+/// Collects all facts about this machine. `variable` looks up an environment variable; `clock` is copied into the result.
 pub fn host_environment(
     roots: &SystemRoots,
     variable: impl Fn(&str) -> Option<String>,
@@ -50,17 +49,17 @@ pub fn host_environment(
     }
 }
 
-/// CPU limit of the control group, in thousandths of a processor.
+/// CPU limit of the control group, in thousandths of a CPU.
 pub fn cpu_limit_millis(roots: &SystemRoots) -> Option<u64> {
     cgroup::limits(roots).cpu_millis
 }
 
-/// Identity of the running kernel: equal in all containers of one machine. Empty where the kernel hides it.
+/// Boot ID of the running kernel: equal in all containers of one machine. Empty if the kernel does not report it.
 pub fn boot_id(roots: &SystemRoots) -> String {
     text(&roots.proc.join("sys/kernel/random/boot_id")).unwrap_or_default()
 }
 
-/// The trimmed text of a small kernel file, where it can be read.
+/// The trimmed text of a small kernel file, if it can be read.
 fn text(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }

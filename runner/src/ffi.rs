@@ -1,8 +1,8 @@
-//! Leaving a process without its exit handlers.
+//! Exits the process without running exit handlers.
 
-/// Ends this process now with `status`. Exit handlers and destructors of loaded libraries do not run: some fabric
-/// libraries crash in them, after all the work is done.
+/// Exits this process immediately with `status`. Exit handlers and destructors of loaded libraries do not run, because
+/// some fabric libraries crash in them.
 pub fn exit_now(status: i32) -> ! {
-    // SAFETY: _exit takes any status, touches no memory of the program and does not return.
+    // SAFETY: _exit accepts any status, accesses no memory of the process and does not return.
     unsafe { libc::_exit(status) }
 }

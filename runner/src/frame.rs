@@ -1,5 +1,5 @@
-//! Messages between processes: one JSON text a line, bounded in length and time. Reads and writes the streams it is
-//! given.
+//! Messages between processes: one JSON document per line, with limits on length and time. Reads and writes the given
+//! streams.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -11,31 +11,31 @@ use snafu::{ResultExt, Snafu, ensure};
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Why no frame could be read or written.
+/// Reason a frame could not be read or written.
 #[derive(Debug, Snafu)]
 pub enum FrameError {
     /// The other side closed the stream.
     #[snafu(display("the other side closed the connection"))]
     Closed,
-    /// The line goes on and on.
-    #[snafu(display("a message is longer than {max} bytes"))]
+    /// The line exceeds the limit.
+    #[snafu(display("a message exceeds the limit of {max} bytes"))]
     TooLong {
         /// Limit in bytes.
         max: usize,
     },
-    /// No whole line in time.
-    #[snafu(display("no whole message came in time"))]
+    /// No complete line arrived in time.
+    #[snafu(display("no complete message arrived in time"))]
     TooSlow,
-    /// The stream is broken.
-    #[snafu(display("the connection broke: {source}"))]
+    /// The stream failed.
+    #[snafu(display("connection error: {source}"))]
     Broken {
-        /// What the system says.
+        /// Error of the system call.
         source: io::Error,
     },
-    /// The line is no message.
-    #[snafu(display("a message cannot be read: {source}"))]
+    /// The line is not a valid message, or a message cannot be serialized.
+    #[snafu(display("invalid message: {source}"))]
     Syntax {
-        /// What the parser says.
+        /// Error of the JSON parser or serializer.
         source: serde_json::Error,
     },
 }
@@ -45,7 +45,7 @@ pub enum FrameError {
 pub struct FrameReader<S> {
     stream: S,
     pending: Vec<u8>,
-    /// Bytes of `pending` that hold no line end.
+    /// Length of the prefix of `pending` that contains no line end.
     searched: usize,
 }
 
@@ -59,15 +59,15 @@ impl<S: Read + AsFd> FrameReader<S> {
         }
     }
 
-    /// The stream; what was read ahead stays with the reader.
+    /// The underlying stream. Data that was read ahead remains in the reader.
     pub fn stream(&self) -> &S {
         &self.stream
     }
 
-    /// The next line without its end, at most `max` bytes long. Waits until `deadline`, or for ever without one.
+    /// Reads the next line, without the line feed and at most `max` bytes long. Without a `deadline` it waits indefinitely.
     ///
     /// # Errors
-    /// When the stream ends or breaks, the line is too long, or no whole line came in time.
+    /// If the stream ends or fails, the line is too long, or no complete line arrives in time.
     pub fn read(&mut self, max: usize, deadline: Option<Instant>) -> Result<Vec<u8>, FrameError> {
         loop {
             let end = self.pending[self.searched..]
@@ -105,18 +105,18 @@ impl<S: Read + AsFd> FrameReader<S> {
     }
 }
 
-/// Waits until something can be read from `stream` (or it ended): false when `deadline` comes first.
+/// Waits until `stream` is readable or has ended; false if `deadline` comes first.
 ///
 /// # Errors
-/// When the system cannot wait on it.
+/// If the system cannot poll the stream.
 pub fn readable(stream: &impl AsFd, deadline: Instant) -> Result<bool, FrameError> {
     loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let left = Timespec::try_from(left.min(Duration::from_secs(3600))).unwrap_or(Timespec {
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        let remaining = Timespec::try_from(remaining.min(Duration::from_secs(3600))).unwrap_or(Timespec {
             tv_sec: 1,
             tv_nsec: 0,
         });
-        match poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&left)) {
+        match poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&remaining)) {
             Ok(0) if deadline <= Instant::now() => return Ok(false),
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
             Ok(_) => return Ok(true),
@@ -128,7 +128,7 @@ pub fn readable(stream: &impl AsFd, deadline: Instant) -> Result<bool, FrameErro
 /// Writes `message` as one line.
 ///
 /// # Errors
-/// When it is longer than `max` bytes, or the stream does not take it.
+/// If it is longer than `max` bytes, or the stream fails.
 pub fn write(stream: &mut impl Write, message: &impl Serialize, max: usize) -> Result<(), FrameError> {
     let mut line = serde_json::to_vec(message).context(SyntaxSnafu)?;
     ensure!(line.len() <= max, TooLongSnafu { max });
@@ -147,24 +147,24 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_one_by_one_however_they_were_sent() {
-        let (mut here, there) = UnixStream::pair().unwrap();
-        let mut reader = FrameReader::new(there);
-        here.write_all(b"one\ntwo\nthr").unwrap();
+    fn splits_the_stream_into_lines() {
+        let (mut sender, receiver) = UnixStream::pair().unwrap();
+        let mut reader = FrameReader::new(receiver);
+        sender.write_all(b"one\ntwo\nthr").unwrap();
         assert_eq!(reader.read(8, soon()).unwrap(), b"one");
         assert_eq!(reader.read(8, soon()).unwrap(), b"two");
         assert!(matches!(reader.read(8, soon()), Err(FrameError::TooSlow)));
-        here.write_all(b"ee\n").unwrap();
+        sender.write_all(b"ee\n").unwrap();
         assert_eq!(reader.read(8, soon()).unwrap(), b"three");
-        drop(here);
+        drop(sender);
         assert!(matches!(reader.read(8, None), Err(FrameError::Closed)));
     }
 
     #[test]
-    fn a_line_without_end_is_refused() {
-        let (mut here, there) = UnixStream::pair().unwrap();
-        let mut reader = FrameReader::new(there);
-        here.write_all(&[b'x'; 100]).unwrap();
+    fn rejects_a_line_above_the_limit() {
+        let (mut sender, receiver) = UnixStream::pair().unwrap();
+        let mut reader = FrameReader::new(receiver);
+        sender.write_all(&[b'x'; 100]).unwrap();
         assert!(matches!(
             reader.read(64, soon()),
             Err(FrameError::TooLong { max: 64 })
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_not_sent() {
+    fn does_not_send_a_message_above_the_limit() {
         let error = write(&mut Vec::new(), &"x".repeat(100), 64).unwrap_err();
         assert!(matches!(error, FrameError::TooLong { max: 64 }));
     }

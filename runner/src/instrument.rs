@@ -1,9 +1,10 @@
-//! One instrument process: opens the transports of its arms, measures, and ends with its worker. Talks to the worker
-//! over the socket that is its standard input; libraries may print what they like.
+//! One instrument process: opens the transports of its arms and measures, as long as its worker runs. Communicates with
+//! the worker over a socket on standard input, so that libraries may print to standard output and error.
 
 pub mod arm;
+mod cpus;
+mod failure;
 mod open;
-mod processors;
 pub mod protocol;
 mod serve;
 mod variables;
@@ -20,59 +21,60 @@ use snafu::{ResultExt, Snafu};
 use crate::ffi;
 use crate::frame::{FrameError, FrameReader};
 use crate::process::end_with_parent;
-use crate::transport::choice::TransportChoice;
+use crate::transport::select::TransportSelector;
 use serve::Server;
 
-/// Why an instrument cannot work.
+/// Reason an instrument failed.
 #[derive(Debug, Snafu)]
 pub enum InstrumentError {
-    /// It was not started by a worker.
+    /// Standard input is not the socket of a worker.
     #[snafu(display(
-        "an instrument is started by `fabricbench-runner worker`, with a socket as its standard input"
+        "standard input is not a socket: an instrument is started by `fabricbench-runner worker`"
     ))]
     NoWorker,
-    /// The machine does not let it start.
-    #[snafu(display("{what}: {source}"))]
+    /// A system call failed while the instrument started.
+    #[snafu(display("{action} failed: {source}"))]
     Start {
-        /// What was tried.
-        what: &'static str,
-        /// What the system says.
+        /// Action that failed.
+        action: &'static str,
+        /// Error of the system call.
         source: io::Error,
     },
-    /// The worker cannot be understood.
-    #[snafu(display("the worker: {source}"))]
+    /// A message of the worker cannot be read or answered.
+    #[snafu(display("connection to the worker failed: {source}"))]
     Worker {
-        /// What went wrong.
+        /// Error of the connection.
         source: FrameError,
     },
 }
 
-/// Runs the instrument of the worker with process number `parent`. Returns only when it could not; having done its
-/// work, the process ends without the exit handlers of the libraries it has loaded.
+/// Runs the instrument of the worker with process ID `parent`. Returns only on failure: after the last request the process
+/// exits without running the exit handlers of loaded libraries.
 ///
 /// # Errors
-/// When it was not started by a worker, or the worker cannot be understood.
-pub fn run(choice: &impl TransportChoice, parent: u32) -> Result<(), InstrumentError> {
+/// If standard input is not a socket, or communication with the worker fails.
+pub fn run(selector: &impl TransportSelector, parent: u32) -> Result<(), InstrumentError> {
     let socket = worker_socket().context(StartSnafu {
-        what: "taking the worker's socket",
+        action: "duplicating the worker's socket",
     })?;
     let socket = socket.ok_or(InstrumentError::NoWorker)?;
-    // No stronger signal: at this one libfabric's shm provider frees its memory, for which there is no worker then.
-    // Between cases the closed socket ends the instrument too.
+    // SIGTERM instead of SIGKILL: libfabric's shm provider handles it by freeing its shared memory, which a dead worker
+    // cannot do. Between cases the closed socket ends the instrument as well.
     end_with_parent(parent, Signal::TERM).context(StartSnafu {
-        what: "tying this process to its worker",
+        action: "registering the worker as parent process",
     })?;
     let writer = socket.try_clone().context(StartSnafu {
-        what: "taking the worker's socket",
+        action: "duplicating the worker's socket",
     })?;
-    match Server::new(choice, FrameReader::new(socket), writer).serve() {
-        // The worker is gone: nobody needs to know.
+    match Server::new(selector, FrameReader::new(socket), writer).serve() {
+        // A closed connection means that the worker has exited, which is not an error.
         Ok(()) | Err(FrameError::Closed) => ffi::exit_now(0),
         Err(source) => Err(InstrumentError::Worker { source }),
     }
 }
 
-/// The socket that is the standard input, which then becomes empty: no library may read the worker's words.
+/// Takes the socket from standard input and replaces standard input by `/dev/null`, so that no library can read the
+/// worker's messages. `None` if standard input is not a socket.
 fn worker_socket() -> io::Result<Option<UnixStream>> {
     let stdin = io::stdin();
     let stat = rustix::fs::fstat(&stdin)?;

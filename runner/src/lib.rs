@@ -1,9 +1,9 @@
-//! The instrument: meets its peers, opens a transport, moves bytes and says exactly what it saw.
+//! The runner: joins the rendezvous, opens transports, transfers data and reports measurements.
 //!
-//! The control plane (rendezvous, session, worker, output) may wait and allocate; from the scenarios down nothing does
-//! while a window is measured.
+//! The control plane (rendezvous, session, worker, output) may block and allocate memory. The scenarios and the layers
+//! below them do neither during a measured window.
 
-pub mod bench;
+pub mod arm_endpoints;
 pub mod cli;
 pub mod environment;
 #[allow(unsafe_code)]

@@ -1,10 +1,10 @@
-//! The instrument of fabricbench, with the transports it was built with.
+//! The runner of fabricbench with the built-in transports.
 
 use std::process::ExitCode;
 
 use fabricbench_runner::cli;
-use fabricbench_runner::transport::choice::BuiltIn;
+use fabricbench_runner::transport::select::BuiltInTransports;
 
 fn main() -> ExitCode {
-    cli::main_with(&BuiltIn)
+    cli::main_with(&BuiltInTransports)
 }

@@ -1,7 +1,7 @@
-//! Taking times and costs: the clock, the recorder of samples, and what the kernel says of a window.
+//! Measures time and resource usage: the clock, the recorder of samples, and the kernel's usage counters over a window.
 //!
-//! [`clock`] and [`recorder`] are used inside timed regions and neither allocate nor ask the kernel for more than the
-//! time. [`window`], [`cpu`] and [`cgroup`] read the kernel's accounts just outside them.
+//! [`clock`] and [`recorder`] run inside timed regions: they do not allocate, and request nothing from the kernel but
+//! the time. [`window`], [`cpu`] and [`cgroup`] read usage counters just outside timed regions.
 
 pub mod cgroup;
 pub mod clock;

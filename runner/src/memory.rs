@@ -1,13 +1,13 @@
-//! Memory that bytes leave from and arrive in: never one kind for another. Allocating asks the kernel or the GPU
-//! driver, and checks afterwards what was really got.
+//! Memory for sending and receiving payload. One kind of memory never substitutes for another. Allocation calls the
+//! kernel or the GPU driver and then verifies the kind of memory it returned.
 //!
 //! A [`Memory`] is a fixed range of bytes that a fabric library, a device or another process may write to at any
 //! time, so it is never lent out as a slice: bytes are copied in and out, outside measured windows. A copy that races
-//! with a transfer may see some bytes before and some after it; nothing worse comes of it.
+//! with a transfer may contain some bytes from before and some from after it; the race has no other effect.
 //!
-//! Every kind starts at a page boundary, so that chunks of a striped transfer start where the arithmetic of the
-//! transfer says, and no transfer shares a page with the allocator's own data. Pages are touched by the allocating
-//! thread before [`Memory::allocate`] returns: pin the thread first, and its node's memory is what it gets.
+//! Every kind starts at a page boundary, so that the chunks of a striped transfer start at the computed offsets and no
+//! transfer shares a page with the allocator's own data. The allocating thread touches the pages before
+//! [`Memory::allocate`] returns, so a thread that is pinned first gets memory of its own NUMA node.
 
 mod available;
 mod cuda;
@@ -30,7 +30,7 @@ use error::{EmptySnafu, OutOfRangeSnafu};
 use ffi::device::DeviceMemory;
 use ffi::mapping::{Mapping, Span};
 
-/// A range of memory of one kind. Freed with the last reference, which every registration holds.
+/// A range of memory of one kind. It is freed with the last reference, and every registration holds a reference.
 #[derive(Debug)]
 pub struct Memory {
     kind: MemoryKind,
@@ -46,10 +46,11 @@ enum Backing {
 }
 
 impl Memory {
-    /// Allocates `bytes` bytes of `kind`, all zero in host memory and undefined on a GPU. GPU memory is on device 0.
+    /// Allocates `bytes` bytes of `kind`. Host memory is zeroed; GPU memory is on device 0 and uninitialized.
     ///
     /// # Errors
-    /// [`MemoryError::Unavailable`] with the cause and what to do when this kind cannot be had here in this size.
+    /// [`MemoryError::Unavailable`], with the cause and a remedy, if this kind or size is not available on this
+    /// machine. [`MemoryError::Empty`] if `bytes` is 0.
     pub fn allocate(kind: MemoryKind, bytes: usize) -> Result<Arc<Self>, MemoryError> {
         ensure!(bytes > 0, EmptySnafu { kind });
         let backing = match kind {
@@ -68,17 +69,17 @@ impl Memory {
         }))
     }
 
-    /// Kind of memory, as asked for and checked.
+    /// Kind of memory, as requested and verified.
     pub fn kind(&self) -> MemoryKind {
         self.kind
     }
 
-    /// Length in bytes, as asked for; what lies behind it up to the end of the page is not to be used.
+    /// Requested length in bytes. The rest of the last page must not be used.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// First byte, at a page boundary. Not to be dereferenced where [`Memory::is_device`].
+    /// Address of the first byte, at a page boundary. Must not be dereferenced if [`Memory::is_device`].
     pub fn address(&self) -> *mut u8 {
         match &self.backing {
             Backing::Private(mapping) | Backing::Shared(mapping, _) => mapping.address(),
@@ -86,12 +87,12 @@ impl Memory {
         }
     }
 
-    /// Whether the address is a GPU's and not the processor's.
+    /// Whether the address is a GPU address, which the CPU cannot access.
     pub fn is_device(&self) -> bool {
         matches!(self.backing, Backing::Device(_))
     }
 
-    /// PCI address of the GPU that holds the memory, such as `0000:53:00.0`; nothing for host memory.
+    /// PCI address of the GPU that holds the memory, such as `0000:53:00.0`; `None` for host memory.
     pub fn pci(&self) -> Option<&str> {
         match &self.backing {
             Backing::Device(memory) => Some(memory.pci()),
@@ -99,7 +100,7 @@ impl Memory {
         }
     }
 
-    /// Descriptor by which another process can map the same bytes; only for shared memory.
+    /// File descriptor through which another process can map the same bytes; only for shared memory.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &self.backing {
             Backing::Shared(_, file) => Some(file.as_fd()),
@@ -107,14 +108,15 @@ impl Memory {
         }
     }
 
-    /// Path by which a process of the same user and PID namespace can open the same bytes while this one lives; only
-    /// for shared memory. It has no name in any file system, so nothing is left behind, whatever ends the process.
+    /// Path at which a process of the same user and PID namespace can open the same bytes while this process runs; only
+    /// for shared memory. The file is not linked into any file system, so nothing remains after the process ends,
+    /// however it ends.
     pub fn path(&self) -> Option<PathBuf> {
-        self.descriptor().map(pages::path_of)
+        self.descriptor().map(pages::proc_path)
     }
 
-    /// NUMA node that holds every page, as the kernel's map of this process shows it; nothing where the kernel shows
-    /// none, where pages lie on several nodes, and for a GPU.
+    /// NUMA node that holds all pages, from the kernel's map of this process. `None` if the kernel does not report it,
+    /// if the pages are on several nodes, and for GPU memory.
     pub fn numa_node(&self) -> Option<u32> {
         match &self.backing {
             Backing::Private(mapping) | Backing::Shared(mapping, _) => maps::numa_node(mapping.range()),
@@ -125,7 +127,7 @@ impl Memory {
     /// Sets every byte to `value`.
     ///
     /// # Errors
-    /// [`MemoryError::Copy`] when the GPU's driver refuses.
+    /// [`MemoryError::Copy`] if the GPU driver fails.
     pub fn fill(&self, value: u8) -> Result<(), MemoryError> {
         match &self.backing {
             Backing::Private(_) | Backing::Shared(..) => self.span(0, self.length)?.fill(value),
@@ -137,7 +139,7 @@ impl Memory {
     /// Copies `bytes` to `offset`.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfRange`] when they do not fit, [`MemoryError::Copy`] when the GPU's driver refuses.
+    /// [`MemoryError::OutOfRange`] if they do not fit, [`MemoryError::Copy`] if the GPU driver fails.
     pub fn write_from(&self, offset: usize, bytes: &[u8]) -> Result<(), MemoryError> {
         match &self.backing {
             Backing::Private(_) | Backing::Shared(..) => self.span(offset, bytes.len())?.write_from(bytes),
@@ -152,7 +154,7 @@ impl Memory {
     /// Copies the bytes at `offset` into `bytes`.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfRange`] when there are fewer, [`MemoryError::Copy`] when the GPU's driver refuses.
+    /// [`MemoryError::OutOfRange`] if the memory is shorter, [`MemoryError::Copy`] if the GPU driver fails.
     pub fn read_into(&self, offset: usize, bytes: &mut [u8]) -> Result<(), MemoryError> {
         match &self.backing {
             Backing::Private(_) | Backing::Shared(..) => self.span(offset, bytes.len())?.read_into(bytes),
@@ -164,10 +166,10 @@ impl Memory {
         Ok(())
     }
 
-    /// `length` bytes at `offset` of host memory.
+    /// Span of `length` bytes at `offset` of host memory.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfRange`] when there are fewer that the processor can reach: none of a GPU's.
+    /// [`MemoryError::OutOfRange`] if the memory is shorter, and always for GPU memory, which the CPU cannot access.
     pub(crate) fn span(&self, offset: usize, length: usize) -> Result<Span<'_>, MemoryError> {
         self.check(offset, length)?;
         match &self.backing {

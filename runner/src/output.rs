@@ -1,7 +1,6 @@
-//! The record stream of the coordinator: one line for each record, flushed at once. Writes to the stream it is given.
+//! The record stream of the coordinator: one line per record, flushed after each record. Writes to the given stream.
 //!
-//! Lines have a limit ([`crds::record::MAX_LINE_BYTES`]); what would be longer is shortened with a mark that says so,
-//! never left out in silence.
+//! Lines have a limit ([`crds::record::MAX_LINE_BYTES`]). Longer records are shortened, with a mark and a warning.
 
 mod shorten;
 
@@ -15,25 +14,25 @@ use snafu::{ResultExt, Snafu};
 
 pub use shorten::bounded;
 
-/// Longest message of a failure or a warning, in bytes.
+/// Longest message of a failure or warning, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 4 * 1024;
-/// Bytes of all warnings of one stream together. A library that prints in every round would otherwise use up the
-/// stream's 8 MiB; 1 MiB leaves the planner's estimate of the other records right.
+/// Limit for all warnings of a stream together, in bytes. A library that prints in every round could otherwise use up the
+/// 8 MiB of the stream; with 1 MiB, the planner's size estimate for the other records remains correct.
 const MAX_WARNINGS_BYTES: usize = 1024 * 1024;
 
-/// Why the stream cannot go on.
+/// Reason a record cannot be written.
 #[derive(Debug, Snafu)]
 pub enum OutputError {
-    /// The reader is gone.
+    /// The reader closed standard output, or writing failed.
     #[snafu(display("cannot write the record stream to standard output: {source}"))]
     Closed {
-        /// What the system says.
+        /// Error of the system call.
         source: io::Error,
     },
-    /// A record that cannot be shortened is too long.
-    #[snafu(display("a record does not fit the stream: {source}"))]
+    /// A record is too long and cannot be shortened, or cannot be serialized.
+    #[snafu(display("cannot encode a record: {source}"))]
     Unfit {
-        /// What is wrong with it.
+        /// Error of the encoder.
         source: LineError,
     },
 }
@@ -43,48 +42,49 @@ pub enum OutputError {
 pub struct RecordStream<W> {
     out: W,
     chain: ChainWriter,
-    began: Instant,
+    start: Instant,
+    /// Hashes of the warnings written so far.
     warned: HashSet<u64>,
     warnings_bytes: usize,
 }
 
 impl<W: Write> RecordStream<W> {
-    /// A stream that begins now.
+    /// A stream that starts now.
     pub fn new(out: W) -> Self {
         Self {
             out,
             chain: ChainWriter::default(),
-            began: Instant::now(),
+            start: Instant::now(),
             warned: HashSet::new(),
             warnings_bytes: 0,
         }
     }
 
-    /// Nanoseconds since the stream was begun.
+    /// Nanoseconds since the start of the stream.
     pub fn elapsed_nanos(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Writes one record, and a warning where it had to be made shorter.
+    /// Writes one record, and a warning for each way in which it was shortened.
     ///
     /// # Errors
-    /// When the reader is gone, or the record is too long even when shortened.
+    /// If standard output is closed, or the record is too long even when shortened.
     pub fn write(&mut self, mut record: Record) -> Result<(), OutputError> {
         shorten::messages(&mut record);
-        let (line, said) = shorten::fit(&mut self.chain, record).context(UnfitSnafu)?;
+        let (line, reductions) = shorten::fit(&mut self.chain, record).context(UnfitSnafu)?;
         self.out.write_all(line.as_bytes()).context(ClosedSnafu)?;
         self.out.flush().context(ClosedSnafu)?;
-        for said in said {
-            self.warn(None, WarningReason::Limit, &said)?;
+        for reduction in reductions {
+            self.warn(None, WarningReason::Limit, &reduction)?;
         }
         Ok(())
     }
 
-    /// Writes a warning, unless the same one stands in the stream already. When the warnings of the stream reach
-    /// their limit, the last one says that the rest is left out.
+    /// Writes a warning, unless the stream already contains the same one. When the warnings reach their limit, a final
+    /// warning states that further ones are omitted.
     ///
     /// # Errors
-    /// As [`RecordStream::write`].
+    /// See [`RecordStream::write`].
     pub fn warn(
         &mut self,
         rank: Option<u32>,
@@ -111,7 +111,7 @@ impl<W: Write> RecordStream<W> {
             rank: None,
             reason: WarningReason::Limit,
             message: format!(
-                "warnings of this attempt reached {MAX_WARNINGS_BYTES} bytes; further ones are left out"
+                "warnings of this attempt reached {MAX_WARNINGS_BYTES} bytes; further warnings are omitted"
             ),
         }))
     }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_message_is_cut_with_a_mark() {
+    fn shortens_long_messages_with_a_mark() {
         let mut stream = RecordStream::new(Vec::new());
         let message = "\u{1}".repeat(100_000);
         let reason = FailureReason::PeerLost;
@@ -161,11 +161,11 @@ mod tests {
             panic!("a failure");
         };
         assert_eq!(failure.reason, reason);
-        assert!(failure.message.len() <= MAX_MESSAGE_BYTES && failure.message.ends_with("bytes left out]"));
+        assert!(failure.message.len() <= MAX_MESSAGE_BYTES && failure.message.ends_with("bytes omitted]"));
     }
 
     #[test]
-    fn a_case_that_fits_no_line_becomes_a_failure_of_ours() {
+    fn a_case_above_the_line_limit_becomes_an_internal_failure() {
         let mut stream = RecordStream::new(Vec::new());
         let report = IntegrityReport {
             crc32c_found: "f".repeat(20_000),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn warnings_are_said_once_and_bounded() {
+    fn writes_each_warning_once_and_limits_the_total() {
         let mut stream = RecordStream::new(Vec::new());
         for _ in 0..3 {
             stream.warn(Some(0), WarningReason::Evidence, "the same").unwrap();
@@ -201,9 +201,9 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_is_gone_ends_the_stream() {
-        struct Gone;
-        impl Write for Gone {
+    fn reports_a_closed_reader() {
+        struct ClosedPipe;
+        impl Write for ClosedPipe {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
                 Err(io::ErrorKind::BrokenPipe.into())
             }
@@ -211,7 +211,7 @@ mod tests {
                 Ok(())
             }
         }
-        let error = RecordStream::new(Gone)
+        let error = RecordStream::new(ClosedPipe)
             .warn(None, WarningReason::Limit, "")
             .unwrap_err();
         assert!(matches!(error, OutputError::Closed { .. }));

@@ -1,9 +1,9 @@
-//! Posting policy: which call, which rail, which doorbell. It sits above the transport trait, so it is the same logic
-//! for every library that can express it, and is tested without any.
+//! Posting policy: selects the call, the rail and the doorbell of every post. It is implemented on top of the transport
+//! trait, so the same logic serves every library and is tested without one.
 //!
-//! [`striping`] gives every chunk its rail, [`burst`] marks the last post of a burst on each rail, [`doorbell`] and
-//! [`inject`] decide how a post is made, [`Posting`] makes it and counts. The only I/O is the posts themselves;
-//! waiting for room is the caller's.
+//! [`striping`] assigns a rail to every chunk, [`burst`] marks the last post of a burst on each rail, [`doorbell`] and
+//! [`inject`] decide how to post, and [`Posting`] posts and counts. The posts are the only I/O. The caller waits for
+//! queue space.
 
 pub mod burst;
 pub mod counters;

@@ -1,5 +1,5 @@
-//! What this machine can measure with, and why not with the rest. Starts a process of this program for each thing that
-//! is tried, so that a library that crashes or hangs is an answer, too.
+//! Probes which transports, memory kinds and devices this machine supports. Starts a separate process for each probe, so
+//! that a library that crashes or hangs is reported as a result.
 
 mod attempt;
 mod table;
@@ -18,47 +18,47 @@ use serde::{Deserialize, Serialize};
 
 use crate::process;
 use crate::topology::{Device, DeviceClass, SystemRoots};
-use crate::transport::choice::required_environment;
+use crate::transport::select::required_environment;
 
 pub use attempt::attempt;
 pub use table::table;
 
-/// How long one attempt may take.
-const ATTEMPT_WAIT: Duration = Duration::from_secs(20);
-/// Bytes of one attempt's answer that are read.
+/// Timeout of one attempt.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(20);
+/// Limit for the output of one attempt, in bytes.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
-/// Something that is tried.
+/// A transport or memory kind to try.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Target {
-    /// A transport with one rail.
+    /// A transport.
     Transport(TransportSpec),
     /// Memory of a kind.
     Memory(MemoryKind),
 }
 
-/// What was found out about one thing.
+/// Result of one probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
-    /// `transport`, `memory` or `device`.
+    /// Category: `transport`, `memory` or `device`.
     pub what: String,
-    /// Its name.
+    /// Name of the transport, memory kind or device.
     pub name: String,
-    /// What it is, or why it is not available and what to do.
+    /// Description if it is available, otherwise the reason and the remedy.
     pub result: Result<String, CaseFailure>,
 }
 
-/// Tries everything there is to try.
+/// Tries all transports and memory kinds, and lists the devices.
 pub fn probe() -> Vec<Finding> {
     let mut findings: Vec<_> = targets()
         .into_iter()
         .map(|target| Finding {
-            what: what(&target).into(),
+            what: category(&target).into(),
             name: name(&target),
-            result: in_a_process(&target)
-                .unwrap_or_else(|error| Err(failed(format!("cannot be tried: {error}")))),
+            result: try_in_process(&target)
+                .unwrap_or_else(|error| Err(failed(format!("the probe process failed: {error}")))),
         })
         .collect();
     findings.extend(devices(&SystemRoots::default()));
@@ -96,7 +96,7 @@ fn targets() -> Vec<Target> {
         .collect()
 }
 
-fn what(target: &Target) -> &'static str {
+fn category(target: &Target) -> &'static str {
     match target {
         Target::Transport(_) => "transport",
         Target::Memory(_) => "memory",
@@ -111,7 +111,7 @@ fn name(target: &Target) -> String {
     }
 }
 
-fn in_a_process(target: &Target) -> io::Result<Result<String, CaseFailure>> {
+fn try_in_process(target: &Target) -> io::Result<Result<String, CaseFailure>> {
     let mut command = Command::new(env::current_exe()?);
     command.arg("attempt").arg(serde_json::to_string(target)?);
     if let Target::Transport(spec) = target {
@@ -123,24 +123,24 @@ fn in_a_process(target: &Target) -> io::Result<Result<String, CaseFailure>> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()?;
-    let answer = child
+    let output = child
         .stdout
         .take()
         .map(|stdout| process::collect(stdout, MAX_ANSWER_BYTES))
         .transpose()?;
-    let Some(status) = process::wait_until(&mut child, Instant::now() + ATTEMPT_WAIT)? else {
+    let Some(status) = process::wait_until(&mut child, Instant::now() + ATTEMPT_TIMEOUT)? else {
         child.kill()?;
         child.wait()?;
         return Ok(Err(failed(format!(
-            "hangs: no answer within {} s",
-            ATTEMPT_WAIT.as_secs()
+            "no answer within {} s",
+            ATTEMPT_TIMEOUT.as_secs()
         ))));
     };
-    let answer = answer.map(process::Collected::finish).unwrap_or_default();
-    // The last line is the answer; a library may have printed before it.
-    let line = answer.lines().last().unwrap_or_default();
+    let output = output.map(process::Collected::finish).unwrap_or_default();
+    // The last line is the result; libraries may have printed other lines before it.
+    let line = output.lines().last().unwrap_or_default();
     Ok(serde_json::from_str(line)
-        .unwrap_or_else(|_| Err(failed(format!("crashes: {}", process::describe(status))))))
+        .unwrap_or_else(|_| Err(failed(format!("the probe process {}", process::describe(status))))))
 }
 
 fn devices(roots: &SystemRoots) -> Vec<Finding> {
@@ -151,8 +151,8 @@ fn devices(roots: &SystemRoots) -> Vec<Finding> {
             name: "RDMA".into(),
             result: Err(CaseFailure {
                 reason: FailureReason::NoDevice,
-                message: "the kernel shows none in /sys/class/infiniband: ask for them in spec.resources, or load the \
-                          device's driver"
+                message: "/sys/class/infiniband contains no devices; request them in spec.resources, or load the driver \
+                          of the device"
                     .into(),
             }),
         }];

@@ -1,4 +1,4 @@
-//! Child processes: waiting with a limit, collecting what they say, and how they ended.
+//! Child processes: waiting with a timeout, collecting output and describing the exit status.
 
 use std::io::{self, Read};
 use std::os::unix::process::ExitStatusExt;
@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
-/// How often an ending process is looked at.
+/// Polling interval of an exiting process.
 const TICK: Duration = Duration::from_millis(2);
-/// How long the end of a stream is waited for once its process has ended: a descendant may hold it open.
-const END_WAIT: Duration = Duration::from_millis(500);
+/// Timeout for the end of a stream after its process has exited, because a descendant may hold it open.
+const END_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Waits for a child until `deadline`: nothing when it is still running then.
+/// Waits for a child to exit until `deadline`; `None` if it is still running.
 ///
 /// # Errors
-/// When it cannot be waited for.
+/// If the system cannot wait for the child.
 pub fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     loop {
         let status = child.try_wait()?;
@@ -29,13 +29,13 @@ pub fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<Exi
     }
 }
 
-/// Makes the kernel send this process `signal` when `parent`, which started it, dies.
+/// Makes the kernel send `signal` to this process when its parent process `parent` dies.
 ///
 /// # Errors
-/// When the kernel refuses, or the parent is already gone.
+/// If the kernel rejects the request, or the parent has already exited.
 pub fn end_with_parent(parent: u32, signal: Signal) -> io::Result<()> {
     set_parent_process_death_signal(Some(signal))?;
-    // It may have died before that.
+    // The parent may have exited before the request.
     let expected = i32::try_from(parent).ok().and_then(Pid::from_raw);
     if getppid() == expected {
         Ok(())
@@ -44,28 +44,28 @@ pub fn end_with_parent(parent: u32, signal: Signal) -> io::Result<()> {
     }
 }
 
-/// How a process ended, in words: `exited with status 1`, `was ended by signal 11`.
+/// Description of an exit status: `exited with status 1`, `was killed by signal 11`.
 pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exited with status {code}"),
-        (None, Some(signal)) => format!("was ended by signal {signal}"),
-        (None, None) => "ended".into(),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => "exited".into(),
     }
 }
 
-/// The beginning of a stream, collected by a thread.
+/// The first bytes of a stream, collected by a thread.
 #[derive(Debug)]
 pub struct Collected(Receiver<Vec<u8>>);
 
-/// Collects the first `max` bytes of `stream`.
+/// Collects the first `max` bytes of `stream` on a separate thread.
 ///
 /// # Errors
-/// When no thread can be started.
+/// If the thread cannot be started.
 pub fn collect(stream: impl Read + Send + 'static, max: usize) -> io::Result<Collected> {
     let (sender, receiver) = sync_channel(1);
     let collect = move || {
         let mut bytes = Vec::new();
-        // What was read before an error counts.
+        // Data read before an error is kept.
         let _ = stream.take(max as u64).read_to_end(&mut bytes);
         let _ = sender.send(bytes);
     };
@@ -74,9 +74,9 @@ pub fn collect(stream: impl Read + Send + 'static, max: usize) -> io::Result<Col
 }
 
 impl Collected {
-    /// The text, after the process has ended.
+    /// The collected text. Call this after the process has exited.
     pub fn finish(self) -> String {
-        let bytes = self.0.recv_timeout(END_WAIT).unwrap_or_default();
+        let bytes = self.0.recv_timeout(END_TIMEOUT).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }

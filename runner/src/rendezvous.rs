@@ -1,19 +1,20 @@
-//! Where the workers meet: rank 0 listens, the others connect, and no one else gets in. Uses TCP.
+//! The rendezvous of the workers: rank 0 listens, the other ranks connect, and all other connections are refused. Uses
+//! TCP.
 //!
-//! Every message says which run, plan, leg and attempt it belongs to and which rank sends it. Whoever does not belong
-//! here is told why ([`Refusal`]), counted and forgotten; the meeting goes on.
+//! Every message carries the run, plan, leg and attempt it belongs to, and the rank of its sender. A connection that does
+//! not belong to the attempt is answered with the reason ([`Refusal`]), counted and closed; the rendezvous continues.
 //!
-//! - [`message`]: what is said;
-//! - [`admission`]: who may come in (pure);
-//! - [`host`]: the side of rank 0, until all are there;
-//! - [`guest`]: the side of the others, until they are let in;
-//! - [`link`]: a connection after that.
+//! - [`message`]: message types;
+//! - [`admission`]: the decision which peers are admitted (pure);
+//! - [`coordinator`]: the side of rank 0, until all peers have joined;
+//! - [`peer`]: the side of the other ranks, until they are admitted;
+//! - [`link`]: connections between admitted workers.
 
 pub mod admission;
-pub mod guest;
-pub mod host;
+pub mod coordinator;
 pub mod link;
 pub mod message;
+pub mod peer;
 
 pub use message::Refusal;
 

@@ -1,24 +1,25 @@
 //! Running one case: one scenario, size and arm between two workers.
 //!
-//! [`run_case`] is called at both sides, with the same case but for the role, and gives each side's report. It starts
-//! a pinned thread for every endpoint set, which takes these steps together with its peer's (control messages are
-//! small sends on rail 0, counted nowhere):
+//! Both sides call [`run_case`] with the same case except for the role, and each gets the report of its own side.
+//! `run_case` starts one pinned thread per endpoint set. Each thread goes through these steps together with the
+//! corresponding thread of the peer. Control messages are small sends on rail 0 that no counter includes.
 //!
-//! 1. both say that they have begun the case, and use up receives that were posted for another one;
-//! 2. warm-up, until everything is complete;
-//! 3. `START` to the target, which reads its interface counters, opens its window and answers; the initiator opens its
-//!    own and lets its threads post at once;
-//! 4. the timed region: posts and polls, nothing else; no allocation, log, lock, await or look at a byte;
-//! 5. when all threads have drained, the initiator closes its window and sends `STOP`; the target closes its own and
-//!    answers; both read their interface counters again. With both sides posting, both close when both have drained.
+//! 1. Both sides announce that they have started the case and consume the receives posted for an earlier case.
+//! 2. Warm-up, until all its operations are complete.
+//! 3. The initiator sends `START`. The target reads its interface counters, opens its window and answers. The
+//!    initiator then opens its own window and lets its threads post at once.
+//! 4. The timed region: posts and polls only. It does not allocate, log, lock, await or inspect payload.
+//! 5. When all its threads have drained, the initiator closes its window and sends `STOP`. The target closes its own
+//!    window and answers, and both sides read their interface counters again. If both sides post, both close their
+//!    windows after both have drained.
 //!
-//! What the timed regions are, sample by sample, is said in [`ping_pong`] and [`transfer`]. Every wait is bounded by
-//! the deadline of the case; a side that gives up tells the other. In an integrity pass there is no warm-up and no
-//! window: the same posts are made and every byte is looked at (`integrity`).
+//! [`ping_pong`] and [`transfer`] define the timed region of a sample. Every wait is bounded by the deadline of the
+//! case, and a side that abandons the case notifies the other. An integrity pass has no warm-up and no window: it
+//! makes the same posts and checks every byte (`integrity`).
 
 mod case;
+mod case_protocol;
 mod check;
-mod choreography;
 pub(crate) mod engine;
 mod gate;
 mod geometry;

@@ -1,25 +1,25 @@
-//! An attempt, as its coordinator drives it: who is there, what runs when, what is written.
+//! An attempt from the coordinator's side: the schedule of cases, the state of the workers and the records.
 //!
-//! [`coordinator`] gives the commands and writes the records, [`gang`] talks to the workers and knows who is lost;
-//! [`tournament`], [`merge`] and [`standing`] are pure.
+//! [`coordinator`] sends commands and writes records. [`gang`] exchanges messages with the workers and tracks lost ones.
+//! [`tournament`], `merge` and `setup_failures` are pure.
 
 pub mod coordinator;
 mod endpoints;
 pub mod gang;
 mod merge;
-mod standing;
+mod setup_failures;
 pub mod tournament;
 
 use crds::record::CaseFailure;
 
 use crate::output::OutputError;
 
-/// Why an attempt does not go on.
+/// Reason an attempt stops early.
 #[derive(Debug)]
 pub enum Halt {
-    /// It cannot: told to stop, or no two workers are left.
+    /// A signal stopped the attempt, or fewer than two workers are left.
     Attempt(CaseFailure),
-    /// Nobody reads the records.
+    /// The records cannot be written.
     Output(OutputError),
 }
 

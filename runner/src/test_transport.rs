@@ -1,5 +1,5 @@
-//! Two ends in one process, for tests of everything above the trait: deterministic, strict about the trait's rules,
-//! and faulty when told to be. Posts with FI_MORE stay where they are until the doorbell rings.
+//! Transport within one process for tests of everything above the trait. It is deterministic, enforces the contract of
+//! the trait, and injects configurable faults. Posts with FI_MORE are not delivered until the doorbell rings.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,13 +15,13 @@ use crate::transport::{
     Region, RemoteKey, RemoteRegion, Transport, TransportError,
 };
 
-/// Largest message that is injected.
+/// Size of the largest message that can be injected, in bytes.
 pub const INJECT_LIMIT: u64 = 128;
 
-/// What goes wrong; places count posts of payload from 0.
+/// Faults to inject. Positions (`*_at`) count the payload posts from 0.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// Every so many-th post of payload is answered with EAGAIN first.
+    /// Period of payload posts that are first answered with EAGAIN: 3 for every third post.
     pub again_every: Option<u64>,
     pub refuse_inject: bool,
     pub fail_at: Option<u64>,
@@ -29,15 +29,15 @@ pub struct Faults {
     pub tear_at: Option<u64>,
     pub corrupt_at: Option<u64>,
     pub duplicate_at: Option<u64>,
-    /// Own completions come so many polls late.
+    /// Number of polls by which completions of local posts are delayed.
     pub delay_polls: u64,
-    /// Completions of a poll come last first.
+    /// Whether the completions of a poll are returned in reverse order.
     pub reverse: bool,
 }
 
-/// What was posted as payload and accepted.
+/// Accepted payload post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Logged {
+pub struct LoggedPost {
     pub rail: Rail,
     pub length: u64,
     pub inject: bool,
@@ -45,7 +45,7 @@ pub struct Logged {
 }
 
 #[derive(Default)]
-struct End {
+struct Endpoint {
     regions: Vec<Arc<Memory>>,
     receives: Vec<VecDeque<Receive>>,
     unexpected: Vec<VecDeque<(Vec<u8>, u64)>>,
@@ -59,8 +59,8 @@ struct Receive {
     token: u32,
 }
 
-struct Pending {
-    payload: bool,
+struct PendingPost {
+    is_payload: bool,
     peer: Peer,
     operation: Operation,
     memory: Arc<Memory>,
@@ -72,14 +72,14 @@ struct Pending {
 
 pub struct TestTransport {
     pub faults: Faults,
-    pub log: Vec<Logged>,
+    pub log: Vec<LoggedPost>,
     facts: FabricFacts,
     addresses: EndpointAddresses,
-    own: Arc<Mutex<End>>,
-    peers: Vec<Arc<Mutex<End>>>,
-    pending: Vec<VecDeque<Pending>>,
+    own: Arc<Mutex<Endpoint>>,
+    peers: Vec<Arc<Mutex<Endpoint>>>,
+    pending: Vec<VecDeque<PendingPost>>,
     in_flight: Vec<Vec<bool>>,
-    late: VecDeque<(u64, Completion)>,
+    delayed: VecDeque<(u64, Completion)>,
     offered: u64,
     delivered: u64,
     polls: u64,
@@ -92,8 +92,8 @@ pub struct TestRegion {
     rails: usize,
 }
 
-static ENDS: Mutex<BTreeMap<u64, Arc<Mutex<End>>>> = Mutex::new(BTreeMap::new());
-static NEXT: AtomicU64 = AtomicU64::new(0);
+static ENDPOINTS: Mutex<BTreeMap<u64, Arc<Mutex<Endpoint>>>> = Mutex::new(BTreeMap::new());
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -120,16 +120,16 @@ impl Region for TestRegion {
     }
 }
 
-impl End {
-    /// A message arrives: into the oldest receive, or waits for one.
-    fn message(&mut self, rail: Rail, bytes: Vec<u8>, immediate: u64) {
+impl Endpoint {
+    /// Delivers a message to the oldest receive, or stores it until one is posted.
+    fn deliver_message(&mut self, rail: Rail, bytes: Vec<u8>, immediate: u64) {
         let Some(receive) = self.receives[rail].pop_front() else {
             self.unexpected[rail].push_back((bytes, immediate));
             return;
         };
         assert!(
             bytes.len() as u64 <= receive.length,
-            "a message of {} bytes is truncated by a receive of {} on rail {rail}",
+            "a message of {} bytes does not fit into its receive of {} bytes on rail {rail}",
             bytes.len(),
             receive.length
         );
@@ -165,25 +165,25 @@ fn is_payload(operation: &Operation) -> bool {
 }
 
 impl TestTransport {
-    fn deliver(&mut self, rail: Rail, post: Pending) {
-        let number = self.delivered;
-        self.delivered += u64::from(post.payload);
-        let hit = |place: Option<u64>| post.payload && place == Some(number);
+    fn deliver(&mut self, rail: Rail, post: PendingPost) {
+        let position = self.delivered;
+        self.delivered += u64::from(post.is_payload);
+        let is_hit = |at: Option<u64>| post.is_payload && at == Some(position);
         let mut bytes = post
             .injected
             .clone()
             .unwrap_or_else(|| bytes_of(&post.memory, post.offset, post.length));
-        if hit(self.faults.corrupt_at) {
+        if is_hit(self.faults.corrupt_at) {
             bytes[0] ^= 1;
         }
-        let landing = if hit(self.faults.tear_at) {
+        let landed_bytes = if is_hit(self.faults.tear_at) {
             bytes.len() / 2
         } else {
             bytes.len()
         };
-        let times = if hit(self.faults.drop_at) {
+        let times = if is_hit(self.faults.drop_at) {
             0
-        } else if hit(self.faults.duplicate_at) {
+        } else if is_hit(self.faults.duplicate_at) {
             2
         } else {
             1
@@ -192,14 +192,16 @@ impl TestTransport {
         for _ in 0..times {
             let mut peer = lock(&peer);
             match post.operation {
-                Operation::Send { immediate } => peer.message(rail, bytes[..landing].to_vec(), immediate),
+                Operation::Send { immediate } => {
+                    peer.deliver_message(rail, bytes[..landed_bytes].to_vec(), immediate)
+                }
                 Operation::Write {
                     remote,
                     remote_offset,
                 } => {
                     let memory = &peer.regions[remote.key as usize];
                     memory
-                        .write_from(remote_offset as usize, &bytes[..landing])
+                        .write_from(remote_offset as usize, &bytes[..landed_bytes])
                         .unwrap();
                 }
                 Operation::WriteImmediate {
@@ -209,7 +211,7 @@ impl TestTransport {
                 } => {
                     let memory = &peer.regions[remote.key as usize];
                     memory
-                        .write_from(remote_offset as usize, &bytes[..landing])
+                        .write_from(remote_offset as usize, &bytes[..landed_bytes])
                         .unwrap();
                     let kind = CompletionKind::RemoteWrite { immediate };
                     peer.completions.push_back(Completion { rail, kind });
@@ -219,11 +221,11 @@ impl TestTransport {
                     remote_offset,
                 } => {
                     let mut bytes = bytes_of(&peer.regions[remote.key as usize], remote_offset, post.length);
-                    if hit(self.faults.corrupt_at) {
+                    if is_hit(self.faults.corrupt_at) {
                         bytes[0] ^= 1;
                     }
                     post.memory
-                        .write_from(post.offset as usize, &bytes[..landing])
+                        .write_from(post.offset as usize, &bytes[..landed_bytes])
                         .unwrap();
                 }
             }
@@ -231,7 +233,7 @@ impl TestTransport {
         if post.injected.is_none() {
             let kind = CompletionKind::Posted { token: post.token };
             let due = self.polls + self.faults.delay_polls;
-            self.late.push_back((due, Completion { rail, kind }));
+            self.delayed.push_back((due, Completion { rail, kind }));
         }
     }
 }
@@ -241,13 +243,13 @@ impl Transport for TestTransport {
 
     fn open(config: &OpenConfig) -> Result<Self, TransportError> {
         let rails = config.spec.rails() as usize;
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let own = Arc::new(Mutex::new(End {
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        let own = Arc::new(Mutex::new(Endpoint {
             receives: (0..rails).map(|_| VecDeque::new()).collect(),
             unexpected: (0..rails).map(|_| VecDeque::new()).collect(),
-            ..End::default()
+            ..Endpoint::default()
         }));
-        lock(&ENDS).insert(id, Arc::clone(&own));
+        lock(&ENDPOINTS).insert(id, Arc::clone(&own));
         let rail_facts = |rail| RailFacts {
             domain: "test".to_owned(),
             address: format!("test-{id}-{rail}"),
@@ -273,7 +275,7 @@ impl Transport for TestTransport {
             peers: Vec::new(),
             pending: (0..rails).map(|_| VecDeque::new()).collect(),
             in_flight: vec![vec![false; config.depth]; rails],
-            late: VecDeque::new(),
+            delayed: VecDeque::new(),
             offered: 0,
             delivered: 0,
             polls: 0,
@@ -295,7 +297,7 @@ impl Transport for TestTransport {
 
     fn connect(&mut self, peer: &EndpointAddresses) -> Result<Peer, TransportError> {
         let id = u64::from_le_bytes(peer.rails[0].clone().try_into().unwrap());
-        self.peers.push(Arc::clone(&lock(&ENDS)[&id]));
+        self.peers.push(Arc::clone(&lock(&ENDPOINTS)[&id]));
         Ok(self.peers.len() - 1)
     }
 
@@ -310,8 +312,8 @@ impl Transport for TestTransport {
     }
 
     fn post(&mut self, post: &Post<'_, TestRegion>) -> Result<(), PostError> {
-        let payload = is_payload(&post.operation);
-        if payload {
+        let is_payload = is_payload(&post.operation);
+        if is_payload {
             let every = self.faults.again_every;
             if every.is_some_and(|every| self.offered % every == every - 1) && !self.again_answered {
                 self.again_answered = true;
@@ -327,17 +329,20 @@ impl Transport for TestTransport {
         }
         assert!(
             !(post.inject && post.length > INJECT_LIMIT),
-            "injected above the limit"
+            "injection above the limit"
         );
         assert!(!(post.inject && post.more), "inject calls take no flags");
-        let silent = matches!(post.operation, Operation::Write { .. } | Operation::Read { .. });
-        assert!(!(post.inject && silent), "nobody would learn of its end");
+        let is_unannounced = matches!(post.operation, Operation::Write { .. } | Operation::Read { .. });
+        assert!(
+            !(post.inject && is_unannounced),
+            "neither side would learn that the injected post has arrived"
+        );
         let token = &mut self.in_flight[post.rail][post.token as usize];
         assert!(!*token, "token {} is in use", post.token);
         *token = !post.inject;
-        self.offered += u64::from(payload);
-        if payload {
-            self.log.push(Logged {
+        self.offered += u64::from(is_payload);
+        if is_payload {
+            self.log.push(LoggedPost {
                 rail: post.rail,
                 length: post.length,
                 inject: post.inject,
@@ -345,8 +350,8 @@ impl Transport for TestTransport {
             });
         }
         let memory = Arc::clone(&post.region.memory);
-        self.pending[post.rail].push_back(Pending {
-            payload,
+        self.pending[post.rail].push_back(PendingPost {
+            is_payload,
             peer: post.peer,
             operation: post.operation,
             injected: post.inject.then(|| bytes_of(&memory, post.offset, post.length)),
@@ -372,8 +377,8 @@ impl Transport for TestTransport {
         token: u32,
     ) -> Result<(), PostError> {
         let mut own = lock(&self.own);
-        let posted = own.receives[rail].iter().any(|receive| receive.token == token);
-        assert!(!posted, "receive token {token} is in use");
+        let in_use = own.receives[rail].iter().any(|receive| receive.token == token);
+        assert!(!in_use, "receive token {token} is in use");
         own.receives[rail].push_back(Receive {
             memory: Arc::clone(&region.memory),
             offset,
@@ -381,7 +386,7 @@ impl Transport for TestTransport {
             token,
         });
         if let Some((bytes, immediate)) = own.unexpected[rail].pop_front() {
-            own.message(rail, bytes, immediate);
+            own.deliver_message(rail, bytes, immediate);
         }
         Ok(())
     }
@@ -389,8 +394,8 @@ impl Transport for TestTransport {
     fn poll(&mut self, completions: &mut [Completion]) -> Result<usize, TransportError> {
         self.polls += 1;
         let mut count = 0;
-        while count < completions.len() && self.late.front().is_some_and(|(due, _)| *due <= self.polls) {
-            let Some((_, completion)) = self.late.pop_front() else {
+        while count < completions.len() && self.delayed.front().is_some_and(|(due, _)| *due <= self.polls) {
+            let Some((_, completion)) = self.delayed.pop_front() else {
                 break;
             };
             if let CompletionKind::Posted { token } = completion.kind {

@@ -1,5 +1,5 @@
-//! Where the rails of a fabric run: interfaces, PCI devices, line rates and byte counters. Reads `/sys` and `/proc`
-//! below given roots, so that every rule is tested on trees of files; parsing and choosing are pure.
+//! Topology of the rails of a fabric: interfaces, PCI devices, line rates and byte counters. Reads `/sys` and `/proc`
+//! below given roots, so that every rule is tested on directory trees; parsing and selection are pure.
 
 mod address;
 mod complete;
@@ -15,17 +15,17 @@ use std::path::{Path, PathBuf};
 use crds::record::FailureReason;
 use snafu::Snafu;
 
-pub use complete::complete;
+pub use complete::complete_rail_facts;
 pub use device::{Device, DeviceClass};
 pub use pci::PciPath;
 pub use rails::{Near, choose, nearest_devices};
 
-/// Where the kernel shows itself.
+/// Mount points of sysfs and procfs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SystemRoots {
-    /// The mounted sysfs.
+    /// Mount point of sysfs.
     pub sys: PathBuf,
-    /// The mounted procfs.
+    /// Mount point of procfs.
     pub proc: PathBuf,
 }
 
@@ -38,20 +38,20 @@ impl Default for SystemRoots {
     }
 }
 
-/// Why rails cannot be laid.
+/// Reason devices cannot be assigned to rails.
 #[derive(Clone, Debug, Snafu, PartialEq, Eq)]
 pub enum TopologyError {
-    /// More rails were asked for than there are NICs.
+    /// The number of rails exceeds the number of NICs.
     #[snafu(display(
-        "{rails} rails are asked for and this machine has {} {driver} devices ({}): ask for fewer rails, or for more \
+        "{rails} rails are requested, but this machine has {} {driver} devices ({}): request fewer rails, or more \
          devices in the resources of the run",
         found.len(),
         if found.is_empty() { "none".to_owned() } else { found.join(", ") }
     ))]
     TooFewDevices {
-        /// Rails asked for.
+        /// Number of requested rails.
         rails: usize,
-        /// Kind of device that was looked for.
+        /// Kernel driver of the devices considered.
         driver: String,
         /// Names of the devices found.
         found: Vec<String>,
@@ -59,7 +59,7 @@ pub enum TopologyError {
 }
 
 impl TopologyError {
-    /// What kind of failure it is in a record.
+    /// Reason by which a record reports this error.
     pub fn reason(&self) -> FailureReason {
         match self {
             Self::TooFewDevices { .. } => FailureReason::NoDevice,
@@ -67,9 +67,9 @@ impl TopologyError {
     }
 }
 
-/// The text of a file of the kernel's without its newline; nothing where there is none or the kernel refuses, as it
-/// does for the speed of an interface without a link.
-fn text_of(path: &Path) -> Option<String> {
+/// Trimmed content of a kernel file. `None` if it does not exist or reading it fails, as for the speed of an interface
+/// without a link.
+fn read_text(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned())
 }

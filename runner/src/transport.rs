@@ -1,16 +1,17 @@
-//! The one trait between the scenarios and the fabric libraries.
+//! The interface between the scenarios and the fabric libraries.
 //!
-//! A [`Transport`] is one arm's set of endpoints at one worker: one endpoint a rail, on a domain of its own, each
-//! connected to the rail of the same number at every peer. Posting policy (inject, FI_MORE, striping) sits above: a
-//! transport posts exactly what it is told, says when the library answers "try again", and substitutes nothing.
+//! A [`Transport`] is the set of endpoints of one arm at one worker: one endpoint per rail, with its own domain,
+//! connected to the rail of the same number at every peer. The posting policy (inject, FI_MORE, striping) is
+//! implemented above this trait: a transport posts exactly what the caller requests, reports when the library answers
+//! "try again", and never substitutes another operation.
 //!
-//! Dispatch is static: scenarios are generic over `T: Transport`, and the one dynamic choice is made when an
-//! instrument starts. A transport belongs to the thread that uses it (`Send`, not `Sync`). After [`Transport::open`],
+//! Dispatch is static: scenarios are generic over `T: Transport`, and the type is selected once, when an instrument
+//! starts. A transport belongs to the thread that uses it (`Send`, not `Sync`). After [`Transport::open`],
 //! [`Transport::register`] and [`Transport::connect`], no call allocates, locks or logs.
 
-pub mod choice;
 pub mod libfabric;
 pub mod loopback;
+pub mod select;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,33 +24,34 @@ use snafu::Snafu;
 
 use crate::memory::Memory;
 
-/// Number of a rail, from 0.
+/// Number of a rail, starting at 0.
 pub type Rail = usize;
-/// Number of a connected peer, from 0, in the order of [`Transport::connect`].
+/// Number of a connected peer, starting at 0, in the order of the calls of [`Transport::connect`].
 pub type Peer = usize;
 
-/// What an arm asks its library for.
+/// Configuration of the endpoints of an arm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpenConfig {
     /// Library, provider and number of rails.
     pub spec: TransportSpec,
-    /// For each rail its source address or device name; empty where the transport chooses by the hardware.
+    /// Source address or device name of each rail; empty to let the transport choose by the hardware.
     pub rails: Vec<String>,
-    /// Folder whose libraries are opened instead of the system's.
+    /// Directory of the libraries to open instead of the system's.
     pub library: Option<PathBuf>,
-    /// Largest message the arm wants to inject: a hint for the provider. `None` for arms that inject nothing.
+    /// Size in bytes of the largest message that the arm injects, as a hint for the provider. `None` for arms that
+    /// inject nothing.
     pub inject_bytes: Option<u64>,
-    /// Posts in flight that an endpoint must take; the provider may give more.
+    /// Number of posts in flight that an endpoint must support; the provider may support more.
     pub depth: usize,
-    /// Whether [`Transport::wait`] will be used. Endpoints that can sleep can also be polled.
-    pub sleeps: bool,
-    /// Whether any memory is a GPU's.
+    /// Whether [`Transport::wait`] will be used. Endpoints that can wait can also be polled.
+    pub uses_wait: bool,
+    /// Whether the arm registers GPU memory.
     pub device_memory: bool,
     /// Number of peers that will be connected.
     pub peers: usize,
 }
 
-/// What a peer needs to reach this side: the endpoint name of each rail, as the library gives it.
+/// Addresses by which a peer connects to this side: the endpoint name of each rail, as the library returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EndpointAddresses {
@@ -57,16 +59,16 @@ pub struct EndpointAddresses {
     pub rails: Vec<Vec<u8>>,
 }
 
-/// Longest endpoint name that is taken from a peer.
+/// Maximum length of a peer's endpoint name.
 pub const MAX_ADDRESS_BYTES: usize = 256;
 
-/// What a peer needs to reach a registered region by RMA: by rail, for every rail is a domain of its own.
+/// Address and key of a registered region for RMA by a peer, per rail, because every rail has its own domain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RemoteRegion {
     /// Address and key, by rail.
     pub rails: Vec<RemoteKey>,
-    /// Bytes of the region.
+    /// Length of the region in bytes.
     pub length: u64,
 }
 
@@ -74,31 +76,31 @@ pub struct RemoteRegion {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RemoteKey {
-    /// Base address for RMA: virtual, or 0 where the domain counts from the region's start.
+    /// Base address for RMA: the virtual address, or 0 if the domain uses offsets from the start of the region.
     pub address: u64,
     /// Protection key.
     pub key: u64,
 }
 
-/// What is posted.
+/// Operation of a post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Two-sided send with immediate data.
     Send {
-        /// Immediate data; at most 32 bits are used, for not every provider carries more.
+        /// Immediate data; at most 32 bits are used, because not every provider supports more.
         immediate: u64,
     },
-    /// RMA write without a sign at the target. Its completion says that the data is in the target's memory
+    /// RMA write without a completion at the target. Its local completion means that the data is in the target's memory
     /// (delivery complete).
     Write {
-        /// Where to.
+        /// Remote region to write.
         remote: RemoteKey,
         /// Offset in the remote region, in bytes.
         remote_offset: u64,
     },
-    /// RMA write with immediate data, which the target sees as a completion.
+    /// RMA write with immediate data, which the target receives as a completion.
     WriteImmediate {
-        /// Where to.
+        /// Remote region to write.
         remote: RemoteKey,
         /// Offset in the remote region, in bytes.
         remote_offset: u64,
@@ -107,7 +109,7 @@ pub enum Operation {
     },
     /// RMA read.
     Read {
-        /// Where from.
+        /// Remote region to read.
         remote: RemoteKey,
         /// Offset in the remote region, in bytes.
         remote_offset: u64,
@@ -117,44 +119,47 @@ pub enum Operation {
 /// One post on one rail.
 #[derive(Clone, Copy, Debug)]
 pub struct Post<'a, R> {
-    /// Rail it goes out on.
+    /// Rail to post on.
     pub rail: Rail,
-    /// Whom it is for.
+    /// Remote peer of the operation.
     pub peer: Peer,
-    /// What is done.
+    /// Operation to post.
     pub operation: Operation,
     /// Local memory.
     pub region: &'a R,
-    /// Offset in it, in bytes.
+    /// Offset in the local memory, in bytes.
     pub offset: u64,
     /// Length in bytes.
     pub length: u64,
-    /// Use the library's inject call: the memory is free on return and no completion follows. Never falls back. Only
-    /// for operations with immediate data, by which the peer can tell that they have arrived.
+    /// Whether to use the library's inject call: the memory is reusable on return, and no completion follows. There is
+    /// no fallback to an ordinary post. Allowed only for operations with immediate data, by which the peer learns that
+    /// they have arrived.
     pub inject: bool,
-    /// More posts on this rail follow at once (FI_MORE): the doorbell may wait for them. Never with `inject`, whose
-    /// calls take no flags: both together are refused.
+    /// Whether more posts on this rail follow immediately (FI_MORE), so that the doorbell may wait for them. Refused in
+    /// combination with `inject`, whose calls take no flags.
     pub more: bool,
-    /// Comes back in the completion; below [`OpenConfig::depth`], and not in use by another post of this rail. An
-    /// injected post has none, for nothing comes back. Receives have tokens of their own, under the same rules.
+    /// Token that the completion returns: less than [`OpenConfig::depth`], and not in use by another post of this rail.
+    /// An injected post has no completion and therefore uses no token. Receives have separate tokens with the same
+    /// rules.
     pub token: u32,
 }
 
-/// Why a post was not taken. `Copy`, without text: it is met in the timed region.
+/// Reason a post was not accepted. `Copy` and without text, because it occurs in the timed region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PostError {
     /// The queue is full (EAGAIN): poll and post again.
     Again,
-    /// The library does not do this call with these arguments (ENOSYS, EOPNOTSUPP, EINVAL, EMSGSIZE); the errno.
+    /// The library does not support this call with these arguments (ENOSYS, EOPNOTSUPP, EINVAL, EMSGSIZE). Holds the
+    /// errno.
     Refused(i32),
-    /// The endpoint is broken; the errno.
+    /// The endpoint is broken. Holds the errno.
     Failed(i32),
 }
 
-/// What a completion is of.
+/// Kind of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompletionKind {
-    /// An own send, write or read; its token.
+    /// A local send, write or read completed.
     Posted {
         /// Token of the post.
         token: u32,
@@ -163,7 +168,7 @@ pub enum CompletionKind {
     Received {
         /// Token of the receive.
         token: u32,
-        /// Immediate data, where the message carried it.
+        /// Immediate data, if the message has any.
         immediate: Option<u64>,
         /// Length in bytes.
         length: u64,
@@ -175,73 +180,76 @@ pub enum CompletionKind {
     },
 }
 
-/// One completion.
+/// Completion of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Rail it came in on.
+    /// Rail of the operation.
     pub rail: Rail,
-    /// What it is of.
+    /// Kind of the operation, with its token or immediate data.
     pub kind: CompletionKind,
 }
 
-/// Why a transport cannot be opened or used. Carries every name and code a user needs.
+/// Reason a transport cannot be opened or used. Contains every name and code that a user needs.
 #[derive(Clone, Debug, Snafu, PartialEq, Eq)]
 #[snafu(display("{operation}: {message}"))]
 pub struct TransportError {
-    /// What kind of failure; decides what the campaign does with it.
+    /// Kind of the failure, which determines how the campaign handles it.
     pub reason: FailureReason,
-    /// Call or step that failed, such as `fi_getinfo`.
+    /// Failed call or step, such as `fi_getinfo`.
     pub operation: &'static str,
-    /// Library's text and code, what was asked for, and what to do.
+    /// Description and code of the library, the requested values, and a remedy.
     pub message: String,
 }
 
-/// Memory that is registered on every rail of a transport. Keeps the memory and the domains alive.
+/// Memory that is registered on every rail of a transport. Keeps the memory allocated and the domains open.
 pub trait Region: Send {
-    /// What a peer needs to reach it.
+    /// Addresses and keys by which a peer accesses the region.
     fn remote(&self) -> RemoteRegion;
-    /// The memory itself.
+    /// Registered memory.
     fn memory(&self) -> &Arc<Memory>;
-    /// How it was registered, for the records: `fi_mr_reg`, `none needed`.
+    /// Method of the registration, for the records: `fi_mr_reg`, `none needed`.
     fn registration(&self) -> &'static str;
 }
 
-/// One arm's endpoints at one worker.
+/// Endpoints of one arm at one worker.
 pub trait Transport: Sized + Send {
-    /// Memory registered with it.
+    /// Memory that is registered with this transport.
     type Region: Region;
 
-    /// Opens library, fabric, domains and one endpoint a rail.
+    /// Opens the library, the fabric, the domains and one endpoint per rail.
     ///
     /// # Errors
-    /// `NotCompiled`, `LibraryAbsent`, `NoDevice`, `ProviderMismatch` or `Refused`: never another transport instead.
+    /// `NotCompiled`, `LibraryAbsent`, `NoDevice`, `ProviderMismatch`, `MemoryUnavailable` or `Refused`. Never opens
+    /// another transport instead.
     fn open(config: &OpenConfig) -> Result<Self, TransportError>;
 
-    /// What the library returned: never what was asked for.
+    /// Properties that the library returned, which can differ from the requested ones.
     fn facts(&self) -> &FabricFacts;
 
     /// Number of rails.
     fn rails(&self) -> usize;
 
-    /// What peers need to reach this side.
+    /// Addresses by which peers connect to this side.
     fn addresses(&self) -> &EndpointAddresses;
 
-    /// Makes a peer known, rail to rail of the same number. Peers are numbered in the order of these calls.
+    /// Connects a peer: each rail to the peer's rail of the same number. Peers are numbered in the order of these
+    /// calls.
     ///
     /// # Errors
-    /// When the number of rails differs or the library refuses an address.
+    /// `Refused` or `FabricUnreachable`, if the number of rails differs, the library refuses an address, or the peer
+    /// cannot be reached.
     fn connect(&mut self, peer: &EndpointAddresses) -> Result<Peer, TransportError>;
 
-    /// Registers memory on every rail, for all operations, local and remote.
+    /// Registers memory on every rail for all operations, local and remote.
     ///
     /// # Errors
-    /// When the library refuses the memory, with what to do (locked-memory limit, huge pages).
+    /// `Refused` or `Internal`, with a remedy (locked-memory limit, huge pages), if the library refuses the memory.
     fn register(&mut self, memory: Arc<Memory>) -> Result<Self::Region, TransportError>;
 
     /// Posts one operation.
     ///
     /// # Errors
-    /// See [`PostError`]; after `Again` the same post may be made again.
+    /// See [`PostError`]; after `Again` the same post may be retried.
     fn post(&mut self, post: &Post<'_, Self::Region>) -> Result<(), PostError>;
 
     /// Posts a receive for one message of any peer on `rail`.
@@ -257,15 +265,15 @@ pub trait Transport: Sized + Send {
         token: u32,
     ) -> Result<(), PostError>;
 
-    /// Collects completions of all rails, as many as fit into `completions`, and makes progress. Returns how many.
+    /// Makes progress, and collects as many completions of all rails as fit into `completions`. Returns their number.
     ///
     /// # Errors
-    /// `CompletionFailed` or `PeerLost` with the library's text when a completion reports an error.
+    /// `CompletionFailed` or `PeerLost` with the library's description, if a completion reports an error.
     fn poll(&mut self, completions: &mut [Completion]) -> Result<usize, TransportError>;
 
-    /// Sleeps until a completion may be there, at most `timeout`. Only where it was opened for that.
+    /// Sleeps until a completion may be available, at most for `timeout`. Requires [`OpenConfig::uses_wait`].
     ///
     /// # Errors
-    /// `Refused` when the library cannot wait.
+    /// `Refused` if the library cannot wait, or if the transport was opened without [`OpenConfig::uses_wait`].
     fn wait(&mut self, timeout: Duration) -> Result<(), TransportError>;
 }

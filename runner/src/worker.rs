@@ -1,10 +1,11 @@
-//! One worker of an attempt, from its assignment to its exit status. Meets the others, starts instruments, and writes
-//! the records where it is the coordinator. Opens no fabric resource itself.
+//! One worker of an attempt, from its assignment to its exit status. It joins the rendezvous and starts instruments; the
+//! coordinator also writes the records. Opens no fabric resources itself.
 
 pub mod agent;
 mod child;
 mod coordinate;
 pub mod coordinator_link;
+pub mod event;
 mod facts;
 mod follow;
 mod shared_memory;
@@ -23,78 +24,78 @@ use snafu::{ResultExt, Snafu, ensure};
 
 pub use start::run;
 
-/// What a worker is started with.
+/// Options of a worker.
 #[derive(Clone, Debug)]
 pub struct WorkerOptions {
-    /// File with the assignment.
+    /// Path of the assignment file.
     pub assignment: PathBuf,
-    /// Rank of this worker.
+    /// Rank of the worker.
     pub rank: u32,
-    /// File the coordinator's end record is repeated in.
+    /// File into which the coordinator copies its end record.
     pub termination_message: Option<PathBuf>,
-    /// Process whose death ends this worker.
+    /// Process ID of the parent; the worker stops when the parent dies.
     pub parent: Option<u32>,
 }
 
-/// Why a worker ends without having done its part.
+/// Reason a worker failed.
 #[derive(Debug, Snafu)]
 pub enum WorkerError {
-    /// The assignment is not there.
-    #[snafu(display("{}: {source}", path.display()))]
+    /// The assignment cannot be read.
+    #[snafu(display("cannot read the assignment {}: {source}", path.display()))]
     Read {
-        /// The file.
+        /// Path of the assignment.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system call.
         source: io::Error,
     },
-    /// The assignment is wrong.
-    #[snafu(display("{}: {source}", path.display()))]
+    /// The assignment is invalid.
+    #[snafu(display("invalid assignment {}: {source}", path.display()))]
     Assignment {
-        /// The file.
+        /// Path of the assignment.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Validation error.
         source: AssignmentError,
     },
-    /// The rank is none of this leg.
+    /// The rank does not exist in this leg.
     #[snafu(display("rank {rank} does not exist: the assignment has {workers} workers, so ranks are 0 to {}", workers - 1))]
     Rank {
-        /// The rank.
+        /// Rank of the worker.
         rank: u32,
         /// Number of workers.
         workers: u32,
     },
-    /// The machine does not let it start.
-    #[snafu(display("{what}: {source}"))]
+    /// A system call failed while the worker started.
+    #[snafu(display("{action} failed: {source}"))]
     Start {
-        /// What was tried.
-        what: &'static str,
-        /// What the system says.
+        /// Action that failed.
+        action: &'static str,
+        /// Error of the system call.
         source: io::Error,
     },
-    /// A worker cannot be talked to.
-    #[snafu(display("rank {peer}: {source}"))]
+    /// The connection to a peer cannot be set up.
+    #[snafu(display("connection to rank {peer} failed: {source}"))]
     Link {
-        /// Its rank.
+        /// Rank of the peer.
         peer: u32,
-        /// What went wrong.
+        /// Error of the connection.
         source: crate::rendezvous::link::LinkError,
     },
-    /// Nobody reads the records.
+    /// The records cannot be written.
     #[snafu(display("{source}"))]
     Output {
-        /// What went wrong.
+        /// Error of the record stream.
         source: crate::output::OutputError,
     },
     /// The attempt is not complete.
     #[snafu(display("{:?}: {}", failure.reason, failure.message))]
     Incomplete {
-        /// Why.
+        /// Failure of the attempt.
         failure: CaseFailure,
     },
 }
 
 impl WorkerError {
-    /// Exit status: 2 where the assignment is wrong, 3 where the attempt is not complete.
+    /// Exit status: 2 if the assignment or the rank is invalid, 3 if the attempt is not complete.
     pub fn status(&self) -> u8 {
         match self {
             Self::Read { .. } | Self::Assignment { .. } | Self::Rank { .. } => 2,
@@ -103,10 +104,10 @@ impl WorkerError {
     }
 }
 
-/// Reads the assignment and checks that it has `rank`.
+/// Reads and validates the assignment, and checks that it contains `rank`.
 fn read_assignment(path: &Path, rank: u32) -> Result<Assignment, WorkerError> {
     let mut bytes = Vec::new();
-    // One more byte than allowed, so that a file that is too long is seen and no more of it read.
+    // Reads one byte more than allowed, so that a file above the limit is detected without reading all of it.
     let limit = MAX_ASSIGNMENT_BYTES as u64 + 1;
     let read = File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes));
     read.context(ReadSnafu { path })?;

@@ -1,6 +1,6 @@
-//! What libfabric endpoints hold is given back, and posting allocates nothing. A program of its own, for it counts the
-//! descriptors and the allocations of the whole process.
-#![allow(unsafe_code, reason = "an allocator is unsafe by its trait")]
+//! Libfabric endpoints release their resources, and posting does not allocate. A separate test binary, because it
+//! counts the file descriptors and allocations of the whole process.
+#![allow(unsafe_code, reason = "the trait of an allocator is unsafe")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -15,28 +15,28 @@ use fabricbench_runner::transport::{
     Completion, CompletionKind, OpenConfig, Operation, Post, PostError, Region, Transport,
 };
 
-struct Counting;
+struct CountingAllocator;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: hands every call to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
+// SAFETY: every method passes its arguments unchanged to the system allocator, which keeps the contract.
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps the contract of `alloc`, which is the contract of the system allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that `alloc` returned `pointer` for this layout, so the system allocator did.
         unsafe { System.dealloc(pointer, layout) };
     }
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const LENGTH: u64 = 4096;
 
 struct Side {
@@ -56,7 +56,7 @@ fn pair(provider: LibfabricProvider) -> (Side, Side) {
         library: None,
         inject_bytes: None,
         depth: 16,
-        sleeps: false,
+        uses_wait: false,
         device_memory: false,
         peers: 1,
     };
@@ -72,9 +72,9 @@ fn pair(provider: LibfabricProvider) -> (Side, Side) {
     (initiator, target)
 }
 
-/// Writes one after another, each when the one before has completed.
+/// Posts `count` writes, each after the previous one has completed.
 fn write(initiator: &mut Side, target: &mut Side, operation: Operation, count: usize) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     let mut completions = [Completion {
         rail: 0,
         kind: CompletionKind::Posted { token: 0 },
@@ -106,25 +106,25 @@ fn write(initiator: &mut Side, target: &mut Side, operation: Operation, count: u
             if initiator.transport.poll(&mut completions).unwrap() > 0 {
                 break;
             }
-            assert!(Instant::now() < deadline, "a write never completed");
+            assert!(Instant::now() < deadline, "a write did not complete");
             std::thread::yield_now();
         }
     }
 }
 
-/// Open descriptors, and files of this process in `/dev/shm`.
-fn held() -> (usize, BTreeSet<String>) {
-    let own = |name: &String| name.contains(&std::process::id().to_string());
-    let names = |folder| std::fs::read_dir(folder).unwrap().flatten();
-    let files = names("/dev/shm")
+/// Number of open file descriptors, and the files of this process in `/dev/shm`.
+fn open_resources() -> (usize, BTreeSet<String>) {
+    let is_own = |name: &String| name.contains(&std::process::id().to_string());
+    let entries = |directory| std::fs::read_dir(directory).unwrap().flatten();
+    let files = entries("/dev/shm")
         .map(|e| e.file_name().to_string_lossy().into_owned())
-        .filter(own)
+        .filter(is_own)
         .collect();
-    (names("/proc/self/fd").count(), files)
+    (entries("/proc/self/fd").count(), files)
 }
 
 #[test]
-fn endpoints_give_back_what_they_hold_and_posts_allocate_nothing() {
+fn endpoints_release_resources_and_posts_do_not_allocate() {
     for provider in [
         LibfabricProvider::Tcp,
         LibfabricProvider::TcpRxm,
@@ -151,11 +151,14 @@ fn endpoints_give_back_what_they_hold_and_posts_allocate_nothing() {
                 drop(transport);
             }
             drop(target);
-            let after = held();
-            assert!(after.1.is_empty(), "{provider:?}: left in /dev/shm: {after:?}");
-            // The first round opens what the library keeps for good.
+            let after = open_resources();
+            assert!(
+                after.1.is_empty(),
+                "{provider:?}: files left in /dev/shm: {after:?}"
+            );
+            // The first round also opens descriptors that the library keeps until the process exits.
             if let Some(before) = before.replace(after.clone()) {
-                assert_eq!(after, before, "{provider:?}: descriptors");
+                assert_eq!(after, before, "{provider:?}: open descriptors");
             }
         }
     }

@@ -1,9 +1,9 @@
-//! The built-in transport between two processes: this test starts itself as the peer, and the two exchange endpoint
-//! names over a TCP connection on 127.0.0.1, as workers do at the rendezvous.
+//! The built-in transport between two processes: this test starts its own binary as the peer, and the two processes
+//! exchange endpoint names over a TCP connection on 127.0.0.1, like workers at the rendezvous.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a helper of a test fails the test"
+    reason = "helper functions of a test may panic"
 )]
 
 use std::io::{BufRead, BufReader, Write};
@@ -22,24 +22,24 @@ use fabricbench_runner::transport::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Tells the started process where the other one listens.
-const ADDRESS: &str = "FABRICBENCH_TEST_PEER";
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Environment variable with the address on which the parent of the peer process listens.
+const ADDRESS_VARIABLE: &str = "FABRICBENCH_TEST_PEER";
+const TIMEOUT: Duration = Duration::from_secs(60);
 const ROOM: usize = 300_000;
 const RAILS: usize = 2;
 const ROUNDS: u64 = 50;
 
-/// Ends the peer with the test, however that ends.
+/// Process of the peer, which is killed when the test ends.
 struct Peer(Child);
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        let _ended_already = self.0.kill();
+        let _result = self.0.kill();
         let _status = self.0.wait();
     }
 }
 
-/// One side: endpoints, memory, and the connection to the other.
+/// One side: endpoints, memory, and the TCP connection to the other side.
 struct Side {
     transport: Loopback,
     memory: Arc<Memory>,
@@ -49,8 +49,8 @@ struct Side {
 }
 
 impl Side {
-    fn meet(stream: TcpStream, kind: MemoryKind) -> Self {
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    fn connect(stream: TcpStream, kind: MemoryKind) -> Self {
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream.set_nodelay(true).unwrap();
         let mut stream = BufReader::new(stream);
         let mut transport = Loopback::open(&OpenConfig {
@@ -59,7 +59,7 @@ impl Side {
             library: None,
             inject_bytes: None,
             depth: 16,
-            sleeps: true,
+            uses_wait: true,
             device_memory: false,
             peers: 1,
         })
@@ -79,7 +79,7 @@ impl Side {
     }
 
     fn post(&mut self, rail: usize, operation: Operation, length: u64) {
-        let begun = Instant::now();
+        let start = Instant::now();
         loop {
             let post = Post {
                 rail,
@@ -94,44 +94,44 @@ impl Side {
             };
             match self.transport.post(&post) {
                 Ok(()) => return,
-                Err(PostError::Again) => assert!(begun.elapsed() < PATIENCE),
+                Err(PostError::Again) => assert!(start.elapsed() < TIMEOUT),
                 Err(error) => panic!("{error:?}"),
             }
         }
     }
 
-    /// The next completion.
-    fn next(&mut self) -> Completion {
+    /// Waits for the next completion.
+    fn next_completion(&mut self) -> Completion {
         let mut room = [Completion {
             rail: 0,
             kind: CompletionKind::RemoteWrite { immediate: 0 },
         }];
-        let begun = Instant::now();
+        let start = Instant::now();
         while self.transport.poll(&mut room).unwrap() == 0 {
-            assert!(begun.elapsed() < PATIENCE, "nothing completes");
+            assert!(start.elapsed() < TIMEOUT, "no operation completed");
             self.transport.wait(Duration::from_secs(1)).unwrap();
         }
         room[0]
     }
 
-    /// Polls, so that what the other side posts is carried out, until it has sent a word.
-    fn serve(&mut self) {
+    /// Polls, which executes the posts of the other side, until that side sends a line.
+    fn poll_until_message(&mut self) {
         self.stream.get_ref().set_nonblocking(true).unwrap();
-        let begun = Instant::now();
+        let start = Instant::now();
         while !matches!(self.stream.fill_buf(), Ok(bytes) if !bytes.is_empty()) {
-            assert!(begun.elapsed() < PATIENCE);
-            let mut none = [Completion {
+            assert!(start.elapsed() < TIMEOUT);
+            let mut completions = [Completion {
                 rail: 0,
                 kind: CompletionKind::RemoteWrite { immediate: 0 },
             }];
-            assert_eq!(self.transport.poll(&mut none), Ok(0));
+            assert_eq!(self.transport.poll(&mut completions), Ok(0));
             self.transport.wait(Duration::from_millis(1)).unwrap();
         }
         self.stream.get_ref().set_nonblocking(false).unwrap();
     }
 }
 
-/// Sends a value as a line and takes one.
+/// Sends a value as a line, and receives the value of the other side.
 fn exchange<S: Serialize, T: DeserializeOwned>(stream: &mut BufReader<TcpStream>, value: &S) -> T {
     let mut line = serde_json::to_string(value).unwrap();
     line.push('\n');
@@ -141,24 +141,25 @@ fn exchange<S: Serialize, T: DeserializeOwned>(stream: &mut BufReader<TcpStream>
     serde_json::from_str(&answer).unwrap()
 }
 
-/// Starts this program again for one test, and takes its connection.
+/// Starts this test binary as the peer of one test, and accepts its connection.
 fn start_peer(test: &str) -> (Peer, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test])
-        .env(ADDRESS, listener.local_addr().unwrap().to_string())
+        .env(ADDRESS_VARIABLE, listener.local_addr().unwrap().to_string())
         .spawn()
         .unwrap();
     (Peer(child), listener.accept().unwrap().0)
 }
 
-fn called() -> Option<TcpStream> {
-    let address = std::env::var(ADDRESS).ok()?;
+/// Connection to the parent process; `None` in a process that was not started as the peer.
+fn connect_as_peer() -> Option<TcpStream> {
+    let address = std::env::var(ADDRESS_VARIABLE).ok()?;
     Some(TcpStream::connect(address).unwrap())
 }
 
 fn bytes(round: u64, length: u64) -> Vec<u8> {
-    (0..length).map(|at| (at * 7 + at / 256 + round) as u8).collect()
+    (0..length).map(|i| (i * 7 + i / 256 + round) as u8).collect()
 }
 
 fn length(round: u64) -> u64 {
@@ -166,19 +167,22 @@ fn length(round: u64) -> u64 {
 }
 
 #[test]
-fn every_operation_crosses_from_one_process_to_another() {
-    if let Some(stream) = called() {
-        return target(Side::meet(stream, MemoryKind::SharedMemory));
+fn transfers_every_operation_between_processes() {
+    if let Some(stream) = connect_as_peer() {
+        return target(Side::connect(stream, MemoryKind::SharedMemory));
     }
-    let (mut peer, stream) = start_peer("every_operation_crosses_from_one_process_to_another");
-    let mut side = Side::meet(stream, MemoryKind::Heap);
+    let (mut peer, stream) = start_peer("transfers_every_operation_between_processes");
+    let mut side = Side::connect(stream, MemoryKind::Heap);
     for round in 0..ROUNDS {
         let (rail, length) = (round as usize % RAILS, length(round));
         side.memory.write_from(0, &bytes(round, length)).unwrap();
         let immediate = round;
-        // Two messages to meet: the target looks at each before it answers.
+        // The two sides synchronize over TCP after each operation, so that the target can check its memory.
         side.post(rail, Operation::Send { immediate }, length);
-        assert!(matches!(side.next().kind, CompletionKind::Posted { .. }));
+        assert!(matches!(
+            side.next_completion().kind,
+            CompletionKind::Posted { .. }
+        ));
         assert!(exchange::<_, bool>(&mut side.stream, &true));
         let (remote, remote_offset) = (side.remote.rails[rail], 1);
         side.post(
@@ -190,9 +194,12 @@ fn every_operation_crosses_from_one_process_to_another() {
             },
             length,
         );
-        assert!(matches!(side.next().kind, CompletionKind::Posted { .. }));
+        assert!(matches!(
+            side.next_completion().kind,
+            CompletionKind::Posted { .. }
+        ));
         assert!(exchange::<_, bool>(&mut side.stream, &true));
-        // Overwrites nothing but the memory here, which then is what the target has one byte further on.
+        // Clears only the local memory. The read then fetches the target's bytes from offset 1.
         side.memory.fill(0).unwrap();
         side.post(
             rail,
@@ -202,7 +209,10 @@ fn every_operation_crosses_from_one_process_to_another() {
             },
             length,
         );
-        assert!(matches!(side.next().kind, CompletionKind::Posted { .. }));
+        assert!(matches!(
+            side.next_completion().kind,
+            CompletionKind::Posted { .. }
+        ));
         let mut back = vec![0; length as usize];
         side.memory.read_into(0, &mut back).unwrap();
         assert_eq!(back, bytes(round, length));
@@ -222,43 +232,43 @@ fn target(mut side: Side) {
         side.transport
             .post_receive(rail, &side.region, 5, ROOM as u64 - 5, 1)
             .unwrap();
-        let came = side.next();
+        let completion = side.next_completion();
         let expected = CompletionKind::Received {
             token: 1,
             immediate: Some(round),
             length: length(round),
         };
-        assert_eq!((came.rail, came.kind), (rail, expected));
+        assert_eq!((completion.rail, completion.kind), (rail, expected));
         check(&side, 5, round);
         assert!(exchange::<_, bool>(&mut side.stream, &true));
-        let came = side.next();
+        let completion = side.next_completion();
         assert_eq!(
-            (came.rail, came.kind),
+            (completion.rail, completion.kind),
             (rail, CompletionKind::RemoteWrite { immediate: round })
         );
         check(&side, 1, round);
         assert!(exchange::<_, bool>(&mut side.stream, &true));
-        side.serve();
+        side.poll_until_message();
         assert!(exchange::<_, bool>(&mut side.stream, &true));
     }
 }
 
 #[test]
-fn a_killed_process_is_noticed() {
-    if let Some(stream) = called() {
-        let mut side = Side::meet(stream, MemoryKind::Heap);
-        // Never polls: it is killed while it waits for a word that does not come.
+fn detects_killed_process() {
+    if let Some(stream) = connect_as_peer() {
+        let mut side = Side::connect(stream, MemoryKind::Heap);
+        // Never polls: it is killed while it waits for a line that the parent never sends.
         let _never: bool = exchange(&mut side.stream, &true);
         return;
     }
-    let (mut peer, stream) = start_peer("a_killed_process_is_noticed");
-    let mut side = Side::meet(stream, MemoryKind::Heap);
+    let (mut peer, stream) = start_peer("detects_killed_process");
+    let mut side = Side::connect(stream, MemoryKind::Heap);
     side.post(0, Operation::Send { immediate: 0 }, 8);
     peer.0.kill().unwrap();
     peer.0.wait().unwrap();
-    let begun = Instant::now();
+    let start = Instant::now();
     let error = loop {
-        assert!(begun.elapsed() < PATIENCE, "not noticed");
+        assert!(start.elapsed() < TIMEOUT, "the killed peer was not detected");
         if let Err(error) = side.transport.poll(&mut []) {
             break error;
         }
@@ -266,7 +276,9 @@ fn a_killed_process_is_noticed() {
     };
     assert_eq!(error.reason, FailureReason::PeerLost);
     assert!(
-        error.message.contains("ended with posts of this side undone"),
+        error
+            .message
+            .contains("exited with unfinished posts of this side"),
         "{error}"
     );
 }

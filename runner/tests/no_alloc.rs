@@ -1,6 +1,6 @@
-//! The timed region allocates nothing: a case of many operations allocates exactly as often as one of few.
+//! The timed region does not allocate: a case with many operations allocates exactly as often as a case with few.
 
-#![allow(unsafe_code, reason = "a global allocator that counts")]
+#![allow(unsafe_code, reason = "the trait of an allocator is unsafe")]
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test")]
 
 #[path = "common/pair.rs"]
@@ -17,26 +17,26 @@ use crds::v1alpha1::{
 use fabricbench_runner::transport::loopback::Loopback;
 use pair::{Pair, arm, scenario};
 
-struct Counting;
+struct CountingAllocator;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: every method passes its arguments on to the system's allocator, which keeps the contract, and counts.
-unsafe impl GlobalAlloc for Counting {
+// SAFETY: every method passes its arguments unchanged to the system allocator, which keeps the contract.
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`, which is that of the system's.
+        // SAFETY: the caller keeps the contract of `alloc`, which is the contract of the system allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: `pointer` came from `alloc` above with this layout, so from the system's allocator.
+        // SAFETY: `alloc` returned `pointer` for this layout, so the system allocator did.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn allocations(pair: &mut Pair<Loopback>, scenario: &ScenarioAssignment, size: u64) -> u64 {
     let before = ALLOCATIONS.load(Ordering::Relaxed);
@@ -64,9 +64,9 @@ fn transfer(operation: TransferOperation, iterations: u32) -> ScenarioAssignment
     }))
 }
 
-/// One test in this file, for the count is the whole process's.
+/// The only test of this file, because the count is that of the whole process.
 #[test]
-fn a_thousand_more_operations_allocate_nothing_more() {
+fn additional_operations_do_not_allocate() {
     let scenarios = |iterations| {
         let ping_pongs = [PingPongOperation::Send, PingPongOperation::WriteImmediate]
             .map(|operation| ping_pong(operation, iterations));
@@ -79,13 +79,13 @@ fn a_thousand_more_operations_allocate_nothing_more() {
         let mut pair = Pair::<Loopback>::new(arm, few.clone(), transport, Polling::Yield);
         for (few, many) in few.iter().zip(&many) {
             for size in [64, 32 * 1024] {
-                // What is allocated once, by the first case of its kind, is out of the way then.
+                // The first case makes allocations that later cases reuse.
                 allocations(&mut pair, few, size);
-                let (of_few, of_many) = (
+                let (few_count, many_count) = (
                     allocations(&mut pair, few, size),
                     allocations(&mut pair, many, size),
                 );
-                assert_eq!(of_few, of_many, "{:?} of {size} bytes", many.workload);
+                assert_eq!(few_count, many_count, "{:?} of {size} bytes", many.workload);
             }
         }
     }

@@ -1,13 +1,14 @@
-//! Rails are real: two network namespaces, four rails of limited rate between them, and the runner's own workers.
+//! Throughput over several rails: the runner's workers in two network namespaces, with four rate-limited rails between
+//! them.
 //!
-//! Rate-limited rails give the same throughput to a part in a hundred even on a noisy machine, so that twice the rails
-//! must give nearly twice the bytes. Needs root, `ip` and `tc` (Debian's iproute2) and libfabric.
+//! The throughput of rate-limited rails is reproducible within one percent even on a noisy machine, so twice the rails
+//! must transfer nearly twice the bytes. Requires root, `ip` and `tc` (Debian package iproute2) and libfabric.
 
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
     missing_docs,
-    reason = "a test that shows its figures"
+    reason = "a test that prints its measurements"
 )]
 
 #[path = "common/leg.rs"]
@@ -44,7 +45,7 @@ fn arm(name: &str, policy: StripingPolicy) -> ArmAssignment {
     }
 }
 
-/// Writes over the tcp provider, one worker in each namespace.
+/// Measures writes over the tcp provider, with one worker in each namespace.
 fn measure(
     namespaces: &Namespaces,
     rails: usize,
@@ -53,7 +54,7 @@ fn measure(
     arms: Vec<ArmAssignment>,
 ) -> Vec<Record> {
     let leg = Leg {
-        meeting: (namespaces.meeting_address(0), 17_900),
+        rendezvous: (namespaces.meeting_address(0), 17_900),
         transport: TransportSpec::Libfabric(Libfabric {
             provider: LibfabricProvider::Tcp,
             rails: rails as u32,
@@ -78,14 +79,14 @@ fn measure(
                 threads: 1,
                 direction: Direction::OneWay,
                 measured,
-                // Longer than the token buckets last, so that only the rate counts.
+                // Long enough to drain the token buckets, so that only the rate limits the throughput.
                 warmup: Extent::DurationNanos(400_000_000),
             }),
             max_size_bytes: size_bytes,
         },
         arms,
     };
-    leg.records(|rank| {
+    leg.run(|rank| {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", namespaces.name(rank)]);
         command.arg(env!("CARGO_BIN_EXE_fabricbench-runner"));
@@ -104,10 +105,10 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 #[test]
-fn twice_and_four_times_the_rails_carry_nearly_as_many_times_the_bytes() {
+fn throughput_scales_with_two_and_four_rails() {
     let namespaces = Namespaces::with_rails(4, RATE);
     let mut rates = [Vec::new(), Vec::new(), Vec::new()];
-    // Interleaved, so that a slow moment of the machine meets all of them.
+    // Interleaved, so that a slow phase of the machine affects all of them.
     for _ in 0..3 {
         for (index, rails) in [1, 2, 4].into_iter().enumerate() {
             let records = measure(
@@ -128,12 +129,12 @@ fn twice_and_four_times_the_rails_carry_nearly_as_many_times_the_bytes() {
         four / 1e6
     );
     println!("x{:.2} with 2, x{:.2} with 4", two / one, four / one);
-    assert!(two / one >= 1.85, "2 rails carry only x{:.2}", two / one);
-    assert!(four / one >= 3.5, "4 rails carry only x{:.2}", four / one);
+    assert!(two / one >= 1.85, "2 rails transfer only x{:.2}", two / one);
+    assert!(four / one >= 3.5, "4 rails transfer only x{:.2}", four / one);
 }
 
 #[test]
-fn coalescing_leaves_two_of_four_rails_alone_at_32_kib_and_none_at_64() {
+fn coalescing_uses_two_rails_at_32_kib_and_four_at_64_kib() {
     let namespaces = Namespaces::with_rails(4, RATE);
     for (size_bytes, coalesced_rails) in [(32 * KIB, 2), (64 * KIB, 4)] {
         let arms = vec![
@@ -153,17 +154,18 @@ fn coalescing_leaves_two_of_four_rails_alone_at_32_kib_and_none_at_64() {
                 rails
             );
             assert_eq!(counters.rails_used, rails as u64);
-            assert_carried(side, rails, &counters.bytes_per_rail);
+            assert_interface_traffic(side, rails, &counters.bytes_per_rail);
         }
     }
 }
 
-/// The interfaces themselves say the same: each counts at least its rail's payload, the unused nearly nothing.
-fn assert_carried(side: &SideReport, used: usize, posted: &[u64]) {
+/// Checks the counters of the interfaces: each has sent at least the payload of its rail, and unused ones almost
+/// nothing.
+fn assert_interface_traffic(side: &SideReport, used: usize, posted: &[u64]) {
     assert_eq!(
         side.interfaces.len(),
         posted.len(),
-        "each rail has an interface of its own"
+        "each rail must have its own interface"
     );
     let busiest = posted.iter().max().copied().unwrap_or(0);
     for interface in &side.interfaces {
@@ -174,10 +176,10 @@ fn assert_carried(side: &SideReport, used: usize, posted: &[u64]) {
         );
         assert!(interface.tx_bytes >= posted[rail]);
     }
-    let quiet = side
+    let unused = side
         .interfaces
         .iter()
         .filter(|interface| interface.tx_bytes < busiest / 20)
         .count();
-    assert_eq!(quiet, posted.len() - used, "interfaces without traffic");
+    assert_eq!(unused, posted.len() - used, "interfaces without traffic");
 }

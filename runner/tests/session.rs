@@ -1,8 +1,8 @@
-//! Whole attempts: worker processes of this program, on this machine, over real transports.
+//! Complete attempts: worker processes of the runner binary on this machine, over real transports.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test ends where something is not as it should be"
+    reason = "a test fails on an unexpected result"
 )]
 
 mod session {

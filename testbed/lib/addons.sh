@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# What runs in the cluster from the start: DNS.
+# Add-ons that run in every cluster: DNS.
 
 addons_up() {
     render "$HERE/manifests/coredns.yaml" "IMAGE=$COREDNS_IMAGE" "ADDRESS=$DNS_ADDRESS" |
         kubectl apply -f - >/dev/null
-    await 180 "CoreDNS to serve" dns_serves || fail "look at: testbed logs, kubectl -n kube-system describe pods"
+    await 180 "CoreDNS to serve" dns_serves || fail "check testbed logs and kubectl -n kube-system describe pods"
 }
 
 dns_serves() {

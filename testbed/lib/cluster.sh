@@ -1,17 +1,17 @@
 # shellcheck shell=bash
-# `up` and `down` as a whole: each reads like a list of contents.
+# The steps of `up` and `down`.
 
 cluster_up() {
     local started=$SECONDS node
-    [[ $NODE_COUNT =~ ^[1-$NODE_COUNT_MAX]$ ]] || fail "nodes: '$NODE_COUNT' is not a number from 1 to $NODE_COUNT_MAX"
+    [[ $NODE_COUNT =~ ^[1-$NODE_COUNT_MAX]$ ]] || fail "invalid --nodes '$NODE_COUNT': must be a number from 1 to $NODE_COUNT_MAX"
     preflight
     tools_up kubernetes etcd coredns policy
     netns_check "$SITE_NETNS"
     finish_down
     port_free
-    cluster_size
+    node_count_check
     huge_pages_up
-    kubelet_folder_up
+    kubelet_dir_up
     control_network_up
     for node in $(node_names); do node_runtime_up "$node"; done
     node_routes_up
@@ -27,29 +27,30 @@ cluster_up() {
     say "export KUBECONFIG=$SITE/kubeconfig"
 }
 
-# kubelet_folder_up: kubelets keep device plugins' sockets in a folder that no setting moves. Marked, where it is ours.
-kubelet_folder_up() {
-    [ ! -e "$KUBELET_FOLDER" ] || return 0
-    mkdir "$KUBELET_FOLDER"
-    : >"$KUBELET_FOLDER/.fabricbench-testbed"
+# kubelet_dir_up: kubelets keep the sockets of device plugins in a directory whose path is not configurable. A marker file
+# in it says that the testbed created it.
+kubelet_dir_up() {
+    [ ! -e "$KUBELET_DIR" ] || return 0
+    mkdir "$KUBELET_DIR"
+    : >"$KUBELET_DIR/.fabricbench-testbed"
 }
 
-# finish_down: a `down` that was cut short is finished first; half of a cluster cannot be repaired.
+# finish_down: completes an interrupted `down`, because a partly removed cluster cannot be repaired.
 finish_down() {
     if [ -e "$SITE/going-down" ]; then
-        say "finishing a \`down\` that was cut short"
+        say "completing an interrupted \`down\`"
         site_down
     fi
     mkdir -p "$SITE"
     chmod 700 "$SITE"
 }
 
-# cluster_size: fixed by the first `up`.
-cluster_size() {
-    local there
+# node_count_check: the first `up` sets the number of nodes; later ones must use the same number.
+node_count_check() {
+    local existing
     if [ -e "$SITE/node-count" ]; then
-        there=$(<"$SITE/node-count")
-        [ "$there" = "$NODE_COUNT" ] || fail "the cluster has $there nodes, not $NODE_COUNT: \`testbed down\` first"
+        existing=$(<"$SITE/node-count")
+        [ "$existing" = "$NODE_COUNT" ] || fail "the cluster has $existing nodes, not $NODE_COUNT: run \`testbed down\` first"
     else
         echo "$NODE_COUNT" >"$SITE/node-count.part"
         mv "$SITE/node-count.part" "$SITE/node-count"
@@ -62,7 +63,7 @@ cluster_down() {
     say "down in $((SECONDS - started)) s"
 }
 
-# api_only_up: etcd and the API server, for tests of controllers. Beside a cluster or without one.
+# api_only_up: starts etcd and the API server, for tests of controllers, with or without a cluster alongside.
 api_only_up() {
     local started=$SECONDS
     preflight

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# etcd, the API server and the forwarder that lets clients of this machine use 127.0.0.1 (both sites);
-# the controller manager and the scheduler (the cluster only).
+# Both sites: etcd, the API server, and the forwarder that makes it available to clients on 127.0.0.1.
+# Cluster only: the controller manager and the scheduler.
 
 api_up() {
     local certificates=$SITE/certificates
@@ -33,15 +33,15 @@ etcd_serves() {
     nsenter "--net=/run/netns/$SITE_NETNS" curl -fsS --max-time 2 http://127.0.0.1:2379/readyz
 }
 
-# port_free: fails when another program has our port on 127.0.0.1.
+# port_free: fails if another program uses the configured port on 127.0.0.1.
 port_free() {
     if process_alive forward-host; then return 0; fi
     if (exec 3<>"/dev/tcp/127.0.0.1/$SITE_PORT") 2>/dev/null; then
-        fail "port $SITE_PORT of 127.0.0.1 is taken: set FABRICBENCH_TESTBED_PORT (or …_API_ONLY_PORT) to another"
+        fail "port $SITE_PORT on 127.0.0.1 is in use: set FABRICBENCH_TESTBED_PORT (or …_API_ONLY_PORT) to another port"
     fi
 }
 
-# The API server is in a namespace that the machine has no link to; a socket in the file system joins the two.
+# The API server is in a network namespace without a link to the machine's; a Unix socket connects the two.
 forwarder_up() {
     local socket=$SITE/run/api.sock
     if ! process_alive forward-api; then rm -f "$socket"; fi
@@ -49,14 +49,14 @@ forwarder_up() {
     process_start forward-host - socat -t 5 "TCP-LISTEN:$SITE_PORT,bind=127.0.0.1,fork,reuseaddr" "UNIX-CONNECT:$socket"
 }
 
-# controllers_up: after the API server is ready, else the controller manager leaves for want of RBAC.
+# controllers_up: must run after the API server is ready, because the controller manager exits without RBAC permissions.
 controllers_up() {
     local certificates=$SITE/certificates server=https://127.0.0.1:6443 name
     for name in kube-controller-manager kube-scheduler; do
         [ -e "$SITE/config/$name.kubeconfig" ] ||
             kubeconfig "$SITE/config/$name.kubeconfig" "$name" "/CN=system:$name" "$server"
     done
-    # A node that is silent is NotReady after 20 s (default 50 s), so that tests of faults need not wait longer.
+    # A node without heartbeats is NotReady after 20 s (default 50 s), which shortens the fault tests.
     process_start kube-controller-manager "$SITE_NETNS" "$(kubernetes kube-controller-manager)" \
         --kubeconfig="$SITE/config/kube-controller-manager.kubeconfig" --bind-address=127.0.0.1 \
         --leader-elect=false --use-service-account-credentials=true --profiling=false \

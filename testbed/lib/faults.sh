@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# Faults of nodes and pods. Each has a command that takes it back; `up` takes all of a node's back but a full disk.
+# Faults of nodes and pods. Each has a command that reverts it; `up` reverts all node faults except a full disk.
 
 # node_command VERB NODE
 node_command() {
-    local verb=${1:-} node=${2:-} folder
+    local verb=${1:-} node=${2:-} dir
     node_check "$node"
-    folder=$(node_folder "$node")
+    dir=$(node_dir "$node")
     case $verb in
         stop) process_end "kubelet-$node" ;;
         crash) process_end "containerd-$node" KILL ;;
@@ -16,13 +16,13 @@ node_command() {
             ;;
         partition) ip -n "$CONTROL_NETNS" link set "$node" down ;;
         heal) ip -n "$CONTROL_NETNS" link set "$node" up ;;
-        fill) node_fill "$folder" ;;
-        free) node_free "$node" "$folder" ;;
-        *) fail "unknown: node $verb (stop, start, crash, partition, heal, fill, free)" ;;
+        fill) node_fill "$dir" ;;
+        free) node_free "$node" "$dir" ;;
+        *) fail "unknown command: node $verb (use stop, start, crash, partition, heal, fill or free)" ;;
     esac
 }
 
-# node_fill FOLDER: leaves 16 MiB, far below the 5 % at which kubelet evicts, and enough to say so.
+# node_fill DIR: leaves 16 MiB, which is far below the 5 % at which the kubelet evicts, and enough for it to report that.
 node_fill() {
     local free
     free=$(df --output=avail -B1 "$1" | tail -n 1)
@@ -30,33 +30,34 @@ node_fill() {
     fallocate -l $((free - (16 << 20))) "$1/filled"
 }
 
-# node_free NODE FOLDER
+# node_free NODE DIR
 node_free() {
     rm -f "$2/filled"
-    # A kubelet that saw the disk full may still be removing images; when it says that the pressure is over, it is not.
+    # A kubelet under disk pressure may still be removing images; it has finished when it reports no disk pressure.
     if process_alive "kubelet-$1"; then
-        await 180 "$1 to see its disk free" node_condition "$1" DiskPressure False || fail "testbed logs kubelet-$1"
+        await 180 "$1 to report no disk pressure" node_condition "$1" DiskPressure False || fail "see testbed logs kubelet-$1"
     fi
     images_restore "$1"
 }
 
-# pod_command cut|mend POD [NAMESPACE]: at the node's end of the pod's link, so that the pod keeps address and routes.
+# pod_command disconnect|reconnect POD [NAMESPACE]: sets the node's end of the pod's link down or up, so that the pod keeps
+# its address and routes.
 pod_command() {
-    local verb=${1:-} pod=${2:?pod cut|mend POD [NAMESPACE]} namespace=${3:-default} node link
+    local verb=${1:-} pod=${2:?pod disconnect|reconnect POD [NAMESPACE]} namespace=${3:-default} node link
     node=$(kubectl -n "$namespace" get pod "$pod" -o 'jsonpath={.spec.nodeName}')
     link=$(pod_link "$node" "$(kubectl -n "$namespace" get pod "$pod" -o 'jsonpath={.metadata.uid}')")
-    [ -n "$link" ] || fail "pod $pod has no link on $node: it does not run, or uses the node's network"
+    [ -n "$link" ] || fail "pod $pod has no link on $node: it is not running, or uses the host network"
     case $verb in
-        cut) ip -n "$(node_netns "$node")" link set "$link" down ;;
-        mend) ip -n "$(node_netns "$node")" link set "$link" up ;;
-        *) fail "unknown: pod $verb (cut, mend)" ;;
+        disconnect) ip -n "$(node_netns "$node")" link set "$link" down ;;
+        reconnect) ip -n "$(node_netns "$node")" link set "$link" up ;;
+        *) fail "unknown command: pod $verb (use disconnect or reconnect)" ;;
     esac
 }
 
-# pod_link NODE UID: the name, in the node, of the link to the pod.
+# pod_link NODE UID: prints the name of the pod's link in the node's namespace.
 pod_link() {
     local pid index
-    pid=$(site_cgroups | { grep -F "pod$2/" || true; } | while read -r folder; do cat "$folder/cgroup.procs"; done | awk "NR == 1")
+    pid=$(site_cgroups | { grep -F "pod$2/" || true; } | while read -r dir; do cat "$dir/cgroup.procs"; done | awk "NR == 1")
     [ -n "$pid" ] || return 0
     index=$(nsenter "--net=/proc/$pid/ns/net" ip -j link show eth0 | jq '.[0].link_index')
     ip -n "$(node_netns "$1")" -j link | jq -r --argjson index "$index" '.[] | select(.ifindex == $index and .master == "pods") | .ifname'

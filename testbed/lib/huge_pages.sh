@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# Huge pages belong to the machine: what was there before is written down, and restored.
+# Huge pages belong to the machine: `up` records their original number and `down` restores it.
 
 HUGE_PAGES_FILE=/proc/sys/vm/nr_hugepages
 
-# huge_pages_up: before the kubelets, which look once, when they start.
+# huge_pages_up: must run before the kubelets start, because they detect huge pages only once.
 huge_pages_up() {
     local record=$SITE/huge-pages-before
     if [ -e "$record" ] || [ "$HUGE_PAGES" = 0 ] || [ ! -w "$HUGE_PAGES_FILE" ]; then return 0; fi
@@ -11,7 +11,7 @@ huge_pages_up() {
     cat "$HUGE_PAGES_FILE" >"$record.part"
     mv "$record.part" "$record"
     if ! echo $(($(<"$record") + HUGE_PAGES)) 2>/dev/null >"$HUGE_PAGES_FILE"; then
-        say "the machine gives no huge pages: the nodes offer none"
+        say "the machine provides no huge pages, so the nodes offer none"
     fi
 }
 

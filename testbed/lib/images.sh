@@ -1,32 +1,33 @@
 # shellcheck shell=bash
-# Builds images without a registry or docker: a Debian base by mmdebstrap, ordinary Dockerfiles by buildah, archives in
-# the cache. An archive is named by a digest of all that goes into it, so that only what changed is built.
+# Builds images without a registry or Docker: Debian base images with mmdebstrap, Dockerfiles with buildah. Archives are
+# kept in the cache. The name of an archive contains a digest of all its inputs, so that only changed images are built.
 
 PAUSE_IMAGE=fabricbench.dev/testbed/pause:1
 COREDNS_IMAGE=fabricbench.dev/testbed/coredns:1
-# What a Dockerfile may start from, of any suite that the mirror has.
+# Base images that a Dockerfile may use, of any suite on the mirror.
 BASE_IMAGES='docker\.io/library/debian:[a-z]+-slim'
 
-# bud ARGUMENT...: buildah with storage of its own, once storage_up has chosen it.
+# bud ARGUMENT...: runs buildah with the storage selected by storage_up.
 bud() { buildah "${STORAGE[@]}" "$@"; }
 
-# storage_up: overlays, or whole copies of every layer where the cache's file system holds no overlays (a container's root).
+# storage_up: selects the overlay driver, or vfs (full copies of every layer) if the cache's file system does not support
+# overlays, such as the root file system of a container.
 storage_up() {
-    local folder=$CACHE/images
-    mkdir -p "$folder"
-    # Without the option a build that was killed leaves a mount.
-    STORAGE=(--root "$folder/storage-overlay" --runroot "$folder/run-overlay" --storage-driver overlay
+    local dir=$CACHE/images
+    mkdir -p "$dir"
+    # Without this option a killed build leaves a mount behind.
+    STORAGE=(--root "$dir/storage-overlay" --runroot "$dir/run-overlay" --storage-driver overlay
         --storage-opt skip_mount_home=true)
     if bud info >/dev/null 2>&1; then return 0; fi
-    STORAGE=(--root "$folder/storage-vfs" --runroot "$folder/run-vfs" --storage-driver vfs)
+    STORAGE=(--root "$dir/storage-vfs" --runroot "$dir/run-vfs" --storage-driver vfs)
 }
 
-# image_build IMAGE DOCKERFILE CONTEXT [BUILDAH ARGUMENT]...: prints the archive's path.
+# image_build IMAGE DOCKERFILE CONTEXT [BUILDAH ARGUMENT]...: builds the image if needed and prints the archive's path.
 image_build() {
     local image=$1 dockerfile=$2 context=$3 digest archive old base stem=$CACHE/images/${1//[\/:]/_}
     shift 3
-    image_arguments_given "$dockerfile" "$@"
-    digest=$(image_inputs "$dockerfile" "$context") || fail "$image is not built"
+    required_arguments_check "$dockerfile" "$@"
+    digest=$(image_inputs "$dockerfile" "$context") || fail "failed to build $image"
     digest=$(printf '%s\n' "$digest" "$@" "$(base_archives "$@")" | sha256sum | cut -c1-16)
     archive=$stem-$digest.tar
     if [ ! -e "$archive" ]; then
@@ -34,7 +35,7 @@ image_build() {
         storage_up
         for base in $(base_images "$dockerfile" "$@"); do base_build "$base"; done
         bases_up "$@"
-        # The timestamp makes the same inputs the same image.
+        # The fixed timestamp makes builds reproducible.
         bud bud --isolation chroot --pull-never --layers --quiet --timestamp 0 --file "$dockerfile" --tag "$image" \
             "$@" "$context" >/dev/null
         bud push --quiet "$image" "docker-archive:$archive.part:$image" >&2
@@ -42,26 +43,27 @@ image_build() {
         for old in "$stem"-????????????????.tar; do
             if [ "$old" != "$archive" ]; then rm -f "$old"; fi
         done
-        # What is tagged stays, so that the next build, of another target or of files that changed, starts from its layers.
-        # Of a Dockerfile with targets buildah leaves containers, which would hold the images of earlier builds.
+        # Tagged images are kept, so that the next build of another target or of changed files reuses their layers. For a
+        # Dockerfile with targets buildah leaves containers behind, which would keep the images of earlier builds.
         bud rm --all >/dev/null
         bud rmi --prune >/dev/null
     fi
     printf '%s\n' "$archive"
 }
 
-# image_arguments_given DOCKERFILE [BUILDAH ARGUMENT]...: fails when the image to build on has no default and is not given.
-image_arguments_given() {
+# required_arguments_check DOCKERFILE [BUILDAH ARGUMENT]...: fails if the base image has no default and is not given as
+# an argument.
+required_arguments_check() {
     local dockerfile=$1 name names
-    [ -e "$dockerfile" ] || fail "no $dockerfile: load takes a NAME of images/, or a folder (with a slash) that has one"
+    [ -e "$dockerfile" ] || fail "$dockerfile does not exist: load takes a NAME in images/, or a directory (with a slash) that contains a Dockerfile"
     shift
     names=$(awk 'toupper($1) == "FROM" {exit} toupper($1) == "ARG" && $2 !~ /=/ {print $2}' "$dockerfile")
     for name in $names; do
-        [[ " $* " == *" --build-arg $name="?* ]] || fail "$dockerfile has no default for $name: --build-arg $name=VALUE"
+        [[ " $* " == *" --build-arg $name="?* ]] || fail "$dockerfile has no default for $name: pass --build-arg $name=VALUE"
     done
 }
 
-# base_archives [BUILDAH ARGUMENT]...: the archives of our images that arguments name.
+# base_archives [BUILDAH ARGUMENT]...: prints the archives of the fabricbench.dev images that the arguments name.
 base_archives() {
     local argument image archive
     for argument in "$@"; do
@@ -73,7 +75,7 @@ base_archives() {
     done
 }
 
-# bases_up [BUILDAH ARGUMENT]...: of these, those that are not in storage.
+# bases_up [BUILDAH ARGUMENT]...: imports those archives that are not in storage.
 bases_up() {
     local archive
     for archive in $(base_archives "$@"); do
@@ -82,23 +84,23 @@ bases_up() {
     done
 }
 
-# image_inputs DOCKERFILE CONTEXT: digests of the Dockerfile and of each file that it copies from the context.
+# image_inputs DOCKERFILE CONTEXT: prints digests of the Dockerfile and of each file that it copies from the context.
 image_inputs() {
     local dockerfile=$1 context=$2 source sources
     sha256sum <"$dockerfile"
     sources=$(copied_files "$dockerfile")
     for source in $sources; do
         if [[ $source == *[\$\[\"\\]* ]]; then
-            fail "$dockerfile: COPY $source: only plain names on one line are understood"
+            fail "$dockerfile: COPY $source is not supported: use plain names on one line"
         fi
-        # Unquoted: COPY takes patterns.
+        # Not quoted, because COPY takes patterns.
         # shellcheck disable=SC2086
         (cd "$context" && find $source -type f -printf '%p %m ' -exec sha256sum {} \; | sort) ||
-            fail "$dockerfile copies $source, which is not in $context (built it? see make help)"
+            fail "$dockerfile copies $source, which is not in $context (has it been built? see make help)"
     done
 }
 
-# copied_files DOCKERFILE: the sources of COPY and ADD that come from the context.
+# copied_files DOCKERFILE: prints the sources of COPY and ADD that come from the context.
 copied_files() {
     awk 'toupper($1) == "COPY" || toupper($1) == "ADD" {
         if ($0 ~ /--from=/) next
@@ -107,30 +109,31 @@ copied_files() {
     }' "$1"
 }
 
-# base_images DOCKERFILE [BUILDAH ARGUMENT]...: the Debian images that either names.
+# base_images DOCKERFILE [BUILDAH ARGUMENT]...: prints the Debian images named by the Dockerfile or the arguments.
 base_images() {
     { cat "$1" && printf '%s\n' "${@:2}"; } | { grep -oE "$BASE_IMAGES" || true; } | sort -u
 }
 
-# base_build IMAGE: a Debian image that Dockerfiles start from, where there is none.
+# base_build IMAGE: builds a Debian base image unless it exists.
 base_build() {
     if bud inspect --type image "$1" >/dev/null 2>&1; then return 0; fi
-    local folder=$CACHE/images suite=${1##*:} container
+    local dir=$CACHE/images suite=${1##*:} container
     say "building the base image $1"
-    mkdir -p "$folder"
-    # It hands file descriptors to dash, which knows only those below 10: a caller's are closed, lest none is free.
+    mkdir -p "$dir"
+    # mmdebstrap passes file descriptors to dash, which supports only those below 10. The caller's are closed, so that
+    # enough are free.
     mmdebstrap --quiet --variant=minbase --include=ca-certificates \
         --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
         --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
-        "${suite%-slim}" "$folder/base.tar" >&2 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
+        "${suite%-slim}" "$dir/base.tar" >&2 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
     container=$(bud from scratch)
-    bud add --quiet "$container" "$folder/base.tar" / >/dev/null
+    bud add --quiet "$container" "$dir/base.tar" / >/dev/null
     bud config --cmd /bin/bash --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$container"
     bud commit --quiet --rm "$container" "$1" >/dev/null
-    rm -f "$folder/base.tar"
+    rm -f "$dir/base.tar"
 }
 
-# pause_archive, coredns_archive: the images that the cluster itself runs on.
+# pause_archive, coredns_archive: print the archives of the images that the cluster itself needs.
 pause_archive() {
     local context=$CACHE/images/context/pause
     mkdir -p "$context"
@@ -138,4 +141,4 @@ pause_archive() {
     image_build "$PAUSE_IMAGE" "$HERE/images/pause/Dockerfile" "$context"
 }
 
-coredns_archive() { image_build "$COREDNS_IMAGE" "$HERE/images/coredns/Dockerfile" "$(tool_folder coredns)"; }
+coredns_archive() { image_build "$COREDNS_IMAGE" "$HERE/images/coredns/Dockerfile" "$(tool_dir coredns)"; }

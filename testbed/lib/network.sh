@@ -1,17 +1,17 @@
 # shellcheck shell=bash
-# Network namespaces, the bridge between them, and routes. Nothing of it is in the machine's own namespace.
+# Network namespaces, the bridge between them, and routes. None of it is in the machine's own network namespace.
 
-# netns_up NAME: exists, with loopback. The alias of loopback says whose it is: names are the machine's, and another testbed
-# may have another state folder.
+# netns_up NAME: creates the namespace unless it exists. The alias of its loopback interface names the owner, because
+# namespace names are global to the machine and another testbed may use another state directory.
 netns_up() {
-    # A name whose mount is gone (the machine was restarted) is a plain file.
+    # After a restart of the machine the namespace is no longer mounted and its name is a plain file.
     if [ -e "/run/netns/$1" ] && ! nsenter "--net=/run/netns/$1" true 2>/dev/null; then rm -f "/run/netns/$1"; fi
     netns_check "$1"
     [ -e "/run/netns/$1" ] || ip netns add "$1"
     ip -n "$1" link set lo up alias "$SITE"
 }
 
-# netns_check NAME: fails when it is another testbed's.
+# netns_check NAME: fails if the namespace belongs to another testbed.
 netns_check() {
     local owner
     [ -e "/run/netns/$1" ] || return 0
@@ -21,18 +21,19 @@ netns_check() {
     fi
 }
 
-# control_network_up: the bridge, and the ways from the API server to the pods (webhooks, kubectl proxy).
+# control_network_up: creates the bridge, which also connects the API server to the pods (webhooks, kubectl proxy).
 control_network_up() {
     netns_up "$CONTROL_NETNS"
     ip -n "$CONTROL_NETNS" link show "$BRIDGE" >/dev/null 2>&1 ||
         ip -n "$CONTROL_NETNS" link add "$BRIDGE" mtu "$BRIDGE_MTU" type bridge
     ip -n "$CONTROL_NETNS" addr replace "$CONTROL_ADDRESS/${NODE_RANGE#*/}" dev "$BRIDGE"
     ip -n "$CONTROL_NETNS" link set "$BRIDGE" up
-    # Frames between nodes pass this bridge; they are filtered in the nodes, not here.
+    # Frames between nodes cross this bridge. They are filtered in the nodes, not here.
     nsenter "--net=/run/netns/$CONTROL_NETNS" sysctl -qw net.bridge.bridge-nf-call-iptables=0
 }
 
-# node_network_up NODE: a link to the bridge. No default route: nothing in a node reaches out of the testbed.
+# node_network_up NODE: links the node to the bridge. There is no default route, so nothing in a node can reach outside the
+# testbed.
 node_network_up() {
     local node=$1 netns port
     netns=$(node_netns "$node")
@@ -45,19 +46,20 @@ node_network_up() {
     ip -n "$CONTROL_NETNS" link set "$port" master "$BRIDGE" up
     ip -n "$netns" addr replace "$(node_address "$node")/${NODE_RANGE#*/}" dev eth0
     ip -n "$netns" link set eth0 up
-    # As a default route would: a packet to a service gets as far as kube-proxy's rules, which refuse one without endpoints.
+    # Takes the place of a default route: packets to a service reach kube-proxy's rules, which reject those to services
+    # without endpoints.
     ip -n "$netns" route replace "$SERVICE_RANGE" via "$CONTROL_ADDRESS"
     nsenter "--net=/run/netns/$netns" sysctl -qw net.ipv4.ip_forward=1 net.bridge.bridge-nf-call-iptables=1
     ip -n "$CONTROL_NETNS" route replace "$(node_pod_range "$node")" via "$(node_address "$node")"
 }
 
-# node_routes_up: static routes between the nodes' pod ranges, in place of an overlay network.
+# node_routes_up: adds static routes between the nodes' pod ranges, instead of an overlay network.
 node_routes_up() {
-    local here there
-    for here in $(node_names); do
-        for there in $(node_names); do
-            [ "$here" != "$there" ] || continue
-            ip -n "$(node_netns "$here")" route replace "$(node_pod_range "$there")" via "$(node_address "$there")"
+    local node other
+    for node in $(node_names); do
+        for other in $(node_names); do
+            [ "$node" != "$other" ] || continue
+            ip -n "$(node_netns "$node")" route replace "$(node_pod_range "$other")" via "$(node_address "$other")"
         done
     done
 }

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# A node: a disk of limited size, a namespace, a cgroup, and its own containerd, kubelet and kube-proxy.
-# (Two kubelets on one containerd would delete each other's pods.)
+# A node: a disk of limited size, a network namespace, a cgroup, and its own containerd, kubelet and kube-proxy.
+# (Two kubelets that share a containerd would delete each other's pods.)
 
 node_names() {
     local count index
@@ -8,16 +8,16 @@ node_names() {
     for ((index = 1; index <= count; index++)); do echo "node-$index"; done
 }
 
-# node_check NAME: it is one of this cluster's nodes.
+# node_check NAME: fails unless it is a node of this cluster.
 node_check() {
     local node
     for node in $(node_names); do
         if [ "$node" = "${1:-}" ]; then return 0; fi
     done
-    fail "no node '${1:-}' (nodes: $(node_names | xargs))"
+    fail "unknown node '${1:-}' (nodes: $(node_names | xargs))"
 }
 
-# node_runtime_up NODE: up to a containerd that answers; the images come next.
+# node_runtime_up NODE: sets the node up until its containerd responds, so that images can be loaded.
 node_runtime_up() {
     local node=$1
     node_disk_up "$node"
@@ -26,41 +26,41 @@ node_runtime_up() {
     node_containerd_up "$node"
 }
 
-# node_disk_up NODE: a file system of its own, so that a full disk is this node's alone.
+# node_disk_up NODE: mounts a separate file system, so that a full disk affects only this node.
 node_disk_up() {
-    local folder
-    folder=$(node_folder "$1")
-    mkdir -p "$folder"
-    if mountpoint -q "$folder"; then return 0; fi
-    if [ ! -e "$folder.disk" ]; then
-        truncate -s "$NODE_DISK" "$folder.disk.part"
-        mkfs.ext4 -q -F -m 0 -O ^has_journal "$folder.disk.part"
-        mv "$folder.disk.part" "$folder.disk"
+    local dir
+    dir=$(node_dir "$1")
+    mkdir -p "$dir"
+    if mountpoint -q "$dir"; then return 0; fi
+    if [ ! -e "$dir.disk" ]; then
+        truncate -s "$NODE_DISK" "$dir.disk.part"
+        mkfs.ext4 -q -F -m 0 -O ^has_journal "$dir.disk.part"
+        mv "$dir.disk.part" "$dir.disk"
     fi
-    mount -o loop,noatime "$folder.disk" "$folder"
-    # Volumes that propagate mounts need it, and the machine's own root may be private.
-    mount --make-rshared "$folder"
+    mount -o loop,noatime "$dir.disk" "$dir"
+    # Required by volumes with mount propagation, because the machine's root mount may be private.
+    mount --make-rshared "$dir"
 }
 
-# node_cgroup_up NODE: kubelet's cgroupRoot must be there, in each hierarchy that the machine has.
+# node_cgroup_up NODE: creates the kubelet's cgroupRoot, which must exist in every cgroup hierarchy of the machine.
 node_cgroup_up() {
-    local hierarchy folder file
+    local hierarchy dir file
     for hierarchy in $(cgroup_hierarchies); do
-        for folder in "$hierarchy/$CGROUP" "$hierarchy/$CGROUP/$1"; do
-            mkdir -p "$folder"
-            controllers_passed_on "$folder/.."
-            # A new cpuset (v1) is empty, and takes no process until it is given processors and memory.
+        for dir in "$hierarchy/$CGROUP" "$hierarchy/$CGROUP/$1"; do
+            mkdir -p "$dir"
+            enable_controllers "$dir/.."
+            # A new cpuset (v1) is empty and accepts no process until it has CPUs and memory nodes.
             for file in cpuset.cpus cpuset.mems; do
-                if [ -e "$folder/cgroup.clone_children" ] && [ -e "$folder/$file" ]; then
-                    cat "$folder/../$file" >"$folder/$file"
+                if [ -e "$dir/cgroup.clone_children" ] && [ -e "$dir/$file" ]; then
+                    cat "$dir/../$file" >"$dir/$file"
                 fi
             done
         done
     done
 }
 
-# controllers_passed_on FOLDER: in a hierarchy of version 2, the folders below have the controllers that it passes on.
-controllers_passed_on() {
+# enable_controllers DIR: in a version 2 hierarchy, enables the controllers for the directories below.
+enable_controllers() {
     local controller
     [ -e "$1/cgroup.subtree_control" ] || return 0
     for controller in cpu cpuset memory pids hugetlb; do
@@ -71,67 +71,67 @@ controllers_passed_on() {
 cgroup_hierarchies() { findmnt -rnt cgroup,cgroup2 -o TARGET; }
 
 node_containerd_up() {
-    local node=$1 folder
-    folder=$(node_folder "$node")
-    mkdir -p "$folder/cni"
-    render_to "$folder/containerd.toml" "$HERE/config/containerd.toml" "FOLDER=$folder" "PAUSE=$PAUSE_IMAGE"
-    render_to "$folder/cni/10-bridge.conflist" "$HERE/config/cni.conflist" "FOLDER=$folder" "MTU=$BRIDGE_MTU" \
+    local node=$1 dir
+    dir=$(node_dir "$node")
+    mkdir -p "$dir/cni"
+    render_to "$dir/containerd.toml" "$HERE/config/containerd.toml" "DIR=$dir" "PAUSE=$PAUSE_IMAGE"
+    render_to "$dir/cni/10-bridge.conflist" "$HERE/config/cni.conflist" "DIR=$dir" "MTU=$BRIDGE_MTU" \
         "POD_RANGE=$(node_pod_range "$node")"
-    process_start "containerd-$node" "$(node_netns "$node")" containerd --config "$folder/containerd.toml"
+    process_start "containerd-$node" "$(node_netns "$node")" containerd --config "$dir/containerd.toml"
     await_process "containerd-$node" 120 "containerd of $node" node_ctr "$node" version
 }
 
-# node_ctr NODE ARGUMENT...: containerd's client, in the name space that kubelet uses.
+# node_ctr NODE ARGUMENT...: runs containerd's client in the containerd namespace of the kubelet.
 node_ctr() {
-    local folder
-    folder=$(node_folder "$1")
+    local dir
+    dir=$(node_dir "$1")
     shift
-    ctr --address "$folder/containerd.sock" --connect-timeout 2s --namespace k8s.io "$@"
+    ctr --address "$dir/containerd.sock" --connect-timeout 2s --namespace k8s.io "$@"
 }
 
-# node_kubelet_up NODE: kubelet and kube-proxy.
+# node_kubelet_up NODE: starts the kubelet and kube-proxy.
 node_kubelet_up() {
-    local node=$1 folder address server=https://$CONTROL_ADDRESS:6443
-    folder=$(node_folder "$node")
+    local node=$1 dir address server=https://$CONTROL_ADDRESS:6443
+    dir=$(node_dir "$node")
     address=$(node_address "$node")
-    [ -e "$folder/kubelet.kubeconfig" ] || kubeconfig "$folder/kubelet.kubeconfig" "$node" \
+    [ -e "$dir/kubelet.kubeconfig" ] || kubeconfig "$dir/kubelet.kubeconfig" "$node" \
         "/O=system:nodes/CN=system:node:$node" "$server" "DNS:$node,IP:$address"
-    [ -e "$folder/kube-proxy.kubeconfig" ] || kubeconfig "$folder/kube-proxy.kubeconfig" kube-proxy \
+    [ -e "$dir/kube-proxy.kubeconfig" ] || kubeconfig "$dir/kube-proxy.kubeconfig" kube-proxy \
         "/CN=system:kube-proxy" "$server"
-    render_to "$folder/kubelet.yaml" "$HERE/config/kubelet.yaml" "FOLDER=$folder" "NODE=$node" "ADDRESS=$address" \
+    render_to "$dir/kubelet.yaml" "$HERE/config/kubelet.yaml" "DIR=$dir" "NODE=$node" "ADDRESS=$address" \
         "CGROUP=$CGROUP" "DNS=$DNS_ADDRESS" "CERTIFICATES=$SITE/certificates"
-    render_to "$folder/kube-proxy.yaml" "$HERE/config/kube-proxy.yaml" "NODE=$node" "ADDRESS=$address" \
-        "POD_RANGE=$POD_RANGE" "KUBECONFIG=$folder/kube-proxy.kubeconfig"
-    if ! process_alive "kubelet-$node"; then node_heartbeat "$node" >"$folder/heartbeat-before"; fi
+    render_to "$dir/kube-proxy.yaml" "$HERE/config/kube-proxy.yaml" "NODE=$node" "ADDRESS=$address" \
+        "POD_RANGE=$POD_RANGE" "KUBECONFIG=$dir/kube-proxy.kubeconfig"
+    if ! process_alive "kubelet-$node"; then node_heartbeat "$node" >"$dir/heartbeat-before"; fi
     process_start "kubelet-$node" "$(node_netns "$node")" "$(kubernetes kubelet)" \
-        --config="$folder/kubelet.yaml" --kubeconfig="$folder/kubelet.kubeconfig" --root-dir="$folder/kubelet" \
-        --cert-dir="$folder/kubelet/pki" --hostname-override="$node" --node-ip="$address" \
+        --config="$dir/kubelet.yaml" --kubeconfig="$dir/kubelet.kubeconfig" --root-dir="$dir/kubelet" \
+        --cert-dir="$dir/kubelet/pki" --hostname-override="$node" --node-ip="$address" \
         --node-labels="node.kubernetes.io/instance-type=$INSTANCE_TYPE,topology.kubernetes.io/zone=$ZONE"
     process_start "kube-proxy-$node" "$(node_netns "$node")" "$(kubernetes kube-proxy)" \
-        --config="$folder/kube-proxy.yaml"
+        --config="$dir/kube-proxy.yaml"
 }
 
-# node_ready NODE: awaits Ready as this kubelet reports it, then adds the devices. In its first report a kubelet sets
-# resources that no plugin offers to zero, so this follows every start.
+# node_ready NODE: waits until the kubelet reports Ready, then adds the devices. This is needed after every start, because
+# the first report of a kubelet sets resources without a device plugin to zero.
 node_ready() {
     await_process "kubelet-$1" 180 "node $1" node_reported "$1"
     await_process "kubelet-$1" 180 "node $1 to be Ready" node_condition "$1" Ready True
     node_offer "$1"
 }
 
-node_reported() { [ "$(node_heartbeat "$1")" != "$(<"$(node_folder "$1")/heartbeat-before")" ]; }
+node_reported() { [ "$(node_heartbeat "$1")" != "$(<"$(node_dir "$1")/heartbeat-before")" ]; }
 
-# node_heartbeat NODE: when its kubelet last reported; empty before the first time.
+# node_heartbeat NODE: prints the time of the kubelet's last report; empty before the first one.
 node_heartbeat() {
     kubectl get node "$1" --ignore-not-found -o "jsonpath={.status.conditions[?(@.type=='Ready')].lastHeartbeatTime}"
 }
 
-# node_condition NODE CONDITION STATUS: whether it is so.
+# node_condition NODE CONDITION STATUS: whether the condition has this status.
 node_condition() {
     [ "$(kubectl get node "$1" -o "jsonpath={.status.conditions[?(@.type=='$2')].status}")" = "$3" ]
 }
 
-# node_offer NODE: the devices that it claims to have; the scheduler then treats them as real.
+# node_offer NODE: adds the simulated devices to the node's status, so that the scheduler treats them as real.
 node_offer() {
     kubectl patch node "$1" --subresource=status --type=merge --patch "$(jq -nc \
         --arg efa "$EFA_COUNT" --arg gpu "$GPU_COUNT" \

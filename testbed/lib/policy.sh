@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# The enforcer of NetworkPolicies, one process in each node's namespace. One that meets a policy it does not implement
-# ends; `status` then shows its last words, and `up` starts it again.
+# The NetworkPolicy enforcer: one process in each node's network namespace. An enforcer exits if a policy uses a feature it
+# does not implement; `status` then shows the end of its log, and `up` restarts it.
 
 POLICY_USER=fabricbench-testbed:policy
 
@@ -15,11 +15,11 @@ policies_up() {
 
 policy_start() {
     local node=$1 config
-    config=$(node_folder "$node")/policy.kubeconfig
+    config=$(node_dir "$node")/policy.kubeconfig
     [ -e "$config" ] || kubeconfig "$config" policy "/CN=$POLICY_USER" "https://$CONTROL_ADDRESS:6443"
-    process_alive "policy-$node" || rm -f "$(node_folder "$node")/policy.enforced"
+    process_alive "policy-$node" || rm -f "$(node_dir "$node")/policy.ready"
     process_start "policy-$node" "$(node_netns "$node")" "$(tool policy policy)" -kubeconfig "$config" -node "$node" \
-        -pod-range "$(node_pod_range "$node")" -enforced "$(node_folder "$node")/policy.enforced"
+        -pod-range "$(node_pod_range "$node")" -ready-file "$(node_dir "$node")/policy.ready"
 }
 
-policy_enforced() { [ -e "$(node_folder "$1")/policy.enforced" ]; }
+policy_enforced() { [ -e "$(node_dir "$1")/policy.ready" ]; }

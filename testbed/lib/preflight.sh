@@ -1,36 +1,37 @@
 # shellcheck shell=bash
-# What must be there before anything is touched. Everything that is missing is named in one message.
+# Checks the requirements before anything is changed. One message lists everything that is missing.
 
 preflight() {
     local missing=()
-    [ "$(uname -s)" = Linux ] || fail "needs Linux"
-    [ "$(uname -m)" = x86_64 ] || [ "$(uname -m)" = aarch64 ] || fail "needs x86_64 or aarch64, not $(uname -m)"
+    [ "$(uname -s)" = Linux ] || fail "unsupported system $(uname -s): the testbed needs Linux"
+    [ "$(uname -m)" = x86_64 ] || [ "$(uname -m)" = aarch64 ] ||
+        fail "unsupported architecture $(uname -m): the testbed needs x86_64 or aarch64"
     missing_programs missing
     if [ ${#missing[@]} -gt 0 ]; then
-        fail "missing programs: ${missing[*]} (on Debian and Ubuntu: .ci/setup cluster)"
+        fail "missing programs: ${missing[*]} (on Debian and Ubuntu, run .ci/setup cluster)"
     fi
-    missing_kernel_parts missing
+    missing_kernel_features missing
     if [ ${#missing[@]} -gt 0 ]; then
-        fail "this kernel or container does not allow: ${missing[*]}"
+        fail "this kernel or container does not support: ${missing[*]}"
     fi
 }
 
 # missing_programs ARRAY
 missing_programs() {
-    local -n found_missing=$1
+    local -n program_array=$1
     local program
     for program in containerd ctr runc buildah mmdebstrap iptables ipset conntrack socat ip nsenter setsid flock \
         findmnt losetup mkfs.ext4 openssl jq curl gcc; do
-        command -v "$program" >/dev/null || found_missing+=("$program")
+        command -v "$program" >/dev/null || program_array+=("$program")
     done
-    [ -x /usr/lib/cni/bridge ] || found_missing+=("/usr/lib/cni/bridge")
+    [ -x /usr/lib/cni/bridge ] || program_array+=("/usr/lib/cni/bridge")
 }
 
-# missing_kernel_parts ARRAY: tried in a namespace that is thrown away.
-missing_kernel_parts() {
-    local -n lacking=$1
+# missing_kernel_features ARRAY: tries each feature in a temporary network namespace.
+missing_kernel_features() {
+    local -n feature_array=$1
     unshare --net true 2>/dev/null || {
-        lacking+=("network namespaces")
+        feature_array+=("network namespaces")
         return 0
     }
     try_kernel "veth links" 'ip link add name try0 type veth peer name try1' "$1"
@@ -39,22 +40,23 @@ missing_kernel_parts() {
         'iptables -A INPUT -m comment --comment x -m conntrack --ctstate ESTABLISHED -j ACCEPT' "$1"
     try_kernel "iptables NAT" 'iptables -t nat -A OUTPUT -j RETURN' "$1"
     try_kernel "ipset" 'ipset create a hash:net && iptables -A INPUT -m set --match-set a src -j ACCEPT' "$1"
-    bridge_filter_loaded
+    load_bridge_filter
     try_kernel "filtering of bridged packets (br_netfilter)" 'test -e /proc/sys/net/bridge/bridge-nf-call-iptables' "$1"
-    grep -qw overlay /proc/filesystems || modprobe overlay 2>/dev/null || lacking+=("overlayfs")
-    [ -e /dev/loop-control ] || modprobe loop 2>/dev/null || lacking+=("loop devices")
-    findmnt -n /sys/fs/cgroup >/dev/null || lacking+=("cgroups at /sys/fs/cgroup")
+    grep -qw overlay /proc/filesystems || modprobe overlay 2>/dev/null || feature_array+=("overlayfs")
+    [ -e /dev/loop-control ] || modprobe loop 2>/dev/null || feature_array+=("loop devices")
+    findmnt -n /sys/fs/cgroup >/dev/null || feature_array+=("cgroups at /sys/fs/cgroup")
 }
 
-# bridge_filter_loaded: as a module, it would filter what crosses the machine's own bridges, too, until told not to.
-bridge_filter_loaded() {
+# load_bridge_filter: loads br_netfilter. By default the module also filters traffic on the machine's own bridges, so this
+# is switched off.
+load_bridge_filter() {
     local switch=/proc/sys/net/bridge/bridge-nf-call-iptables
     if [ -e "$switch" ] || ! modprobe br_netfilter 2>/dev/null; then return 0; fi
     echo 0 >"$switch"
 }
 
-# try_kernel WHAT COMMAND ARRAY
+# try_kernel FEATURE COMMAND ARRAY: appends FEATURE to ARRAY if COMMAND fails.
 try_kernel() {
-    local -n try_missing=$3
-    unshare --net bash -c "$2" >/dev/null 2>&1 || try_missing+=("$1")
+    local -n try_array=$3
+    unshare --net bash -c "$2" >/dev/null 2>&1 || try_array+=("$1")
 }

@@ -1,18 +1,18 @@
 # shellcheck shell=bash
-# Long-running processes: start, look, stop. A record is "pid start-time", so that a pid that the kernel gave to
-# another program since is neither taken for ours nor killed.
+# Starts, checks and stops long-running processes. A record contains the PID and the start time, so that a process that
+# reuses the PID is neither mistaken for the recorded one nor killed.
 
-# process_start_time PID: clock ticks since boot; fails when PID is gone or a zombie.
+# process_start_time PID: prints the start time in clock ticks since boot; fails if the process has exited or is a zombie.
 process_start_time() {
     local stat fields
     stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
-    # The second field, the program's name, may hold blanks: read after its closing bracket.
+    # The second field, the program's name in parentheses, may contain spaces, so parsing starts after it.
     read -r -a fields <<<"${stat##*) }"
     [ "${fields[0]}" != Z ] || return 1
     printf '%s' "${fields[19]}"
 }
 
-# process_pid NAME: the pid of a live recorded process.
+# process_pid NAME: prints the PID of a recorded process that is running.
 process_pid() {
     local pid start
     read -r pid start 2>/dev/null <"$SITE/run/$1.pid" || return 1
@@ -22,23 +22,23 @@ process_pid() {
 
 process_alive() { process_pid "$1" >/dev/null; }
 
-# process_start NAME NETNS COMMAND...: unless it runs already. NETNS "-" is the machine's own.
+# process_start NAME NETNS COMMAND...: starts a process unless it is running. NETNS "-" is the machine's own namespace.
 process_start() {
     local name=$1 netns=$2 enter=() pid record=$SITE/run/$1.pid
     shift 2
     if process_alive "$name"; then return 0; fi
     if [ "$netns" != - ]; then
-        # Not `ip netns exec`: that remounts /sys and hides the cgroup hierarchies.
+        # Not `ip netns exec`, which remounts /sys and hides the cgroup hierarchies.
         enter=(nsenter "--net=/run/netns/$netns" --)
     fi
     mkdir -p "$SITE/run" "$SITE/logs"
     (
         cd /
-        # Written by the process itself, so that none is ever without a record, whenever this shell is killed.
+        # The process writes its own record, so that it has one even if this shell is killed.
         pid=$BASHPID
         printf '%s %s\n' "$pid" "$(process_start_time "$pid")" >"$record.part"
         mv "$record.part" "$record"
-        # 9 is the lock: a daemon that inherited it would hold it for ever.
+        # Descriptor 9 is the lock. A daemon that inherited it would hold the lock for its lifetime.
         exec env "$MARK=$SITE" setsid "${enter[@]}" "$@" </dev/null >>"$SITE/logs/$name.log" 2>&1 9>&-
     ) &
     pid=$!
@@ -46,7 +46,8 @@ process_start() {
     disown "$pid"
 }
 
-# process_end NAME [SIGNAL]: until it has ended; after 10 s by SIGKILL. The record stays: `status` shows what should run.
+# process_end NAME [SIGNAL]: ends the process, after 10 s by SIGKILL. Its record is kept, so that `status` shows it as
+# ended.
 process_end() {
     local name=$1 signal=${2:-TERM} pid
     pid=$(process_pid "$name") || return 0
@@ -57,7 +58,7 @@ process_end() {
     fi
 }
 
-# process_stop NAME [SIGNAL]: ends it, and forgets it.
+# process_stop NAME [SIGNAL]: ends the process and removes its record.
 process_stop() {
     process_end "$@"
     rm -f "$SITE/run/$1.pid"
@@ -65,7 +66,7 @@ process_stop() {
 
 process_gone() { ! process_alive "$1"; }
 
-# process_names [PREFIX]: the recorded processes, live or not.
+# process_names [PREFIX]: prints the names of the recorded processes, running or not.
 process_names() {
     local file
     for file in "$SITE/run/${1:-}"*.pid; do
@@ -74,7 +75,7 @@ process_names() {
     done
 }
 
-# members: the pids of every process of this site, whether recorded or not.
-members() {
+# marked_pids: prints the PIDs of all processes of this site, recorded or not.
+marked_pids() {
     grep -lszxF "$MARK=$SITE" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3 || true
 }

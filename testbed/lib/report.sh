@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the user reads, and waiting for conditions.
+# User messages, waiting for conditions, and templates.
 
 say() { printf 'testbed: %s\n' "$*" >&2; }
 
@@ -8,39 +8,41 @@ fail() {
     exit 1
 }
 
-# await SECONDS WHAT COMMAND...: until COMMAND succeeds; after SECONDS says what did not come, and returns 1.
+# await SECONDS CONDITION COMMAND...: waits until COMMAND succeeds. After SECONDS prints that CONDITION timed out and
+# returns 1.
 await() {
-    local seconds=$1 what=$2
+    local seconds=$1 condition=$2
     shift 2
-    local deadline=$((SECONDS + seconds)) said
-    until said=$("$@" 2>&1); do
+    local deadline=$((SECONDS + seconds)) output
+    until output=$("$@" 2>&1); do
         if [ "$SECONDS" -ge "$deadline" ]; then
-            say "$what: not within $seconds s${said:+; last: ${said:0:500}}"
+            say "timed out after $seconds s waiting for $condition${output:+; last output: ${output:0:500}}"
             return 1
         fi
         sleep 0.1
     done
 }
 
-# await_process PROCESS SECONDS WHAT COMMAND...: as await, but fails as soon as PROCESS has ended; shows its last words.
+# await_process PROCESS SECONDS CONDITION COMMAND...: like await, but fails as soon as PROCESS has exited, and prints the end
+# of its log on failure.
 await_process() {
-    local process=$1 seconds=$2 what=$3
+    local process=$1 seconds=$2 condition=$3
     shift 3
     local deadline=$((SECONDS + seconds))
     until "$@" >/dev/null 2>&1; do
         if ! process_alive "$process"; then
             tail -n 15 "$SITE/logs/$process.log" >&2
-            fail "$what: $process has ended (its log: testbed logs $process)"
+            fail "$process exited while waiting for $condition (see testbed logs $process)"
         fi
         if [ "$SECONDS" -ge "$deadline" ]; then
             tail -n 15 "$SITE/logs/$process.log" >&2
-            fail "$what: not within $seconds s (testbed logs $process)"
+            fail "timed out after $seconds s waiting for $condition (see testbed logs $process)"
         fi
         sleep 0.1
     done
 }
 
-# render FILE NAME=VALUE...: FILE's text with each @NAME@ replaced; a placeholder left over is an error.
+# render FILE NAME=VALUE...: prints FILE with each @NAME@ replaced. A placeholder without a value is an error.
 render() {
     local file=$1 text pair
     shift
@@ -52,7 +54,7 @@ render() {
     printf '%s\n' "$text"
 }
 
-# render_to TARGET FILE NAME=VALUE...: writes only what changed; programs watch some of these files.
+# render_to TARGET FILE NAME=VALUE...: writes TARGET only if it changed, because some programs watch these files.
 render_to() {
     local target=$1
     shift

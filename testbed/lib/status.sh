@@ -1,17 +1,17 @@
 # shellcheck shell=bash
-# What runs, what does not, and what was said.
+# `status` and `logs`.
 
-# status: a table of the processes, then what Kubernetes says of its nodes. Fails when something does not run.
+# status: prints a table of the processes and one of the nodes. Fails if a process is not running or a node is not Ready.
 status() {
     local name pid failed=0
     if [ ! -e "$SITE" ]; then
-        say "${SITE_COMMAND}down"
+        say "not up: run testbed ${SITE_COMMAND}up"
         return 1
     fi
-    [ ! -e "$SITE/going-down" ] || say "a \`${SITE_COMMAND}down\` was not finished: \`${SITE_COMMAND}up\` or \`${SITE_COMMAND}down\` goes on"
-    for name in $( { processes_wanted; process_names; } | sort -u); do
+    [ ! -e "$SITE/going-down" ] || say "a \`${SITE_COMMAND}down\` was interrupted: \`${SITE_COMMAND}up\` or \`${SITE_COMMAND}down\` completes it"
+    for name in $( { expected_processes; process_names; } | sort -u); do
         if [ ! -e "$SITE/run/$name.pid" ]; then
-            printf '%-26s not started (%sup)\n' "$name" "testbed $SITE_COMMAND"
+            printf '%-26s not started (run %sup)\n' "$name" "testbed $SITE_COMMAND"
             failed=1
         elif pid=$(process_pid "$name"); then
             printf '%-26s running   %7d MiB  pid %s\n' "$name" "$(resident_mebibytes "$pid")" "$pid"
@@ -27,8 +27,8 @@ status() {
     return "$failed"
 }
 
-# processes_wanted: what a whole site runs.
-processes_wanted() {
+# expected_processes: prints the names of the processes of a complete site.
+expected_processes() {
     local node part
     printf '%s\n' etcd kube-apiserver forward-api forward-host
     [ "$SITE_NETNS" = "$CONTROL_NETNS" ] || return 0
@@ -57,7 +57,7 @@ logs() {
         return
     fi
     if [ ! -e "$SITE/logs/$name.log" ]; then
-        fail "no component '$name' (there are: $(cd "$SITE/logs" 2>/dev/null && printf '%s ' *.log | sed 's/\.log//g'))"
+        fail "unknown component '$name' (components: $(cd "$SITE/logs" 2>/dev/null && printf '%s ' *.log | sed 's/\.log//g'))"
     fi
     shift
     if [ $# -eq 0 ]; then set -- -n +1; fi

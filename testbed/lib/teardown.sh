@@ -1,26 +1,26 @@
 # shellcheck shell=bash
-# Takes everything away again, from whatever state it is in. The order matters: who would restart or recreate a
-# thing goes before it; mounts and cgroups go when no process holds them.
+# Removes everything that the testbed created, from any state. The order matters: a process that would recreate something
+# is ended before that is removed, and mounts and cgroups are removed when no process uses them.
 
 site_down() {
     netns_check "$SITE_NETNS"
-    if [ ! -e "$SITE" ] && [ ! -e "/run/netns/$SITE_NETNS" ] && [ -z "$(members)" ]; then return 0; fi
+    if [ ! -e "$SITE" ] && [ ! -e "/run/netns/$SITE_NETNS" ] && [ -z "$(marked_pids)" ]; then return 0; fi
     mkdir -p "$SITE"
     : >"$SITE/going-down"
     processes_down
-    await 60 "the containers to end" containers_down || fail "processes in cgroup $CGROUP do not end"
-    await 60 "every process to end" members_down || fail "these do not end: $(members | xargs)"
+    await 60 "containers to end" containers_down || fail "processes in cgroup $CGROUP do not end"
+    await 60 "processes to end" marked_processes_down || fail "processes do not end: $(marked_pids | xargs)"
     shim_sockets_down
-    await 20 "mounts under $SITE to go" mounts_down || fail "mounted still: $(site_mounts | xargs)"
+    await 20 "mounts under $SITE to be removed" mounts_down || fail "still mounted: $(site_mounts | xargs)"
     networks_down
-    await 60 "cgroups to go" cgroups_down || fail "cgroups left: $(site_cgroups | xargs)"
+    await 60 "cgroups to be removed" cgroups_down || fail "cgroups remain: $(site_cgroups | xargs)"
     huge_pages_down
-    strays_down
+    stray_files_down
     rm -rf --one-file-system "$SITE"
     rmdir "$STATE" 2>/dev/null || true
 }
 
-# What reconciles goes first, so that nothing is recreated. Killed: what they would save is thrown away.
+# Controllers are ended first, so that nothing is recreated. They are killed, because their state is discarded anyway.
 processes_down() {
     local name prefix
     for prefix in policy kube-proxy kubelet kube-scheduler kube-controller-manager kube-apiserver forward; do
@@ -28,28 +28,29 @@ processes_down() {
     done
 }
 
-# containers_down: kills what runs in the nodes' cgroups; fails while something does.
+# containers_down: kills all processes in the nodes' cgroups; fails while there are any.
 containers_down() {
     local pids
     [ "$SITE_NETNS" = "$CONTROL_NETNS" ] || return 0
-    pids=$(site_cgroups | while read -r folder; do cat "$folder/cgroup.procs" 2>/dev/null || true; done)
+    pids=$(site_cgroups | while read -r dir; do cat "$dir/cgroup.procs" 2>/dev/null || true; done)
     [ -n "$pids" ] || return 0
     xargs -r kill -KILL 2>/dev/null <<<"$pids" || true
     return 1
 }
 
-# members_down: kills containerd, its shims, etcd and whatever else bears this site's mark; fails while one lives.
-members_down() {
+# marked_processes_down: kills containerd, its shims, etcd and all other processes with this site's mark; fails while any of
+# them exists.
+marked_processes_down() {
     local pid left=1
-    for pid in $(members); do
+    for pid in $(marked_pids); do
         kill -KILL "$pid" 2>/dev/null || true
-        # A zombie is no one's but its parent's to clear.
+        # Zombies do not count, because only their parent can reap them.
         if process_start_time "$pid" >/dev/null; then left=0; fi
     done
     [ "$left" = 1 ]
 }
 
-# Shims listen in a folder that no setting moves; killed ones leave their sockets there.
+# Shims listen in a directory whose path is not configurable. Killed shims leave their sockets there.
 shim_sockets_down() {
     local file address
     for file in "$SITE"/nodes/*/containerd/state/io.containerd.runtime.v2.task/k8s.io/*/address; do
@@ -57,7 +58,7 @@ shim_sockets_down() {
         address=$(<"$file")
         rm -f "${address#unix://}"
     done
-    # A containerd that was repaired has forgotten the shims before: theirs are the sockets that no one answers.
+    # A restarted containerd does not know the shims of its predecessor. Their sockets accept no connections.
     for file in /run/containerd/s/*; do
         if [ -S "$file" ] && ! socat -u OPEN:/dev/null "UNIX-CONNECT:$file" 2>/dev/null; then rm -f "$file"; fi
     done
@@ -66,17 +67,17 @@ shim_sockets_down() {
 }
 
 site_mounts() {
-    findmnt -rno TARGET | awk -v folder="$SITE/" 'index($0, folder) == 1' | sort -r
+    findmnt -rno TARGET | awk -v dir="$SITE/" 'index($0, dir) == 1' | sort -r
 }
 
 mounts_down() {
     local target
-    # A target with blanks is written with \x20.
+    # findmnt escapes spaces in a target as \x20.
     for target in $(site_mounts); do umount "$(printf '%b' "$target")" 2>/dev/null || true; done
     [ -z "$(site_mounts)" ]
 }
 
-# networks_down: namespaces take their links, routes and rules with them.
+# networks_down: deletes the namespaces, and with them their links, routes and rules.
 networks_down() {
     local netns
     for netns in /run/netns/*; do
@@ -87,14 +88,14 @@ networks_down() {
         esac
         ip netns del "$(basename "$netns")" 2>/dev/null || rm -f "$netns"
     done
-    # `ip netns add` made this folder a mount of its own, and does so again when it is gone.
+    # `ip netns add` mounts this directory, and creates and mounts it again if it is missing.
     if rmdir /run/netns 2>/dev/null; then return 0; fi
     if [ -z "$(ls -A /run/netns 2>/dev/null)" ] && mountpoint -q /run/netns; then
         umount /run/netns && rmdir /run/netns
     fi
 }
 
-# site_cgroups: folders of the nodes' cgroups, deepest first.
+# site_cgroups: prints the directories of the nodes' cgroups, deepest first.
 site_cgroups() {
     local hierarchy
     [ "$SITE_NETNS" = "$CONTROL_NETNS" ] || return 0
@@ -109,10 +110,10 @@ cgroups_down() {
     [ -z "$(site_cgroups)" ]
 }
 
-# strays_down: files that programs write where no setting moves them to.
-strays_down() {
+# stray_files_down: removes files that programs write to paths that are not configurable.
+stray_files_down() {
     [ "$SITE_NETNS" = "$CONTROL_NETNS" ] || return 0
     { grep -rlsF "$SITE/" /var/lib/cni/results || true; } | xargs -r rm -f
     rmdir /var/lib/cni/results /var/lib/cni 2>/dev/null || true
-    if [ -e "$KUBELET_FOLDER/.fabricbench-testbed" ]; then rm -rf --one-file-system "$KUBELET_FOLDER"; fi
+    if [ -e "$KUBELET_DIR/.fabricbench-testbed" ]; then rm -rf --one-file-system "$KUBELET_DIR"; fi
 }

@@ -1,16 +1,16 @@
 # shellcheck shell=bash
-# The cluster's programs, built from the pinned modules in tools/ and from policy/. A build is named by a digest of all
-# that goes into it, so a second call finds it and does nothing.
+# Builds the cluster's binaries from the pinned modules in tools/ and from policy/. The name of a build contains a digest of
+# all its inputs, so that building again does nothing.
 
 TOOLS=$HERE/tools
 
-# tool_module MODULE: its folder.
+# tool_module MODULE: prints the source directory of the module.
 tool_module() {
     if [ "$1" = policy ]; then printf '%s/policy' "$HERE"; else printf '%s/%s' "$TOOLS" "$1"; fi
 }
 
-# tool_folder MODULE: where its binaries lie, or will.
-tool_folder() {
+# tool_dir MODULE: prints the directory of the module's binaries, whether it exists or not.
+tool_dir() {
     local digest
     digest=$({
         find "$(tool_module "$1")" -type f \( -name '*.go' -o -name 'go.*' \) ! -name '*_test.go' | sort | xargs cat
@@ -20,11 +20,11 @@ tool_folder() {
     printf '%s/tools/%s-%s' "$CACHE" "$1" "$digest"
 }
 
-# tool_flags MODULE: the linker's flags.
+# tool_flags MODULE: prints the linker flags.
 tool_flags() {
     printf -- '-s -w'
     if [ "$1" = kubernetes ]; then
-        # Without a version every component calls itself v0.0.0, and kubelets are refused as too new.
+        # Without a version every component reports v0.0.0, and kubelets are rejected as too new.
         local part=k8s.io/component-base/version version minor
         version=$(kubernetes_version)
         minor=${version#v1.}
@@ -35,27 +35,27 @@ tool_flags() {
 
 kubernetes_version() { awk '$1 == "k8s.io/kubernetes" {print $2}' "$TOOLS/kubernetes/go.mod"; }
 
-# tool_build MODULE: builds it unless that was done.
+# tool_build MODULE: builds the module unless it is built.
 tool_build() {
-    local module=$1 folder part what=tool
-    [ -e "$(tool_module "$module")/go.mod" ] || fail "no tool module $module (there are: $(cd "$TOOLS" && printf '%s ' *))"
-    folder=$(tool_folder "$module")
-    [ ! -d "$folder" ] || return 0
-    go_is_new || fail "Go is missing or old (1.25 or newer, https://go.dev/dl): $module is built from source"
-    say "building $module (once; minutes)"
-    if [ "$module" = policy ]; then what=.; fi
-    # A folder of its own, as another command may build the same; the first to end wins.
-    mkdir -p "$(dirname "$folder")"
-    part=$(mktemp -d "$folder.XXXXXX")
+    local module=$1 dir part package=tool
+    [ -e "$(tool_module "$module")/go.mod" ] || fail "unknown tool module $module (modules: $(cd "$TOOLS" && printf '%s ' *))"
+    dir=$(tool_dir "$module")
+    [ ! -d "$dir" ] || return 0
+    go_is_new || fail "Go is missing or too old: building $module needs Go 1.25 or newer (https://go.dev/dl)"
+    say "building $module (only once; takes minutes)"
+    if [ "$module" = policy ]; then package=.; fi
+    # Built in a temporary directory, because another command may build the same module; the first to finish wins.
+    mkdir -p "$(dirname "$dir")"
+    part=$(mktemp -d "$dir.XXXXXX")
     if ! (cd "$(tool_module "$module")" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -mod=readonly \
-        -ldflags "$(tool_flags "$module")" -o "$part/" "$what"); then
+        -ldflags "$(tool_flags "$module")" -o "$part/" "$package"); then
         rm -rf "$part"
-        fail "$module did not build"
+        fail "failed to build $module"
     fi
-    # Go names a program after its package's folder, and etcd's is called server.
+    # Go names a binary after the directory of its package, which is `server` for etcd.
     if [ "$module" = etcd ]; then mv "$part/server" "$part/etcd"; fi
-    mv --no-target-directory "$part" "$folder" 2>/dev/null || rm -rf "$part"
-    [ -d "$folder" ] || fail "$folder could not be made"
+    mv --no-target-directory "$part" "$dir" 2>/dev/null || rm -rf "$part"
+    [ -d "$dir" ] || fail "failed to create $dir"
 }
 
 go_is_new() { [[ $(cd / && go env GOVERSION 2>/dev/null) =~ ^go1\.([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge 25 ]; }
@@ -66,8 +66,8 @@ tools_up() {
     for module in "$@"; do tool_build "$module"; done
 }
 
-# tool MODULE PROGRAM: the program's path.
-tool() { printf '%s/%s' "$(tool_folder "$1")" "$2"; }
+# tool MODULE BINARY: prints the path of the binary.
+tool() { printf '%s/%s' "$(tool_dir "$1")" "$2"; }
 
 kubernetes() { tool kubernetes "$1"; }
 

@@ -10,14 +10,14 @@ import (
 	"fabricbench.dev/testbed/policy/rules"
 )
 
-// kernel is the packet filter of the network namespace that this process runs in.
+// kernel is the packet filter of the network namespace of this process.
 type kernel struct {
-	// applied is the text of the rules in place: most changes of pods change no rule.
+	// applied is the text of the rules in place. It avoids updates, because most changes of pods do not change any rule.
 	applied string
 }
 
-// apply puts the ruleset in place of the one before, at once, and says whether anything differed. Sets are named by their
-// contents, so none that a rule uses is ever changed; those out of use go last.
+// apply atomically replaces the previous ruleset and reports whether anything changed. Sets are named by their contents, so
+// a set that a rule uses is never modified; unused sets are destroyed last.
 func (k *kernel) apply(ctx context.Context, ruleset rules.Ruleset) (bool, error) {
 	text := ruleset.Sets.Restore() + ruleset.Tables(nil)
 	if text == k.applied {
@@ -69,15 +69,15 @@ func destroyUnused(ctx context.Context, used rules.Sets) error {
 	return nil
 }
 
-// command runs a program with the given standard input and returns its standard output.
+// command runs a binary with the given standard input and returns its standard output.
 func command(ctx context.Context, input, name string, args ...string) (string, error) {
-	var output, complaint bytes.Buffer
+	var output, errorOutput bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdin = strings.NewReader(input)
 	cmd.Stdout = &output
-	cmd.Stderr = &complaint
+	cmd.Stderr = &errorOutput
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(complaint.String()))
+		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(errorOutput.String()))
 	}
 	return output.String(), nil
 }

@@ -1,7 +1,7 @@
-// Policy enforces NetworkPolicies in one node of the testbed, whose bridge plugin does not: it watches policies, pods and
-// namespaces, turns them into iptables rules and ipsets (package rules, without I/O), and applies those in the network
-// namespace that it runs in. A policy that uses anything it does not implement ends it with an error that names policy and
-// field: a test must not pass because a rule was not understood. The rules in place stay then.
+// Policy enforces NetworkPolicies on one node of the testbed, because the bridge plugin does not. It watches policies, pods
+// and namespaces, compiles them to iptables rules and ipsets (package rules, without I/O), and applies these in its network
+// namespace. If a policy uses an unsupported feature, the process exits with an error that names the policy and the field,
+// so that no test passes because a rule was ignored. The rules in place remain.
 package main
 
 import (
@@ -25,31 +25,31 @@ import (
 	"fabricbench.dev/testbed/policy/rules"
 )
 
-// settle is how long a burst of changes may go on before it is acted upon, together.
-const settle = 20 * time.Millisecond
+// debounce is the time during which changes are collected before they are applied together.
+const debounce = 20 * time.Millisecond
 
 func main() {
-	kubeconfig := flag.String("kubeconfig", "", "file with the API server's address and credentials")
-	node := flag.String("node", "", "the node whose namespace this runs in")
-	podRange := flag.String("pod-range", "", "the addresses of the node's pods, such as 10.232.1.0/24")
-	enforced := flag.String("enforced", "", "a file that is made when the rules of what was there are in place")
+	kubeconfig := flag.String("kubeconfig", "", "kubeconfig `file` with the API server's address and credentials")
+	node := flag.String("node", "", "`name` of the node whose network namespace this process runs in")
+	podRange := flag.String("pod-range", "", "address `range` of the node's pods, such as 10.232.1.0/24")
+	readyFile := flag.String("ready-file", "", "`file` to create when the rules of the initial policies are in place")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	if err := run(ctx, *kubeconfig, *node, *podRange, *enforced); err != nil && !errors.Is(err, context.Canceled) {
+	if err := run(ctx, *kubeconfig, *node, *podRange, *readyFile); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "policy:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, kubeconfig, node, podRange, enforced string) error {
+func run(ctx context.Context, kubeconfig, node, podRange, readyFile string) error {
 	addresses, err := netip.ParsePrefix(podRange)
 	if err != nil {
 		return fmt.Errorf("-pod-range: %w", err)
 	}
 	if node == "" {
-		return errors.New("-node is missing")
+		return errors.New("-node is required")
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -59,21 +59,21 @@ func run(ctx context.Context, kubeconfig, node, podRange, enforced string) error
 	if err != nil {
 		return err
 	}
-	watched, err := watch(ctx, client)
+	watcher, err := watch(ctx, client)
 	if err != nil {
 		return err
 	}
-	return enforce(ctx, watched, rules.Node{Name: node, PodRange: addresses}, enforced)
+	return enforce(ctx, watcher, rules.Node{Name: node, PodRange: addresses}, readyFile)
 }
 
-// watched is what the API server holds, kept current, and a signal that it has changed.
-type watched struct {
+// watcher caches the objects of the API server and signals changes.
+type watcher struct {
 	informers informers.SharedInformerFactory
 	changed   chan struct{}
 }
 
-func watch(ctx context.Context, client kubernetes.Interface) (*watched, error) {
-	w := &watched{informers.NewSharedInformerFactory(client, 0), make(chan struct{}, 1)}
+func watch(ctx context.Context, client kubernetes.Interface) (*watcher, error) {
+	w := &watcher{informers.NewSharedInformerFactory(client, 0), make(chan struct{}, 1)}
 	for _, informer := range []cache.SharedIndexInformer{
 		w.informers.Core().V1().Pods().Informer(),
 		w.informers.Core().V1().Namespaces().Informer(),
@@ -90,21 +90,21 @@ func watch(ctx context.Context, client kubernetes.Interface) (*watched, error) {
 	w.informers.Start(ctx.Done())
 	for kind, synced := range w.informers.WaitForCacheSync(ctx.Done()) {
 		if !synced {
-			return nil, fmt.Errorf("%v could not be listed: %w", kind, ctx.Err())
+			return nil, fmt.Errorf("failed to list %v: %w", kind, ctx.Err())
 		}
 	}
 	w.signal()
 	return w, nil
 }
 
-func (w *watched) signal() {
+func (w *watcher) signal() {
 	select {
 	case w.changed <- struct{}{}:
 	default:
 	}
 }
 
-func (w *watched) snapshot() (rules.Snapshot, error) {
+func (w *watcher) snapshot() (rules.Snapshot, error) {
 	pods, podsErr := w.informers.Core().V1().Pods().Lister().List(labels.Everything())
 	namespaces, namespacesErr := w.informers.Core().V1().Namespaces().Lister().List(labels.Everything())
 	policies, policiesErr := w.informers.Networking().V1().NetworkPolicies().Lister().List(labels.Everything())
@@ -112,9 +112,9 @@ func (w *watched) snapshot() (rules.Snapshot, error) {
 		errors.Join(podsErr, namespacesErr, policiesErr)
 }
 
-// enforce applies what follows from each change, until ctx ends or something is not understood. It makes the file enforced
-// when it has done so for the first time.
-func enforce(ctx context.Context, w *watched, node rules.Node, enforced string) error {
+// enforce applies the rules after each change, until ctx ends or a policy is not supported. It creates readyFile after
+// applying the rules for the first time.
+func enforce(ctx context.Context, w *watcher, node rules.Node, readyFile string) error {
 	kernel := kernel{}
 	for {
 		select {
@@ -122,7 +122,7 @@ func enforce(ctx context.Context, w *watched, node rules.Node, enforced string) 
 			return ctx.Err()
 		case <-w.changed:
 		}
-		time.Sleep(settle)
+		time.Sleep(debounce)
 		snapshot, err := w.snapshot()
 		if err != nil {
 			return err
@@ -135,11 +135,11 @@ func enforce(ctx context.Context, w *watched, node rules.Node, enforced string) 
 		if err != nil {
 			return err
 		}
-		if enforced != "" {
-			if err := os.WriteFile(enforced, nil, 0o600); err != nil {
+		if readyFile != "" {
+			if err := os.WriteFile(readyFile, nil, 0o600); err != nil {
 				return err
 			}
-			enforced = ""
+			readyFile = ""
 		}
 		if changed {
 			slog.Info("enforcing", "policies", len(snapshot.Policies), "isolated", len(ruleset.Isolated), "sets", len(ruleset.Sets))

@@ -1,8 +1,8 @@
-# The cluster itself: nodes, what they claim, DNS, admission, and the command's manners.
+# The cluster: nodes, simulated devices, DNS, admission, and the behavior of the testbed command.
 
 setup() { load lib/common; }
 
-@test "both nodes are Ready and offer what a p5.48xlarge does" {
+@test "both nodes are Ready and offer the devices of a p5.48xlarge" {
     for node in node-1 node-2; do
         run kubectl get node "$node" -o json
         [ "$(jq -r '.status.conditions[] | select(.type == "Ready").status' <<<"$output")" = True ]
@@ -12,7 +12,7 @@ setup() { load lib/common; }
     done
 }
 
-@test "every component is of the pinned version" {
+@test "every component has the pinned version" {
     kubectl version -o json | jq -e --arg version "$(kubernetes_version)" '.serverVersion.gitVersion == $version'
     kubectl get nodes -o json | jq -e --arg version "$(kubernetes_version)" 'all(.items[].status.nodeInfo; .kubeletVersion == $version)'
 }
@@ -21,78 +21,78 @@ setup() { load lib/common; }
     kubectl -n kube-system get deployment coredns -o json | jq -e '.status.availableReplicas == 1'
 }
 
-@test "RBAC is on: a service account may read nothing that it was not given" {
+@test "RBAC denies a service account without permissions" {
     run kubectl --as=system:serviceaccount:default:default get secrets
     [ "$status" -ne 0 ]
     [[ $output == *"cannot list resource \"secrets\""* ]]
 }
 
-@test "Pod Security admission is on: a privileged pod is refused where the restricted standard holds" {
-    namespace_fresh admission
-    run kubectl -n admission run bad --image="$PROBE_IMAGE" --privileged
+@test "Pod Security admission rejects a privileged pod in a restricted namespace" {
+    fresh_namespace admission
+    run kubectl -n admission run privileged --image="$PROBE_IMAGE" --privileged
     [ "$status" -ne 0 ]
     [[ $output == *"violates PodSecurity \"restricted"* ]]
 }
 
-@test "up again changes nothing" {
+@test "a second up changes nothing" {
     before=$(cat "$SITE"/run/*.pid)
     run "$TESTBED" up --nodes 2
     [ "$status" -eq 0 ]
     [ "$(cat "$SITE"/run/*.pid)" = "$before" ]
 }
 
-@test "up with another number of nodes says why not" {
+@test "up rejects a different number of nodes" {
     run "$TESTBED" up --nodes 3
     [ "$status" -ne 0 ]
     [[ $output == *"the cluster has 2 nodes, not 3"* ]]
 }
 
-@test "a command with more than it takes does nothing" {
+@test "commands reject unexpected arguments" {
     for command in "down --help" "status all" "kubeconfig all" "api-only down all"; do
-        # shellcheck disable=SC2086  # words
+        # shellcheck disable=SC2086  # split into words
         run "$TESTBED" $command
         [ "$status" -eq 1 ]
-        [[ $output == *"unexpected: "* ]]
+        [[ $output == *"unexpected arguments: "* ]]
     done
     kubectl get --raw /readyz
 }
 
-@test "a number of nodes that cannot be is refused" {
+@test "up rejects an invalid number of nodes" {
     for count in 0 5 two; do
         run "$TESTBED" up --nodes "$count"
         [ "$status" -ne 0 ]
-        [[ $output == *"'$count' is not a number from 1 to 4"* ]]
+        [[ $output == *"invalid --nodes '$count': must be a number from 1 to 4"* ]]
     done
 }
 
-@test "of two commands at once one is told to wait" {
-    exec 8>>"$LOCK_FOLDER/$CONTROL_NETNS"
+@test "a command fails while another one is running" {
+    exec 8>>"$LOCK_DIR/$CONTROL_NETNS"
     flock 8
     run "$TESTBED" up --nodes 2 8>&-
     exec 8>&-
     [ "$status" -ne 0 ]
-    [[ $output == *"another testbed command is at work"* ]]
+    [[ $output == *"another testbed command is running"* ]]
 }
 
-@test "without root it says so" {
-    # A copy, as a user without rights may not read where the checkout is.
+@test "a command without root reports that it needs root" {
+    # Runs a copy, because an unprivileged user may not be able to read the checkout.
     copy=$(mktemp -d)
     cp -r "$HERE/testbed" "$HERE/lib" "$copy/"
     chmod -R a+rX "$copy"
     run setpriv --reuid=65534 --regid=65534 --clear-groups "$copy/testbed" up
     rm -rf "$copy"
     [ "$status" -eq 1 ]
-    [[ $output == *"needs root"* ]]
+    [[ $output == *"must run as root"* ]]
 }
 
-@test "nothing listens but on loopback" {
-    # Of the machine's own namespace, only what the testbed started.
-    listeners=$(ss -Hltnup | grep -E "pid=($(members | paste -sd '|'))," | awk '{print $5}')
+@test "the testbed listens only on loopback" {
+    # Lists the listeners of testbed processes in the machine's own namespace.
+    listeners=$(ss -Hltnup | grep -E "pid=($(marked_pids | paste -sd '|'))," | awk '{print $5}')
     [ "$listeners" = "127.0.0.1:$CLUSTER_PORT" ]
 }
 
-@test "what is missing is named, with the command that installs it" {
-    # All programs of the machine but two.
+@test "missing programs are listed with the command that installs them" {
+    # All programs of the machine except three.
     mkdir "$BATS_TEST_TMPDIR/bin"
     ln -s /usr/bin/* "$BATS_TEST_TMPDIR/bin/"
     rm "$BATS_TEST_TMPDIR"/bin/{socat,runc,buildah} 2>/dev/null || true
@@ -101,9 +101,9 @@ setup() { load lib/common; }
     [[ $output == *"missing programs: "*buildah*socat*".ci/setup cluster"* ]]
 }
 
-@test "without Go it says so when something must be built, and not otherwise" {
+@test "Go is required only if something must be built" {
     without_go=/usr/sbin:/usr/bin:/sbin:/bin
-    if PATH=$without_go command -v go >/dev/null; then skip "Go is among the system's programs"; fi
+    if PATH=$without_go command -v go >/dev/null; then skip "Go is installed in a system directory"; fi
     run env PATH="$without_go" "$TESTBED" tools etcd
     [ "$status" -eq 0 ]
     run env PATH="$without_go" FABRICBENCH_CACHE="$BATS_TEST_TMPDIR/empty" "$TESTBED" tools etcd
@@ -111,7 +111,7 @@ setup() { load lib/common; }
     [[ $output == *"Go is missing"* ]]
 }
 
-@test "another testbed on the same machine is named" {
+@test "up and down reject another testbed on the same machine" {
     for command in up down; do
         run env FABRICBENCH_TESTBED_STATE="$BATS_TEST_TMPDIR/other" "$TESTBED" "$command"
         [ "$status" -eq 1 ]

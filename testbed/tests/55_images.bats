@@ -1,9 +1,9 @@
-# The product's own images: what they hold and declare, and a leg that two of them measure between the nodes.
+# The product's images: their files, metadata and binaries, and a leg that two runners measure between the nodes.
 
 setup_file() {
     load lib/common
     load lib/images
-    namespace_fresh images
+    fresh_namespace images
     for image in $(product_images); do "$TESTBED" load "$image"; done
 }
 
@@ -12,7 +12,7 @@ setup() {
     load lib/images
 }
 
-@test "the operator's image holds its program and the C library that starts it, and nothing else" {
+@test "the operator image contains only its binary and the C library" {
     run image_files operator
     [ "$output" = "lib/x86_64-linux-gnu/libc.so.6
 lib/x86_64-linux-gnu/libdl.so.2
@@ -22,23 +22,23 @@ lib/x86_64-linux-gnu/libpthread.so.0
 lib/x86_64-linux-gnu/librt.so.1
 lib64/ld-linux-x86-64.so.2
 usr/local/bin/fabricbench-operator" ]
-    [[ $(once operator /usr/local/bin/fabricbench-operator --version) == fabricbench-operator\ * ]]
+    [[ $(pod_output operator /usr/local/bin/fabricbench-operator --version) == fabricbench-operator\ * ]]
 }
 
-@test "every image is small, of few layers, and not root's" {
+@test "every image is small, has few layers and does not run as root" {
     for image in $(product_images); do
         read -r size layers user <<<"$(image_mebibytes "$image") $(image_manifest "$image" '.Layers | length') $(image_config "$image" .config.User)"
         echo "# $image: $size MiB in $layers layers, user $user" >&3
         case $image in
             operator) [ "$size" -le 32 ] && [ "$layers" -le 3 ] ;;
-            # The greater part is Debian's, the same layer in all of them.
+            # Most of the size is the Debian layer, which all runner images share.
             runner:*) [ "$size" -le 160 ] && [ "$layers" -le 4 ] ;;
         esac
         [ "$user" = 65532:65532 ]
     done
 }
 
-@test "the runner's images share all layers" {
+@test "the runner images share all layers" {
     image_manifest runner:runner '.Layers[]' | sort >"$BATS_TEST_TMPDIR/common"
     for target in baseline fi-inject doorbell coalesce combined; do
         image_manifest "runner:$target" '.Layers[]' | sort >"$BATS_TEST_TMPDIR/target"
@@ -47,8 +47,8 @@ usr/local/bin/fabricbench-operator" ]
     done
 }
 
-@test "labels name the image, its licence, and the version that its program says" {
-    version=$(once operator /usr/local/bin/fabricbench-operator --version)
+@test "labels contain the title, the license and the version that the binary reports" {
+    version=$(pod_output operator /usr/local/bin/fabricbench-operator --version)
     for image in $(product_images); do
         image_config "$image" '.config.Labels' | jq -e --arg name "fabricbench-${image%%:*}" --arg version "${version#fabricbench-operator }" '
             .["org.opencontainers.image.title"] == $name
@@ -59,29 +59,29 @@ usr/local/bin/fabricbench-operator" ]
     done
 }
 
-@test "the programs in the images start on glibc 2.17" {
+@test "the binaries in the images need at most glibc 2.17" {
     for image in operator runner:runner; do
-        program=usr/local/bin/fabricbench-${image%%:*}
-        image_file "$image" "$program" >"$BATS_TEST_TMPDIR/program"
-        needed=$("$HERE/../.ci/glibc-needed" "$BATS_TEST_TMPDIR/program")
-        echo "# $image: its program needs glibc $needed" >&3
+        binary=usr/local/bin/fabricbench-${image%%:*}
+        image_file "$image" "$binary" >"$BATS_TEST_TMPDIR/binary"
+        needed=$("$HERE/../.ci/glibc-needed" "$BATS_TEST_TMPDIR/binary")
+        echo "# $image: its binary needs glibc $needed" >&3
         [ "$(printf '%s\n' 2.17 "$needed" | sort -V | tail -n 1)" = 2.17 ]
     done
 }
 
-@test "each target says which tuning it is for, and the last says none" {
+@test "each runner target declares its variant, and the generic one declares none" {
     for target in baseline fi-inject doorbell coalesce combined; do
         image_config "runner:$target" '.config.Env[]' | grep -x "FABRICBENCH_VARIANT=$target"
     done
     run ! grep FABRICBENCH_VARIANT <<<"$(image_config runner:runner '.config.Env[]')"
 }
 
-@test "the runner's image finds its libfabric, with a root that cannot be written" {
-    run once runner:runner /usr/local/bin/fabricbench-runner probe --format json
+@test "the runner image finds its libfabric with a read-only root file system" {
+    run pod_output runner:runner /usr/local/bin/fabricbench-runner probe --format json
     jq -e 'any(.[]; .name == "libfabric tcp" and (.result.Ok // "" | test("libfabric.so.1")))' <<<"$output"
 }
 
-@test "two runners measure between the nodes, and the image is in their records" {
+@test "two runners measure between the nodes and record their image" {
     apply images leg.yaml IMAGE=fabricbench.dev/runner:doorbell DIGEST=sha256:0123
     job_completes images leg
     records | jq -es '
@@ -93,25 +93,25 @@ usr/local/bin/fabricbench-operator" ]
         and ($records | last | .kind == "end" and .complete)'
 }
 
-@test "an image that declares another tuning is refused" {
+@test "an image that declares another variant is rejected" {
     kubectl -n images delete job/leg --wait
     apply images leg.yaml IMAGE=fabricbench.dev/runner:coalesce DIGEST=sha256:0123
-    await "$PATIENCE" "the end of job leg" job_ended images leg
+    await "$TIMEOUT" "the end of job leg" job_ended images leg
     records | grep VariantMismatch
 }
 
-@test "runner-efa runs on an image that brings its own libfabric, and its entry point is the runner" {
+@test "runner-efa uses the libfabric of its base image, and its entry point is the runner" {
     base=$("$TESTBED" load "$HERE/tests/efa-base")
     "$TESTBED" load runner-efa --build-arg "BASE=$base"
     [ "$(image_config runner-efa .config.User)" = 65532:65532 ]
     [ "$(image_config runner-efa '.config.Entrypoint | join(" ")')" = /usr/local/bin/fabricbench-runner ]
-    [[ $(once runner-efa /usr/local/bin/fabricbench-runner --version) == fabricbench-runner\ * ]]
-    run once runner-efa /usr/local/bin/fabricbench-runner probe --format json
+    [[ $(pod_output runner-efa /usr/local/bin/fabricbench-runner --version) == fabricbench-runner\ * ]]
+    run pod_output runner-efa /usr/local/bin/fabricbench-runner probe --format json
     jq -e 'any(.[]; .name == "libfabric tcp" and (.result.Ok // "" | test("/opt/amazon/efa/lib/libfabric.so.1")))' <<<"$output"
 }
 
-@test "runner-efa without a base is not built, and says what to give" {
+@test "building runner-efa without a base reports the missing argument" {
     run "$TESTBED" load runner-efa
     [ "$status" -ne 0 ]
-    [[ $output == *"runner-efa/Dockerfile has no default for BASE: --build-arg BASE=VALUE"* ]]
+    [[ $output == *"runner-efa/Dockerfile has no default for BASE: pass --build-arg BASE=VALUE"* ]]
 }

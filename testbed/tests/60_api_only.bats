@@ -1,14 +1,14 @@
-# etcd and the API server alone, beside the cluster.
+# etcd and the API server without nodes, alongside the cluster.
 
 setup() { load lib/common; }
 
-@test "api-only serves beside the cluster, and goes without a trace of it" {
+@test "api-only runs alongside the cluster and is removed completely" {
     run --separate-stderr "$TESTBED" api-only
     [ "$status" -eq 0 ]
     echo "# ${stderr##*testbed: }" >&3
-    await "$PATIENCE" "the namespace default" "$(kubernetes kubectl)" --kubeconfig "$output" get namespace default
-    "$(kubernetes kubectl)" --kubeconfig "$output" create configmap mine --from-literal=a=b
-    run kubectl get configmap mine
+    await "$TIMEOUT" "the namespace default" "$(kubernetes kubectl)" --kubeconfig "$output" get namespace default
+    "$(kubernetes kubectl)" --kubeconfig "$output" create configmap api-only --from-literal=a=b
+    run kubectl get configmap api-only
     [ "$status" -ne 0 ]
     "$TESTBED" api-only down
     [ ! -e "$STATE/api-only" ]

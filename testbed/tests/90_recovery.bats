@@ -1,18 +1,18 @@
-# Kills the cluster in the ways it can die, and looks at what is left at the end.
+# Kills the cluster in different ways, and checks at the end that nothing remains.
 
 setup() { load lib/common; }
 
 kill_everything() {
-    { members; find /sys/fs/cgroup -path "*/$CGROUP/*" -name cgroup.procs -exec cat {} +; } | sort -u |
-        xargs -r kill -KILL 2>/dev/null || true # one may go with another
+    { marked_pids; find /sys/fs/cgroup -path "*/$CGROUP/*" -name cgroup.procs -exec cat {} +; } | sort -u |
+        xargs -r kill -KILL 2>/dev/null || true # a process may already have ended with another one
 }
 
 cluster_works() {
-    kubectl wait node --all --for=condition=Ready --timeout="${PATIENCE}s"
-    kubectl -n kube-system rollout status deployment/coredns --timeout="${PATIENCE}s"
+    kubectl wait node --all --for=condition=Ready --timeout="${TIMEOUT}s"
+    kubectl -n kube-system rollout status deployment/coredns --timeout="${TIMEOUT}s"
 }
 
-@test "after kill -9 of everything, up repairs, and objects are still there" {
+@test "up repairs the cluster after kill -9 of all processes and keeps its objects" {
     kubectl create configmap kept --from-literal=a=b
     kill_everything
     run "$TESTBED" status
@@ -22,59 +22,59 @@ cluster_works() {
     kubectl get configmap kept
 }
 
-@test "after an up that was cut short, up goes on" {
+@test "up completes an interrupted up" {
     "$TESTBED" down
     timeout --signal=KILL 4 "$TESTBED" up --nodes 2 || true
-    # What was killed holds the lock until it is gone.
-    flock --wait "$PATIENCE" "$LOCK_FOLDER/$CONTROL_NETNS" true
+    # The killed command holds the lock until it has exited.
+    flock --wait "$TIMEOUT" "$LOCK_DIR/$CONTROL_NETNS" true
     "$TESTBED" up --nodes 2
     cluster_works
 }
 
-@test "after a down that was cut short, up makes a new cluster" {
+@test "up creates a new cluster after an interrupted down" {
     kubectl create configmap old --from-literal=a=b
-    # It stops where the mounts are taken away: one of them is in use.
-    folder=$SITE/nodes/node-1
-    sleep 300 <"$folder/containerd.toml" &
+    # A file in use makes `down` fail while it removes the mounts.
+    dir=$SITE/nodes/node-1
+    sleep 300 <"$dir/containerd.toml" &
     holder=$!
     run "$TESTBED" down
     kill "$holder"
     [ "$status" -ne 0 ]
-    [[ $output == *"mounted still: $folder"* ]]
+    [[ $output == *"still mounted: $dir"* ]]
     run "$TESTBED" status
-    [[ $output == *"not finished"* ]]
+    [[ $output == *"was interrupted"* ]]
     "$TESTBED" up --nodes 2
     cluster_works
     run kubectl get configmap old
     [ "$status" -ne 0 ]
 }
 
-@test "down finds a process whose record is lost" {
+@test "down finds processes without a record" {
     rm "$SITE"/run/kubelet-node-1.pid "$SITE"/run/etcd.pid
     "$TESTBED" down
-    [ -z "$(members)" ]
+    [ -z "$(marked_pids)" ]
 }
 
-@test "down works when part of its folder was removed by hand" {
+@test "down works after part of its directory was removed" {
     "$TESTBED" up --nodes 1
     rm -rf "$SITE"/{run,config,certificates,etcd,kubeconfig,node-count}
     "$TESTBED" down
-    [ -z "$(members)" ]
+    [ -z "$(marked_pids)" ]
 }
 
-# left: what the machine has that it had not before.
-left() { comm -13 <(sort "$BATS_SUITE_TMPDIR/machine-before") <(machine_listing | sort); }
+# leftovers: prints what the machine has in addition to the listing at the start.
+leftovers() { comm -13 <(sort "$BATS_SUITE_TMPDIR/machine-before") <(machine_listing | sort); }
 
-nothing_left() { [ -z "$(left)" ]; }
+nothing_left() { [ -z "$(leftovers)" ]; }
 
-@test "down leaves nothing" {
-    # The kernel takes links and cgroups away a moment after it was told.
-    await 20 "nothing to be left" nothing_left || {
-        left
+@test "down removes everything" {
+    # The kernel removes links and cgroups with a delay.
+    await 20 "all leftovers to disappear" nothing_left || {
+        leftovers
         false
     }
 }
 
-@test "down of what is down is no error" {
+@test "down succeeds without a cluster" {
     "$TESTBED" down
 }

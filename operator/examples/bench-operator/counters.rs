@@ -1,4 +1,4 @@
-//! What the kernel and the operator's own metrics say of its process.
+//! Counters of the operator process from the kernel and from its metrics.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,32 +6,32 @@ use std::time::Duration;
 use super::cluster::until;
 use super::operator::Operator;
 
-/// Processor time of the process, in seconds.
+/// CPU time of the process in seconds, user and system together.
 pub fn cpu_seconds(operator: &Operator) -> f64 {
     let text = std::fs::read_to_string(format!("/proc/{}/stat", operator.id())).unwrap();
-    // The second field is the program's name, in parentheses; user and system time are fields 14 and 15.
+    // The second field is the name of the binary in parentheses. User and system time are fields 14 and 15.
     let (_, fields) = text.rsplit_once(')').unwrap();
     let fields = fields.split_whitespace().skip(11).take(2);
     let ticks: u64 = fields.map(|field| field.parse::<u64>().unwrap()).sum();
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
-/// How long the operator has nothing to do before its memory is read: it closes connections and gives memory back by then.
-const REST: Duration = Duration::from_secs(25);
+/// Idle time before the memory is read. Within this time the operator closes connections and returns memory to the kernel.
+const IDLE_TIME: Duration = Duration::from_secs(25);
 
-/// Resident memory when nothing was done for [`REST`], in MiB.
+/// Resident memory in MiB after the operator was idle for [`IDLE_TIME`].
 pub async fn resident_mib(operator: &Operator) -> f64 {
     loop {
         settled(operator).await;
-        let before = looks(operator);
-        tokio::time::sleep(REST).await;
-        if looks(operator) == before {
+        let before = reconciles(operator);
+        tokio::time::sleep(IDLE_TIME).await;
+        if reconciles(operator) == before {
             return operator.memory_kib("VmRSS") as f64 / 1024.0;
         }
     }
 }
 
-/// Requests to the API server so far, by verb.
+/// Number of requests to the API server so far, by verb.
 pub fn requests(operator: &Operator) -> BTreeMap<String, f64> {
     let mut by_verb = BTreeMap::new();
     for (name, value) in operator.metrics() {
@@ -45,7 +45,7 @@ pub fn requests(operator: &Operator) -> BTreeMap<String, f64> {
     by_verb
 }
 
-/// What was counted between two readings.
+/// Difference between two readings of counters.
 pub fn since(before: &BTreeMap<String, f64>, after: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
     let difference = |(verb, count): (&String, &f64)| {
         let before = before.get(verb).copied().unwrap_or(0.0);
@@ -54,7 +54,7 @@ pub fn since(before: &BTreeMap<String, f64>, after: &BTreeMap<String, f64>) -> B
     after.iter().map(difference).collect()
 }
 
-/// Requests that change something.
+/// Number of requests with verbs that write.
 pub fn writes(requests: &BTreeMap<String, f64>) -> f64 {
     let writes = requests
         .iter()
@@ -62,23 +62,23 @@ pub fn writes(requests: &BTreeMap<String, f64>) -> f64 {
     writes.map(|(_, count)| count).sum()
 }
 
-/// Looks at runs so far.
-pub fn looks(operator: &Operator) -> f64 {
+/// Number of reconciles so far.
+pub fn reconciles(operator: &Operator) -> f64 {
     operator.metric("fabricbench_reconcile_duration_seconds_count")
 }
 
-/// Waits until the operator has looked at no run for a whole second, and none waits to be looked at.
+/// Waits until the queue is empty and the operator has not reconciled for one second.
 pub async fn settled(operator: &Operator) {
     let mut before = -1.0;
     until(|| {
-        let (now, last) = (looks(operator), before);
-        before = now;
+        let (current, previous) = (reconciles(operator), before);
+        before = current;
         async move {
-            let quiet = now == last && operator.metric("fabricbench_queue_depth") == 0.0;
-            if !quiet {
+            let is_idle = current == previous && operator.metric("fabricbench_queue_depth") == 0.0;
+            if !is_idle {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
-            quiet.then_some(())
+            is_idle.then_some(())
         }
     })
     .await;

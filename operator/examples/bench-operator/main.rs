@@ -1,32 +1,32 @@
-//! What the operator costs: its memory, its speed, its requests, against a real API server without nodes.
+//! Benchmarks the memory, latency, CPU time and requests of the operator with a real API server and no kubelets.
 //!
-//! `make bench-operator`, which brings that API server up, or `--example bench-operator -- --help`. Every figure comes
-//! from the program as a process of its own: times are from the sending of a request until a watch shows what came of
-//! it, memory and processor time are what the kernel says of the process, requests what its own metrics count.
+//! Run `make bench-operator`, which starts the API server, or `cargo run --example bench-operator -- --help`. The operator
+//! is a separate process. Times are measured from sending a request until a watch delivers the resulting object. Memory and
+//! CPU time come from the kernel, and the number of requests from the metrics of the operator.
 #![allow(
     clippy::print_stderr,
     clippy::print_stdout,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a program for people, which ends when it cannot go on"
+    reason = "an interactive benchmark, which panics on errors"
 )]
-#![allow(missing_docs, reason = "a program")]
+#![allow(missing_docs, reason = "an executable without a public API")]
 
-mod arrivals;
-mod at_once;
+mod concurrent_runs;
 mod counters;
+mod first_jobs;
 mod idle;
 mod killed;
-mod one;
-mod sheet;
-mod site;
-mod start;
+mod results;
+mod single_run;
+mod startup;
+mod test_cluster;
 
-#[allow(dead_code, reason = "the tests use the rest")]
+#[allow(dead_code, reason = "shared with the tests")]
 #[path = "../../tests/cluster_api/cluster.rs"]
 mod cluster;
-#[allow(dead_code, reason = "the tests use the rest")]
+#[allow(dead_code, reason = "shared with the tests")]
 #[path = "../../tests/cluster_api/operator.rs"]
 mod operator;
 
@@ -34,25 +34,25 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use sheet::Sheet;
-use site::Site;
+use results::Results;
+use test_cluster::TestCluster;
 
-/// Measure the operator's memory, speed and requests.
+/// Measure the memory, latency, CPU time and requests of the operator.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The program, as it is in its image.
+    /// Operator binary to measure.
     #[arg(long, value_name = "FILE")]
-    program: PathBuf,
-    /// Runs that are created at once.
+    binary: PathBuf,
+    /// Number of runs that are created concurrently.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     runs: usize,
-    /// Times that everything is measured.
+    /// Number of repetitions of all measurements.
     #[arg(long, value_name = "N", default_value_t = 5)]
     repeats: usize,
-    /// Length of the idle time.
+    /// Duration of the idle measurement in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     idle: u64,
-    /// What else the operator is told.
+    /// Additional arguments of the operator.
     #[arg(last = true)]
     operator: Vec<String>,
 }
@@ -60,25 +60,25 @@ struct Arguments {
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let arguments = Arguments::parse();
-    let site = Site::prepare(&arguments.program, &arguments.operator).await;
-    let mut sheet = Sheet::default();
+    let cluster = TestCluster::prepare(&arguments.binary, &arguments.operator).await;
+    let mut results = Results::default();
     for repeat in 1..=arguments.repeats {
         eprintln!("repeat {repeat} of {}", arguments.repeats);
-        start::measure(&site, &mut sheet).await;
-        // By turns: with and without an operator, the same number of objects.
-        at_once::bare_jobs(&site, arguments.runs, &mut sheet).await;
-        at_once::few(&site, arguments.runs / 10, &mut sheet).await;
-        let operator = at_once::runs(&site, arguments.runs, &mut sheet).await;
-        one::measure(&site, &mut sheet).await;
-        idle::nothing_new(&site, &operator, arguments.runs, &mut sheet).await;
+        startup::measure(&cluster, &mut results).await;
+        // Alternates between measurements with and without the operator, with the same number of objects.
+        concurrent_runs::bare_jobs(&cluster, arguments.runs, &mut results).await;
+        concurrent_runs::memory(&cluster, arguments.runs / 10, &mut results).await;
+        let operator = concurrent_runs::runs(&cluster, arguments.runs, &mut results).await;
+        single_run::measure(&cluster, &mut results).await;
+        idle::unchanged_runs(&cluster, &operator, arguments.runs, &mut results).await;
         drop(operator);
         if repeat == 1 {
-            idle::minute(&site, arguments.idle, &mut sheet).await;
+            idle::idle_period(&cluster, arguments.idle, &mut results).await;
         }
-        site.clear().await;
-        killed::measure(&site, arguments.runs, &mut sheet).await;
-        site.clear().await;
-        at_once::bare_runs(&site, arguments.runs, &mut sheet).await;
+        cluster.clear().await;
+        killed::measure(&cluster, arguments.runs, &mut results).await;
+        cluster.clear().await;
+        concurrent_runs::bare_runs(&cluster, arguments.runs, &mut results).await;
     }
-    println!("{sheet}");
+    println!("{results}");
 }

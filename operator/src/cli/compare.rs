@@ -11,7 +11,7 @@ use super::report::text_options;
 use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure};
-use crate::campaign::compare::runs::{Difference, Finished, RunComparison, compare_runs, differences};
+use crate::campaign::compare_runs::{Difference, Finished, RunComparison, compare_runs, differences};
 use crate::report::runs;
 
 /// Compare two finished runs, where their environments allow it.

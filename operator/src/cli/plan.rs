@@ -9,7 +9,8 @@ use super::cluster::{self, Cluster};
 use super::input::PlannedRun;
 use super::source::Source;
 use super::{Exit, Failure, Input};
-use crate::campaign::plan::{estimate, hash, text};
+use crate::campaign::plan::{estimate, hash};
+use crate::report;
 
 /// Show what a file would run: legs, rounds, rails and chunks, bytes and time, and what cannot show an effect.
 ///
@@ -52,7 +53,10 @@ impl Plan {
         let mut out = std::io::stdout().lock();
         match self.format {
             Format::Text => {
-                let texts: Vec<_> = planned.iter().map(|planned| text::text(&planned.plan)).collect();
+                let texts: Vec<_> = planned
+                    .iter()
+                    .map(|planned| report::plan::render(&planned.plan))
+                    .collect();
                 write!(out, "{}", texts.join("\n"))?;
             }
             Format::Json => {

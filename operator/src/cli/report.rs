@@ -59,7 +59,7 @@ impl Report {
         let rendered = match self.format {
             Format::Text => {
                 let options = TextOptions {
-                    standing: standing.as_deref(),
+                    state_summary: standing.as_deref(),
                     ..text_options(self.output.is_some())
                 };
                 text::render(&report, &options)

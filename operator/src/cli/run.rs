@@ -10,9 +10,9 @@ use super::report::text_options;
 use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure, Input, compare};
-use crate::campaign::compare::runs::Finished;
+use crate::campaign::compare_runs::Finished;
 use crate::campaign::plan::hash;
-use crate::local::{Ended, Interrupt, LocalRun, RunFolder, Stopped, find_runner};
+use crate::local::{Interrupt, LocalRun, RunDirectory, RunResult, StopReason, find_runner};
 use crate::report::text::TextOptions;
 use crate::report::{Report, html, text};
 
@@ -58,7 +58,7 @@ impl Run {
         let mut worst = Exit::Complete;
         for (mut run, earlier) in runs.into_iter().zip(against) {
             let name = run.plan().run.clone();
-            let done = if interrupt.told() {
+            let done = if interrupt.is_signaled() {
                 Err(Failure::incomplete("not begun; continue with --resume"))
             } else {
                 carry_out(&mut run, &runner, &interrupt, earlier.as_ref())
@@ -83,11 +83,11 @@ impl Run {
         };
         let name = folder_name(&planned.run.metadata.name);
         let of_name = folder.join(name);
-        if RunFolder::open(&of_name).is_ok() {
+        if RunDirectory::open(&of_name).is_ok() {
             return StoredRun::load_complete(&Source::Folder(of_name)).map(Some);
         }
-        let others = RunFolder::all_in(folder);
-        if RunFolder::open(folder).is_err() && !others.is_empty() {
+        let others = RunDirectory::find_all(folder);
+        if RunDirectory::open(folder).is_err() && !others.is_empty() {
             let others: Vec<String> = others
                 .iter()
                 .map(|run| run.path().display().to_string())
@@ -105,7 +105,7 @@ impl Run {
         let folders = self.resume.as_ref().unwrap_or(&self.output);
         let folder = |planned: &PlannedRun| folders.join(folder_name(&planned.run.metadata.name));
         // A file of several runs may have been stopped before the later ones were begun.
-        let begun = |planned: &PlannedRun| RunFolder::open(&folder(planned)).is_ok();
+        let begun = |planned: &PlannedRun| RunDirectory::open(&folder(planned)).is_ok();
         let any_begun = planned.iter().any(begun);
         let mut runs = Vec::new();
         let mut faults = Vec::new();
@@ -136,7 +136,7 @@ fn carry_out(
     interrupt: &Interrupt,
     earlier: Option<&StoredRun>,
 ) -> Result<Exit, Failure> {
-    let ended = run.carry_out(runner, interrupt).map_err(Failure::incomplete)?;
+    let ended = run.execute(runner, interrupt).map_err(Failure::incomplete)?;
     show(run, &ended)?;
     let own = ended.evaluation.overall().into();
     let Some(earlier) = earlier else {
@@ -152,15 +152,15 @@ fn carry_out(
 }
 
 /// Writes the report of `run` into its folder and the tables to standard output.
-fn show(run: &LocalRun, ended: &Ended) -> Result<(), Failure> {
+fn show(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
     let report = Report {
         plan: run.plan(),
         plan_hash: &hash(run.plan()),
         evaluation: &ended.evaluation,
     };
     let page = html::render(&report).map_err(Failure::incomplete)?;
-    let written = run.folder().write_report(&page).map_err(Failure::incomplete);
-    let place = run.folder().report().display().to_string();
+    let written = run.directory().write_report(&page).map_err(Failure::incomplete);
+    let place = run.directory().report_path().display().to_string();
     let options = TextOptions {
         full_report: written.is_ok().then_some(&place),
         ..text_options(false)
@@ -170,12 +170,12 @@ fn show(run: &LocalRun, ended: &Ended) -> Result<(), Failure> {
     std::io::stdout().lock().write_all(shown.as_bytes())?;
     written?;
     let why = match &ended.stopped {
-        Some(Stopped::Workers(words)) => words,
-        Some(Stopped::Deadline) => "spec.runPolicy.activeDeadlineSeconds passed",
-        Some(Stopped::Interrupted) => "interrupted",
+        Some(StopReason::WorkersFailed(words)) => words,
+        Some(StopReason::Deadline) => "spec.runPolicy.activeDeadlineSeconds passed",
+        Some(StopReason::Interrupted) => "interrupted",
         None => return Ok(()),
     };
-    let folders = run.folder().path().parent().unwrap_or(Path::new("."));
+    let folders = run.directory().path().parent().unwrap_or(Path::new("."));
     Err(Failure::incomplete(format!(
         "{why}\nWhat is measured is kept: continue with --resume {}",
         folders.display()

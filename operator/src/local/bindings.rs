@@ -1,19 +1,19 @@
-//! Rails and processors of each rank on one machine. Pure.
+//! Rails and CPUs of each rank on one machine. No I/O.
 
 use crds::assignment::RankBinding;
 use crds::v1alpha1::{LibfabricProvider, TransportSpec};
 
-/// One binding a rank: loopback addresses for providers that speak IP, and a share of `cpus` for each rank.
+/// One binding for each rank: loopback addresses for providers that use IP, and a share of `cpus`.
 ///
-/// Every rank gets the same addresses (endpoints differ by port): rail `i` is 127.0.0.`i+1`, so that rails are
-/// different addresses of one interface. Processors are dealt out in contiguous shares, so that no rank's threads run
-/// where another's do; with fewer processors than ranks they are not bound at all.
+/// Rail `i` has the address 127.0.0.`i+1` on every rank: endpoints differ by port, and rails are different addresses of
+/// one interface. Each rank gets a contiguous share of the CPUs, so that threads of different ranks do not share CPUs.
+/// With fewer CPUs than ranks, no rank is bound.
 pub(super) fn bindings(transport: &TransportSpec, workers: u32, cpus: &[u32]) -> Vec<RankBinding> {
     let workers = workers as usize;
     let share = cpus.len() / workers;
     (0..workers)
         .map(|rank| RankBinding {
-            rails: if speaks_ip(transport) {
+            rails: if uses_ip(transport) {
                 loopback_addresses(transport.rails())
             } else {
                 Vec::new()
@@ -27,7 +27,7 @@ pub(super) fn bindings(transport: &TransportSpec, workers: u32, cpus: &[u32]) ->
         .collect()
 }
 
-fn speaks_ip(transport: &TransportSpec) -> bool {
+fn uses_ip(transport: &TransportSpec) -> bool {
     use LibfabricProvider::{Net, Tcp, TcpRxm};
     matches!(transport, TransportSpec::Libfabric(libfabric) if matches!(libfabric.provider, Tcp | Net | TcpRxm))
 }
@@ -50,17 +50,17 @@ mod tests {
     }
 
     #[test]
-    fn rails_are_addresses_of_their_own() {
+    fn each_rail_has_its_own_address() {
         let bindings = bindings(&tcp(3), 2, &[0, 1]);
         assert_eq!(bindings[0].rails, ["127.0.0.1", "127.0.0.2", "127.0.0.3"]);
         assert_eq!(bindings[1].rails, bindings[0].rails);
     }
 
     #[test]
-    fn ranks_share_no_processor_where_there_are_enough() {
-        let dealt = bindings(&tcp(1), 2, &[0, 2, 5, 7, 8]);
+    fn ranks_do_not_share_cpus_if_there_are_enough() {
+        let bound = bindings(&tcp(1), 2, &[0, 2, 5, 7, 8]);
         assert_eq!(
-            (dealt[0].cpus.as_slice(), dealt[1].cpus.as_slice()),
+            (bound[0].cpus.as_slice(), bound[1].cpus.as_slice()),
             (&[0, 2][..], &[5, 7][..])
         );
         assert!(
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_address_is_left_to_the_worker() {
+    fn transports_without_ip_get_no_addresses() {
         let loopback = TransportSpec::Loopback(Loopback { rails: 2 });
         assert!(
             bindings(&loopback, 2, &[0, 1])

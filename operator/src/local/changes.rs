@@ -1,20 +1,20 @@
-//! In which fields two specs differ, in words. Pure.
+//! Describes the differences between two specs. No I/O.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// Most differences that are named.
+/// Maximum number of differences listed.
 const MAX_CHANGES: usize = 5;
-/// Longest value that is shown, in characters.
-const MAX_VALUE: usize = 80;
+/// Maximum length of a value in a message, in characters.
+const MAX_VALUE_CHARS: usize = 80;
 
-/// The fields in which `now` differs from `before`, as `spec.sampling.rounds was 3 and is 4`; the first
-/// [`MAX_CHANGES`], and how many more there are.
-pub(super) fn changes<T: Serialize>(before: &T, now: &T) -> Vec<String> {
-    // A spec was read from text: it can be written again.
+/// Fields that differ between `before` and `after`, such as `spec.sampling.rounds changed from 3 to 4`. Lists the first
+/// [`MAX_CHANGES`] and the number of the others.
+pub(super) fn spec_changes<T: Serialize>(before: &T, after: &T) -> Vec<String> {
+    // A spec was deserialized from text, so serializing it does not fail.
     let value = |spec: &T| serde_json::to_value(spec).unwrap_or_default();
     let mut found = Vec::new();
-    differ("spec", Some(&value(before)), Some(&value(now)), &mut found);
+    collect_changes("spec", Some(&value(before)), Some(&value(after)), &mut found);
     let more = found.len().saturating_sub(MAX_CHANGES);
     found.truncate(MAX_CHANGES);
     if more > 0 {
@@ -23,31 +23,38 @@ pub(super) fn changes<T: Serialize>(before: &T, now: &T) -> Vec<String> {
     found
 }
 
-fn differ(path: &str, before: Option<&Value>, now: Option<&Value>, found: &mut Vec<String>) {
-    match (before, now) {
-        (before, now) if before == now => {}
-        (Some(Value::Object(before)), Some(Value::Object(now))) => {
-            let added = now.keys().filter(|key| !before.contains_key(*key));
+fn collect_changes(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mut Vec<String>) {
+    match (before, after) {
+        (before, after) if before == after => {}
+        (Some(Value::Object(before)), Some(Value::Object(after))) => {
+            let added = after.keys().filter(|key| !before.contains_key(*key));
             for key in before.keys().chain(added) {
-                differ(&format!("{path}.{key}"), before.get(key), now.get(key), found);
+                collect_changes(&format!("{path}.{key}"), before.get(key), after.get(key), found);
             }
         }
-        (Some(Value::Array(before)), Some(Value::Array(now))) => {
-            for index in 0..before.len().max(now.len()) {
+        (Some(Value::Array(before)), Some(Value::Array(after))) => {
+            for index in 0..before.len().max(after.len()) {
                 let path = format!("{path}[{index}]");
-                differ(&path, before.get(index), now.get(index), found);
+                collect_changes(&path, before.get(index), after.get(index), found);
             }
         }
-        (before, now) => found.push(format!("{path} was {} and is {}", shown(before), shown(now))),
+        (Some(before), Some(after)) => {
+            found.push(format!(
+                "{path} changed from {} to {}",
+                shown(before),
+                shown(after)
+            ));
+        }
+        (Some(before), None) => found.push(format!("{path} was {} and is now unset", shown(before))),
+        (None, Some(after)) => found.push(format!("{path} was unset and is now {}", shown(after))),
+        (None, None) => {}
     }
 }
 
-fn shown(value: Option<&Value>) -> String {
-    let Some(value) = value else {
-        return "not there".to_owned();
-    };
+/// `value` as JSON, shortened.
+fn shown(value: &Value) -> String {
     let text = value.to_string();
-    match text.char_indices().nth(MAX_VALUE) {
+    match text.char_indices().nth(MAX_VALUE_CHARS) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text,
     }
@@ -60,28 +67,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_field_is_named_by_its_path() {
+    fn names_each_changed_field_by_its_path() {
         let before =
             json!({"sampling": {"rounds": 3, "seed": 42}, "scenarios": [{"sizes": [64]}], "gone": true});
-        let now =
+        let after =
             json!({"sampling": {"rounds": 4, "seed": 42}, "scenarios": [{"sizes": [64, 128]}], "new": "x"});
         assert_eq!(
-            changes(&before, &now),
+            spec_changes(&before, &after),
             [
-                "spec.gone was true and is not there",
-                "spec.sampling.rounds was 3 and is 4",
-                "spec.scenarios[0].sizes[1] was not there and is 128",
-                "spec.new was not there and is \"x\"",
+                "spec.gone was true and is now unset",
+                "spec.sampling.rounds changed from 3 to 4",
+                "spec.scenarios[0].sizes[1] was unset and is now 128",
+                "spec.new was unset and is now \"x\"",
             ]
         );
-        assert_eq!(changes(&now, &now), Vec::<String>::new());
+        assert_eq!(spec_changes(&after, &after), Vec::<String>::new());
     }
 
     #[test]
-    fn lists_and_values_are_bounded() {
+    fn limits_the_number_of_changes_and_the_length_of_values() {
         let before = json!(vec![0; 20]);
-        let now = json!(vec!["x".repeat(1000); 20]);
-        let changes = changes(&before, &now);
+        let after = json!(vec!["x".repeat(1000); 20]);
+        let changes = spec_changes(&before, &after);
         assert_eq!((changes.len(), changes[5].as_str()), (6, "15 more"));
         assert!(changes.iter().all(|change| change.len() < 120), "{changes:?}");
     }

@@ -1,4 +1,4 @@
-//! One plan from its first missing block to its last: leg by leg, a gang each. I/O.
+//! Measures the missing blocks of a plan: one gang of workers for each leg. I/O.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, TcpListener};
@@ -19,74 +19,74 @@ use super::progress::Progress;
 use crate::campaign::collect::Collector;
 use crate::campaign::plan::{AssignmentInputs, Leg, Plan, assignment, hash};
 
-/// How long the workers of one machine may take to meet.
+/// Timeout of the workers' rendezvous.
 const RENDEZVOUS_SECONDS: u32 = 30;
-/// How long the last worker may go on when the others have left: it tells what became of them, and no more.
-const LAST_WORKER: Duration = Duration::from_secs(60);
+/// Time for the last worker to exit after all others have exited. It only has to report their failure.
+const LAST_WORKER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Why a plan could not be carried out at all. What workers report of themselves is in the records instead.
+/// Reason that a plan could not be executed. Failures that workers report are in the records instead.
 #[derive(Debug, Snafu)]
 pub enum ExecuteError {
-    /// The run's folder cannot be used.
+    /// The run directory could not be used.
     #[snafu(display("{source}"))]
     Output {
-        /// Why not.
+        /// Underlying error.
         source: OutputError,
     },
-    /// The system refused something every run needs.
-    #[snafu(display("{what}: {source}"))]
+    /// A system operation failed that every run needs.
+    #[snafu(display("cannot {operation}: {source}"))]
     System {
-        /// What was refused.
-        what: &'static str,
-        /// What the system says.
+        /// The operation, as a verb phrase.
+        operation: &'static str,
+        /// Error of the operating system.
         source: io::Error,
     },
 }
 
-/// What is carried out, by whom, and where the records go.
+/// Inputs of an execution.
 pub(super) struct Execution<'a> {
     /// The plan.
     pub(super) plan: &'a Plan,
-    /// UID of the run: part of every message and record.
+    /// UID of the run, which every message and record contains.
     pub(super) uid: &'a str,
-    /// The instrument's program.
+    /// Path of the runner binary.
     pub(super) runner: &'a Path,
-    /// Whether this program was told to stop.
+    /// Signals that stop the run.
     pub(super) interrupt: &'a Interrupt,
-    /// Longest time for all that is still missing.
+    /// Time limit for all missing blocks together.
     pub(super) deadline: Duration,
 }
 
-/// Why a run stopped before its last block.
+/// Reason that a run stopped before its last block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stopped {
+pub enum StopReason {
     /// Ctrl-C or SIGTERM.
     Interrupted,
     /// `runPolicy.activeDeadlineSeconds` passed.
     Deadline,
-    /// A worker could not go on; its words.
-    Workers(String),
+    /// A worker failed; contains the message.
+    WorkersFailed(String),
 }
 
-/// Carries out what is missing of the plan. The lines are in `records` afterwards, however it ended; `Some` says
-/// why it ended early.
+/// Measures the missing blocks of the plan and appends every record to `records`. Returns the reason if the run stopped
+/// early.
 ///
 /// # Errors
-/// When the folder or the system stands in the way.
+/// If the run directory cannot be used or a system operation fails.
 pub(super) fn execute(
     execution: &Execution<'_>,
     collector: &mut Collector,
     records: &mut RecordFile,
-) -> Result<Option<Stopped>, ExecuteError> {
-    let scratch = tempfile::Builder::new()
+) -> Result<Option<StopReason>, ExecuteError> {
+    let temporary = tempfile::Builder::new()
         .prefix("fabricbench-")
         .tempdir()
         .context(SystemSnafu {
-            what: "making a scratch folder",
+            operation: "create a temporary directory",
         })?;
-    let until = Instant::now() + execution.deadline;
+    let deadline = Instant::now() + execution.deadline;
     let plan = execution.plan;
-    records.end_unfinished_line().context(OutputSnafu)?;
+    records.end_incomplete_line().context(OutputSnafu)?;
     let done = collector.reports().blocks_done();
     let mut progress = Progress::start(&plan.run, done.into(), plan.blocks_total.into());
     let mut stopped = None;
@@ -95,14 +95,14 @@ pub(super) fn execute(
         if assignment.rounds.is_empty() {
             continue;
         }
-        let path = scratch.path().join("assignment.json");
+        let path = temporary.path().join("assignment.json");
         write_assignment(&path, &assignment)?;
         let mut attempt = Attempt {
             collector,
             records: &mut *records,
             progress: &mut progress,
         };
-        stopped = attempt.carry_out(execution, &path, until)?;
+        stopped = attempt.run(execution, &path, deadline)?;
         collector.end_of_input();
         if stopped.is_some() {
             break;
@@ -110,7 +110,7 @@ pub(super) fn execute(
     }
     progress.finish();
     records.sync().context(OutputSnafu)?;
-    // Workers that fail take their pairs out, not the run: what counts is whether every block was measured.
+    // A failed worker invalidates pairs but not the run if every block was measured.
     Ok(stopped.filter(|_| collector.reports().blocks_done() < plan.blocks_total))
 }
 
@@ -121,7 +121,7 @@ fn leg_assignment(
 ) -> Result<Assignment, ExecuteError> {
     let plan = execution.plan;
     let reports = collector.reports();
-    let earlier = reports
+    let earlier_attempts = reports
         .streams
         .iter()
         .filter(|stream| stream.leg == leg.leg)
@@ -131,10 +131,10 @@ fn leg_assignment(
         uid: execution.uid.to_owned(),
         plan_hash: hash(plan),
         leg: leg.leg,
-        attempt: earlier.max().unwrap_or(0) + 1,
+        attempt: earlier_attempts.max().unwrap_or(0) + 1,
     };
     let port = free_port().context(SystemSnafu {
-        what: "looking for a free port on 127.0.0.1",
+        operation: "find a free port on 127.0.0.1",
     })?;
     let rendezvous = Rendezvous {
         host: Ipv4Addr::LOCALHOST.to_string(),
@@ -143,7 +143,7 @@ fn leg_assignment(
         timeout_seconds: RENDEZVOUS_SECONDS,
     };
     let cpus = allowed_cpus().context(SystemSnafu {
-        what: "reading the processors this process may use",
+        operation: "read the CPU affinity of this process",
     })?;
     let bindings = bindings(&plan.transport, plan.workers, &cpus);
     let none = BTreeSet::new();
@@ -163,11 +163,11 @@ fn leg_assignment(
 fn write_assignment(path: &Path, assignment: &Assignment) -> Result<(), ExecuteError> {
     let text = serde_json::to_vec(assignment).map_err(io::Error::other);
     text.and_then(|text| fs::write(path, text)).context(SystemSnafu {
-        what: "writing the assignment",
+        operation: "write the assignment",
     })
 }
 
-/// A port nobody listens on. Another program could take it before worker 0 does; worker 0 then says so.
+/// A free port. Another process could take it before worker 0 does, in which case worker 0 fails with an error.
 fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
@@ -188,19 +188,19 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    fn carry_out(
+    fn run(
         &mut self,
         execution: &Execution<'_>,
         assignment: &Path,
-        until: Instant,
-    ) -> Result<Option<Stopped>, ExecuteError> {
+        deadline: Instant,
+    ) -> Result<Option<StopReason>, ExecuteError> {
         let (sender, receiver) = events();
         let interrupt = execution.interrupt;
-        interrupt.tell(Some(sender.clone()));
-        // Whatever came before the gang could be told of it.
-        if interrupt.told() {
-            interrupt.tell(None);
-            return Ok(Some(Stopped::Interrupted));
+        interrupt.forward_to(Some(sender.clone()));
+        // Signals that arrived before the channel was registered are not in it.
+        if interrupt.is_signaled() {
+            interrupt.forward_to(None);
+            return Ok(Some(StopReason::Interrupted));
         }
         let started = Gang::start(
             execution.runner,
@@ -211,46 +211,50 @@ impl Attempt<'_> {
         );
         let outcome = started
             .context(SystemSnafu {
-                what: "starting the workers",
+                operation: "start the workers",
             })
-            .and_then(|mut gang| self.follow(&mut gang, until));
-        interrupt.tell(None);
+            .and_then(|mut gang| self.follow(&mut gang, deadline));
+        interrupt.forward_to(None);
         outcome
     }
 
-    /// Keeps every line until all workers are gone.
-    fn follow(&mut self, gang: &mut Gang, until: Instant) -> Result<Option<Stopped>, ExecuteError> {
+    /// Records every line until all workers have exited.
+    fn follow(&mut self, gang: &mut Gang, deadline: Instant) -> Result<Option<StopReason>, ExecuteError> {
         let mut stopped = None;
-        let mut lonely_until = None;
+        let mut last_worker_deadline = None;
         while gang.running() {
-            let deadline = match gang.lonely() {
-                true => until.min(*lonely_until.get_or_insert_with(|| Instant::now() + LAST_WORKER)),
-                false => until,
+            let next_deadline = match gang.has_single_worker_left() {
+                true => {
+                    let last =
+                        last_worker_deadline.get_or_insert_with(|| Instant::now() + LAST_WORKER_TIMEOUT);
+                    deadline.min(*last)
+                }
+                false => deadline,
             };
-            match gang.next(deadline) {
-                Some(Event::Line(line)) => self.keep(&line)?,
+            match gang.next(next_deadline) {
+                Some(Event::Line(line)) => self.record(&line)?,
                 Some(Event::StreamEnded) => {}
-                Some(Event::Left { rank, status }) => {
+                Some(Event::Exited { rank, status }) => {
                     let failed = !status.as_ref().is_ok_and(|status| status.success());
                     if failed && stopped.is_none() {
-                        stopped = Some(Stopped::Workers(words(gang, rank, status)));
+                        stopped = Some(StopReason::WorkersFailed(exit_message(gang, rank, status)));
                     }
                 }
                 Some(Event::Interrupted) => {
-                    self.progress.note("stopping: what is measured so far is kept");
-                    stopped = Some(Stopped::Interrupted);
-                    self.keep_last_words(gang)?;
+                    self.progress.note("stopping; measurements so far are kept");
+                    stopped = Some(StopReason::Interrupted);
+                    self.stop(gang)?;
                     break;
                 }
                 None => {
-                    let why = match Instant::now() < until {
-                        true => Stopped::Workers(format!(
-                            "a worker did not end within {LAST_WORKER:?} of the others"
+                    let reason = match Instant::now() < deadline {
+                        true => StopReason::WorkersFailed(format!(
+                            "the last worker did not exit within {LAST_WORKER_TIMEOUT:?} after the others"
                         )),
-                        false => Stopped::Deadline,
+                        false => StopReason::Deadline,
                     };
-                    stopped = stopped.or(Some(why));
-                    self.keep_last_words(gang)?;
+                    stopped = stopped.or(Some(reason));
+                    self.stop(gang)?;
                     break;
                 }
             }
@@ -258,23 +262,24 @@ impl Attempt<'_> {
         Ok(stopped)
     }
 
-    fn keep_last_words(&mut self, gang: &mut Gang) -> Result<(), ExecuteError> {
+    /// Stops the gang and records its remaining lines.
+    fn stop(&mut self, gang: &mut Gang) -> Result<(), ExecuteError> {
         for event in gang.stop() {
             if let Event::Line(line) = event {
-                self.keep(&line)?;
+                self.record(&line)?;
             }
         }
         Ok(())
     }
 
-    /// A line is on its way to the disk before anything is concluded from it.
-    fn keep(&mut self, line: &str) -> Result<(), ExecuteError> {
+    /// Appends a line to the record file before the collector processes it.
+    fn record(&mut self, line: &str) -> Result<(), ExecuteError> {
         self.records.append(line).context(OutputSnafu)?;
         self.collector.feed(line.as_bytes());
         self.collector.feed(b"\n");
         let reports = self.collector.reports();
         let current = reports.cases.last().map(|case| format!("round {}", case.round));
-        self.progress.at(
+        self.progress.update(
             reports.blocks_done().into(),
             current.as_deref().unwrap_or("starting"),
         );
@@ -282,15 +287,16 @@ impl Attempt<'_> {
     }
 }
 
-fn words(gang: &Gang, rank: u32, status: io::Result<ExitStatus>) -> String {
-    let how = match status {
+/// Exit status of a worker and the end of its standard error.
+fn exit_message(gang: &Gang, rank: u32, status: io::Result<ExitStatus>) -> String {
+    let status = match status {
         Ok(status) => status.to_string(),
         Err(error) => error.to_string(),
     };
-    let said = gang.stderr(rank);
-    if said.is_empty() {
-        format!("worker {rank} left with {how}")
+    let stderr = gang.stderr(rank);
+    if stderr.is_empty() {
+        format!("worker {rank} terminated with {status}")
     } else {
-        format!("worker {rank} left with {how}:\n{said}")
+        format!("worker {rank} terminated with {status}:\n{stderr}")
     }
 }

@@ -1,4 +1,4 @@
-//! The worker processes of one leg: started together, heard through one channel, stopped together. I/O.
+//! The worker processes of one leg: starts and stops them together and receives their events in one channel. I/O.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
@@ -13,38 +13,38 @@ use std::time::{Duration, Instant};
 use crds::record::MAX_LINE_BYTES;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// How long workers may take to leave after they were asked to.
-const LEAVE: Duration = Duration::from_secs(15);
-/// How long the standard error of a worker that left is read on.
-const LAST_WORD: Duration = Duration::from_secs(1);
-/// Events that wait for this program; a worker that writes faster is held back by its pipe.
-const EVENTS: usize = 64;
-/// Lines of a worker's standard error that are kept for a message.
+/// Time for the workers to exit after a signal.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(15);
+/// Time to read the standard error of a worker after it has exited.
+const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
+/// Capacity of the event channel. If it is full, the pipe blocks the worker that writes.
+const EVENT_CAPACITY: usize = 64;
+/// Number of lines of a worker's standard error that are kept for an error message.
 const STDERR_LINES: usize = 20;
 
-/// What happened in a gang.
+/// Event of a gang.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// Worker 0 wrote a line, without its newline. One that is cut off or too long is passed on as it is: the
-    /// record reader names what is wrong with it.
+    /// Worker 0 wrote a line. The newline is removed. Truncated and overlong lines are passed on unchanged, because the
+    /// record reader reports what is wrong with them.
     Line(String),
     /// Worker 0 closed its standard output.
     StreamEnded,
-    /// A worker left.
-    Left {
-        /// Its rank.
+    /// A worker exited.
+    Exited {
+        /// Rank of the worker.
         rank: u32,
-        /// How.
+        /// Exit status, or the error of waiting for it.
         status: io::Result<ExitStatus>,
     },
-    /// This program was told to stop (Ctrl-C, SIGTERM).
+    /// This process received SIGINT (Ctrl-C) or SIGTERM.
     Interrupted,
 }
 
 /// The worker processes of one leg.
 pub(super) struct Gang {
     workers: Vec<Worker>,
-    /// Whether worker 0 may still be heard.
+    /// Whether the standard output of worker 0 is open.
     streaming: bool,
     events: Receiver<Event>,
 }
@@ -56,7 +56,7 @@ struct Worker {
 }
 
 impl Gang {
-    /// Starts `workers` workers with the assignment at `assignment`, which send what happens to `events`.
+    /// Starts `workers` workers with the assignment file `assignment`. Their events go to `sender`.
     pub(super) fn start(
         runner: &Path,
         assignment: &Path,
@@ -85,13 +85,13 @@ impl Gang {
         Ok(gang)
     }
 
-    /// The next event; `None` when `deadline` passes first.
+    /// The next event; `None` if `deadline` passes first.
     pub(super) fn next(&mut self, deadline: Instant) -> Option<Event> {
-        let left = deadline.saturating_duration_since(Instant::now());
-        match self.events.recv_timeout(left) {
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        match self.events.recv_timeout(remaining) {
             Ok(event) => {
                 match &event {
-                    Event::Left { rank, .. } => self.workers[*rank as usize].running = false,
+                    Event::Exited { rank, .. } => self.workers[*rank as usize].running = false,
                     Event::StreamEnded => self.streaming = false,
                     Event::Line(_) | Event::Interrupted => {}
                 }
@@ -101,30 +101,30 @@ impl Gang {
         }
     }
 
-    /// Whether any worker still runs, or worker 0 said what was not yet taken.
+    /// Whether any worker is running or the output of worker 0 was not received completely.
     pub(super) fn running(&self) -> bool {
         self.streaming || self.workers.iter().any(|worker| worker.running)
     }
 
-    /// Whether one worker is left of several: it has nobody to measure with.
-    pub(super) fn lonely(&self) -> bool {
+    /// Whether exactly one of several workers is still running, which cannot measure alone.
+    pub(super) fn has_single_worker_left(&self) -> bool {
         self.workers.len() > 1 && self.workers.iter().filter(|worker| worker.running).count() == 1
     }
 
-    /// Ends every worker that still runs: first asked, then killed. Returns what they still said, to its end.
+    /// Stops every running worker, with SIGTERM first and then SIGKILL. Returns all remaining events.
     pub(super) fn stop(&mut self) -> Vec<Event> {
-        let mut said = Vec::new();
-        for (signal, patience) in [(Signal::TERM, LEAVE), (Signal::KILL, LEAVE)] {
+        let mut remaining = Vec::new();
+        for (signal, timeout) in [(Signal::TERM, EXIT_TIMEOUT), (Signal::KILL, EXIT_TIMEOUT)] {
             self.signal(signal);
-            let deadline = Instant::now() + patience;
+            let deadline = Instant::now() + timeout;
             while self.running() {
                 match self.next(deadline) {
-                    Some(event) => said.push(event),
+                    Some(event) => remaining.push(event),
                     None => break,
                 }
             }
         }
-        said
+        remaining
     }
 
     /// The last lines that worker `rank` wrote to its standard error.
@@ -138,7 +138,7 @@ impl Gang {
 
     fn signal(&self, signal: Signal) {
         for worker in self.workers.iter().filter(|worker| worker.running) {
-            // A worker that left a moment ago has no group any more: that is what was wanted.
+            // A worker that exited a moment ago has no process group. That error can be ignored.
             let _ = kill_process_group(worker.group, signal);
         }
     }
@@ -159,24 +159,24 @@ impl Worker {
             .stdin(Stdio::null())
             .stdout(if rank == 0 { Stdio::piped() } else { Stdio::null() })
             .stderr(Stdio::piped())
-            // A group of its own: Ctrl-C at the terminal reaches this program, which then ends workers in order.
+            // A separate process group: Ctrl-C in the terminal reaches only this process, which then stops the workers.
             .process_group(0)
             .spawn()?;
         let group = Pid::from_child(&child);
         let stderr = Arc::new(Mutex::new(VecDeque::new()));
-        let (read, last_word) = channel::<()>();
+        let (stderr_open, stderr_closed) = channel::<()>();
         if let Some(pipe) = child.stderr.take() {
             let kept = Arc::clone(&stderr);
             thread::spawn(move || {
                 keep_last_lines(pipe, &kept);
-                drop(read);
+                drop(stderr_open);
             });
         }
         if let Some(pipe) = child.stdout.take() {
             let events = events.clone();
             thread::spawn(move || forward_lines(pipe, &events));
         }
-        thread::spawn(move || wait(child, rank, &last_word, &events));
+        thread::spawn(move || wait(child, rank, &stderr_closed, &events));
         Ok(Self {
             group,
             running: true,
@@ -185,18 +185,18 @@ impl Worker {
     }
 }
 
-/// A channel for a gang, with the sending end that signals of this program use too.
+/// The channel of a gang. Signals to this process use the same sender.
 pub(super) fn events() -> (SyncSender<Event>, Receiver<Event>) {
-    sync_channel(EVENTS)
+    sync_channel(EVENT_CAPACITY)
 }
 
-/// Tells that the worker left, once its standard error is read: why it left stands there.
-fn wait(mut child: Child, rank: u32, last_word: &Receiver<()>, events: &SyncSender<Event>) {
+/// Sends [`Event::Exited`] after the standard error of the worker was read, because it contains the reason.
+fn wait(mut child: Child, rank: u32, stderr_closed: &Receiver<()>, events: &SyncSender<Event>) {
     let status = child.wait();
-    // Ends when the sender is dropped; a process of the worker's that outlives it may hold the pipe open.
-    let _ = last_word.recv_timeout(LAST_WORD);
-    // Nobody listens any more when the gang is dropped; then nobody needs to know.
-    let _ = events.send(Event::Left { rank, status });
+    // Returns when the sender is dropped. A child of the worker that outlives it may keep the pipe open.
+    let _ = stderr_closed.recv_timeout(STDERR_TIMEOUT);
+    // The send fails if the gang was dropped. Then the event is not needed.
+    let _ = events.send(Event::Exited { rank, status });
 }
 
 fn forward_lines(pipe: impl Read, events: &SyncSender<Event>) {
@@ -220,7 +220,8 @@ fn keep_last_lines(pipe: impl Read, kept: &Mutex<VecDeque<String>>) {
     }
 }
 
-/// The next line without its newline, cut after `limit` bytes; `None` at the end or when the pipe breaks.
+/// The next line without its newline; `None` at the end or on a read error. A line of more than `limit` bytes is split after
+/// `limit + 1` bytes.
 fn bounded_line(reader: &mut impl BufRead, limit: usize) -> Option<String> {
     let mut line = Vec::new();
     let read = reader
@@ -239,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_cut_at_its_limit_and_the_rest_follows() {
+    fn splits_long_lines() {
         let mut reader = BufReader::new(&b"abcdef\ngh"[..]);
         let mut lines = Vec::new();
         while let Some(line) = bounded_line(&mut reader, 3) {
@@ -249,21 +250,21 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_no_runner_leaves_with_its_words() {
+    fn keeps_the_standard_error_of_a_failed_worker() {
         let (sender, receiver) = events();
         let mut gang = Gang::start(Path::new("/bin/ls"), Path::new("/nowhere"), 1, sender, receiver).unwrap();
         let deadline = Instant::now() + Duration::from_secs(20);
         while gang.running() {
-            assert!(gang.next(deadline).is_some(), "the program never left");
+            assert!(gang.next(deadline).is_some(), "the process did not exit");
         }
         assert!(gang.stderr(0).contains("ls:"), "{}", gang.stderr(0));
     }
 
     #[test]
-    fn words_that_come_after_the_worker_left_are_kept() {
-        let scratch = tempfile::tempdir().unwrap();
-        let runner = scratch.path().join("runner");
-        // A process of the worker's says the last line once the worker is gone.
+    fn keeps_output_that_arrives_after_the_worker_exited() {
+        let directory = tempfile::tempdir().unwrap();
+        let runner = directory.path().join("runner");
+        // A child of the worker prints the last line after the worker has exited.
         let last = "while kill -0 $worker; do sleep 0.05; done; sleep 0.2; echo last";
         let script = format!(
             "#!/bin/sh\nworker=$$\ntrap '({last}) 2>/dev/null & exit 0' TERM\necho ready\nwhile :; do sleep 0.05; done\n"
@@ -274,10 +275,10 @@ mod tests {
         let mut gang = Gang::start(&runner, Path::new("/nowhere"), 1, sender, receiver).unwrap();
         let ready = gang.next(Instant::now() + Duration::from_secs(20));
         assert!(matches!(ready, Some(Event::Line(line)) if line == "ready"));
-        let said = gang.stop();
+        let remaining = gang.stop();
         assert!(
-            matches!(&said[..], [Event::Left { .. }, Event::Line(line), Event::StreamEnded] if line == "last"),
-            "{said:?}"
+            matches!(&remaining[..], [Event::Exited { .. }, Event::Line(line), Event::StreamEnded] if line == "last"),
+            "{remaining:?}"
         );
         assert!(!gang.running());
     }

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM, heard from the first folder to the last report. I/O: takes over both signals.
+//! Handles SIGINT (Ctrl-C) and SIGTERM for the whole command. I/O: installs handlers for both signals.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,25 +12,25 @@ use signal_hook::iterator::{Handle, Signals};
 
 use super::gang::Event;
 
-/// Whether this program was told to stop. While it lives, the signals end nothing by themselves.
+/// Whether this process received SIGINT or SIGTERM. While this value exists, the signals do not terminate the process.
 #[derive(Debug)]
 pub struct Interrupt {
-    told: Arc<AtomicBool>,
+    signaled: Arc<AtomicBool>,
     gang: Arc<Mutex<Option<SyncSender<Event>>>>,
     handle: Handle,
     listener: Option<JoinHandle<()>>,
 }
 
 impl Interrupt {
-    /// Begins to listen.
+    /// Installs the signal handlers.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If a handler cannot be installed.
     pub fn listen() -> io::Result<Self> {
-        let told = Arc::new(AtomicBool::new(false));
-        // Set within the handler: whoever looks after the signal came sees it, whatever the listener does.
+        let signaled = Arc::new(AtomicBool::new(false));
+        // The signal handler sets the flag, so it is visible immediately and does not depend on the listener thread.
         for signal in [SIGINT, SIGTERM] {
-            flag::register(signal, Arc::clone(&told))?;
+            flag::register(signal, Arc::clone(&signaled))?;
         }
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         let handle = signals.handle();
@@ -39,27 +39,27 @@ impl Interrupt {
         let listener = thread::spawn(move || {
             for _ in signals.forever() {
                 let gang = listening.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                // A gang that is gone a moment ago needs no word; the flag is set.
+                // The send fails if the gang was just dropped. The flag is set in any case.
                 if let Some(gang) = gang {
                     let _ = gang.send(Event::Interrupted);
                 }
             }
         });
         Ok(Self {
-            told,
+            signaled,
             gang,
             handle,
             listener: Some(listener),
         })
     }
 
-    /// Whether a signal came.
-    pub fn told(&self) -> bool {
-        self.told.load(Ordering::SeqCst)
+    /// Whether a signal was received.
+    pub fn is_signaled(&self) -> bool {
+        self.signaled.load(Ordering::SeqCst)
     }
 
-    /// Signals that come from now on are told to `gang` too, until the next call.
-    pub(super) fn tell(&self, gang: Option<SyncSender<Event>>) {
+    /// Forwards signals that arrive from now on to `gang`, until the next call.
+    pub(super) fn forward_to(&self, gang: Option<SyncSender<Event>>) {
         *self.gang.lock().unwrap_or_else(PoisonError::into_inner) = gang;
     }
 }
@@ -68,7 +68,7 @@ impl Drop for Interrupt {
     fn drop(&mut self) {
         self.handle.close();
         if let Some(listener) = self.listener.take() {
-            // A listener that panicked has nothing left to tell.
+            // A panic of the listener has no consequence here.
             let _ = listener.join();
         }
     }

@@ -1,4 +1,4 @@
-//! The folder of a run: `records.jsonl`, `run.json`, `report.html`. I/O.
+//! The directory of a run with `records.jsonl`, `run.json` and `report.html`. I/O.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -8,169 +8,169 @@ use std::path::{Path, PathBuf};
 use crds::v1alpha1::BenchmarkRun;
 use snafu::{ResultExt, Snafu, ensure};
 
-/// Most bytes of records that a plan may ask for on one machine: what verified is held in memory to evaluate it.
+/// Maximum size of the records of a local run, in bytes. Verified records are held in memory for the evaluation.
 pub(super) const MAX_PLANNED_BYTES: u64 = 1024 * 1024 * 1024;
-/// Longest record file that is read back, in bytes: the longest plan, and three times as much of broken attempts.
+/// Maximum size of a record file that is read, in bytes: the largest plan, plus three times as much for failed attempts.
 const MAX_RECORDS_BYTES: u64 = 4 * MAX_PLANNED_BYTES;
-/// Name of the record file in its folder, and in the status of a run.
-pub const RECORDS: &str = "records.jsonl";
-/// Bytes of a record file that are in memory at a time.
-const PIECE_BYTES: usize = 1024 * 1024;
-/// Longest `run.json` that is read back: above what an object in a cluster may have.
+/// Name of the record file in the run directory and in the status of a run.
+pub const RECORDS_FILE: &str = "records.jsonl";
+/// Size of the chunks in which a record file is read.
+const CHUNK_BYTES: usize = 1024 * 1024;
+/// Maximum size of a `run.json` that is read, in bytes. It exceeds the size limit of Kubernetes objects.
 const MAX_RUN_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Why a run's folder cannot be used.
+/// Reason that a run directory could not be used.
 #[derive(Debug, Snafu)]
 pub enum OutputError {
-    /// A file or folder cannot be read or written.
+    /// A file or directory could not be read or written.
     #[snafu(display("{}: {source}", path.display()))]
     Io {
-        /// Which.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The folder cannot be made.
+    /// The directory could not be created.
     #[snafu(display(
-        "the output folder {} cannot be made: {source}. Name another one with --output",
+        "cannot create the output directory {}: {source}. Choose another one with --output",
         path.display()
     ))]
-    Make {
-        /// Which.
+    Create {
+        /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// A record cannot be kept.
+    /// A record could not be appended.
     #[snafu(display(
-        "{}: {source}. What was written before is kept: go on with --resume when there is room",
+        "cannot append to {}: {source}. Earlier records are kept: free disk space and continue with --resume",
         path.display()
     ))]
     Append {
-        /// The file.
+        /// The record file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// It holds measured records that would be lost.
+    /// The directory contains records that a new run would overwrite.
     #[snafu(display(
-        "{} already holds measured records: continue them with --resume, or name another folder with --output",
+        "{} already contains measured records: continue with --resume, or choose another directory with --output",
         path.display()
     ))]
-    Occupied {
-        /// The folder.
+    HasRecords {
+        /// The directory.
         path: PathBuf,
     },
-    /// A run is going on in it.
+    /// Another process is writing the records.
     #[snafu(display(
-        "another fabricbench writes {}: wait for its end, or name another folder with --output",
+        "another fabricbench process is writing {}: wait until it exits, or choose another directory with --output",
         path.display()
     ))]
-    Busy {
+    Locked {
         /// The record file.
         path: PathBuf,
     },
-    /// There is nothing to resume or to report.
-    #[snafu(display("{} is no run's folder: it has no {missing}", path.display()))]
-    NoRun {
-        /// The folder.
+    /// The directory contains no run.
+    #[snafu(display("{} is not a run directory: it has no {missing}", path.display()))]
+    NotARun {
+        /// The directory.
         path: PathBuf,
-        /// The file that is missing.
+        /// The missing file.
         missing: &'static str,
     },
-    /// A file is far larger than any of ours.
-    #[snafu(display("{} has {length} bytes, more than {limit}", path.display()))]
+    /// A file is larger than any valid one.
+    #[snafu(display("{} has {length} bytes; the limit is {limit}", path.display()))]
     TooLarge {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Its length.
+        /// Size of the file in bytes.
         length: u64,
-        /// The limit.
+        /// Maximum size in bytes.
         limit: u64,
     },
-    /// `run.json` is no BenchmarkRun.
-    #[snafu(display("{}: {source}", path.display()))]
-    RunSyntax {
-        /// Which.
+    /// `run.json` is not a valid BenchmarkRun.
+    #[snafu(display("{}: invalid BenchmarkRun: {source}", path.display()))]
+    InvalidRun {
+        /// The file.
         path: PathBuf,
-        /// What the parser says.
+        /// Error of the parser.
         source: serde_json::Error,
     },
 }
 
-/// The folder of a run.
+/// The directory of a run.
 #[derive(Clone, Debug)]
-pub struct RunFolder {
+pub struct RunDirectory {
     path: PathBuf,
 }
 
-impl RunFolder {
-    /// A new folder with its record file; one that already holds records is refused.
+impl RunDirectory {
+    /// Creates the directory and locks its record file.
     ///
     /// # Errors
-    /// When it cannot be made, holds records, or another process writes them.
+    /// If the directory cannot be created, already contains records or is locked by another process.
     pub fn create(path: &Path) -> Result<(Self, RecordFile), OutputError> {
-        let folder = Self {
+        let directory = Self {
             path: path.to_owned(),
         };
-        fs::create_dir_all(path).context(MakeSnafu { path })?;
-        let records = folder.lock_records()?;
-        ensure!(records.length()? == 0, OccupiedSnafu { path });
-        Ok((folder, records))
+        fs::create_dir_all(path).context(CreateSnafu { path })?;
+        let records = directory.lock_records()?;
+        ensure!(records.length()? == 0, HasRecordsSnafu { path });
+        Ok((directory, records))
     }
 
-    /// The folder of an earlier run.
+    /// Opens the directory of an earlier run.
     ///
     /// # Errors
-    /// When it is none.
+    /// If `path` contains no `run.json`.
     pub fn open(path: &Path) -> Result<Self, OutputError> {
-        let folder = Self {
+        let directory = Self {
             path: path.to_owned(),
         };
         ensure!(
-            folder.run().is_file(),
-            NoRunSnafu {
+            directory.run_path().is_file(),
+            NotARunSnafu {
                 path,
                 missing: "run.json"
             }
         );
-        Ok(folder)
+        Ok(directory)
     }
 
-    /// The runs whose folders are in `path`, by name; none where it cannot be read.
-    pub fn all_in(path: &Path) -> Vec<Self> {
+    /// All run directories in `path`, sorted by name; empty if `path` cannot be read.
+    pub fn find_all(path: &Path) -> Vec<Self> {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
         paths.sort();
         paths.iter().flat_map(|path| Self::open(path)).collect()
     }
 
-    /// The folder itself.
+    /// Path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its `records.jsonl`: the streams, as received.
-    pub fn records(&self) -> PathBuf {
-        self.path.join(RECORDS)
+    /// Path of `records.jsonl`, which contains the record streams as received.
+    pub fn records_path(&self) -> PathBuf {
+        self.path.join(RECORDS_FILE)
     }
 
-    /// Its `run.json`: the BenchmarkRun with its status, as a cluster would hold it.
-    pub fn run(&self) -> PathBuf {
+    /// Path of `run.json`, which contains the BenchmarkRun with its status, as in a cluster.
+    pub fn run_path(&self) -> PathBuf {
         self.path.join("run.json")
     }
 
-    /// Its `report.html`.
-    pub fn report(&self) -> PathBuf {
+    /// Path of `report.html`.
+    pub fn report_path(&self) -> PathBuf {
         self.path.join("report.html")
     }
 
-    /// Gives `each` all records so far, piece by piece, cut anywhere; nothing when there are none yet.
+    /// Calls `consume` with all records in chunks, which may end within a line. There are none if the file does not exist.
     ///
     /// # Errors
-    /// When they cannot be read or are far too long.
-    pub fn read_records(&self, mut each: impl FnMut(&[u8])) -> Result<(), OutputError> {
-        let path = self.records();
+    /// If the file cannot be read or is too large.
+    pub fn read_records(&self, mut consume: impl FnMut(&[u8])) -> Result<(), OutputError> {
+        let path = self.records_path();
         let mut file = match File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             opened => opened.context(IoSnafu { path: &path })?,
@@ -178,52 +178,52 @@ impl RunFolder {
         let length = file.metadata().context(IoSnafu { path: &path })?.len();
         let limit = MAX_RECORDS_BYTES;
         ensure!(length <= limit, TooLargeSnafu { path, length, limit });
-        let mut piece = vec![0; PIECE_BYTES];
+        let mut chunk = vec![0; CHUNK_BYTES];
         loop {
-            match file.read(&mut piece) {
+            match file.read(&mut chunk) {
                 Ok(0) => return Ok(()),
-                Ok(read) => each(piece.get(..read).unwrap_or_default()),
+                Ok(read) => consume(chunk.get(..read).unwrap_or_default()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(source) => return Err(OutputError::Io { path, source }),
             }
         }
     }
 
-    /// The BenchmarkRun as it was last written.
+    /// Reads the BenchmarkRun.
     ///
     /// # Errors
-    /// When it cannot be read or is none.
+    /// If the file cannot be read or is not a valid BenchmarkRun.
     pub fn read_run(&self) -> Result<BenchmarkRun, OutputError> {
-        let path = self.run();
+        let path = self.run_path();
         let bytes = read_bounded(&path, MAX_RUN_BYTES)?;
-        serde_json::from_slice(&bytes).context(RunSyntaxSnafu { path })
+        serde_json::from_slice(&bytes).context(InvalidRunSnafu { path })
     }
 
-    /// Writes the BenchmarkRun; whoever reads at the same time sees the old one or the new one.
+    /// Writes the BenchmarkRun atomically: concurrent readers see either the old or the new one.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the file cannot be written.
     pub fn write_run(&self, run: &BenchmarkRun) -> Result<(), OutputError> {
-        let path = self.run();
-        let mut text = serde_json::to_vec_pretty(run).context(RunSyntaxSnafu { path: &path })?;
+        let path = self.run_path();
+        let mut text = serde_json::to_vec_pretty(run).context(InvalidRunSnafu { path: &path })?;
         text.push(b'\n');
         replace(&path, &text)
     }
 
-    /// Writes the report.
+    /// Writes the HTML report.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the file cannot be written.
     pub fn write_report(&self, html: &str) -> Result<(), OutputError> {
-        replace(&self.report(), html.as_bytes())
+        replace(&self.report_path(), html.as_bytes())
     }
 
-    /// Opens the records for appending; nobody else can until the file is dropped.
+    /// Opens the record file for appending and locks it until the returned value is dropped.
     ///
     /// # Errors
-    /// When the file cannot be opened, or another process has it.
+    /// If the file cannot be opened or another process has locked it.
     pub fn lock_records(&self) -> Result<RecordFile, OutputError> {
-        let path = self.records();
+        let path = self.records_path();
         let opened = OpenOptions::new()
             .create(true)
             .read(true)
@@ -232,13 +232,13 @@ impl RunFolder {
         let file = opened.context(IoSnafu { path: &path })?;
         match file.try_lock() {
             Ok(()) => Ok(RecordFile { file, path }),
-            Err(TryLockError::WouldBlock) => BusySnafu { path }.fail(),
+            Err(TryLockError::WouldBlock) => LockedSnafu { path }.fail(),
             Err(TryLockError::Error(source)) => Err(OutputError::Io { path, source }),
         }
     }
 }
 
-/// `records.jsonl`, open for appending by this process alone.
+/// `records.jsonl`, opened for appending and locked by this process.
 #[derive(Debug)]
 pub struct RecordFile {
     file: File,
@@ -246,11 +246,11 @@ pub struct RecordFile {
 }
 
 impl RecordFile {
-    /// Ends a line that an earlier attempt left unfinished, so that the next stream begins on a line of its own.
+    /// Appends a newline if an earlier attempt left an incomplete line, so that the next stream starts on a new line.
     ///
     /// # Errors
-    /// When the file cannot be read or written.
-    pub fn end_unfinished_line(&mut self) -> Result<(), OutputError> {
+    /// If the file cannot be read or written.
+    pub fn end_incomplete_line(&mut self) -> Result<(), OutputError> {
         let Some(last) = self.length()?.checked_sub(1) else {
             return Ok(());
         };
@@ -268,7 +268,7 @@ impl RecordFile {
     /// Appends one line.
     ///
     /// # Errors
-    /// When the disk takes no more; what was written before stays.
+    /// If the line cannot be written. Earlier lines are kept.
     pub fn append(&mut self, line: &str) -> Result<(), OutputError> {
         let path = &self.path;
         self.file
@@ -276,19 +276,20 @@ impl RecordFile {
             .context(AppendSnafu { path })
     }
 
-    /// Makes sure that all lines are on the disk.
+    /// Flushes all lines to the disk.
     ///
     /// # Errors
-    /// When they are not.
+    /// If the operating system reports an error.
     pub fn sync(&self) -> Result<(), OutputError> {
         self.file.sync_data().context(IoSnafu { path: &self.path })
     }
 }
 
+/// Replaces the file atomically.
 fn replace(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
-    let scratch = path.with_extension("new");
-    fs::write(&scratch, bytes).context(IoSnafu { path: &scratch })?;
-    fs::rename(&scratch, path).context(IoSnafu { path })
+    let temporary = path.with_extension("new");
+    fs::write(&temporary, bytes).context(IoSnafu { path: &temporary })?;
+    fs::rename(&temporary, path).context(IoSnafu { path })
 }
 
 fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, OutputError> {
@@ -301,63 +302,68 @@ fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, OutputError> {
 mod tests {
     use super::*;
 
-    fn read(folder: &RunFolder) -> Vec<u8> {
+    fn read(directory: &RunDirectory) -> Vec<u8> {
         let mut all = Vec::new();
-        folder.read_records(|piece| all.extend_from_slice(piece)).unwrap();
+        directory
+            .read_records(|chunk| all.extend_from_slice(chunk))
+            .unwrap();
         all
     }
 
     #[test]
-    fn records_are_never_overwritten() {
-        let scratch = tempfile::tempdir().unwrap();
-        let (_, mut records) = RunFolder::create(scratch.path()).unwrap();
+    fn does_not_overwrite_records() {
+        let temporary = tempfile::tempdir().unwrap();
+        let (_, mut records) = RunDirectory::create(temporary.path()).unwrap();
         records.append("one").unwrap();
         drop(records);
         assert!(matches!(
-            RunFolder::create(scratch.path()),
-            Err(OutputError::Occupied { .. })
+            RunDirectory::create(temporary.path()),
+            Err(OutputError::HasRecords { .. })
         ));
     }
 
     #[test]
-    fn records_have_one_writer() {
-        let scratch = tempfile::tempdir().unwrap();
-        let (folder, records) = RunFolder::create(scratch.path()).unwrap();
-        assert!(matches!(folder.lock_records(), Err(OutputError::Busy { .. })));
+    fn locks_records_for_a_single_writer() {
+        let temporary = tempfile::tempdir().unwrap();
+        let (directory, records) = RunDirectory::create(temporary.path()).unwrap();
+        assert!(matches!(
+            directory.lock_records(),
+            Err(OutputError::Locked { .. })
+        ));
         drop(records);
-        folder.lock_records().unwrap();
+        directory.lock_records().unwrap();
     }
 
     #[test]
-    fn an_unfinished_line_is_ended_before_the_next_stream() {
-        let scratch = tempfile::tempdir().unwrap();
-        let (folder, mut records) = RunFolder::create(scratch.path()).unwrap();
-        records.end_unfinished_line().unwrap();
-        fs::write(folder.records(), "whole\nhalf").unwrap();
-        records.end_unfinished_line().unwrap();
+    fn ends_an_incomplete_line_before_the_next_stream() {
+        let temporary = tempfile::tempdir().unwrap();
+        let (directory, mut records) = RunDirectory::create(temporary.path()).unwrap();
+        records.end_incomplete_line().unwrap();
+        fs::write(directory.records_path(), "whole\nhalf").unwrap();
+        records.end_incomplete_line().unwrap();
         records.append("next").unwrap();
-        records.end_unfinished_line().unwrap();
-        assert_eq!(read(&folder), b"whole\nhalf\nnext\n");
+        records.end_incomplete_line().unwrap();
+        assert_eq!(read(&directory), b"whole\nhalf\nnext\n");
     }
 
     #[test]
-    fn a_long_file_is_read_in_pieces() {
-        let scratch = tempfile::tempdir().unwrap();
-        let (folder, _records) = RunFolder::create(scratch.path()).unwrap();
-        let text: Vec<u8> = (0..=250).cycle().take(PIECE_BYTES * 2 + 7).collect();
-        fs::write(folder.records(), &text).unwrap();
+    fn reads_a_large_file_in_chunks() {
+        let temporary = tempfile::tempdir().unwrap();
+        let (directory, _records) = RunDirectory::create(temporary.path()).unwrap();
+        let text: Vec<u8> = (0..=250).cycle().take(CHUNK_BYTES * 2 + 7).collect();
+        fs::write(directory.records_path(), &text).unwrap();
         let mut longest = 0;
-        folder
-            .read_records(|piece| longest = longest.max(piece.len()))
+        directory
+            .read_records(|chunk| longest = longest.max(chunk.len()))
             .unwrap();
-        assert!(longest <= PIECE_BYTES);
-        assert!(read(&folder) == text);
+        assert!(longest <= CHUNK_BYTES);
+        assert!(read(&directory) == text);
     }
 
     #[test]
-    fn a_folder_without_a_run_is_named() {
-        let scratch = tempfile::tempdir().unwrap();
-        let error = RunFolder::open(scratch.path()).unwrap_err();
+    fn rejects_a_directory_without_a_run() {
+        let temporary = tempfile::tempdir().unwrap();
+        let error = RunDirectory::open(temporary.path()).unwrap_err();
         assert!(error.to_string().contains("run.json"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! How far a run is: a bar on a terminal, plain lines otherwise. I/O: writes to standard error.
+//! Shows the progress of a run: a progress bar on a terminal, lines otherwise. I/O: writes to standard error.
 
 use std::fmt;
 use std::io::{IsTerminal, stderr};
@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-/// Time between two plain lines.
-const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
+/// Minimum time between two lines.
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Progress of one run.
 pub struct Progress {
@@ -22,7 +22,7 @@ struct PlainLines {
 }
 
 impl Progress {
-    /// Progress of the run `name` with `total` blocks, of which `done` are already measured.
+    /// Progress of the run `name` with `total` blocks. `done` of them are already measured.
     pub fn start(name: &str, done: u64, total: u64) -> Self {
         let terminal = stderr().is_terminal();
         let target = if terminal {
@@ -35,7 +35,7 @@ impl Progress {
         if let Ok(style) =
             ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} blocks, {elapsed}{left}, {msg}")
         {
-            // Nothing is known before a block is measured.
+            // There is no estimate before the first block is measured.
             let left = move |state: &ProgressState, text: &mut dyn fmt::Write| {
                 if state.pos() > done {
                     let _ = write!(text, ", {:#} left", HumanDuration(state.eta()));
@@ -52,37 +52,37 @@ impl Progress {
         Self { bar, plain }
     }
 
-    /// So many blocks are measured; `what` is being measured now.
-    pub fn at(&mut self, done: u64, what: &str) {
+    /// Sets the number of measured blocks and the current activity.
+    pub fn update(&mut self, done: u64, activity: &str) {
         self.bar.set_position(done);
-        self.bar.set_message(what.to_owned());
+        self.bar.set_message(activity.to_owned());
         let total = self.bar.length().unwrap_or(0);
         if let Some(plain) = &mut self.plain
             && plain.done != Some(done)
             && (Instant::now() >= plain.next || done == total)
         {
             plain.done = Some(done);
-            plain.next = Instant::now() + PLAIN_INTERVAL;
-            say(&format!("{}: {done}/{total} blocks, {what}", plain.name));
+            plain.next = Instant::now() + LINE_INTERVAL;
+            print_line(&format!("{}: {done}/{total} blocks, {activity}", plain.name));
         }
     }
 
-    /// Something a person should know while the run goes on.
+    /// Prints a message while the run is in progress.
     pub fn note(&self, text: &str) {
         if self.plain.is_some() {
-            say(text);
+            print_line(text);
         } else {
             self.bar.println(text);
         }
     }
 
-    /// The run is over; the bar goes.
+    /// Removes the progress bar.
     pub fn finish(self) {
         self.bar.finish_and_clear();
     }
 }
 
-#[allow(clippy::print_stderr, reason = "progress of a program that runs at a prompt")]
-fn say(text: &str) {
+#[allow(clippy::print_stderr, reason = "progress of an interactive command")]
+fn print_line(text: &str) {
     eprintln!("{text}");
 }

@@ -1,4 +1,4 @@
-//! One run on this machine, from its folder to its status. I/O.
+//! One run on this machine: its directory, execution and status. I/O.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,94 +10,95 @@ use sha2::{Digest, Sha256};
 use snafu::{OptionExt, ResultExt, Snafu, ensure};
 use uuid::Uuid;
 
-use super::changes::changes;
-use super::execute::{ExecuteError, Execution, Stopped, execute};
+use super::changes::spec_changes;
+use super::execute::{ExecuteError, Execution, StopReason, execute};
 use super::interrupt::Interrupt;
-use super::output::{MAX_PLANNED_BYTES, OutputError, RECORDS, RecordFile, RunFolder};
+use super::output::{MAX_PLANNED_BYTES, OutputError, RECORDS_FILE, RecordFile, RunDirectory};
 use crate::campaign::collect::Collector;
-use crate::campaign::compare::CompareError;
 use crate::campaign::plan::{Plan, estimate, hash};
+use crate::campaign::stats::StatsError;
 use crate::campaign::status::{Phase, StatusInput, fit, status};
 use crate::campaign::{Evaluation, evaluate};
 
-/// Why a run could not be carried out or resumed.
+/// Reason that a run could not be executed or resumed.
 #[derive(Debug, Snafu)]
 pub enum LocalError {
-    /// The folder stands in the way.
+    /// The run directory could not be used.
     #[snafu(display("{source}"))]
-    Folder {
-        /// Why.
+    Directory {
+        /// Underlying error.
         source: OutputError,
     },
-    /// The records of the plan would be longer than what this machine reads back.
+    /// The records of the plan would exceed the size limit.
     #[snafu(display(
-        "{run}: its records would have about {planned} bytes, more than {MAX_PLANNED_BYTES} on one machine. Ask for \
-         fewer rounds, sizes, variants or workers, or split the run"
+        "{run}: the records would have about {planned} bytes; the limit for a local run is {MAX_PLANNED_BYTES}. Reduce the \
+         rounds, sizes, variants or workers, or split the run"
     ))]
-    TooMuch {
+    TooManyRecords {
         /// Name of the run.
         run: String,
-        /// Bytes of its record streams.
+        /// Estimated bytes of its record streams.
         planned: u64,
     },
-    /// The plan could not be carried out.
+    /// The plan could not be executed.
     #[snafu(display("{source}"))]
-    Carrying {
-        /// Why not.
+    Execute {
+        /// Underlying error.
         source: ExecuteError,
     },
-    /// The records cannot be evaluated.
+    /// The records could not be evaluated.
     #[snafu(display("{source}"))]
-    Evaluating {
-        /// Why not.
-        source: CompareError,
+    Evaluate {
+        /// Underlying error.
+        source: StatsError,
     },
-    /// What is to be resumed is another plan: its blocks do not belong to this one.
+    /// The run directory belongs to another plan, so its blocks do not fit this one.
     #[snafu(display(
-        "{folder} was measured by another plan: {difference}. Give what it was run with, or measure anew with --output"
+        "{directory} was measured with another plan: {difference}. Use the original manifest and options, or start a new \
+         run with --output"
     ))]
-    OtherPlan {
-        /// The run's folder.
-        folder: String,
-        /// In what they differ.
+    PlanMismatch {
+        /// The run directory.
+        directory: String,
+        /// Differences between the specs.
         difference: String,
     },
-    /// `run.json` lacks what a run of ours has.
-    #[snafu(display("{folder}/run.json has no {field}: it is no run of this program"))]
-    Foreign {
-        /// The run's folder.
-        folder: String,
-        /// The field.
+    /// `run.json` lacks a field that every local run has.
+    #[snafu(display("{directory}/run.json has no {field}: it was not written by `fabricbench run`"))]
+    MissingField {
+        /// The run directory.
+        directory: String,
+        /// Path of the field.
         field: &'static str,
     },
 }
 
-/// One run on this machine; while it lives, nobody else can write into its folder.
+/// One run on this machine. It locks its directory, so no other process can write records to it.
 pub struct LocalRun {
     plan: Plan,
     plan_hash: String,
     run: BenchmarkRun,
     uid: String,
-    folder: RunFolder,
+    directory: RunDirectory,
     records: RecordFile,
 }
 
-/// How a run ended.
-pub struct Ended {
-    /// What its records say.
+/// Result of an executed run.
+pub struct RunResult {
+    /// Evaluation of all records.
     pub evaluation: Evaluation,
-    /// Why it ended before its last block.
-    pub stopped: Option<Stopped>,
+    /// Reason that the run stopped before its last block.
+    pub stopped: Option<StopReason>,
 }
 
 impl LocalRun {
-    /// A run that nothing was measured of yet, in a new folder.
+    /// Creates a run in the directory `path`.
     ///
     /// # Errors
-    /// When the plan asks for too much, or the folder cannot be made, holds records or is being written.
+    /// If the records would exceed the size limit, or the directory cannot be created, contains records or is locked.
     pub fn create(mut run: BenchmarkRun, plan: Plan, path: &Path) -> Result<Self, LocalError> {
-        fits(&plan)?;
-        let (folder, records) = RunFolder::create(path).context(FolderSnafu)?;
+        check_record_size(&plan)?;
+        let (directory, records) = RunDirectory::create(path).context(DirectorySnafu)?;
         let uid = Uuid::new_v4().to_string();
         run.metadata.uid = Some(uid.clone());
         run.metadata.generation = Some(1);
@@ -106,57 +107,57 @@ impl LocalRun {
             plan,
             run,
             uid,
-            folder,
+            directory,
             records,
         })
     }
 
-    /// A run that was begun in `path`.
+    /// Resumes the run in the directory `path`.
     ///
     /// # Errors
-    /// When there is none, it was begun by another plan, or it is going on.
+    /// If `path` is not a run directory, belongs to another plan or is locked.
     pub fn resume(run: &BenchmarkRun, plan: Plan, path: &Path) -> Result<Self, LocalError> {
-        let folder = RunFolder::open(path).context(FolderSnafu)?;
-        let records = folder.lock_records().context(FolderSnafu)?;
-        let begun = folder.read_run().context(FolderSnafu)?;
+        let directory = RunDirectory::open(path).context(DirectorySnafu)?;
+        let records = directory.lock_records().context(DirectorySnafu)?;
+        let stored = directory.read_run().context(DirectorySnafu)?;
         let name = path.display().to_string();
-        let uid = begun.metadata.uid.clone().context(ForeignSnafu {
-            folder: &name,
+        let uid = stored.metadata.uid.clone().context(MissingFieldSnafu {
+            directory: &name,
             field: "metadata.uid",
         })?;
-        let found = begun.status.as_ref().and_then(|status| status.plan_hash.clone());
-        let found = found.context(ForeignSnafu {
-            folder: &name,
+        let stored_hash = stored.status.as_ref().and_then(|status| status.plan_hash.clone());
+        let stored_hash = stored_hash.context(MissingFieldSnafu {
+            directory: &name,
             field: "status.planHash",
         })?;
-        let planned = hash(&plan);
-        if found != planned {
-            return OtherPlanSnafu {
-                folder: name,
-                difference: difference(&begun, run),
+        let plan_hash = hash(&plan);
+        if stored_hash != plan_hash {
+            return PlanMismatchSnafu {
+                directory: name,
+                difference: difference(&stored, run),
             }
             .fail();
         }
         let run = BenchmarkRun {
             spec: run.spec.clone(),
-            ..begun
+            ..stored
         };
         Ok(Self {
-            plan_hash: planned,
+            plan_hash,
             plan,
             run,
             uid,
-            folder,
+            directory,
             records,
         })
     }
 
-    /// The run's folder.
-    pub fn folder(&self) -> &RunFolder {
-        &self.folder
+    /// The run directory.
+    pub fn directory(&self) -> &RunDirectory {
+        &self.directory
     }
 
-    /// The run's plan.
+    /// Plan of the run.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -166,14 +167,14 @@ impl LocalRun {
         &self.run
     }
 
-    /// Measures what is missing, and writes `run.json` before and after. However it ended, what is measured is kept.
+    /// Measures the missing blocks and writes `run.json` before and after. Records are kept even if the run stops early.
     ///
     /// # Errors
-    /// When the folder or the system stands in the way.
-    pub fn carry_out(&mut self, runner: &Path, interrupt: &Interrupt) -> Result<Ended, LocalError> {
+    /// If the run directory cannot be used, a system operation fails or the records cannot be evaluated.
+    pub fn execute(&mut self, runner: &Path, interrupt: &Interrupt) -> Result<RunResult, LocalError> {
         let mut collector = Collector::new(&self.plan, &self.uid, &self.plan_hash);
-        let read = self.folder.read_records(|piece| collector.feed(piece));
-        read.context(FolderSnafu)?;
+        let read = self.directory.read_records(|chunk| collector.feed(chunk));
+        read.context(DirectorySnafu)?;
         collector.end_of_input();
         self.write(&collector, |_| Phase::Running, None)?;
         let execution = Execution {
@@ -183,7 +184,7 @@ impl LocalRun {
             interrupt,
             deadline: Duration::from_secs(self.run.spec.run_policy.active_deadline_seconds.into()),
         };
-        let stopped = execute(&execution, &mut collector, &mut self.records).context(CarryingSnafu)?;
+        let stopped = execute(&execution, &mut collector, &mut self.records).context(ExecuteSnafu)?;
         let records = self.records_reference()?;
         let complete = collector.reports().blocks_done() == self.plan.blocks_total;
         let phase = |evaluation: &Evaluation| match complete {
@@ -191,7 +192,7 @@ impl LocalRun {
             false => failed(stopped.as_ref()),
         };
         let evaluation = self.write(&collector, phase, Some(records))?;
-        Ok(Ended { evaluation, stopped })
+        Ok(RunResult { evaluation, stopped })
     }
 
     fn write(
@@ -201,7 +202,7 @@ impl LocalRun {
         records: Option<RecordsReference>,
     ) -> Result<Evaluation, LocalError> {
         let evaluated = evaluate(&self.plan, collector.reports());
-        let evaluation = evaluated.context(EvaluatingSnafu)?;
+        let evaluation = evaluated.context(EvaluateSnafu)?;
         let input = StatusInput {
             plan: &self.plan,
             plan_hash: &self.plan_hash,
@@ -213,27 +214,28 @@ impl LocalRun {
             previous: self.run.status.as_ref(),
         };
         self.run.status = Some(fit(status(&input)));
-        self.folder.write_run(&self.run).context(FolderSnafu)?;
+        self.directory.write_run(&self.run).context(DirectorySnafu)?;
         Ok(evaluation)
     }
 
     fn records_reference(&self) -> Result<RecordsReference, LocalError> {
         let mut digest = Sha256::new();
-        let read = self.folder.read_records(|piece| digest.update(piece));
-        read.context(FolderSnafu)?;
+        let read = self.directory.read_records(|chunk| digest.update(chunk));
+        read.context(DirectorySnafu)?;
         let sha256 = hex(&digest.finalize());
         Ok(RecordsReference {
-            reference: RECORDS.to_owned(),
+            reference: RECORDS_FILE.to_owned(),
             sha256,
         })
     }
 }
 
-fn fits(plan: &Plan) -> Result<(), LocalError> {
+/// Checks that the records of `plan` do not exceed the size limit.
+fn check_record_size(plan: &Plan) -> Result<(), LocalError> {
     let planned = estimate(plan).stream_bytes;
     ensure!(
         planned <= MAX_PLANNED_BYTES,
-        TooMuchSnafu {
+        TooManyRecordsSnafu {
             run: &plan.run,
             planned
         }
@@ -241,29 +243,29 @@ fn fits(plan: &Plan) -> Result<(), LocalError> {
     Ok(())
 }
 
-/// Why two runs have different plans.
-fn difference(begun: &BenchmarkRun, now: &BenchmarkRun) -> String {
-    let changes = changes(&begun.spec, &now.spec);
+/// Describes why the plans of two runs differ.
+fn difference(stored: &BenchmarkRun, current: &BenchmarkRun) -> String {
+    let changes = spec_changes(&stored.spec, &current.spec);
     match changes.is_empty() {
-        true => "another version of this program planned it".to_owned(),
+        true => "it was planned by another version of fabricbench".to_owned(),
         false => changes.join("; "),
     }
 }
 
-fn failed(stopped: Option<&Stopped>) -> Phase {
+fn failed(stopped: Option<&StopReason>) -> Phase {
     let (reason, message) = match stopped {
-        Some(Stopped::Interrupted) => (
+        Some(StopReason::Interrupted) => (
             "Interrupted",
-            "told to stop; continue it with --resume".to_owned(),
+            "interrupted by SIGINT or SIGTERM; continue with --resume".to_owned(),
         ),
-        Some(Stopped::Deadline) => (
+        Some(StopReason::Deadline) => (
             "DeadlineExceeded",
-            "spec.runPolicy.activeDeadlineSeconds passed; continue it with --resume".to_owned(),
+            "spec.runPolicy.activeDeadlineSeconds has passed; continue with --resume".to_owned(),
         ),
-        Some(Stopped::Workers(words)) => ("WorkersFailed", words.clone()),
+        Some(StopReason::WorkersFailed(message)) => ("WorkersFailed", message.clone()),
         None => (
             "BlocksMissing",
-            "the workers ended without measuring every block".to_owned(),
+            "the workers exited before every block was measured".to_owned(),
         ),
     };
     Phase::Failed { reason, message }
@@ -277,17 +279,17 @@ mod tests {
     use crate::manifest;
 
     #[test]
-    fn a_plan_of_too_many_records_is_refused_before_anything_is_made() {
-        let scratch = tempfile::tempdir().unwrap();
-        let folder = scratch.path().join("run");
+    fn rejects_a_plan_with_too_many_records_before_creating_the_directory() {
+        let temporary = tempfile::tempdir().unwrap();
+        let directory = temporary.path().join("run");
         let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/demo.yaml");
         let run = manifest::load(&demo, None).unwrap().swap_remove(0);
         let mut plan = plan(&validate(&run).unwrap()).unwrap();
         let leg = plan.legs[0].clone();
         let too_many = MAX_PLANNED_BYTES / estimate(&plan).stream_bytes + 1;
         plan.legs.resize(too_many as usize, leg);
-        let refused = LocalRun::create(run, plan, &folder).err().unwrap();
-        assert!(matches!(refused, LocalError::TooMuch { .. }), "{refused}");
-        assert!(!folder.exists());
+        let error = LocalRun::create(run, plan, &directory).err().unwrap();
+        assert!(matches!(error, LocalError::TooManyRecords { .. }), "{error}");
+        assert!(!directory.exists());
     }
 }

@@ -1,4 +1,4 @@
-//! Finds the instrument's program. I/O: looks at the file system.
+//! Finds the runner binary. I/O: reads the file system and runs the binary with `--version`.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -6,78 +6,78 @@ use std::process::{Command, Stdio};
 
 use snafu::Snafu;
 
-const PROGRAM: &str = "fabricbench-runner";
+const RUNNER_NAME: &str = "fabricbench-runner";
 
-/// Why there is no instrument.
+/// Reason that the runner binary was not found.
 #[derive(Debug, Snafu)]
 pub enum RunnerError {
-    /// The path that was given leads nowhere.
-    #[snafu(display("--runner {}: there is no file to start", path.display()))]
-    NotThere {
-        /// The path.
+    /// The given path is not a file.
+    #[snafu(display("--runner {}: no such file", path.display()))]
+    NotAFile {
+        /// The given path.
         path: PathBuf,
     },
-    /// It is something else.
-    #[snafu(display("--runner {}: this is no {PROGRAM} ({why})", path.display()))]
-    Other {
-        /// The path.
+    /// The given file is another binary.
+    #[snafu(display("--runner {}: not a {RUNNER_NAME} binary ({reason})", path.display()))]
+    NotARunner {
+        /// The given path.
         path: PathBuf,
-        /// What it did when it was asked for its version.
-        why: String,
+        /// Result of running it with `--version`.
+        reason: String,
     },
-    /// It is in none of the usual places.
+    /// The default locations do not contain the runner binary.
     #[snafu(display(
-        "{PROGRAM} is neither beside this program nor in PATH: build it (make binaries) or name it with --runner"
+        "{RUNNER_NAME} not found next to this binary or in PATH: build it with `make binaries`, or set --runner"
     ))]
     NotFound,
 }
 
-/// The instrument's program: the one that was named, else the one beside this program, else the one in `PATH`.
+/// Path of the runner binary: `path` if given, else the one next to this binary, else the first one in `PATH`.
 ///
 /// # Errors
-/// When there is none, or the one that was named does not answer as it should.
-pub fn find_runner(named: Option<&Path>) -> Result<PathBuf, RunnerError> {
-    if let Some(path) = named {
+/// If no runner is found, or the given one does not report the version of a runner.
+pub fn find_runner(path: Option<&Path>) -> Result<PathBuf, RunnerError> {
+    if let Some(path) = path {
         let absolute = path.canonicalize().ok().filter(|path| path.is_file());
-        let absolute = absolute.ok_or_else(|| RunnerError::NotThere {
+        let absolute = absolute.ok_or_else(|| RunnerError::NotAFile {
             path: path.to_owned(),
         })?;
-        return match ask_version(&absolute) {
+        return match check_version(&absolute) {
             Ok(()) => Ok(absolute),
-            Err(why) => Err(RunnerError::Other {
+            Err(reason) => Err(RunnerError::NotARunner {
                 path: path.to_owned(),
-                why,
+                reason,
             }),
         };
     }
-    let beside = env::current_exe()
+    let sibling = env::current_exe()
         .ok()
-        .and_then(|program| Some(program.parent()?.join(PROGRAM)));
-    let in_path = env::var_os("PATH").unwrap_or_default();
-    let candidates = beside
+        .and_then(|binary| Some(binary.parent()?.join(RUNNER_NAME)));
+    let search_path = env::var_os("PATH").unwrap_or_default();
+    let candidates = sibling
         .into_iter()
-        .chain(env::split_paths(&in_path).map(|folder| folder.join(PROGRAM)));
+        .chain(env::split_paths(&search_path).map(|directory| directory.join(RUNNER_NAME)));
     candidates
         .into_iter()
         .find(|path| path.is_file())
         .ok_or(RunnerError::NotFound)
 }
 
-/// Whether the program says by its version that it is the instrument.
-fn ask_version(path: &Path) -> Result<(), String> {
-    let answer = Command::new(path)
+/// Checks that `path` reports the version of a runner; the error describes its answer.
+fn check_version(path: &Path) -> Result<(), String> {
+    let output = Command::new(path)
         .arg("--version")
         .stdin(Stdio::null())
         .output()
         .map_err(|error| error.to_string())?;
-    let said = String::from_utf8_lossy(&answer.stdout);
-    if said.starts_with(PROGRAM) {
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    if stdout.starts_with(RUNNER_NAME) {
         Ok(())
     } else {
         Err(format!(
-            "asked for its version: {}, {:.60?}",
-            answer.status,
-            said.lines().next().unwrap_or_default()
+            "--version: {}, output {:.60?}",
+            output.status,
+            stdout.lines().next().unwrap_or_default()
         ))
     }
 }

@@ -1,43 +1,43 @@
-//! What can be wrong with a manifest.
+//! Errors of manifests. No I/O.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Longest message of one fault: a parser may quote what it read.
+/// Maximum length of one message, in characters. Parsers may quote the input.
 const MAX_MESSAGE_CHARS: usize = 500;
-/// Most faults that are shown.
-const MAX_FAULTS: usize = 20;
+/// Maximum number of defects shown.
+const MAX_DEFECTS: usize = 20;
 
-/// One fault.
+/// One defect of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// Number of the document, from 1, where the file has several.
+pub struct Defect {
+    /// Number of the document, from 1; `None` if the file has a single document.
     pub document: Option<usize>,
-    /// Path of the field, where it is one.
+    /// Path of the field; `None` if the defect concerns the document or the file.
     pub path: Option<String>,
-    /// What is wrong, and what to do.
-    pub what: String,
+    /// Description and remedy.
+    pub message: String,
 }
 
-impl Fault {
-    /// A fault of the file as a whole.
-    pub fn file(what: impl Into<String>) -> Self {
+impl Defect {
+    /// A defect of the whole document or file.
+    pub fn file(message: impl Into<String>) -> Self {
         Self {
             document: None,
             path: None,
-            what: what.into(),
+            message: message.into(),
         }
     }
 
-    /// A fault of one field.
-    pub fn field(path: impl Into<String>, what: impl Into<String>) -> Self {
+    /// A defect of the field `path`.
+    pub fn field(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             path: Some(path.into()),
-            ..Self::file(what)
+            ..Self::file(message)
         }
     }
 
-    /// The fault as one of document `number`.
+    /// Adds the number of the document.
     pub fn in_document(self, number: Option<usize>) -> Self {
         Self {
             document: number,
@@ -46,7 +46,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for Defect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(document) = self.document {
             write!(f, "document {document}: ")?;
@@ -54,47 +54,47 @@ impl fmt::Display for Fault {
         if let Some(path) = &self.path {
             write!(f, "{path}: ")?;
         }
-        let clipped: String = self.what.chars().take(MAX_MESSAGE_CHARS).collect();
+        let clipped: String = self.message.chars().take(MAX_MESSAGE_CHARS).collect();
         f.write_str(clipped.trim_end())?;
-        if self.what.chars().nth(MAX_MESSAGE_CHARS).is_some() {
+        if self.message.chars().nth(MAX_MESSAGE_CHARS).is_some() {
             f.write_str(" ...")?;
         }
         Ok(())
     }
 }
 
-/// Why a file is no list of `BenchmarkRun`s.
+/// Reason that a file could not be read as a list of `BenchmarkRun`s or as an overlay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManifestError {
-    /// The file.
+    /// Path of the file.
     pub file: PathBuf,
-    /// Its faults; never empty.
-    pub faults: Vec<Fault>,
+    /// Defects of the file; never empty.
+    pub defects: Vec<Defect>,
 }
 
 impl ManifestError {
-    /// The faults of `file`.
-    pub fn new(file: &Path, faults: Vec<Fault>) -> Self {
+    /// An error with the defects of `file`.
+    pub fn new(file: &Path, defects: Vec<Defect>) -> Self {
         Self {
             file: file.to_owned(),
-            faults,
+            defects,
         }
     }
 }
 
 impl fmt::Display for ManifestError {
-    /// A line for each fault, as `demo.yaml: spec.baseline: ...`.
+    /// One line for each defect, such as `demo.yaml: spec.baseline: ...`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, fault) in self.faults.iter().take(MAX_FAULTS).enumerate() {
+        for (index, defect) in self.defects.iter().take(MAX_DEFECTS).enumerate() {
             let separator = if index == 0 { "" } else { "\n" };
-            write!(f, "{separator}{}: {fault}", self.file.display())?;
+            write!(f, "{separator}{}: {defect}", self.file.display())?;
         }
-        if self.faults.len() > MAX_FAULTS {
+        if self.defects.len() > MAX_DEFECTS {
             write!(
                 f,
-                "\n{}: {} more",
+                "\n{}: {} more defects",
                 self.file.display(),
-                self.faults.len() - MAX_FAULTS
+                self.defects.len() - MAX_DEFECTS
             )?;
         }
         Ok(())

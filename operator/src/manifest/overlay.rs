@@ -1,10 +1,10 @@
-//! An overlay: the same run on other hardware.
+//! Overlays, which adapt a run to other hardware. No I/O.
 
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, Resources, TransportSpec};
 use serde::Deserialize;
 
-/// What may change where a run moves to other hardware: the transport, the memory of all scenarios, and the resources.
-/// Each replaces the run's value as a whole. What is compared, at which sizes and how often stays as it is.
+/// Fields that adapt a run to other hardware: the transport, the memory of all scenarios, and the resources. Each field
+/// replaces the whole value of the run. Variants, sizes and sampling do not change.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Overlay {
@@ -20,7 +20,7 @@ pub struct Overlay {
 }
 
 impl Overlay {
-    /// Lays the overlay over `spec`.
+    /// Applies the overlay to `spec`.
     pub fn apply(&self, spec: &mut BenchmarkRunSpec) {
         if let Some(transport) = &self.transport {
             spec.transport = transport.clone();

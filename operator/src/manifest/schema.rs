@@ -1,5 +1,5 @@
-//! The rules of the schema, checked as the API server checks them: bounds and patterns by its OpenAPI part, the rest by
-//! its CEL expressions, both taken from the generated resource definition.
+//! Validates a run as the API server does: with the OpenAPI schema (types, bounds, patterns) and the CEL rules of the
+//! generated CustomResourceDefinition. No I/O.
 
 use crds::v1alpha1::BenchmarkRun;
 use jsonschema::error::ValidationErrorKind;
@@ -8,18 +8,19 @@ use kube::CustomResourceExt;
 use kube::core::cel::{ValidationError as CelError, Validator as Cel};
 use serde_json::{Value, json};
 
-use super::Fault;
+use super::Defect;
 
-/// The rules, ready to be checked.
+/// Compiled schema of the `BenchmarkRun` resource.
 pub(super) struct SchemaRules {
     schema: Value,
     bounds: Bounds,
 }
 
 impl SchemaRules {
-    /// The rules of the `BenchmarkRun` schema.
-    pub(super) fn new() -> Result<Self, Fault> {
-        let broken = |what: String| Fault::file(format!("the schema of this program is broken: {what}"));
+    /// Compiles the schema of the `BenchmarkRun` resource.
+    pub(super) fn new() -> Result<Self, Defect> {
+        let invalid =
+            |error: String| Defect::file(format!("internal error: invalid BenchmarkRun schema: {error}"));
         let definition = BenchmarkRun::crd();
         let schema = definition
             .spec
@@ -27,67 +28,72 @@ impl SchemaRules {
             .first()
             .and_then(|version| version.schema.as_ref());
         let schema = schema.and_then(|schema| schema.open_api_v3_schema.as_ref());
-        let schema = serde_json::to_value(schema).map_err(|error| broken(error.to_string()))?;
+        let schema = serde_json::to_value(schema).map_err(|error| invalid(error.to_string()))?;
         let mut plain = schema.clone();
-        plain_json_schema(&mut plain);
+        to_json_schema(&mut plain);
         let bounds = jsonschema::options()
             .build(&plain)
-            .map_err(|error| broken(error.to_string()))?;
+            .map_err(|error| invalid(error.to_string()))?;
         Ok(Self { schema, bounds })
     }
 
-    /// Checks that every value of a document is of the right type. The types of the program would also take a list for
-    /// an object, and the API server would not.
+    /// Checks the type of every value of a document. Deserialization is not sufficient because it accepts a list in place of
+    /// an object, which the API server rejects.
     ///
     /// # Errors
-    /// Every value of another type, with the path of the field.
-    pub(super) fn check_types(&self, document: &Value) -> Result<(), Vec<Fault>> {
+    /// One defect for each value of a wrong type, with the path of its field.
+    pub(super) fn check_types(&self, document: &Value) -> Result<(), Vec<Defect>> {
         let errors = self.bounds.iter_errors(document);
-        let faults: Vec<_> = errors
+        let defects: Vec<_> = errors
             .filter(|error| matches!(error.kind(), ValidationErrorKind::Type { .. }))
-            .map(fault)
+            .map(defect)
             .collect();
-        if faults.is_empty() { Ok(()) } else { Err(faults) }
+        if defects.is_empty() { Ok(()) } else { Err(defects) }
     }
 
-    /// Checks `run`, defaults filled in.
+    /// Checks `run`, in which default values are set.
     ///
     /// # Errors
-    /// Every rule that is broken, with the path of the field.
-    pub(super) fn check(&self, run: &BenchmarkRun) -> Result<(), Vec<Fault>> {
-        let value = serde_json::to_value(run).map_err(|error| vec![Fault::file(error.to_string())])?;
-        let faults: Vec<_> = self.bounds.iter_errors(&value).map(fault).collect();
-        if !faults.is_empty() {
-            return Err(faults);
+    /// One defect for each violated rule, with the path of its field.
+    pub(super) fn check(&self, run: &BenchmarkRun) -> Result<(), Vec<Defect>> {
+        let value = serde_json::to_value(run).map_err(|error| vec![Defect::file(error.to_string())])?;
+        let defects: Vec<_> = self.bounds.iter_errors(&value).map(defect).collect();
+        if !defects.is_empty() {
+            return Err(defects);
         }
-        // Rules may count on the bounds, so they come second, as in the API server.
+        // CEL rules may rely on the bounds, so they are evaluated second, as in the API server.
         Cel::new().validate(&self.schema, &value, None).map_err(|errors| {
-            let faults = errors.into_vec().into_iter();
-            // The schema knows no field of the metadata, so rules on these name it in their message.
-            let fault = |error: CelError| match error.field_path.as_str() {
-                "" => Fault::file(error.message),
-                path => Fault::field(path, error.message),
+            let defects = errors.into_vec().into_iter();
+            // The schema has no metadata fields, so rules on metadata name the field in their message.
+            let defect = |error: CelError| match error.field_path.as_str() {
+                "" => Defect::file(error.message),
+                path => Defect::field(path, error.message),
             };
-            faults.map(fault).collect()
+            defects.map(defect).collect()
         })
     }
 }
 
-/// What is wrong, without a value that would fill the screen.
-fn fault(error: BoundsError<'_>) -> Fault {
-    const SHOWN_CHARS: usize = 60;
-    let path = dotted(error.instance_path().as_str());
-    let long = error.instance().to_string().chars().nth(SHOWN_CHARS).is_some();
-    let what = if long {
-        error.masked_with("it").to_string()
+/// Converts a schema error. Long values are omitted from the message.
+fn defect(error: BoundsError<'_>) -> Defect {
+    const MAX_VALUE_CHARS: usize = 60;
+    let path = dotted_path(error.instance_path().as_str());
+    let long = error
+        .instance()
+        .to_string()
+        .chars()
+        .nth(MAX_VALUE_CHARS)
+        .is_some();
+    let message = if long {
+        error.masked_with("value").to_string()
     } else {
         error.to_string()
     };
-    Fault::field(path, what)
+    Defect::field(path, message)
 }
 
-/// The words of Kubernetes for "integer or text" and "or nothing", as JSON Schema has them.
-fn plain_json_schema(schema: &mut Value) {
+/// Replaces the Kubernetes extensions `x-kubernetes-int-or-string` and `nullable` by standard JSON Schema types.
+fn to_json_schema(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
             if map.remove("x-kubernetes-int-or-string").is_some() {
@@ -100,15 +106,15 @@ fn plain_json_schema(schema: &mut Value) {
                 kinds.push(json!("null"));
                 *kind = Value::Array(kinds);
             }
-            map.values_mut().for_each(plain_json_schema);
+            map.values_mut().for_each(to_json_schema);
         }
-        Value::Array(list) => list.iter_mut().for_each(plain_json_schema),
+        Value::Array(list) => list.iter_mut().for_each(to_json_schema),
         _ => {}
     }
 }
 
-/// `/spec/variants/0/name` as `spec.variants[0].name`.
-fn dotted(pointer: &str) -> String {
+/// Converts a JSON pointer such as `/spec/variants/0/name` to `spec.variants[0].name`.
+fn dotted_path(pointer: &str) -> String {
     let mut path = String::new();
     for part in pointer.split('/').skip(1) {
         let part = part.replace("~1", "/").replace("~0", "~");

@@ -1,4 +1,4 @@
-//! Files as people write them, and as they should not.
+//! Tests with valid and invalid manifests.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -7,22 +7,22 @@ use super::*;
 
 const RUN: &str = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: one}\nspec:\n  baseline: a\n  variants: [{name: a}]\n  transport: {libfabric: {provider: tcp}}\n  scenarios: [{name: s, pingPong: {sizes: [64]}}]\n";
 
-fn faults(text: &str) -> Vec<String> {
+fn defects(text: &str) -> Vec<String> {
     match parse(text, None) {
         Ok(_) => Vec::new(),
-        Err(faults) => faults.iter().map(Fault::to_string).collect(),
+        Err(defects) => defects.iter().map(Defect::to_string).collect(),
     }
 }
 
 #[test]
-fn a_byte_order_mark_is_no_fault() {
+fn accepts_a_byte_order_mark() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(format!("\u{feff}{RUN}").as_bytes()).unwrap();
     assert_eq!(load(file.path(), None).unwrap().len(), 1);
 }
 
 #[test]
-fn several_documents_are_several_runs() {
+fn reads_one_run_per_document() {
     let text = format!("---\n{RUN}---\n# nothing\n---\n{}", RUN.replace("one", "two"));
     let runs = parse(&text, None).unwrap();
     let names: Vec<_> = runs
@@ -33,7 +33,7 @@ fn several_documents_are_several_runs() {
 }
 
 #[test]
-fn defaults_of_the_schema_are_there() {
+fn applies_schema_defaults() {
     let run = parse(RUN, None).unwrap().pop().unwrap();
     assert_eq!(run.spec.placement.workers, 2);
     assert_eq!(run.spec.sampling.confidence_percent, 95);
@@ -41,20 +41,20 @@ fn defaults_of_the_schema_are_there() {
 }
 
 #[test]
-fn a_run_from_a_cluster_reads_without_its_status() {
+fn drops_the_status_of_an_object_from_a_cluster() {
     let text = format!("{RUN}status: {{state: Complete}}\n");
     assert_eq!(parse(&text, None).unwrap()[0].status, None);
 }
 
 #[test]
-fn faults_name_document_and_field() {
+fn defects_name_the_document_and_the_field() {
     let broken = RUN.replace("one", "two").replace("[64]", "[6.4]");
-    let found = faults(&format!("{RUN}---\n{broken}"));
+    let found = defects(&format!("{RUN}---\n{broken}"));
     assert!(
         found[0].starts_with("document 2: spec.scenarios[0].pingPong.sizes[0]: "),
         "{found:?}"
     );
-    let found = faults(&format!("{RUN}---\n{RUN}"));
+    let found = defects(&format!("{RUN}---\n{RUN}"));
     assert!(
         found[0].starts_with("document 2: metadata.name: an earlier document"),
         "{found:?}"
@@ -62,7 +62,7 @@ fn faults_name_document_and_field() {
 }
 
 #[test]
-fn what_expands_is_bounded() {
+fn limits_the_expanded_size() {
     // Nine levels of ten aliases each: a billion values.
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..10 {
@@ -70,7 +70,7 @@ fn what_expands_is_bounded() {
         let aliases = vec![alias; 10].join(", ");
         bomb.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
     }
-    // One long list, followed often: within the parser's own limit.
+    // Many aliases of one long list, which are within the limit of the parser.
     let long = format!(
         "a: &a [{}]\nb: [{}]\n",
         "x, ".repeat(50_000),
@@ -88,7 +88,7 @@ fn what_expands_is_bounded() {
         "- ".repeat(300_000),
     ] {
         let start = Instant::now();
-        let found = faults(&text);
+        let found = defects(&text);
         assert_eq!(found.len(), 1, "{}", &text[..20]);
         assert!(
             start.elapsed() < Duration::from_secs(20),
@@ -100,18 +100,18 @@ fn what_expands_is_bounded() {
 }
 
 #[test]
-fn long_files_are_refused_before_they_are_parsed() {
+fn rejects_a_large_file_before_parsing() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(&vec![b'#'; 10_000_000]).unwrap();
     let error = load(file.path(), None).unwrap_err().to_string();
     assert!(
-        error.ends_with("it is longer than 1048576 bytes. Split it"),
+        error.ends_with("the file is larger than 1048576 bytes; split it"),
         "{error}"
     );
 }
 
 #[test]
-fn an_overlay_moves_a_run_and_changes_nothing_else() {
+fn overlay_changes_only_transport_memory_and_resources() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("overlay.yaml");
     std::fs::write(

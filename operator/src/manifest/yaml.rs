@@ -1,7 +1,7 @@
-//! YAML documents as JSON values, with bounds on what they may expand to.
+//! Parses YAML documents into JSON values and limits their expanded size. No I/O.
 //!
-//! serde_yaml bounds how often aliases are followed, relative to the length of the document; a long anchor followed often
-//! enough is still a bomb. So every node is counted, aliases expanded.
+//! serde_yaml limits how often aliases are followed, relative to the length of the document. Many aliases of a long anchor
+//! can still exhaust memory. Therefore every node is counted after alias expansion.
 
 use std::cell::Cell;
 use std::fmt;
@@ -9,15 +9,15 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::{Fault, MAX_DOCUMENTS};
+use super::{Defect, MAX_DOCUMENTS};
 
-/// Most nodes of a file, aliases expanded. The largest run that the schema allows has some 10,000.
+/// Maximum number of nodes of a file after alias expansion. The largest run that the schema allows has about 10,000.
 const MAX_NODES: usize = 100_000;
-/// Most lists and objects within each other. A run has 6.
+/// Maximum nesting depth of lists and objects. A run has 6 levels.
 const MAX_NESTING: usize = 32;
 
-/// The documents of `text`, without empty ones.
-pub(super) fn documents(text: &str) -> Result<Vec<Value>, Fault> {
+/// Parses the documents of `text`. Skips empty documents.
+pub(super) fn documents(text: &str) -> Result<Vec<Value>, Defect> {
     check_nesting(text)?;
     let budget = Budget {
         nodes: Cell::new(MAX_NODES),
@@ -30,13 +30,13 @@ pub(super) fn documents(text: &str) -> Result<Vec<Value>, Fault> {
         };
         let value = value
             .deserialize(document)
-            .map_err(|error| Fault::file(format!("no YAML that is read here: {error}")))?;
+            .map_err(|error| Defect::file(format!("invalid or unsupported YAML: {error}")))?;
         if value.is_null() {
             continue;
         }
         if documents.len() == MAX_DOCUMENTS {
-            return Err(Fault::file(format!(
-                "it holds more than {MAX_DOCUMENTS} documents. Split it"
+            return Err(Defect::file(format!(
+                "the file has more than {MAX_DOCUMENTS} documents; split it"
             )));
         }
         documents.push(value);
@@ -44,9 +44,9 @@ pub(super) fn documents(text: &str) -> Result<Vec<Value>, Fault> {
     Ok(documents)
 }
 
-/// The YAML scanner looks at every open bracket at every token, so that a file of nothing but brackets would keep it for
-/// minutes. Brackets in texts and comments count too: a manifest has none of these in such numbers.
-fn check_nesting(text: &str) -> Result<(), Fault> {
+/// Limits the number of open brackets. The YAML scanner visits every open bracket at every token, so a file that consists of
+/// brackets would take minutes. Brackets in strings and comments count too, but a manifest does not have that many.
+fn check_nesting(text: &str) -> Result<(), Defect> {
     let mut open: usize = 0;
     for byte in text.bytes() {
         match byte {
@@ -55,17 +55,18 @@ fn check_nesting(text: &str) -> Result<(), Fault> {
             _ => {}
         }
         if open > MAX_OPEN_BRACKETS {
-            return Err(Fault::file(format!(
-                "more than {MAX_OPEN_BRACKETS} brackets are open at once. A manifest needs no such nesting"
+            return Err(Defect::file(format!(
+                "brackets are nested more than {MAX_OPEN_BRACKETS} levels deep"
             )));
         }
     }
     Ok(())
 }
 
-/// Far above [`MAX_NESTING`], so that brackets in comments do no harm.
+/// Maximum number of open brackets. It is far above [`MAX_NESTING`] to tolerate unbalanced brackets in comments.
 const MAX_OPEN_BRACKETS: usize = 1000;
 
+/// Number of nodes that a file may still have.
 struct Budget {
     nodes: Cell<usize>,
 }
@@ -77,10 +78,11 @@ struct Node<'a> {
 }
 
 impl Node<'_> {
-    fn inner<E: Error>(self) -> Result<Self, E> {
+    /// State for the children of this node.
+    fn child<E: Error>(self) -> Result<Self, E> {
         if self.depth == MAX_NESTING {
             return Err(E::custom(format!(
-                "lists and objects are nested deeper than {MAX_NESTING}"
+                "lists and objects are nested more than {MAX_NESTING} levels deep"
             )));
         }
         Ok(Self {
@@ -130,7 +132,8 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        let number = Number::from_f64(value).ok_or_else(|| E::custom(format!("{value} is no number")))?;
+        let number =
+            Number::from_f64(value).ok_or_else(|| E::custom(format!("{value} is not a valid number")))?;
         self.count(Value::Number(number))
     }
 
@@ -139,32 +142,34 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let inner = self.inner()?;
+        let child = self.child()?;
         let mut list = Vec::new();
-        while let Some(entry) = entries.next_element_seed(inner)? {
+        while let Some(entry) = entries.next_element_seed(child)? {
             list.push(entry);
         }
         self.count(Value::Array(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let inner = self.inner()?;
+        let child = self.child()?;
         let mut map = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             if map.contains_key(&key) {
-                return Err(A::Error::custom(format!("`{key}` is there twice")));
+                return Err(A::Error::custom(format!("duplicate key `{key}`")));
             }
-            map.insert(key, entries.next_value_seed(inner)?);
+            map.insert(key, entries.next_value_seed(child)?);
         }
         self.count(Value::Object(map))
     }
 }
 
 impl Node<'_> {
+    /// Deducts one node from the budget and returns `value`.
     fn count<E: Error>(self, value: Value) -> Result<Value, E> {
-        let left = self.budget.nodes.get().checked_sub(1);
-        let left = left.ok_or_else(|| E::custom(format!("it expands to more than {MAX_NODES} values")))?;
-        self.budget.nodes.set(left);
+        let remaining = self.budget.nodes.get().checked_sub(1);
+        let remaining = remaining
+            .ok_or_else(|| E::custom(format!("the file expands to more than {MAX_NODES} values")))?;
+        self.budget.nodes.set(remaining);
         Ok(value)
     }
 }

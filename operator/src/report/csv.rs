@@ -1,12 +1,12 @@
-//! The report as CSV: one row for each scenario, size, arm and metric.
+//! CSV report: one row for each scenario, size, arm and metric.
 
 use crds::v1alpha1::Metric;
 
-use super::Report;
-use super::words;
+use super::comparison::ComparisonText;
+use super::{Report, labels};
 use crate::campaign::summarize::{CellSummary, METRICS};
 
-/// Names of the columns, with their units where they do not depend on the metric.
+/// Column names. A name contains the unit unless the unit depends on the metric.
 const COLUMNS: [&str; 25] = [
     "run",
     "scenario",
@@ -35,7 +35,7 @@ const COLUMNS: [&str; 25] = [
     "fabric",
 ];
 
-/// The unit of `metric` in this format.
+/// Unit of `metric` in this format and in JSON.
 pub fn unit(metric: Metric) -> &'static str {
     match metric {
         Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99 | Metric::LatencyP999 => "ns",
@@ -45,10 +45,10 @@ pub fn unit(metric: Metric) -> &'static str {
     }
 }
 
-/// The report as CSV, header included.
+/// The report as CSV with a header row.
 ///
 /// # Errors
-/// When the writer fails, which one into memory does not.
+/// If the CSV writer fails. A writer into memory does not fail.
 pub fn render(report: &Report<'_>) -> Result<String, ::csv::Error> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record(COLUMNS)?;
@@ -67,11 +67,11 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 25] 
     let spread = cell.metric(metric);
     let comparisons = &report.evaluation.comparisons;
     let comparison = comparisons.of(cell.scenario, cell.size_bytes, cell.arm, metric);
-    let answer = comparison.map(words::answer);
+    let text = comparison.map(ComparisonText::from);
     let ends = comparison.and_then(|comparison| comparison.interval_percent());
     let number = |value: Option<f64>| value.map(significant).unwrap_or_default();
     let optimizations = cell.evidence.iter().map(|evidence| {
-        let optimization = words::optimization(evidence.optimization);
+        let optimization = labels::optimization(evidence.optimization);
         format!("{optimization}={:?}", evidence.engagement)
     });
     [
@@ -107,9 +107,9 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 25] 
             .and_then(|comparison| comparison.verdict)
             .map(|verdict| format!("{verdict:?}"))
             .unwrap_or_default(),
-        match answer {
-            Some(answer) => answer.reason.unwrap_or_default(),
-            None => "the baseline".to_owned(),
+        match text {
+            Some(text) => text.reason.unwrap_or_default(),
+            None => "baseline".to_owned(),
         },
         cell.cases.to_string(),
         cell.valid_cases.to_string(),
@@ -122,7 +122,7 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 25] 
     ]
 }
 
-/// Six significant digits: more than any clock here has.
+/// `value` with six significant digits, which exceeds the resolution of every supported clock.
 fn significant(value: f64) -> String {
     let magnitude = value.abs().log10().floor();
     match magnitude.is_finite() {

@@ -1,26 +1,26 @@
-//! The report for a browser: one file with its styles and plots in it, no scripts, nothing fetched from elsewhere.
-//! All text that comes from a run is escaped by the template.
+//! HTML report: a single file with embedded styles and SVG plots, without scripts or external resources. The template
+//! escapes all text that comes from a run.
 
-mod answers;
 mod environment;
-mod figures_table;
 mod page;
 mod plot;
+mod result_tables;
 mod scenario;
+mod verdicts;
 
 use snafu::Snafu;
 
 use super::Report;
 
-/// Why a report cannot be drawn.
+/// Reason that a report could not be rendered.
 #[derive(Debug, Snafu)]
 pub enum HtmlError {
-    /// A plot failed.
-    #[snafu(display("the plot \"{what}\" cannot be drawn: {reason}"))]
+    /// A plot could not be drawn.
+    #[snafu(display("cannot draw the plots of scenario {scenario:?}: {reason}"))]
     Plot {
-        /// Which.
-        what: String,
-        /// What the plotting library says.
+        /// Name of the scenario.
+        scenario: String,
+        /// Error of the plotting library.
         reason: String,
     },
 }
@@ -28,7 +28,7 @@ pub enum HtmlError {
 /// The report as one HTML file.
 ///
 /// # Errors
-/// When a plot cannot be drawn, which no finite figure causes.
+/// If a plot cannot be drawn. Finite values do not cause that.
 pub fn render(report: &Report<'_>) -> Result<String, HtmlError> {
     let mut scenarios = Vec::new();
     for index in 0..report.plan.scenarios.len() {
@@ -37,12 +37,15 @@ pub fn render(report: &Report<'_>) -> Result<String, HtmlError> {
     Ok(page::page(report, scenarios).into_string())
 }
 
-/// Draws one plot: names it in the error.
-fn drawn(what: &str, svg: Result<String, plot::DrawError>) -> Result<maud::PreEscaped<String>, HtmlError> {
+/// A drawn plot as markup; an error names `scenario`.
+fn plot_markup(
+    scenario: &str,
+    svg: Result<String, plot::DrawError>,
+) -> Result<maud::PreEscaped<String>, HtmlError> {
     let svg = svg
         .map_err(|error| error.to_string())
         .map_err(|reason| HtmlError::Plot {
-            what: what.to_owned(),
+            scenario: scenario.to_owned(),
             reason,
         })?;
     Ok(maud::PreEscaped(svg))

@@ -1,11 +1,11 @@
-//! The report as JSON: the whole evaluation, with names beside indexes and units in names.
+//! JSON report: the whole evaluation. Names accompany indexes, and field names contain units.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::{Report, csv};
-use crate::campaign::compare::campaign::{Comparison, ExpectationAnswer};
+use crate::campaign::compare::{Comparison, ExpectationAnswer};
 use crate::campaign::summarize::{CellSummary, ColdSummary, Environment, FabricEvidence, METRICS};
 
 /// Version of this format.
@@ -25,7 +25,7 @@ struct Document<'a> {
     margin_percent: u32,
     rounds: u32,
     seed: u64,
-    /// Unit of every figure of a metric.
+    /// Unit of the values of each metric.
     units: BTreeMap<String, &'static str>,
     fabric: Option<&'a FabricEvidence>,
     results: Vec<Named<'a, CellSummary>>,
@@ -44,13 +44,13 @@ struct Named<'a, T> {
     scenario_name: Option<&'a str>,
     arm_name: &'a str,
     #[serde(flatten)]
-    of: &'a T,
+    item: &'a T,
 }
 
 /// The report as indented JSON, with a newline at its end.
 ///
 /// # Errors
-/// When a value cannot be written as JSON, which none of ours is.
+/// If a value cannot be serialized. Every value of a report can.
 pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
     let plan = report.plan;
     let summary = &report.evaluation.summary;
@@ -83,7 +83,7 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
             .map(|cell| Named {
                 scenario_name: scenario(cell.scenario),
                 arm_name: arm(cell.arm),
-                of: cell,
+                item: cell,
             })
             .collect(),
         comparisons: comparisons
@@ -92,7 +92,7 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
             .map(|comparison| Named {
                 scenario_name: scenario(comparison.scenario),
                 arm_name: arm(comparison.arm),
-                of: comparison,
+                item: comparison,
             })
             .collect(),
         expectations: &comparisons.expectations,
@@ -102,7 +102,7 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
             .map(|cold| Named {
                 scenario_name: None,
                 arm_name: arm(cold.arm),
-                of: cold,
+                item: cold,
             })
             .collect(),
         environment: &summary.environment,

@@ -1,29 +1,29 @@
-//! The report as JUnit XML, for what gates a change: a test for the numbers, for each expectation, and for each variant
-//! that must not be worse.
+//! JUnit XML report for CI. It has one test for the completeness and trustworthiness of the results, one for each
+//! expectation, and one for each variant, which must not regress.
 //!
-//! Whatever makes the exit status 1 is a failure here, and what makes it 3 an error. What is open is skipped, with the
-//! reason: it neither holds nor is refuted. So a variant passes only where every size is shown to be no worse.
+//! A result that leads to exit status 1 is a failure, one that leads to exit status 3 is an error. An undecided result is
+//! skipped, with the reason. A variant therefore passes only if it is shown not to regress at every size.
 
 use crds::v1alpha1::{ExpectationOutcome, FabricProof, Verdict};
 use quick_junit::{NonSuccessKind, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
-use super::Report;
-use super::words;
-use crate::campaign::compare::campaign::{Comparison, Role, Withheld};
-use crate::campaign::figures;
+use super::comparison::{ComparisonText, is_undecided};
+use super::{Report, overview};
+use crate::campaign::compare::{Comparison, Role, Withheld};
+use crate::campaign::figures as format;
 use crate::campaign::summarize::FabricEvidence;
 use crate::campaign::{Evaluation, Overall};
 
-/// The report as one document.
+/// The report as a JUnit XML document.
 ///
 /// # Errors
-/// When the writer fails, which one into memory does not.
+/// If the XML writer fails. A writer into memory does not fail.
 pub fn render(report: &Report<'_>) -> Result<String, SerializeError> {
     let run = report.plan.run.as_str();
     let mut suite = TestSuite::new(run);
     suite.add_property(("plan-hash", report.plan_hash));
     suite.add_property(("verdict", report.evaluation.comparisons.verdict.as_str()));
-    let tests = std::iter::once(trusted(report))
+    let tests = std::iter::once(trustworthiness(report))
         .chain(expectations(report))
         .chain(regressions(report));
     suite.add_test_cases(tests.map(|mut test| {
@@ -35,50 +35,56 @@ pub fn render(report: &Report<'_>) -> Result<String, SerializeError> {
     document.to_string()
 }
 
-fn trusted(report: &Report<'_>) -> TestCase {
+fn trustworthiness(report: &Report<'_>) -> TestCase {
     let summary = &report.evaluation.summary;
-    let why = match report.evaluation.overall() {
+    let problem = match report.evaluation.overall() {
         Overall::Good | Overall::Missed => None,
         Overall::NotComplete => Some(format!(
-            "{} of {} blocks are measured",
+            "{} of {} blocks were measured",
             summary.blocks_done, summary.blocks_total
         )),
         Overall::NothingMeasured => summary.nothing_measured(),
-        Overall::NotTrustworthy => Some(doubts(report).join("\n")),
+        Overall::NotTrustworthy => Some(untrustworthy_results(report).join("\n")),
     };
-    let status = why.map_or_else(TestCaseStatus::success, |why| {
-        not(NonSuccessKind::Error, "the numbers cannot be trusted", &why)
+    let status = problem.map_or_else(TestCaseStatus::success, |problem| {
+        unsuccessful(
+            NonSuccessKind::Error,
+            "the results are incomplete or cannot be trusted",
+            &problem,
+        )
     });
-    TestCase::new("complete and to be trusted", status)
+    TestCase::new("complete and trustworthy", status)
 }
 
-/// Everything that makes the numbers untrustworthy, each in a line.
-fn doubts(report: &Report<'_>) -> Vec<String> {
+/// Results that cannot be trusted, each with its reason.
+fn untrustworthy_results(report: &Report<'_>) -> Vec<String> {
     let Evaluation { summary, comparisons } = report.evaluation;
     let contradicted = |fabric: &&FabricEvidence| fabric.proof == FabricProof::Contradicted;
     let fabric = summary.fabric.as_ref().filter(contradicted);
-    let fabric = fabric.map(|fabric| words::fabric(Some(fabric)));
+    let fabric = fabric.map(|fabric| overview::fabric(Some(fabric)));
     let unusable = summary.cells.iter().filter(|cell| cell.valid_cases == 0);
     let unusable = unusable.map(|cell| {
         let arm = report.plan.arms.get(cell.arm).map_or("", |arm| arm.name.as_str());
-        let reason = cell.invalid_reason().unwrap_or_else(|| "no case".to_owned());
+        let reason = cell
+            .invalid_reason()
+            .unwrap_or_else(|| "no case was measured".to_owned());
         format!(
             "{}, {arm}: {reason}",
-            place(report, cell.scenario, cell.size_bytes)
+            location(report, cell.scenario, cell.size_bytes)
         )
     });
-    // A comparison without a valid round is one of those cells again.
+    // A comparison without a valid round repeats one of the unusable cells.
     let withheld = comparisons.primary().filter(|one| {
-        let said = matches!(
+        let repeated = matches!(
             one.reason,
             Some(Withheld::NotYet { .. } | Withheld::NoValidRound { .. })
         );
-        one.untrustworthy() && !said
+        one.untrustworthy() && !repeated
     });
     fabric
         .into_iter()
         .chain(unusable)
-        .chain(withheld.map(|one| told(report, one)))
+        .chain(withheld.map(|one| comparison_line(report, one)))
         .collect()
 }
 
@@ -87,10 +93,10 @@ fn expectations(report: &Report<'_>) -> impl Iterator<Item = TestCase> {
     answers.map(|answer| {
         let status = match answer.outcome {
             ExpectationOutcome::Met => TestCaseStatus::success(),
-            ExpectationOutcome::NotMet => not(NonSuccessKind::Failure, "not met", &answer.reason),
+            ExpectationOutcome::NotMet => unsuccessful(NonSuccessKind::Failure, "not met", &answer.reason),
             ExpectationOutcome::Inconclusive => skipped(&answer.reason),
         };
-        TestCase::new(format!("expected: {}", answer.text), status)
+        TestCase::new(format!("expectation: {}", answer.text), status)
     })
 }
 
@@ -99,50 +105,50 @@ fn regressions(report: &Report<'_>) -> impl Iterator<Item = TestCase> {
         let primary = report.evaluation.comparisons.primary();
         let own = primary.filter(|one| one.arm == index && one.role == Role::Variant);
         let own: Vec<&Comparison> = own.collect();
-        let told_of = |wanted: fn(&Comparison) -> bool| -> Vec<String> {
-            let wanted = own.iter().filter(|one| wanted(one));
-            wanted.map(|one| told(report, one)).collect()
+        let lines_of = |predicate: fn(&Comparison) -> bool| -> Vec<String> {
+            let selected = own.iter().filter(|one| predicate(one));
+            selected.map(|one| comparison_line(report, one)).collect()
         };
-        let worse = told_of(|one| one.verdict == Some(Verdict::Regressed));
-        let open = told_of(words::is_open);
-        let status = match (worse.is_empty(), open.len(), own.len()) {
-            (false, ..) => not(
+        let regressed = lines_of(|one| one.verdict == Some(Verdict::Regressed));
+        let undecided = lines_of(is_undecided);
+        let status = match (regressed.is_empty(), undecided.len(), own.len()) {
+            (false, ..) => unsuccessful(
                 NonSuccessKind::Failure,
                 "worse than the baseline",
-                &worse.join("\n"),
+                &regressed.join("\n"),
             ),
-            (true, _, 0) => skipped("the same as the baseline at every size"),
+            (true, _, 0) => skipped("identical to the baseline at every size"),
             (true, 0, _) => TestCaseStatus::success(),
-            (true, some, all) => {
-                let mut status = skipped(&format!("{some} of {all} sizes are open"));
-                status.set_description(open.join("\n"));
+            (true, count, total) => {
+                let mut status = skipped(&format!("{count} of {total} sizes are undecided"));
+                status.set_description(undecided.join("\n"));
                 status
             }
         };
-        TestCase::new(format!("{}: not worse at any size", arm.name), status)
+        TestCase::new(format!("{}: no regression at any size", arm.name), status)
     })
 }
 
-fn not(kind: NonSuccessKind, what: &str, why: &str) -> TestCaseStatus {
+fn unsuccessful(kind: NonSuccessKind, message: &str, description: &str) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(kind);
-    status.set_message(what).set_description(why);
+    status.set_message(message).set_description(description);
     status
 }
 
-fn skipped(why: &str) -> TestCaseStatus {
+fn skipped(reason: &str) -> TestCaseStatus {
     let mut status = TestCaseStatus::skipped();
-    status.set_message(why);
+    status.set_message(reason);
     status
 }
 
-/// What `comparison` answers, and where.
-fn told(report: &Report<'_>, comparison: &Comparison) -> String {
-    let place = place(report, comparison.scenario, comparison.size_bytes);
-    format!("{place}: {}", words::answer(comparison).line())
+/// Scenario, size and result of `comparison`.
+fn comparison_line(report: &Report<'_>, comparison: &Comparison) -> String {
+    let location = location(report, comparison.scenario, comparison.size_bytes);
+    format!("{location}: {}", ComparisonText::from(comparison).line())
 }
 
-fn place(report: &Report<'_>, scenario: usize, size_bytes: u64) -> String {
+fn location(report: &Report<'_>, scenario: usize, size_bytes: u64) -> String {
     let scenario = report.plan.scenarios.get(scenario);
     let name = scenario.map_or("", |scenario| scenario.assignment.name.as_str());
-    format!("{name} {}", figures::size(size_bytes))
+    format!("{name} {}", format::size(size_bytes))
 }

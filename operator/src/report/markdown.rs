@@ -1,15 +1,15 @@
-//! The report as Markdown, short enough for a comment on a change: what changed, by how much and how surely.
+//! Markdown report, short enough for a comment on a pull request: the changes with their intervals.
 
 use std::fmt::Write;
 
 use crds::assignment::Workload;
 
-use super::Report;
-use super::words;
-use crate::campaign::figures;
+use super::comparison::{BaselineText, ComparisonText};
+use super::{Report, labels, overview};
+use crate::campaign::figures as format;
 use crate::campaign::plan::PlannedScenario;
 
-/// Warnings that are shown; the others are in the other formats.
+/// Maximum number of warnings shown. The JSON and HTML reports contain all of them.
 const MAX_WARNINGS: usize = 5;
 
 /// The report as Markdown, with a newline at its end.
@@ -24,8 +24,9 @@ pub fn render(report: &Report<'_>) -> String {
     text
 }
 
-/// Adds a line; writing to a String cannot fail.
+/// Appends a line.
 fn line(text: &mut String, line: &str) {
+    // Writing to a String cannot fail.
     let _ = writeln!(text, "{line}");
 }
 
@@ -39,19 +40,22 @@ fn head(text: &mut String, report: &Report<'_>) {
             escaped(&report.evaluation.comparisons.verdict)
         ),
     );
-    let mut setting = vec![words::transport(report)];
-    setting.extend(words::setting(report));
-    line(text, &format!("- {}", escaped(&setting.join(" · "))));
+    let mut settings = vec![overview::transport(report)];
+    settings.extend(overview::settings(report));
+    line(text, &format!("- {}", escaped(&settings.join(" · "))));
     line(
         text,
-        &format!("- fabric {}", escaped(&words::fabric(summary.fabric.as_ref()))),
+        &format!("- fabric {}", escaped(&overview::fabric(summary.fabric.as_ref()))),
     );
-    line(text, &format!("- noise {}", escaped(&words::noise(report, None))));
+    line(
+        text,
+        &format!("- noise {}", escaped(&overview::noise_floor(report, None))),
+    );
     if !summary.complete() {
         line(
             text,
             &format!(
-                "- **not complete**: {} of {} blocks",
+                "- **incomplete**: {} of {} blocks were measured",
                 summary.blocks_done, summary.blocks_total
             ),
         );
@@ -67,33 +71,36 @@ fn table(text: &mut String, report: &Report<'_>, index: usize, scenario: &Planne
     line(
         text,
         &format!(
-            "\n**{}**: {}, change against {} [interval; {} % for the whole table], margin {} %\n",
+            "\n**{}**: {}, change from {} [simultaneous {} % interval], margin {} %\n",
             escaped(&scenario.assignment.name),
-            words::metric_title(ping_pong, scenario.primary),
+            labels::metric_title(ping_pong, scenario.primary),
             escaped(baseline),
             plan.sampling.confidence_percent,
             plan.sampling.margin_percent
         ),
     );
-    let heads = variants.iter().map(|(_, arm)| arm.name.as_str());
+    let headers = variants.iter().map(|(_, arm)| arm.name.as_str());
     row(
         text,
-        ["size", baseline].into_iter().chain(heads).map(str::to_owned),
+        ["size", baseline].into_iter().chain(headers).map(str::to_owned),
     );
     row(
         text,
         (0..variants.len() + 2).map(|column| if column == 0 { "--:" } else { "---" }.to_owned()),
     );
     for size in &scenario.sizes {
-        let answers = variants.iter().map(|(arm, _)| {
+        let results = variants.iter().map(|(arm, _)| {
             let comparison = report
                 .evaluation
                 .comparisons
                 .of(index, *size, *arm, scenario.primary);
-            comparison.map_or_else(|| "not compared".to_owned(), |one| words::answer(one).line())
+            comparison.map_or_else(
+                || "not compared".to_owned(),
+                |one| ComparisonText::from(one).line(),
+            )
         });
-        let measured = words::baseline(report, index, scenario, *size).line();
-        row(text, [figures::size(*size), measured].into_iter().chain(answers));
+        let measured = BaselineText::new(report, index, scenario, *size).line();
+        row(text, [format::size(*size), measured].into_iter().chain(results));
     }
 }
 
@@ -111,9 +118,9 @@ fn expectations(text: &mut String, report: &Report<'_>) {
         line(
             text,
             &format!(
-                "- expected {}: **{}**: {}",
+                "- expectation {}: **{}**: {}",
                 escaped(&answer.text),
-                words::outcome(answer),
+                labels::expectation_outcome(answer),
                 escaped(&answer.reason)
             ),
         );
@@ -132,36 +139,37 @@ fn warnings(text: &mut String, report: &Report<'_>) {
         line(
             text,
             &format!(
-                "- {} more warnings in the other formats",
+                "- {} more warnings in the JSON and HTML reports",
                 warnings.len() - MAX_WARNINGS
             ),
         );
     }
 }
 
-/// `text` in one line, with nothing in it that would be markup, notify anybody or become a link.
+/// `text` in one line, escaped so that none of it is markup, a mention or a link.
 fn escaped(text: &str) -> String {
     let words = text.split_whitespace().map(|word| {
-        // A backslash does not hide a pipe from a table within code, so no code has one.
+        // A pipe ends a table cell even inside code, and a backslash does not prevent that. So code never contains a pipe.
         let pieces = word.split('|').map(piece);
         pieces.collect::<Vec<_>>().join("\\|")
     });
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// A part of a word, as code where a backslash would not help: names, numbers, addresses and formulas are looked for in
-/// what escaping leaves.
+/// A part of a word. It becomes code if escaping is not enough: mentions, issue numbers, URLs and formulas are detected
+/// after backslash escapes are resolved.
 fn piece(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
-    let found_later = text.contains(['@', '#', '$']) || lower.contains("://") || lower.contains("www.");
-    match found_later {
+    let detected_after_escaping =
+        text.contains(['@', '#', '$']) || lower.contains("://") || lower.contains("www.");
+    match detected_after_escaping {
         true => code(text),
-        false => text.chars().flat_map(plain).collect(),
+        false => text.chars().flat_map(escaped_character).collect(),
     }
 }
 
-/// `character` with a backslash where it could be markup.
-fn plain(character: char) -> impl Iterator<Item = char> {
+/// `character`, after a backslash if it could be markup.
+fn escaped_character(character: char) -> impl Iterator<Item = char> {
     let special = matches!(
         character,
         '<' | '>' | '*' | '_' | '`' | '\\' | '[' | ']' | '~' | '&'
@@ -169,16 +177,17 @@ fn plain(character: char) -> impl Iterator<Item = char> {
     special.then_some('\\').into_iter().chain([character])
 }
 
-/// `text` as code: between more backticks than it has in a row, and away from them.
+/// `text` as code, delimited by more backticks than it contains in a row. Spaces separate it from the delimiters if it
+/// starts or ends with a backtick.
 fn code(text: &str) -> String {
     let runs = text.split(|character| character != '`').map(str::len);
     let fence = "`".repeat(runs.max().unwrap_or_default() + 1);
-    let room = if text.starts_with('`') || text.ends_with('`') {
+    let padding = if text.starts_with('`') || text.ends_with('`') {
         " "
     } else {
         ""
     };
-    format!("{fence}{room}{text}{room}{fence}")
+    format!("{fence}{padding}{text}{padding}{fence}")
 }
 
 #[cfg(test)]
@@ -188,15 +197,15 @@ mod tests {
     use super::escaped;
 
     #[test]
-    fn words_of_a_run_are_never_markup() {
+    fn escapes_markup_mentions_and_links() {
         assert_eq!(escaped("a|b\n<img> *c*"), "a\\|b \\<img\\> \\*c\\*");
         assert_eq!(escaped("ask @org/team, see #12"), "ask `@org/team,` see `#12`");
         assert_eq!(escaped("`@a`|b ~x~ &lt;"), "`` `@a` ``\\|b \\~x\\~ \\&lt;");
         assert_eq!(escaped("at https://x.example/a_b"), "at `https://x.example/a_b`");
     }
 
-    /// What a reader of Markdown sees: the text outside code, without its backslashes, and all of it.
-    fn read(markdown: &str) -> (String, String) {
+    /// Renders `markdown`: returns the text outside code, and the whole text, both without escapes.
+    fn render(markdown: &str) -> (String, String) {
         let (mut outside, mut all) = (String::new(), String::new());
         let mut rest = markdown;
         while let Some(first) = rest.chars().next() {
@@ -211,7 +220,7 @@ mod tests {
                 '`' => {
                     let fence = rest.len() - rest.trim_start_matches('`').len();
                     let inside = &rest[fence..];
-                    // Code ends at the next run of as many backticks, neither more nor fewer.
+                    // Code ends at the next run of exactly as many backticks.
                     let mut end = 0;
                     loop {
                         end += inside[end..].find('`').expect("code ends");
@@ -221,10 +230,10 @@ mod tests {
                         }
                         end += run;
                     }
-                    let said = &inside[..end];
-                    assert!(!said.contains('|'), "a table would end here: {markdown}");
-                    let stripped = said.strip_prefix(' ').and_then(|said| said.strip_suffix(' '));
-                    all.push_str(stripped.unwrap_or(said));
+                    let code = &inside[..end];
+                    assert!(!code.contains('|'), "a table cell would end here: {markdown}");
+                    let stripped = code.strip_prefix(' ').and_then(|code| code.strip_suffix(' '));
+                    all.push_str(stripped.unwrap_or(code));
                     outside.push('\u{fffc}');
                     fence + end + fence
                 }
@@ -242,8 +251,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_special_is_left_and_nothing_is_lost(text in r"([a-cA-C:/.!^$#@~&<>*_`\\|\[\]\n -]|www\.|https?://|é){0,40}") {
-            let (outside, all) = read(&escaped(&text));
+        fn escapes_all_special_text_and_loses_none(text in r"([a-cA-C:/.!^$#@~&<>*_`\\|\[\]\n -]|www\.|https?://|é){0,40}") {
+            let (outside, all) = render(&escaped(&text));
             let flat: Vec<&str> = text.split_whitespace().collect();
             prop_assert_eq!(all, flat.join(" "));
             prop_assert!(!outside.contains(['@', '#', '$']), "{}", outside);

@@ -1,4 +1,4 @@
-//! The report as OpenMetrics text: the metrics that an operator serves of the run, all of them.
+//! OpenMetrics report: all metrics that an operator would export for the run.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use crate::campaign::status::{Phase, StatusInput, status};
 use crate::metrics::limits::Choice;
 use crate::metrics::{Chosen, RunFigures, exposition};
 
-/// `run` with what `report` says of it.
+/// Metrics of `run`.
 ///
-/// What was measured is computed anew; when the run began and ended, what it came to, and where it ran, its status
-/// remembers: of a run that still runs, it says of the first three what an operator says.
+/// Measured values come from `report`. State, outcome, conditions (which hold the start and end times), execution and
+/// placement come from the status of `run`, so an unfinished run reports what the operator reports.
 ///
 /// # Errors
-/// None: writing into memory does not fail.
+/// If formatting fails, which writing into memory does not.
 pub fn render(run: &BenchmarkRun, report: &Report<'_>) -> Result<String, fmt::Error> {
     let before = run.status.clone().unwrap_or_default();
     let mut measured = status(&StatusInput {

@@ -1,12 +1,12 @@
-//! Two runs against each other, for a terminal.
+//! Text report of the comparison of two runs.
 
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 use crds::v1alpha1::Verdict;
 
+use super::labels;
 use super::text::TextOptions;
-use super::words;
-use crate::campaign::compare::runs::{Difference, Finished, RunComparison};
-use crate::campaign::figures;
+use crate::campaign::compare_runs::{Difference, Finished, RunComparison};
+use crate::campaign::figures as format;
 
 /// A line under the header only.
 const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
@@ -20,11 +20,12 @@ pub fn text(
     options: &TextOptions<'_>,
 ) -> String {
     let mut text = format!(
-        "{} against {}\n  not interleaved: each arm is judged against the baseline of its own run, which takes out what moved both\n",
+        "{} compared with {}\n  The runs were not interleaved. Each arm is compared with the baseline of its own run, which cancels effects common to\n  \
+         both arms.\n",
         second.plan.run, first.plan.run
     );
     if !different.is_empty() {
-        text += "  NOT COMPARABLE, compared by --force:\n";
+        text += "  THE RUNS ARE NOT COMPARABLE (compared because of --force):\n";
         for difference in different {
             text += &format!(
                 "    {}: {} | {}\n",
@@ -33,8 +34,8 @@ pub fn text(
         }
     }
     text += &format!(
-        "  first and second: medians of the rounds. change: of a round's ratio to the baseline, the median of all from one\n  \
-         of the first to one of the second [exact rank-sum interval; {} % for a whole scenario], margin {} %\n",
+        "  first, second: median of the rounds. change: median change of the ratio to the baseline over all pairs of rounds,\n  \
+         one from each run [exact rank-sum interval; simultaneous {} % in each scenario], margin {} %\n",
         first.plan.sampling.confidence_percent, first.plan.sampling.margin_percent
     );
     let mut table = Table::new();
@@ -45,22 +46,22 @@ pub fn text(
         .force_no_tty()
         .set_header(["scenario", "size", "arm", "metric", "first", "second", "change"]);
     for one in comparisons {
-        let figure = |value: Option<f64>| match value {
-            Some(value) => words::figure(one.metric, value),
+        let value_text = |value: Option<f64>| match value {
+            Some(value) => labels::metric_value(one.metric, value),
             None => "no valid round".to_owned(),
         };
         table.add_row([
             one.scenario.clone(),
-            figures::size(one.size_bytes),
+            format::size(one.size_bytes),
             one.arm.clone(),
             one.metric.to_string(),
-            figure(one.first),
-            figure(one.second),
+            value_text(one.first),
+            value_text(one.second),
             change(one),
         ]);
     }
     if comparisons.is_empty() {
-        return text + "  nothing to compare: the runs share no scenario, size and arm\n";
+        return text + "  nothing to compare: no combination of scenario, size and arm is in both runs\n";
     }
     let lines = table.lines().map(|line| format!("  {}\n", line.trim_end()));
     text += &lines.collect::<String>();
@@ -69,24 +70,24 @@ pub fn text(
         .iter()
         .filter(|one| Some(&one.arm) != baseline)
         .collect();
-    let without = judged.iter().filter(|one| one.verdict.is_none()).count();
-    if without > 0 {
-        text += &format!("  {without} of {} comparisons have no verdict\n", judged.len());
+    let no_verdict = judged.iter().filter(|one| one.verdict.is_none()).count();
+    if no_verdict > 0 {
+        text += &format!("  {no_verdict} of {} comparisons have no verdict\n", judged.len());
     }
     text
 }
 
 fn change(one: &RunComparison) -> String {
-    let effect = one.change_percent.map(figures::percent).unwrap_or_default();
+    let effect = one.change_percent.map(format::percent).unwrap_or_default();
     let interval = one
         .interval_percent
-        .map(|(low, high)| format!(" {}", figures::interval(low, high)));
-    let word = match (one.verdict, &one.reason) {
+        .map(|(low, high)| format!(" {}", format::interval(low, high)));
+    let verdict = match (one.verdict, &one.reason) {
         (Some(Verdict::Improved), _) => "Improved".to_owned(),
         (Some(Verdict::Regressed), _) => "Regressed".to_owned(),
         (Some(Verdict::NoChange), _) => "NoChange".to_owned(),
         (Some(Verdict::Inconclusive), _) => "Inconclusive".to_owned(),
         (None, reason) => reason.clone().unwrap_or_default(),
     };
-    format!("{effect}{} {word}", interval.unwrap_or_default())
+    format!("{effect}{} {verdict}", interval.unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! The report for a terminal: answers first, every empty cell with its reason.
+//! Text report for a terminal: verdicts first, and a reason for every missing result.
 
 mod evidence;
 mod table;
@@ -7,29 +7,29 @@ use std::fmt::Write;
 
 use crds::assignment::Workload;
 
-use super::{Report, words};
-use crate::campaign::figures;
+use super::{Report, labels, overview};
+use crate::campaign::figures as format;
 
-/// Width where the output is no terminal.
+/// Width in columns if the output is not a terminal.
 pub const DEFAULT_WIDTH: u16 = 132;
-/// Narrowest width that is used.
+/// Minimum width in columns.
 pub const MIN_WIDTH: u16 = 60;
-/// Warnings that are shown; the others are in the other formats.
+/// Maximum number of warnings shown. The JSON and HTML reports contain all of them.
 const MAX_WARNINGS: usize = 10;
-/// Longest line of a warning, in characters.
+/// Maximum length of a warning, in characters.
 const MAX_WARNING: usize = 300;
 
-/// How it is shown.
+/// Options of the text report.
 #[derive(Clone, Copy, Debug)]
 pub struct TextOptions<'a> {
-    /// Columns.
+    /// Width in columns.
     pub width: u16,
-    /// Whether verdicts are coloured.
+    /// Whether verdicts are colored.
     pub color: bool,
-    /// Where the full report is, if it was written.
+    /// Path of the full report if it was written.
     pub full_report: Option<&'a str>,
-    /// What the run does or why it ended early, where its status says so.
-    pub standing: Option<&'a str>,
+    /// Current activity of the run, or the reason it ended early, if its status has one.
+    pub state_summary: Option<&'a str>,
 }
 
 impl Default for TextOptions<'_> {
@@ -38,7 +38,7 @@ impl Default for TextOptions<'_> {
             width: DEFAULT_WIDTH,
             color: false,
             full_report: None,
-            standing: None,
+            state_summary: None,
         }
     }
 }
@@ -47,43 +47,43 @@ impl Default for TextOptions<'_> {
 pub fn render(report: &Report<'_>, options: &TextOptions<'_>) -> String {
     let width = options.width.max(MIN_WIDTH);
     let mut text = String::new();
-    head(&mut text, report, options.standing, width);
+    head(&mut text, report, options.state_summary, width);
     for index in 0..report.plan.scenarios.len() {
         scenario(&mut text, report, index, width, options.color);
     }
     expectations(&mut text, report, width);
     warnings(&mut text, report, width);
-    if let Some(place) = options.full_report {
-        line(&mut text, "report", place, width);
+    if let Some(path) = options.full_report {
+        line(&mut text, "report", path, width);
     }
     text
 }
 
-fn head(text: &mut String, report: &Report<'_>, standing: Option<&str>, width: u16) {
-    let mut title = vec![words::transport(report)];
-    title.extend(words::setting(report));
+fn head(text: &mut String, report: &Report<'_>, state_summary: Option<&str>, width: u16) {
+    let mut title = vec![overview::transport(report)];
+    title.extend(overview::settings(report));
     wrapped(
         text,
         &format!("{}   ", report.plan.run),
         &title.join(" · "),
         width,
     );
-    if let Some(standing) = standing {
-        line(text, "state", standing, width);
+    if let Some(state) = state_summary {
+        line(text, "state", state, width);
     }
     let summary = &report.evaluation.summary;
-    line(text, "fabric", &words::fabric(summary.fabric.as_ref()), width);
-    if let Some(libraries) = words::libraries(report) {
+    line(text, "fabric", &overview::fabric(summary.fabric.as_ref()), width);
+    if let Some(libraries) = overview::libraries(report) {
         line(text, "library", &libraries, width);
     }
-    line(text, "noise", &words::noise(report, None), width);
+    line(text, "noise", &overview::noise_floor(report, None), width);
     line(text, "verdict", &report.evaluation.comparisons.verdict, width);
     if !summary.complete() {
-        let missing = format!(
-            "{} of {} blocks: not complete",
+        let progress = format!(
+            "incomplete: {} of {} blocks were measured",
             summary.blocks_done, summary.blocks_total
         );
-        line(text, "progress", &missing, width);
+        line(text, "progress", &progress, width);
     }
 }
 
@@ -93,15 +93,15 @@ fn scenario(text: &mut String, report: &Report<'_>, index: usize, width: u16, co
     };
     let ping_pong = matches!(scenario.assignment.workload, Workload::PingPong(_));
     let baseline = report.plan.arms.get(report.plan.baseline);
-    let about = format!(
-        "{}, change against {} [interval; {} % for the whole table], margin {} %",
-        words::metric_title(ping_pong, scenario.primary),
+    let description = format!(
+        "{}, change from {} [simultaneous {} % interval], margin {} %",
+        labels::metric_title(ping_pong, scenario.primary),
         baseline.map_or("the baseline", |arm| arm.name.as_str()),
         report.plan.sampling.confidence_percent,
         report.plan.sampling.margin_percent
     );
     text.push('\n');
-    line(text, &scenario.assignment.name, &about, width);
+    line(text, &scenario.assignment.name, &description, width);
     text.push_str(&table::render(report, index, width, color));
     evidence::render(text, report, index, width);
 }
@@ -112,9 +112,9 @@ fn expectations(text: &mut String, report: &Report<'_>, width: u16) {
         text.push('\n');
     }
     for answer in answers {
-        let outcome = words::outcome(answer);
-        let said = format!("{}  ->  {outcome}: {}", answer.text, answer.reason);
-        line(text, "expected", &said, width);
+        let outcome = labels::expectation_outcome(answer);
+        let result = format!("{}  ->  {outcome}: {}", answer.text, answer.reason);
+        line(text, "expected", &result, width);
     }
 }
 
@@ -125,28 +125,31 @@ fn warnings(text: &mut String, report: &Report<'_>, width: u16) {
     }
     for warning in warnings.iter().take(MAX_WARNINGS) {
         let flat = warning.split_whitespace().collect::<Vec<_>>().join(" ");
-        line(text, "warning", &figures::clipped(&flat, MAX_WARNING), width);
+        line(text, "warning", &format::clipped(&flat, MAX_WARNING), width);
     }
     if warnings.len() > MAX_WARNINGS {
-        let more = format!("{} more in the other formats", warnings.len() - MAX_WARNINGS);
+        let more = format!(
+            "{} more in the JSON and HTML reports",
+            warnings.len() - MAX_WARNINGS
+        );
         line(text, "warning", &more, width);
     }
 }
 
-/// A line with its heading, wrapped and indented under itself.
-fn line(text: &mut String, heading: &str, said: &str, width: u16) {
-    wrapped(text, &format!("  {heading:<8} "), said, width);
+/// Appends `content` after `heading`, wrapped, with a hanging indent.
+fn line(text: &mut String, heading: &str, content: &str, width: u16) {
+    wrapped(text, &format!("  {heading:<8} "), content, width);
 }
 
-fn wrapped(text: &mut String, heading: &str, said: &str, width: u16) {
+fn wrapped(text: &mut String, heading: &str, content: &str, width: u16) {
     let indent = heading.chars().count();
-    let room = usize::from(width).saturating_sub(indent).max(20);
+    let available = usize::from(width).saturating_sub(indent).max(20);
     let mut lines: Vec<String> = vec![String::new()];
-    for word in said.split(' ') {
+    for word in content.split(' ') {
         let Some(last) = lines.last_mut() else { break };
         if last.is_empty() {
             last.push_str(word);
-        } else if last.chars().count() + 1 + word.chars().count() <= room {
+        } else if last.chars().count() + 1 + word.chars().count() <= available {
             last.push(' ');
             last.push_str(word);
         } else {
@@ -154,13 +157,13 @@ fn wrapped(text: &mut String, heading: &str, said: &str, width: u16) {
         }
     }
     for (index, line) in lines.iter().enumerate() {
-        let start = if index == 0 {
+        let prefix = if index == 0 {
             heading.to_owned()
         } else {
             " ".repeat(indent)
         };
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{start}{line}");
+        let _ = writeln!(text, "{prefix}{line}");
     }
 }
 
@@ -169,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_lines_are_wrapped_under_themselves() {
+    fn wraps_long_lines_with_a_hanging_indent() {
         let mut text = String::new();
         line(&mut text, "fabric", &"four ".repeat(20), 60);
         assert!(text.lines().count() > 1);

@@ -1,60 +1,62 @@
-//! A run that is compared with an earlier one.
+//! `fabricbench run --against`: comparison with an earlier run.
 
 use std::fs;
 
+use super::harness::{RunningCommand, TestDir};
 use super::manifest::{INJECT_64, LOOPBACK, NAME, SHM, SHORT, run};
-use super::program::{Desk, Running};
 
-/// Rounds with which a verdict is possible.
+/// Enough rounds for a verdict.
 const ROUNDS: &str = "sampling: {rounds: 6, seed: 7, control: false}";
 
-/// Two variants at one size: few rounds suffice for a verdict.
+/// Two variants at one size, so that few rounds are enough for a verdict.
 fn manifest(transport: &str) -> String {
     run(INJECT_64, transport, &SHORT.replace("64, 256", "64"), &[ROUNDS])
 }
 
 #[test]
-fn what_changed_since_is_told_and_decides() {
-    let (before, after) = (Desk::new(), Desk::new());
-    Running::start(before.run(&before.manifest(&manifest(LOOPBACK)))).end();
+fn reports_changes_and_sets_the_exit_status() {
+    let (before, after) = (TestDir::new(), TestDir::new());
+    RunningCommand::start(before.run(&before.manifest(&manifest(LOOPBACK)))).wait();
     let mut command = after.run(&after.manifest(&manifest(LOOPBACK)));
-    command.arg("--against").arg(before.output());
-    let ended = Running::start(command).end();
-    ended.shows(&format!("{NAME} against {NAME}"));
-    let regressed = ended.stdout.contains("Regressed");
+    command.arg("--against").arg(before.output_dir());
+    let output = RunningCommand::start(command).wait();
+    output.expect_stdout(&format!("{NAME} compared with {NAME}"));
+    let regressed = output.stdout.contains("Regressed");
     let expected = if regressed { 1 } else { 0 };
-    ended.exits(expected);
+    output.expect_code(expected);
 }
 
 #[test]
-fn another_environment_is_refused() {
-    let (before, after) = (Desk::new(), Desk::new());
-    Running::start(before.run(&before.manifest(&manifest(LOOPBACK)))).end();
+fn rejects_a_different_environment() {
+    let (before, after) = (TestDir::new(), TestDir::new());
+    RunningCommand::start(before.run(&before.manifest(&manifest(LOOPBACK)))).wait();
     let mut command = after.run(&after.manifest(&manifest(SHM)));
-    command.arg("--against").arg(before.run_folder(NAME));
-    let ended = Running::start(command).end().exits(3);
-    ended.says("the runs are not comparable");
+    command.arg("--against").arg(before.run_dir(NAME));
+    let output = RunningCommand::start(command).wait().expect_code(3);
+    output.expect_stderr("the runs are not comparable");
 }
 
 #[test]
-fn an_earlier_run_that_is_not_there_is_told_before_anything_is_measured() {
-    let desk = Desk::new();
-    let mut command = desk.run(&desk.manifest(&manifest(LOOPBACK)));
-    command.arg("--against").arg(desk.output().join("nowhere/at/all"));
-    let ended = Running::start(command).end().exits(2);
-    ended.says("nowhere/at/all");
-    assert!(fs::read_dir(desk.output()).is_err(), "nothing was measured");
+fn rejects_a_missing_earlier_run_before_measuring() {
+    let dir = TestDir::new();
+    let mut command = dir.run(&dir.manifest(&manifest(LOOPBACK)));
+    command
+        .arg("--against")
+        .arg(dir.output_dir().join("nowhere/at/all"));
+    let output = RunningCommand::start(command).wait().expect_code(2);
+    output.expect_stderr("nowhere/at/all");
+    assert!(fs::read_dir(dir.output_dir()).is_err(), "something was measured");
 }
 
 #[test]
-fn a_folder_without_the_run_says_which_it_has() {
-    let desk = Desk::new();
-    let earlier = desk.output().with_file_name("earlier");
+fn lists_the_runs_of_a_directory_without_the_wanted_run() {
+    let dir = TestDir::new();
+    let earlier = dir.output_dir().with_file_name("earlier");
     fs::create_dir_all(earlier.join("other")).unwrap();
     fs::write(earlier.join("other/run.json"), "{}").unwrap();
-    let mut command = desk.run(&desk.manifest(&manifest(LOOPBACK)));
+    let mut command = dir.run(&dir.manifest(&manifest(LOOPBACK)));
     command.arg("--against").arg(&earlier);
-    let ended = Running::start(command).end().exits(2);
-    ended.says(&format!("no run {NAME} in {}", earlier.display()));
-    ended.says("earlier/other");
+    let output = RunningCommand::start(command).wait().expect_code(2);
+    output.expect_stderr(&format!("no run {NAME} in {}", earlier.display()));
+    output.expect_stderr("earlier/other");
 }

@@ -1,4 +1,4 @@
-//! Two libfabrics as two variants of one run.
+//! Two versions of libfabric as two variants of one run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::{env, fs};
@@ -6,25 +6,26 @@ use std::{env, fs};
 use crds::assignment::Pass;
 use serde_yaml::Value;
 
-use super::program::{Desk, Running, fabricbench, workspace};
-use super::stored::Stored;
+use super::harness::{RunningCommand, TestDir, fabricbench, workspace};
+use super::stored_run::StoredRun;
 
 const VARIABLE: &str = "FABRICBENCH_TEST_LIBFABRIC_2";
-/// Fewest rounds with an interval over two comparisons at 95 percent.
+/// Minimum number of rounds for simultaneous 95 percent intervals of two comparisons.
 const ROUNDS: u32 = 7;
 
-/// The folder of a libfabric of version 2.
+/// Directory of a libfabric of version 2.
 pub fn newer_library() -> String {
-    let explain = format!("{VARIABLE} must name a folder with libfabric.so.1 of version 2; .ci/test sets it");
-    let folder = env::var(VARIABLE).expect(&explain);
+    let message =
+        format!("{VARIABLE} must be a directory with libfabric.so.1 of version 2; .ci/test sets it");
+    let directory = env::var(VARIABLE).expect(&message);
     assert!(
-        fs::exists(format!("{folder}/libfabric.so.1")).unwrap(),
-        "{explain}"
+        fs::exists(format!("{directory}/libfabric.so.1")).unwrap(),
+        "{message}"
     );
-    folder
+    directory
 }
 
-/// `examples/libfabric-versions.yaml` with the library that is here, without its third variant, and shorter.
+/// `examples/libfabric-versions.yaml` with the library `library`, without its third variant and with shorter cases.
 fn manifest(library: &str) -> String {
     let text = fs::read_to_string(workspace().join("examples/libfabric-versions.yaml")).unwrap();
     let mut manifest: Value = serde_yaml::from_str(&text).unwrap();
@@ -37,21 +38,21 @@ fn manifest(library: &str) -> String {
 }
 
 #[test]
-fn two_libraries_in_one_run() {
+fn compares_two_libraries_in_one_run() {
     let library = newer_library();
-    let desk = Desk::new();
-    let mut command = desk.run(&desk.manifest(&manifest(&library)));
+    let dir = TestDir::new();
+    let mut command = dir.run(&dir.manifest(&manifest(&library)));
     command.args(["--rounds", &ROUNDS.to_string()]);
-    let ended = Running::start(command).end();
-    // Whether the newer one is slower here, or the machine too restless, is not what is asked.
-    assert!(matches!(ended.status.code(), Some(0 | 1 | 3)), "{ended}");
+    let output = RunningCommand::start(command).wait();
+    // The test does not depend on the verdict or on the noise of this machine.
+    assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{output}");
 
-    let stored = Stored::read(&desk.run_folder("libfabric-versions"));
-    stored.is_complete();
+    let stored = StoredRun::read(&dir.run_dir("libfabric-versions"));
+    stored.assert_complete();
     assert_eq!(stored.failures(), Vec::new());
-    both_are_named(&stored, &library);
-    both_are_shown(&desk, &library);
-    arms_are_interleaved(&stored);
+    assert_records_name_both(&stored, &library);
+    assert_report_names_both(&dir, &library);
+    assert_interleaved(&stored);
     for scenario in [
         ("small", 64),
         ("small", 1024),
@@ -68,7 +69,7 @@ fn two_libraries_in_one_run() {
     }
 }
 
-fn both_are_named(stored: &Stored, library: &str) {
+fn assert_records_name_both(stored: &StoredRun, library: &str) {
     let mut loaded: BTreeMap<&str, BTreeSet<(&str, &str)>> = BTreeMap::new();
     for endpoints in stored.endpoints() {
         let facts = endpoints.fabric.as_ref().unwrap().library.as_ref().unwrap();
@@ -77,12 +78,12 @@ fn both_are_named(stored: &Stored, library: &str) {
             .or_default()
             .insert((&facts.version, &facts.path));
     }
-    let only = |arm: &str| {
-        let of_arm = &loaded[arm];
-        assert_eq!(of_arm.len(), 1, "{loaded:?}");
-        *of_arm.first().unwrap()
+    let library_of = |arm: &str| {
+        let libraries = &loaded[arm];
+        assert_eq!(libraries.len(), 1, "{loaded:?}");
+        *libraries.first().unwrap()
     };
-    let (old, new) = (only("baseline"), only("libfabric-2-5"));
+    let (old, new) = (library_of("baseline"), library_of("libfabric-2-5"));
     assert!(old.0.starts_with("1."), "{old:?}");
     assert!(!old.1.starts_with(library), "{old:?}");
     assert!(new.0.starts_with("2."), "{new:?}");
@@ -94,21 +95,21 @@ fn both_are_named(stored: &Stored, library: &str) {
     }
 }
 
-fn both_are_shown(desk: &Desk, library: &str) {
-    let folder = desk.run_folder("libfabric-versions").display().to_string();
-    let text = Running::start(fabricbench(["report", &folder])).end();
-    text.shows("library baseline, control-environment: libfabric 1.");
-    text.shows("libfabric-2-5: libfabric 2.");
-    text.shows(library);
+fn assert_report_names_both(dir: &TestDir, library: &str) {
+    let path = dir.run_dir("libfabric-versions").display().to_string();
+    let text = RunningCommand::start(fabricbench(["report", &path])).wait();
+    text.expect_stdout("library baseline, control-environment: libfabric 1.");
+    text.expect_stdout("libfabric-2-5: libfabric 2.");
+    text.expect_stdout(library);
 }
 
-/// In every round each library was asked, and none was always first.
-fn arms_are_interleaved(stored: &Stored) {
+/// Checks that every round measures both libraries and that the first one varies.
+fn assert_interleaved(stored: &StoredRun) {
     let mut rounds: BTreeMap<u32, Vec<(u64, &str)>> = BTreeMap::new();
     for case in stored.cases() {
         if case.pass == Pass::Measure {
-            let of_round = rounds.entry(case.round).or_default();
-            of_round.push((case.started_nanos, &case.arm));
+            let cases = rounds.entry(case.round).or_default();
+            cases.push((case.started_nanos, &case.arm));
         }
     }
     assert_eq!(rounds.len(), ROUNDS as usize);
@@ -121,5 +122,5 @@ fn arms_are_interleaved(stored: &Stored) {
         );
         first.insert(cases.iter().min().unwrap().1);
     }
-    assert!(first.len() > 1, "always first: {first:?}");
+    assert!(first.len() > 1, "the same arm is first in every round: {first:?}");
 }

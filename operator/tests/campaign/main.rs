@@ -1,26 +1,26 @@
-//! `fabricbench run` and `fabricbench report` as a user starts them: the real programs, on this machine, over real
-//! libfabric and the loopback transport. All traffic stays on loopback addresses and in shared memory.
+//! End-to-end tests of `fabricbench run` and `fabricbench report` with the real binaries on this machine, over libfabric and
+//! the loopback transport. All traffic uses loopback addresses or shared memory.
 //!
-//! One campaign runs at a time: two would load each other. `cargo build -p fabricbench-runner` first, where only this
-//! package is tested.
+//! Campaigns run one at a time, because concurrent ones would disturb each other. To test only this package, run
+//! `cargo build -p fabricbench-runner` first.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a test ends where something is not as it should be"
+    reason = "a test fails by panicking"
 )]
 
 mod against;
 mod commands;
+mod harness;
 mod libraries;
-mod lost;
+mod lost_processes;
 mod manifest;
-mod namespace;
+mod mount_namespace;
+mod multiple_runs;
 mod output;
 mod procedures;
 mod processes;
-mod program;
 mod records;
-mod refused;
+mod rejected;
 mod resume;
-mod several;
-mod stored;
+mod stored_run;

@@ -1,24 +1,24 @@
-//! Manifests of tests.
+//! Manifests for the tests.
 
 /// Name of the run that [`run`] describes.
 pub const NAME: &str = "campaign";
 
-/// Two arms whose difference is in the posting.
+/// Two arms that differ in how they post operations.
 pub const INJECT_64: &str = "[{name: baseline}, {name: fi-inject, inject: {maxBytes: 64}}]";
 
-/// Short cases of two sizes.
+/// Short cases with two sizes.
 pub const SHORT: &str = "[{name: small, pingPong: {sizes: [64, 256], iterations: 200, warmup: 20}}]";
 
-/// Loopback on one rail.
+/// Loopback transport with one rail.
 pub const LOOPBACK: &str = "{loopback: {rails: 1}}";
 
-/// TCP on one rail.
+/// TCP with one rail.
 pub const TCP: &str = "{libfabric: {provider: tcp, rails: 1}}";
 
-/// Shared memory, whose one rail lives in files that a process which dies leaves behind.
+/// Shared memory with one rail. Its files remain if a process is killed.
 pub const SHM: &str = "{libfabric: {provider: shm, rails: 1}}";
 
-/// A run of two workers; each part in YAML's flow style, `rest` as further lines of the spec.
+/// A run with two workers. The parts are in YAML flow style; `rest` contains additional lines of the spec.
 pub fn run(variants: &str, transport: &str, scenarios: &str, rest: &[&str]) -> String {
     let mut text = format!(
         "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {{name: {NAME}}}\nspec:\n  \

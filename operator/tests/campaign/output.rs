@@ -1,69 +1,72 @@
-//! The output folder: taken already, unusable, or full.
+//! Output directories that are in use, unusable or full.
 
 use std::fs;
 
+use super::harness::{RunningCommand, TestDir};
 use super::manifest::{INJECT_64, LOOPBACK, NAME, SHORT, run};
-use super::namespace::with_mounts;
-use super::program::{Desk, Running};
+use super::mount_namespace::with_mounts;
 
 fn manifest() -> String {
     run(INJECT_64, LOOPBACK, SHORT, &["sampling: {rounds: 1}"])
 }
 
 #[test]
-fn measured_records_are_never_overwritten() {
-    let desk = Desk::new();
-    let manifest = desk.manifest(&manifest());
-    Running::start(desk.run(&manifest)).end().exits(0);
-    let records = desk.run_folder(NAME).join("records.jsonl");
+fn does_not_overwrite_measured_records() {
+    let dir = TestDir::new();
+    let manifest = dir.manifest(&manifest());
+    RunningCommand::start(dir.run(&manifest)).wait().expect_code(0);
+    let records = dir.run_dir(NAME).join("records.jsonl");
     let before = fs::read(&records).unwrap();
-    let ended = Running::start(desk.run(&manifest)).end().exits(2);
-    ended.says("already holds measured records: continue them with --resume");
+    let output = RunningCommand::start(dir.run(&manifest)).wait().expect_code(2);
+    output.expect_stderr("already contains measured records: continue with --resume");
     assert_eq!(fs::read(&records).unwrap(), before);
 }
 
 #[test]
-fn what_else_is_in_the_folder_stays() {
-    let desk = Desk::new();
-    let notes = desk.run_folder(NAME).join("notes.txt");
-    fs::create_dir_all(desk.run_folder(NAME)).unwrap();
+fn keeps_other_files_in_the_directory() {
+    let dir = TestDir::new();
+    let notes = dir.run_dir(NAME).join("notes.txt");
+    fs::create_dir_all(dir.run_dir(NAME)).unwrap();
     fs::write(&notes, "mine").unwrap();
-    Running::start(desk.run(&desk.manifest(&manifest())))
-        .end()
-        .exits(0);
+    RunningCommand::start(dir.run(&dir.manifest(&manifest())))
+        .wait()
+        .expect_code(0);
     assert_eq!(fs::read_to_string(notes).unwrap(), "mine");
 }
 
 #[test]
-fn a_file_in_its_place() {
-    let desk = Desk::new();
-    fs::write(desk.output(), "a file").unwrap();
-    let ended = Running::start(desk.run(&desk.manifest(&manifest())))
-        .end()
-        .exits(2);
-    ended.says("cannot be made");
-    ended.says("Name another one with --output");
+fn rejects_a_file_as_output_directory() {
+    let dir = TestDir::new();
+    fs::write(dir.output_dir(), "a file").unwrap();
+    let output = RunningCommand::start(dir.run(&dir.manifest(&manifest())))
+        .wait()
+        .expect_code(2);
+    output.expect_stderr("cannot create the output directory");
+    output.expect_stderr("Choose another one with --output");
 }
 
 #[test]
-fn a_file_system_that_is_read_only() {
-    let desk = Desk::new();
-    fs::create_dir(desk.output()).unwrap();
-    let mount = format!(r#"mount -t tmpfs -o ro none "{}""#, desk.output().display());
-    let command = with_mounts(&mount, &desk.run(&desk.manifest(&manifest())));
-    let ended = Running::start(command).end().exits(2);
-    ended.says("Read-only file system");
-    ended.says("Name another one with --output");
+fn rejects_a_read_only_file_system() {
+    let dir = TestDir::new();
+    fs::create_dir(dir.output_dir()).unwrap();
+    let mount = format!(r#"mount -t tmpfs -o ro none "{}""#, dir.output_dir().display());
+    let command = with_mounts(&mount, &dir.run(&dir.manifest(&manifest())));
+    let output = RunningCommand::start(command).wait().expect_code(2);
+    output.expect_stderr("Read-only file system");
+    output.expect_stderr("Choose another one with --output");
 }
 
 #[test]
-fn a_file_system_that_is_full() {
-    let desk = Desk::new();
-    fs::create_dir(desk.output()).unwrap();
-    let mount = format!(r#"mount -t tmpfs -o size=16k none "{}""#, desk.output().display());
-    let command = with_mounts(&mount, &desk.run(&desk.manifest(&manifest())));
-    let ended = Running::start(command).end().exits(3);
-    ended.says("No space left on device");
-    ended.says("records.jsonl");
-    ended.says("--resume");
+fn reports_a_full_file_system() {
+    let dir = TestDir::new();
+    fs::create_dir(dir.output_dir()).unwrap();
+    let mount = format!(
+        r#"mount -t tmpfs -o size=16k none "{}""#,
+        dir.output_dir().display()
+    );
+    let command = with_mounts(&mount, &dir.run(&dir.manifest(&manifest())));
+    let output = RunningCommand::start(command).wait().expect_code(3);
+    output.expect_stderr("No space left on device");
+    output.expect_stderr("records.jsonl");
+    output.expect_stderr("--resume");
 }

@@ -1,84 +1,84 @@
-//! The test procedures of the examples, on this machine through the one overlay: it changes transport, memory and
-//! resources, and nothing else. One round, so that every verdict is honestly open.
+//! The test procedures of the examples on this machine. The overlay changes only transport, memory and resources. With one
+//! round, every verdict is inconclusive.
 
 use std::collections::BTreeSet;
 
 use crds::v1alpha1::{BenchmarkRun, CaseValidity, FabricProof, Scenario};
 use fabricbench_operator::manifest::load;
 
-use super::program::{Desk, Running, workspace};
-use super::stored::Stored;
+use super::harness::{RunningCommand, TestDir, workspace};
+use super::stored_run::StoredRun;
 
 #[test]
 fn t1_baseline() {
-    unchanged("nixl-t1-baseline");
+    check_procedure("nixl-t1-baseline");
 }
 
 #[test]
 fn t2_inject() {
-    unchanged("nixl-t2-inject");
+    check_procedure("nixl-t2-inject");
 }
 
 #[test]
 fn t3_doorbell() {
-    unchanged("nixl-t3-doorbell");
+    check_procedure("nixl-t3-doorbell");
 }
 
 #[test]
 fn t4_coalesce() {
-    unchanged("nixl-t4-coalesce");
+    check_procedure("nixl-t4-coalesce");
 }
 
 #[test]
 fn t5_combined() {
-    unchanged("nixl-t5-combined");
+    check_procedure("nixl-t5-combined");
 }
 
 #[test]
 fn all_optimizations() {
-    unchanged("nixl-optimizations");
+    check_procedure("nixl-optimizations");
 }
 
-fn unchanged(name: &str) {
-    let desk = Desk::new();
+fn check_procedure(name: &str) {
+    let dir = TestDir::new();
     let examples = workspace().join("examples");
     let file = examples.join(format!("{name}.yaml"));
-    let mut command = desk.run(&file.display().to_string());
+    let mut command = dir.run(&file.display().to_string());
     command
         .arg("--overlay")
         .arg(examples.join("overlays/local-tcp.yaml"))
         .args(["--rounds", "1"]);
-    let ended = Running::start(command).end().exits(0);
-    ended.shows("fabric verified: lo counted");
+    let output = RunningCommand::start(command).wait().expect_code(0);
+    output.expect_stdout("fabric verified: lo counted");
 
-    let stored = Stored::read(&desk.run_folder(name));
-    stored.is_complete();
+    let stored = StoredRun::read(&dir.run_dir(name));
+    stored.assert_complete();
     assert_eq!(stored.failures(), Vec::new());
-    let asked = load(&file, None).unwrap().remove(0);
-    only_the_overlay_differs(&asked, &stored.run);
-    every_size_is_answered(&stored);
+    let original = load(&file, None).unwrap().remove(0);
+    assert_only_overlay_differs(&original, &stored.run);
+    assert_every_size_has_results(&stored);
 }
 
-fn only_the_overlay_differs(asked: &BenchmarkRun, done: &BenchmarkRun) {
-    let mut done = done.spec.clone();
-    assert_eq!(done.sampling.rounds, Some(1));
-    assert_ne!(done.transport, asked.spec.transport);
-    done.sampling.rounds = asked.spec.sampling.rounds;
-    done.transport = asked.spec.transport.clone();
-    done.resources = asked.spec.resources.clone();
-    for (done, asked) in done.scenarios.iter_mut().zip(&asked.spec.scenarios) {
-        done.memory = asked.memory;
+fn assert_only_overlay_differs(original: &BenchmarkRun, executed: &BenchmarkRun) {
+    let mut executed = executed.spec.clone();
+    assert_eq!(executed.sampling.rounds, Some(1));
+    assert_ne!(executed.transport, original.spec.transport);
+    executed.sampling.rounds = original.spec.sampling.rounds;
+    executed.transport = original.spec.transport.clone();
+    executed.resources = original.spec.resources.clone();
+    for (executed, original) in executed.scenarios.iter_mut().zip(&original.spec.scenarios) {
+        executed.memory = original.memory;
     }
-    assert_eq!(done, asked.spec);
+    assert_eq!(executed, original.spec);
 }
 
-fn every_size_is_answered(stored: &Stored) {
+fn assert_every_size_has_results(stored: &StoredRun) {
     let (spec, status) = (&stored.run.spec, stored.status());
-    let mut wanted = BTreeSet::new();
+    let mut expected = BTreeSet::new();
     for scenario in &spec.scenarios {
         for size in sizes(scenario) {
             for variant in &spec.variants {
-                wanted.insert((scenario.name.clone(), size, variant.name.clone()));
+                expected.insert((scenario.name.clone(), size, variant.name.clone()));
             }
         }
     }
@@ -91,9 +91,9 @@ fn every_size_is_answered(stored: &Stored) {
         );
         measured.insert((result.scenario.clone(), result.size_bytes, result.arm.clone()));
     }
-    assert_eq!(wanted.difference(&measured).next(), None);
+    assert_eq!(expected.difference(&measured).next(), None);
 
-    wanted.retain(|(_, _, arm)| *arm != spec.baseline);
+    expected.retain(|(_, _, arm)| *arm != spec.baseline);
     let mut compared = BTreeSet::new();
     for comparison in status.comparisons.iter().filter(|comparison| comparison.primary) {
         assert!(comparison.effect_ppm.is_some(), "{comparison:?}");
@@ -104,10 +104,10 @@ fn every_size_is_answered(stored: &Stored) {
         );
         compared.insert(key);
     }
-    assert_eq!(wanted.difference(&compared).next(), None);
+    assert_eq!(expected.difference(&compared).next(), None);
 
-    let answered: Vec<usize> = status.expectations.iter().map(|one| one.index as usize).collect();
-    assert_eq!(answered, (0..spec.expectations.len()).collect::<Vec<_>>());
+    let evaluated: Vec<usize> = status.expectations.iter().map(|one| one.index as usize).collect();
+    assert_eq!(evaluated, (0..spec.expectations.len()).collect::<Vec<_>>());
     assert!(status.expectations.iter().all(|one| !one.reason.is_empty()));
 }
 

@@ -1,4 +1,4 @@
-//! The processes of one campaign, found by a mark in their environment, and what they leave in `/dev/shm`.
+//! Finds the processes of one campaign by a variable in their environment, and their files in `/dev/shm`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,12 +18,12 @@ pub struct Process {
 }
 
 impl Process {
-    /// Its number, for signals.
+    /// Process id.
     pub fn id(&self) -> Pid {
         Pid::from_raw(self.pid as i32).unwrap()
     }
 
-    /// Whether it is the worker of `rank`.
+    /// Whether the process is the worker of `rank`.
     pub fn is_worker(&self, rank: u32) -> bool {
         let rank = rank.to_string();
         let names_rank = self
@@ -33,7 +33,7 @@ impl Process {
         self.argument(1) == "worker" && names_rank
     }
 
-    /// Whether it measures.
+    /// Whether the process is an instrument.
     pub fn is_instrument(&self) -> bool {
         self.argument(1) == "instrument"
     }
@@ -43,8 +43,8 @@ impl Process {
     }
 }
 
-/// All processes that bear `mark` and have not ended.
-pub fn of_campaign(mark: &str) -> Vec<Process> {
+/// All processes with `mark` in their environment, except zombies.
+pub fn find_marked(mark: &str) -> Vec<Process> {
     let marked = format!("{MARK}={mark}");
     let entries = fs::read_dir("/proc").unwrap().flatten();
     entries
@@ -52,17 +52,17 @@ pub fn of_campaign(mark: &str) -> Vec<Process> {
             let pid = entry.file_name().to_str()?.parse().ok()?;
             let path = entry.path();
             let variables = fs::read(path.join("environ")).ok()?;
-            let bears = variables
+            let is_marked = variables
                 .split(|byte| *byte == 0)
                 .any(|variable| variable == marked.as_bytes());
-            bears.then(|| process(pid, &path)).flatten()
+            is_marked.then(|| process(pid, &path)).flatten()
         })
         .collect()
 }
 
 fn process(pid: u32, path: &Path) -> Option<Process> {
     let stat = fs::read_to_string(path.join("stat")).ok()?;
-    // The name in brackets may hold anything; state and parent follow the last bracket.
+    // The name in parentheses may contain any character. State and parent follow the last parenthesis.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let (state, parent) = (fields.next()?, fields.next()?);
     let arguments = fs::read_to_string(path.join("cmdline")).ok()?;
@@ -73,7 +73,8 @@ fn process(pid: u32, path: &Path) -> Option<Process> {
     })
 }
 
-/// Files in `/dev/shm` that name one of `pids`: libfabric's shm provider calls them by the process that made them.
+/// Files in `/dev/shm` whose name contains one of `pids`. The shm provider of libfabric includes the id of the process that
+/// created a file.
 pub fn shared_memory_of(pids: &BTreeSet<u32>) -> Vec<String> {
     let names = fs::read_dir("/dev/shm").unwrap().flatten();
     names

@@ -1,58 +1,59 @@
-//! Records that were cut off, re-ordered or edited after they were measured.
+//! Record files that were truncated, reordered or edited after the measurement.
 
 use std::fs;
 use std::path::Path;
 
+use super::harness::{CommandOutput, RunningCommand, TestDir, fabricbench};
 use super::manifest::{INJECT_64, LOOPBACK, NAME, SHORT, run};
-use super::program::{Desk, Ended, Running, fabricbench};
-use super::stored::Stored;
+use super::stored_run::StoredRun;
 
 /// A finished run of four blocks, its manifest and the lines of its records.
-fn finished() -> (Desk, String, Vec<String>) {
-    let desk = Desk::new();
-    let manifest = desk.manifest(&run(INJECT_64, LOOPBACK, SHORT, &["sampling: {rounds: 1}"]));
-    Running::start(desk.run(&manifest)).end().exits(0);
-    let text = fs::read_to_string(desk.run_folder(NAME).join("records.jsonl")).unwrap();
+fn finished_run() -> (TestDir, String, Vec<String>) {
+    let dir = TestDir::new();
+    let manifest = dir.manifest(&run(INJECT_64, LOOPBACK, SHORT, &["sampling: {rounds: 1}"]));
+    RunningCommand::start(dir.run(&manifest)).wait().expect_code(0);
+    let text = fs::read_to_string(dir.run_dir(NAME).join("records.jsonl")).unwrap();
     let lines = text.lines().map(str::to_owned).collect();
-    (desk, manifest, lines)
+    (dir, manifest, lines)
 }
 
-fn report(folder: &Path) -> Ended {
-    Running::start(fabricbench(["report", &folder.display().to_string()])).end()
+fn report(directory: &Path) -> CommandOutput {
+    RunningCommand::start(fabricbench(["report", &directory.display().to_string()])).wait()
 }
 
-/// The lines count no more from `line` on (from 1), which is said with `words`, and the run can be resumed.
+/// Writes `text` as the record file. Checks that the records from line `line` (from 1) are rejected with `message`, and that
+/// the run can be resumed.
 #[track_caller]
-fn is_noticed_and_mended(desk: &Desk, manifest: &str, text: &str, line: usize, words: &str) {
-    let folder = desk.run_folder(NAME);
-    fs::write(folder.join("records.jsonl"), text).unwrap();
-    let ended = report(&folder).exits(3);
-    ended.shows("of 4 blocks: not complete");
-    ended.shows(&format!("records, line {line}"));
-    ended.shows(words);
+fn check_detection_and_resume(dir: &TestDir, manifest: &str, text: &str, line: usize, message: &str) {
+    let directory = dir.run_dir(NAME);
+    fs::write(directory.join("records.jsonl"), text).unwrap();
+    let output = report(&directory).expect_code(3);
+    output.expect_stdout("of 4 blocks were measured");
+    output.expect_stdout(&format!("records, line {line}"));
+    output.expect_stdout(message);
 
-    let ended = Running::start(desk.resume(manifest)).end().exits(0);
-    ended.shows(words);
-    let stored = Stored::read(&folder);
-    stored.is_complete();
+    let output = RunningCommand::start(dir.resume(manifest)).wait().expect_code(0);
+    output.expect_stdout(message);
+    let stored = StoredRun::read(&directory);
+    stored.assert_complete();
     assert!(
         stored
             .status()
             .warnings
             .iter()
-            .any(|warning| warning.contains(words))
+            .any(|warning| warning.contains(message))
     );
-    report(&folder).exits(0).shows(words);
+    report(&directory).expect_code(0).expect_stdout(message);
 }
 
 #[test]
-fn lines_in_another_order() {
-    let (desk, manifest, mut lines) = finished();
+fn detects_reordered_lines() {
+    let (dir, manifest, mut lines) = finished_run();
     let middle = lines.len() / 2;
     lines.swap(middle, middle + 1);
     let text = lines.join("\n") + "\n";
-    is_noticed_and_mended(
-        &desk,
+    check_detection_and_resume(
+        &dir,
         &manifest,
         &text,
         middle + 1,
@@ -61,13 +62,13 @@ fn lines_in_another_order() {
 }
 
 #[test]
-fn a_line_that_is_missing() {
-    let (desk, manifest, mut lines) = finished();
+fn detects_a_missing_line() {
+    let (dir, manifest, mut lines) = finished_run();
     let middle = lines.len() / 2;
     lines.remove(middle);
     let text = lines.join("\n") + "\n";
-    is_noticed_and_mended(
-        &desk,
+    check_detection_and_resume(
+        &dir,
         &manifest,
         &text,
         middle + 1,
@@ -76,51 +77,53 @@ fn a_line_that_is_missing() {
 }
 
 #[test]
-fn a_number_that_was_edited() {
-    let (desk, manifest, mut lines) = finished();
+fn detects_an_edited_value() {
+    let (dir, manifest, mut lines) = finished_run();
     let case = lines
         .iter()
         .position(|line| line.contains("\"windowNanos\":"))
         .unwrap();
     lines[case] = lines[case].replacen("\"windowNanos\":", "\"windowNanos\":1", 1);
     let text = lines.join("\n") + "\n";
-    is_noticed_and_mended(&desk, &manifest, &text, case + 1, "chained digest differs");
+    check_detection_and_resume(&dir, &manifest, &text, case + 1, "chained digest differs");
 }
 
 #[test]
-fn a_line_that_was_cut_off() {
-    let (desk, manifest, lines) = finished();
+fn detects_a_truncated_line() {
+    let (dir, manifest, lines) = finished_run();
     let middle = lines.len() / 2;
     let cut = &lines[middle][..lines[middle].len() / 2];
     let text = lines[..middle].join("\n") + "\n" + cut;
-    let folder = desk.run_folder(NAME);
-    fs::write(folder.join("records.jsonl"), &text).unwrap();
-    let ended = report(&folder).exits(3);
-    ended.shows(&format!("the last line is cut off after {} bytes", cut.len()));
+    let directory = dir.run_dir(NAME);
+    fs::write(directory.join("records.jsonl"), &text).unwrap();
+    let output = report(&directory).expect_code(3);
+    output.expect_stdout(&format!("the last line is cut off after {} bytes", cut.len()));
 
-    Running::start(desk.resume(&manifest)).end().exits(0);
-    Stored::read(&folder).is_complete();
-    report(&folder).exits(0);
+    RunningCommand::start(dir.resume(&manifest)).wait().expect_code(0);
+    StoredRun::read(&directory).assert_complete();
+    report(&directory).expect_code(0);
 }
 
 #[test]
-fn a_file_that_is_another_or_gone() {
-    let (desk, _, lines) = finished();
-    let folder = desk.run_folder(NAME);
-    report(&folder).exits(0);
-    // The folder above holds this one run.
-    report(&desk.output()).exits(0);
+fn detects_a_replaced_or_missing_file() {
+    let (dir, _, lines) = finished_run();
+    let directory = dir.run_dir(NAME);
+    report(&directory).expect_code(0);
+    // The parent directory contains only this run.
+    report(&dir.output_dir()).expect_code(0);
 
-    let records = folder.join("records.jsonl");
-    let doubled = [lines.join("\n"), lines.join("\n"), String::new()].join("\n");
-    fs::write(&records, doubled).unwrap();
-    let ended = report(&folder).exits(3);
-    ended.shows("is not the file that run.json names");
-    ended.says("is not the file that run.json names");
+    let records = directory.join("records.jsonl");
+    let duplicated = [lines.join("\n"), lines.join("\n"), String::new()].join("\n");
+    fs::write(&records, duplicated).unwrap();
+    let output = report(&directory).expect_code(3);
+    output.expect_stdout("is not the file that run.json names");
+    output.expect_stderr("is not the file that run.json names");
     fs::write(&records, "").unwrap();
-    report(&folder)
-        .exits(3)
-        .says("is not the file that run.json names");
+    report(&directory)
+        .expect_code(3)
+        .expect_stderr("is not the file that run.json names");
     fs::remove_file(&records).unwrap();
-    report(&folder).exits(2).says("records.jsonl is missing");
+    report(&directory)
+        .expect_code(2)
+        .expect_stderr("records.jsonl is missing");
 }

@@ -1,15 +1,15 @@
-//! A run that was stopped, and goes on.
+//! `fabricbench run --resume`.
 
 use std::collections::BTreeSet;
 
 use crds::v1alpha1::State;
 use rustix::process::Signal;
 
+use super::harness::{RunningCommand, TestDir};
 use super::manifest::{INJECT_64, NAME, SHM, run};
-use super::program::{Desk, Running};
-use super::stored::{self, Stored, blocks, streams};
+use super::stored_run::{self, StoredRun, blocks, streams};
 
-/// Blocks of this run: two sizes in an integrity round and four measured ones.
+/// Number of blocks of the run: two sizes in one integrity round and four measured rounds.
 const BLOCKS: u32 = 2 * 5;
 const SCENARIOS: &str = "[{name: small, pingPong: {sizes: [64, 256], duration: 150ms}}]";
 
@@ -23,10 +23,10 @@ fn manifest(rounds: u32, last_size: u32) -> String {
     )
 }
 
-/// A campaign that has finished some blocks and not all.
-fn in_the_middle(desk: &Desk) -> Running {
-    let mut running = Running::start(desk.run(&desk.manifest(&manifest(4, 256))));
-    let records = desk.run_folder(NAME).join("records.jsonl");
+/// A campaign that has finished some but not all blocks.
+fn partially_measured(dir: &TestDir) -> RunningCommand {
+    let mut running = RunningCommand::start(dir.run(&dir.manifest(&manifest(4, 256))));
+    let records = dir.run_dir(NAME).join("records.jsonl");
     running.wait_for(|_| {
         let done = streams(&records).first().map(|stream| blocks(stream).len());
         (done >= Some(4)).then_some(())
@@ -34,20 +34,20 @@ fn in_the_middle(desk: &Desk) -> Running {
     running
 }
 
-/// Goes on with what is in the folder; only what was missing is measured, and the numbers are of both parts.
-fn is_completed(desk: &Desk) {
-    let folder = desk.run_folder(NAME);
-    let before = streams(&folder.join("records.jsonl"));
+/// Resumes the run. Checks that only missing blocks are measured and that the results include both parts.
+fn check_resume(dir: &TestDir) {
+    let directory = dir.run_dir(NAME);
+    let before = streams(&directory.join("records.jsonl"));
     let kept = blocks(&before[0]);
     assert!((4..BLOCKS as usize).contains(&kept.len()), "{kept:?}");
 
-    let command = desk.resume(&desk.manifest(&manifest(4, 256)));
-    let ended = Running::start(command).end().exits(0);
-    ended.says(&format!("{}/{BLOCKS} blocks", kept.len()));
-    ended.says(&format!("{BLOCKS}/{BLOCKS} blocks"));
-    let stored = Stored::read(&folder);
-    stored.is_complete();
-    assert_eq!(stored.streams[0], before[0], "what was measured stays as it was");
+    let command = dir.resume(&dir.manifest(&manifest(4, 256)));
+    let output = RunningCommand::start(command).wait().expect_code(0);
+    output.expect_stderr(&format!("{}/{BLOCKS} blocks", kept.len()));
+    output.expect_stderr(&format!("{BLOCKS}/{BLOCKS} blocks"));
+    let stored = StoredRun::read(&directory);
+    stored.assert_complete();
+    assert_eq!(stored.streams[0], before[0], "the earlier records changed");
     let added = stored.blocks()[1].clone();
     assert!(added.is_disjoint(&kept), "measured twice: {added:?} {kept:?}");
     assert_eq!(&added | &kept, (0..BLOCKS).collect::<BTreeSet<_>>());
@@ -57,63 +57,63 @@ fn is_completed(desk: &Desk) {
 }
 
 #[test]
-fn after_it_was_killed() {
-    let desk = Desk::new();
-    let running = in_the_middle(&desk);
+fn resumes_after_sigkill() {
+    let dir = TestDir::new();
+    let running = partially_measured(&dir);
     running.signal(Signal::KILL);
-    running.end().killed_by(Signal::KILL);
+    running.wait().expect_signal(Signal::KILL);
     assert_eq!(
-        stored::run(&desk.run_folder(NAME)).status.unwrap().state,
+        stored_run::run(&dir.run_dir(NAME)).status.unwrap().state,
         Some(State::Running),
-        "nobody was there to write more"
+        "a killed process cannot update the state"
     );
-    is_completed(&desk);
+    check_resume(&dir);
 }
 
 #[test]
-fn after_ctrl_c() {
-    let desk = Desk::new();
-    let running = in_the_middle(&desk);
+fn resumes_after_ctrl_c() {
+    let dir = TestDir::new();
+    let running = partially_measured(&dir);
     running.signal_group(Signal::INT);
-    let ended = running.end().exits(3);
-    ended.says("stopping: what is measured so far is kept");
-    ended.shows(&format!("of {BLOCKS} blocks: not complete"));
-    let stored = Stored::read(&desk.run_folder(NAME));
+    let output = running.wait().expect_code(3);
+    output.expect_stderr("stopping; measurements so far are kept");
+    output.expect_stdout(&format!("of {BLOCKS} blocks were measured"));
+    let stored = StoredRun::read(&dir.run_dir(NAME));
     assert_eq!(stored.status().state, Some(State::Failed));
     assert_eq!(stored.condition("Failed").reason, "Interrupted");
-    is_completed(&desk);
+    check_resume(&dir);
 }
 
 #[test]
-fn never_as_another_run() {
-    let desk = Desk::new();
+fn rejects_a_changed_plan() {
+    let dir = TestDir::new();
     let short = |rounds, size| manifest(rounds, size).replace("150ms", "1ms");
-    Running::start(desk.run(&desk.manifest(&short(1, 256))))
-        .end()
-        .exits(0);
-    let records = desk.run_folder(NAME).join("records.jsonl");
+    RunningCommand::start(dir.run(&dir.manifest(&short(1, 256))))
+        .wait()
+        .expect_code(0);
+    let records = dir.run_dir(NAME).join("records.jsonl");
     let before = streams(&records);
-    for (manifest, words) in [
-        (short(2, 256), "spec.sampling.rounds was 1 and is 2"),
+    for (manifest, message) in [
+        (short(2, 256), "spec.sampling.rounds changed from 1 to 2"),
         (
             short(1, 512),
-            "spec.scenarios[0].pingPong.sizes[1] was 256 and is 512",
+            "spec.scenarios[0].pingPong.sizes[1] changed from 256 to 512",
         ),
     ] {
-        let ended = Running::start(desk.resume(&desk.manifest(&manifest)))
-            .end()
-            .exits(2);
-        ended.says(words);
-        ended.says("--output");
+        let output = RunningCommand::start(dir.resume(&dir.manifest(&manifest)))
+            .wait()
+            .expect_code(2);
+        output.expect_stderr(message);
+        output.expect_stderr("--output");
     }
     assert_eq!(streams(&records), before);
 }
 
 #[test]
-fn only_where_there_is_one() {
-    let desk = Desk::new();
-    let ended = Running::start(desk.resume(&desk.manifest(&manifest(4, 256))))
-        .end()
-        .exits(2);
-    ended.says("is no run's folder: it has no run.json");
+fn rejects_a_directory_without_a_run() {
+    let dir = TestDir::new();
+    let output = RunningCommand::start(dir.resume(&dir.manifest(&manifest(4, 256))))
+        .wait()
+        .expect_code(2);
+    output.expect_stderr("is not a run directory: it has no run.json");
 }

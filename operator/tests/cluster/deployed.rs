@@ -1,12 +1,13 @@
-//! The operator as a pod, from the manifests that users apply: with its own account, limits and restricted context.
+//! The operator in a pod that is deployed from the manifests for users, with its service account, limits and restricted
+//! security context.
 
 use std::path::PathBuf;
 
-use super::campaign::{PATIENCE, Place};
-use super::cluster::{namespace, root, run};
+use super::cluster::{create_namespace, root, run};
+use super::test_namespace::{TIMEOUT, TestNamespace};
 use super::testbed::kubectl;
 
-/// A manifest that is taken away again when dropped.
+/// An applied manifest, which is deleted when dropped.
 struct Applied(PathBuf);
 
 impl Applied {
@@ -23,26 +24,27 @@ impl Drop for Applied {
     }
 }
 
-fn available(namespace: &str) {
-    let patience = format!("--timeout={}s", PATIENCE.as_secs());
+/// Waits until the Deployment of the operator is available.
+fn wait_until_available(namespace: &str) {
+    let timeout = format!("--timeout={}s", TIMEOUT.as_secs());
     let deployment = "deployment/fabricbench-operator";
     kubectl(&[
         "-n",
         namespace,
         "wait",
         "--for=condition=Available",
-        &patience,
+        &timeout,
         deployment,
     ]);
 }
 
 #[tokio::test]
-async fn as_a_pod_for_the_whole_cluster() {
-    let place = Place::new().await;
+async fn runs_as_a_pod_for_the_whole_cluster() {
+    let namespace = TestNamespace::new().await;
     let _applied = Applied::new("cluster.yaml");
-    available("fabricbench-system");
-    place.create(&run("deployed")).await;
-    place.completed("deployed").await;
+    wait_until_available("fabricbench-system");
+    namespace.create(&run("deployed")).await;
+    namespace.wait_for_completion("deployed").await;
     println!(
         "{}",
         kubectl(&[
@@ -52,33 +54,33 @@ async fn as_a_pod_for_the_whole_cluster() {
             "deployment/fabricbench-operator"
         ])
     );
-    println!("{}", kubectl(&["-n", &place.namespace, "get", "events"]));
-    place.leave().await;
+    println!("{}", kubectl(&["-n", &namespace.name, "get", "events"]));
+    namespace.delete().await;
 }
 
 #[tokio::test]
-async fn as_a_pod_with_roles_only() {
-    let place = Place::new().await;
-    // The resource itself is not in the manifest.
-    let other = namespace(&place.client).await;
+async fn runs_as_a_pod_for_one_namespace() {
+    let namespace = TestNamespace::new().await;
+    // The manifest does not contain the CRD.
+    let other = create_namespace(&namespace.client).await;
     let _applied = Applied::new("namespaced.yaml");
-    available("benchmarks");
-    let own = Place::of("benchmarks", &place.client);
+    wait_until_available("benchmarks");
+    let own = TestNamespace::existing("benchmarks", &namespace.client);
     own.create(&run("deployed")).await;
-    let status = own.completed("deployed").await;
+    let status = own.wait_for_completion("deployed").await;
     assert!(
         status.warnings.iter().any(|warning| warning.contains("node")),
         "{:?}",
         status.warnings
     );
-    let elsewhere = Place::of(&other, &place.client);
+    let elsewhere = TestNamespace::existing(&other, &namespace.client);
     elsewhere.create(&run("elsewhere")).await;
     kubectl(&["-n", "benchmarks", "delete", "bench", "deployed"]);
     assert_eq!(
         elsewhere.status("elsewhere").await.state,
         None,
-        "not its namespace"
+        "the operator must ignore other namespaces"
     );
-    elsewhere.leave().await;
-    place.leave().await;
+    elsewhere.delete().await;
+    namespace.delete().await;
 }

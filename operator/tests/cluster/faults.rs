@@ -1,5 +1,5 @@
-//! What breaks while a campaign goes on: pods, kubelets, containerd, the network, the API server. What was measured stays,
-//! what is missing is measured again, and the status says why.
+//! Failures of pods, kubelets, containerd, the network and the API server during a campaign. Stored blocks are kept, missing
+//! ones are measured again, and the status contains the reason.
 
 use std::process::Command;
 
@@ -8,23 +8,23 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Api;
 use kube::api::DeleteParams;
 
-use super::campaign::{Place, condition, with_rounds};
 use super::cluster::kubeconfig;
-use super::testbed::{Mended, testbed};
+use super::test_namespace::{TestNamespace, condition, with_rounds};
+use super::testbed::{Restore, testbed};
 
-/// Rounds of a campaign that is disturbed after its first blocks are kept.
+/// Rounds of a campaign that is disturbed after its first blocks are stored.
 const ROUNDS: u32 = 30;
 
-/// A campaign that is under way, with at least one block kept.
-async fn under_way(name: &str) -> (Place, super::operator::Operator) {
-    let place = Place::new().await;
-    let operator = place.operator();
-    place.create(&with_rounds(name, ROUNDS)).await;
-    place.measured(name, 1).await;
-    (place, operator)
+/// Starts a campaign and waits until at least one block is stored.
+async fn start_campaign(name: &str) -> (TestNamespace, super::operator::Operator) {
+    let namespace = TestNamespace::new().await;
+    let operator = namespace.operator();
+    namespace.create(&with_rounds(name, ROUNDS)).await;
+    namespace.wait_for_blocks(name, 1).await;
+    (namespace, operator)
 }
 
-/// Attempts, each as `leg.attempt state reason`.
+/// The attempts as `leg.attempt state reason: message`.
 fn attempts(status: &BenchmarkRunStatus) -> Vec<String> {
     let attempts = &status.execution.as_ref().unwrap().attempts;
     let lines = attempts.iter().map(|attempt| {
@@ -40,9 +40,9 @@ fn attempts(status: &BenchmarkRunStatus) -> Vec<String> {
     lines.collect()
 }
 
-/// The run went on with another attempt because of one of `reasons`, and is complete.
-async fn went_on(place: &Place, name: &str, reasons: &[&str]) {
-    let status = place.completed(name).await;
+/// Checks that the first attempt was disrupted with one of `reasons` and that a second one completes the run.
+async fn check_retry(namespace: &TestNamespace, name: &str, reasons: &[&str]) {
+    let status = namespace.wait_for_completion(name).await;
     println!("{name}: {:#?}", attempts(&status));
     let first = &status.execution.as_ref().unwrap().attempts[0];
     assert_eq!(first.state, AttemptState::Disrupted);
@@ -54,83 +54,83 @@ async fn went_on(place: &Place, name: &str, reasons: &[&str]) {
     assert_eq!(status.execution.as_ref().unwrap().attempts.len(), 2);
 }
 
-async fn killed(name: &str, rank: u32) {
-    let (place, _operator) = under_way(name).await;
-    let pod = place.worker(rank).await.unwrap().metadata.name.unwrap();
-    place
+async fn check_killed_pod(name: &str, rank: u32) {
+    let (namespace, _operator) = start_campaign(name).await;
+    let pod = namespace.worker(rank).await.unwrap().metadata.name.unwrap();
+    namespace
         .pods
         .delete(&pod, &DeleteParams::default().grace_period(0))
         .await
         .unwrap();
-    went_on(&place, name, &["PodDeleted", "WorkerKilled"]).await;
-    place.leave().await;
+    check_retry(&namespace, name, &["PodDeleted", "WorkerKilled"]).await;
+    namespace.delete().await;
 }
 
 #[tokio::test]
-async fn the_coordinator_pod_is_killed() {
-    killed("coordinator", 0).await;
+async fn retries_after_coordinator_pod_is_killed() {
+    check_killed_pod("coordinator", 0).await;
 }
 
 #[tokio::test]
-async fn another_worker_pod_is_killed() {
-    killed("worker", 1).await;
+async fn retries_after_worker_pod_is_killed() {
+    check_killed_pod("worker", 1).await;
 }
 
 #[tokio::test]
-async fn a_kubelet_stops_and_comes_back() {
-    let (place, _operator) = under_way("kubelet").await;
-    let node = node_of(&place, 0).await;
+async fn completes_after_kubelet_restart() {
+    let (namespace, _operator) = start_campaign("kubelet").await;
+    let node = node_of(&namespace, 0).await;
     let start = ["node", "start", &node];
-    let mended = Mended(&start);
+    let restore = Restore(&start);
     testbed(&["node", "stop", &node]);
-    // Its workers go on measuring meanwhile; only their log cannot be read.
-    drop(mended);
-    let status = place.completed("kubelet").await;
+    // The workers continue to measure; only their logs are unavailable.
+    drop(restore);
+    let status = namespace.wait_for_completion("kubelet").await;
     println!("kubelet: {:#?}", attempts(&status));
-    place.leave().await;
+    namespace.delete().await;
 }
 
 #[tokio::test]
-async fn a_containerd_is_killed() {
-    let (place, _operator) = under_way("containerd").await;
-    let mended = Mended(&["node", "start", "node-2"]);
+async fn completes_after_containerd_is_killed() {
+    let (namespace, _operator) = start_campaign("containerd").await;
+    let restore = Restore(&["node", "start", "node-2"]);
     testbed(&["node", "crash", "node-2"]);
-    drop(mended);
-    let status = place.completed("containerd").await;
+    drop(restore);
+    let status = namespace.wait_for_completion("containerd").await;
     println!("containerd: {:#?}", attempts(&status));
-    place.leave().await;
+    namespace.delete().await;
 }
 
 #[tokio::test]
-async fn a_node_is_cut_off() {
-    let (place, _operator) = under_way("partition").await;
-    let mended = Mended(&["node", "heal", "node-2"]);
+async fn retries_after_network_partition() {
+    let (namespace, _operator) = start_campaign("partition").await;
+    let restore = Restore(&["node", "heal", "node-2"]);
     testbed(&["node", "partition", "node-2"]);
-    // Its pods are taken for lost when it has not answered for its grace period and the toleration of workers.
-    super::cluster::until_within(super::campaign::PATIENCE, || async {
-        let status = place.status("partition").await;
+    // The pods are considered lost after the grace period of the node and the toleration of the workers.
+    super::cluster::until_within(super::test_namespace::TIMEOUT, || async {
+        let status = namespace.status("partition").await;
         let attempts = status.execution?.attempts;
         (attempts.first()?.state != AttemptState::Running).then_some(())
     })
     .await;
-    let status = place.status("partition").await;
+    let status = namespace.status("partition").await;
     println!(
-        "partition, while cut off: {:?} {:#?}",
+        "partition, before healing: {:?} {:#?}",
         status.state,
         attempts(&status)
     );
-    drop(mended);
-    let status = place.completed("partition").await;
+    drop(restore);
+    let status = namespace.wait_for_completion("partition").await;
     println!("partition: {:#?}", attempts(&status));
-    place.leave().await;
+    namespace.delete().await;
 }
 
 #[tokio::test]
-async fn the_api_server_is_killed_and_comes_back() {
-    let (place, operator) = under_way("api-server").await;
-    let record = kubeconfig().with_file_name("run/kube-apiserver.pid");
-    let record = std::fs::read_to_string(record).unwrap();
-    let pid = record.split_whitespace().next().unwrap();
+async fn completes_after_api_server_restart() {
+    let (namespace, operator) = start_campaign("api-server").await;
+    let pid_file = kubeconfig().with_file_name("run/kube-apiserver.pid");
+    let pid_file = std::fs::read_to_string(pid_file).unwrap();
+    let pid = pid_file.split_whitespace().next().unwrap();
     assert!(
         Command::new("kill")
             .args(["-s", "KILL", pid])
@@ -139,41 +139,41 @@ async fn the_api_server_is_killed_and_comes_back() {
             .success()
     );
     testbed(&["up"]);
-    let status = place.completed("api-server").await;
+    let status = namespace.wait_for_completion("api-server").await;
     println!("API server: {:#?}", attempts(&status));
     assert_eq!(
         status.execution.as_ref().unwrap().attempts.len(),
         1,
-        "the workers knew nothing of it"
+        "the workers must not be affected"
     );
     operator.ready().await;
-    place.leave().await;
+    namespace.delete().await;
 }
 
 #[tokio::test]
-async fn records_that_somebody_deletes_are_said_to_be_lost() {
-    let (place, operator) = under_way("records").await;
-    let maps: Api<ConfigMap> = Api::namespaced(place.client.clone(), &place.namespace);
-    let kept = maps.list(&Default::default()).await.unwrap().items;
-    let name = kept
+async fn reports_deleted_records_as_lost() {
+    let (namespace, operator) = start_campaign("records").await;
+    let maps: Api<ConfigMap> = Api::namespaced(namespace.client.clone(), &namespace.name);
+    let stored = maps.list(&Default::default()).await.unwrap().items;
+    let name = stored
         .iter()
         .filter_map(|map| map.metadata.name.clone())
         .find(|name| name.contains("records"));
     maps.delete(&name.unwrap(), &DeleteParams::default())
         .await
         .unwrap();
-    // Whoever reads the records next, misses them: at once for an append, at the latest a new operator.
+    // The next read of the records detects the loss, at the latest when a new operator starts.
     drop(operator);
-    let _next = place.operator();
-    let status = place.ended("records").await;
+    let _next = namespace.operator();
+    let status = namespace.wait_for_end("records").await;
     assert_eq!(status.state, Some(State::Failed));
     let (_, reason, message) = condition(&status, "Failed").unwrap();
     println!("records: {reason}: {message}");
     assert_eq!(reason, "RecordsLost");
-    place.leave().await;
+    namespace.delete().await;
 }
 
-async fn node_of(place: &Place, rank: u32) -> String {
-    let pod: Pod = place.worker(rank).await.unwrap();
+async fn node_of(namespace: &TestNamespace, rank: u32) -> String {
+    let pod: Pod = namespace.worker(rank).await.unwrap();
     pod.spec.unwrap().node_name.unwrap()
 }

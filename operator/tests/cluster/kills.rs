@@ -1,5 +1,5 @@
-//! The operator is killed while a campaign goes on: at every write, and at any time. The next one finds the same to do, so
-//! that nothing is lost, measured twice or created twice.
+//! Kills the operator during a campaign, at every write and at random times. The next operator continues without losing or
+//! duplicating measurements or objects.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,184 +10,204 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tokio::time::sleep;
 
-use super::campaign::{PATIENCE, Place, with_rounds};
 use super::cluster::until_within;
+use super::lane::{CaseKey, Lane, Tally};
 use super::operator::Operator;
-use super::proxy::{Moment, Proxy, Shot};
+use super::proxy::{KillPoint, Moment, Proxy};
+use super::test_namespace::{TIMEOUT, TestNamespace, with_rounds};
 use super::testbed::image_of;
-use super::undisturbed::{CaseKey, Lane, Tally};
 
-/// How many random instants; a few where it is not said.
+/// Environment variable with the number of kills at random times; the default is 10.
 const KILLS: &str = "FABRICBENCH_KILLS";
-/// Seed of these instants; the time where it is not said.
+/// Environment variable with the seed of the random times; the default is the current time.
 const SEED: &str = "FABRICBENCH_KILL_SEED";
-/// Campaigns at once: as many gangs as two nodes of two processors hold.
+/// Number of concurrent campaigns, which is the number of gangs that fit on two nodes with two CPUs each.
 const LANES: u64 = 2;
-/// Writes of a life that may be its last: those for an attempt, ConfigMap, Service, Job and status.
+/// Number of writes for an attempt: ConfigMap, Service, Job and status.
 const FIRST_WRITES: usize = 4;
-/// Rounds of a campaign whose operator dies once.
+/// Rounds of a campaign whose operator is killed once.
 const ROUNDS: u32 = 4;
-/// Rounds of one that goes on for long enough that its records are kept in several writes.
-const LONG: u32 = 8;
+/// Rounds of a campaign that is long enough for several writes of records.
+const LONG_ROUNDS: u32 = 8;
 
-fn number(name: &str) -> Option<u64> {
+fn env_number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap())
 }
 
-/// An operator behind a door, which dies at `write`, counted from 0.
-pub(super) async fn doomed(place: &Place, write: usize, moment: Moment) -> (Proxy, Operator) {
-    let proxy = Proxy::open(&place.client).await;
-    let operator = place.operator_by(&proxy.kubeconfig);
-    proxy.arm(Shot {
+/// Starts an operator behind a proxy that kills it at write number `write`, from 0.
+pub(super) async fn operator_killed_at(
+    namespace: &TestNamespace,
+    write: usize,
+    moment: Moment,
+) -> (Proxy, Operator) {
+    let proxy = Proxy::open(&namespace.client).await;
+    let operator = namespace.operator_with(&proxy.kubeconfig);
+    proxy.kill_at(KillPoint {
         write,
         moment,
-        victim: operator.id(),
+        pid: operator.id(),
     });
     (proxy, operator)
 }
 
-async fn is_complete(place: &Place, name: &str) {
-    until_within(PATIENCE, || async {
-        let state = place.status(name).await.state;
+async fn wait_until_complete(namespace: &TestNamespace, name: &str) {
+    until_within(TIMEOUT, || async {
+        let state = namespace.status(name).await.state;
         assert_ne!(state, Some(State::Failed), "{name} failed");
         (state == Some(State::Complete)).then_some(())
     })
     .await;
 }
 
-/// The cases of a campaign that nobody disturbs, and the writes of its operator.
+/// Runs a campaign without disturbance. Returns its cases and the writes of its operator.
 async fn undisturbed(lane: &Lane, run: &crds::v1alpha1::BenchmarkRun) -> (BTreeSet<CaseKey>, Vec<String>) {
     let name = run.metadata.name.as_deref().unwrap();
-    let proxy = Proxy::open(&lane.place.client).await;
-    let _operator = lane.place.operator_by(&proxy.kubeconfig);
-    lane.place.create(run).await;
-    lane.place.completed(name).await;
+    let proxy = Proxy::open(&lane.namespace.client).await;
+    let _operator = lane.namespace.operator_with(&proxy.kubeconfig);
+    lane.namespace.create(run).await;
+    lane.namespace.wait_for_completion(name).await;
     let (cases, writes) = (lane.cases(name).await, proxy.writes());
     lane.delete(name).await;
     (cases, writes)
 }
 
-/// A campaign whose operator dies at `write`; another finishes it. Whether it came to that write.
-async fn dies_at(lane: &Lane, write: usize, moment: Moment, cases: &BTreeSet<CaseKey>) -> (bool, Tally) {
+/// Runs a campaign whose operator is killed at `write`, and completes it with another operator. Returns whether the write
+/// occurred.
+async fn check_kill_at(
+    lane: &Lane,
+    write: usize,
+    moment: Moment,
+    cases: &BTreeSet<CaseKey>,
+) -> (bool, Tally) {
     let name = format!("{moment:?}-{write}").to_lowercase();
-    let (proxy, mut operator) = doomed(&lane.place, write, moment).await;
-    lane.place.create(&with_rounds(&name, ROUNDS)).await;
+    let (proxy, mut operator) = operator_killed_at(&lane.namespace, write, moment).await;
+    lane.namespace.create(&with_rounds(&name, ROUNDS)).await;
     let died = tokio::select! {
-        _ = operator.end() => true,
-        () = is_complete(&lane.place, &name) => proxy.fired(),
+        _ = operator.wait() => true,
+        () = wait_until_complete(&lane.namespace, &name) => proxy.has_killed(),
     };
     drop(operator);
-    let _next = lane.place.operator();
+    let _next = lane.namespace.operator();
     let mut tally = lane.finish(&name, cases).await;
     tally.kills = died.into();
     (died, tally)
 }
 
 #[tokio::test]
-async fn killed_at_each_write_the_next_one_finishes_the_same_campaign() {
+async fn campaign_completes_after_a_kill_at_each_write() {
     let lanes = join_all((0..LANES).map(|_| Lane::new())).await;
     let (cases, writes) = undisturbed(&lanes[0], &with_rounds("undisturbed", ROUNDS)).await;
     println!("{} writes of an undisturbed campaign: {writes:#?}", writes.len());
-    let mut all = Tally::default();
+    let mut total = Tally::default();
     for write in 0.. {
         let (before, after) = tokio::join!(
-            dies_at(&lanes[0], write, Moment::Before, &cases),
-            dies_at(&lanes[1], write, Moment::After, &cases)
+            check_kill_at(&lanes[0], write, Moment::Before, &cases),
+            check_kill_at(&lanes[1], write, Moment::After, &cases)
         );
-        all.add(&before.1);
-        all.add(&after.1);
+        total.add(&before.1);
+        total.add(&after.1);
         if !before.0 && !after.0 {
             break;
         }
     }
-    all.told("killed before and after each write");
-    // The last write, an event, comes after the status that says that it is complete.
+    total.assert_undisturbed("killed before and after each write");
+    // The last write is an event after the final status, so the campaign may be complete before it.
     assert!(
-        all.kills as usize >= 2 * (writes.len() - 2),
+        total.kills as usize >= 2 * (writes.len() - 2),
         "{} kills at {} writes",
-        all.kills,
+        total.kills,
         writes.len()
     );
     for lane in lanes {
-        lane.leave().await;
+        lane.close().await;
     }
 }
 
-/// Every operator dies at one of the first writes it makes, in turn before and after the API server does it.
+/// Kills each operator at one of its first writes, alternately before and after the API server executes it.
 #[tokio::test]
-async fn killed_at_its_first_writes_each_time_the_campaign_is_finished_all_the_same() {
+async fn campaign_completes_after_repeated_kills_at_the_first_writes() {
     let lane = Lane::new().await;
-    // An image each: legs follow each other, and the Job of one goes before the next comes.
+    // Each variant has its own image, so there are several legs, whose Jobs run one after another.
     let mut run = with_rounds("undisturbed", 1);
     run.spec.variants[0].image = Some(image_of("baseline"));
     run.spec.variants[1].image = Some(image_of("fi-inject"));
     let (cases, writes) = undisturbed(&lane, &run).await;
     run.metadata.name = Some("disturbed".to_owned());
-    lane.place.create(&run).await;
+    lane.namespace.create(&run).await;
     let mut kills = 0;
-    // Who begins anew meets what was created before: it has to come further than that.
-    let shots = (0..FIRST_WRITES).flat_map(|write| [(write, Moment::Before), (write, Moment::After)]);
-    for (write, moment) in shots.cycle() {
-        let (_proxy, mut operator) = doomed(&lane.place, write, moment).await;
+    // A new operator finds the objects of the previous one and must make progress beyond them.
+    let kill_points = (0..FIRST_WRITES).flat_map(|write| [(write, Moment::Before), (write, Moment::After)]);
+    for (write, moment) in kill_points.cycle() {
+        let (_proxy, mut operator) = operator_killed_at(&lane.namespace, write, moment).await;
         tokio::select! {
-            _ = operator.end() => kills += 1,
-            () = is_complete(&lane.place, "disturbed") => break,
+            _ = operator.wait() => kills += 1,
+            () = wait_until_complete(&lane.namespace, "disturbed") => break,
         }
     }
-    let _next = lane.place.operator();
+    let _next = lane.namespace.operator();
     let mut tally = lane.finish("disturbed", &cases).await;
     tally.kills = kills;
-    tally.told("killed at its first writes each time");
+    tally.assert_undisturbed("killed repeatedly at the first writes");
     println!("{} writes of an undisturbed campaign", writes.len());
     assert!(kills as usize >= 2 * FIRST_WRITES, "{kills} kills");
-    lane.leave().await;
+    lane.close().await;
 }
 
-/// Campaigns whose operators die after random times, until there were `kills`.
-async fn at_any_time(number: u64, lane: &Lane, seed: u64, kills: u32, cases: &BTreeSet<CaseKey>) -> Tally {
+/// Runs campaigns whose operators are killed at random times, until `kills` kills.
+async fn kill_at_random_times(
+    number: u64,
+    lane: &Lane,
+    seed: u64,
+    kills: u32,
+    cases: &BTreeSet<CaseKey>,
+) -> Tally {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(number);
-    let mut all = Tally::default();
-    while all.kills < kills {
-        let name = format!("random-{}", all.campaigns);
-        lane.place.create(&with_rounds(&name, LONG)).await;
-        let mut died = 0;
+    let mut total = Tally::default();
+    while total.kills < kills {
+        let name = format!("random-{}", total.campaigns);
+        lane.namespace.create(&with_rounds(&name, LONG_ROUNDS)).await;
+        let mut kills_of_campaign = 0;
         loop {
-            let operator = lane.place.operator();
-            // From 30 ms, before it has begun, to 8 s, after it has kept records: every order of magnitude as often.
-            let life = Duration::from_secs_f64(0.03 * (8.0_f64 / 0.03).powf(random.random_range(0.0..1.0)));
+            let operator = lane.namespace.operator();
+            // Log-uniform from 30 ms, before the operator has started, to 8 s, after it has stored records.
+            let lifetime =
+                Duration::from_secs_f64(0.03 * (8.0_f64 / 0.03).powf(random.random_range(0.0..1.0)));
             tokio::select! {
-                () = sleep(life) => died += 1,
-                () = is_complete(&lane.place, &name) => break,
+                () = sleep(lifetime) => kills_of_campaign += 1,
+                () = wait_until_complete(&lane.namespace, &name) => break,
             }
             drop(operator);
         }
-        let _next = lane.place.operator();
+        let _next = lane.namespace.operator();
         let mut tally = lane.finish(&name, cases).await;
-        tally.kills = died;
-        all.add(&tally);
+        tally.kills = kills_of_campaign;
+        total.add(&tally);
     }
-    all
+    total
 }
 
 #[tokio::test]
-async fn killed_at_any_time_the_campaign_is_finished_all_the_same() {
-    let kills = number(KILLS).unwrap_or(10);
+async fn campaign_completes_after_kills_at_random_times() {
+    let kills = env_number(KILLS).unwrap_or(10);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    let seed = number(SEED).unwrap_or(now);
+    let seed = env_number(SEED).unwrap_or(now);
     println!("{SEED}={seed}");
     let lanes = join_all((0..LANES).map(|_| Lane::new())).await;
-    let (cases, writes) = undisturbed(&lanes[0], &with_rounds("undisturbed", LONG)).await;
+    let (cases, writes) = undisturbed(&lanes[0], &with_rounds("undisturbed", LONG_ROUNDS)).await;
     println!("{} writes of an undisturbed campaign", writes.len());
     let each = u32::try_from(kills.div_ceil(LANES)).unwrap();
-    let lives = (0..)
+    let campaigns = (0..)
         .zip(&lanes)
-        .map(|(number, lane)| at_any_time(number, lane, seed, each, &cases));
-    let mut all = Tally::default();
-    join_all(lives).await.iter().for_each(|tally| all.add(tally));
-    all.told("killed at random instants");
-    assert!(u64::from(all.kills) >= kills);
+        .map(|(number, lane)| kill_at_random_times(number, lane, seed, each, &cases));
+    let mut total = Tally::default();
+    join_all(campaigns)
+        .await
+        .iter()
+        .for_each(|tally| total.add(tally));
+    total.assert_undisturbed("killed at random times");
+    assert!(u64::from(total.kills) >= kills);
     for lane in lanes {
-        lane.leave().await;
+        lane.close().await;
     }
 }

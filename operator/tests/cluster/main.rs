@@ -1,36 +1,36 @@
-//! The operator against a whole cluster: a real scheduler, kubelets and runner pods that transfer over TCP. Run by
-//! `make operator-test`, which brings the cluster up and loads the images; without one every test fails.
+//! Tests of the operator in a cluster with a real scheduler, kubelets and runner pods that transfer over TCP.
+//! `make operator-test` starts the cluster and loads the images. Without one every test fails.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
-    reason = "a test fails by panicking, and its figures are read by people"
+    reason = "a test fails by panicking and prints its results"
 )]
 
 #[path = "../cluster_api/cluster.rs"]
-#[allow(dead_code, reason = "shared with the tests that need an API server alone")]
+#[allow(dead_code, reason = "shared with the tests that need only an API server")]
 mod cluster;
 #[path = "../cluster_api/operator.rs"]
-#[allow(dead_code, reason = "shared with the tests that need an API server alone")]
+#[allow(dead_code, reason = "shared with the tests that need only an API server")]
 mod operator;
 #[path = "../cluster_api/proxy.rs"]
-#[allow(dead_code, reason = "shared with the tests that need an API server alone")]
+#[allow(dead_code, reason = "shared with the tests that need only an API server")]
 mod proxy;
 
-mod campaign;
+mod custom_images;
 mod deployed;
 mod faults;
-mod foreign;
+mod full_lifecycle;
+mod images_and_environments;
 mod kills;
-mod kinds;
-mod life;
+mod lane;
 mod lifecycle;
 mod outcome;
+mod permissions;
 mod placement;
 mod queued;
 mod rbac;
-mod rights;
 mod start;
+mod test_namespace;
 mod testbed;
-mod undisturbed;

@@ -1,4 +1,4 @@
-//! From `kubectl apply` to the verdict: the five tunings of the NIXL procedures on two nodes with EFA and GPU requests.
+//! A run from `kubectl apply` to its verdicts: the five variants of the NIXL procedures on two nodes with EFA and GPU requests.
 
 use std::process::Command;
 
@@ -8,11 +8,11 @@ use fabricbench_operator::campaign::collect::Outcome;
 use fabricbench_operator::manifest;
 use serde_json::Value;
 
-use super::campaign::{PATIENCE, Place, planned, reports};
 use super::cluster::{kubeconfig, root};
+use super::test_namespace::{TIMEOUT, TestNamespace, planned, reports};
 use super::testbed::kubectl;
 
-/// The example, smaller: TCP instead of EFA, ordinary memory, what the nodes have, fewer and shorter cases.
+/// The example, reduced to the test nodes: TCP instead of EFA, heap memory, and fewer and shorter cases.
 fn example() -> BenchmarkRun {
     let examples = root().join("examples");
     let overlay = manifest::load_overlay(&examples.join("overlays/local-tcp.yaml")).unwrap();
@@ -38,40 +38,40 @@ fn example() -> BenchmarkRun {
 }
 
 #[tokio::test]
-async fn the_five_tunings_of_the_procedures_get_their_verdicts() {
-    let place = Place::new().await;
-    let _operator = place.operator_of_all();
+async fn all_variants_of_the_procedures_get_verdicts() {
+    let namespace = TestNamespace::new().await;
+    let _operator = namespace.cluster_operator();
     let run = example();
     let name = run.metadata.name.clone().unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
     serde_json::to_writer(&file, &run).unwrap();
     let path = file.path().to_str().unwrap();
-    kubectl(&["apply", "-n", &place.namespace, "-f", path]);
-    let patience = format!("--timeout={}s", PATIENCE.as_secs());
+    kubectl(&["apply", "-n", &namespace.name, "-f", path]);
+    let timeout = format!("--timeout={}s", TIMEOUT.as_secs());
     let target = format!("bench/{name}");
     kubectl(&[
         "wait",
         "-n",
-        &place.namespace,
+        &namespace.name,
         "--for=condition=Complete",
-        &patience,
+        &timeout,
         &target,
     ]);
 
-    let status = place.completed(&name).await;
-    println!("{}", kubectl(&["get", "bench", "-n", &place.namespace]));
+    let status = namespace.wait_for_completion(&name).await;
+    println!("{}", kubectl(&["get", "bench", "-n", &namespace.name]));
     println!(
         "{}",
-        kubectl(&["get", "bench", "-n", &place.namespace, "-o", "wide"])
+        kubectl(&["get", "bench", "-n", &namespace.name, "-o", "wide"])
     );
-    println!("{}", kubectl(&["describe", "-n", &place.namespace, &target]));
+    println!("{}", kubectl(&["describe", "-n", &namespace.name, &target]));
     let mut nodes = status.placement.clone().unwrap().nodes;
     nodes.dedup();
-    assert_eq!(nodes.len(), 2, "distinct hosts");
+    assert_eq!(nodes.len(), 2, "the workers must run on distinct hosts");
     assert_eq!(
         status.execution.as_ref().unwrap().attempts.len(),
         1,
-        "one image, one leg"
+        "a single image requires a single leg"
     );
     let fabric = status.fabric.as_ref().unwrap();
     assert_eq!(fabric.proof, FabricProof::Verified, "{}", fabric.reason);
@@ -80,17 +80,17 @@ async fn the_five_tunings_of_the_procedures_get_their_verdicts() {
     );
     let coalesced = status.results.iter().filter(|result| result.arm == "coalesce");
     assert!(coalesced.clone().any(|result| !result.optimizations.is_empty()));
-    same_as_reported(&place, &name, &status);
-    times(&place, &name, &status).await;
-    place.leave().await;
+    assert_equals_report(&namespace, &name, &status);
+    print_times(&namespace, &name, &status).await;
+    namespace.delete().await;
 }
 
-/// The same numbers that `fabricbench report` derives from the kept records.
-fn same_as_reported(place: &Place, name: &str, status: &BenchmarkRunStatus) {
+/// Checks that the status equals the output of `fabricbench report`, which evaluates the stored records.
+fn assert_equals_report(namespace: &TestNamespace, name: &str, status: &BenchmarkRunStatus) {
     let output = Command::new(env!("CARGO_BIN_EXE_fabricbench"))
         .args([
             "report",
-            &format!("{}/{name}", place.namespace),
+            &format!("{}/{name}", namespace.name),
             "--format",
             "json",
         ])
@@ -123,13 +123,13 @@ fn same_as_reported(place: &Place, name: &str, status: &BenchmarkRunStatus) {
         );
         compared += 1;
     }
-    println!("{compared} comparisons in the status, each as reported");
+    println!("{compared} comparisons in the status equal those of the report");
 }
 
-/// How long the workers ran, and how much of that was measuring.
-async fn times(place: &Place, name: &str, status: &BenchmarkRunStatus) {
-    let run = place.runs.get(name).await.unwrap();
-    let (plan, lines) = (planned(&run), place.lines(&run).await);
+/// Prints how long the workers ran and how much of that time was in measured windows.
+async fn print_times(namespace: &TestNamespace, name: &str, status: &BenchmarkRunStatus) {
+    let run = namespace.runs.get(name).await.unwrap();
+    let (plan, lines) = (planned(&run), namespace.lines(&run).await);
     let cases = reports(&run, &plan, &lines).cases;
     let windows = cases.iter().map(|case| match &case.outcome {
         Outcome::Measured(measured) => measured.initiator.window_nanos,

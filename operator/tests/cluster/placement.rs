@@ -1,29 +1,29 @@
-//! Where gangs are placed, and what is said when they cannot be.
+//! Placement of gangs, and messages if they cannot be placed.
 
 use crds::v1alpha1::State;
 
-use super::campaign::{PATIENCE, Place, condition};
 use super::cluster::{run, until_within};
+use super::test_namespace::{TIMEOUT, TestNamespace, condition};
 
 #[tokio::test]
-async fn nodes_that_lack_something_are_named_before_anything_is_created() {
-    let place = Place::new().await;
-    let _operator = place.operator_of_all();
+async fn names_insufficient_nodes_before_creating_pods() {
+    let namespace = TestNamespace::new().await;
+    let _operator = namespace.cluster_operator();
     let mut greedy = run("greedy");
     greedy.spec.resources.efas = 40;
-    place.create(&greedy).await;
-    let told = until_within(PATIENCE, || async {
-        let (_, _, message) = condition(&place.status("greedy").await, "Running")?;
+    namespace.create(&greedy).await;
+    let message = until_within(TIMEOUT, || async {
+        let (_, _, message) = condition(&namespace.status("greedy").await, "Running")?;
         message.contains("EFA").then_some(message)
     })
     .await;
-    println!("greedy: {told}");
+    println!("greedy: {message}");
     assert!(
-        told.contains("node-1: 32 of 40 EFA devices") && told.contains("node-2"),
-        "{told}"
+        message.contains("node-1: 32 of 40 EFA devices") && message.contains("node-2"),
+        "{message}"
     );
     assert!(
-        place
+        namespace
             .pods
             .list(&Default::default())
             .await
@@ -31,18 +31,18 @@ async fn nodes_that_lack_something_are_named_before_anything_is_created() {
             .items
             .is_empty()
     );
-    place.leave().await;
+    namespace.delete().await;
 }
 
 #[tokio::test]
-async fn without_a_look_at_nodes_the_schedulers_words_are_shown() {
-    let place = Place::new().await;
-    let _operator = place.operator();
+async fn reports_the_message_of_the_scheduler_without_access_to_nodes() {
+    let namespace = TestNamespace::new().await;
+    let _operator = namespace.operator();
     let mut greedy = run("pending");
     greedy.spec.resources.efas = 40;
     greedy.spec.run_policy.pending_deadline_seconds = 10;
-    place.create(&greedy).await;
-    let status = place.ended("pending").await;
+    namespace.create(&greedy).await;
+    let status = namespace.wait_for_end("pending").await;
     let (_, reason, message) = condition(&status, "Failed").unwrap();
     println!("{reason}: {message}");
     assert_eq!(
@@ -58,25 +58,25 @@ async fn without_a_look_at_nodes_the_schedulers_words_are_shown() {
         "{:?}",
         status.warnings
     );
-    place.leave().await;
+    namespace.delete().await;
 }
 
 #[tokio::test]
-async fn two_runs_over_the_same_two_nodes_follow_each_other() {
-    let place = Place::new().await;
-    let _operator = place.operator_of_all();
+async fn exclusive_runs_on_the_same_nodes_run_one_after_another() {
+    let namespace = TestNamespace::new().await;
+    let _operator = namespace.cluster_operator();
     let exclusive = |name: &str| {
         let mut run = run(name);
         run.spec.placement.exclusive = true;
         (run.spec.resources.gpus, run.spec.resources.efas) = (8, 32);
         run
     };
-    place.create(&exclusive("first")).await;
-    place.create(&exclusive("second")).await;
-    // Of two of the same second either may come first.
-    let told = until_within(PATIENCE, || async {
+    namespace.create(&exclusive("first")).await;
+    namespace.create(&exclusive("second")).await;
+    // Creation times have a resolution of one second, so either run may be first.
+    let message = until_within(TIMEOUT, || async {
         for name in ["first", "second"] {
-            let (_, reason, message) = condition(&place.status(name).await, "Running")?;
+            let (_, reason, message) = condition(&namespace.status(name).await, "Running")?;
             if reason == "WaitingForNodes" {
                 return Some(message);
             }
@@ -84,8 +84,8 @@ async fn two_runs_over_the_same_two_nodes_follow_each_other() {
         None
     })
     .await;
-    println!("{told}");
-    place.completed("first").await;
-    place.completed("second").await;
-    place.leave().await;
+    println!("{message}");
+    namespace.wait_for_completion("first").await;
+    namespace.wait_for_completion("second").await;
+    namespace.delete().await;
 }

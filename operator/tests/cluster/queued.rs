@@ -1,4 +1,4 @@
-//! Gangs that a queue admits: the test takes its place.
+//! Gangs with a queue. The test admits the Job in place of a queue controller.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -6,33 +6,41 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
-use super::campaign::{PATIENCE, Place, with_rounds};
 use super::cluster::{all, until_within};
-use super::kills::doomed;
+use super::kills::operator_killed_at;
 use super::proxy::Moment;
+use super::test_namespace::{TIMEOUT, TestNamespace, with_rounds};
 
 #[tokio::test]
-async fn admitted_when_there_is_nothing_but_its_job_it_is_measured_all_the_same() {
-    let place = Place::new().await;
+async fn job_admitted_before_its_other_objects_exist_is_measured() {
+    let namespace = TestNamespace::new().await;
     let mut run = with_rounds("queued", 1);
     run.spec.placement.queue = Some("queue".to_owned());
-    let (proxy, mut operator) = doomed(&place, 0, Moment::After).await;
-    place.create(&run).await;
-    operator.end().await;
-    assert!(proxy.fired());
+    let (proxy, mut operator) = operator_killed_at(&namespace, 0, Moment::After).await;
+    namespace.create(&run).await;
+    operator.wait().await;
+    assert!(proxy.has_killed());
 
-    let jobs: Vec<Job> = all(&place.client, &place.namespace).await;
+    let jobs: Vec<Job> = all(&namespace.client, &namespace.name).await;
     let [job] = &jobs[..] else {
-        panic!("one Job: {jobs:?}")
+        panic!("expected one Job: {jobs:?}")
     };
-    assert!(place.runs.get("queued").await.unwrap().finalizers().is_empty());
+    assert!(
+        namespace
+            .runs
+            .get("queued")
+            .await
+            .unwrap()
+            .finalizers()
+            .is_empty()
+    );
     let admitted = Patch::Merge(json!({"spec": {"suspend": false}}));
-    let api: Api<Job> = Api::namespaced(place.client.clone(), &place.namespace);
+    let api: Api<Job> = Api::namespaced(namespace.client.clone(), &namespace.name);
     api.patch(&job.name_any(), &PatchParams::default(), &admitted)
         .await
         .unwrap();
-    until_within(PATIENCE, || async {
-        let pods = place.pods.list(&Default::default()).await.unwrap().items;
+    until_within(TIMEOUT, || async {
+        let pods = namespace.pods.list(&Default::default()).await.unwrap().items;
         let bound = pods.iter().filter(|pod| {
             let spec = pod.spec.as_ref();
             spec.is_some_and(|spec| spec.node_name.is_some())
@@ -40,13 +48,13 @@ async fn admitted_when_there_is_nothing_but_its_job_it_is_measured_all_the_same(
         (bound.count() == 2).then_some(())
     })
     .await;
-    let maps: Vec<ConfigMap> = all(&place.client, &place.namespace).await;
+    let maps: Vec<ConfigMap> = all(&namespace.client, &namespace.name).await;
     assert!(maps.iter().all(|map| map.owner_references().is_empty()));
 
-    let _next = place.operator();
-    let status = place.completed("queued").await;
+    let _next = namespace.operator();
+    let status = namespace.wait_for_completion("queued").await;
     let attempts = status.execution.unwrap().attempts;
     assert_eq!(attempts.len(), 1, "{attempts:?}");
     assert_eq!(Some(&attempts[0].job_uid), job.metadata.uid.as_ref());
-    place.leave().await;
+    namespace.delete().await;
 }

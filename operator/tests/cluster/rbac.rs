@@ -1,5 +1,5 @@
-//! The operator's rights are the fewest: with those of the manifests it does all that it may have to do, and without any
-//! one of them it is refused something, and says so.
+//! The operator's permissions are minimal: the permissions of the manifests are sufficient for the full lifecycle, and without
+//! any one of them a request is forbidden, which the log reports.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,53 +10,53 @@ use kube::{Client, Config};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
-use super::campaign::{PATIENCE, Place};
 use super::cluster::{kubeconfig, until_within};
-use super::life::life;
+use super::full_lifecycle::full_lifecycle;
 use super::operator::Operator;
-use super::proxy::{Manner, Proxy};
-use super::rights::{Account, Right, of_manifest};
+use super::permissions::{Permission, ServiceAccountUser, permissions_of};
+use super::proxy::{Proxy, ProxyOptions};
 use super::start;
+use super::test_namespace::{TIMEOUT, TestNamespace};
 
-/// Operators at once.
+/// Maximum number of concurrent operators.
 const AT_ONCE: usize = 4;
 
-/// An operator with an account of its own, in a place of its own.
+/// An operator with its own service account and namespace.
 struct Limited {
-    place: Place,
-    account: Account,
+    namespace: TestNamespace,
+    account: ServiceAccountUser,
     operator: Operator,
     log: PathBuf,
     _proxy: Proxy,
-    _folder: TempDir,
+    _directory: TempDir,
 }
 
 impl Limited {
-    /// With exactly these rights. One whose rights hold everywhere asks for all namespaces, and is shown the runs of its
-    /// place alone: others have operators of their own.
-    async fn new(rights: &BTreeSet<Right>, lists_first: bool) -> Self {
-        let place = Place::new().await;
-        let account = Account::with(&place.client, &place.namespace, rights).await;
-        let everywhere = rights.iter().any(|right| right.everywhere);
-        let manner = Manner {
+    /// Starts an operator with exactly `permissions`. An operator with cluster-wide permissions requests all namespaces, but
+    /// the proxy returns only the runs of its own namespace, because the other namespaces have their own operators.
+    async fn new(permissions: &BTreeSet<Permission>, no_streaming_lists: bool) -> Self {
+        let namespace = TestNamespace::new().await;
+        let account = ServiceAccountUser::new(&namespace.client, &namespace.name, permissions).await;
+        let cluster_wide = permissions.iter().any(|permission| permission.cluster_wide);
+        let options = ProxyOptions {
             token: Some(account.token.clone()),
-            only: everywhere.then(|| place.namespace.clone()),
-            lists_first,
+            namespace: cluster_wide.then(|| namespace.name.clone()),
+            no_streaming_lists,
         };
-        let proxy = Proxy::with(&nobody().await, manner).await;
-        let folder = tempfile::tempdir().unwrap();
-        let log = folder.path().join("log");
-        let mut arguments = vec!["--lease-namespace", &place.namespace];
-        if !everywhere {
-            arguments.extend(["--namespace", &place.namespace]);
+        let proxy = Proxy::with(&anonymous_client().await, options).await;
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("log");
+        let mut arguments = vec!["--lease-namespace", &namespace.name];
+        if !cluster_wide {
+            arguments.extend(["--namespace", &namespace.name]);
         }
         Self {
             operator: start::logged(&proxy.kubeconfig, &arguments, &log),
-            place,
+            namespace,
             account,
             log,
             _proxy: proxy,
-            _folder: folder,
+            _directory: directory,
         }
     }
 
@@ -64,25 +64,25 @@ impl Limited {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    /// Waits until the operator says that it is refused what `right` would allow.
-    async fn refused(&self, right: &Right) {
-        let words = format!("cannot {} resource \"{}\"", right.verb, right.resource);
-        until_within(PATIENCE, || async { self.log().contains(&words).then_some(()) }).await;
+    /// Waits until the log reports a forbidden request for which `permission` is required.
+    async fn wait_for_forbidden(&self, permission: &Permission) {
+        let message = format!("cannot {} resource \"{}\"", permission.verb, permission.resource);
+        until_within(TIMEOUT, || async { self.log().contains(&message).then_some(()) }).await;
     }
 
-    /// Ends it, with what is left of its runs.
-    async fn end(self) {
+    /// Stops the operator and deletes its namespace.
+    async fn stop(self) {
         drop(self.operator);
         self.account.revoke().await;
-        // Whoever may do anything lets its runs go.
-        let operator = self.place.operator();
-        self.place.leave().await;
+        // An operator with all permissions removes the finalizers of the runs.
+        let operator = self.namespace.operator();
+        self.namespace.delete().await;
         drop(operator);
     }
 }
 
-/// A client of the API server that is nobody by itself.
-async fn nobody() -> Client {
+/// A client without credentials.
+async fn anonymous_client() -> Client {
     let mut kubeconfig = Kubeconfig::read_from(kubeconfig()).unwrap();
     for user in &mut kubeconfig.auth_infos {
         user.auth_info = Some(AuthInfo::default());
@@ -91,84 +91,91 @@ async fn nobody() -> Client {
     Client::try_from(config.unwrap()).unwrap()
 }
 
-async fn does_everything(manifest: &str, lists_first: bool) {
-    let limited = Limited::new(&of_manifest(manifest), lists_first).await;
-    let began = Instant::now();
-    life(&limited.place).await;
+async fn check_permissions_suffice(manifest: &str, no_streaming_lists: bool) {
+    let limited = Limited::new(&permissions_of(manifest), no_streaming_lists).await;
+    let start = Instant::now();
+    full_lifecycle(&limited.namespace).await;
     let log = limited.log();
-    let refusals: Vec<_> = log.lines().filter(|line| line.contains("forbidden")).collect();
-    assert!(refusals.is_empty(), "{refusals:#?}");
+    let forbidden: Vec<_> = log.lines().filter(|line| line.contains("forbidden")).collect();
+    assert!(forbidden.is_empty(), "{forbidden:#?}");
     println!(
-        "{manifest}: a whole life in {:?}, and nothing was refused",
-        began.elapsed()
+        "{manifest}: full lifecycle in {:?} without forbidden requests",
+        start.elapsed()
     );
-    limited.end().await;
+    limited.stop().await;
 }
 
 #[tokio::test]
-async fn the_manifest_for_a_cluster_allows_all_that_is_needed() {
-    does_everything("cluster", false).await;
+async fn permissions_of_the_cluster_manifest_suffice() {
+    check_permissions_suffice("cluster", false).await;
 }
 
 #[tokio::test]
-async fn the_manifest_for_a_namespace_allows_all_that_is_needed() {
-    does_everything("namespaced", true).await;
+async fn permissions_of_the_namespaced_manifest_suffice() {
+    check_permissions_suffice("namespaced", true).await;
 }
 
-/// So that what is shown for one holds for the other. Needs no cluster.
+/// The results for one manifest therefore hold for the other. Does not need a cluster.
 #[test]
-fn the_manifests_differ_by_nodes_alone() {
-    let plain = |manifest: &str| -> BTreeSet<Right> {
-        let rights = of_manifest(manifest).into_iter();
-        rights
-            .map(|right| Right {
-                everywhere: false,
-                ..right
+fn manifests_differ_only_in_permissions_for_nodes() {
+    let without_scope = |manifest: &str| -> BTreeSet<Permission> {
+        let permissions = permissions_of(manifest).into_iter();
+        permissions
+            .map(|permission| Permission {
+                cluster_wide: false,
+                ..permission
             })
             .collect()
     };
-    let (cluster, namespaced) = (plain("cluster"), plain("namespaced"));
-    let more: Vec<String> = cluster.difference(&namespaced).map(Right::to_string).collect();
+    let (cluster, namespaced) = (without_scope("cluster"), without_scope("namespaced"));
+    let more: Vec<String> = cluster
+        .difference(&namespaced)
+        .map(Permission::to_string)
+        .collect();
     assert_eq!(more, ["list nodes", "watch nodes"]);
     assert_eq!(namespaced.difference(&cluster).count(), 0);
 }
 
-/// Whether the operator is refused something without `right`.
-async fn is_needed(rights: &BTreeSet<Right>, right: &Right) -> bool {
-    let rest: BTreeSet<_> = rights.iter().filter(|one| *one != right).cloned().collect();
-    // Newer API servers begin a watch with the list; elsewhere it is a request of its own.
-    let limited = Limited::new(&rest, right.verb == "list").await;
-    let began = Instant::now();
+/// Whether a request of the operator is forbidden without `permission`.
+async fn is_needed(permissions: &BTreeSet<Permission>, permission: &Permission) -> bool {
+    let rest: BTreeSet<_> = permissions
+        .iter()
+        .filter(|one| *one != permission)
+        .cloned()
+        .collect();
+    // Newer API servers include the list in the watch. The permission to list is needed only for older ones.
+    let limited = Limited::new(&rest, permission.verb == "list").await;
+    let start = Instant::now();
     let needed = tokio::select! {
-        () = limited.refused(right) => true,
-        () = life(&limited.place) => false,
+        () = limited.wait_for_forbidden(permission) => true,
+        () = full_lifecycle(&limited.namespace) => false,
     };
     println!(
-        "without {right}: {} after {:?}",
-        if needed { "refused" } else { "NOTHING MISSED" },
-        began.elapsed()
+        "without {permission}: {} after {:?}",
+        if needed { "forbidden" } else { "NOT NEEDED" },
+        start.elapsed()
     );
-    limited.end().await;
+    limited.stop().await;
     needed
 }
 
 #[tokio::test]
-async fn without_any_one_right_something_is_refused_and_the_log_says_what() {
-    let rights = of_manifest("cluster");
-    let looked = stream::iter(&rights).map(|right| {
-        let rights = &rights;
-        async move { (right.to_string(), is_needed(rights, right).await) }
+async fn every_permission_is_needed_and_the_log_names_it() {
+    let permissions = permissions_of("cluster");
+    let checks = stream::iter(&permissions).map(|permission| {
+        let permissions = &permissions;
+        async move { (permission.to_string(), is_needed(permissions, permission).await) }
     });
-    let looked: Vec<_> = looked.buffer_unordered(AT_ONCE).collect().await;
-    let needless: Vec<_> = looked
+    let checked: Vec<_> = checks.buffer_unordered(AT_ONCE).collect().await;
+    let unneeded: Vec<_> = checked
         .iter()
         .filter(|(_, needed)| !needed)
-        .map(|(right, _)| right)
+        .map(|(permission, _)| permission)
         .collect();
     println!(
-        "{} rights, {} of them needed",
-        looked.len(),
-        looked.len() - needless.len()
+        "{} permissions, {} of them needed",
+        checked.len(),
+        checked.len() - unneeded.len()
     );
-    assert!(needless.is_empty(), "{needless:#?}");
+    assert!(unneeded.is_empty(), "{unneeded:#?}");
 }

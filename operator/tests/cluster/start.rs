@@ -1,4 +1,4 @@
-//! Starts the program of these tests, with the runner's image that the nodes have.
+//! Starts the operator binary with the runner image that the nodes have.
 
 use std::fs::File;
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::process::Command;
 use super::operator::Operator;
 use super::testbed::RUNNER_IMAGE;
 
-/// Starts one whose log says every decision.
+/// Starts an operator with debug logs, which contain every decision.
 pub fn operator(kubeconfig: &Path, arguments: &[&str]) -> Operator {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench"));
     command.env("RUST_LOG", "info,fabricbench_operator=debug");
     Operator::spawn(command, kubeconfig, RUNNER_IMAGE, arguments)
 }
 
-/// Starts one whose log is written to `log`: what it says to people, without what is for debugging.
+/// Starts an operator with the default log level that writes its log to the file `log`.
 pub fn logged(kubeconfig: &Path, arguments: &[&str], log: &Path) -> Operator {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench"));
     command.env_remove("RUST_LOG").stderr(File::create(log).unwrap());

@@ -1,18 +1,18 @@
-//! What is done to the cluster from outside: commands of `testbed/testbed`, and kubectl's.
+//! Commands of `testbed/testbed` and kubectl for the test cluster.
 
 use std::process::Command;
 
 use super::cluster::root;
 
-/// The runner's image, as the testbed tags it.
+/// Runner image with the tag of the testbed.
 pub const RUNNER_IMAGE: &str = "fabricbench.dev/runner:runner";
 
-/// The image of one variant.
+/// Runner image of a variant.
 pub fn image_of(target: &str) -> String {
     format!("fabricbench.dev/runner:{target}")
 }
 
-/// Runs `testbed/testbed`, and gives what it printed.
+/// Runs `testbed/testbed` and returns its standard output.
 pub fn testbed(arguments: &[&str]) -> String {
     let mut command = Command::new(root().join("testbed/testbed"));
     let output = command.args(arguments).output().unwrap();
@@ -21,15 +21,15 @@ pub fn testbed(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs kubectl on that cluster.
+/// Runs kubectl for the test cluster and returns its standard output.
 pub fn kubectl(arguments: &[&str]) -> String {
     testbed(&[&["kubectl"], arguments].concat())
 }
 
-/// Takes a fault back when dropped, whatever became of the test.
-pub struct Mended<'a>(pub &'a [&'a str]);
+/// Runs a testbed command when dropped, to undo a fault even if the test fails.
+pub struct Restore<'a>(pub &'a [&'a str]);
 
-impl Drop for Mended<'_> {
+impl Drop for Restore<'_> {
     fn drop(&mut self) {
         testbed(self.0);
     }

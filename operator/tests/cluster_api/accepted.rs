@@ -1,4 +1,4 @@
-//! From `kubectl apply` to the first Job: what is written, how often, and when nothing is.
+//! From the creation of a run to its first Job: the number of writes, and no writes without changes.
 
 use std::time::Instant;
 
@@ -9,14 +9,14 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
-use super::cluster::{all, client, condition, namespace, run, until};
+use super::cluster::{all, client, condition, create_namespace, run, until};
 use super::operator::Operator;
 use super::proxy::Proxy;
 
 #[tokio::test]
-async fn a_run_gets_its_first_job_in_few_requests_and_then_nothing_is_written() {
+async fn creates_the_first_job_with_few_writes_and_then_stays_idle() {
     let client = client().await;
-    let namespace = namespace(&client).await;
+    let namespace = create_namespace(&client).await;
     let proxy = Proxy::open(&client).await;
     let operator = Operator::start(&proxy.kubeconfig, &namespace);
     operator.ready().await;
@@ -24,12 +24,12 @@ async fn a_run_gets_its_first_job_in_few_requests_and_then_nothing_is_written() 
     until(|| async { (operator.metric("fabricbench_leading") == 1.0).then_some(()) }).await;
     let idle = operator.memory_kib("VmRSS");
 
-    let began = Instant::now();
+    let start = Instant::now();
     runs.create(&PostParams::default(), &run("first")).await.unwrap();
     let job = until(|| async { all::<Job>(&client, &namespace).await.pop() }).await;
     println!(
         "first Job after {:?}; resident before: {idle} KiB",
-        began.elapsed()
+        start.elapsed()
     );
     let is_pending = |run: &BenchmarkRun| {
         run.status
@@ -37,7 +37,7 @@ async fn a_run_gets_its_first_job_in_few_requests_and_then_nothing_is_written() 
             .state
             .filter(|state| *state == State::Pending)
     };
-    let shown = until(|| async {
+    let pending = until(|| async {
         let run = runs.get("first").await.ok()?;
         is_pending(&run).map(|_| run)
     })
@@ -46,11 +46,11 @@ async fn a_run_gets_its_first_job_in_few_requests_and_then_nothing_is_written() 
     println!("{} writes: {writes:#?}", writes.len());
     assert!(
         writes.len() <= 5,
-        "one more is left for the status that says that it runs"
+        "the status update to Running needs one more write"
     );
-    assert_eq!(condition(&shown, "Accepted"), Some("True"));
+    assert_eq!(condition(&pending, "Accepted"), Some("True"));
     let owner = job.metadata.owner_references.unwrap().remove(0);
-    assert_eq!(Some(owner.uid), shown.metadata.uid);
+    assert_eq!(Some(owner.uid), pending.metadata.uid);
     assert_eq!(
         all::<ConfigMap>(&client, &namespace)
             .await
@@ -61,17 +61,17 @@ async fn a_run_gets_its_first_job_in_few_requests_and_then_nothing_is_written() 
     );
     assert_eq!(all::<Service>(&client, &namespace).await.len(), 1);
 
-    let looks = || operator.metric("fabricbench_reconcile_duration_seconds_count");
-    let before = looks();
+    let reconciles = || operator.metric("fabricbench_reconcile_duration_seconds_count");
+    let before = reconciles();
     let label = json!({"metadata": {"labels": {"seen": "yes"}}});
     runs.patch("first", &PatchParams::default(), &Patch::Merge(label))
         .await
         .unwrap();
-    until(|| async { (looks() > before).then_some(()) }).await;
+    until(|| async { (reconciles() > before).then_some(()) }).await;
     assert_eq!(
         proxy.writes(),
         writes,
-        "a look that finds nothing new writes nothing"
+        "a reconcile without changes must not write"
     );
 
     runs.delete("first", &DeleteParams::default()).await.unwrap();
@@ -84,22 +84,22 @@ async fn a_run_gets_its_first_job_in_few_requests_and_then_nothing_is_written() 
 }
 
 #[tokio::test]
-async fn a_run_that_cannot_be_planned_is_told_the_field() {
+async fn status_names_the_field_of_an_invalid_run() {
     let client = client().await;
-    let namespace = namespace(&client).await;
+    let namespace = create_namespace(&client).await;
     let proxy = Proxy::open(&client).await;
     let _operator = Operator::start(&proxy.kubeconfig, &namespace);
     let runs: Api<BenchmarkRun> = Api::namespaced(client.clone(), &namespace);
     let mut bad = run("bad");
-    // The schema cannot see that both variants would send the same bytes the same way.
+    // The schema cannot detect that both variants have the same settings.
     bad.spec.variants[1].inject = None;
     runs.create(&PostParams::default(), &bad).await.unwrap();
-    let refused = until(|| async {
+    let rejected = until(|| async {
         let run = runs.get("bad").await.ok()?;
         (condition(&run, "Accepted") == Some("False")).then_some(run)
     })
     .await;
-    let status = refused.status.unwrap();
+    let status = rejected.status.unwrap();
     assert!(
         status.conditions[0].message.contains("spec.variants[1]"),
         "{:?}",

@@ -1,4 +1,4 @@
-//! Plain `kubectl apply`, which keeps the whole object in an annotation: the definition and every example.
+//! Client-side `kubectl apply`, which stores the whole object in an annotation, of the CRD and of every example.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,12 +8,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::Api;
 use kube::api::DeleteParams;
 
-use super::cluster::{all, client, definition, kubeconfig, namespace, root};
+use super::cluster::{all, client, create_namespace, definition, kubeconfig, root};
 use super::schema::files;
 
-/// Where `kubectl apply` keeps what it applied.
+/// Annotation in which `kubectl apply` stores the applied object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// Most bytes of all annotations of an object together.
+/// Maximum total size of the annotations of an object, in bytes.
 const MAX_ANNOTATIONS: usize = 256 << 10;
 
 fn output(command: &mut Command) -> String {
@@ -23,10 +23,10 @@ fn output(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What `kubectl apply` says of `file`: a line for each object.
+/// Output of `kubectl apply` of `file`: one line for each object.
 fn apply(file: &Path, namespace: &str) -> Vec<String> {
-    let folder = output(Command::new(root().join("testbed/testbed")).args(["tools", "kubernetes"]));
-    let mut kubectl = Command::new(Path::new(folder.trim()).join("kubectl"));
+    let tools = output(Command::new(root().join("testbed/testbed")).args(["tools", "kubernetes"]));
+    let mut kubectl = Command::new(Path::new(tools.trim()).join("kubectl"));
     kubectl.arg("--kubeconfig").arg(kubeconfig());
     kubectl
         .args(["apply", "--namespace", namespace, "--filename"])
@@ -35,16 +35,16 @@ fn apply(file: &Path, namespace: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_definition_is_applied_and_applied_again() {
+async fn applies_the_crd_twice() {
     let client = client().await;
-    // Of another group, so that nobody's runs go with it.
+    // Uses another API group, so that deleting the CRD does not delete runs of other tests.
     let group = "applied.fabricbench.dev";
     let name = format!("benchmarkruns.{group}");
     let mut definition = definition();
     definition["spec"]["group"] = group.into();
     definition["metadata"]["name"] = name.as_str().into();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("definition.yaml");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("definition.yaml");
     let text = serde_yaml::to_string(&definition).unwrap();
     std::fs::write(&file, &text).unwrap();
     let first = apply(&file, "default");
@@ -54,18 +54,18 @@ async fn the_definition_is_applied_and_applied_again() {
     api.delete(&name, &DeleteParams::default()).await.unwrap();
     assert!(first[0].ends_with(" created"), "{first:?}");
     assert!(second[0].ends_with(" unchanged"), "{second:?}");
-    let kept = applied.metadata.annotations.unwrap()[LAST_APPLIED].len();
+    let stored_bytes = applied.metadata.annotations.unwrap()[LAST_APPLIED].len();
     println!(
-        "the definition has {} bytes; kubectl apply keeps {kept} of at most {MAX_ANNOTATIONS}",
+        "the CRD has {} bytes; kubectl apply stores {stored_bytes} of at most {MAX_ANNOTATIONS}",
         text.len()
     );
-    assert!(kept < MAX_ANNOTATIONS / 2, "room to grow");
+    assert!(stored_bytes < MAX_ANNOTATIONS / 2, "the CRD must be able to grow");
 }
 
 #[tokio::test]
-async fn every_example_is_applied_and_applied_again() {
+async fn applies_every_example_twice() {
     let client = client().await;
-    let namespace = namespace(&client).await;
+    let namespace = create_namespace(&client).await;
     for file in files("examples") {
         let first = apply(&file, &namespace);
         let second = apply(&file, &namespace);
@@ -74,7 +74,7 @@ async fn every_example_is_applied_and_applied_again() {
             !first.is_empty() && first.iter().all(|line| line.ends_with(" created")),
             "{first:?}"
         );
-        // "configured" where lists have defaults, which are not in the manifest: it sends them again, and nothing changes.
+        // The second output is "configured" if list items have default values that the manifest lacks. Nothing changes.
         assert_eq!(second.len(), first.len(), "{second:?}");
     }
     for run in all::<BenchmarkRun>(&client, &namespace).await {
@@ -85,5 +85,5 @@ async fn every_example_is_applied_and_applied_again() {
             run.metadata.name
         );
     }
-    super::cluster::leave(&client, &namespace).await;
+    super::cluster::delete_namespace(&client, &namespace).await;
 }

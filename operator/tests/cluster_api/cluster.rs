@@ -1,4 +1,4 @@
-//! The API server that tests use, with the resource installed, and namespaces of their own.
+//! Access to the API server of the tests: installs the CRD and creates namespaces and runs.
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -17,26 +17,29 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 
-/// Names the kubeconfig of an API server that tests may do anything with.
+/// Environment variable with the kubeconfig of an API server in which tests have all permissions.
 pub const KUBECONFIG: &str = "FABRICBENCH_TEST_KUBECONFIG";
-/// Longest time anything may take that a test waits for.
-pub const PATIENCE: Duration = Duration::from_secs(60);
-/// Name of the resource's definition.
+/// Timeout of conditions that a test waits for.
+pub const TIMEOUT: Duration = Duration::from_secs(60);
+/// Name of the CustomResourceDefinition.
 pub const NAME: &str = "benchmarkruns.fabricbench.dev";
 
+/// Root directory of the repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// The kubeconfig of that API server.
+/// Path of the kubeconfig.
 pub fn kubeconfig() -> PathBuf {
     let path = std::env::var_os(KUBECONFIG).unwrap_or_else(|| {
-        panic!("these tests need an API server: run `make operator-test`, or name one in {KUBECONFIG}")
+        panic!(
+            "these tests need an API server: run `make operator-test`, or set {KUBECONFIG} to a kubeconfig"
+        )
     });
     path.into()
 }
 
-/// A client of that API server.
+/// A client with the permissions of the kubeconfig.
 pub async fn client() -> Client {
     let kubeconfig = Kubeconfig::read_from(kubeconfig()).unwrap();
     let options = KubeConfigOptions::default();
@@ -46,23 +49,23 @@ pub async fn client() -> Client {
     Client::try_from(config).unwrap()
 }
 
-/// The resource as `kubectl apply` would send it.
+/// The CRD of the chart.
 pub fn definition() -> Value {
     let text = std::fs::read_to_string(root().join("charts/fabricbench/crds/benchmarkruns.yaml")).unwrap();
     serde_yaml::from_str(&text).unwrap()
 }
 
-/// Installs `definition` and waits until its objects are served.
+/// Installs the CRD `definition` and waits until it is established.
 pub async fn install(client: &Client, definition: &Value) {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let params = PatchParams::apply("cluster-api-tests").force();
     api.patch(NAME, &params, &Patch::Apply(definition)).await.unwrap();
     let established = await_condition(api, NAME, conditions::is_crd_established());
-    timeout(PATIENCE, established).await.unwrap().unwrap();
+    timeout(TIMEOUT, established).await.unwrap().unwrap();
 }
 
-/// A namespace of the test's own, with the resource installed.
-pub async fn namespace(client: &Client) -> String {
+/// Creates a namespace for a test and installs the CRD.
+pub async fn create_namespace(client: &Client) -> String {
     install(client, &definition()).await;
     let api: Api<Namespace> = Api::all(client.clone());
     let namespace = Namespace {
@@ -74,19 +77,19 @@ pub async fn namespace(client: &Client) -> String {
     };
     let created = api.create(&PostParams::default(), &namespace).await.unwrap();
     let name = created.metadata.name.unwrap();
-    // Whoever creates a run at once meets an API server that serves it.
+    // Waits until the API server serves the resource, so that tests can create runs immediately.
     let runs: Api<BenchmarkRun> = Api::namespaced(client.clone(), &name);
     until(|| async { runs.list(&Default::default()).await.ok() }).await;
     name
 }
 
-/// Begins to delete `namespace`; who still works in it has to be gone.
-pub async fn leave(client: &Client, namespace: &str) {
+/// Starts the deletion of `namespace`. Operators of the namespace must be stopped before.
+pub async fn delete_namespace(client: &Client, namespace: &str) {
     let api: Api<Namespace> = Api::all(client.clone());
     api.delete(namespace, &DeleteParams::default()).await.unwrap();
 }
 
-/// A run that a cluster can carry out, named `name`.
+/// A valid run named `name`.
 pub fn run(name: &str) -> BenchmarkRun {
     let text = format!(
         r#"
@@ -101,9 +104,9 @@ spec:
   transport: {{libfabric: {{provider: tcp}}}}
   scenarios:
   - {{name: small, memory: Heap, pingPong: {{sizes: [64], iterations: 100, warmup: 10}}}}
-  # Where several tests run at once, each of their runs is one of many.
+  # Tests run concurrently, so their runs share nodes.
   placement: {{exclusive: false}}
-  # The nodes of a small cluster have two, and the operator takes some.
+  # The nodes of the test cluster have two CPUs, and the operator uses some of them.
   resources: {{cpus: 1}}
   sampling: {{rounds: 6}}
 "#
@@ -111,30 +114,30 @@ spec:
     manifest::parse(&text, None).unwrap().remove(0)
 }
 
-/// Calls `look` until it finds something.
-pub async fn until<T, F>(look: impl FnMut() -> F) -> T
+/// Calls `check` until it returns a value. Fails after [`TIMEOUT`].
+pub async fn until<T, F>(check: impl FnMut() -> F) -> T
 where
     F: Future<Output = Option<T>>,
 {
-    until_within(PATIENCE, look).await
+    until_within(TIMEOUT, check).await
 }
 
-/// The same with another patience.
-pub async fn until_within<T, F>(patience: Duration, mut look: impl FnMut() -> F) -> T
+/// Calls `check` until it returns a value. Fails after `timeout`.
+pub async fn until_within<T, F>(timeout: Duration, mut check: impl FnMut() -> F) -> T
 where
     F: Future<Output = Option<T>>,
 {
-    let end = Instant::now() + patience;
+    let end = Instant::now() + timeout;
     loop {
-        if let Some(found) = look().await {
-            return found;
+        if let Some(value) = check().await {
+            return value;
         }
-        assert!(Instant::now() < end, "it did not come within {patience:?}");
+        assert!(Instant::now() < end, "timed out after {timeout:?}");
         sleep(Duration::from_millis(25)).await;
     }
 }
 
-/// All objects of a kind in a namespace.
+/// Lists all objects of a kind in a namespace.
 pub async fn all<K>(client: &Client, namespace: &str) -> Vec<K>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + Debug,

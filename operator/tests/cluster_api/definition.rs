@@ -1,4 +1,4 @@
-//! `fabricbench crd --apply`: into an API server without the resource, over itself, and where it must not.
+//! `fabricbench crd --apply`: creates the CRD, updates it, and refuses to replace a newer version.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -11,17 +11,17 @@ use serde_json::json;
 use super::cluster::{NAME, client, definition, install, kubeconfig, until};
 
 fn apply(kubeconfig: &Path) -> Output {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_fabricbench"));
-    program.args(["crd", "--apply"]).env("KUBECONFIG", kubeconfig);
-    program.output().unwrap()
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench"));
+    command.args(["crd", "--apply"]).env("KUBECONFIG", kubeconfig);
+    command.output().unwrap()
 }
 
-/// What it says on standard error, where it ends with `code`.
-fn refused(kubeconfig: &Path, code: i32) -> String {
+/// Standard error of a command that fails with exit status `code`.
+fn expect_failure(kubeconfig: &Path, code: i32) -> String {
     let output = apply(kubeconfig);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    said
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{stderr}");
+    stderr
 }
 
 async fn delete(api: &Api<CustomResourceDefinition>) {
@@ -30,7 +30,7 @@ async fn delete(api: &Api<CustomResourceDefinition>) {
 }
 
 #[tokio::test]
-async fn the_definition_is_applied_over_nothing_over_itself_and_over_that_of_helm() {
+async fn creates_the_crd_and_takes_it_over_from_helm() {
     let client = client().await;
     install(&client, &definition()).await;
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
@@ -38,10 +38,10 @@ async fn the_definition_is_applied_over_nothing_over_itself_and_over_that_of_hel
     for _ in 0..2 {
         let output = apply(&kubeconfig());
         assert!(output.status.success(), "{output:?}");
-        let said = String::from_utf8(output.stdout).unwrap();
-        assert_eq!(said, format!("{NAME} is applied and served\n"));
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(stdout, format!("{NAME} is applied and served\n"));
     }
-    // Another manager owns a field that differs.
+    // Another field manager owns a field with a different value.
     let other = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "spec": {"names": {"kind": "BenchmarkRun", "plural": "benchmarkruns", "shortNames": ["old"]}},
@@ -54,7 +54,7 @@ async fn the_definition_is_applied_over_nothing_over_itself_and_over_that_of_hel
 }
 
 #[tokio::test]
-async fn a_newer_version_that_is_stored_is_left_alone() {
+async fn refuses_to_replace_a_newer_stored_version() {
     let client = client().await;
     let mut newer = definition();
     let mut version = newer["spec"]["versions"][0].clone();
@@ -69,10 +69,10 @@ async fn a_newer_version_that_is_stored_is_left_alone() {
         stored.contains(&"v1beta1".to_owned()).then_some(())
     })
     .await;
-    let said = refused(&kubeconfig(), 3);
+    let stderr = expect_failure(&kubeconfig(), 3);
     assert!(
-        said.contains("stores BenchmarkRuns as v1beta1") && said.contains("newer release"),
-        "{said}"
+        stderr.contains("stores BenchmarkRuns as v1beta1") && stderr.contains("newer release"),
+        "{stderr}"
     );
     assert_eq!(api.get(NAME).await.unwrap().spec.versions.len(), 2);
     delete(&api).await;
@@ -80,18 +80,18 @@ async fn a_newer_version_that_is_stored_is_left_alone() {
 }
 
 #[tokio::test]
-async fn who_may_not_is_told_what_it_takes_and_who_reaches_nobody_what_to_set() {
-    let folder = tempfile::tempdir().unwrap();
+async fn reports_missing_permissions_and_unset_kubeconfig() {
+    let directory = tempfile::tempdir().unwrap();
     let text = std::fs::read_to_string(kubeconfig()).unwrap();
     let mut config: serde_json::Value = serde_yaml::from_str(&text).unwrap();
-    config["users"][0]["user"] = json!({"token": "nobody"});
-    let nobody = folder.path().join("nobody.yaml");
-    std::fs::write(&nobody, config.to_string()).unwrap();
-    let said = refused(&nobody, 3);
+    config["users"][0]["user"] = json!({"token": "unknown"});
+    let unauthorized = directory.path().join("unauthorized.yaml");
+    std::fs::write(&unauthorized, config.to_string()).unwrap();
+    let stderr = expect_failure(&unauthorized, 3);
     assert!(
-        said.contains("may not be read") && said.contains("get, create and patch"),
-        "{said}"
+        stderr.contains("may not be read") && stderr.contains("get, create and patch"),
+        "{stderr}"
     );
-    let said = refused(&folder.path().join("missing.yaml"), 3);
-    assert!(said.contains("Set KUBECONFIG"), "{said}");
+    let stderr = expect_failure(&directory.path().join("missing.yaml"), 3);
+    assert!(stderr.contains("Set KUBECONFIG"), "{stderr}");
 }

@@ -1,5 +1,5 @@
-//! The operator is killed at every write it makes until the first Job is recorded, before and after the API server did it;
-//! the next one finishes the same work without doing anything twice.
+//! Kills the operator at every write until the first Job is recorded, before and after the API server executes the write.
+//! The next operator completes the work without duplicating objects.
 
 use crds::names;
 use crds::v1alpha1::BenchmarkRun;
@@ -8,43 +8,47 @@ use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use kube::Api;
 use kube::api::PostParams;
 
-use super::cluster::{all, client, namespace, run, until};
+use super::cluster::{all, client, create_namespace, run, until};
 use super::operator::Operator;
-use super::proxy::{Moment, Proxy, Shot};
+use super::proxy::{KillPoint, Moment, Proxy};
 
-/// Writes until the status names the Job: finalizer, ConfigMap, Service, Job, status; in a queue the Job comes first.
+/// Number of writes until the status contains the Job: finalizer, ConfigMap, Service, Job and status. With a queue, the Job
+/// comes first.
 const WRITES: usize = 5;
 
 #[tokio::test]
-async fn killed_at_any_write_the_next_one_goes_on() {
+async fn recovers_after_being_killed_at_any_write() {
     let client = client().await;
     for queue in [None, Some("queue")] {
         for write in 0..WRITES {
             for moment in [Moment::Before, Moment::After] {
-                die_at(&client, queue, write, moment).await;
+                check_kill_at(&client, queue, write, moment).await;
             }
         }
     }
 }
 
-async fn die_at(client: &kube::Client, queue: Option<&str>, write: usize, moment: Moment) {
-    let namespace = namespace(client).await;
+async fn check_kill_at(client: &kube::Client, queue: Option<&str>, write: usize, moment: Moment) {
+    let namespace = create_namespace(client).await;
     let proxy = Proxy::open(client).await;
-    let mut operator = Operator::start_alone(&proxy.kubeconfig, &namespace);
+    let mut operator = Operator::start_without_election(&proxy.kubeconfig, &namespace);
     operator.ready().await;
-    proxy.arm(Shot {
+    proxy.kill_at(KillPoint {
         write,
         moment,
-        victim: operator.id(),
+        pid: operator.id(),
     });
     let runs: Api<BenchmarkRun> = Api::namespaced(client.clone(), &namespace);
     let mut run = run("killed");
     run.spec.placement.queue = queue.map(str::to_owned);
     runs.create(&PostParams::default(), &run).await.unwrap();
-    assert!(!operator.end().await.success());
-    assert!(proxy.fired(), "{queue:?} write {write} {moment:?} was never made");
+    assert!(!operator.wait().await.success());
+    assert!(
+        proxy.has_killed(),
+        "{queue:?} write {write} {moment:?} did not occur"
+    );
 
-    let _next = Operator::start_alone(&proxy.kubeconfig, &namespace);
+    let _next = Operator::start_without_election(&proxy.kubeconfig, &namespace);
     let recorded = until(|| async {
         let status = runs.get("killed").await.ok()?.status?;
         status.execution?.attempts.pop()

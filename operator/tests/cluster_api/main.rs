@@ -1,5 +1,5 @@
-//! The operator against a real API server, without nodes: what it writes, how often, and what becomes of it when it is
-//! killed. Run by `make operator-test`, which brings that API server up; without one every test fails.
+//! Tests of the operator with a real API server and no nodes: its writes, their number, and recovery after the operator is
+//! killed. `make operator-test` starts the API server. Without one every test fails.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

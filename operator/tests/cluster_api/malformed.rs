@@ -1,4 +1,4 @@
-//! An object that is no run, as an older schema could have let in: it harms no other.
+//! Objects that are not valid runs, which an older schema could have accepted. They must not affect other runs.
 
 use crds::v1alpha1::BenchmarkRun;
 use k8s_openapi::api::batch::v1::Job;
@@ -7,11 +7,13 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Po
 use kube::{Api, Client, Resource};
 use serde_json::{Value, json};
 
-use super::cluster::{all, client, definition, install, kubeconfig, leave, namespace, run, until};
+use super::cluster::{
+    all, client, create_namespace, definition, delete_namespace, install, kubeconfig, run, until,
+};
 use super::operator::Operator;
 use super::proxy::Proxy;
 
-/// Puts objects that are no runs into the store, as an older schema could have.
+/// Stores objects that are not valid runs, with a temporarily relaxed schema.
 async fn store(client: &Client, namespace: &str, objects: &[(&str, Value)]) -> Api<DynamicObject> {
     let mut relaxed = definition();
     relaxed["spec"]["versions"][0]["schema"]["openAPIV3Schema"] =
@@ -21,7 +23,7 @@ async fn store(client: &Client, namespace: &str, objects: &[(&str, Value)]) -> A
     let any: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &kind);
     for (name, data) in objects {
         let object = DynamicObject::new(name, &kind).data(data.clone());
-        // The schema before is served for a moment.
+        // The API server may still use the previous schema for a moment.
         until(|| async { any.create(&PostParams::default(), &object).await.ok() }).await;
     }
     install(client, &definition()).await;
@@ -29,9 +31,9 @@ async fn store(client: &Client, namespace: &str, objects: &[(&str, Value)]) -> A
 }
 
 #[tokio::test]
-async fn one_object_that_cannot_be_read_is_told_so_and_stops_nothing() {
+async fn unreadable_object_does_not_affect_other_runs() {
     let client = client().await;
-    let namespace = namespace(&client).await;
+    let namespace = create_namespace(&client).await;
     let any = store(
         &client,
         &namespace,
@@ -47,27 +49,27 @@ async fn one_object_that_cannot_be_read_is_told_so_and_stops_nothing() {
     until(|| async { all::<Job>(&client, &namespace).await.pop() }).await;
     assert_eq!(operator.metric("fabricbench_leading"), 1.0);
     println!(
-        "{} is carried out beside one that is broken",
+        "{} is executed although another object is invalid",
         sound.meta().name.clone().unwrap()
     );
     any.delete("broken", &DeleteParams::default()).await.unwrap();
 }
 
-/// The schema cannot look into a size that is a text.
+/// The schema cannot validate a size that is a string.
 #[tokio::test]
-async fn a_size_that_is_none_is_told_with_the_path_of_its_field() {
+async fn status_names_the_field_of_an_invalid_size() {
     let client = client().await;
-    let namespace = namespace(&client).await;
+    let namespace = create_namespace(&client).await;
     let proxy = Proxy::open(&client).await;
     let _operator = Operator::start(&proxy.kubeconfig, &namespace);
     let kind = ApiResource::erase::<BenchmarkRun>(&());
     let any: Api<DynamicObject> = Api::namespaced_with(client.clone(), &namespace, &kind);
-    let mut wrong = serde_json::to_value(run("wrong")).unwrap();
-    wrong["spec"]["scenarios"][0]["pingPong"]["sizes"] = json!(["64B"]);
-    let wrong: DynamicObject = serde_json::from_value(wrong).unwrap();
-    any.create(&PostParams::default(), &wrong).await.unwrap();
+    let mut invalid = serde_json::to_value(run("invalid")).unwrap();
+    invalid["spec"]["scenarios"][0]["pingPong"]["sizes"] = json!(["64B"]);
+    let invalid: DynamicObject = serde_json::from_value(invalid).unwrap();
+    any.create(&PostParams::default(), &invalid).await.unwrap();
     let message = until(|| async {
-        let run = any.get("wrong").await.ok()?;
+        let run = any.get("invalid").await.ok()?;
         let accepted = run.data["status"]["conditions"].as_array()?.first()?.clone();
         assert_eq!(
             (&accepted["type"], &accepted["status"]),
@@ -82,34 +84,37 @@ async fn a_size_that_is_none_is_told_with_the_path_of_its_field() {
     );
 }
 
-/// The API server evaluates the rules of the spec whenever a status is written, and cannot where they meet other types.
+/// The API server evaluates the CEL rules of the spec on every status update, which fails for values of a wrong type.
 #[tokio::test]
-async fn one_object_whose_status_cannot_be_written_is_told_by_an_event_and_stops_nothing() {
+async fn reports_an_object_with_unwritable_status_by_event() {
     let client = client().await;
-    let namespace = namespace(&client).await;
+    let namespace = create_namespace(&client).await;
     let any = store(&client, &namespace, &[("number", json!({"spec": 7}))]).await;
     let status = Patch::Merge(json!({"status": {"warnings": ["w"]}}));
-    let refused = until(|| async {
+    let error = until(|| async {
         let written = any.patch_status("number", &PatchParams::default(), &status).await;
         written.err()
     })
     .await;
     assert!(
-        matches!(&refused, kube::Error::Api(status) if status.code == 422),
-        "{refused}"
+        matches!(&error, kube::Error::Api(status) if status.code == 422),
+        "{error}"
     );
 
-    let operator = Operator::start_alone(&kubeconfig(), &namespace);
+    let operator = Operator::start_without_election(&kubeconfig(), &namespace);
     let events: Api<Event> = Api::namespaced(client.clone(), &namespace);
     let note = until(|| async {
         let events = events.list(&Default::default()).await.unwrap().items;
-        let of_it = |event: &&Event| {
+        let is_for_object = |event: &&Event| {
             event
                 .regarding
                 .as_ref()
                 .is_some_and(|it| it.name.as_deref() == Some("number"))
         };
-        events.iter().find(of_it).and_then(|event| event.note.clone())
+        events
+            .iter()
+            .find(is_for_object)
+            .and_then(|event| event.note.clone())
     })
     .await;
     println!("event: {note}");
@@ -123,8 +128,8 @@ async fn one_object_whose_status_cannot_be_written_is_told_by_an_event_and_stops
     assert_eq!(
         operator.metric("fabricbench_runs_backing_off"),
         0.0,
-        "it is not tried again and again"
+        "the object must not be retried"
     );
     any.delete("number", &DeleteParams::default()).await.unwrap();
-    leave(&client, &namespace).await;
+    delete_namespace(&client, &namespace).await;
 }

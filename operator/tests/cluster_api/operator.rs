@@ -1,4 +1,4 @@
-//! The operator as a process.
+//! The operator as a child process.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -15,14 +15,14 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Starts `program` as an operator of the cluster of `kubeconfig`, whose workers have `runner_image`.
-    pub fn spawn(mut program: Command, kubeconfig: &Path, runner_image: &str, arguments: &[&str]) -> Self {
+    /// Starts the operator with the binary of `command` for the cluster of `kubeconfig` and workers with `runner_image`.
+    pub fn spawn(mut command: Command, kubeconfig: &Path, runner_image: &str, arguments: &[&str]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
             .unwrap()
             .port();
-        let process = program
+        let process = command
             .arg("operator")
             .args(arguments)
             .args(["--listen", &format!("127.0.0.1:{port}")])
@@ -34,7 +34,7 @@ impl Operator {
         Self { process, port }
     }
 
-    /// What `path` answers: status line and body; nothing while nobody answers.
+    /// HTTP response to `GET path`, with the status line; `None` if the server does not respond.
     fn get(&self, path: &str) -> Option<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         write!(
@@ -42,17 +42,17 @@ impl Operator {
             "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         )
         .ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        Some(answer)
+        let mut response = String::new();
+        stream.read_to_string(&mut response).ok()?;
+        Some(response)
     }
 
-    /// Waits until it acts, or waits for its turn.
+    /// Waits until the operator is ready, either as the leader or as a standby replica.
     pub async fn ready(&self) {
         until(|| async { self.get("/readyz")?.starts_with("HTTP/1.1 200").then_some(()) }).await;
     }
 
-    /// Its metrics that are plain numbers, by name with labels.
+    /// Values of all fabricbench metrics by name with labels.
     pub fn metrics(&self) -> BTreeMap<String, f64> {
         let text = self.get("/metrics").unwrap_or_default();
         let lines = text.lines().filter(|line| line.starts_with("fabricbench_"));
@@ -62,32 +62,34 @@ impl Operator {
             .collect()
     }
 
-    /// One metric; 0 where it was not counted yet.
+    /// Value of one metric; 0 if it does not exist yet.
     pub fn metric(&self, name: &str) -> f64 {
         self.metrics().get(name).copied().unwrap_or(0.0)
     }
 
+    /// Process id.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
+    /// Sends the signal with the given name, such as `TERM`.
     pub fn signal(&self, signal: &str) {
         let id = self.id().to_string();
         let sent = Command::new("kill").args(["-s", signal, &id]).status().unwrap();
         assert!(sent.success());
     }
 
-    /// Waits for its end.
-    pub async fn end(&mut self) -> ExitStatus {
+    /// Waits until the operator exits.
+    pub async fn wait(&mut self) -> ExitStatus {
         let process = std::cell::RefCell::new(&mut self.process);
         until(|| async { process.borrow_mut().try_wait().unwrap() }).await
     }
 
-    /// A line of `/proc/PID/status` that is in KiB: `VmRSS` is what is resident, `VmHWM` the most that ever was.
-    pub fn memory_kib(&self, line: &str) -> u64 {
+    /// Value of a field of `/proc/PID/status` in KiB: `VmRSS` is the resident memory, `VmHWM` its maximum.
+    pub fn memory_kib(&self, field: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
         let mut lines = status.lines().filter_map(|text| text.split_once(':'));
-        let (_, value) = lines.find(|(name, _)| *name == line).unwrap();
+        let (_, value) = lines.find(|(name, _)| *name == field).unwrap();
         value.split_whitespace().next().unwrap().parse().unwrap()
     }
 }

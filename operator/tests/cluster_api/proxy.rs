@@ -1,6 +1,6 @@
-//! A door between operator and API server that counts what goes through, and kills the operator at a write.
+//! A proxy between the operator and the API server that records writes and can kill the operator at a write.
 //!
-//! It passes on whatever the operator says of who it is, so that the API server decides what it may.
+//! It forwards the credentials of the operator, so the API server authorizes its requests.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -16,77 +16,79 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// When the operator is killed.
+/// Time of the kill relative to the write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// Before the API server gets the write.
+    /// Before the API server receives the write.
     Before,
-    /// After it has done it, before the operator knows.
+    /// After the API server has executed the write, before the operator receives the response.
     After,
 }
 
-/// The operator with process `victim` dies at its write number `write`, from 0.
+/// The write at which the operator is killed.
 #[derive(Clone, Copy, Debug)]
-pub struct Shot {
+pub struct KillPoint {
+    /// Number of the write, from 0.
     pub write: usize,
     pub moment: Moment,
-    pub victim: u32,
+    /// Process id of the operator.
+    pub pid: u32,
 }
 
-/// How the API server behind the door looks.
+/// Options of the proxy.
 #[derive(Clone, Debug, Default)]
-pub struct Manner {
-    /// Token that the operator has; nothing where the door itself may do anything.
+pub struct ProxyOptions {
+    /// Bearer token for the operator's kubeconfig; `None` if the client of the proxy has all permissions.
     pub token: Option<String>,
-    /// The one namespace whose runs are seen by who asks for those of all.
-    pub only: Option<String>,
-    /// Whether it refuses lists that are the beginning of a watch, as older API servers do.
-    pub lists_first: bool,
+    /// Restricts requests for the runs of all namespaces to this namespace.
+    pub namespace: Option<String>,
+    /// Whether streaming lists are rejected, as by older API servers.
+    pub no_streaming_lists: bool,
 }
 
 #[derive(Default)]
 struct Inner {
     writes: Vec<String>,
-    shot: Option<Shot>,
-    fired: bool,
+    kill_point: Option<KillPoint>,
+    has_killed: bool,
 }
 
-/// The door; dropping it closes it.
+/// The running proxy; dropping it stops the server.
 pub struct Proxy {
     inner: Arc<Mutex<Inner>>,
     pub kubeconfig: PathBuf,
     server: JoinHandle<()>,
-    _folder: tempfile::TempDir,
+    _directory: tempfile::TempDir,
 }
 
 #[derive(Clone)]
 struct Served {
     client: Client,
     inner: Arc<Mutex<Inner>>,
-    manner: Manner,
+    options: ProxyOptions,
 }
 
 impl Proxy {
-    /// For an operator that may do anything.
+    /// Starts a proxy for an operator with the permissions of `client`.
     pub async fn open(client: &Client) -> Self {
-        Self::with(client, Manner::default()).await
+        Self::with(client, ProxyOptions::default()).await
     }
 
-    /// In this manner; `client` needs no rights where the operator has a token.
-    pub async fn with(client: &Client, manner: Manner) -> Self {
+    /// Starts a proxy with `options`. `client` needs no permissions if the operator has a token.
+    pub async fn with(client: &Client, options: ProxyOptions) -> Self {
         let inner = Arc::new(Mutex::new(Inner::default()));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let served = Served {
             client: client.clone(),
             inner: Arc::clone(&inner),
-            manner: manner.clone(),
+            options: options.clone(),
         };
-        let routes = Router::new().fallback(pass).with_state(served);
+        let routes = Router::new().fallback(forward).with_state(served);
         let server = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
-        let folder = tempfile::tempdir().unwrap();
-        let kubeconfig = folder.path().join("kubeconfig");
-        let token = manner.token.map(|token| json!({"token": token}));
+        let directory = tempfile::tempdir().unwrap();
+        let kubeconfig = directory.path().join("kubeconfig");
+        let token = options.token.map(|token| json!({"token": token}));
         let text = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "a",
             "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
@@ -98,23 +100,25 @@ impl Proxy {
             inner,
             kubeconfig,
             server,
-            _folder: folder,
+            _directory: directory,
         }
     }
 
-    /// Writes so far, as `METHOD PATH`, without those to Leases.
+    /// Writes so far as `METHOD PATH`, except those to Leases.
     pub fn writes(&self) -> Vec<String> {
         self.inner.lock().unwrap().writes.clone()
     }
 
-    pub fn arm(&self, shot: Shot) {
+    /// Kills the operator at `kill_point`.
+    pub fn kill_at(&self, kill_point: KillPoint) {
         let mut inner = self.inner.lock().unwrap();
-        inner.shot = Some(shot);
-        inner.fired = false;
+        inner.kill_point = Some(kill_point);
+        inner.has_killed = false;
     }
 
-    pub fn fired(&self) -> bool {
-        self.inner.lock().unwrap().fired
+    /// Whether the operator was killed.
+    pub fn has_killed(&self) -> bool {
+        self.inner.lock().unwrap().has_killed
     }
 }
 
@@ -124,19 +128,20 @@ impl Drop for Proxy {
     }
 }
 
-fn fire(served: &Served, index: usize, moment: Moment) -> bool {
+/// Kills the operator if the kill point is at write `index` and `moment`. Returns whether it did.
+fn kill_if_due(served: &Served, index: usize, moment: Moment) -> bool {
     let mut inner = served.inner.lock().unwrap();
-    let due = |shot: &Shot| shot.write == index && shot.moment == moment;
-    let Some(shot) = inner.shot.take_if(|shot| due(shot)) else {
+    let is_due = |point: &KillPoint| point.write == index && point.moment == moment;
+    let Some(point) = inner.kill_point.take_if(|point| is_due(point)) else {
         return false;
     };
-    let victim = Pid::from_raw(i32::try_from(shot.victim).unwrap()).unwrap();
-    kill_process(victim, Signal::KILL).unwrap();
-    inner.fired = true;
+    let pid = Pid::from_raw(i32::try_from(point.pid).unwrap()).unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
+    inner.has_killed = true;
     true
 }
 
-async fn pass(State(served): State<Served>, request: Request) -> Response {
+async fn forward(State(served): State<Served>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, 8 << 20).await.unwrap();
     let path = parts.uri.path().to_owned();
@@ -148,13 +153,13 @@ async fn pass(State(served): State<Served>, request: Request) -> Response {
         }
         inner.writes.len().wrapping_sub(1)
     };
-    if is_write && fire(&served, index, Moment::Before) {
-        return gone();
+    if is_write && kill_if_due(&served, index, Moment::Before) {
+        return bad_gateway();
     }
-    if served.manner.lists_first && is_streamed_list(&parts.uri) {
-        return unknown_list();
+    if served.options.no_streaming_lists && is_streamed_list(&parts.uri) {
+        return streaming_list_rejection();
     }
-    let uri = served.manner.narrowed(&parts.uri);
+    let uri = served.options.restrict(&parts.uri);
     let mut request = http::Request::builder().method(parts.method).uri(uri);
     for (name, value) in &parts.headers {
         if name != http::header::HOST && name != http::header::CONTENT_LENGTH {
@@ -162,29 +167,30 @@ async fn pass(State(served): State<Served>, request: Request) -> Response {
         }
     }
     let request = request.body(kube::client::Body::from(body.to_vec())).unwrap();
-    let answer = served.client.send(request).await;
-    if is_write && fire(&served, index, Moment::After) {
-        return gone();
+    let response = served.client.send(request).await;
+    if is_write && kill_if_due(&served, index, Moment::After) {
+        return bad_gateway();
     }
-    match answer {
-        Ok(answer) => answer.map(Body::new),
-        Err(_) => gone(),
+    match response {
+        Ok(response) => response.map(Body::new),
+        Err(_) => bad_gateway(),
     }
 }
 
-impl Manner {
-    /// `uri` for the runs of one namespace, where it is for those of all. Whoever asks still needs the right to all.
-    fn narrowed(&self, uri: &Uri) -> Uri {
-        let all = uri.path() == "/apis/fabricbench.dev/v1alpha1/benchmarkruns";
-        let Some(namespace) = self.only.as_ref().filter(|_| all) else {
+impl ProxyOptions {
+    /// Restricts a request for the runs of all namespaces to one namespace by a field selector. The operator still needs the
+    /// permission for all namespaces.
+    fn restrict(&self, uri: &Uri) -> Uri {
+        let is_for_all = uri.path() == "/apis/fabricbench.dev/v1alpha1/benchmarkruns";
+        let Some(namespace) = self.namespace.as_ref().filter(|_| is_for_all) else {
             return uri.clone();
         };
         let query = uri.query().unwrap_or_default();
-        let narrowed = format!(
+        let restricted = format!(
             "{}?{query}&fieldSelector=metadata.namespace%3D{namespace}",
             uri.path()
         );
-        narrowed.parse().unwrap()
+        restricted.parse().unwrap()
     }
 }
 
@@ -193,8 +199,8 @@ fn is_streamed_list(uri: &Uri) -> bool {
         .is_some_and(|query| query.contains("sendInitialEvents=true"))
 }
 
-/// As an API server answers whose feature gate WatchList is off.
-fn unknown_list() -> Response {
+/// The response of an API server whose feature gate WatchList is disabled.
+fn streaming_list_rejection() -> Response {
     let status = json!({
         "apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Invalid", "code": 422,
         "message": "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled",
@@ -204,7 +210,7 @@ fn unknown_list() -> Response {
     response
 }
 
-fn gone() -> Response {
+fn bad_gateway() -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::BAD_GATEWAY;
     response

@@ -1,15 +1,15 @@
-//! What runs say, as Prometheus reads it from the operator that leads.
+//! Result metrics of runs, which the leader exports.
 
 use crds::v1alpha1::BenchmarkRun;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-use super::cluster::{client, kubeconfig, leave, namespace, run, until};
+use super::cluster::{client, create_namespace, delete_namespace, kubeconfig, run, until};
 use super::operator::Operator;
 
-/// A run that ended, as its operator leaves it.
-fn ended() -> Value {
+/// Status of a finished run.
+fn finished_status() -> Value {
     json!({
         "observedGeneration": 1,
         "conditions": [{
@@ -32,30 +32,30 @@ fn ended() -> Value {
 }
 
 #[tokio::test]
-async fn results_are_given_by_the_leader_and_vanish_with_the_run() {
+async fn leader_exports_results_until_the_run_is_deleted() {
     let client = client().await;
-    let namespace = namespace(&client).await;
+    let namespace = create_namespace(&client).await;
     let runs: Api<BenchmarkRun> = Api::namespaced(client.clone(), &namespace);
     runs.create(&PostParams::default(), &run("done")).await.unwrap();
-    let status = Patch::Merge(json!({"status": ended()}));
+    let status = Patch::Merge(json!({"status": finished_status()}));
     runs.patch_status("done", &PatchParams::default(), &status)
         .await
         .unwrap();
 
-    let of_run = format!("run_namespace=\"{namespace}\",run=\"done\"");
-    let of_arm = format!("{of_run},scenario=\"small\",size_bytes=\"64\",arm=\"fi-inject\"");
-    let latency = format!("fabricbench_arm_latency_seconds{{{of_arm},quantile=\"0.5\"}}");
+    let run_labels = format!("run_namespace=\"{namespace}\",run=\"done\"");
+    let arm_labels = format!("{run_labels},scenario=\"small\",size_bytes=\"64\",arm=\"fi-inject\"");
+    let latency = format!("fabricbench_arm_latency_seconds{{{arm_labels},quantile=\"0.5\"}}");
     let verdict =
-        format!("fabricbench_comparison_verdict{{{of_arm},metric=\"LatencyP50\",verdict=\"Improved\"}}");
-    let outcome = format!("fabricbench_run_outcome{{{of_run},outcome=\"Passed\"}}");
+        format!("fabricbench_comparison_verdict{{{arm_labels},metric=\"LatencyP50\",verdict=\"Improved\"}}");
+    let outcome = format!("fabricbench_run_outcome{{{run_labels},outcome=\"Passed\"}}");
 
     let leader = Operator::start(&kubeconfig(), &namespace);
     until(|| async { leader.metrics().contains_key(&latency).then_some(()) }).await;
     let follower = Operator::start(&kubeconfig(), &namespace);
     follower.ready().await;
-    let given = leader.metrics();
+    let exported = leader.metrics();
     assert_eq!(
-        (given[&latency], given[&verdict], given[&outcome]),
+        (exported[&latency], exported[&verdict], exported[&outcome]),
         (4.13e-6, 1.0, 1.0)
     );
     assert!(
@@ -63,16 +63,16 @@ async fn results_are_given_by_the_leader_and_vanish_with_the_run() {
             .metrics()
             .keys()
             .all(|name| !name.contains("run_namespace")),
-        "who waits for its turn knows of no run"
+        "a standby replica must not export runs"
     );
 
     runs.delete("done", &DeleteParams::default()).await.unwrap();
     until(|| async {
-        let left = leader.metrics();
-        assert!(left.contains_key("fabricbench_runs_without_series"));
-        (!left.keys().any(|name| name.contains(&of_run))).then_some(())
+        let metrics = leader.metrics();
+        assert!(metrics.contains_key("fabricbench_runs_without_series"));
+        (!metrics.keys().any(|name| name.contains(&run_labels))).then_some(())
     })
     .await;
     drop((leader, follower));
-    leave(&client, &namespace).await;
+    delete_namespace(&client, &namespace).await;
 }

@@ -1,4 +1,5 @@
-//! Every rule of the schema in a real API server: one manifest that it alone refuses, and one that is accepted.
+//! Tests every CEL rule of the schema in a real API server with a manifest that violates only this rule and a similar one that
+//! is valid.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,7 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams, Vali
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::cluster::{client, definition, namespace};
+use super::cluster::{client, create_namespace, definition};
 
 #[derive(Deserialize)]
 struct Rules {
@@ -21,12 +22,12 @@ struct Rules {
 struct Pair {
     /// Path of the object with the rule.
     at: String,
-    /// How its message begins.
-    says: String,
-    /// Whether the rule compares a run with what it was before.
+    /// Start of the message of the rule.
+    message: String,
+    /// Whether the rule compares a run with its previous version.
     #[serde(default)]
-    of_a_change: bool,
-    refused: Value,
+    on_update: bool,
+    rejected: Value,
     accepted: Value,
 }
 
@@ -34,42 +35,42 @@ fn rules() -> Rules {
     serde_yaml::from_str(include_str!("rules.yaml")).unwrap()
 }
 
-/// Path and message of every rule within `schema`, which is at `path`.
-fn declared(schema: &Value, path: &str, found: &mut Vec<(String, String)>) {
+/// Adds the path and message of every rule in `schema`, which is at `path`, to `found`.
+fn find_rules(schema: &Value, path: &str, found: &mut Vec<(String, String)>) {
     let rules = schema["x-kubernetes-validations"].as_array();
     for rule in rules.into_iter().flatten() {
         found.push((path.to_owned(), rule["message"].as_str().unwrap().to_owned()));
     }
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         let dot = if path.is_empty() { "" } else { "." };
-        declared(field, &format!("{path}{dot}{name}"), found);
+        find_rules(field, &format!("{path}{dot}{name}"), found);
     }
     for (key, mark) in [("items", "[]"), ("additionalProperties", "{}")] {
         if let Some(inner) = schema.get(key) {
-            declared(inner, &format!("{path}{mark}"), found);
+            find_rules(inner, &format!("{path}{mark}"), found);
         }
     }
 }
 
-/// Without a cluster: a rule that comes or goes needs its pair.
+/// Does not need an API server.
 #[test]
 fn every_rule_has_one_pair() {
     let mut declared_rules = Vec::new();
     let schema = &definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-    declared(schema, "", &mut declared_rules);
+    find_rules(schema, "", &mut declared_rules);
     let pairs = rules().pairs;
     for (at, message) in &declared_rules {
-        let of_rule = pairs
+        let pairs_of_rule = pairs
             .iter()
-            .filter(|pair| pair.at == *at && message.starts_with(&pair.says));
-        assert_eq!(of_rule.count(), 1, "{at}: {message}");
+            .filter(|pair| pair.at == *at && message.starts_with(&pair.message));
+        assert_eq!(pairs_of_rule.count(), 1, "{at}: {message}");
     }
-    assert_eq!(pairs.len(), declared_rules.len(), "a pair is of no rule");
+    assert_eq!(pairs.len(), declared_rules.len(), "a pair has no rule");
 }
 
-/// What the API server says of `run`, which is not created; `before` is what it was.
-async fn told(api: &Api<DynamicObject>, run: &Value, before: Option<&Value>) -> Result<(), Vec<String>> {
-    let answer = match before {
+/// Creates `run`, or applies it to `before` as a patch, in a dry run. Returns the causes of a rejection.
+async fn dry_run(api: &Api<DynamicObject>, run: &Value, before: Option<&Value>) -> Result<(), Vec<String>> {
+    let result = match before {
         None => {
             let params = PostParams {
                 dry_run: true,
@@ -88,7 +89,7 @@ async fn told(api: &Api<DynamicObject>, run: &Value, before: Option<&Value>) -> 
             api.patch(name, &params, &Patch::Merge(run)).await
         }
     };
-    match answer {
+    match result {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) => {
             let causes = status.details.as_ref().map(|details| details.causes.clone());
@@ -102,15 +103,15 @@ async fn told(api: &Api<DynamicObject>, run: &Value, before: Option<&Value>) -> 
 }
 
 #[tokio::test]
-async fn each_rule_refuses_what_breaks_it_and_nothing_near_it() {
+async fn each_rule_rejects_only_its_violation() {
     let client = client().await;
-    let namespace = namespace(&client).await;
+    let namespace = create_namespace(&client).await;
     let kind = ApiResource::erase::<BenchmarkRun>(&());
     let api: Api<DynamicObject> = Api::namespaced_with(client, &namespace, &kind);
     let Rules { run, pairs } = rules();
     let stored = serde_json::from_value(run.clone()).unwrap();
     api.create(&PostParams::default(), &stored).await.unwrap();
-    let mut refusals = BTreeSet::new();
+    let mut messages = BTreeSet::new();
     for pair in &pairs {
         let mut other = run.clone();
         other["metadata"]["name"] = "other".into();
@@ -119,24 +120,24 @@ async fn each_rule_refuses_what_breaks_it_and_nothing_near_it() {
             json_patch::merge(&mut changed, change);
             changed
         };
-        let (refused, accepted) = match pair.of_a_change {
+        let (rejected, accepted) = match pair.on_update {
             true => (
-                told(&api, &pair.refused, Some(&run)).await,
-                told(&api, &pair.accepted, Some(&run)).await,
+                dry_run(&api, &pair.rejected, Some(&run)).await,
+                dry_run(&api, &pair.accepted, Some(&run)).await,
             ),
             false => (
-                told(&api, &changed(&pair.refused), None).await,
-                told(&api, &changed(&pair.accepted), None).await,
+                dry_run(&api, &changed(&pair.rejected), None).await,
+                dry_run(&api, &changed(&pair.accepted), None).await,
             ),
         };
-        let [cause] = &refused.expect_err(&pair.says)[..] else {
-            panic!("{}: not this rule alone", pair.says);
+        let [cause] = &rejected.expect_err(&pair.message)[..] else {
+            panic!("{}: other rules reject the manifest too", pair.message);
         };
-        assert!(cause.contains(&pair.says), "{}: {cause}", pair.says);
-        assert_eq!(accepted, Ok(()), "{}", pair.says);
-        refusals.insert(cause.clone());
+        assert!(cause.contains(&pair.message), "{}: {cause}", pair.message);
+        assert_eq!(accepted, Ok(()), "{}", pair.message);
+        messages.insert(cause.clone());
     }
-    println!("{} rules, each with a refusal of its own:", refusals.len());
-    refusals.iter().for_each(|refusal| println!("  {refusal}"));
-    assert_eq!(refusals.len(), pairs.len());
+    println!("{} rules with distinct messages:", messages.len());
+    messages.iter().for_each(|message| println!("  {message}"));
+    assert_eq!(messages.len(), pairs.len());
 }

@@ -1,4 +1,5 @@
-//! The resource in a real API server: every example is accepted, every manifest that the schema refuses is refused.
+//! Validation by a real API server: it accepts every example and rejects the same manifests as the schema check in this
+//! repository.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +10,11 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams, Vali
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::cluster::{client, namespace, root, run};
+use super::cluster::{client, create_namespace, root, run};
 
-/// A size is a number or a text with a suffix, which no rule of the schema can look into: the operator refuses these.
-pub const SIZES: [&str; 6] = [
+/// Manifests with invalid sizes. A size is a number or a string with a suffix, which no schema rule can validate, so only the
+/// operator rejects them.
+pub const INVALID_SIZES: [&str; 6] = [
     "inject-unit",
     "memory-unit",
     "size-negative",
@@ -21,11 +23,11 @@ pub const SIZES: [&str; 6] = [
     "striping-threshold-negative",
 ];
 
-/// The manifests in `folder`.
-pub fn files(folder: &str) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(root().join(folder)).unwrap();
+/// Paths of the manifests in `directory`.
+pub fn files(directory: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root().join(directory)).unwrap();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    files.retain(|path| path.extension().is_some_and(|end| end == "yaml"));
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
     files.sort();
     assert!(!files.is_empty());
     files
@@ -35,13 +37,13 @@ pub fn files(folder: &str) -> Vec<PathBuf> {
 pub fn documents(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     let documents = serde_yaml::Deserializer::from_str(&text);
-    // After its first error the parser says the same for ever.
+    // After the first error, the parser returns the same error indefinitely.
     documents
         .map_while(|document| Value::deserialize(document).ok())
         .collect()
 }
 
-/// What `kubectl apply` does with `document`, without its effect.
+/// Applies `document` in a dry run.
 async fn dry_run(api: &Api<DynamicObject>, document: &Value) -> Result<(), kube::Error> {
     let name = document["metadata"]["name"].as_str().unwrap();
     let params = PatchParams {
@@ -55,9 +57,9 @@ async fn dry_run(api: &Api<DynamicObject>, document: &Value) -> Result<(), kube:
 }
 
 #[tokio::test]
-async fn every_example_is_accepted() {
+async fn accepts_every_example() {
     let client = client().await;
-    let namespace = namespace(&client).await;
+    let namespace = create_namespace(&client).await;
     let kind = ApiResource::erase::<BenchmarkRun>(&());
     let api: Api<DynamicObject> = Api::namespaced_with(client, &namespace, &kind);
     for path in files("examples") {
@@ -69,36 +71,36 @@ async fn every_example_is_accepted() {
     }
 }
 
-/// The same schema is checked where there is no cluster: both must refuse the same.
+/// The command line validates manifests with the same schema. Both must reject the same manifests.
 #[tokio::test]
-async fn what_the_schema_refuses_here_it_refuses_there() {
+async fn rejects_the_same_manifests_as_the_command_line() {
     let client = client().await;
-    let namespace = namespace(&client).await;
+    let namespace = create_namespace(&client).await;
     let kind = ApiResource::erase::<BenchmarkRun>(&());
     let api: Api<DynamicObject> = Api::namespaced_with(client, &namespace, &kind);
-    let (mut refused, mut accepted) = (0, Vec::new());
+    let (mut rejected, mut accepted) = (0, Vec::new());
     for path in files("operator/tests/bad_manifests") {
         let [document] = &documents(&path)[..] else {
             continue;
         };
-        let head = (document["kind"].as_str(), document["metadata"]["name"].as_str());
-        let (Some("BenchmarkRun"), Some(_)) = head else {
+        let kind_and_name = (document["kind"].as_str(), document["metadata"]["name"].as_str());
+        let (Some("BenchmarkRun"), Some(_)) = kind_and_name else {
             continue;
         };
         if dry_run(&api, document).await.is_err() {
-            refused += 1;
+            rejected += 1;
         } else if manifest::load(&path, None).is_err() {
             accepted.push(path.file_stem().unwrap().to_str().unwrap().to_owned());
         }
     }
-    println!("{refused} bad manifests are refused by the API server");
-    assert_eq!(accepted, SIZES);
+    println!("the API server rejects {rejected} bad manifests");
+    assert_eq!(accepted, INVALID_SIZES);
 }
 
 #[tokio::test]
-async fn only_suspend_and_the_time_to_live_can_be_changed() {
+async fn only_suspend_and_ttl_are_mutable() {
     let client = client().await;
-    let namespace = namespace(&client).await;
+    let namespace = create_namespace(&client).await;
     let api: Api<BenchmarkRun> = Api::namespaced(client, &namespace);
     api.create(&PostParams::default(), &run("fixed")).await.unwrap();
     let patch = |spec: Value| {
@@ -110,7 +112,7 @@ async fn only_suspend_and_the_time_to_live_can_be_changed() {
     patch(json!({"runPolicy": {"ttlSecondsAfterFinished": 60}}))
         .await
         .unwrap();
-    for refused in [
+    for change in [
         json!({"baseline": "fi-inject"}),
         json!({"sampling": {"rounds": 7}}),
         json!({"image": "example.test/other"}),
@@ -118,7 +120,7 @@ async fn only_suspend_and_the_time_to_live_can_be_changed() {
         json!({"placement": {"workers": 3}}),
         json!({"transport": {"libfabric": {"provider": "shm"}}}),
     ] {
-        let error = patch(refused.clone()).await.unwrap_err();
-        assert!(error.to_string().contains("immutable"), "{refused}: {error}");
+        let error = patch(change.clone()).await.unwrap_err();
+        assert!(error.to_string().contains("immutable"), "{change}: {error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Starts the program of these tests, whose log says every decision.
+//! Starts the operator binary with debug logs, which contain every decision.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,21 +6,21 @@ use std::process::Command;
 use super::operator::Operator;
 
 impl Operator {
-    /// Starts one for `namespace`, whose Lease is there as well.
+    /// Starts an operator for `namespace` with leader election in the same namespace.
     pub fn start(kubeconfig: &Path, namespace: &str) -> Self {
         Self::start_with(kubeconfig, namespace, &["--lease-namespace", namespace])
     }
 
-    /// Starts one that acts at once: no other will run beside it.
-    pub fn start_alone(kubeconfig: &Path, namespace: &str) -> Self {
+    /// Starts an operator for `namespace` without leader election.
+    pub fn start_without_election(kubeconfig: &Path, namespace: &str) -> Self {
         Self::start_with(kubeconfig, namespace, &["--no-leader-election"])
     }
 
     fn start_with(kubeconfig: &Path, namespace: &str, arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench"));
         command.env("RUST_LOG", "info,fabricbench_operator=debug");
-        let place = ["--namespace", namespace];
-        let arguments = [&place[..], arguments].concat();
+        let scope = ["--namespace", namespace];
+        let arguments = [&scope[..], arguments].concat();
         Self::spawn(command, kubeconfig, "example.test/runner:1", &arguments)
     }
 }

@@ -1,4 +1,4 @@
-//! The page of a report in a real browser.
+//! The HTML report in a real browser (Chromium).
 
 use std::fs;
 use std::process::Command;
@@ -8,36 +8,36 @@ use crate::reporting::formats::planted_html;
 /// Widths of a phone and of a desktop, in CSS pixels.
 const WIDTHS: [u32; 2] = [390, 1280];
 
-/// What is asked of the page in each frame: its width, its background, whether every link and whatever scrolls can be
-/// reached with the keyboard.
-const QUESTIONS: &str = "onload = () => {
+/// Script that writes its measurements into the title: the width of the page in each frame, the number of links and
+/// scrollable elements that cannot take the keyboard focus, and the background color.
+const MEASURE: &str = "onload = () => {
     const frames = [...document.querySelectorAll('iframe')];
-    const missed = frames.flatMap(frame => {
+    const unreachable = frames.flatMap(frame => {
         const page = frame.contentDocument;
-        // As a reader opens them: what is folded away is out of reach by intent.
+        // Elements in a closed <details> cannot take the focus, which is intended.
         page.querySelectorAll('details').forEach(details => details.open = true);
         const scrolls = element => ['auto', 'scroll'].includes(frame.contentWindow.getComputedStyle(element).overflowX)
             && element.scrollWidth > element.clientWidth;
-        const wanted = [...page.querySelectorAll('body *')].filter(
+        const focusable = [...page.querySelectorAll('body *')].filter(
             element => element.matches('a[href], summary, button') || scrolls(element));
-        return wanted.filter(element => { element.focus(); return page.activeElement !== element; });
+        return focusable.filter(element => { element.focus(); return page.activeElement !== element; });
     });
     const widths = frames.map(frame => frame.contentDocument.documentElement.scrollWidth).join();
     const [first] = frames;
-    const colour = first.contentWindow.getComputedStyle(first.contentDocument.body).backgroundColor;
-    document.title = [widths, missed.length, colour].join(' | ');
+    const color = first.contentWindow.getComputedStyle(first.contentDocument.body).backgroundColor;
+    document.title = [widths, unreachable.length, color].join(' | ');
 }";
 
-/// The answers to [`QUESTIONS`], with `arguments` for the browser.
-fn asked(arguments: &[&str]) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("report.html"), planted_html()).unwrap();
+/// Result of [`MEASURE`] in a browser that is started with `arguments`.
+fn measured(arguments: &[&str]) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("report.html"), planted_html()).unwrap();
     let frames: String = WIDTHS
         .iter()
         .map(|width| format!("<iframe src='report.html' width={width} height=900 frameborder=0></iframe>"))
         .collect();
-    let page = folder.path().join("page.html");
-    fs::write(&page, format!("{frames}<script>{QUESTIONS}</script>")).unwrap();
+    let page = directory.path().join("page.html");
+    fs::write(&page, format!("{frames}<script>{MEASURE}</script>")).unwrap();
 
     let output = Command::new("timeout")
         .args([
@@ -52,9 +52,9 @@ fn asked(arguments: &[&str]) -> String {
         .args(["--allow-file-access-from-files", "--enable-logging=stderr"])
         .arg(format!(
             "--user-data-dir={}",
-            folder.path().join("profile").display()
+            directory.path().join("profile").display()
         ))
-        // Whatever the page would ask of others fails, and is complained about.
+        // External requests of the page fail and are logged to the console.
         .args([
             "--host-resolver-rules=MAP * ~NOTFOUND",
             "--disable-background-networking",
@@ -62,30 +62,30 @@ fn asked(arguments: &[&str]) -> String {
         .args(arguments)
         .arg(format!("file://{}", page.display()))
         .output()
-        .expect("coreutils are there");
-    let (shown, said) = (
+        .expect("timeout of coreutils is installed");
+    let (stdout, stderr) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
     );
     assert!(
         output.status.success(),
-        "chromium (Debian's package) failed: {said}"
+        "chromium (Debian's package) failed: {stderr}"
     );
-    let complaints: Vec<_> = said.lines().filter(|line| line.contains("CONSOLE")).collect();
-    assert!(complaints.is_empty(), "{complaints:#?}");
-    let title = shown
+    let messages: Vec<_> = stderr.lines().filter(|line| line.contains("CONSOLE")).collect();
+    assert!(messages.is_empty(), "{messages:#?}");
+    let title = stdout
         .split_once("<title>")
         .and_then(|(_, rest)| rest.split_once("</title>"));
-    title.expect("the script has run").0.to_owned()
+    title.expect("the script did not run").0.to_owned()
 }
 
 #[test]
-fn the_page_fits_phone_and_desktop_and_obeys_keyboard_and_colour_scheme() {
+fn page_fits_phone_and_desktop_and_supports_keyboard_and_dark_mode() {
     let widths = WIDTHS.map(|width| width.to_string()).join(",");
-    let light = asked(&[]);
-    let colour = light.strip_prefix(&format!("{widths} | 0 | "));
-    let colour = colour.unwrap_or_else(|| panic!("too wide, or out of reach of the keyboard: {light}"));
-    let dark = asked(&["--force-dark-mode"]);
+    let light = measured(&[]);
+    let color = light.strip_prefix(&format!("{widths} | 0 | "));
+    let color = color.unwrap_or_else(|| panic!("too wide, or elements are unreachable by keyboard: {light}"));
+    let dark = measured(&["--force-dark-mode"]);
     assert!(dark.starts_with(&format!("{widths} | 0 | ")), "{dark}");
-    assert!(!dark.ends_with(colour), "not dark: {dark}");
+    assert!(!dark.ends_with(color), "not dark: {dark}");
 }

@@ -2,7 +2,7 @@
 
 use crds::record::CaseResult;
 use crds::v1alpha1::{ExpectationOutcome, Metric, Verdict};
-use fabricbench_operator::campaign::compare::campaign::{Comparison, Role, Withheld};
+use fabricbench_operator::campaign::compare::{Comparison, Role, Withheld};
 use fabricbench_operator::campaign::{Evaluation, Overall};
 
 use crate::fixture::{ARMS, Campaign};

@@ -1,4 +1,4 @@
-//! The metrics of a report, and those of a status: the same numbers.
+//! OpenMetrics report: its values equal those of the status.
 
 use crds::v1alpha1::{BenchmarkRun, ComparisonResult, Outcome};
 use fabricbench_operator::campaign::collect::collect;
@@ -24,15 +24,15 @@ spec:
   scenarios: [{name: small, memory: Heap, pingPong: {sizes: [64], iterations: 100, warmup: 10}}]
 "#;
 
-/// The run as it ended, and its metrics.
-fn reported(campaign: &Campaign) -> (BenchmarkRun, Metrics) {
+/// The finished run and its metrics.
+fn finished_run(campaign: &Campaign) -> (BenchmarkRun, Metrics) {
     let evaluation = campaign.evaluation();
     let phase = Phase::finished(&evaluation);
-    reported_in(campaign, &evaluation, phase)
+    run_in_phase(campaign, &evaluation, phase)
 }
 
-/// The run in `phase`, and its metrics.
-fn reported_in(campaign: &Campaign, evaluation: &Evaluation, phase: Phase) -> (BenchmarkRun, Metrics) {
+/// The run in `phase` and its metrics.
+fn run_in_phase(campaign: &Campaign, evaluation: &Evaluation, phase: Phase) -> (BenchmarkRun, Metrics) {
     let mut run = manifest::parse(RUN, None).unwrap().remove(0);
     run.status = Some(status(&StatusInput {
         plan: &campaign.plan,
@@ -53,25 +53,25 @@ fn reported_in(campaign: &Campaign, evaluation: &Evaluation, phase: Phase) -> (B
     (run, metrics)
 }
 
-/// The value of the series of `metric` that has these labels.
-fn value(metrics: &Metrics, metric: &str, wanted: &[(&str, &str)]) -> Option<f64> {
-    let is_wanted = |labels: &Labels| {
-        let mut wanted = wanted.iter();
-        wanted.all(|(name, value)| labels.get(*name).is_some_and(|found| found == value))
+/// Value of the only series of `metric` with the labels `expected`; `None` if there is no such series.
+fn value(metrics: &Metrics, metric: &str, expected: &[(&str, &str)]) -> Option<f64> {
+    let has_labels = |labels: &Labels| {
+        let mut expected = expected.iter();
+        expected.all(|(name, value)| labels.get(*name).is_some_and(|found| found == value))
     };
-    let mut found = metrics[metric].iter().filter(|(labels, _)| is_wanted(labels));
+    let mut found = metrics[metric].iter().filter(|(labels, _)| has_labels(labels));
     let first = found.next().map(|(_, value)| *value);
-    assert_eq!(found.next(), None, "{metric} {wanted:?}");
+    assert_eq!(found.next(), None, "{metric} {expected:?}");
     first
 }
 
 #[test]
-fn every_number_of_the_status_is_in_the_metrics() {
+fn metrics_equal_the_values_of_the_status() {
     let campaign = Campaign {
         effects: [(("fi-inject", 64), 1.3)].into(),
         ..Campaign::default()
     };
-    let (run, metrics) = reported(&campaign);
+    let (run, metrics) = finished_run(&campaign);
     let status = run.status.unwrap();
     assert_eq!(status.outcome, Some(Outcome::Missed), "fi-inject is worse");
     assert_eq!(
@@ -86,24 +86,24 @@ fn every_number_of_the_status_is_in_the_metrics() {
     assert!(!status.results.is_empty() && !status.comparisons.is_empty());
     for result in &status.results {
         let size = result.size_bytes.to_string();
-        let of = [
+        let labels = [
             ("scenario", result.scenario.as_str()),
             ("size_bytes", &size),
             ("arm", &result.arm),
         ];
-        let median = [&of[..], &[("quantile", "0.5")]].concat();
+        let median = [&labels[..], &[("quantile", "0.5")]].concat();
         assert_eq!(
             value(&metrics, "fabricbench_arm_latency_seconds", &median),
             result.p50_nanos.map(|nanos| nanos as f64 / 1e9)
         );
         assert_eq!(
-            value(&metrics, "fabricbench_arm_throughput_bytes_per_second", &of),
+            value(&metrics, "fabricbench_arm_throughput_bytes_per_second", &labels),
             result.bytes_per_second.map(|rate| rate as f64)
         );
     }
     for one in &status.comparisons {
         let (size, metric) = (one.size_bytes.to_string(), one.metric.to_string());
-        let of = [
+        let labels = [
             ("scenario", one.scenario.as_str()),
             ("size_bytes", &size),
             ("arm", &one.arm),
@@ -115,12 +115,12 @@ fn every_number_of_the_status_is_in_the_metrics() {
             ("fabricbench_comparison_ratio_lower", one.lower_ppm),
             ("fabricbench_comparison_ratio_upper", one.upper_ppm),
         ] {
-            assert_eq!(value(&metrics, name, &of), ratio(ppm), "{name} {of:?}");
+            assert_eq!(value(&metrics, name, &labels), ratio(ppm), "{name} {labels:?}");
         }
         let verdict = verdict(one);
-        let of = [&of[..], &[("verdict", verdict.as_str())]].concat();
+        let labels = [&labels[..], &[("verdict", verdict.as_str())]].concat();
         assert_eq!(
-            value(&metrics, "fabricbench_comparison_verdict", &of),
+            value(&metrics, "fabricbench_comparison_verdict", &labels),
             one.primary.then_some(1.0)
         );
     }
@@ -132,12 +132,12 @@ fn verdict(one: &ComparisonResult) -> String {
 }
 
 #[test]
-fn a_run_of_which_nothing_is_wrong_passes_and_one_that_cannot_be_trusted_does_not() {
+fn reports_passed_and_untrusted_outcomes() {
     let sound = Campaign {
         effects: [(("fi-inject", 64), 0.85), (("coalesce", 32 << 10), 0.9)].into(),
         ..Campaign::default()
     };
-    let (_, metrics) = reported(&sound);
+    let (_, metrics) = finished_run(&sound);
     let outcome =
         |metrics: &Metrics, outcome: &str| value(metrics, "fabricbench_run_outcome", &[("outcome", outcome)]);
     assert_eq!(outcome(&metrics, "Passed"), Some(1.0));
@@ -145,19 +145,19 @@ fn a_run_of_which_nothing_is_wrong_passes_and_one_that_cannot_be_trusted_does_no
         effects: [(("control", 64), 1.4)].into(),
         ..Campaign::default()
     };
-    let (run, metrics) = reported(&untrusted);
+    let (run, metrics) = finished_run(&untrusted);
     assert_eq!(run.status.unwrap().outcome, Some(Outcome::Untrusted));
     assert_eq!(outcome(&metrics, "Untrusted"), Some(1.0));
     assert_eq!(outcome(&metrics, "Passed"), Some(0.0));
 }
 
 #[test]
-fn a_run_that_still_runs_has_no_outcome() {
+fn running_run_has_no_outcome() {
     let campaign = Campaign::default();
     let lines = campaign.stream(1, &[5]);
     let reports = collect(&campaign.plan, UID, HASH, lines.as_bytes());
     let evaluation = evaluate(&campaign.plan, &reports).unwrap();
-    let (_, metrics) = reported_in(&campaign, &evaluation, Phase::Running);
+    let (_, metrics) = run_in_phase(&campaign, &evaluation, Phase::Running);
     assert!(metrics["fabricbench_run_outcome"].is_empty());
     assert_eq!(
         value(&metrics, "fabricbench_run_state", &[("state", "Running")]),

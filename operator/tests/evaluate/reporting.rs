@@ -1,4 +1,4 @@
-//! What is written of an evaluation.
+//! Status and report formats of an evaluation.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ fn input<'a>(campaign: &'a Campaign, evaluation: &'a Evaluation) -> StatusInput<
 }
 
 #[test]
-fn the_status_holds_what_a_cluster_shows() {
+fn status_summarizes_the_evaluation() {
     let campaign = Campaign {
         effects: [(("fi-inject", 64), 0.85)].into(),
         ..Campaign::default()
@@ -67,7 +67,7 @@ fn the_status_holds_what_a_cluster_shows() {
 }
 
 #[test]
-fn a_condition_keeps_its_time_until_it_changes() {
+fn condition_keeps_its_transition_time_until_its_status_changes() {
     let campaign = Campaign::default();
     let evaluation = campaign.evaluation();
     let running = StatusInput {
@@ -80,16 +80,16 @@ fn a_condition_keeps_its_time_until_it_changes() {
         previous: Some(&first),
         ..input(&campaign, &evaluation)
     });
-    let since = |wanted: &str| {
+    let transition_time = |type_name: &str| {
         let condition = second
             .conditions
             .iter()
-            .find(|condition| condition.type_ == wanted)
+            .find(|condition| condition.type_ == type_name)
             .unwrap();
         condition.last_transition_time.as_str()
     };
-    assert_eq!(since("Accepted"), "2026-03-01T10:00:00Z");
-    assert_eq!(since("Complete"), "2026-03-01T10:01:00Z");
+    assert_eq!(transition_time("Accepted"), "2026-03-01T10:00:00Z");
+    assert_eq!(transition_time("Complete"), "2026-03-01T10:01:00Z");
     let invalid = refused(
         "spec.variants[2]: no",
         Some(2),
@@ -103,7 +103,7 @@ fn a_condition_keeps_its_time_until_it_changes() {
 }
 
 #[test]
-fn warnings_are_bounded() {
+fn limits_number_and_length_of_warnings() {
     let campaign = Campaign::default();
     let mut evaluation = campaign.evaluation();
     evaluation.summary.warnings = (0..500)
@@ -125,7 +125,7 @@ pub mod formats {
 
     use crds::record::{CaseFailure, CaseResult, FailureReason};
     use fabricbench_operator::campaign::collect::collect;
-    use fabricbench_operator::campaign::compare::campaign::{Comparison, Role};
+    use fabricbench_operator::campaign::compare::{Comparison, Role};
     use fabricbench_operator::campaign::{Overall, evaluate};
     use fabricbench_operator::report::text::{TextOptions, render};
     use fabricbench_operator::report::{Report, csv, html, json, junit, markdown};
@@ -133,6 +133,7 @@ pub mod formats {
     use super::*;
     use crate::fixture::UID;
 
+    /// A campaign with known effects and its evaluation.
     struct Planted {
         campaign: Campaign,
         evaluation: Evaluation,
@@ -166,7 +167,7 @@ pub mod formats {
     });
 
     #[test]
-    fn text_answers_first() {
+    fn renders_text() {
         let options = TextOptions {
             full_report: Some("demo-output/planted/report.html"),
             ..TextOptions::default()
@@ -186,7 +187,7 @@ pub mod formats {
     }
 
     #[test]
-    fn color_is_only_where_it_is_wanted() {
+    fn colors_text_only_on_request() {
         let text = |color| {
             render(
                 &PLANTED.report(),
@@ -213,7 +214,7 @@ pub mod formats {
     }
 
     #[test]
-    fn json_has_names_units_and_intervals() {
+    fn json_contains_names_units_and_intervals() {
         let text = json::render(&PLANTED.report()).unwrap();
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(json["units"]["LatencyP50"], "ns");
@@ -233,12 +234,12 @@ pub mod formats {
     }
 
     #[test]
-    fn markdown_is_a_table_for_each_scenario() {
+    fn markdown_has_a_table_for_each_scenario() {
         insta::assert_snapshot!("markdown", markdown::render(&PLANTED.report()));
     }
 
     #[test]
-    fn junit_fails_what_the_exit_status_fails() {
+    fn junit_fails_when_the_exit_status_is_a_failure() {
         let text = junit::render(&PLANTED.report()).unwrap();
         insta::assert_snapshot!("junit", text);
         let Planted { campaign, .. } = &*PLANTED;
@@ -250,13 +251,13 @@ pub mod formats {
         };
         let text = junit::render(&report).unwrap();
         assert!(
-            text.contains("<error") && text.contains("blocks are measured"),
+            text.contains("<error") && text.contains("blocks were measured"),
             "{text}"
         );
     }
 
     #[test]
-    fn what_is_open_is_not_called_good() {
+    fn undecided_comparisons_are_not_reported_as_passed() {
         let campaign = Campaign {
             effects: [
                 (("fi-inject", 64), 0.85),
@@ -271,12 +272,15 @@ pub mod formats {
             campaign,
         };
         assert_eq!(planted.evaluation.overall(), Overall::Good);
-        let open = html::render(&planted.report()).unwrap();
-        let said = "no regression was shown, but open are 3 of 11 comparisons.";
-        assert!(open.contains("overall na") && open.contains(said), "{open}");
+        let undecided = html::render(&planted.report()).unwrap();
+        let sentence = "no regression was found, but 3 of 11 comparisons are undecided.";
+        assert!(
+            undecided.contains("overall na") && undecided.contains(sentence),
+            "{undecided}"
+        );
         let tests = junit::render(&planted.report()).unwrap();
         assert!(
-            tests.contains(r#"<skipped message="2 of 5 sizes are open">small 64 B:"#),
+            tests.contains(r#"<skipped message="2 of 5 sizes are undecided">small 64 B:"#),
             "{tests}"
         );
         for comparison in &mut planted.evaluation.comparisons.all {
@@ -285,12 +289,12 @@ pub mod formats {
             }
         }
         let settled = html::render(&planted.report()).unwrap();
-        assert!(settled.contains("overall better") && settled.contains("nothing got worse"));
+        assert!(settled.contains("overall better") && settled.contains("no variant regressed"));
         assert!(!junit::render(&planted.report()).unwrap().contains("<skipped"));
     }
 
     #[test]
-    fn an_invalid_baseline_is_called_so_everywhere() {
+    fn every_format_reports_an_invalid_baseline() {
         let campaign = Campaign {
             tweak: |case| {
                 if (case.arm.as_str(), case.size_bytes) == ("baseline", 64)
@@ -308,9 +312,9 @@ pub mod formats {
             evaluation: campaign.evaluation(),
             campaign,
         };
-        let why = "invalid: 13 of 13 cases: failed (PeerLost): no answer";
+        let reason = "invalid: 13 of 13 cases: failed (PeerLost): no answer";
         let report = planted.report();
-        assert!(markdown::render(&report).contains(why));
+        assert!(markdown::render(&report).contains(reason));
         assert!(
             render(
                 &report,
@@ -319,11 +323,11 @@ pub mod formats {
                     ..TextOptions::default()
                 }
             )
-            .contains(why)
+            .contains(reason)
         );
         let page = html::render(&report).unwrap();
         assert!(page.contains(
-            r#"<td class="invalid"><span class="word">invalid</span> <span class="reason">13 of 13"#
+            r#"<td class="invalid"><span class="label">invalid</span> <span class="reason">13 of 13"#
         ));
         let tests = junit::render(&report).unwrap();
         assert!(
@@ -335,7 +339,7 @@ pub mod formats {
     }
 
     #[test]
-    fn the_noise_floor_says_which_sizes_it_covers() {
+    fn noise_floor_reports_the_sizes_it_covers() {
         let campaign = Campaign::default();
         let mut planted = Planted {
             evaluation: campaign.evaluation(),
@@ -353,23 +357,23 @@ pub mod formats {
             comparison.interval = None;
         }
         let options = TextOptions::default();
-        for said in [
+        for text in [
             render(&planted.report(), &options),
             markdown::render(&planted.report()),
             html::render(&planted.report()).unwrap(),
         ] {
-            assert!(said.contains("(control arm, 4 of 6 sizes)"), "{said}");
+            assert!(text.contains("(control arm, 4 of 6 sizes)"), "{text}");
         }
         for comparison in &mut planted.evaluation.comparisons.all {
             comparison.interval = None;
         }
-        assert!(markdown::render(&planted.report()).contains("- noise not known: too few valid rounds"));
+        assert!(markdown::render(&planted.report()).contains("- noise unknown: too few valid rounds"));
     }
 
     #[test]
-    fn html_shows_the_bytes_of_each_rail_and_three_percentiles_both_ways() {
+    fn html_shows_bytes_per_rail_and_both_kinds_of_percentiles() {
         let text = planted_html();
-        assert_eq!(text.matches("<summary>Bytes on each rail</summary>").count(), 2);
+        assert_eq!(text.matches("<summary>Bytes per rail</summary>").count(), 2);
         assert!(text.contains(r#"<th scope="col">rail 3</th>"#));
         let (_, results) = text.split_once(r#"aria-label="Results""#).unwrap();
         let (_, rows) = results.split_once("<tbody>").unwrap();
@@ -377,18 +381,19 @@ pub mod formats {
         assert_eq!(row.matches(" [").count(), 3, "{row}");
     }
 
+    /// HTML report of a campaign with known effects.
     pub fn planted_html() -> String {
         html::render(&PLANTED.report()).unwrap()
     }
 
     #[test]
-    fn html_is_one_file_and_escapes_what_it_is_told() {
+    fn html_is_self_contained_and_escapes_text() {
         let text = planted_html();
         assert!(text.contains("Xeon &lt;Gold&gt; &amp;"));
         assert!(!text.contains("<Gold>"));
         assert!(!text.contains("<script") && !text.contains("http://") && !text.contains("src="));
         assert_eq!(text.matches("<svg ").count(), 2 * (4 + 3));
-        // Every stand-in colour became a variable.
+        // Every placeholder color was replaced by a CSS variable.
         assert!(!text.contains("#FA0"));
     }
 }

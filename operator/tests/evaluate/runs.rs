@@ -2,7 +2,7 @@
 
 use crds::v1alpha1::{Metric, Verdict};
 use fabricbench_operator::campaign::Evaluation;
-use fabricbench_operator::campaign::compare::runs::{Finished, RunComparison, compare_runs, differences};
+use fabricbench_operator::campaign::compare_runs::{Finished, RunComparison, compare_runs, differences};
 use fabricbench_operator::campaign::plan::Plan;
 
 use crate::fixture::{Campaign, plan};

@@ -1,20 +1,20 @@
-//! The same number as the field's own tools? One-way latency of a ping-pong over the same library and provider on this
-//! machine, measured by fabricbench-runner and by fi_pingpong (and fabtests), in turn, several times.
+//! Compares the runner with established tools: one-way latency of a ping-pong over the same library and provider on this
+//! machine, measured alternately and repeatedly by fabricbench-runner and by fi_pingpong (and fabtests).
 //!
-//! `cargo run --release -p fabricbench-runner --example bench -- --help`, with the runner built in the same profile.
-//! These tools print means, so the runner's mean is compared: the window by its round trips, halved. As fi_pingpong
-//! does, the runner polls without a pause and injects what is small; both sides of both have a processor of their own.
+//! Run it with `cargo run --release -p fabricbench-runner --example bench -- --help`, with the runner built in the same
+//! profile. The tools print means, so the mean of the runner is compared: half the window divided by its round trips. Like
+//! fi_pingpong, the runner polls without pauses and injects small messages. Each side is pinned to a CPU of its own.
 
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a program for people, which ends when it cannot go on"
+    reason = "an interactive tool that exits on errors"
 )]
-#![allow(missing_docs, reason = "a program")]
+#![allow(missing_docs, reason = "an example binary")]
 
-mod ours;
+mod runner;
 mod table;
-mod theirs;
+mod tools;
 
 #[path = "../../tests/common/leg.rs"]
 mod leg;
@@ -26,24 +26,24 @@ use crds::v1alpha1::LibfabricProvider;
 
 use table::Row;
 
-/// Compare the runner's ping-pong latency with fi_pingpong's, and fabtests' where they are.
+/// Compare the ping-pong latency of the runner with that of fi_pingpong, and of fabtests if available.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Folder with another libfabric.so.1, measured after the system's; may be given several times.
-    #[arg(long = "library", value_name = "FOLDER")]
+    /// Directory with another libfabric.so.1, measured after the one of the system; may be repeated.
+    #[arg(long = "library", value_name = "DIRECTORY")]
     libraries: Vec<PathBuf>,
-    /// Folder with fabtests' fi_rdm_tagged_pingpong.
-    #[arg(long, value_name = "FOLDER")]
+    /// Directory with fi_rdm_tagged_pingpong of fabtests.
+    #[arg(long, value_name = "DIRECTORY")]
     fabtests: Option<PathBuf>,
-    /// Times that each size is measured with each tool.
+    /// Number of measurements of each size with each tool.
     #[arg(long, default_value_t = 5)]
     repeats: usize,
-    /// Sizes in bytes.
+    /// Message sizes in bytes.
     #[arg(long, value_delimiter = ',', default_values_t = (0..10).map(|step| 64 << (2 * step)))]
     sizes: Vec<u64>,
 }
 
-/// What is measured at one moment.
+/// Parameters of one measurement.
 pub struct Setting<'a> {
     pub library: Option<&'a PathBuf>,
     pub provider: LibfabricProvider,
@@ -51,7 +51,7 @@ pub struct Setting<'a> {
 }
 
 impl Setting<'_> {
-    /// Round trips that take some tenths of a second.
+    /// Number of round trips, which takes some tenths of a second.
     pub fn iterations(&self) -> u32 {
         u32::try_from((400_000_000 / self.size).clamp(20, 20_000)).unwrap()
     }
@@ -71,17 +71,17 @@ fn main() {
                 };
                 let mut row = Row::default();
                 for repeat in 0..arguments.repeats {
-                    // By turns: who comes first may find the machine otherwise.
+                    // The order alternates, because the state of the machine may depend on it.
                     if repeat % 2 == 0 {
-                        row.add_ours(ours::measure(&setting));
+                        row.add_runner(runner::measure(&setting));
                     }
-                    row.fi_pingpong.push(theirs::fi_pingpong(&setting, &row.provider));
-                    if let Some(folder) = &arguments.fabtests {
+                    row.fi_pingpong.push(tools::fi_pingpong(&setting, &row.provider));
+                    if let Some(directory) = &arguments.fabtests {
                         row.fabtests
-                            .push(theirs::fabtests(&setting, &row.provider, folder));
+                            .push(tools::fabtests(&setting, &row.provider, directory));
                     }
                     if repeat % 2 == 1 {
-                        row.add_ours(ours::measure(&setting));
+                        row.add_runner(runner::measure(&setting));
                     }
                 }
                 println!("{}", row.line(size));

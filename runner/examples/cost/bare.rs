@@ -1,5 +1,5 @@
-//! The built-in transport alone: one thread drives both ends, posts bursts and polls until all are complete. Nothing of
-//! a case is in it, so it is what the transport itself adds to every operation.
+//! Cost of the built-in transport without the scenario code: one thread drives both ends, posts bursts and polls until
+//! all posts are complete. This is the overhead that the transport adds to every operation.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use fabricbench_runner::transport::{
     Completion, CompletionKind, OpenConfig, Operation, Post, Region, Transport,
 };
 
-/// Posts of a burst, with one doorbell.
+/// Posts per burst, with one doorbell.
 const BURST: u32 = 16;
 const BURSTS: u32 = 1_000;
 const REPEATS: usize = 201;
@@ -24,7 +24,7 @@ fn open() -> (Loopback, LoopbackRegion) {
         library: None,
         inject_bytes: None,
         depth: 64,
-        sleeps: false,
+        uses_wait: false,
         device_memory: false,
         peers: 1,
     })
@@ -34,11 +34,11 @@ fn open() -> (Loopback, LoopbackRegion) {
     (transport, region)
 }
 
-/// Nanoseconds of one write with immediate data, from post to completion, by both ends: the median of the repeats.
+/// Median cost of one write with immediate data in nanoseconds, from post to completion and including both ends.
 pub fn median_nanos() -> f64 {
-    let ((mut one, region), (mut two, landing)) = (open(), open());
-    one.connect(two.addresses()).unwrap();
-    two.connect(one.addresses()).unwrap();
+    let ((mut sender, region), (mut receiver, landing)) = (open(), open());
+    sender.connect(receiver.addresses()).unwrap();
+    receiver.connect(sender.addresses()).unwrap();
     let operation = Operation::WriteImmediate {
         remote: landing.remote().rails[0],
         remote_offset: 0,
@@ -46,40 +46,41 @@ pub fn median_nanos() -> f64 {
     };
     let mut nanos: Vec<f64> = (0..REPEATS)
         .map(|_| {
-            let begun = Instant::now();
+            let start = Instant::now();
             for _ in 0..BURSTS {
-                burst(&mut one, &mut two, &region, operation);
+                burst(&mut sender, &mut receiver, &region, operation);
             }
-            begun.elapsed().as_nanos() as f64 / f64::from(BURSTS * BURST)
+            start.elapsed().as_nanos() as f64 / f64::from(BURSTS * BURST)
         })
         .collect();
     nanos.sort_by(f64::total_cmp);
     nanos[REPEATS / 2]
 }
 
-fn burst(one: &mut Loopback, two: &mut Loopback, region: &LoopbackRegion, operation: Operation) {
-    let nothing = Completion {
+fn burst(sender: &mut Loopback, receiver: &mut Loopback, region: &LoopbackRegion, operation: Operation) {
+    let empty = Completion {
         rail: 0,
         kind: CompletionKind::RemoteWrite { immediate: 0 },
     };
-    let mut room = [nothing; BURST as usize];
+    let mut completions = [empty; BURST as usize];
     for token in 0..BURST {
-        one.post(&Post {
-            rail: 0,
-            peer: 0,
-            operation,
-            region,
-            offset: 0,
-            length: LENGTH,
-            inject: false,
-            more: token + 1 < BURST,
-            token,
-        })
-        .unwrap();
+        sender
+            .post(&Post {
+                rail: 0,
+                peer: 0,
+                operation,
+                region,
+                offset: 0,
+                length: LENGTH,
+                inject: false,
+                more: token + 1 < BURST,
+                token,
+            })
+            .unwrap();
     }
-    let mut left = BURST as usize;
-    while left > 0 {
-        two.poll(&mut room).unwrap();
-        left -= one.poll(&mut room).unwrap();
+    let mut remaining = BURST as usize;
+    while remaining > 0 {
+        receiver.poll(&mut completions).unwrap();
+        remaining -= sender.poll(&mut completions).unwrap();
     }
 }

@@ -1,17 +1,17 @@
-//! What one operation costs: whole cases between two workers in this process, over the built-in transport or a
-//! provider of libfabric on this machine.
+//! Cost of one operation: complete cases between two workers in this process, over the built-in transport or a libfabric
+//! provider on this machine.
 //!
-//! `cargo run --release -p fabricbench-runner --example cost [loopback|tcp|shm]`. An operation's cost is the measured window by the
-//! operations in it: posting, polling, accounts and both readings of the clock. Initiator and target each need a
-//! processor of their own, or the figures are those of the scheduler.
+//! Run it with `cargo run --release -p fabricbench-runner --example cost [loopback|tcp|shm]`. The cost of an operation is
+//! the measured window divided by the number of operations: posting, polling, bookkeeping and both clock readings.
+//! Initiator and target each need a CPU of their own; otherwise the results measure the scheduler.
 //!
-//! With `loopback` the first line is the built-in transport alone. It ends with status 1 where that costs more than
-//! [`MOST_NANOS`]: the transport must stay far below anything that is compared over it.
+//! With `loopback`, the first line is the cost of the built-in transport without the scenario code. The exit status is 1
+//! if it exceeds [`MAX_NANOS`], because the transport must cost far less than the effects that are compared over it.
 
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a program for people, which ends when it cannot go on"
+    reason = "an interactive tool that exits on errors"
 )]
 
 mod bare;
@@ -31,20 +31,20 @@ use fabricbench_runner::transport::libfabric::Libfabric;
 use fabricbench_runner::transport::loopback::Loopback;
 use pair::{Pair, arm, scenario};
 
-/// Most that an operation of the built-in transport alone may cost, in nanoseconds.
-const MOST_NANOS: f64 = 50.0;
+/// Limit for the cost of an operation of the built-in transport, in nanoseconds.
+const MAX_NANOS: f64 = 50.0;
 const SIZE: u64 = 8;
 const REPEATS: usize = 7;
 
-fn transfer(operation: TransferOperation, batch: u32, fewer: u32) -> ScenarioAssignment {
+fn transfer(operation: TransferOperation, batch: u32, divisor: u32) -> ScenarioAssignment {
     scenario(Workload::Transfer(TransferWorkload {
         operation,
         window: 64,
         batch,
         threads: 1,
         direction: Direction::OneWay,
-        measured: Extent::Iterations(200_000 / fewer),
-        warmup: Extent::Iterations(20_000 / fewer),
+        measured: Extent::Iterations(200_000 / divisor),
+        warmup: Extent::Iterations(20_000 / divisor),
     }))
 }
 
@@ -54,38 +54,36 @@ fn main() -> ExitCode {
     match transport.as_deref().unwrap_or("loopback") {
         "loopback" => {
             let bare = bare::median_nanos();
-            println!(
-                "the transport alone, one thread at both ends {bare:21.1} ns median, at most {MOST_NANOS} wanted"
-            );
+            println!("transport only, one thread for both ends {bare:26.1} ns median, limit {MAX_NANOS} ns");
             measure::<Loopback>(&TransportSpec::Loopback(LoopbackSpec { rails: 1 }), 1);
-            if bare > MOST_NANOS {
-                println!("too slow: {bare:.1} ns, and {MOST_NANOS} are wanted");
+            if bare > MAX_NANOS {
+                println!("too slow: {bare:.1} ns exceeds the limit of {MAX_NANOS} ns");
                 return ExitCode::FAILURE;
             }
         }
         "tcp" => measure::<Libfabric>(&libfabric(LibfabricProvider::Tcp), 20),
         "shm" => measure::<Libfabric>(&libfabric(LibfabricProvider::Shm), 20),
         other => {
-            println!("{other:?} is none of loopback, tcp and shm");
+            println!("unknown transport {other:?}: use loopback, tcp or shm");
             return ExitCode::from(2);
         }
     }
     ExitCode::SUCCESS
 }
 
-/// Measures all cases, with so many times fewer operations.
-fn measure<T: Transport>(transport: &TransportSpec, fewer: u32) {
+/// Measures all cases, with the number of operations divided by `divisor`.
+fn measure<T: Transport>(transport: &TransportSpec, divisor: u32) {
     let ping_pong = scenario(Workload::PingPong(PingPongWorkload {
         operation: PingPongOperation::Send,
-        measured: Extent::Iterations(50_000 / fewer),
-        warmup: Extent::Iterations(5_000 / fewer),
+        measured: Extent::Iterations(50_000 / divisor),
+        warmup: Extent::Iterations(5_000 / divisor),
     }));
     let mut cases = vec![("ping-pong Send, one way".to_owned(), ping_pong)];
     for operation in [Send, Write, Read, WriteImmediate] {
         for batch in [1, 16] {
             cases.push((
                 format!("transfer {operation:?}, bursts of {batch}"),
-                transfer(operation, batch, fewer),
+                transfer(operation, batch, divisor),
             ));
         }
     }
@@ -98,13 +96,13 @@ fn measure<T: Transport>(transport: &TransportSpec, fewer: u32) {
                 .map(|_| {
                     let posted = pair.measure(scenario, SIZE).posted.unwrap();
                     let round_trip = matches!(scenario.workload, Workload::PingPong(_));
-                    let ways = if round_trip { 2.0 } else { 1.0 };
-                    posted.elapsed_nanos as f64 / posted.operations as f64 / ways
+                    let directions = if round_trip { 2.0 } else { 1.0 };
+                    posted.elapsed_nanos as f64 / posted.operations as f64 / directions
                 })
                 .collect();
             nanos.sort_by(f64::total_cmp);
             println!(
-                "{tuning:18} {name:38} {:7.1} ns median, {:7.1} least",
+                "{tuning:18} {name:38} {:7.1} ns median, {:7.1} ns minimum",
                 nanos[REPEATS / 2],
                 nanos[0]
             );

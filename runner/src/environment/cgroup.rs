@@ -1,11 +1,11 @@
-//! Limits of the control group, version 1 or 2.
+//! Limits of the control group, version 1 or 2. Reads `/proc/self/cgroup` and `/sys/fs/cgroup`.
 
 use std::path::{Path, PathBuf};
 
 use super::text;
 use crate::topology::SystemRoots;
 
-/// Version 1 writes "no limit" as the largest page-aligned number.
+/// Version 1 represents "no limit" as the largest page-aligned number.
 const V1_UNLIMITED: u64 = 1 << 62;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(super) struct Limits {
     pub cpu_millis: Option<u64>,
 }
 
-/// The smallest limit of the worker's group and all groups above it that can be seen: each of them binds.
+/// The smallest limit of this process's group and its visible ancestors, all of which apply.
 pub(super) fn limits(roots: &SystemRoots) -> Limits {
     let membership = text(&roots.proc.join("self/cgroup")).unwrap_or_default();
     let mount = roots.sys.join("fs/cgroup");
@@ -52,12 +52,12 @@ pub(super) fn limits(roots: &SystemRoots) -> Limits {
     limits
 }
 
-/// The folders from `path` up to the mount. In a container the mount may be the group itself while `path` is the
-/// host's: then only the mount exists.
+/// The existing directories from `path` up to the mount. In a container, the mount may be the group itself while `path`
+/// is relative to the host's root; then only the mount exists.
 fn groups(mount: &Path, path: &str) -> impl Iterator<Item = PathBuf> + use<> {
     let inner = Path::new(path.trim_start_matches('/'));
-    let folders: Vec<_> = inner.ancestors().map(|ancestor| mount.join(ancestor)).collect();
-    folders.into_iter().filter(|folder| folder.is_dir())
+    let directories: Vec<_> = inner.ancestors().map(|ancestor| mount.join(ancestor)).collect();
+    directories.into_iter().filter(|directory| directory.is_dir())
 }
 
 fn number(text: String) -> Option<u64> {
@@ -71,7 +71,7 @@ fn v2_cpu(group: &Path) -> Option<u64> {
 }
 
 fn v1_cpu(group: &Path) -> Option<u64> {
-    // A quota of -1 is none.
+    // A quota of -1 means no limit; it fails to parse.
     let quota = text(&group.join("cpu.cfs_quota_us")).and_then(number)?;
     let period = text(&group.join("cpu.cfs_period_us")).and_then(number)?;
     millis(quota, period)

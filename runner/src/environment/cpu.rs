@@ -1,14 +1,14 @@
-//! Processors: which, of what kind, how driven.
+//! CPUs: allowed set, model and frequency governor. Reads `/proc` and `/sys`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::text;
 
-/// Processors a list may name at most; more than any machine has, so that `0-4294967295` stays harmless.
+/// Largest accepted CPU number, so that a range such as `0-4294967295` does not exhaust memory.
 const MAX_CPUS: u32 = 65_536;
 
-/// The list of allowed processors in `/proc/self/status`, such as `0-3,8`.
+/// The list of allowed CPUs in `/proc/self/status`, such as `0-3,8`.
 pub(super) fn allowed_list(status: &str) -> String {
     let line = status
         .lines()
@@ -16,7 +16,7 @@ pub(super) fn allowed_list(status: &str) -> String {
     line.unwrap_or_default().trim().to_owned()
 }
 
-/// The processors of a list such as `0-3,8`, in order; parts that are no number are left out.
+/// Parses a list such as `0-3,8` into sorted CPU numbers; ignores parts that are not numbers.
 pub fn parse_list(list: &str) -> Vec<u32> {
     let mut cpus = BTreeSet::new();
     for part in list.split(',') {
@@ -28,7 +28,7 @@ pub fn parse_list(list: &str) -> Vec<u32> {
     cpus.into_iter().collect()
 }
 
-/// Model of the first processor; the architecture's own words where there is no `model name`.
+/// Model of the first CPU; on Arm, which has no `model name`, the implementer and part numbers.
 pub(super) fn model(proc: &Path) -> String {
     let info = text(&proc.join("cpuinfo")).unwrap_or_default();
     let field = |name: &str| {
@@ -37,7 +37,7 @@ pub(super) fn model(proc: &Path) -> String {
             (key.trim() == name).then(|| value.trim().to_owned())
         })
     };
-    // Arm kernels give numbers instead of a name.
+    // Arm kernels report numbers instead of a name.
     let arm = || {
         Some(format!(
             "implementer {} part {}",
@@ -48,7 +48,7 @@ pub(super) fn model(proc: &Path) -> String {
     field("model name").or_else(arm).unwrap_or_default()
 }
 
-/// Frequency governor of `cpus`; all of them, by comma, where they differ.
+/// Frequency governor of `cpus`; separated by commas if there are several.
 pub(super) fn governor(sys: &Path, cpus: &[u32]) -> Option<String> {
     let governors: BTreeSet<_> = cpus
         .iter()

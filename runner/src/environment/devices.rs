@@ -1,9 +1,9 @@
-//! RDMA devices.
+//! RDMA devices. Reads `/sys/class/infiniband`.
 
 use std::fs;
 use std::path::Path;
 
-/// PCI addresses of the RDMA devices, in order; the device's name where it has none (Soft-RoCE).
+/// Sorted PCI addresses of the RDMA devices; the device name for devices without a PCI address (Soft-RoCE).
 pub(super) fn rdma(sys: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(sys.join("class/infiniband")) else {
         return Vec::new();

@@ -1,11 +1,11 @@
-//! Memory: how much, how much of it may be locked, huge pages, shared memory.
+//! Memory: total size, lock limit, huge pages and shared memory. Reads `/proc`, `/sys` and the file system.
 
 use std::path::Path;
 
 use super::text;
 use crate::topology::SystemRoots;
 
-/// Memory of the machine in bytes.
+/// Total memory of the machine in bytes.
 pub(super) fn total(proc: &Path) -> u64 {
     let info = text(&proc.join("meminfo")).unwrap_or_default();
     let line = info.lines().find_map(|line| line.strip_prefix("MemTotal:"));
@@ -13,7 +13,7 @@ pub(super) fn total(proc: &Path) -> u64 {
     kib.unwrap_or_default().saturating_mul(1024)
 }
 
-/// Soft limit of locked memory in bytes; nothing where it is unlimited.
+/// Soft limit of locked memory in bytes; `None` if it is unlimited.
 pub(super) fn locked_limit(proc: &Path) -> Option<u64> {
     let limits = text(&proc.join("self/limits"))?;
     let line = limits
@@ -22,18 +22,18 @@ pub(super) fn locked_limit(proc: &Path) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Huge pages of 2 MiB: all and free ones.
+/// Total and free number of 2 MiB huge pages.
 pub(super) fn hugepages_2mi(roots: &SystemRoots) -> (u64, u64) {
-    let folder = roots.sys.join("kernel/mm/hugepages/hugepages-2048kB");
+    let directory = roots.sys.join("kernel/mm/hugepages/hugepages-2048kB");
     let count = |name: &str| {
-        text(&folder.join(name))
+        text(&directory.join(name))
             .and_then(|text| text.parse().ok())
             .unwrap_or_default()
     };
     (count("nr_hugepages"), count("free_hugepages"))
 }
 
-/// Free bytes of the shared-memory file system; 0 where there is none.
+/// Free bytes of the shared-memory file system; 0 if it does not exist.
 pub(super) fn shared_free(shm: &Path) -> u64 {
     rustix::fs::statvfs(shm).map_or(0, |stat| stat.f_bavail.saturating_mul(stat.f_frsize))
 }

@@ -1,4 +1,4 @@
-//! Facts from files of a machine that is made up, and from none.
+//! Facts read from the files of a fake machine.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -33,7 +33,7 @@ impl Machine {
 }
 
 #[test]
-fn facts_come_from_the_kernels_files() {
+fn reads_facts_from_kernel_files() {
     let machine = Machine::new(&[
         (
             "proc/self/status",
@@ -68,16 +68,16 @@ fn facts_come_from_the_kernels_files() {
     let device = machine.0.path().join("sys/devices/pci0000:00/0000:00:06.0");
     symlink(device, machine.0.path().join("sys/class/infiniband/efa_0/device")).unwrap();
     let variables = [(names::ENV_VARIANT, "doorbell"), (names::ENV_NODE, "node-a")];
-    let found = |name: &str| {
+    let variable = |name: &str| {
         let value = variables.iter().find(|(known, _)| *known == name)?.1;
         Some(value.to_owned())
     };
-    let facts = host_environment(&machine.roots(), found, ClockFacts::default());
+    let facts = host_environment(&machine.roots(), variable, ClockFacts::default());
     assert_eq!(facts.cpus_allowed, "0-1,3");
     assert_eq!(
         facts.governor.as_deref(),
         Some("performance"),
-        "only of allowed processors"
+        "governor of the allowed CPUs only"
     );
     assert_eq!(facts.memlock_bytes, Some(8_388_608));
     assert_eq!(
@@ -95,7 +95,7 @@ fn facts_come_from_the_kernels_files() {
 }
 
 #[test]
-fn an_empty_machine_says_nothing() {
+fn omits_facts_without_files() {
     let facts = Machine::new(&[]).environment();
     assert_eq!(facts.governor, None);
     assert_eq!(facts.memlock_bytes, None);
@@ -104,7 +104,7 @@ fn an_empty_machine_says_nothing() {
 }
 
 #[test]
-fn the_smallest_limit_of_a_version_2_hierarchy_binds() {
+fn uses_the_smallest_limit_of_a_version_2_hierarchy() {
     let facts = Machine::new(&[
         ("proc/self/cgroup", "0::/pods/pod-1/runner\n"),
         ("sys/fs/cgroup/pods/memory.max", "1000000\n"),
@@ -119,7 +119,7 @@ fn the_smallest_limit_of_a_version_2_hierarchy_binds() {
 }
 
 #[test]
-fn a_namespaced_mount_of_version_2_is_read_at_its_root() {
+fn reads_a_namespaced_version_2_mount_at_its_root() {
     let facts = Machine::new(&[
         ("proc/self/cgroup", "0::/kubepods/pod-of-the-host\n"),
         ("sys/fs/cgroup/memory.max", "70000\n"),
@@ -133,7 +133,7 @@ fn a_namespaced_mount_of_version_2_is_read_at_its_root() {
 }
 
 #[test]
-fn version_1_limits_are_read_and_none_is_none() {
+fn reads_version_1_limits_and_ignores_unlimited() {
     let facts = Machine::new(&[
         ("proc/self/cgroup", "5:cpu,cpuacct:/a\n4:memory:/a\n"),
         ("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "50000\n"),
@@ -152,7 +152,7 @@ fn version_1_limits_are_read_and_none_is_none() {
 }
 
 #[test]
-fn processor_lists_read() {
+fn parses_cpu_lists() {
     assert_eq!(cpu::parse_list("0-3,8"), [0, 1, 2, 3, 8]);
     assert_eq!(cpu::parse_list(""), Vec::<u32>::new());
     assert_eq!(cpu::parse_list("x,2"), [2]);

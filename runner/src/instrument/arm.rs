@@ -1,4 +1,4 @@
-//! An arm, whatever its transport: where static dispatch begins and ends.
+//! An arm with its transport type erased: the boundary between dynamic and static dispatch.
 
 use std::time::Duration;
 
@@ -6,40 +6,40 @@ use crds::assignment::{ArmAssignment, ScenarioAssignment};
 use crds::record::{CaseFailure, ColdRecord, FabricFacts, FailureReason};
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::serve::internal;
-use crate::bench::{ArmBench, ArmOffer};
+use super::failure::{from_transport, internal};
+use crate::arm_endpoints::{ArmEndpoints, ArmOffer};
 use crate::rendezvous::message::{CaseOrder, PeerCase, Side};
 use crate::scenario::{self, Case, Outcome, Role};
-use crate::transport::{Transport, TransportError};
+use crate::transport::Transport;
 
-/// One arm's endpoints and buffers at one worker.
+/// The endpoints and memory of one arm at one worker.
 pub trait Arm {
-    /// What peers need to reach it.
+    /// Addresses and keys with which peers reach the arm, as JSON.
     ///
     /// # Errors
-    /// When it cannot be written down.
+    /// If they cannot be serialized.
     fn offer(&self) -> Result<Box<RawValue>, CaseFailure>;
 
-    /// What the library returned.
+    /// Facts reported by the library.
     fn facts(&self) -> FabricFacts;
 
-    /// Makes the endpoints of `peer` known, from its offer.
+    /// Connects to the endpoints of `peer`, using its offer.
     ///
     /// # Errors
-    /// When the offer is none of this arm, or the library refuses it.
+    /// If the offer does not match this arm, or the library rejects it.
     fn connect(&mut self, peer: u32, offer: &RawValue) -> Result<(), CaseFailure>;
 
     /// Exchanges a message with a peer on every rail.
     ///
     /// # Errors
-    /// When a rail does not reach it.
+    /// If the peer cannot be reached on a rail within `within`.
     fn probe(&mut self, with: PeerCase, within: Duration) -> Result<(), CaseFailure>;
 
-    /// Runs one case of `scenario` with a peer that runs it, too. Returns what this side saw and the optimizations'
-    /// evidence lines.
+    /// Runs one case of `scenario` together with a peer. Returns the observations of this side and the evidence lines of
+    /// the optimizations.
     ///
     /// # Errors
-    /// Why there is no number.
+    /// The failure of the case.
     fn run(
         &mut self,
         order: &CaseOrder,
@@ -47,38 +47,38 @@ pub trait Arm {
         within: Duration,
     ) -> Result<(Side, Vec<String>), CaseFailure>;
 
-    /// What it cost so far; round and rank are the caller's.
+    /// Costs before the first measured operation. The caller fills in round and rank.
     fn cold(&self) -> ColdRecord;
 }
 
 /// An arm over transport `T`.
 pub(super) struct Opened<T: Transport> {
-    pub(super) bench: ArmBench<T>,
+    pub(super) endpoints: ArmEndpoints<T>,
     pub(super) assigned: ArmAssignment,
 }
 
 impl<T: Transport + 'static> Arm for Opened<T> {
     fn offer(&self) -> Result<Box<RawValue>, CaseFailure> {
-        to_raw_value(&self.bench.offer())
-            .map_err(|error| internal(&format!("the offer cannot be written: {error}")))
+        to_raw_value(&self.endpoints.offer())
+            .map_err(|error| internal(&format!("the offer cannot be serialized: {error}")))
     }
 
     fn facts(&self) -> FabricFacts {
-        self.bench.facts().clone()
+        self.endpoints.facts().clone()
     }
 
     fn connect(&mut self, peer: u32, offer: &RawValue) -> Result<(), CaseFailure> {
         let offer: ArmOffer = serde_json::from_str(offer.get()).map_err(|error| CaseFailure {
             reason: FailureReason::InvalidAssignment,
             message: format!(
-                "the offer of rank {peer} cannot be read: {error}; use one runner for all workers"
+                "invalid offer of rank {peer}: {error}; use the same runner version for all workers"
             ),
         })?;
-        self.bench.connect(peer, &offer).map_err(failure)
+        self.endpoints.connect(peer, &offer).map_err(from_transport)
     }
 
     fn probe(&mut self, with: PeerCase, within: Duration) -> Result<(), CaseFailure> {
-        scenario::probe(&mut self.bench, role(with), with.peer, within)
+        scenario::probe(&mut self.endpoints, role(with), with.peer, within)
     }
 
     fn run(
@@ -98,7 +98,7 @@ impl<T: Transport + 'static> Arm for Opened<T> {
             deadline: within,
             seed: order.seed,
         };
-        let report = scenario::run_case(&mut self.bench, &case)?;
+        let report = scenario::run_case(&mut self.endpoints, &case)?;
         let side = match report.outcome {
             Outcome::Measured(report) => Side::Measured(report),
             Outcome::Checked(report) => Side::Checked(report),
@@ -107,7 +107,7 @@ impl<T: Transport + 'static> Arm for Opened<T> {
     }
 
     fn cold(&self) -> ColdRecord {
-        self.bench.cold()
+        self.endpoints.cold()
     }
 }
 
@@ -116,13 +116,5 @@ fn role(with: PeerCase) -> Role {
         Role::Initiator
     } else {
         Role::Target
-    }
-}
-
-/// A transport's error as it stands in the records.
-pub(super) fn failure(error: TransportError) -> CaseFailure {
-    CaseFailure {
-        reason: error.reason,
-        message: error.to_string(),
     }
 }

@@ -1,4 +1,4 @@
-//! The arms of one instrument process: what they ask for, from the assignment and this machine.
+//! Opens the arms of one instrument process, with parameters from the assignment and this machine. Sets CPU affinity.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use crds::record::{CaseFailure, FailureReason};
 use crds::v1alpha1::Polling;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use super::arm::{Arm, Opened, failure};
-use super::processors::own_cpus;
+use super::arm::{Arm, Opened};
+use super::cpus::own_cpus;
+use super::failure::{from_transport, internal};
 use super::protocol::Begin;
-use super::serve::internal;
-use crate::bench::{ArmBench, Buffers, default_polling, open_config};
+use crate::arm_endpoints::{ArmEndpoints, Buffers, default_polling, open_config};
 use crate::environment;
 use crate::topology::SystemRoots;
-use crate::transport::choice::{ArmAt, TransportChoice, WithTransport};
+use crate::transport::select::{ArmRank, TransportSelector, TransportVisitor};
 use crate::transport::{OpenConfig, Transport, TransportError};
 
 /// Opens the arms of one instrument process.
@@ -23,16 +23,16 @@ pub(super) struct Opener {
     rank: u32,
     process: u32,
     polling: Polling,
-    /// Processors that measuring threads are pinned to; none where other workers use them, too.
+    /// CPUs to which measuring threads are pinned; empty if other workers share them.
     pinned: Vec<u32>,
     buffers: Buffers,
 }
 
 impl Opener {
-    /// Binds this process to the processors of its worker, and decides how it waits where a scenario does not say.
+    /// Binds this process to the CPUs of its worker, and chooses the polling mode of scenarios that do not set one.
     ///
     /// # Errors
-    /// When the processors cannot be had.
+    /// If the process cannot be bound to the CPUs.
     pub(super) fn new(begin: Begin) -> Result<Self, CaseFailure> {
         let Begin {
             assignment,
@@ -43,10 +43,10 @@ impl Opener {
         bind(&processors.cpus)?;
         let limit = environment::cpu_limit_millis(&SystemRoots::default());
         let polling = default_polling(own_cpus(&processors, limit), &assignment);
-        let alone = processors.sharers == 1;
+        let exclusive = processors.sharers == 1;
         Ok(Self {
             buffers: Buffers::new(&assignment),
-            pinned: if alone { processors.cpus } else { Vec::new() },
+            pinned: if exclusive { processors.cpus } else { Vec::new() },
             assignment,
             rank,
             process,
@@ -58,37 +58,37 @@ impl Opener {
         self.rank
     }
 
-    pub(super) fn case_wait(&self) -> Duration {
+    pub(super) fn case_deadline(&self) -> Duration {
         Duration::from_secs(self.assignment.case_deadline_seconds.into())
     }
 
-    /// The arm of index `index`.
+    /// The arm with index `index`.
     ///
     /// # Errors
-    /// When it is none of this process's.
+    /// If the arm does not exist or belongs to another process.
     pub(super) fn arm(&self, index: u32) -> Result<ArmAssignment, CaseFailure> {
         let arm = self.assignment.arms.get(index as usize);
         arm.filter(|arm| arm.process == self.process)
             .cloned()
-            .ok_or_else(|| internal(&format!("arm {index} is none of this process")))
+            .ok_or_else(|| internal(&format!("arm {index} does not belong to this process")))
     }
 
-    /// A scenario by its index.
+    /// The scenario with index `index`.
     ///
     /// # Errors
-    /// When there is none.
+    /// If it does not exist.
     pub(super) fn scenario(&self, index: u32) -> Result<&ScenarioAssignment, CaseFailure> {
         let scenario = self.assignment.scenarios.get(index as usize);
-        scenario.ok_or_else(|| internal(&format!("there is no scenario {index}")))
+        scenario.ok_or_else(|| internal(&format!("the assignment has no scenario {index}")))
     }
 
-    /// Opens the endpoints and buffers of `arm`.
+    /// Opens the endpoints and memory of `arm`.
     ///
     /// # Errors
-    /// When its transport or memory cannot be had as asked for.
+    /// If its transport cannot be opened as configured.
     pub(super) fn open(
         &mut self,
-        choice: &impl TransportChoice,
+        selector: &impl TransportSelector,
         arm: &ArmAssignment,
     ) -> Result<Box<dyn Arm>, CaseFailure> {
         let opening = OpenArm {
@@ -99,12 +99,12 @@ impl Opener {
             cpus: &self.pinned,
             buffers: &mut self.buffers,
         };
-        let at = ArmAt {
+        let at = ArmRank {
             arm: &arm.name,
             rank: self.rank,
         };
-        let opened = choice.choose(at, &self.assignment.transport, opening);
-        opened.flatten().map_err(failure)
+        let opened = selector.select(at, &self.assignment.transport, opening);
+        opened.flatten().map_err(from_transport)
     }
 }
 
@@ -117,11 +117,11 @@ struct OpenArm<'a> {
     buffers: &'a mut Buffers,
 }
 
-impl WithTransport for OpenArm<'_> {
+impl TransportVisitor for OpenArm<'_> {
     type Output = Result<Box<dyn Arm>, TransportError>;
 
-    fn with<T: Transport + 'static>(self) -> Self::Output {
-        let bench = ArmBench::<T>::open(
+    fn visit<T: Transport + 'static>(self) -> Self::Output {
+        let endpoints = ArmEndpoints::<T>::open(
             self.arm,
             self.assignment,
             &self.config,
@@ -130,11 +130,11 @@ impl WithTransport for OpenArm<'_> {
             self.buffers,
         )?;
         let assigned = self.arm.clone();
-        Ok(Box::new(Opened { bench, assigned }))
+        Ok(Box::new(Opened { endpoints, assigned }))
     }
 }
 
-/// Lets this process run on `cpus` only; threads that libraries start inherit it.
+/// Restricts this process to `cpus`. Threads that libraries start inherit the restriction.
 fn bind(cpus: &[u32]) -> Result<(), CaseFailure> {
     if cpus.is_empty() {
         return Ok(());
@@ -146,8 +146,7 @@ fn bind(cpus: &[u32]) -> Result<(), CaseFailure> {
     sched_setaffinity(None, &set).map_err(|error| CaseFailure {
         reason: FailureReason::Refused,
         message: format!(
-            "this process cannot be bound to processors {cpus:?} (bindings[].cpus): {error}; name processors that the \
-             control group allows"
+            "cannot bind the process to CPUs {cpus:?} (bindings[].cpus): {error}; use CPUs that the control group allows"
         ),
     })
 }

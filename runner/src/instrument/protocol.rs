@@ -1,53 +1,53 @@
-//! What a worker and its instruments say to each other, over the socket that is the instrument's standard input. Pure.
+//! Messages between a worker and its instruments, exchanged over the instrument's standard input socket. Pure.
 //!
-//! The worker makes one [`Request`] at a time, the instrument answers it with one [`Reply`].
+//! The worker sends one [`Request`] at a time, and the instrument answers it with one [`Reply`].
 
 use crds::assignment::Assignment;
 use crds::record::{CaseFailure, ColdRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::rendezvous::message::{CaseOrder, Opened, PeerCase, Processors, Side};
+use crate::rendezvous::message::{CaseOrder, Opened, PeerCase, Side, WorkerCpus};
 
-/// Longest message, in bytes: an assignment, which may be a ConfigMap's megabyte, with room for another spelling.
+/// Longest message, in bytes. An assignment may have the 1 MiB of a ConfigMap, and its serialization here may be longer.
 pub const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// What the worker wants.
+/// Request of the worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Request {
-    /// First of all. Answered by [`Reply::Begun`].
+    /// Initialize the instrument; the first request. Answered by [`Reply::Begun`].
     Begin(Box<Begin>),
     /// Open the endpoints of an arm. Answered by [`Reply::Opened`].
     Open {
         /// Index of the arm.
         arm: u32,
     },
-    /// Make a peer's endpoints known to an arm. Answered by [`Reply::Connected`].
+    /// Connect an arm to the endpoints of a peer. Answered by [`Reply::Connected`].
     Connect {
         /// Index of the arm.
         arm: u32,
         /// Rank of the peer.
         peer: u32,
-        /// What the peer's instrument offered.
+        /// Offer of the peer's instrument.
         offer: Box<RawValue>,
     },
-    /// Reach a peer on every rail. Answered by [`Reply::Done`].
+    /// Exchange a message with a peer on every rail. Answered by [`Reply::Done`].
     Probe(PeerCase),
-    /// Get ready for a case. Answered by [`Reply::Ready`].
+    /// Prepare a case. Answered by [`Reply::Ready`].
     Prepare(CaseOrder),
-    /// Run the case that was prepared. Answered by [`Reply::Done`].
+    /// Run the prepared case. Answered by [`Reply::Done`].
     Go,
-    /// Say what the arms cost before their first measured operation. Answered by [`Reply::Cold`].
+    /// Report the costs of the arms before their first measured operation. Answered by [`Reply::Cold`].
     Cold {
         /// Number of the round.
         round: u32,
     },
-    /// Close everything and end. Answered by [`Reply::Left`].
+    /// Close all endpoints and exit. Answered by [`Reply::Left`].
     Leave,
 }
 
-/// What an instrument has to know.
+/// Parameters of an instrument.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Begin {
@@ -57,31 +57,31 @@ pub struct Begin {
     pub rank: u32,
     /// Index of the process in the assignment.
     pub process: u32,
-    /// Processors of the worker.
-    pub processors: Processors,
+    /// CPUs of the worker.
+    pub processors: WorkerCpus,
 }
 
-/// What the instrument answers.
+/// Reply of the instrument.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reply {
-    /// Ready for requests.
+    /// The instrument is initialized, or the failure.
     Begun(Result<(), CaseFailure>),
-    /// The endpoints of the arm, or why there are none.
+    /// The endpoints of the arm, or the failure.
     Opened(Result<Box<Opened>, CaseFailure>),
-    /// The peer is known, or why not.
+    /// The peer is connected, or the failure.
     Connected(Result<(), CaseFailure>),
-    /// The case can be begun, or why not.
+    /// The case is prepared, or the failure.
     Ready(Result<(), CaseFailure>),
-    /// What this side of a case or probe saw.
+    /// Result of this side of a case or probe.
     Done {
-        /// What came of it.
+        /// Observations of this side, or the failure.
         result: Result<Side, CaseFailure>,
         /// Evidence lines of the optimizations.
         evidence: Vec<String>,
     },
-    /// What the arms cost.
+    /// Costs of the arms.
     Cold(Vec<ColdRecord>),
-    /// Everything is closed.
+    /// All endpoints are closed.
     Left,
 }

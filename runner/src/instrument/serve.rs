@@ -1,4 +1,4 @@
-//! The requests of a worker, one after the other.
+//! Executes the requests of a worker, one after the other. Reads and writes the worker's socket.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -6,20 +6,21 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use crds::names::ENV_VARIANT;
-use crds::record::{CaseFailure, ColdRecord, FailureReason};
+use crds::record::{CaseFailure, ColdRecord};
 use serde_json::value::RawValue;
 
 use super::arm::Arm;
+use super::failure::internal;
 use super::open::Opener;
 use super::protocol::{Begin, MAX_MESSAGE_BYTES, Reply, Request};
 use super::{variables, variant};
 use crate::frame::{self, FrameError, FrameReader};
 use crate::rendezvous::message::{CaseOrder, Opened, PeerCase, Side};
-use crate::transport::choice::TransportChoice;
+use crate::transport::select::TransportSelector;
 
-/// Serves one worker.
+/// Executes the requests of one worker.
 pub(super) struct Server<'c, C> {
-    choice: &'c C,
+    selector: &'c C,
     reader: FrameReader<UnixStream>,
     writer: UnixStream,
     opener: Option<Opener>,
@@ -27,10 +28,10 @@ pub(super) struct Server<'c, C> {
     prepared: Option<CaseOrder>,
 }
 
-impl<'c, C: TransportChoice> Server<'c, C> {
-    pub(super) fn new(choice: &'c C, reader: FrameReader<UnixStream>, writer: UnixStream) -> Self {
+impl<'c, C: TransportSelector> Server<'c, C> {
+    pub(super) fn new(selector: &'c C, reader: FrameReader<UnixStream>, writer: UnixStream) -> Self {
         Self {
-            choice,
+            selector,
             reader,
             writer,
             opener: None,
@@ -39,7 +40,7 @@ impl<'c, C: TransportChoice> Server<'c, C> {
         }
     }
 
-    /// Answers requests until the worker wants no more; all endpoints are closed then.
+    /// Answers requests until [`Request::Leave`], after which all endpoints are closed.
     pub(super) fn serve(mut self) -> Result<(), FrameError> {
         loop {
             let line = self.reader.read(MAX_MESSAGE_BYTES, None)?;
@@ -81,12 +82,12 @@ impl<'c, C: TransportChoice> Server<'c, C> {
         let opener = self
             .opener
             .as_mut()
-            .ok_or_else(|| internal("opened before it was begun"))?;
-        let described = opener.arm(index)?;
-        variant::agrees(env::var(ENV_VARIANT).ok().as_deref(), &described)?;
-        let arm = opener.open(self.choice, &described)?;
+            .ok_or_else(|| internal("an arm was opened before the instrument was initialized"))?;
+        let assigned = opener.arm(index)?;
+        variant::check(env::var(ENV_VARIANT).ok().as_deref(), &assigned)?;
+        let arm = opener.open(self.selector, &assigned)?;
         let mut facts = arm.facts();
-        facts.variables = variables::recorded(variables::texts(env::vars_os()));
+        facts.variables = variables::recorded(variables::utf8(env::vars_os()));
         let offer = arm.offer()?;
         let opened = Opened { offer, facts };
         self.arms.insert(index, arm);
@@ -98,7 +99,7 @@ impl<'c, C: TransportChoice> Server<'c, C> {
     }
 
     fn probe(&mut self, with: PeerCase) -> Reply {
-        let within = self.opener.as_ref().map_or(Duration::ZERO, Opener::case_wait);
+        let within = self.opener.as_ref().map_or(Duration::ZERO, Opener::case_deadline);
         let reached = self.arm(with.arm).and_then(|arm| arm.probe(with, within));
         Reply::Done {
             result: reached.map(|()| Side::Reached),
@@ -122,11 +123,11 @@ impl<'c, C: TransportChoice> Server<'c, C> {
         let opener = self
             .opener
             .as_ref()
-            .ok_or_else(|| internal("run before it was begun"))?;
+            .ok_or_else(|| internal("a case was run before the instrument was initialized"))?;
         let scenario = opener.scenario(order.scenario)?;
         let index = order.with.arm;
         let arm = self.arms.get_mut(&index).ok_or_else(|| not_open(index))?;
-        arm.run(&order, scenario, opener.case_wait())
+        arm.run(&order, scenario, opener.case_deadline())
     }
 
     fn cold(&self, round: u32) -> Vec<ColdRecord> {
@@ -153,12 +154,4 @@ impl<'c, C: TransportChoice> Server<'c, C> {
 
 fn not_open(arm: u32) -> CaseFailure {
     internal(&format!("arm {arm} is not open"))
-}
-
-/// A failure that is ours.
-pub(super) fn internal(message: &str) -> CaseFailure {
-    CaseFailure {
-        reason: FailureReason::Internal,
-        message: message.into(),
-    }
 }

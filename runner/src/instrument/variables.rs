@@ -1,4 +1,4 @@
-//! The environment variables that change how fabric libraries behave, as they are recorded. Pure.
+//! Selects the environment variables of fabric libraries for the records. Pure.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,38 +7,38 @@ use crds::names::RECORDED_ENV_PREFIXES;
 
 use crate::output::bounded;
 
-/// Variables recorded at most.
+/// Largest number of recorded variables.
 const MAX_VARIABLES: usize = 48;
 /// Longest recorded value, in bytes; 48 of them with their names fit half a line of the stream.
 const MAX_VALUE_BYTES: usize = 128;
 /// Longest recorded name, in bytes.
 const MAX_NAME_BYTES: usize = 64;
-/// Parts of a name that announce a secret.
-const SECRET: [&str; 4] = ["SECRET", "TOKEN", "PASSWORD", "KEY"];
+/// Parts of a name that indicate a secret.
+const SECRET_PARTS: [&str; 4] = ["SECRET", "TOKEN", "PASSWORD", "KEY"];
 
-/// The variables that are text; others are none of a library's.
-pub fn texts(all: impl Iterator<Item = (OsString, OsString)>) -> impl Iterator<Item = (String, String)> {
-    all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+/// The variables that are valid UTF-8; fabric libraries use no others.
+pub fn utf8(variables: impl Iterator<Item = (OsString, OsString)>) -> impl Iterator<Item = (String, String)> {
+    variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
-/// Those of `variables` that are recorded, bounded in number and length; values of secrets are masked.
+/// The variables of fabric libraries, limited in number and length, with masked secrets.
 pub fn recorded(variables: impl Iterator<Item = (String, String)>) -> BTreeMap<String, String> {
-    let mut all: BTreeMap<_, _> = variables
+    let mut matching: BTreeMap<_, _> = variables
         .filter(|(name, _)| {
             RECORDED_ENV_PREFIXES
                 .iter()
                 .any(|prefix| name.starts_with(prefix))
         })
         .collect();
-    let surplus = all.len().saturating_sub(MAX_VARIABLES);
+    let surplus = matching.len().saturating_sub(MAX_VARIABLES);
     if surplus > 0 {
-        let first_left_out = all.keys().nth(MAX_VARIABLES).cloned().unwrap_or_default();
-        all.split_off(&first_left_out);
+        let first_omitted = matching.keys().nth(MAX_VARIABLES).cloned().unwrap_or_default();
+        matching.split_off(&first_omitted);
     }
-    let mut recorded: BTreeMap<_, _> = all
+    let mut recorded: BTreeMap<_, _> = matching
         .into_iter()
         .map(|(name, value)| {
-            let secret = SECRET.iter().any(|part| name.contains(part));
+            let secret = SECRET_PARTS.iter().any(|part| name.contains(part));
             let value = if secret {
                 "[masked]".into()
             } else {
@@ -48,7 +48,7 @@ pub fn recorded(variables: impl Iterator<Item = (String, String)>) -> BTreeMap<S
         })
         .collect();
     if surplus > 0 {
-        recorded.insert("[left out]".into(), format!("{surplus} more variables"));
+        recorded.insert("[omitted]".into(), format!("{surplus} more variables"));
     }
     recorded
 }
@@ -57,7 +57,7 @@ pub fn recorded(variables: impl Iterator<Item = (String, String)>) -> BTreeMap<S
 mod tests {
     use super::*;
 
-    fn of(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    fn recorded_pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         recorded(
             pairs
                 .iter()
@@ -66,8 +66,8 @@ mod tests {
     }
 
     #[test]
-    fn only_fabric_variables_are_recorded_and_secrets_are_masked() {
-        let found = of(&[
+    fn records_fabric_variables_and_masks_secrets() {
+        let found = recorded_pairs(&[
             ("HOME", "/root"),
             ("FI_PROVIDER", "tcp"),
             ("UCX_API_KEY", "123"),
@@ -87,13 +87,13 @@ mod tests {
     }
 
     #[test]
-    fn many_and_long_ones_are_bounded_and_said() {
+    fn limits_number_and_length_of_variables() {
         let many: Vec<_> = (0..100)
             .map(|number| (format!("FI_X{number:03}"), "v".repeat(5000)))
             .collect();
         let found = recorded(many.into_iter());
         assert_eq!(found.len(), MAX_VARIABLES + 1);
-        assert_eq!(found["[left out]"], "52 more variables");
+        assert_eq!(found["[omitted]"], "52 more variables");
         assert!(found["FI_X000"].len() <= MAX_VALUE_BYTES);
     }
 }

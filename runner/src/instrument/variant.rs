@@ -1,4 +1,4 @@
-//! Whether what an image says of itself agrees with an arm. Pure.
+//! Checks that the variant declared by an image matches an arm. Pure.
 
 use crds::assignment::ArmAssignment;
 use crds::names::ENV_VARIANT;
@@ -8,8 +8,8 @@ use crds::striping::StripingPolicy;
 /// Checks `image`, the value of `FABRICBENCH_VARIANT`, against the tuning of `arm`.
 ///
 /// # Errors
-/// When they differ: the image would be measured as something it is not.
-pub fn agrees(image: Option<&str>, arm: &ArmAssignment) -> Result<(), CaseFailure> {
+/// If they differ, because the results would then be attributed to the wrong variant.
+pub fn check(image: Option<&str>, arm: &ArmAssignment) -> Result<(), CaseFailure> {
     let Some(image) = image else {
         return Ok(());
     };
@@ -20,14 +20,14 @@ pub fn agrees(image: Option<&str>, arm: &ArmAssignment) -> Result<(), CaseFailur
     Err(CaseFailure {
         reason: FailureReason::VariantMismatch,
         message: format!(
-            "the image says {ENV_VARIANT}={image}, and arm {} is tuned as {tuning}; use the image of that name, or one \
-             that does not set {ENV_VARIANT}",
+            "the image declares {ENV_VARIANT}={image}, but arm {} is tuned as {tuning}; use the image of that variant, or \
+             one that does not set {ENV_VARIANT}",
             arm.name
         ),
     })
 }
 
-/// The name of an arm's tuning, as images are called; `mixed` for what no image is built for.
+/// The variant name of an arm's tuning, as declared by images; `mixed` for combinations without an image.
 fn tuning(arm: &ArmAssignment) -> &'static str {
     let coalesces = arm.striping.policy == StripingPolicy::NixlCoalesce;
     match (
@@ -65,15 +65,15 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_measured_only_as_what_it_says_it_is() {
-        assert!(agrees(None, &arm(Some(64), None)).is_ok());
-        assert!(agrees(Some("fi-inject"), &arm(Some(64), None)).is_ok());
-        assert!(agrees(Some("baseline"), &arm(None, None)).is_ok());
+    fn rejects_an_image_of_another_variant() {
+        assert!(check(None, &arm(Some(64), None)).is_ok());
+        assert!(check(Some("fi-inject"), &arm(Some(64), None)).is_ok());
+        assert!(check(Some("baseline"), &arm(None, None)).is_ok());
         for (image, arm) in [
             ("doorbell", arm(Some(64), None)),
             ("baseline", arm(Some(64), Some(2))),
         ] {
-            let failure = agrees(Some(image), &arm).unwrap_err();
+            let failure = check(Some(image), &arm).unwrap_err();
             assert_eq!(failure.reason, FailureReason::VariantMismatch);
             assert!(failure.message.contains(image) && failure.message.contains("an-arm"));
         }

@@ -1,8 +1,8 @@
-//! Two reports of one case as one: of several threads, or of both sides. Pure.
+//! Combines two integrity reports of one case, from several threads or from both sides. Pure.
 
 use crds::record::IntegrityReport;
 
-/// What both found. The checksums are of the bytes of `first`, then of `second`.
+/// Combines two reports. The checksums cover the bytes of `first` followed by those of `second`.
 pub fn combine(first: IntegrityReport, second: IntegrityReport) -> IntegrityReport {
     if second.bytes == 0 && second.duplicated_chunks == 0 {
         return first;
@@ -10,9 +10,9 @@ pub fn combine(first: IntegrityReport, second: IntegrityReport) -> IntegrityRepo
     if first.bytes == 0 && first.duplicated_chunks == 0 {
         return second;
     }
-    let checksum = |first: &str, before: &str| {
+    let checksum = |of_first: &str, of_second: &str| {
         let parse = |text: &str| u32::from_str_radix(text, 16).unwrap_or_default();
-        let combined = crc32c::crc32c_combine(parse(first), parse(before), second.bytes as usize);
+        let combined = crc32c::crc32c_combine(parse(of_first), parse(of_second), second.bytes as usize);
         format!("{combined:08x}")
     };
     IntegrityReport {
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn checksums_are_those_of_all_bytes() {
+    fn combined_checksums_cover_all_bytes() {
         let combined = combine(report(b"first bytes"), report(b"and the others"));
         let expected = IntegrityReport {
             transfers: 2,
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_on_which_nothing_landed_adds_nothing() {
+    fn an_empty_report_adds_nothing() {
         let one = report(b"bytes");
         assert_eq!(combine(one.clone(), IntegrityReport::default()), one);
         assert_eq!(combine(IntegrityReport::default(), one.clone()), one);

@@ -1,19 +1,19 @@
-//! The bytes of a transfer, and the poison they are not. Pure.
+//! The byte pattern of a transfer, and the poison byte. Pure.
 
-/// Byte that memory is poisoned with before something lands there. Its top bit is set, and no byte of a pattern has
-/// it, so poison is never mistaken for a byte that arrived.
+/// Byte that landing memory is poisoned with. Its top bit is set and no pattern byte has the top bit set, so poison is
+/// never mistaken for a received byte.
 pub const POISON: u8 = 0xa5;
 
-/// Bits a pattern byte may have.
+/// Mask of the bits that may be set in pattern bytes.
 const PATTERN_BITS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
 
-/// Bytes of transfer `transfer` from `offset` on.
+/// Writes the bytes of transfer `transfer`, starting at `offset`, to `bytes`.
 pub fn fill(seed: u64, transfer: u64, offset: u64, bytes: &mut [u8]) {
-    let of_transfer = mix(seed ^ mix(transfer));
+    let transfer_seed = mix(seed ^ mix(transfer));
     let mut position = offset;
     let mut rest = bytes;
     while !rest.is_empty() {
-        let word = (mix(of_transfer ^ (position / 8)) & PATTERN_BITS).to_le_bytes();
+        let word = (mix(transfer_seed ^ (position / 8)) & PATTERN_BITS).to_le_bytes();
         let from = (position % 8) as usize;
         let count = rest.len().min(8 - from);
         let (head, tail) = rest.split_at_mut(count);
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn seed_transfer_and_offset_each_change_the_bytes() {
+    fn bytes_depend_on_seed_transfer_and_offset() {
         let base = bytes(1, 0, 0, 64);
         assert_ne!(base, bytes(2, 0, 0, 64));
         assert_ne!(base, bytes(1, 1, 0, 64));
@@ -54,7 +54,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_piece_is_a_piece_of_the_whole(seed: u64, transfer: u64, from in 0usize..200, length in 0usize..200) {
+        fn partial_fill_matches_the_full_pattern(seed: u64, transfer: u64, from in 0usize..200, length in 0usize..200) {
             let whole = bytes(seed, transfer, 0, 400);
             prop_assert_eq!(bytes(seed, transfer, from as u64, length), whole[from..from + length].to_vec());
             prop_assert!(whole.iter().all(|byte| *byte != POISON && byte & 0x80 == 0));

@@ -1,4 +1,4 @@
-//! Fills, poisons and checks memory, and keeps the account of what was found.
+//! Fills, poisons and checks memory, and accumulates the integrity report.
 
 use crds::assignment::Pass;
 use crds::record::{CaseFailure, IntegrityReport, Mismatch};
@@ -6,10 +6,10 @@ use crds::record::{CaseFailure, IntegrityReport, Mismatch};
 use super::pattern::{self, POISON};
 use crate::memory::{Memory, MemoryError};
 
-/// Bytes looked at in one go.
+/// Bytes compared at a time.
 const PIECE: usize = 64 * 1024;
 
-/// Checks what arrived at one thread.
+/// Checks the payload received by one thread.
 #[derive(Debug)]
 pub struct Verifier {
     seed: u64,
@@ -21,7 +21,7 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Checks bytes that left with this seed.
+    /// Creates a verifier of payload sent with this seed.
     pub fn new(seed: u64) -> Self {
         let piece = || vec![0; PIECE].into_boxed_slice();
         Self {
@@ -34,10 +34,11 @@ impl Verifier {
         }
     }
 
-    /// Checks a chunk (its offset and length in transfer `transfer`) that lies at `offset` of `memory`.
+    /// Checks a chunk that is stored at `offset` of `memory`. The last argument is the offset and length of the chunk
+    /// in transfer `transfer`.
     ///
     /// # Errors
-    /// When the memory cannot be read.
+    /// Fails if the memory cannot be read.
     pub fn check_chunk(
         &mut self,
         memory: &Memory,
@@ -52,7 +53,7 @@ impl Verifier {
             let (expected, found) = (&mut self.expected[..count], &mut self.found[..count]);
             memory
                 .read_into((offset + done) as usize, found)
-                .map_err(|error| of_memory(&error))?;
+                .map_err(|error| memory_failure(&error))?;
             pattern::fill(self.seed, transfer, in_transfer + done, expected);
             self.crc_expected = crc32c::crc32c_append(self.crc_expected, expected);
             self.crc_found = crc32c::crc32c_append(self.crc_found, found);
@@ -78,12 +79,12 @@ impl Verifier {
         Ok(())
     }
 
-    /// A chunk arrived more than once.
-    pub fn duplicate(&mut self) {
+    /// Counts a chunk that arrived more than once.
+    pub fn record_duplicate(&mut self) {
         self.report.duplicated_chunks += 1;
     }
 
-    /// What was found in `transfers` transfers.
+    /// Report of all checks so far, which covered `transfers` transfers.
     pub fn report(&self, transfers: u64) -> IntegrityReport {
         IntegrityReport {
             transfers,
@@ -94,10 +95,10 @@ impl Verifier {
     }
 }
 
-/// Fills `length` bytes at `offset` of `memory` with transfer `transfer`.
+/// Fills `length` bytes at `offset` of `memory` with the pattern of transfer `transfer`.
 ///
 /// # Errors
-/// When the memory cannot be written.
+/// Fails if the memory cannot be written.
 pub(crate) fn fill(
     memory: &Memory,
     offset: u64,
@@ -113,7 +114,7 @@ pub(crate) fn fill(
 /// Poisons `length` bytes at `offset` of `memory`.
 ///
 /// # Errors
-/// When the memory cannot be written.
+/// Fails if the memory cannot be written.
 pub(crate) fn poison(memory: &Memory, offset: u64, length: u64) -> Result<(), CaseFailure> {
     write(memory, offset, length, |_, bytes| bytes.fill(POISON))
 }
@@ -131,35 +132,36 @@ fn write(
         bytes_at(done, &mut bytes[..count]);
         memory
             .write_from((offset + done) as usize, &bytes[..count])
-            .map_err(|error| of_memory(&error))?;
+            .map_err(|error| memory_failure(&error))?;
         done += count as u64;
     }
     Ok(())
 }
 
-fn of_memory(error: &MemoryError) -> CaseFailure {
+fn memory_failure(error: &MemoryError) -> CaseFailure {
     CaseFailure {
         reason: error.reason(),
         message: error.to_string(),
     }
 }
 
-/// Looks at messages as they arrive: their receive is posted again, and used by another message, right after.
+/// Checks messages as they arrive, because their receive is reposted immediately afterwards and another message may
+/// overwrite its memory.
 #[derive(Debug)]
 pub struct Inspector(Verifier);
 
 impl Inspector {
-    /// An inspector in an integrity pass; none where times are taken.
-    pub fn of_pass(pass: Pass, seed: u64) -> Option<Self> {
+    /// Creates an inspector for an integrity pass; `None` for a measured pass.
+    pub fn for_pass(pass: Pass, seed: u64) -> Option<Self> {
         (pass == Pass::Integrity).then(|| Self(Verifier::new(seed)))
     }
 
-    /// Checks a message of `length` bytes that lies at `offset` of `memory` and should be this chunk of `transfer`;
+    /// Checks a message of `length` bytes that is stored at `offset` of `memory` and must be `chunk` of `transfer`, and
     /// poisons the memory again.
     ///
     /// # Errors
-    /// When the memory cannot be read or written.
-    pub fn received(
+    /// Fails if the memory cannot be read or written.
+    pub fn check_message(
         &mut self,
         memory: &Memory,
         offset: u64,
@@ -175,14 +177,14 @@ impl Inspector {
         poison(memory, offset, chunk.1)
     }
 
-    /// The verifier that the inspector uses.
+    /// The verifier used by the inspector.
     pub fn verifier(&mut self) -> &mut Verifier {
         &mut self.0
     }
 
-    /// A chunk arrived more than once.
-    pub fn duplicate(&mut self) {
-        self.0.duplicate();
+    /// Counts a chunk that arrived more than once.
+    pub fn record_duplicate(&mut self) {
+        self.0.record_duplicate();
     }
 }
 
@@ -194,8 +196,8 @@ mod tests {
 
     const LENGTH: u64 = 150_000;
 
-    /// A transfer whose byte at `at` is `change`d, checked in two chunks.
-    fn found(change: impl Fn(&Memory)) -> IntegrityReport {
+    /// Report of a transfer that `change` modifies before it is checked in two chunks.
+    fn check_after(change: impl Fn(&Memory)) -> IntegrityReport {
         let memory = Memory::allocate(MemoryKind::Heap, LENGTH as usize + 64).unwrap();
         fill(&memory, 64, 7, 3, LENGTH).unwrap();
         change(&memory);
@@ -208,8 +210,8 @@ mod tests {
     }
 
     #[test]
-    fn what_arrived_whole_is_found_whole() {
-        let report = found(|_| ());
+    fn accepts_an_intact_transfer() {
+        let report = check_after(|_| ());
         assert_eq!(
             (report.bytes, report.first_mismatch, report.torn_chunks),
             (LENGTH, None, 0)
@@ -218,8 +220,8 @@ mod tests {
     }
 
     #[test]
-    fn one_flipped_bit_is_found_with_its_place() {
-        let report = found(|memory| {
+    fn reports_the_offset_of_a_flipped_bit() {
+        let report = check_after(|memory| {
             let mut byte = [0];
             memory.read_into(64 + 120_001, &mut byte).unwrap();
             memory.write_from(64 + 120_001, &[byte[0] ^ 1]).unwrap();
@@ -232,15 +234,15 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_that_was_not_all_written_is_torn() {
-        let report = found(|memory| poison(memory, 64 + 149_999, 1).unwrap());
+    fn counts_a_partly_written_chunk_as_torn() {
+        let report = check_after(|memory| poison(memory, 64 + 149_999, 1).unwrap());
         assert_eq!(report.torn_chunks, 1);
         assert_eq!(report.first_mismatch.unwrap().offset_bytes, 149_999);
     }
 
     #[test]
-    fn a_chunk_in_the_wrong_place_is_found() {
-        let report = found(|memory| fill(memory, 64, 7, 4, LENGTH).unwrap());
+    fn detects_a_misplaced_chunk() {
+        let report = check_after(|memory| fill(memory, 64, 7, 4, LENGTH).unwrap());
         assert!(report.first_mismatch.is_some());
     }
 }

@@ -1,15 +1,15 @@
-//! How long the control group of this process was throttled. Reads `/proc/self/cgroup` and `cpu.stat`.
+//! CPU throttling of the control group of this process. Reads `/proc/self/cgroup` and `cpu.stat`.
 //!
 //! Version 2 counts in microseconds (`throttled_usec`), version 1 in nanoseconds (`throttled_time`). Inside a
-//! container the group's own folder is often the root of the mount, whatever the path in `/proc/self/cgroup` says, so
-//! that is looked at last.
+//! container the directory of the group is often the root of the mount, regardless of the path in `/proc/self/cgroup`,
+//! so the root is tried last.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::topology::SystemRoots;
 
-/// File with the accounts of this process's control group; `None` where the kernel shows none.
+/// The `cpu.stat` file of this process's control group; `None` if no file reports throttling.
 pub fn cpu_stat_file(roots: &SystemRoots) -> Option<PathBuf> {
     let groups = fs::read_to_string(roots.proc.join("self/cgroup")).ok()?;
     let mount = roots.sys.join("fs/cgroup");
@@ -29,14 +29,15 @@ pub fn cpu_stat_file(roots: &SystemRoots) -> Option<PathBuf> {
             _ => None,
         }
     });
-    // The first file that counts: under a hybrid mount the version 2 group has no cpu controller.
+    // Under a hybrid mount the version 2 group has no cpu controller, so the first file that reports throttling is
+    // used.
     candidates
         .flatten()
-        .map(|folder| folder.join("cpu.stat"))
+        .map(|directory| directory.join("cpu.stat"))
         .find(|file| throttled_nanos(file).is_some())
 }
 
-/// Nanoseconds the group of this file was throttled since it was made; `None` where the file does not say.
+/// Throttled time in nanoseconds since the control group was created; `None` if the file does not report it.
 pub fn throttled_nanos(cpu_stat: &Path) -> Option<u64> {
     let text = fs::read_to_string(cpu_stat).ok()?;
     text.lines().find_map(|line| {
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_shown_is_not_known() {
+    fn returns_none_without_throttling_counters() {
         let root = machine("0::/\n", "cpu.stat", "usage_usec 1\n");
         assert_eq!(throttled(root.path()), None);
         assert_eq!(cpu_stat_file(&roots(Path::new("/nowhere"))), None);

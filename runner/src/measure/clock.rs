@@ -1,8 +1,8 @@
-//! The clock all times are taken with: `CLOCK_MONOTONIC_RAW`, in nanoseconds. Reads the clock and, for the facts, the
-//! name of the kernel's clock source.
+//! The clock of all measurements: `CLOCK_MONOTONIC_RAW`, in nanoseconds. Reads the clock and, for the facts, the name
+//! of the kernel's clock source.
 //!
-//! The raw clock is not slewed by NTP, so two windows of one machine are in the same unit. Where the clock source is
-//! the processor's counter, a reading is a few tens of nanoseconds and no system call.
+//! NTP does not slew the raw clock, so windows measured on one machine are in the same unit. If the clock source is a
+//! counter of the CPU, a reading takes a few tens of nanoseconds and no system call.
 
 use std::fs;
 
@@ -12,28 +12,29 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::topology::SystemRoots;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
-/// Readings of one batch and number of batches that the overhead is the median of: about 5 ms in all.
+/// Readings per batch.
 const BATCH: u64 = 100;
+/// Number of batches over which the median overhead is computed; all batches take about 5 ms.
 const BATCHES: usize = 1001;
 
-/// Nanoseconds since some fixed moment before this process was started.
+/// Nanoseconds since a fixed but unspecified point before the start of this process.
 #[inline]
 pub fn now() -> u64 {
-    nanos_of(ClockId::MonotonicRaw)
+    clock_nanos(ClockId::MonotonicRaw)
 }
 
-/// CPU time of this process, user and system, all threads, in nanoseconds.
+/// User and system CPU time of all threads of this process, in nanoseconds.
 pub fn process_cpu_nanos() -> u64 {
-    nanos_of(ClockId::ProcessCPUTime)
+    clock_nanos(ClockId::ProcessCPUTime)
 }
 
 #[inline]
-fn nanos_of(clock: ClockId) -> u64 {
+fn clock_nanos(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     time.tv_sec as u64 * NANOS_PER_SECOND + time.tv_nsec as u64
 }
 
-/// Name, source, resolution and cost of the clock, measured here and now.
+/// Name, source, resolution and overhead of the clock. Measures the resolution and overhead.
 pub fn facts(roots: &SystemRoots) -> ClockFacts {
     let source = roots
         .sys
@@ -70,7 +71,7 @@ fn overhead_nanos() -> f64 {
         *batch = now() - start;
     }
     batches.sort_unstable();
-    // The closing reading of a batch is one more.
+    // A batch includes one additional reading at its end.
     batches[BATCHES / 2] as f64 / (BATCH + 1) as f64
 }
 
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_goes_forward_and_its_cost_is_known() {
+    fn measures_resolution_and_overhead() {
         let facts = facts(&SystemRoots::default());
         assert!(
             facts.resolution_nanos >= 1 && facts.resolution_nanos < 1_000_000,
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_is_not_shown_is_unknown() {
+    fn reports_an_unknown_source_without_sysfs() {
         let empty = tempfile::tempdir().unwrap();
         let roots = SystemRoots {
             sys: empty.path().to_owned(),
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn work_costs_processor_time() {
+    fn computation_increases_cpu_time() {
         let before = process_cpu_nanos();
         let sum = (0..1_000_000u64).fold(0, |sum, value| std::hint::black_box(sum ^ value));
         std::hint::black_box(sum);

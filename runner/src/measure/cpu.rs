@@ -1,5 +1,4 @@
-//! Processors: which one a thread runs on, where it is pinned, how often it was taken away, at which governor. Asks
-//! the kernel, outside timed regions.
+//! CPU affinity, context switches and frequency governors. Queries the kernel, outside timed regions.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,20 +9,21 @@ use snafu::Snafu;
 
 use crate::topology::SystemRoots;
 
-/// A thread cannot be pinned.
+/// A thread cannot be pinned to a CPU.
 #[derive(Debug, Snafu)]
 #[snafu(display(
-    "this process cannot run on processor {cpu}: {source}; give processors its control group allows (bindings[].cpus)"
+    "cannot pin a thread to CPU {cpu}: {source}; set bindings[].cpus to CPUs that the control group of this process \
+     allows"
 ))]
 pub struct PinError {
     cpu: u32,
     source: rustix::io::Errno,
 }
 
-/// Binds the calling thread to processor `cpu`.
+/// Pins the calling thread to CPU `cpu`.
 ///
 /// # Errors
-/// When the processor does not exist or the process may not use it.
+/// Fails if the CPU does not exist or the process may not use it.
 pub fn pin(cpu: u32) -> Result<(), PinError> {
     if cpu as usize >= CpuSet::MAX_CPU {
         let source = rustix::io::Errno::INVAL;
@@ -34,21 +34,21 @@ pub fn pin(cpu: u32) -> Result<(), PinError> {
     sched_setaffinity(None, &only).map_err(|source| PinError { cpu, source })
 }
 
-/// Processor the calling thread runs on.
+/// CPU that the calling thread runs on.
 pub fn current() -> u32 {
     sched_getcpu() as u32
 }
 
-/// Times the threads of this process gave their processor up, and times it was taken away.
+/// Context switches of the threads of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
-    /// Given up.
+    /// Number of times a thread yielded its CPU.
     pub voluntary: u64,
-    /// Taken away.
+    /// Number of times a thread was preempted.
     pub involuntary: u64,
 }
 
-/// Context switches of all threads since the process was started; zero where the kernel does not say.
+/// Context switches of all threads since the start of the process; zero if the kernel does not report them.
 pub fn switches() -> Switches {
     getrusage(UsageWho::RUSAGE_SELF).map_or_else(
         |_| Switches::default(),
@@ -59,7 +59,7 @@ pub fn switches() -> Switches {
     )
 }
 
-/// Files that show the frequency governors of `cpus`; none where the kernel shows none.
+/// Files with the frequency governors of `cpus`, without those that do not exist.
 pub fn governor_files(roots: &SystemRoots, cpus: &[u32]) -> Vec<PathBuf> {
     cpus.iter()
         .map(|cpu| {
@@ -71,7 +71,7 @@ pub fn governor_files(roots: &SystemRoots, cpus: &[u32]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Governors that these files show now.
+/// Contents of the governor files; empty for a file that cannot be read.
 pub fn governors(files: &[PathBuf]) -> Vec<String> {
     files
         .iter()
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pinned_thread_runs_there() {
+    fn a_pinned_thread_runs_on_its_cpu() {
         let cpu = current();
         std::thread::spawn(move || {
             pin(cpu).unwrap();
@@ -95,15 +95,15 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_that_does_not_exist_is_refused_by_name() {
+    fn names_a_cpu_that_does_not_exist() {
         for cpu in [1023, 5_000_000] {
             let error = pin(cpu).unwrap_err().to_string();
-            assert!(error.contains(&format!("processor {cpu}")), "{error}");
+            assert!(error.contains(&format!("CPU {cpu}")), "{error}");
         }
     }
 
     #[test]
-    fn waiting_gives_the_processor_up() {
+    fn waiting_counts_as_a_voluntary_switch() {
         let before = switches();
         let (_sender, receiver) = std::sync::mpsc::channel::<()>();
         assert!(
@@ -115,15 +115,15 @@ mod tests {
     }
 
     #[test]
-    fn governors_are_read_where_there_are_any() {
+    fn reads_the_governors_that_exist() {
         let root = tempfile::tempdir().unwrap();
         let roots = SystemRoots {
             sys: root.path().join("sys"),
             proc: root.path().join("proc"),
         };
-        let folder = root.path().join("sys/devices/system/cpu/cpu1/cpufreq");
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("scaling_governor"), "performance\n").unwrap();
+        let directory = root.path().join("sys/devices/system/cpu/cpu1/cpufreq");
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("scaling_governor"), "performance\n").unwrap();
         let files = governor_files(&roots, &[0, 1]);
         assert_eq!(governors(&files), ["performance\n"]);
     }

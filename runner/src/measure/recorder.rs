@@ -1,33 +1,34 @@
-//! Samples of one thread: kept one by one where their number is fixed and not very large, else counted in a histogram.
-//! Recording allocates nothing; all memory is made, and its pages touched, before the window.
+//! Latency samples of one thread: stored individually if their number is fixed and at most `MAX_SAMPLES`, otherwise
+//! counted in a histogram. Recording does not allocate: all memory is allocated, and its pages touched, before the
+//! window.
 
 use crds::assignment::Extent;
 use crds::histogram::Histogram;
 use crds::quantile::exclusive;
 use crds::record::ExclusiveQuantiles;
 
-/// Most samples that are kept one by one, of each thread: 8 MB.
-const MOST_KEPT: u32 = 1_000_000;
+/// Largest number of samples per thread that are stored individually, which takes 8 MB.
+const MAX_SAMPLES: u32 = 1_000_000;
 
-/// What the samples of a window come to.
+/// Latency distribution of a window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Latency {
-    /// Distribution.
+    /// Distribution of all samples.
     pub histogram: Histogram,
-    /// Smallest, in nanoseconds; 0 without samples.
+    /// Smallest sample in nanoseconds; 0 without samples.
     pub min_nanos: u64,
-    /// Largest, in nanoseconds.
+    /// Largest sample in nanoseconds; 0 without samples.
     pub max_nanos: u64,
-    /// Percentiles of the samples themselves, where all were kept.
+    /// Percentiles computed from the individual samples; `None` if they were not stored.
     pub exclusive_quantiles: Option<ExclusiveQuantiles>,
 }
 
-/// Recorder of one thread.
+/// Sample recorder of one thread.
 #[derive(Debug)]
 pub enum Recorder {
-    /// Keeps every sample.
+    /// Stores every sample.
     Samples(Samples),
-    /// Keeps their distribution.
+    /// Stores only the distribution.
     Distribution(Box<Distribution>),
 }
 
@@ -47,11 +48,11 @@ pub struct Distribution {
 }
 
 impl Recorder {
-    /// Room for the samples of one thread in a window of this extent.
+    /// Allocates memory for the samples of one thread in a window of this extent.
     pub fn new(measured: Extent) -> Self {
         match measured {
-            // Written once, so that no page is touched for the first time while times are taken.
-            Extent::Iterations(count) if count <= MOST_KEPT => Self::Samples(Samples {
+            // The memory is written once here, so that no page is touched for the first time in the timed region.
+            Extent::Iterations(count) if count <= MAX_SAMPLES => Self::Samples(Samples {
                 values: vec![u64::MAX; count as usize],
                 count: 0,
             }),
@@ -63,7 +64,7 @@ impl Recorder {
         }
     }
 
-    /// Adds a sample of `nanos`. Samples beyond the room of a fixed number are not kept; there are none.
+    /// Adds a sample in nanoseconds. Samples beyond the fixed number of the window are dropped; callers add none.
     #[inline]
     pub fn record(&mut self, nanos: u64) {
         match self {
@@ -81,14 +82,14 @@ impl Recorder {
         }
     }
 
-    /// What the samples of all threads come to.
+    /// Merges the samples of all threads.
     pub fn finish(recorders: impl IntoIterator<Item = Self>) -> Latency {
         let mut samples = Vec::new();
         let mut histogram = Histogram::new();
         let (mut min, mut max) = (u64::MAX, 0);
         for recorder in recorders {
             match recorder {
-                Self::Samples(kept) => samples.extend_from_slice(&kept.values[..kept.count]),
+                Self::Samples(stored) => samples.extend_from_slice(&stored.values[..stored.count]),
                 Self::Distribution(distribution) => {
                     histogram.merge(&distribution.histogram);
                     min = min.min(distribution.min);
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_merged_and_their_raw_samples_interpolated() {
+    fn merges_threads_and_interpolates_individual_samples() {
         let odd = recorded(Extent::Iterations(500), (1..=1000).step_by(2));
         let even = recorded(Extent::Iterations(500), (2..=1000).step_by(2));
         let latency = Recorder::finish([odd, even]);
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duration_keeps_the_distribution_and_the_exact_ends() {
+    fn a_duration_stores_the_distribution_and_exact_extremes() {
         let latency = Recorder::finish([recorded(Extent::DurationNanos(1), [123_457, 7, 5_000_001])]);
         assert_eq!((latency.min_nanos, latency.max_nanos), (7, 5_000_001));
         assert_eq!(latency.histogram.count(), 3);
@@ -153,8 +154,8 @@ mod tests {
     }
 
     #[test]
-    fn very_many_samples_are_not_kept_one_by_one() {
-        let latency = Recorder::finish([recorded(Extent::Iterations(MOST_KEPT + 1), [5])]);
+    fn stores_only_the_distribution_above_the_sample_limit() {
+        let latency = Recorder::finish([recorded(Extent::Iterations(MAX_SAMPLES + 1), [5])]);
         assert_eq!(
             (latency.histogram.count(), latency.exclusive_quantiles),
             (1, None)
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn without_samples_there_is_nothing_to_say() {
+    fn an_empty_recorder_reports_zeros() {
         let latency = Recorder::finish([Recorder::new(Extent::Iterations(10))]);
         assert_eq!((latency.min_nanos, latency.max_nanos), (0, 0));
         assert_eq!(
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_not_kept() {
+    fn drops_samples_beyond_the_fixed_number() {
         let latency = Recorder::finish([recorded(Extent::Iterations(2), [1, 2, 3])]);
         assert_eq!(latency.histogram.count(), 2);
     }

@@ -1,5 +1,5 @@
-//! The accounts of one side over the measured window: CPU time, context switches, throttling, governor. Reads the
-//! kernel's accounts just before and just after; nothing is read inside.
+//! Resource usage of one side over the measured window: CPU time, context switches, throttling and governors. Reads the
+//! kernel's counters just before and just after the window, never inside it.
 
 use std::path::PathBuf;
 
@@ -9,14 +9,14 @@ use super::cpu::{self, Switches};
 use super::{cgroup, clock};
 use crate::topology::SystemRoots;
 
-/// Where the accounts of this process are found.
+/// Sources of the usage counters of this process.
 #[derive(Clone, Debug)]
-pub struct Accounts {
+pub struct UsageCounters {
     cpu_stat: Option<PathBuf>,
     governors: Vec<PathBuf>,
 }
 
-/// A window that was opened.
+/// An open window, with the counters at its start.
 #[derive(Debug)]
 pub struct Window {
     opened: u64,
@@ -26,8 +26,8 @@ pub struct Window {
     governors: Vec<String>,
 }
 
-impl Accounts {
-    /// Accounts of this process, whose measuring threads run on `cpus`.
+impl UsageCounters {
+    /// Locates the usage counters of this process, whose measuring threads run on `cpus`.
     pub fn find(roots: &SystemRoots, cpus: &[u32]) -> Self {
         Self {
             cpu_stat: cgroup::cpu_stat_file(roots),
@@ -35,7 +35,7 @@ impl Accounts {
         }
     }
 
-    /// Opens a window. What takes longest is read first, so that least of it falls into the window.
+    /// Opens a window. The slowest counters are read first, to keep their cost out of the window.
     pub fn open(&self) -> Window {
         let governors = cpu::governors(&self.governors);
         let throttled_nanos = self.throttled_nanos();
@@ -50,7 +50,7 @@ impl Accounts {
         }
     }
 
-    /// Closes it. The report is without what was posted, migrations and interfaces.
+    /// Closes a window. The caller adds postings, migrations and interfaces to the report.
     pub fn close(&self, window: Window) -> SideReport {
         let window_nanos = clock::now() - window.opened;
         let cpu_nanos = clock::process_cpu_nanos() - window.cpu_nanos;
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn throttling_and_a_changed_governor_are_seen() {
+    fn reports_throttling_and_a_changed_governor() {
         let root = tempfile::tempdir().unwrap();
         let put = |file: &str, text: &str| {
             let file = root.path().join(file);
@@ -98,18 +98,18 @@ mod tests {
             "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
             "performance\n",
         );
-        let accounts = Accounts::find(&roots, &[0]);
+        let usage = UsageCounters::find(&roots, &[0]);
 
-        let quiet = accounts.close(accounts.open());
+        let quiet = usage.close(usage.open());
         assert_eq!((quiet.throttled_nanos, quiet.governor_changed), (Some(0), false));
 
-        let window = accounts.open();
+        let window = usage.open();
         put("sys/fs/cgroup/cpu.stat", "throttled_usec 12\n");
         put(
             "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
             "powersave\n",
         );
-        let report = accounts.close(window);
+        let report = usage.close(window);
         assert_eq!(
             (report.throttled_nanos, report.governor_changed),
             (Some(2_000), true)
@@ -118,12 +118,12 @@ mod tests {
     }
 
     #[test]
-    fn work_in_the_window_is_charged_to_it() {
-        let accounts = Accounts::find(&SystemRoots::default(), &[]);
-        let window = accounts.open();
+    fn counts_the_cpu_time_of_work_in_the_window() {
+        let usage = UsageCounters::find(&SystemRoots::default(), &[]);
+        let window = usage.open();
         let sum = (0..3_000_000u64).fold(0, |sum, value| std::hint::black_box(sum ^ value));
         std::hint::black_box(sum);
-        let report = accounts.close(window);
+        let report = usage.close(window);
         assert!(report.cpu_nanos > 0 && report.window_nanos > 0);
     }
 }

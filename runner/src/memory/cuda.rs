@@ -1,17 +1,17 @@
-//! GPU memory. Calls the CUDA driver, which is opened at run time.
+//! GPU memory. Calls the CUDA driver, which is loaded at run time.
 
 use crds::v1alpha1::MemoryKind;
 
 use super::MemoryError;
 use super::ffi::device::{DeviceMemory, DriverFailure, driver_present};
 
-/// The device that memory is taken from; `CUDA_VISIBLE_DEVICES` decides which one that is.
+/// Ordinal of the device that provides the memory; `CUDA_VISIBLE_DEVICES` selects the physical device.
 const DEVICE: i32 = 0;
 
-/// Memory of device 0.
+/// Allocates memory on device 0.
 ///
 /// # Errors
-/// `Unavailable` without a driver, without a device, and when the device has too little.
+/// `Unavailable` if there is no driver or no device, or the device has too little memory.
 pub(super) fn allocate(bytes: usize) -> Result<DeviceMemory, MemoryError> {
     let unavailable = |message| MemoryError::Unavailable {
         kind: MemoryKind::Cuda,
@@ -20,49 +20,50 @@ pub(super) fn allocate(bytes: usize) -> Result<DeviceMemory, MemoryError> {
     };
     if !driver_present() {
         return Err(unavailable(
-            "no CUDA driver (libcuda.so.1): run on a node with NVIDIA GPUs and ask for `gpus` in the resources of the run"
-                .to_owned(),
+            "no CUDA driver (libcuda.so.1): run on a node with NVIDIA GPUs and request `gpus` in the resources of the \
+             run"
+            .to_owned(),
         ));
     }
     DeviceMemory::allocate(DEVICE, bytes)
-        .map_err(|failure| unavailable(format!("device {DEVICE}: {}", text(&failure))))
+        .map_err(|failure| unavailable(format!("device {DEVICE}: {}", describe(&failure))))
 }
 
 /// Sets every byte.
 ///
 /// # Errors
-/// `Copy` when the driver refuses.
+/// `Copy` if the driver fails.
 pub(super) fn fill(memory: &DeviceMemory, value: u8) -> Result<(), MemoryError> {
-    memory.fill(value).map_err(|failure| refused("fill", &failure))
+    memory.fill(value).map_err(|failure| copy_error("fill", &failure))
 }
 
 /// Copies `bytes` to `offset`.
 ///
 /// # Errors
-/// `Copy` when the driver refuses.
+/// `Copy` if the driver fails.
 pub(super) fn write_from(memory: &DeviceMemory, offset: usize, bytes: &[u8]) -> Result<(), MemoryError> {
     memory
         .write_from(offset, bytes)
-        .map_err(|failure| refused("copy to the GPU", &failure))
+        .map_err(|failure| copy_error("copy to the GPU", &failure))
 }
 
 /// Copies the bytes at `offset` into `bytes`.
 ///
 /// # Errors
-/// `Copy` when the driver refuses.
+/// `Copy` if the driver fails.
 pub(super) fn read_into(memory: &DeviceMemory, offset: usize, bytes: &mut [u8]) -> Result<(), MemoryError> {
     memory
         .read_into(offset, bytes)
-        .map_err(|failure| refused("copy from the GPU", &failure))
+        .map_err(|failure| copy_error("copy from the GPU", &failure))
 }
 
-fn refused(action: &'static str, failure: &DriverFailure) -> MemoryError {
+fn copy_error(action: &'static str, failure: &DriverFailure) -> MemoryError {
     MemoryError::Copy {
         action,
-        message: text(failure),
+        message: describe(failure),
     }
 }
 
-fn text(failure: &DriverFailure) -> String {
+fn describe(failure: &DriverFailure) -> String {
     format!("{} failed: {}", failure.call, failure.error)
 }

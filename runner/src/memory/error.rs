@@ -1,51 +1,51 @@
-//! Why memory cannot be had or used. Does no I/O.
+//! Errors of allocating and accessing memory. Does no I/O.
 
 use crds::record::FailureReason;
 use crds::v1alpha1::MemoryKind;
 use snafu::Snafu;
 
-/// Why memory cannot be had or used.
+/// Reason memory cannot be allocated or accessed.
 #[derive(Clone, Debug, Snafu, PartialEq, Eq)]
 #[snafu(visibility(pub(super)))]
 pub enum MemoryError {
-    /// Nothing was asked for.
-    #[snafu(display("0 bytes of {kind:?} memory were asked for: at least 1 is needed"))]
+    /// The requested size is 0.
+    #[snafu(display("cannot allocate 0 bytes of {kind:?} memory: request at least 1 byte"))]
     Empty {
-        /// Kind asked for.
+        /// Requested kind.
         kind: MemoryKind,
     },
-    /// This kind cannot be had here in this size.
-    #[snafu(display("{bytes} bytes of {kind:?} memory cannot be had: {message}"))]
+    /// The kind or size is not available on this machine.
+    #[snafu(display("{bytes} bytes of {kind:?} memory are not available: {message}"))]
     Unavailable {
-        /// Kind asked for.
+        /// Requested kind.
         kind: MemoryKind,
-        /// Bytes asked for.
+        /// Requested size in bytes.
         bytes: usize,
-        /// The cause and what to do.
+        /// Cause and remedy.
         message: String,
     },
-    /// The bytes are not in the memory.
+    /// The bytes are outside the memory.
     #[snafu(display("{count} bytes at offset {offset} are outside the {length} bytes that can be copied"))]
     OutOfRange {
-        /// First byte wanted.
+        /// Offset of the first requested byte.
         offset: usize,
-        /// Bytes wanted.
+        /// Number of requested bytes.
         count: usize,
-        /// Bytes there are.
+        /// Length of the memory in bytes.
         length: usize,
     },
-    /// The GPU's driver refuses a copy.
-    #[snafu(display("the GPU's driver refuses to {action}: {message}"))]
+    /// The GPU driver failed to copy or fill memory.
+    #[snafu(display("the GPU driver failed to {action}: {message}"))]
     Copy {
-        /// What was tried.
+        /// Action that failed.
         action: &'static str,
-        /// Name and text of the driver's error.
+        /// Name and description of the driver's error.
         message: String,
     },
 }
 
 impl MemoryError {
-    /// What kind of failure it is in a record.
+    /// Reason by which a record reports this error.
     pub fn reason(&self) -> FailureReason {
         match self {
             Self::Unavailable { .. } => FailureReason::MemoryUnavailable,

@@ -1,4 +1,4 @@
-//! The only code of the runner's memory that is unsafe: mapped pages, and GPU memory through its driver.
+//! All unsafe code of the runner's memory module: mapped pages, and GPU memory through the CUDA driver.
 
 pub(crate) mod device;
 pub(crate) mod mapping;

@@ -1,18 +1,19 @@
-//! What the kernel's maps of this process say about a range of pages. Reads `/proc/self`; parsing is pure.
+//! NUMA node and page size of a range of pages, from the kernel's maps of this process. Reads `/proc/self`; parsing is
+//! pure.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
 
-/// The NUMA node that holds every present page of `range`, by `/proc/self/numa_maps`.
+/// NUMA node that holds all present pages of `range`, from `/proc/self/numa_maps`.
 ///
-/// The system calls that say the same (`move_pages`, `get_mempolicy`) are filtered in most pods; this file is not.
+/// Most pods filter the equivalent system calls (`move_pages`, `get_mempolicy`) but not this file.
 pub(super) fn numa_node(range: Range<u64>) -> Option<u32> {
     let text = fs::read_to_string("/proc/self/numa_maps").ok()?;
     only_node(&pages_by_node(&text, range))
 }
 
-/// Size in bytes of the smallest page that backs `range`, by `/proc/self/smaps`.
+/// Size in bytes of the smallest page that backs `range`, from `/proc/self/smaps`.
 pub(super) fn page_bytes(range: Range<u64>) -> Option<u64> {
     smallest_page(&fs::read_to_string("/proc/self/smaps").ok()?, range)
 }
@@ -24,7 +25,8 @@ fn only_node(pages: &BTreeMap<u32, u64>) -> Option<u32> {
     }
 }
 
-/// Pages on each node, over the lines of `numa_maps` that start in `range`: `7f00 default anon=5 N0=4 N1=1 …`.
+/// Number of pages on each node, over the lines of `numa_maps` with an address in `range`, such as
+/// `7f00 default anon=5 N0=4 N1=1 …`.
 fn pages_by_node(text: &str, range: Range<u64>) -> BTreeMap<u32, u64> {
     let mut pages = BTreeMap::new();
     for line in text.lines() {
@@ -44,7 +46,7 @@ fn pages_by_node(text: &str, range: Range<u64>) -> BTreeMap<u32, u64> {
     pages
 }
 
-/// The smallest `KernelPageSize` over the areas of `smaps` that start in `range`.
+/// Smallest `KernelPageSize` of the areas of `smaps` that start in `range`.
 fn smallest_page(text: &str, range: Range<u64>) -> Option<u64> {
     let mut inside = false;
     let mut smallest: Option<u64> = None;
@@ -60,7 +62,7 @@ fn smallest_page(text: &str, range: Range<u64>) -> Option<u64> {
     smallest
 }
 
-/// Start address, if the line opens an area: `7f00-7f80 rw-p …`.
+/// Start address, if the line is the header of an area, such as `7f00-7f80 rw-p …`.
 fn area_start(line: &str) -> Option<u64> {
     let (addresses, _) = line.split_once(' ')?;
     let (start, end) = addresses.split_once('-')?;
@@ -96,7 +98,7 @@ KernelPageSize:        4 kB
     }
 
     #[test]
-    fn one_node_is_named_and_two_are_not() {
+    fn returns_a_node_only_if_it_holds_all_pages() {
         assert_eq!(node(0x7f00_0020_0000..0x7f00_0040_0000), Some(0));
         assert_eq!(node(0x7f00_0040_0000..0x7f00_0060_0000), None);
         assert_eq!(node(0x7f00_0020_0000..0x7f00_0060_0000), None);
@@ -114,7 +116,7 @@ KernelPageSize:        4 kB
     }
 
     #[test]
-    fn the_smallest_page_of_the_range_counts() {
+    fn returns_the_smallest_page_of_the_range() {
         let huge = 0x7f00_0020_0000..0x7f00_0040_0000;
         assert_eq!(smallest_page(SMAPS, huge), Some(2 * 1024 * 1024));
         assert_eq!(

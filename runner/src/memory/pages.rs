@@ -1,7 +1,7 @@
-//! Ordinary pages, private and shared. Asks the kernel.
+//! Ordinary pages, private and shared. Calls the kernel.
 //!
-//! Transparent huge pages are turned off for both: whether the kernel makes one depends on where it happens to place
-//! the range, which would differ from one process to the next.
+//! Transparent huge pages are disabled for both, because whether the kernel creates one depends on the address of the
+//! range, which differs between processes.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -15,10 +15,10 @@ use super::MemoryError;
 use super::available;
 use super::ffi::mapping::{Mapping, Pages};
 
-/// Private pages of this process.
+/// Allocates private pages of this process.
 ///
 /// # Errors
-/// `Unavailable` when the machine or the control group has no room.
+/// `Unavailable` if the machine or the control group has too little memory.
 pub(super) fn ordinary(bytes: usize) -> Result<Mapping, MemoryError> {
     let kind = MemoryKind::Heap;
     available::check(kind, bytes)?;
@@ -27,11 +27,11 @@ pub(super) fn ordinary(bytes: usize) -> Result<Mapping, MemoryError> {
         .map_err(|error| unavailable(kind, bytes, &error))
 }
 
-/// Shared pages, in a file without a name that neither shrinks nor grows: a peer that maps it cannot be made to fault
-/// by another that truncates it.
+/// Allocates shared pages in an anonymous file of fixed size. Because the file cannot be truncated, a process that maps
+/// it cannot fault due to another one.
 ///
 /// # Errors
-/// `Unavailable` when the machine or the control group has no room.
+/// `Unavailable` if the machine or the control group has too little memory.
 pub(crate) fn shared(bytes: usize) -> Result<(Mapping, File), MemoryError> {
     let kind = MemoryKind::SharedMemory;
     available::check(kind, bytes)?;
@@ -40,25 +40,25 @@ pub(crate) fn shared(bytes: usize) -> Result<(Mapping, File), MemoryError> {
         .map_err(|error| unavailable(kind, bytes, &error))
 }
 
-/// A sealed file without a name, of at least `bytes` bytes.
+/// Creates a sealed anonymous file of at least `bytes` bytes.
 fn shared_file(bytes: usize) -> std::io::Result<File> {
     let descriptor = memfd_create("fabricbench", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     let length = bytes
         .checked_next_multiple_of(page_size())
         .ok_or(std::io::ErrorKind::OutOfMemory)?;
-    // Allocating now turns a full machine into an error here, where touching the pages would be a fatal signal.
+    // If memory is exhausted, allocating returns an error here, while touching the pages would raise a fatal signal.
     fallocate(&descriptor, FallocateFlags::empty(), 0, length as u64)?;
     fcntl_add_seals(&descriptor, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
     Ok(File::from(descriptor))
 }
 
-/// Maps `file` and makes its pages present.
+/// Maps `file` and populates its pages.
 pub(crate) fn map(file: &File, bytes: usize) -> std::io::Result<Mapping> {
     Mapping::new(&Pages::File(file.as_fd()), bytes).and_then(populated)
 }
 
-/// Where another process finds the file behind a descriptor of this one.
-pub(crate) fn path_of(descriptor: BorrowedFd<'_>) -> PathBuf {
+/// Path at which another process can open the file of a descriptor of this process.
+pub(crate) fn proc_path(descriptor: BorrowedFd<'_>) -> PathBuf {
     PathBuf::from(format!(
         "/proc/{}/fd/{}",
         std::process::id(),

@@ -1,4 +1,4 @@
-//! Memory of every kind that this machine has, and how it says no.
+//! Memory of every kind that this machine supports, and the errors of unavailable kinds.
 
 use crds::record::FailureReason;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn byte_at(memory: &Memory, offset: usize) -> u8 {
 }
 
 #[test]
-fn host_memory_is_zero_and_starts_at_a_page() {
+fn host_memory_is_zeroed_and_page_aligned() {
     for kind in HOST_KINDS {
         let memory = Memory::allocate(kind, 10_000).unwrap();
         assert_eq!((memory.kind(), memory.length()), (kind, 10_000));
@@ -25,16 +25,16 @@ fn host_memory_is_zero_and_starts_at_a_page() {
 }
 
 #[test]
-fn pages_are_present_at_once_and_have_a_node_where_the_kernel_shows_nodes() {
+fn pages_are_present_and_report_their_node_if_the_kernel_does() {
     for kind in HOST_KINDS {
         let memory = Memory::allocate(kind, 64 * 4096).unwrap();
-        let shown = std::path::Path::new("/proc/self/numa_maps").exists();
-        assert_eq!(memory.numa_node().is_some(), shown, "{kind:?}");
+        let reported = std::path::Path::new("/proc/self/numa_maps").exists();
+        assert_eq!(memory.numa_node().is_some(), reported, "{kind:?}");
     }
 }
 
 #[test]
-fn nothing_and_too_much_are_refused() {
+fn rejects_empty_and_excessive_sizes() {
     for kind in HOST_KINDS {
         let empty = Memory::allocate(kind, 0).unwrap_err();
         assert_eq!(empty, MemoryError::Empty { kind });
@@ -46,9 +46,9 @@ fn nothing_and_too_much_are_refused() {
 }
 
 #[test]
-fn huge_pages_that_cannot_be_had_take_no_memory_from_others() {
-    // More than any pool has: the kernel refuses when it has taken the reserved addresses away already.
-    let refuse = || (0..5_000).for_each(|_| drop(Memory::allocate(MemoryKind::HugePages, 1 << 40)));
+fn failed_huge_page_allocations_do_not_unmap_other_memory() {
+    // No pool is this large. The kernel fails after it has already unmapped the reserved addresses.
+    let fail_to_allocate = || (0..5_000).for_each(|_| drop(Memory::allocate(MemoryKind::HugePages, 1 << 40)));
     let use_memory = || {
         for _ in 0..5_000 {
             let memory = Memory::allocate(MemoryKind::Heap, 10_000).unwrap();
@@ -58,20 +58,20 @@ fn huge_pages_that_cannot_be_had_take_no_memory_from_others() {
     };
     std::thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(refuse);
+            scope.spawn(fail_to_allocate);
             scope.spawn(use_memory);
         }
     });
 }
 
 #[test]
-fn shared_memory_is_the_same_bytes_for_whoever_opens_its_path() {
+fn shared_memory_can_be_opened_by_its_path() {
     let memory = Memory::allocate(MemoryKind::SharedMemory, 5_000).unwrap();
     let path = memory.path().unwrap();
     memory.write_from(4_090, b"crosses a page").unwrap();
     let seen = std::fs::read(&path).unwrap();
     assert_eq!(&seen[4_090..4_104], b"crosses a page");
-    // No peer can cut the file and make the owner fault.
+    // No peer can truncate the file and make the owner fault.
     let file = File::options().read(true).write(true).open(&path).unwrap();
     assert!(file.set_len(1).is_err());
 }
@@ -83,7 +83,7 @@ fn private_memory_has_no_path() {
 }
 
 #[test]
-fn huge_pages_are_verified_or_refused_with_what_to_do() {
+fn huge_pages_are_verified_or_rejected_with_advice() {
     match Memory::allocate(MemoryKind::HugePages, 3_000_000) {
         Ok(memory) => {
             assert_eq!(memory.address().addr() % (2 * 1024 * 1024), 0);
@@ -113,7 +113,7 @@ fn ordinary_pages_are_not_huge() {
 }
 
 #[test]
-fn gpu_memory_works_or_says_what_is_missing() {
+fn gpu_memory_works_or_reports_the_missing_part() {
     match Memory::allocate(MemoryKind::Cuda, 100_000) {
         Ok(memory) => {
             assert!(memory.is_device());
@@ -136,7 +136,7 @@ fn gpu_memory_works_or_says_what_is_missing() {
 
 proptest! {
     #[test]
-    fn copies_stay_inside_and_change_nothing_else(
+    fn copies_change_only_the_given_range(
         length in 1usize..9_000,
         offset in 0usize..10_000,
         count in 0usize..10_000,
@@ -155,7 +155,7 @@ proptest! {
 }
 
 #[test]
-fn offsets_that_overflow_are_refused() {
+fn rejects_offsets_that_overflow() {
     let memory = Memory::allocate(MemoryKind::Heap, 10).unwrap();
     let error = memory.write_from(usize::MAX, &[1]).unwrap_err();
     assert_eq!(

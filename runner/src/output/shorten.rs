@@ -1,4 +1,4 @@
-//! Makes texts and records fit their limits, and says where something is missing. Pure.
+//! Shortens texts and records to their limits and marks omissions. Pure.
 
 mod case;
 
@@ -6,11 +6,11 @@ use crds::record::{CaseFailure, CaseResult, ChainWriter, FailureReason, LineErro
 
 use super::MAX_MESSAGE_BYTES;
 
-/// Room for the mark of a shortened text.
+/// Space reserved for the mark of a shortened text, in bytes.
 const MARK_BYTES: usize = 40;
 
-/// `text` without control characters other than line ends (each would take six bytes in JSON), at most `max` bytes
-/// long; a shortened text ends with how much is missing.
+/// Replaces control characters other than line feeds by spaces (each would take six bytes in JSON) and shortens `text` to
+/// at most `max` bytes. A shortened text ends with the number of omitted bytes.
 pub fn bounded(text: &str, max: usize) -> String {
     let clean: String = text
         .chars()
@@ -26,10 +26,10 @@ pub fn bounded(text: &str, max: usize) -> String {
         return clean;
     }
     let keep = clean.floor_char_boundary(max.saturating_sub(MARK_BYTES));
-    format!("{} [{} bytes left out]", &clean[..keep], clean.len() - keep)
+    format!("{} [{} bytes omitted]", &clean[..keep], clean.len() - keep)
 }
 
-/// Bounds every message in `record`.
+/// Shortens every message in `record`.
 pub(super) fn messages(record: &mut Record) {
     match record {
         Record::Case(case) => {
@@ -48,38 +48,38 @@ fn message(failure: &mut CaseFailure) {
     failure.message = bounded(&failure.message, MAX_MESSAGE_BYTES);
 }
 
-/// The line of `record`, shortened as far as it must be, and what was done to it, in words.
+/// Encodes `record` as a line, shortened as far as needed. Also returns a description of each reduction.
 ///
 /// # Errors
-/// When it does not fit even so.
+/// If the record is too long even when shortened, or cannot be serialized.
 pub(super) fn fit(chain: &mut ChainWriter, mut record: Record) -> Result<(String, Vec<String>), LineError> {
-    let mut said = Vec::new();
+    let mut reductions = Vec::new();
     let mut line = chain.line(&record);
     for step in case::STEPS {
         let (Err(LineError::TooLong { .. }), Record::Case(case)) = (&line, &mut record) else {
             break;
         };
-        if let Some(done) = case::shorten(case, step) {
-            said.push(done);
+        if let Some(reduction) = case::shorten(case, step) {
+            reductions.push(reduction);
             line = chain.line(&record);
         }
     }
     if let Err(LineError::TooLong { length, .. }) = line {
-        line = chain.line(&whole(record, length));
+        line = chain.line(&replacement(record, length));
     }
-    Ok((line?, said))
+    Ok((line?, reductions))
 }
 
-/// A record of the same case or arm that fits a line, in place of one of `length` bytes. Kinds that are bounded by
-/// their construction come back as they are.
-fn whole(mut record: Record, length: usize) -> Record {
+/// A record of the same case or arm that fits a line, in place of one of `length` bytes. Records of other kinds are
+/// bounded by construction and returned unchanged.
+fn replacement(mut record: Record, length: usize) -> Record {
     match &mut record {
         Record::Case(case) => {
             case.result = CaseResult::Failed(CaseFailure {
                 reason: FailureReason::Internal,
                 message: format!(
-                    "the record of this case has {length} bytes, more than a line of {MAX_LINE_BYTES}; \
-                     its numbers are lost. This is a fault of the runner: please report it"
+                    "the record of this case has {length} bytes, which exceeds the line limit of {MAX_LINE_BYTES}, and \
+                     was dropped; this is a bug in the runner, please report it"
                 ),
             });
         }
@@ -87,10 +87,10 @@ fn whole(mut record: Record, length: usize) -> Record {
             if let Some(fabric) = &mut endpoints.fabric {
                 let names = fabric.variables.len();
                 fabric.variables.clear();
-                let left_out = format!("{names} variables: the record had {length} bytes");
-                fabric.variables.insert("[left out]".into(), left_out);
+                let note = format!("{names} variables omitted: the record had {length} bytes");
+                fabric.variables.insert("[omitted]".into(), note);
                 for rail in &mut fabric.rails {
-                    rail.address = "[left out]".into();
+                    rail.address = "[omitted]".into();
                 }
             }
         }
@@ -107,7 +107,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_text_fits(text: String, max in 64usize..200) {
+        fn bounded_text_fits_the_limit(text: String, max in 64usize..200) {
             let short = bounded(&text, max);
             prop_assert!(short.len() <= max);
             prop_assert!(!short.chars().any(|char| char.is_control() && char != '\n'));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_text_stays() {
+    fn keeps_short_text() {
         assert_eq!(bounded("line\nline\t", 64), "line\nline ");
     }
 }

@@ -1,30 +1,31 @@
-//! The posts of one burst, in order, with the last one on each rail marked. Pure.
+//! Plans the posts of one burst, in order, and marks the last one on each rail. Pure.
 //!
-//! One pass before posting: only who has seen the whole burst knows which post on a rail must ring the doorbell.
+//! The whole burst is planned before posting, because only then is it known which post on a rail must ring the
+//! doorbell.
 
 use crds::striping::Stripes;
 
-use super::striping::RailTurns;
+use super::striping::RailRotation;
 use crate::transport::Rail;
 
 /// One post of a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedPost {
-    /// Number of the transfer in the burst, from 0.
+    /// Index of the transfer in the burst.
     pub transfer: u32,
-    /// Number of the chunk in the transfer, from 0.
+    /// Index of the chunk in the transfer.
     pub chunk: u32,
-    /// Rail it goes out on.
+    /// Rail of the post.
     pub rail: Rail,
-    /// Offset in the transfer, in bytes.
+    /// Offset of the chunk in the transfer, in bytes.
     pub offset: u64,
     /// Length in bytes.
     pub length: u64,
-    /// Whether it is the last of the burst on its rail.
+    /// Whether this is the last post of the burst on its rail.
     pub last_on_rail: bool,
 }
 
-/// Room for the posts of one burst. Planning allocates nothing.
+/// The posts of one burst. Planning does not allocate.
 #[derive(Debug)]
 pub struct Burst {
     posts: Vec<PlannedPost>,
@@ -40,7 +41,7 @@ struct RailPosts {
 }
 
 impl Burst {
-    /// Room for `max_transfers` transfers, each striped over at most `rails` rails.
+    /// Allocates space for `max_transfers` transfers, each striped over at most `rails` rails.
     pub fn new(max_transfers: u32, rails: usize) -> Self {
         Self {
             posts: Vec::with_capacity(max_transfers as usize * rails),
@@ -50,14 +51,14 @@ impl Burst {
         }
     }
 
-    /// Plans a burst of `transfers` transfers that are each cut into `stripes`; no more than there is room for.
+    /// Plans a burst of `transfers` transfers, each divided into `stripes`. Transfers beyond the maximum are ignored.
     #[inline]
-    pub fn plan(&mut self, transfers: u32, stripes: Stripes, turns: &mut RailTurns) {
+    pub fn plan(&mut self, transfers: u32, stripes: Stripes, rotation: &mut RailRotation) {
         self.posts.clear();
         self.on_rail.fill(RailPosts::default());
         for transfer in 0..transfers.min(self.max_transfers) {
             if stripes.rails == 1 {
-                let rail = turns.rail(u64::from(transfer));
+                let rail = rotation.rail(u64::from(transfer));
                 self.push(transfer, 0, rail, stripes.chunk(0));
                 continue;
             }
@@ -65,7 +66,7 @@ impl Burst {
                 self.push(transfer, chunk as u32, chunk as Rail, stripes.chunk(chunk));
             }
         }
-        turns.end_burst();
+        rotation.end_burst();
         for rail in self.on_rail.iter().filter(|rail| rail.count > 0) {
             self.posts[rail.last].last_on_rail = true;
         }
@@ -93,20 +94,20 @@ impl Burst {
         self.posts.len()
     }
 
-    /// Whether nothing is planned.
+    /// Whether no posts are planned.
     pub fn is_empty(&self) -> bool {
         self.posts.is_empty()
     }
 
-    /// Post `index`, below [`Burst::len`].
+    /// Post at `index`, which must be below [`Burst::len`].
     #[inline]
     pub fn post(&self, index: usize) -> PlannedPost {
         self.posts[index]
     }
 
-    /// Most posts on one rail.
+    /// Largest number of posts on one rail.
     #[inline]
-    pub fn most_on_a_rail(&self) -> u64 {
+    pub fn max_posts_per_rail(&self) -> u64 {
         self.on_rail.iter().map(|rail| rail.count).max().unwrap_or(0)
     }
 }
@@ -128,13 +129,13 @@ mod tests {
 
     fn planned(policy: StripingPolicy, size: u64, transfers: u32, rails: usize) -> Vec<PlannedPost> {
         let mut burst = Burst::new(transfers, rails);
-        let mut turns = RailTurns::new(policy, false, rails);
-        burst.plan(transfers, rule(policy).stripes(size, rails as u64), &mut turns);
+        let mut rotation = RailRotation::new(policy, false, rails);
+        burst.plan(transfers, rule(policy).stripes(size, rails as u64), &mut rotation);
         burst.posts
     }
 
     #[test]
-    fn a_striped_transfer_has_one_chunk_on_each_rail() {
+    fn stripes_a_transfer_into_one_chunk_per_rail() {
         let posts = planned(StripingPolicy::Nixl, 32 * 1024, 1, 4);
         let rails: Vec<Rail> = posts.iter().map(|post| post.rail).collect();
         assert_eq!(rails, [0, 1, 2, 3]);
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn coalescing_leaves_the_upper_rails_free() {
+    fn coalescing_leaves_the_last_rails_unused() {
         let posts = planned(StripingPolicy::NixlCoalesce, 32 * 1024, 2, 4);
         let rails: Vec<(u32, Rail, bool)> = posts
             .iter()
@@ -153,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn exactly_the_last_post_of_each_rail_is_marked(
+        fn marks_exactly_the_last_post_of_each_rail(
             size in 1u64..1 << 20,
             transfers in 1u32..70,
             rails in 1usize..9,

@@ -1,9 +1,9 @@
-//! What is counted while posting, in the form of the records. Pure.
+//! Posting counters, in the format of the records. Pure.
 
 use crds::record::PostingCounters;
 
-/// Zero counters of `rails` rails. All their memory is allocated here: counting never allocates.
-pub fn fresh(rails: usize) -> PostingCounters {
+/// Creates zeroed counters for `rails` rails. All their memory is allocated here, so that counting never allocates.
+pub fn zeroed(rails: usize) -> PostingCounters {
     PostingCounters {
         bytes_per_rail: vec![0; rails],
         posts_per_rail: vec![0; rails],
@@ -11,7 +11,7 @@ pub fn fresh(rails: usize) -> PostingCounters {
     }
 }
 
-/// Sets all counts to zero, and leaves what the plan says (limit and rails planned).
+/// Sets all counts to zero, but keeps the planned values (inject limit and rails planned).
 pub fn clear(counters: &mut PostingCounters) {
     let mut bytes_per_rail = std::mem::take(&mut counters.bytes_per_rail);
     let mut posts_per_rail = std::mem::take(&mut counters.posts_per_rail);
@@ -26,7 +26,7 @@ pub fn clear(counters: &mut PostingCounters) {
     };
 }
 
-/// Adds what another thread of the same case counted.
+/// Adds the counters of another thread of the same case to `total`.
 pub fn add(total: &mut PostingCounters, other: &PostingCounters) {
     total.merge(other);
     total.rails_used = total.bytes_per_rail.iter().filter(|bytes| **bytes > 0).count() as u64;
@@ -37,15 +37,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_add_up_and_rails_with_bytes_are_used() {
-        let mut one = fresh(3);
+    fn adds_threads_and_counts_rails_with_bytes_as_used() {
+        let mut one = zeroed(3);
         one.posts = 5;
         one.posts_per_burst = 4;
         one.bytes_per_rail = vec![10, 0, 0];
         let mut other = one.clone();
         other.posts_per_burst = 2;
         other.bytes_per_rail = vec![0, 0, 7];
-        let mut total = fresh(3);
+        let mut total = zeroed(3);
         add(&mut total, &one);
         add(&mut total, &other);
         assert_eq!((total.posts, total.posts_per_burst), (10, 4));
@@ -53,8 +53,8 @@ mod tests {
     }
 
     #[test]
-    fn clearing_keeps_the_plan() {
-        let mut counters = fresh(2);
+    fn clear_keeps_planned_values() {
+        let mut counters = zeroed(2);
         counters.inject_limit_bytes = Some(64);
         counters.rails_planned = 2;
         counters.posts = 9;
@@ -63,7 +63,7 @@ mod tests {
         let expected = PostingCounters {
             inject_limit_bytes: Some(64),
             rails_planned: 2,
-            ..fresh(2)
+            ..zeroed(2)
         };
         assert_eq!(counters, expected);
     }

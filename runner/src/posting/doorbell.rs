@@ -1,17 +1,18 @@
-//! When a post carries FI_MORE, so that one doorbell serves several posts. Pure.
+//! Decides which posts carry FI_MORE, so that one doorbell serves several posts. Pure.
 //!
-//! What holds at every moment:
+//! Invariants:
 //!
 //! - the last post of a burst on each rail never carries it: the burst planner marks that post;
-//! - so nothing is unrung when a window is full, a warm-up or an iteration ends, or a side sleeps: each of these comes
-//!   after the end of a burst, and inside a burst there is polling but no sleep;
-//! - one thread owns an endpoint, for otherwise nobody knows which post is the last;
-//! - reads never carry it: the read path of the fabric `efa` passes no flags on, so it would be ignored in silence, and
-//!   NIXL took it back for reads because they lost 15 to 20 percent;
-//! - at most `max_batch` posts share a doorbell; a provider may ring earlier, so posts without FI_MORE are doorbells
-//!   only as far as the application asks for them.
+//! - therefore no post waits for a doorbell when a window is full, a warm-up or an iteration ends, or a side sleeps:
+//!   each of these happens after the end of a burst, and within a burst a thread polls but never sleeps;
+//! - exactly one thread owns an endpoint, because otherwise the last post would not be known;
+//! - reads never carry it: the read path of the `efa` fabric does not pass flags on, so the flag would be ignored
+//!   silently, and NIXL removed it from reads because it cost them 15 to 20 percent;
+//! - at most `max_batch` posts share a doorbell; a provider may ring earlier, so the number of posts without FI_MORE is
+//!   the number of doorbells that the application requests, not the number that the provider rings.
 //!
-//! A post that was answered with EAGAIN is made again without FI_MORE: the posts before it must not stay unrung.
+//! A post that returned EAGAIN is repeated without FI_MORE, because the posts before it must not stay without a
+//! doorbell.
 
 use crds::v1alpha1::TransferOperation;
 
@@ -21,33 +22,33 @@ use crate::transport::Rail;
 #[derive(Clone, Debug)]
 pub struct Doorbell {
     max_batch: u32,
-    unrung: Box<[u32]>,
+    awaiting_doorbell: Box<[u32]>,
 }
 
 impl Doorbell {
-    /// State of `rails` rails on which at most `max_batch` posts share a doorbell; `None`: every post rings.
+    /// State of `rails` rails on which at most `max_batch` posts share a doorbell. With `None`, every post rings.
     pub fn new(max_batch: Option<u32>, rails: usize) -> Self {
         Self {
             max_batch: max_batch.unwrap_or(1),
-            unrung: vec![0; rails].into(),
+            awaiting_doorbell: vec![0; rails].into(),
         }
     }
 
     /// Whether the next post on `rail` carries FI_MORE.
     #[inline]
-    pub fn more(&self, rail: Rail, last_on_rail: bool) -> bool {
-        !last_on_rail && self.unrung[rail] + 1 < self.max_batch
+    pub fn carries_more(&self, rail: Rail, last_on_rail: bool) -> bool {
+        !last_on_rail && self.awaiting_doorbell[rail] + 1 < self.max_batch
     }
 
-    /// A post on `rail` was accepted.
+    /// Records that a post on `rail` was accepted.
     #[inline]
-    pub fn posted(&mut self, rail: Rail, more: bool) {
-        self.unrung[rail] = if more { self.unrung[rail] + 1 } else { 0 };
+    pub fn record_post(&mut self, rail: Rail, more: bool) {
+        self.awaiting_doorbell[rail] = if more { self.awaiting_doorbell[rail] + 1 } else { 0 };
     }
 
-    /// Posts on `rail` that wait for a doorbell.
-    pub fn unrung(&self, rail: Rail) -> u32 {
-        self.unrung[rail]
+    /// Number of posts on `rail` that wait for a doorbell.
+    pub fn awaiting_doorbell(&self, rail: Rail) -> u32 {
+        self.awaiting_doorbell[rail]
     }
 }
 
@@ -61,10 +62,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_batching_every_post_rings() {
+    fn every_post_rings_without_batching() {
         let doorbell = Doorbell::new(None, 2);
-        assert!(!doorbell.more(0, false));
-        assert!(!doorbell.more(1, true));
+        assert!(!doorbell.carries_more(0, false));
+        assert!(!doorbell.carries_more(1, true));
     }
 
     #[test]
@@ -72,8 +73,8 @@ mod tests {
         let mut doorbell = Doorbell::new(Some(4), 1);
         let flags: Vec<bool> = (0..10)
             .map(|index| {
-                let more = doorbell.more(0, index == 9);
-                doorbell.posted(0, more);
+                let more = doorbell.carries_more(0, index == 9);
+                doorbell.record_post(0, more);
                 more
             })
             .collect();
@@ -81,14 +82,14 @@ mod tests {
             flags,
             [true, true, true, false, true, true, true, false, true, false]
         );
-        assert_eq!(doorbell.unrung(0), 0);
+        assert_eq!(doorbell.awaiting_doorbell(0), 0);
     }
 
     #[test]
-    fn rails_are_rung_apart() {
+    fn rails_have_separate_doorbells() {
         let mut doorbell = Doorbell::new(Some(2), 2);
-        doorbell.posted(0, true);
-        assert!(!doorbell.more(0, false));
-        assert!(doorbell.more(1, false));
+        doorbell.record_post(0, true);
+        assert!(!doorbell.carries_more(0, false));
+        assert!(doorbell.carries_more(1, false));
     }
 }

@@ -1,10 +1,10 @@
-//! The evidence lines of the test procedures, word for word. Pure: they are made after the window from what was
-//! counted in it, so a line says that the optimization happened, not that it was asked for.
+//! Evidence lines with the exact wording of the test procedures. Pure: the lines are derived after the window from its
+//! counters, so a line shows that the optimization took effect, not only that it was requested.
 
 use crds::record::PostingCounters;
 use crds::striping::{StripingPolicy, StripingRule};
 
-/// Lines of one case of transfers of `size` bytes, where `rule` spread them over `rails` open rails.
+/// Evidence lines of one case with transfers of `size` bytes, striped by `rule` over `rails` open rails.
 pub fn lines(counters: &PostingCounters, rule: StripingRule, size: u64, rails: u64) -> Vec<String> {
     let mut lines = Vec::new();
     if counters.injected > 0 {
@@ -13,11 +13,14 @@ pub fn lines(counters: &PostingCounters, rule: StripingRule, size: u64, rails: u
     if counters.more > 0 {
         lines.push("RDMA write posted with FI_MORE (batched)".to_owned());
     }
-    let all = StripingRule {
+    let not_coalesced = StripingRule {
         policy: StripingPolicy::Nixl,
         ..rule
     };
-    let (used, without) = (rule.stripes(size, rails).rails, all.stripes(size, rails).rails);
+    let (used, without) = (
+        rule.stripes(size, rails).rails,
+        not_coalesced.stripes(size, rails).rails,
+    );
     if rule.policy == StripingPolicy::NixlCoalesce && used < without && counters.posts > 0 {
         lines.push(format!(
             "Transfer coalescing: reducing rails from {without} to {used} for transfer_size={size}"
@@ -46,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lines_are_those_of_the_procedures() {
+    fn lines_match_the_test_procedures() {
         assert_eq!(
             lines(&counted(1, 1, 0), COALESCE, 64, 4),
             ["Using fi_injectdata for small message size=64"]
@@ -61,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_what_did_not_happen() {
+    fn reports_no_evidence_for_optimizations_without_effect() {
         let none = Vec::<String>::new();
         assert_eq!(lines(&counted(8, 0, 0), COALESCE, 64 * 1024, 4), none);
         assert_eq!(lines(&counted(8, 0, 0), COALESCE, 32 * 1024, 1), none);

@@ -1,17 +1,17 @@
-//! When a post is made by the library's inject call. Pure.
+//! Decides which posts use the library's inject call. Pure.
 //!
 //! The buffer of an injected post is free on return and no completion follows (libfabric's `fi_msg(3)`, `fi_rma(3)`),
-//! so a post may only be injected up to a limit: the smaller of what the arm asks for and what the provider takes for
-//! the operation. Device memory is never injected: providers copy the payload with the processor.
+//! so a post can be injected only up to a limit: the smaller of the arm's limit and the provider's limit for the
+//! operation. Device memory is never injected, because providers copy the payload with the CPU.
 
-/// How one post is to be made.
+/// Call to use for one post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InjectChoice {
-    /// By the ordinary call: the arm injects nothing, or the provider refused before.
+    /// The ordinary call: the arm does not inject, or the provider has rejected an inject call.
     Ordinary,
-    /// By the ordinary call, because the post is above the limit.
+    /// The ordinary call, because the post exceeds the limit.
     OverLimit,
-    /// By the inject call.
+    /// The inject call.
     Inject,
 }
 
@@ -19,44 +19,45 @@ pub enum InjectChoice {
 #[derive(Clone, Copy, Debug)]
 pub struct InjectPolicy {
     limit: Option<u64>,
-    refused: bool,
+    rejected: bool,
 }
 
 impl InjectPolicy {
-    /// Policy of an arm that injects up to `arm_max` bytes (`None`: nothing) where the provider takes
-    /// `provider_max` bytes for this operation.
+    /// Policy of an arm that injects up to `arm_max` bytes (`None` disables injection), with a provider that accepts up
+    /// to `provider_max` bytes for this operation.
     pub fn new(arm_max: Option<u64>, provider_max: u64, device_memory: bool) -> Self {
         let provider_max = if device_memory { 0 } else { provider_max };
         Self {
             limit: arm_max.map(|arm_max| arm_max.min(provider_max)),
-            refused: false,
+            rejected: false,
         }
     }
 
-    /// Largest post in bytes that is injected; `None` where the arm injects nothing.
+    /// Size in bytes of the largest post that is injected; `None` if the arm does not inject.
     pub fn limit(&self) -> Option<u64> {
         self.limit
     }
 
-    /// How a post of `length` bytes is to be made.
+    /// Selects the call for a post of `length` bytes.
     #[inline]
     pub fn choose(&self, length: u64) -> InjectChoice {
         match self.limit {
             None => InjectChoice::Ordinary,
             Some(limit) if length > limit => InjectChoice::OverLimit,
-            Some(_) if self.refused => InjectChoice::Ordinary,
+            Some(_) if self.rejected => InjectChoice::Ordinary,
             Some(_) => InjectChoice::Inject,
         }
     }
 
-    /// The provider refused an inject call: it is not asked again in this phase, for a refusal costs a call each time.
-    pub fn refuse(&mut self) {
-        self.refused = true;
+    /// Records that the provider rejected an inject call. No further inject call is made in this phase, because every
+    /// rejection costs a call.
+    pub fn record_rejection(&mut self) {
+        self.rejected = true;
     }
 
-    /// Asks again: at the start of the measured window, so that its own counters show the refusal.
-    pub fn forget_refusal(&mut self) {
-        self.refused = false;
+    /// Allows inject calls again, at the start of the measured window, so that its own counters show a rejection.
+    pub fn clear_rejection(&mut self) {
+        self.rejected = false;
     }
 }
 
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_smaller_limit_holds() {
+    fn applies_the_smaller_limit() {
         let policy = InjectPolicy::new(Some(256), 128, false);
         assert_eq!(policy.limit(), Some(128));
         assert_eq!(policy.choose(128), InjectChoice::Inject);
@@ -74,26 +75,26 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_without_inject_has_no_limit_to_be_over() {
+    fn an_arm_without_injection_never_exceeds_a_limit() {
         let policy = InjectPolicy::new(None, 4096, false);
         assert_eq!(policy.choose(1), InjectChoice::Ordinary);
         assert_eq!(policy.choose(1 << 20), InjectChoice::Ordinary);
     }
 
     #[test]
-    fn device_memory_is_over_every_limit() {
+    fn device_memory_exceeds_every_limit() {
         let policy = InjectPolicy::new(Some(256), 4096, true);
         assert_eq!(policy.limit(), Some(0));
         assert_eq!(policy.choose(1), InjectChoice::OverLimit);
     }
 
     #[test]
-    fn a_refusal_is_remembered_until_the_window_starts() {
+    fn a_rejection_applies_until_the_window_starts() {
         let mut policy = InjectPolicy::new(Some(256), 256, false);
-        policy.refuse();
+        policy.record_rejection();
         assert_eq!(policy.choose(64), InjectChoice::Ordinary);
         assert_eq!(policy.choose(512), InjectChoice::OverLimit);
-        policy.forget_refusal();
+        policy.clear_rejection();
         assert_eq!(policy.choose(64), InjectChoice::Inject);
     }
 }

@@ -1,4 +1,5 @@
-//! One post by the arm's policy: inject or not, FI_MORE or not, counted. Waiting for room is the caller's.
+//! Posts one chunk by the arm's policy, with or without inject and FI_MORE, and counts it. The caller waits for queue
+//! space.
 
 use crds::record::PostingCounters;
 
@@ -7,16 +8,16 @@ use super::inject::{InjectChoice, InjectPolicy};
 use super::{Burst, counters};
 use crate::transport::{Post, PostError, Transport};
 
-/// How a post was accepted.
+/// Call that accepted a post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accepted {
-    /// A completion with its token will follow.
+    /// The ordinary call. A completion with the token of the post follows.
     Ordinary,
-    /// The memory is free again and no completion follows.
+    /// The inject call. The memory is free again and no completion follows.
     Injected,
 }
 
-/// The posting policy of an arm in one case, with what it counted.
+/// The posting policy of an arm in one case, with its counters.
 #[derive(Debug)]
 pub struct Posting {
     inject: InjectPolicy,
@@ -25,12 +26,12 @@ pub struct Posting {
 }
 
 impl Posting {
-    /// Policy of one case on `rails` rails, whose striping rule gives a transfer `rails_planned`.
+    /// Policy of one case on `rails` rails, whose striping rule uses `rails_planned` rails per transfer.
     pub fn new(inject: InjectPolicy, doorbell: Doorbell, rails: usize, rails_planned: u64) -> Self {
         let counters = PostingCounters {
             inject_limit_bytes: inject.limit(),
             rails_planned,
-            ..counters::fresh(rails)
+            ..counters::zeroed(rails)
         };
         Self {
             inject,
@@ -39,39 +40,39 @@ impl Posting {
         }
     }
 
-    /// What was counted since the last [`Posting::start_window`].
+    /// Counters since the last [`Posting::start_window`].
     pub fn counters(&self) -> &PostingCounters {
         &self.counters
     }
 
-    /// Starts to count from zero, and asks a provider again that refused to inject.
+    /// Resets the counters, and allows inject calls again if the provider has rejected one.
     pub fn start_window(&mut self) {
         counters::clear(&mut self.counters);
-        self.inject.forget_refusal();
+        self.inject.clear_rejection();
     }
 
     /// Counts the completion of an own post.
     #[inline]
-    pub fn completed(&mut self) {
+    pub fn record_completion(&mut self) {
         self.counters.completions += 1;
     }
 
     /// Counts a planned burst.
     #[inline]
-    pub fn planned(&mut self, burst: &Burst) {
-        self.counters.posts_per_burst = self.counters.posts_per_burst.max(burst.most_on_a_rail());
+    pub fn record_burst(&mut self, burst: &Burst) {
+        self.counters.posts_per_burst = self.counters.posts_per_burst.max(burst.max_posts_per_rail());
     }
 
-    /// Posts on `rail` that wait for a doorbell.
-    pub fn unrung(&self, rail: usize) -> u32 {
-        self.doorbell.unrung(rail)
+    /// Number of posts on `rail` that wait for a doorbell.
+    pub fn awaiting_doorbell(&self, rail: usize) -> u32 {
+        self.doorbell.awaiting_doorbell(rail)
     }
 
-    /// Makes one post. `post.inject` and `post.more` are set here. With `must_ring`, which the last post of a burst on
-    /// its rail has and every post that was answered with EAGAIN before, it carries no FI_MORE.
+    /// Tries to post once and sets `post.inject` and `post.more`. With `must_ring` the post does not carry FI_MORE. It
+    /// must be set for the last post of a burst on its rail and for a post that is repeated after EAGAIN.
     ///
     /// # Errors
-    /// See [`PostError`]; after `Again` the same post is to be made again, with `must_ring`.
+    /// See [`PostError`]. After `Again` the caller repeats the same post with `must_ring`.
     #[inline]
     pub fn attempt<T: Transport>(
         &mut self,
@@ -87,29 +88,29 @@ impl Posting {
             match transport.post(&post) {
                 Ok(()) => {
                     self.counters.injected += 1;
-                    self.accepted(&post);
+                    self.count_accepted(&post);
                     return Ok(Accepted::Injected);
                 }
                 Err(PostError::Refused(_)) => {
                     self.counters.refused += 1;
-                    self.inject.refuse();
+                    self.inject.record_rejection();
                 }
-                Err(error) => return Err(self.not_taken(error)),
+                Err(error) => return Err(self.count_error(error)),
             }
         }
         post.inject = false;
-        post.more = self.doorbell.more(post.rail, must_ring);
-        transport.post(&post).map_err(|error| self.not_taken(error))?;
+        post.more = self.doorbell.carries_more(post.rail, must_ring);
+        transport.post(&post).map_err(|error| self.count_error(error))?;
         if choice == InjectChoice::OverLimit {
             self.counters.over_limit += 1;
         }
-        self.accepted(&post);
+        self.count_accepted(&post);
         Ok(Accepted::Ordinary)
     }
 
     #[inline]
-    fn accepted<R>(&mut self, post: &Post<'_, R>) {
-        self.doorbell.posted(post.rail, post.more);
+    fn count_accepted<R>(&mut self, post: &Post<'_, R>) {
+        self.doorbell.record_post(post.rail, post.more);
         self.counters.posts += 1;
         if post.more {
             self.counters.more += 1;
@@ -120,7 +121,7 @@ impl Posting {
         self.counters.posts_per_rail[post.rail] += 1;
     }
 
-    fn not_taken(&mut self, error: PostError) -> PostError {
+    fn count_error(&mut self, error: PostError) -> PostError {
         if error == PostError::Again {
             self.counters.again += 1;
         }

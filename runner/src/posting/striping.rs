@@ -1,48 +1,48 @@
-//! Which rail carries which chunk. Pure.
+//! Assigns rails to chunks. Pure.
 //!
-//! A striped transfer sends chunk `i` on rail `i`, as NIXL's libfabric backend does. Transfers of one chunk take the
-//! rails in turn:
+//! A striped transfer sends chunk `i` on rail `i`, like NIXL's libfabric backend. Transfers of a single chunk rotate
+//! over the rails:
 //!
-//! - `Nixl` and `NixlCoalesce`, posting: 16 consecutive transfers of a burst on one rail,
-//!   `rail = (base + index / 16) % rails`, where the base advances by one a burst (NIXL's rail manager);
-//! - the same policies, reading: the next rail for every transfer;
-//! - `Single`: the next rail for every transfer.
+//! - `Nixl` and `NixlCoalesce`, for sends and writes: 16 consecutive transfers of a burst use one rail,
+//!   `rail = (base + index / 16) % rails`, and the base advances by one per burst (as in NIXL's rail manager);
+//! - the same policies, for reads: every transfer uses the next rail;
+//! - `Single`: every transfer uses the next rail.
 
 use crds::striping::StripingPolicy;
 
 use crate::transport::Rail;
 
-/// Whose turn it is among the rails.
+/// Rotation of transfers of a single chunk over the rails.
 #[derive(Clone, Debug)]
-pub struct RailTurns {
+pub struct RailRotation {
     group: u64,
     rails: u64,
-    turn: u64,
+    next: u64,
 }
 
-impl RailTurns {
-    /// Turns over `rails` rails; `read` where the operation is a read.
+impl RailRotation {
+    /// Rotation over `rails` rails. `read` says whether the operation is a read.
     pub fn new(policy: StripingPolicy, read: bool, rails: usize) -> Self {
         Self {
             group: policy.group(read),
             rails: rails.max(1) as u64,
-            turn: 0,
+            next: 0,
         }
     }
 
-    /// Rail of the one chunk of transfer `index` of the burst. To be asked in ascending order of `index`.
+    /// Rail of the only chunk of transfer `index` of the burst. Must be called in ascending order of `index`.
     #[inline]
     pub fn rail(&mut self, index: u64) -> Rail {
-        let place = if self.group > 1 {
-            self.turn + index / self.group
+        let position = if self.group > 1 {
+            self.next + index / self.group
         } else {
             self.advance();
-            self.turn + self.rails - 1
+            self.next + self.rails - 1
         };
-        (place % self.rails) as Rail
+        (position % self.rails) as Rail
     }
 
-    /// The burst is over.
+    /// Ends the burst.
     #[inline]
     pub fn end_burst(&mut self) {
         if self.group > 1 {
@@ -51,10 +51,10 @@ impl RailTurns {
     }
 
     fn advance(&mut self) {
-        self.turn = if self.turn + 1 == self.rails {
+        self.next = if self.next + 1 == self.rails {
             0
         } else {
-            self.turn + 1
+            self.next + 1
         };
     }
 }
@@ -63,42 +63,42 @@ impl RailTurns {
 mod tests {
     use super::*;
 
-    fn burst(turns: &mut RailTurns, transfers: u64) -> Vec<Rail> {
-        let rails = (0..transfers).map(|index| turns.rail(index)).collect();
-        turns.end_burst();
+    fn burst(rotation: &mut RailRotation, transfers: u64) -> Vec<Rail> {
+        let rails = (0..transfers).map(|index| rotation.rail(index)).collect();
+        rotation.end_burst();
         rails
     }
 
     #[test]
-    fn single_takes_the_next_rail_for_every_transfer() {
-        let mut turns = RailTurns::new(StripingPolicy::Single, false, 3);
-        assert_eq!(burst(&mut turns, 4), [0, 1, 2, 0]);
-        assert_eq!(burst(&mut turns, 2), [1, 2]);
+    fn single_uses_the_next_rail_for_every_transfer() {
+        let mut rotation = RailRotation::new(StripingPolicy::Single, false, 3);
+        assert_eq!(burst(&mut rotation, 4), [0, 1, 2, 0]);
+        assert_eq!(burst(&mut rotation, 2), [1, 2]);
     }
 
     #[test]
-    fn nixl_posts_sixteen_transfers_of_a_burst_on_one_rail() {
+    fn nixl_posts_groups_of_sixteen_transfers_on_one_rail() {
         for policy in [StripingPolicy::Nixl, StripingPolicy::NixlCoalesce] {
-            let mut turns = RailTurns::new(policy, false, 4);
-            let first = burst(&mut turns, 40);
+            let mut rotation = RailRotation::new(policy, false, 4);
+            let first = burst(&mut rotation, 40);
             assert_eq!(&first[..16], [0; 16]);
             assert_eq!(&first[16..32], [1; 16]);
             assert_eq!(&first[32..], [2; 8]);
-            assert_eq!(burst(&mut turns, 2), [1, 1]);
+            assert_eq!(burst(&mut rotation, 2), [1, 1]);
         }
     }
 
     #[test]
-    fn nixl_bursts_of_one_take_the_rails_in_turn() {
-        let mut turns = RailTurns::new(StripingPolicy::Nixl, false, 2);
-        let rails: Vec<Rail> = (0..4).flat_map(|_| burst(&mut turns, 1)).collect();
+    fn nixl_bursts_of_one_rotate_over_the_rails() {
+        let mut rotation = RailRotation::new(StripingPolicy::Nixl, false, 2);
+        let rails: Vec<Rail> = (0..4).flat_map(|_| burst(&mut rotation, 1)).collect();
         assert_eq!(rails, [0, 1, 0, 1]);
     }
 
     #[test]
-    fn nixl_reads_take_the_next_rail_for_every_transfer() {
-        let mut turns = RailTurns::new(StripingPolicy::Nixl, true, 2);
-        assert_eq!(burst(&mut turns, 3), [0, 1, 0]);
-        assert_eq!(burst(&mut turns, 1), [1]);
+    fn nixl_reads_use_the_next_rail_for_every_transfer() {
+        let mut rotation = RailRotation::new(StripingPolicy::Nixl, true, 2);
+        assert_eq!(burst(&mut rotation, 3), [0, 1, 0]);
+        assert_eq!(burst(&mut rotation, 1), [1]);
     }
 }

@@ -1,23 +1,23 @@
-//! One attempt, in a process of its own. Opens a transport or allocates memory, and prints what came of it.
+//! One attempt, which runs in a separate process. Opens a transport or allocates memory.
 
 use crds::record::CaseFailure;
 use crds::v1alpha1::{MemoryKind, TransportSpec};
 
 use super::Target;
 use crate::memory::Memory;
-use crate::transport::choice::{ArmAt, TransportChoice, WithTransport};
+use crate::transport::select::{ArmRank, TransportSelector, TransportVisitor};
 use crate::transport::{OpenConfig, Transport, TransportError};
 
-/// Bytes that are asked for: one huge page.
+/// Bytes to allocate: one huge page.
 const MEMORY_BYTES: usize = 2 * 1024 * 1024;
 
-/// Tries `target` and says what it is.
+/// Tries `target` and describes it.
 ///
 /// # Errors
-/// Why it is not available, and what to do.
-pub fn attempt(choice: &impl TransportChoice, target: &Target) -> Result<String, CaseFailure> {
+/// The reason it is not available, and the remedy.
+pub fn attempt(selector: &impl TransportSelector, target: &Target) -> Result<String, CaseFailure> {
     match target {
-        Target::Transport(spec) => transport(choice, spec).map_err(|error| CaseFailure {
+        Target::Transport(spec) => transport(selector, spec).map_err(|error| CaseFailure {
             reason: error.reason,
             message: error.to_string(),
         }),
@@ -25,12 +25,12 @@ pub fn attempt(choice: &impl TransportChoice, target: &Target) -> Result<String,
     }
 }
 
-fn transport(choice: &impl TransportChoice, spec: &TransportSpec) -> Result<String, TransportError> {
+fn transport(selector: &impl TransportSelector, spec: &TransportSpec) -> Result<String, TransportError> {
     struct Open(OpenConfig);
-    impl WithTransport for Open {
+    impl TransportVisitor for Open {
         type Output = Result<String, TransportError>;
 
-        fn with<T: Transport + 'static>(self) -> Self::Output {
+        fn visit<T: Transport + 'static>(self) -> Self::Output {
             let transport = T::open(&self.0)?;
             let facts = transport.facts();
             let library = facts
@@ -53,15 +53,15 @@ fn transport(choice: &impl TransportChoice, spec: &TransportSpec) -> Result<Stri
         library: None,
         inject_bytes: None,
         depth: 16,
-        sleeps: false,
+        uses_wait: false,
         device_memory: false,
         peers: 1,
     };
-    let at = ArmAt {
+    let at = ArmRank {
         arm: "probe",
         rank: 0,
     };
-    choice.choose(at, spec, Open(config))?
+    selector.select(at, spec, Open(config))?
 }
 
 fn memory(kind: MemoryKind) -> Result<String, CaseFailure> {

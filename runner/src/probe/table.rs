@@ -1,19 +1,19 @@
-//! The findings as a table. Pure.
+//! Formats the findings as a table. Pure.
 
 use comfy_table::{ContentArrangement, Table, presets};
 
 use super::Finding;
 
-/// Columns where there is no terminal that has a width.
+/// Width in columns if the output is not a terminal.
 const PLAIN_WIDTH: u16 = 120;
 
-/// The findings for people.
+/// Formats `findings` as text.
 pub fn table(findings: &[Finding]) -> String {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header(["", "name", "available", "what it is, or why not and what to do"]);
+        .set_header(["", "name", "available", "description, or reason and remedy"]);
     if !table.is_tty() {
         table.set_width(PLAIN_WIDTH);
     }
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_says_why() {
+    fn shows_the_reason_of_a_missing_transport() {
         let finding = Finding {
             what: "transport".into(),
             name: "libfabric efa".into(),

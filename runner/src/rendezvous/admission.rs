@@ -1,4 +1,4 @@
-//! Who may come in. Pure.
+//! Decides which workers may join the rendezvous. Pure.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crds::assignment::LegIdentity;
 
 use super::message::{Envelope, PROTOCOL_VERSION, Refusal, WorkerHello};
 
-/// Judges first messages against the attempt they should belong to.
+/// Checks first messages against the attempt that they should belong to.
 #[derive(Debug)]
 pub struct Admission {
     identity: LegIdentity,
@@ -15,7 +15,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Admission to one attempt with `workers` workers, the coordinator included.
+    /// Admission to one attempt with `workers` workers, including the coordinator.
     pub fn new(identity: LegIdentity, workers: u32) -> Self {
         Self {
             identity,
@@ -24,20 +24,20 @@ impl Admission {
         }
     }
 
-    /// Whether the sender of `hello` belongs here, whoever else is there.
+    /// Checks whether the sender of `hello` belongs to this attempt, regardless of which peers have joined.
     ///
     /// # Errors
-    /// Why it does not.
-    pub fn judge(&self, hello: &Envelope<WorkerHello>) -> Result<(), Refusal> {
-        let other = &hello.identity;
+    /// The reason for refusing the sender.
+    pub fn check(&self, hello: &Envelope<WorkerHello>) -> Result<(), Refusal> {
+        let theirs = &hello.identity;
         let ours = &self.identity;
         if hello.message.protocol != PROTOCOL_VERSION {
             Err(Refusal::OtherVersion)
-        } else if (&other.uid, &other.run) != (&ours.uid, &ours.run) {
+        } else if (&theirs.uid, &theirs.run) != (&ours.uid, &ours.run) {
             Err(Refusal::OtherRun)
-        } else if other.plan_hash != ours.plan_hash {
+        } else if theirs.plan_hash != ours.plan_hash {
             Err(Refusal::OtherPlan)
-        } else if (other.leg, other.attempt) != (ours.leg, ours.attempt) {
+        } else if (theirs.leg, theirs.attempt) != (ours.leg, ours.attempt) {
             Err(Refusal::OtherAttempt)
         } else if !(1..self.workers).contains(&hello.rank) {
             Err(Refusal::RankOutOfRange)
@@ -52,30 +52,32 @@ impl Admission {
         *count = count.saturating_add(1);
     }
 
-    /// How many were refused, by reason.
+    /// Number of refused connections, by reason.
     pub fn refused(&self) -> &BTreeMap<Refusal, u32> {
         &self.refused
     }
 
-    /// A refusal in words, for whoever is refused.
-    pub fn explain(&self, refusal: Refusal) -> String {
+    /// Message for the refused sender.
+    pub fn describe(&self, refusal: Refusal) -> String {
         let LegIdentity {
             run, leg, attempt, ..
         } = &self.identity;
-        let why = match refusal {
+        let cause = match refusal {
             Refusal::OtherVersion => {
-                format!("workers here speak version {PROTOCOL_VERSION}; use one runner for all")
+                format!(
+                    "protocol version differs from {PROTOCOL_VERSION}; use the same runner version for all workers"
+                )
             }
-            Refusal::OtherRun => "the message belongs to another run".into(),
-            Refusal::OtherPlan => "the message belongs to another plan of the run".into(),
-            Refusal::OtherAttempt => "the message belongs to another leg or attempt".into(),
-            Refusal::RankOutOfRange => format!("ranks that may come are 1 to {}", self.workers - 1),
-            Refusal::RankTaken => "a worker of this rank is there already".into(),
-            Refusal::Garbage => "the message is none of a worker".into(),
+            Refusal::OtherRun => "the worker belongs to another run".into(),
+            Refusal::OtherPlan => "the worker belongs to another plan of the run".into(),
+            Refusal::OtherAttempt => "the worker belongs to another leg or attempt".into(),
+            Refusal::RankOutOfRange => format!("the rank is not in 1 to {}", self.workers - 1),
+            Refusal::RankTaken => "a worker with this rank has already joined".into(),
+            Refusal::Garbage => "the first message is not a worker hello".into(),
             Refusal::TooLong => "the first message is too long".into(),
-            Refusal::TooSlow => "no whole message came in time".into(),
-            Refusal::TooMany => "too many connections at once".into(),
+            Refusal::TooSlow => "no complete message arrived in time".into(),
+            Refusal::TooMany => "too many concurrent connections".into(),
         };
-        format!("refused at the rendezvous of {run}, leg {leg}, attempt {attempt}: {why}")
+        format!("rendezvous of {run}, leg {leg}, attempt {attempt} refused this connection: {cause}")
     }
 }

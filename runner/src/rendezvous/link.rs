@@ -1,4 +1,4 @@
-//! A connection between two workers that know each other. Uses TCP.
+//! Connection between two workers after the rendezvous. Uses TCP.
 
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -11,31 +11,32 @@ use snafu::{ResultExt, Snafu, ensure};
 use super::message::{Envelope, MAX_MESSAGE_BYTES};
 use crate::frame::{self, FrameError, FrameReader};
 
-/// How often each side says that it is alive.
+/// Interval between the heartbeats of each side.
 pub const HEARTBEAT: Duration = Duration::from_secs(2);
-/// Silence after which the other side counts as dead: ten heartbeats, for a loaded machine may hold some back.
+/// Time without a message after which the other side counts as lost: ten heartbeats, because a loaded machine may delay
+/// some.
 pub const SILENCE: Duration = Duration::from_secs(20);
-/// How long a message may take to leave.
-const SEND_WAIT: Duration = Duration::from_secs(10);
+/// Timeout for sending one message.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why a connection is of no more use.
+/// Reason a connection can no longer be used.
 #[derive(Debug, Snafu)]
 pub enum LinkError {
-    /// The stream itself failed.
+    /// The stream failed.
     #[snafu(display("{source}"))]
     Frame {
-        /// How.
+        /// Failure of the stream.
         source: FrameError,
     },
-    /// The message belongs elsewhere.
-    #[snafu(display("a message of another run, plan, leg, attempt or rank came in"))]
+    /// The message belongs to another attempt or rank.
+    #[snafu(display("received a message of another run, plan, leg, attempt or rank"))]
     Identity,
-    /// Nothing was heard.
-    #[snafu(display("nothing was heard for {} s", SILENCE.as_secs()))]
+    /// No message arrived for [`SILENCE`].
+    #[snafu(display("no message arrived for {} s", SILENCE.as_secs()))]
     Silent,
 }
 
-/// The sending half.
+/// The sending half of a connection.
 #[derive(Debug)]
 pub struct LinkSender {
     stream: TcpStream,
@@ -43,7 +44,7 @@ pub struct LinkSender {
     rank: u32,
 }
 
-/// The receiving half.
+/// The receiving half of a connection.
 #[derive(Debug)]
 pub struct LinkReader {
     reader: FrameReader<TcpStream>,
@@ -51,11 +52,11 @@ pub struct LinkReader {
     peer: u32,
 }
 
-/// Makes both halves of a connection of `rank` to `peer`.
+/// Splits the connection from `rank` to `peer` into its halves.
 ///
 /// # Errors
-/// When the connection is broken already.
-pub fn link(
+/// If the socket cannot be duplicated or configured.
+pub fn split(
     reader: FrameReader<TcpStream>,
     identity: &LegIdentity,
     rank: u32,
@@ -64,7 +65,7 @@ pub fn link(
     let prepare = || {
         let stream = reader.stream().try_clone()?;
         stream.set_nodelay(true)?;
-        stream.set_write_timeout(Some(SEND_WAIT))?;
+        stream.set_write_timeout(Some(SEND_TIMEOUT))?;
         Ok(stream)
     };
     let stream = prepare()
@@ -87,7 +88,7 @@ impl LinkSender {
     /// Sends one message.
     ///
     /// # Errors
-    /// When the other side does not take it.
+    /// If the stream fails or the other side does not read the message in time.
     pub fn send<M: Serialize>(&mut self, message: &M) -> Result<(), LinkError> {
         let envelope = Envelope {
             identity: self.identity.clone(),
@@ -99,10 +100,10 @@ impl LinkSender {
 }
 
 impl LinkReader {
-    /// The next message.
+    /// Waits for the next message.
     ///
     /// # Errors
-    /// When the stream ends, nothing came for [`SILENCE`], or the message is not the peer's.
+    /// If the stream ends, no message arrives for [`SILENCE`], or the message is not from the peer.
     pub fn receive<M: DeserializeOwned>(&mut self) -> Result<M, LinkError> {
         let line = match self
             .reader
@@ -114,8 +115,8 @@ impl LinkReader {
         let envelope: Envelope<M> = serde_json::from_slice(&line)
             .map_err(|source| FrameError::Syntax { source })
             .context(FrameSnafu)?;
-        let ours = envelope.identity == self.identity && envelope.rank == self.peer;
-        ensure!(ours, IdentitySnafu);
+        let from_peer = envelope.identity == self.identity && envelope.rank == self.peer;
+        ensure!(from_peer, IdentitySnafu);
         Ok(envelope.message)
     }
 }

@@ -1,6 +1,6 @@
-//! What workers say to each other. Pure.
+//! Messages between workers. Pure.
 //!
-//! The coordinator gives [`Command`]s, a worker answers each with the [`Report`] of the same step, in order.
+//! The coordinator sends [`Command`]s; a worker answers each with the [`Report`] of the same step, in order.
 
 use crds::assignment::{LegIdentity, Pass};
 use crds::record::{
@@ -10,14 +10,15 @@ use crds::record::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// Version of these messages; workers of one leg must agree.
+/// Version of these messages; equal for all workers of a leg.
 pub const PROTOCOL_VERSION: u32 = 1;
-/// Longest first message of a connection, in bytes: one worker's environment, from who may be a stranger.
+/// Longest first message of a connection, in bytes: the environment of one worker. Kept small because the sender may be
+/// unknown.
 pub const MAX_HELLO_BYTES: usize = 64 * 1024;
-/// Longest message between workers that know each other, in bytes: one arm's offer with 64 rails fits four times.
+/// Longest message between admitted workers, in bytes: four times the offer of an arm with 64 rails.
 pub const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 
-/// A message with where it belongs.
+/// A message with the attempt and rank it belongs to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Envelope<M> {
@@ -25,7 +26,7 @@ pub struct Envelope<M> {
     pub identity: LegIdentity,
     /// Rank of the sender.
     pub rank: u32,
-    /// What is said.
+    /// Payload.
     pub message: M,
 }
 
@@ -33,75 +34,75 @@ pub struct Envelope<M> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkerHello {
-    /// [`PROTOCOL_VERSION`].
+    /// [`PROTOCOL_VERSION`] of the worker.
     pub protocol: u32,
     /// Version of the runner.
     pub runner_version: String,
-    /// The worker's machine and limits.
+    /// Machine and limits of the worker.
     pub environment: HostEnvironment,
-    /// Identity of the running kernel: equal for workers of one machine, whatever containers they are in.
+    /// Boot ID of the running kernel: equal for workers on one machine, even in different containers.
     pub boot_id: String,
-    /// Processors the worker may use.
+    /// CPUs that the worker may use.
     pub cpus: Vec<u32>,
 }
 
-/// The coordinator's answer to it.
+/// The coordinator's answer to a [`WorkerHello`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Answer {
-    /// All are there; these are the receiver's processors.
-    Welcome(Processors),
-    /// The sender does not belong here.
+    /// All workers have joined; these are the CPUs of the receiver.
+    Welcome(WorkerCpus),
+    /// The sender does not belong to the attempt.
     Refused {
-        /// Why.
+        /// Reason of the refusal.
         reason: Refusal,
-        /// In words.
+        /// Explanation for the log of the sender.
         message: String,
     },
-    /// The meeting failed.
+    /// The rendezvous failed.
     Cancelled(CaseFailure),
 }
 
-/// What a worker may run its instruments on.
+/// CPUs on which a worker may run its instruments.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Processors {
-    /// The processors; empty where the kernel shows none.
+pub struct WorkerCpus {
+    /// CPU numbers; empty if the kernel does not report them.
     pub cpus: Vec<u32>,
-    /// Workers that use some of them, this one included.
+    /// Number of workers that use some of these CPUs, including this one.
     pub sharers: u32,
 }
 
-/// Why someone is not let in.
+/// Reason a connection is refused at the rendezvous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Refusal {
-    /// Speaks another version.
+    /// The protocol version differs.
     OtherVersion,
-    /// Belongs to another run.
+    /// The sender belongs to another run.
     OtherRun,
-    /// Belongs to another plan of this run.
+    /// The sender belongs to another plan of this run.
     OtherPlan,
-    /// Belongs to another leg or attempt.
+    /// The sender belongs to another leg or attempt.
     OtherAttempt,
-    /// Claims a rank that this leg does not have, or the coordinator's.
+    /// The rank does not exist in this leg, or is the coordinator's.
     RankOutOfRange,
-    /// Claims the rank of a worker that is there.
+    /// A worker with this rank has already joined.
     RankTaken,
-    /// Sent no message of ours.
+    /// The first message is not a worker hello.
     Garbage,
-    /// Sent more than a first message may be long.
+    /// The first message exceeds the length limit.
     TooLong,
-    /// Sent no whole message in time.
+    /// No complete message arrived in time.
     TooSlow,
-    /// Came while too many others were being looked at.
+    /// Too many connections were waiting for their first message.
     TooMany,
 }
 
-/// What the coordinator tells a worker to do.
+/// Command of the coordinator to a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Command {
-    /// Nothing; the coordinator is alive.
+    /// Sign of life without a task.
     Heartbeat,
     /// Start the instruments of a round, by its index in the assignment, and open its arms. Answered by
     /// [`Report::Opened`] for each arm, then [`Report::RoundOpened`].
@@ -109,30 +110,30 @@ pub enum Command {
         /// Index in the assignment's rounds.
         index: u32,
     },
-    /// Make a peer's endpoints known to an arm. Not answered by itself.
+    /// Connect an arm to the endpoints of a peer. Answered together with the others after [`Command::ConnectDone`].
     Connect {
         /// Index of the arm.
         arm: u32,
         /// Rank of the peer.
         peer: u32,
-        /// The peer's [`Opened`] offer, as its instrument wrote it.
+        /// The peer's [`Opened`] offer, unchanged from its instrument.
         offer: Box<RawValue>,
     },
-    /// All peers are said. Answered by [`Report::Connected`].
+    /// All [`Command::Connect`] commands have been sent. Answered by [`Report::Connected`].
     ConnectDone,
-    /// Reach a peer on every rail. Answered by [`Report::Done`].
+    /// Exchange a message with a peer on every rail. Answered by [`Report::Done`].
     Probe(PeerCase),
-    /// Get ready for a case. Answered by [`Report::Ready`].
+    /// Prepare a case. Answered by [`Report::Ready`].
     Prepare(CaseOrder),
-    /// Run the case that was prepared. Answered by [`Report::Done`].
+    /// Run the prepared case. Answered by [`Report::Done`].
     Go,
     /// End the instruments. Answered by [`Report::RoundEnded`].
     CloseRound,
-    /// The attempt is over.
+    /// End the worker, because the attempt has finished.
     Leave(EndRecord),
 }
 
-/// An arm, a peer, and which side this worker is.
+/// The arm, the peer and the role of one worker in a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PeerCase {
@@ -144,18 +145,18 @@ pub struct PeerCase {
     pub initiator: bool,
 }
 
-/// One case of one worker.
+/// One case, as ordered from one worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseOrder {
-    /// Number of the case, another one for every case of a coordinator: what is left of a failed case is never taken
-    /// for this one's.
+    /// Number of the case, unique per coordinator, so that late messages of a failed case are not mistaken for messages
+    /// of this one.
     pub number: u32,
-    /// With which arm, with whom, on which side.
+    /// Arm, peer and role.
     pub with: PeerCase,
     /// Index of the scenario.
     pub scenario: u32,
-    /// Whether bytes are checked or times are taken.
+    /// Pass: whether bytes are verified or times are measured.
     pub pass: Pass,
     /// Message or transfer size in bytes.
     pub size_bytes: u64,
@@ -163,48 +164,48 @@ pub struct CaseOrder {
     pub seed: u64,
 }
 
-/// What a worker answers.
+/// Report of a worker to the coordinator.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Report {
-    /// Nothing; the worker is alive.
+    /// Sign of life without a result.
     Heartbeat,
-    /// What came of one arm.
+    /// Result of opening one arm.
     Opened {
         /// Index of the arm.
         arm: u32,
-        /// Its endpoints, or why there are none.
+        /// Endpoints of the arm, or the failure.
         result: Result<Box<Opened>, CaseFailure>,
     },
-    /// All arms of the round are said.
+    /// All [`Report::Opened`] of the round have been sent.
     RoundOpened,
-    /// All peers are connected, but for these.
+    /// Connecting has finished.
     Connected {
-        /// Which are not.
+        /// Peers that could not be connected.
         failures: Vec<NotConnected>,
     },
-    /// The case can be begun, or why not.
+    /// The case is prepared, or the failure.
     Ready(Result<(), CaseFailure>),
-    /// What this side of a case or probe saw.
+    /// Result of this side of a case or probe.
     Done {
-        /// What came of it.
+        /// Observations of this side, or the failure.
         result: Result<Side, CaseFailure>,
         /// Evidence lines of the optimizations.
         evidence: Vec<String>,
     },
     /// The instruments have ended.
     RoundEnded {
-        /// What the arms cost before their first measured operation.
+        /// Costs of the arms before their first measured operation.
         cold: Vec<ColdRecord>,
     },
-    /// Something a reader of the records must know.
+    /// Warning for the records.
     Warning {
-        /// What kind.
+        /// Reason of the warning.
         reason: WarningReason,
-        /// In words.
+        /// Description for people.
         message: String,
     },
-    /// The worker ends.
+    /// The worker ends because of this failure.
     Leaving(CaseFailure),
 }
 
@@ -212,9 +213,9 @@ pub enum Report {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Opened {
-    /// What peers need to reach it; only instruments look inside.
+    /// Addresses and keys for peers; only instruments parse them.
     pub offer: Box<RawValue>,
-    /// What the library returned.
+    /// Facts reported by the library.
     pub facts: FabricFacts,
 }
 
@@ -226,18 +227,18 @@ pub struct NotConnected {
     pub arm: u32,
     /// Rank of the peer.
     pub peer: u32,
-    /// Why.
+    /// Failure of the connection.
     pub failure: CaseFailure,
 }
 
-/// What one side saw.
+/// Observations of one side of a case or probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Side {
     /// The peer answered on every rail.
     Reached,
-    /// Times were taken.
+    /// Times were measured.
     Measured(Box<SideReport>),
-    /// Bytes were checked, at the side where they arrived.
+    /// Bytes were verified at the side where they arrived.
     Checked(IntegrityReport),
 }

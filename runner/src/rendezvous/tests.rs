@@ -1,4 +1,4 @@
-//! Meetings over 127.0.0.1, with those who belong there and those who do not.
+//! Rendezvous over 127.0.0.1, with expected and unknown peers.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use crds::assignment::{LegIdentity, Rendezvous};
 use crds::record::FailureReason;
 
-use super::guest::{self, JoinError};
-use super::host::{self, MeetError, Meeting};
-use super::message::{Command, MAX_HELLO_BYTES, PROTOCOL_VERSION, Processors, Refusal, Report, WorkerHello};
+use super::coordinator::{self, AdmittedPeers, RendezvousError};
+use super::message::{Command, MAX_HELLO_BYTES, PROTOCOL_VERSION, Refusal, Report, WorkerCpus, WorkerHello};
+use super::peer::{self, JoinError};
 use super::{link, message};
 use crate::frame::FrameReader;
 
@@ -35,20 +35,20 @@ fn hello(name: &str) -> WorkerHello {
     }
 }
 
-type Joining = JoinHandle<Result<(Processors, FrameReader<TcpStream>), JoinError>>;
+type Joining = JoinHandle<Result<(WorkerCpus, FrameReader<TcpStream>), JoinError>>;
 
 fn soon() -> Instant {
     Instant::now() + Duration::from_millis(100)
 }
 
-/// A coordinator that waits for `workers - 1` others.
-struct Host {
+/// A coordinator that waits for peers on its own thread.
+struct Coordinator {
     rendezvous: Rendezvous,
-    meeting: JoinHandle<Result<Meeting, MeetError>>,
+    result: JoinHandle<Result<AdmittedPeers, RendezvousError>>,
 }
 
-impl Host {
-    fn waits(workers: u32, timeout_seconds: u32) -> Self {
+impl Coordinator {
+    fn start(workers: u32, timeout_seconds: u32) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let rendezvous = Rendezvous {
@@ -57,34 +57,34 @@ impl Host {
             port: listener.local_addr().unwrap().port(),
             timeout_seconds,
         };
-        let waited = rendezvous.clone();
-        let meet = move || {
-            let meeting = host::meet(&listener, &identity(), workers, &waited, || false)?;
-            let processors: Vec<_> = (0..workers)
-                .map(|rank| Processors {
+        let waiting = rendezvous.clone();
+        let wait = move || {
+            let admitted = coordinator::wait_for_peers(&listener, &identity(), workers, &waiting, || false)?;
+            let cpus: Vec<_> = (0..workers)
+                .map(|rank| WorkerCpus {
                     cpus: vec![rank],
                     sharers: 1,
                 })
                 .collect();
-            host::welcome(&meeting, &identity(), &processors);
-            Ok(meeting)
+            coordinator::welcome(&admitted, &identity(), &cpus);
+            Ok(admitted)
         };
         Self {
             rendezvous,
-            meeting: thread::spawn(meet),
+            result: thread::spawn(wait),
         }
     }
 
     fn join(&self, identity: LegIdentity, rank: u32) -> Joining {
         let rendezvous = self.rendezvous.clone();
-        thread::spawn(move || guest::join(&rendezvous, &identity, rank, hello(&format!("r{rank}")), || false))
+        thread::spawn(move || peer::join(&rendezvous, &identity, rank, hello(&format!("r{rank}")), || false))
     }
 
-    fn stranger(&self) -> TcpStream {
+    fn connect(&self) -> TcpStream {
         TcpStream::connect(("127.0.0.1", self.rendezvous.port)).unwrap()
     }
 
-    /// Joins as someone else and returns the refusal.
+    /// Joins with a wrong identity or rank and returns the reason of the refusal.
     fn refusal(&self, identity: LegIdentity, rank: u32) -> Refusal {
         let error = self.join(identity, rank).join().unwrap().unwrap_err();
         assert_eq!(error.failure().reason, FailureReason::StrangerRefused);
@@ -94,12 +94,12 @@ impl Host {
         reason
     }
 
-    /// Joins as `rank` again for as long as the place is taken.
+    /// Joins as `rank`, retrying as long as the rank is taken.
     fn join_until_welcome(&self, rank: u32) -> Joining {
         let rendezvous = self.rendezvous.clone();
         thread::spawn(move || {
             loop {
-                match guest::join(&rendezvous, &identity(), rank, hello("again"), || false) {
+                match peer::join(&rendezvous, &identity(), rank, hello("again"), || false) {
                     Err(JoinError::Refused {
                         reason: Refusal::RankTaken,
                         ..
@@ -110,10 +110,10 @@ impl Host {
         })
     }
 
-    /// Sends raw bytes and returns what comes back until the end.
+    /// Sends raw bytes and returns the whole answer.
     fn raw(&self, bytes: &[u8]) -> String {
-        let mut stream = self.stranger();
-        // The host may close before all is sent.
+        let mut stream = self.connect();
+        // The coordinator may close the connection before all bytes are sent.
         let _ = stream.write_all(bytes);
         let _ = stream.shutdown(Shutdown::Write);
         let mut answer = Vec::new();
@@ -123,54 +123,61 @@ impl Host {
 }
 
 #[test]
-fn all_ranks_meet_and_each_learns_its_own_processors() {
-    let host = Host::waits(4, 30);
-    let guests: Vec<_> = [3, 1, 2].map(|rank| host.join(identity(), rank)).into();
-    for (rank, guest) in [3, 1, 2].into_iter().zip(guests) {
-        let (processors, _) = guest.join().unwrap().unwrap();
-        assert_eq!(processors.cpus, [rank]);
+fn admits_all_ranks_and_sends_each_its_cpus() {
+    let coordinator = Coordinator::start(4, 30);
+    let peers: Vec<_> = [3, 1, 2].map(|rank| coordinator.join(identity(), rank)).into();
+    for (rank, peer) in [3, 1, 2].into_iter().zip(peers) {
+        let (cpus, _) = peer.join().unwrap().unwrap();
+        assert_eq!(cpus.cpus, [rank]);
     }
-    let meeting = host.meeting.join().unwrap().unwrap();
-    let met: Vec<_> = meeting
-        .guests
+    let admitted = coordinator.result.join().unwrap().unwrap();
+    let joined: Vec<_> = admitted
+        .peers
         .iter()
-        .map(|guest| (guest.rank, guest.hello.runner_version.as_str()))
+        .map(|peer| (peer.rank, peer.hello.runner_version.as_str()))
         .collect();
-    assert_eq!(met, [(1, "r1"), (2, "r2"), (3, "r3")]);
-    assert!(meeting.refused.is_empty());
+    assert_eq!(joined, [(1, "r1"), (2, "r2"), (3, "r3")]);
+    assert!(admitted.refused.is_empty());
 }
 
 #[test]
-fn strangers_are_told_why_and_counted_and_the_meeting_goes_on() {
-    let host = Host::waits(3, 30);
-    let one = host.join(identity(), 1);
+fn refuses_unknown_peers_with_a_reason_and_continues() {
+    let coordinator = Coordinator::start(3, 30);
+    let one = coordinator.join(identity(), 1);
     let other = |change: fn(&mut LegIdentity)| {
         let mut identity = identity();
         change(&mut identity);
         identity
     };
     assert_eq!(
-        host.refusal(other(|who| who.uid = "uid-2".into()), 2),
+        coordinator.refusal(other(|identity| identity.uid = "uid-2".into()), 2),
         Refusal::OtherRun
     );
     assert_eq!(
-        host.refusal(other(|who| who.plan_hash = "p2".into()), 2),
+        coordinator.refusal(other(|identity| identity.plan_hash = "p2".into()), 2),
         Refusal::OtherPlan
     );
     assert_eq!(
-        host.refusal(other(|who| who.attempt = 2), 2),
+        coordinator.refusal(other(|identity| identity.attempt = 2), 2),
         Refusal::OtherAttempt
     );
-    assert_eq!(host.refusal(other(|who| who.leg = 1), 2), Refusal::OtherAttempt);
-    assert_eq!(host.refusal(identity(), 0), Refusal::RankOutOfRange);
-    assert_eq!(host.refusal(identity(), 3), Refusal::RankOutOfRange);
-    assert!(host.raw(b"GET / HTTP/1.1\r\n\r\n").contains("Garbage"));
-    assert!(host.raw(b"{\"half\":").contains("Garbage"));
-    assert!(host.raw(&vec![b'x'; 2 * MAX_HELLO_BYTES]).contains("TooLong"));
-    let (one, two) = (one, host.join(identity(), 2));
+    assert_eq!(
+        coordinator.refusal(other(|identity| identity.leg = 1), 2),
+        Refusal::OtherAttempt
+    );
+    assert_eq!(coordinator.refusal(identity(), 0), Refusal::RankOutOfRange);
+    assert_eq!(coordinator.refusal(identity(), 3), Refusal::RankOutOfRange);
+    assert!(coordinator.raw(b"GET / HTTP/1.1\r\n\r\n").contains("Garbage"));
+    assert!(coordinator.raw(b"{\"half\":").contains("Garbage"));
+    assert!(
+        coordinator
+            .raw(&vec![b'x'; 2 * MAX_HELLO_BYTES])
+            .contains("TooLong")
+    );
+    let (one, two) = (one, coordinator.join(identity(), 2));
     assert!(one.join().unwrap().is_ok() && two.join().unwrap().is_ok());
-    let meeting = host.meeting.join().unwrap().unwrap();
-    let refused: Vec<_> = meeting.refused.into_iter().collect();
+    let admitted = coordinator.result.join().unwrap().unwrap();
+    let refused: Vec<_> = admitted.refused.into_iter().collect();
     let expected = [
         (Refusal::OtherRun, 1),
         (Refusal::OtherPlan, 1),
@@ -183,18 +190,18 @@ fn strangers_are_told_why_and_counted_and_the_meeting_goes_on() {
 }
 
 #[test]
-fn a_rank_that_is_there_is_not_taken_by_another_and_one_that_died_is_replaced() {
-    let host = Host::waits(3, 30);
+fn refuses_a_taken_rank_and_replaces_a_disconnected_peer() {
+    let coordinator = Coordinator::start(3, 30);
     let envelope = message::Envelope {
         identity: identity(),
         rank: 1,
         message: hello("first"),
     };
-    let mut first = host.stranger();
+    let mut first = coordinator.connect();
     crate::frame::write(&mut first, &envelope, MAX_HELLO_BYTES).unwrap();
-    // Two come as rank 1 and both stay: whoever is looked at later is refused, and hears so.
+    // Two connections claim rank 1 and both stay open: the one that is checked later is refused.
     let mut reader = FrameReader::new(first.try_clone().unwrap());
-    let second = host.join(identity(), 1);
+    let second = coordinator.join(identity(), 1);
     while !second.is_finished() && !crate::frame::readable(&first, soon()).unwrap() {}
     let first_was_refused = crate::frame::readable(&first, soon()).unwrap();
     let second = if first_was_refused {
@@ -214,25 +221,25 @@ fn a_rank_that_is_there_is_not_taken_by_another_and_one_that_died_is_replaced() 
             "{error}"
         );
         drop((first, reader));
-        // The place is free as soon as the host has seen the first one go.
-        host.join_until_welcome(1)
+        // The rank is free as soon as the coordinator notices that the first connection closed.
+        coordinator.join_until_welcome(1)
     };
-    let third = host.join(identity(), 2);
+    let third = coordinator.join(identity(), 2);
     assert!(second.join().unwrap().is_ok() && third.join().unwrap().is_ok());
-    let meeting = host.meeting.join().unwrap().unwrap();
-    assert!(meeting.refused[&Refusal::RankTaken] >= 1);
+    let admitted = coordinator.result.join().unwrap().unwrap();
+    assert!(admitted.refused[&Refusal::RankTaken] >= 1);
 }
 
 #[test]
-fn a_missing_rank_is_named_and_the_others_are_sent_home() {
-    let host = Host::waits(4, 1);
-    let there = host.join(identity(), 2);
-    host.refusal(identity(), 7);
-    let error = host.meeting.join().unwrap().unwrap_err();
+fn names_missing_ranks_and_notifies_joined_peers() {
+    let coordinator = Coordinator::start(4, 1);
+    let joined = coordinator.join(identity(), 2);
+    coordinator.refusal(identity(), 7);
+    let error = coordinator.result.join().unwrap().unwrap_err();
     let failure = error.failure();
     assert_eq!(failure.reason, FailureReason::WorkerMissing);
     assert!(
-        failure.message.contains("rank 1, 3 did not come"),
+        failure.message.contains("rank 1, 3 did not join"),
         "{}",
         failure.message
     );
@@ -241,12 +248,12 @@ fn a_missing_rank_is_named_and_the_others_are_sent_home() {
         "{}",
         failure.message
     );
-    let sent_home = there.join().unwrap().unwrap_err();
-    assert_eq!(sent_home.failure().reason, FailureReason::WorkerMissing);
+    let error = joined.join().unwrap().unwrap_err();
+    assert_eq!(error.failure().reason, FailureReason::WorkerMissing);
 }
 
 #[test]
-fn a_coordinator_that_is_not_there_is_said_to_be_missing() {
+fn reports_an_absent_coordinator() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     drop(listener);
@@ -256,15 +263,15 @@ fn a_coordinator_that_is_not_there_is_said_to_be_missing() {
         port,
         timeout_seconds: 1,
     };
-    let error = guest::join(&rendezvous, &identity(), 1, hello("r1"), || false).unwrap_err();
+    let error = peer::join(&rendezvous, &identity(), 1, hello("r1"), || false).unwrap_err();
     assert_eq!(error.failure().reason, FailureReason::WorkerMissing);
     assert!(error.to_string().contains(&port.to_string()));
 }
 
 #[test]
-fn a_stop_ends_the_waiting_of_both_sides() {
+fn a_stop_request_ends_the_rendezvous_on_both_sides() {
     static STOPPED: AtomicBool = AtomicBool::new(false);
-    let listener = host::listen(&Rendezvous {
+    let listener = coordinator::listen(&Rendezvous {
         host: "127.0.0.1".into(),
         bind: "127.0.0.1".into(),
         port: 0,
@@ -279,40 +286,40 @@ fn a_stop_ends_the_waiting_of_both_sides() {
     };
     let stopped = || STOPPED.load(Ordering::Relaxed);
     let joining = rendezvous.clone();
-    let guest =
-        thread::spawn(move || guest::join(&joining, &identity(), 1, hello("r1"), stopped).unwrap_err());
-    let meeting =
-        thread::spawn(move || host::meet(&listener, &identity(), 3, &rendezvous, stopped).unwrap_err());
+    let peer = thread::spawn(move || peer::join(&joining, &identity(), 1, hello("r1"), stopped).unwrap_err());
+    let waiting = thread::spawn(move || {
+        coordinator::wait_for_peers(&listener, &identity(), 3, &rendezvous, stopped).unwrap_err()
+    });
     STOPPED.store(true, Ordering::Relaxed);
     assert_eq!(
-        meeting.join().unwrap().failure().reason,
+        waiting.join().unwrap().failure().reason,
         FailureReason::Interrupted
     );
-    assert_eq!(guest.join().unwrap().failure().reason, FailureReason::Interrupted);
+    assert_eq!(peer.join().unwrap().failure().reason, FailureReason::Interrupted);
 }
 
 #[test]
-fn a_link_carries_messages_and_refuses_those_of_another_rank() {
-    let host = Host::waits(2, 30);
-    let (_, reader) = host.join(identity(), 1).join().unwrap().unwrap();
-    let mut meeting = host.meeting.join().unwrap().unwrap();
-    let guest = meeting.guests.remove(0);
+fn a_link_carries_messages_and_rejects_other_ranks() {
+    let coordinator = Coordinator::start(2, 30);
+    let (_, reader) = coordinator.join(identity(), 1).join().unwrap().unwrap();
+    let mut admitted = coordinator.result.join().unwrap().unwrap();
+    let peer = admitted.peers.remove(0);
     let mut raw = reader.stream().try_clone().unwrap();
-    let (mut to_host, mut from_host) = link::link(reader, &identity(), 1, 0).unwrap();
-    let (mut to_guest, mut from_guest) = link::link(guest.reader, &identity(), 0, 1).unwrap();
-    to_guest.send(&Command::OpenRound { index: 7 }).unwrap();
+    let (mut to_coordinator, mut from_coordinator) = link::split(reader, &identity(), 1, 0).unwrap();
+    let (mut to_peer, mut from_peer) = link::split(peer.reader, &identity(), 0, 1).unwrap();
+    to_peer.send(&Command::OpenRound { index: 7 }).unwrap();
     assert!(matches!(
-        from_host.receive().unwrap(),
+        from_coordinator.receive().unwrap(),
         Command::OpenRound { index: 7 }
     ));
-    to_host.send(&Report::RoundOpened).unwrap();
-    assert!(matches!(from_guest.receive().unwrap(), Report::RoundOpened));
+    to_coordinator.send(&Report::RoundOpened).unwrap();
+    assert!(matches!(from_peer.receive().unwrap(), Report::RoundOpened));
     let forged = message::Envelope {
         identity: identity(),
         rank: 5,
         message: Report::RoundOpened,
     };
     crate::frame::write(&mut raw, &forged, MAX_HELLO_BYTES).unwrap();
-    let error = from_guest.receive::<Report>().unwrap_err();
+    let error = from_peer.receive::<Report>().unwrap_err();
     assert!(matches!(error, link::LinkError::Identity), "{error}");
 }

@@ -1,16 +1,17 @@
-//! What a case is, and what comes of it at one side.
+//! Input and result of a case at one side.
 
 use std::time::Duration;
 
-use crds::assignment::{ArmAssignment, Pass, ScenarioAssignment};
+use crds::assignment::{ArmAssignment, Pass, ScenarioAssignment, Workload};
 use crds::record::{IntegrityReport, SideReport};
+use crds::v1alpha1::{Direction, TransferOperation};
 
 /// Which side of a pair this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Posts first.
+    /// The side that posts first.
     Initiator,
-    /// Is addressed.
+    /// The side that the initiator addresses.
     Target,
 }
 
@@ -24,44 +25,63 @@ impl Role {
     }
 }
 
-/// One scenario, size and arm between two workers, as one of them sees it.
+/// One scenario, size and arm between two workers, from the point of view of one of them.
 #[derive(Clone, Debug)]
 pub struct Case<'a> {
-    /// Number of the case: the same at both sides, and another for every case of these instrument processes, so that
-    /// what is left of a failed case is never taken for this one's.
+    /// Number of the case: the same at both sides and different for every case of these instrument processes, so that
+    /// late messages of a failed case are never attributed to this one.
     pub number: u32,
-    /// What is done.
+    /// Scenario to run.
     pub scenario: &'a ScenarioAssignment,
-    /// Whether bytes are checked or times are taken.
+    /// Whether the case checks bytes or measures time.
     pub pass: Pass,
-    /// Bytes of a message or transfer; at most the scenario's `max_size_bytes`.
+    /// Size of a message or transfer in bytes, at most the scenario's `max_size_bytes`.
     pub size_bytes: u64,
-    /// How it is posted.
+    /// Arm whose posting policy applies.
     pub arm: &'a ArmAssignment,
-    /// This side.
+    /// Role of this side.
     pub role: Role,
     /// Rank of the other side.
     pub peer_rank: u32,
-    /// Longest time the case may take, from its beginning at this side.
+    /// Longest time the case may take, counted from its start at this side.
     pub deadline: Duration,
     /// Seed of the integrity pattern; the same at both sides.
     pub seed: u64,
 }
 
-/// What came of a case at one side.
+/// Result of a case at one side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaseReport {
-    /// What was measured or checked.
+    /// Measurement or integrity report.
     pub outcome: Outcome,
-    /// Evidence lines of the test procedures that this case is the first of its size to show.
+    /// Evidence lines required by the test procedures that no earlier case of this size has produced.
     pub evidence: Vec<String>,
 }
 
-/// What was measured or checked.
+/// Measurement or integrity report of one side.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// Times were taken.
+    /// The case measured time.
     Measured(Box<SideReport>),
-    /// Bytes were checked; nothing is in it where no byte arrived at this side.
+    /// The case checked bytes. The report is empty if no byte arrived at this side.
     Checked(IntegrityReport),
+}
+
+/// Whether both sides post.
+pub(super) fn is_bidirectional(workload: &Workload) -> bool {
+    matches!(workload, Workload::Transfer(transfer) if transfer.direction == Direction::Both)
+}
+
+/// Whether payload arrives in the memory of the side with this role.
+pub(super) fn payload_arrives_at(workload: &Workload, role: Role) -> bool {
+    match workload {
+        Workload::PingPong(_) => true,
+        Workload::Transfer(transfer) => {
+            let destination = match transfer.operation {
+                TransferOperation::Read => Role::Initiator,
+                _ => Role::Target,
+            };
+            transfer.direction == Direction::Both || role == destination
+        }
+    }
 }

@@ -1,9 +1,9 @@
-//! The integrity pass of a case: the same posts as when times are taken, and every byte looked at.
+//! The integrity pass of a case: the same posts as in a measured case, with every byte checked.
 //!
-//! Transfers are checked in groups of as many as may be in flight without sharing memory. The side that is landed on
-//! poisons its memory and says so, the other posts the group and says when all of it is complete, and then, and only
-//! then, every byte is checked. Messages into posted receives are checked as they arrive. Where both sides post, one
-//! direction is checked after the other. A ping-pong is checked message by message.
+//! A group holds as many transfers as can be in flight without sharing memory. The side that receives the payload
+//! poisons its memory and signals that it is prepared. The other side posts the group and signals when all of it is
+//! complete. Only then is every byte checked. Messages into posted receives are checked as they arrive. If both sides
+//! post, one direction is checked after the other. A ping-pong is checked message by message.
 
 mod ping_pong;
 mod transfer;
@@ -13,49 +13,44 @@ use std::sync::Arc;
 use crds::assignment::Workload;
 use crds::record::{CaseFailure, FailureReason, IntegrityReport};
 
-use super::case::{Case, Role};
+use super::case::{Case, Role, is_bidirectional};
 use super::engine::{Engine, data_seed, failure};
 use super::immediate::Signal;
-use super::run::is_both;
 use crate::integrity::{Inspector, combine, fill, poison};
 use crate::memory::Memory;
 use crate::transport::Transport;
 
-/// Bytes that are enough for one check, unless covering all rails takes more.
-const ENOUGH_BYTES: u64 = 64 * 1024 * 1024;
+/// Bytes that one check transfers at most, unless covering all rails takes more.
+const TARGET_CHECK_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What one thread found; empty where nothing landed on it.
-pub type Checked = IntegrityReport;
-
-/// What all threads found.
-pub(super) fn report(threads: Vec<Checked>) -> IntegrityReport {
+/// Combined report of all threads.
+pub(super) fn report(threads: Vec<IntegrityReport>) -> IntegrityReport {
     threads.into_iter().reduce(combine).unwrap_or_default()
 }
 
-/// Checks one thread's part of a case.
+/// Checks one thread's part of a case. The report is empty if no payload arrives at this thread.
 pub(super) fn check<T: Transport>(
     engine: &mut Engine<'_, T>,
     case: &Case<'_>,
-) -> Result<Checked, CaseFailure> {
+) -> Result<IntegrityReport, CaseFailure> {
     let transfers = transfers_to_check(engine);
     poison_landing(engine)?;
-    engine.meet()?;
-    let landed = match &case.scenario.workload {
+    engine.synchronize()?;
+    let received = match &case.scenario.workload {
         Workload::PingPong(_) => ping_pong::check(engine, case, transfers)?,
         Workload::Transfer(_) => {
-            let both = is_both(&case.scenario.workload);
-            let mut landed = transfer::check(engine, case, Role::Initiator, transfers)?;
-            if both {
-                landed += transfer::check(engine, case, Role::Target, transfers)?;
+            let mut received = transfer::check(engine, case, Role::Initiator, transfers)?;
+            if is_bidirectional(&case.scenario.workload) {
+                received += transfer::check(engine, case, Role::Target, transfers)?;
             }
-            landed
+            received
         }
     };
-    leave(engine, case.role)?;
-    Ok(inspector(engine)?.verifier().report(landed))
+    finish(engine, case.role)?;
+    Ok(inspector(engine)?.verifier().report(received))
 }
 
-/// Poisons all that may be landed on, before the other side can post.
+/// Poisons all memory that payload may arrive in, before the other side can post.
 fn poison_landing<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
     let memory = memory(engine)?;
     let geometry = &engine.geometry;
@@ -107,7 +102,7 @@ fn check_landing<T: Transport>(
 }
 
 /// Ends the case together with the other side.
-fn leave<T: Transport>(engine: &mut Engine<'_, T>, role: Role) -> Result<(), CaseFailure> {
+fn finish<T: Transport>(engine: &mut Engine<'_, T>, role: Role) -> Result<(), CaseFailure> {
     match role {
         Role::Initiator => {
             engine.signal(Signal::Stop)?;
@@ -118,33 +113,34 @@ fn leave<T: Transport>(engine: &mut Engine<'_, T>, role: Role) -> Result<(), Cas
             engine.signal(Signal::Stopped)?;
         }
     }
-    engine.settle()
+    engine.wait_for_own_completions()
 }
 
-/// Twice what is in flight, and enough bursts for every rail to have its turn; fewer where that is a lot of bytes.
+/// Number of transfers to check: twice the window, and enough bursts to use every rail. Large transfers reduce the
+/// number to stay within `TARGET_CHECK_BYTES`, but never below what it takes to use every rail.
 fn transfers_to_check<T: Transport>(engine: &Engine<'_, T>) -> u64 {
     let geometry = &engine.geometry;
-    let rails = engine.lane.tokens.len() as u64;
+    let rails = engine.thread.tokens.len() as u64;
     let all_rails = if geometry.stripes.rails > 1 {
         1
     } else {
         rails * u64::from(geometry.batch)
     };
     let wanted = (2 * u64::from(geometry.window)).max(all_rails);
-    let affordable = ENOUGH_BYTES / geometry.size.max(1);
+    let affordable = TARGET_CHECK_BYTES / geometry.size.max(1);
     wanted.min(affordable.max(all_rails))
 }
 
 fn inspector<'e, T: Transport>(engine: &'e mut Engine<'_, T>) -> Result<&'e mut Inspector, CaseFailure> {
     engine.inspector.as_mut().ok_or_else(|| {
-        let message = "an integrity pass without an inspector".to_owned();
+        let message = "an integrity pass has no inspector; this is a bug in fabricbench".to_owned();
         failure(FailureReason::Internal, message)
     })
 }
 
 fn memory<T: Transport>(engine: &Engine<'_, T>) -> Result<Arc<Memory>, CaseFailure> {
-    engine.lane.memory(engine.region).ok_or_else(|| {
-        let message = "the memory of this case is gone".to_owned();
+    engine.thread.memory(engine.region).ok_or_else(|| {
+        let message = "the memory of this case is missing; this is a bug in fabricbench".to_owned();
         failure(FailureReason::Internal, message)
     })
 }

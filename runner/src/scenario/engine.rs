@@ -1,14 +1,14 @@
-//! One thread of one side in one case: posts by the arm's policy, polls, and keeps account of what is in flight.
+//! One thread of one side in one case: posts by the arm's policy, polls, and tracks the operations in flight.
 //!
-//! [`poll`](Engine::poll) takes whatever the transport reports and updates [`Outgoing`], [`Incoming`] and [`Inbox`];
-//! scenarios look at these and decide what to post next. Nothing here allocates after [`Engine::new`] and
-//! [`Engine::meet`], except to say why a case failed.
+//! [`poll`](Engine::poll) handles all completions that the transport reports and updates [`Outgoing`], [`Incoming`]
+//! and [`Inbox`]. Scenarios read these and decide what to post next. Nothing here allocates after [`Engine::new`] and
+//! [`Engine::synchronize`], except to describe why a case failed.
 
 mod control;
-mod meet;
 mod poll;
 mod post;
 mod setup;
+mod synchronize;
 
 use crds::record::{CaseFailure, FailureReason};
 
@@ -21,40 +21,40 @@ use super::inbox::Inbox;
 use super::incoming::Incoming;
 use super::outgoing::Outgoing;
 use super::waiting::Waiting;
-use crate::bench::lane::Lane;
+use crate::arm_endpoints::endpoint_thread::EndpointThread;
 use crate::integrity::Inspector;
-use crate::posting::striping::RailTurns;
+use crate::posting::striping::RailRotation;
 use crate::posting::{Burst, Posting};
 use crate::transport::{Peer, RemoteKey, Transport, TransportError};
 
 /// One thread of one side in one case.
 pub struct Engine<'a, T: Transport> {
-    pub(super) lane: &'a mut Lane<T>,
+    pub(super) thread: &'a mut EndpointThread<T>,
     pub(super) gate: &'a Gate,
-    /// Number of the case; control and data completions of other cases are let pass.
+    /// Number of the case. Control and data completions of other cases are ignored.
     pub(super) number: u32,
     pub(super) tag: CaseTag,
     pub(super) peer: Peer,
-    /// Where the peer's memory is, by rail.
+    /// Keys of the peer's memory, by rail.
     pub(super) remote: Box<[RemoteKey]>,
     /// Index of the case's memory at this thread.
     pub(super) region: usize,
     pub(super) geometry: Geometry,
     /// Whether this side receives payload in posted receives.
     pub(super) receives_payload: bool,
-    /// Whether completions are given a time: they are samples of transfers, while a ping-pong times round trips.
+    /// Whether completions are timestamped. They are the samples of transfers, while a ping-pong times round trips.
     pub(super) timed: bool,
     pub(super) posting: Posting,
-    pub(super) turns: RailTurns,
+    pub(super) rotation: RailRotation,
     pub(super) burst: Burst,
     pub(super) outgoing: Outgoing,
     pub(super) incoming: Incoming,
     pub(super) inbox: Inbox,
     pub(super) waiting: Waiting,
-    /// Whether it must not sleep, whatever the polling: it waits for something that wakes nobody.
+    /// Whether the thread must not sleep under any polling mode, because no completion signals what it waits for.
     pub(super) awake: bool,
     pub(super) control_in_flight: u32,
-    /// Looks at every byte that arrives, in the integrity pass.
+    /// Checks every byte that arrives; only in an integrity pass.
     pub(super) inspector: Option<Inspector>,
 }
 
@@ -62,56 +62,61 @@ impl<T: Transport> Engine<'_, T> {
     /// Serves the peer until `until` holds.
     pub fn serve_until(
         &mut self,
-        doing: &'static str,
+        activity: &'static str,
         until: impl Fn(&Self) -> bool,
     ) -> Result<(), CaseFailure> {
         while !until(self) {
             if !self.poll()? {
-                self.idle(doing)?;
+                self.idle(activity)?;
             }
         }
         Ok(())
     }
 
-    /// After a poll that found nothing.
+    /// Waits as the polling mode says, after a poll without completions. `activity` describes the wait in an error.
     ///
     /// # Errors
-    /// When the case's time is up, another thread has failed, or the library cannot wait.
+    /// Fails if the deadline of the case has passed, another thread has failed, or the library cannot wait.
     #[inline]
-    pub fn idle(&mut self, doing: &'static str) -> Result<(), CaseFailure> {
-        let unfinished = self.incoming.owes_credit() || self.lane.receives.has_deferred();
-        self.pause(doing, !self.awake && !unfinished)
+    pub fn idle(&mut self, activity: &'static str) -> Result<(), CaseFailure> {
+        let unfinished = self.incoming.owes_credit() || self.thread.receives.has_deferred();
+        self.pause(activity, !self.awake && !unfinished)
     }
 
-    /// As [`Engine::idle`], but never sleeps: posts wait for their doorbell or for room.
+    /// Like [`Engine::idle`], but never sleeps, because posts wait for their doorbell or for queue space.
     #[inline]
-    pub(super) fn idle_awake(&mut self, doing: &'static str) -> Result<(), CaseFailure> {
-        self.pause(doing, false)
+    pub(super) fn idle_awake(&mut self, activity: &'static str) -> Result<(), CaseFailure> {
+        self.pause(activity, false)
     }
 
     #[inline]
-    fn pause(&mut self, doing: &'static str, may_sleep: bool) -> Result<(), CaseFailure> {
-        let over = self
+    fn pause(&mut self, activity: &'static str, may_sleep: bool) -> Result<(), CaseFailure> {
+        let expired = self
             .waiting
-            .pause(&mut self.lane.transport, may_sleep)
-            .map_err(|error| of_transport(&error))?;
-        if over {
-            return Err(self.deadline_exceeded(doing));
+            .pause(&mut self.thread.transport, may_sleep)
+            .map_err(|error| transport_failure(&error))?;
+        if expired {
+            return Err(self.deadline_exceeded(activity));
         }
         if self.gate.has_failed() {
             return Err(failure(
                 FailureReason::Interrupted,
-                "another thread of this side gave the case up".to_owned(),
+                "another thread of this worker abandoned the case".to_owned(),
             ));
         }
         Ok(())
     }
 
-    pub(super) fn deadline_exceeded(&self, doing: &str) -> CaseFailure {
-        let in_flight: Vec<usize> = self.lane.tokens.iter().map(|tokens| tokens.in_flight()).collect();
+    pub(super) fn deadline_exceeded(&self, activity: &str) -> CaseFailure {
+        let in_flight: Vec<usize> = self
+            .thread
+            .tokens
+            .iter()
+            .map(|tokens| tokens.in_flight())
+            .collect();
         let message = format!(
-            "the case took longer than its deadline of {:?}, {doing}: {} transfers posted, {} complete, {} arrived from \
-             the peer, posts in flight by rail {in_flight:?}",
+            "the case exceeded its deadline of {:?} while {activity}: {} transfers posted, {} completed, {} received \
+             from the peer, posts in flight by rail: {in_flight:?}",
             self.waiting.limit(),
             self.outgoing.posted(),
             self.outgoing.completed(),
@@ -121,12 +126,12 @@ impl<T: Transport> Engine<'_, T> {
     }
 }
 
-/// A failure of this case.
+/// Creates a failure of this case.
 pub(super) fn failure(reason: FailureReason, message: String) -> CaseFailure {
     CaseFailure { reason, message }
 }
 
-/// The transport's failure as this case's.
-pub(super) fn of_transport(error: &TransportError) -> CaseFailure {
+/// Converts a transport error to a failure of this case.
+pub(super) fn transport_failure(error: &TransportError) -> CaseFailure {
     failure(error.reason, error.to_string())
 }

@@ -1,8 +1,9 @@
-//! Where the threads of one side meet within a case. Atomics only: waiting threads keep serving their peers.
+//! Synchronizes the threads of one side within a case. It uses only atomics, so waiting threads keep serving their
+//! peers.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Steps of a case that all threads of a side take together.
+/// Progress of the threads of one side through the steps of a case.
 #[derive(Debug)]
 pub struct Gate {
     threads: u32,
@@ -14,7 +15,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A gate for so many threads.
+    /// Creates a gate for `threads` threads.
     pub fn new(threads: u32) -> Self {
         Self {
             threads,
@@ -26,12 +27,12 @@ impl Gate {
         }
     }
 
-    /// The calling thread's warm-up has drained.
+    /// Records that the warm-up of the calling thread has drained.
     pub fn arrive_warm(&self) {
         self.warm.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Whether the warm-up of all threads has.
+    /// Whether the warm-up of all threads has drained.
     pub fn all_warm(&self) -> bool {
         self.warm.load(Ordering::Acquire) == self.threads
     }
@@ -47,12 +48,12 @@ impl Gate {
         self.window.load(Ordering::Acquire)
     }
 
-    /// The calling thread has posted and drained all it had to.
+    /// Records that the calling thread has posted and drained all its operations.
     pub fn arrive_done(&self) {
         self.done.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Whether all threads have.
+    /// Whether all threads have posted and drained all their operations.
     pub fn all_done(&self) -> bool {
         self.done.load(Ordering::Acquire) == self.threads
     }
@@ -68,12 +69,12 @@ impl Gate {
         self.end.load(Ordering::Acquire)
     }
 
-    /// The calling thread gives the case up.
+    /// Records that the calling thread abandons the case.
     pub fn fail(&self) {
         self.failed.store(true, Ordering::Release);
     }
 
-    /// Whether any thread has given the case up.
+    /// Whether any thread has abandoned the case.
     #[inline]
     pub fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Acquire)

@@ -1,36 +1,37 @@
-//! Where the transfers of one case come from and go to, and how many are in flight. Pure, and the same at both sides.
+//! Source and landing offsets of the transfers of one case, and how many are in flight. Pure; both sides compute the
+//! same values.
 
 use crds::assignment::{Pass, ScenarioAssignment, Workload};
 use crds::striping::Stripes;
 use crds::v1alpha1::{PingPongOperation, TransferOperation};
 
-use crate::bench::layout::{self, Layout, ReceiveLayout, Slots};
+use crate::arm_endpoints::layout::{self, Layout, ReceiveLayout, Slots};
 
-/// Places and numbers of one case at one thread.
+/// Offsets and counts of one case at one thread.
 #[derive(Clone, Debug)]
 pub struct Geometry {
-    /// What is posted.
+    /// Operation to post.
     pub operation: TransferOperation,
-    /// Bytes of a transfer.
+    /// Size of a transfer in bytes.
     pub size: u64,
-    /// Its chunks.
+    /// Division of a transfer into chunks.
     pub stripes: Stripes,
-    /// Most transfers in flight.
+    /// Maximum number of transfers in flight.
     pub window: u32,
     /// Transfers posted together.
     pub batch: u32,
-    /// Offset of each slot of the source area, in the memory.
+    /// Offset in the memory of each slot of the source area.
     pub source: Box<[u64]>,
-    /// Offset of each slot of the landing area, in the memory; of transfers that go into posted receives, nothing.
+    /// Offset in the memory of each slot of the landing area; unused by transfers into posted receives.
     pub landing: Box<[u64]>,
-    /// Offset of the landing area, in the memory.
+    /// Offset in the memory of the landing area.
     pub landing_base: u64,
-    /// Receives, where the payload goes into them.
+    /// Layout of the posted receives; `None` if the payload does not arrive in receives.
     pub receives: Option<ReceiveLayout>,
 }
 
 impl Geometry {
-    /// Places of transfers of `size` bytes, cut into `stripes`, on `rails` rails.
+    /// Geometry of transfers of `size` bytes, divided into `stripes`, on `rails` rails.
     pub fn new(
         scenario: &ScenarioAssignment,
         pass: Pass,
@@ -40,17 +41,17 @@ impl Geometry {
         rails: u64,
     ) -> Self {
         let operation = operation(&scenario.workload);
-        let wanted = layout::window(&scenario.workload);
+        let full_window = layout::window(&scenario.workload);
         let checked = pass == Pass::Integrity;
-        // As in the field's tools, every message of a ping-pong has the same place, and so finds it in the caches.
-        let one_place = !checked && matches!(scenario.workload, Workload::PingPong(_));
-        let places = if one_place { 1 } else { u64::from(wanted) };
-        let slots = Slots::fit(layout.area_bytes, size, places);
+        // As in common benchmark tools, all messages of a ping-pong use the same memory, which therefore stays cached.
+        let single_slot = !checked && matches!(scenario.workload, Workload::PingPong(_));
+        let slot_count = if single_slot { 1 } else { u64::from(full_window) };
+        let slots = Slots::fit(layout.area_bytes, size, slot_count);
         // While bytes are checked, no two transfers in flight may share a slot.
         let mut window = if checked {
-            wanted.min(slots.count as u32)
+            full_window.min(slots.count as u32)
         } else {
-            wanted
+            full_window
         };
         let mut receives = None;
         if operation == TransferOperation::Send {
@@ -60,11 +61,11 @@ impl Geometry {
             };
             let layout_of = |in_flight| ReceiveLayout::new(layout, stripes, in_flight, rails);
             let mut receive = layout_of(in_flight);
-            if checked && !receive.apart {
+            if checked && !receive.exclusive {
                 window = 1;
                 receive = layout_of(1);
             }
-            receive.apart &= !one_place;
+            receive.exclusive &= !single_slot;
             receives = Some(receive);
         }
         let batch = match &scenario.workload {
@@ -89,7 +90,7 @@ impl Geometry {
         }
     }
 
-    /// Whether a transfer is only complete when the target's credit covers it.
+    /// Whether a transfer is complete only when a credit of the target covers it.
     pub fn needs_credit(&self) -> bool {
         matches!(
             self.operation,

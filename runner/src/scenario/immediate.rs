@@ -1,11 +1,11 @@
-//! What the 32 bits of immediate data say. Pure.
+//! Encoding of messages in 32 bits of immediate data. Pure.
 //!
 //! ```text
 //! 31..29 kind   28..21 case   20..15 chunk or signal   14..0 transfer, count or argument
 //! ```
 //!
-//! Everything that is sent carries the number of its case, so that what is left of a failed case is never taken for
-//! this one's. Transfers are numbered modulo 2^15, far above the largest window (4096), so a number that comes again
+//! Every message carries the number of its case, so that late messages of a failed case are never attributed to the
+//! current one. Transfers are numbered modulo 2^15, far above the largest window (4096), so a number that repeats
 //! within a window is a duplicate. Chunks of a transfer are numbered up to the largest number of rails (64).
 
 use crds::record::FailureReason;
@@ -15,24 +15,24 @@ const CASE_SHIFT: u32 = 21;
 const CHUNK_SHIFT: u32 = 15;
 const CASE_MASK: u64 = 0xff;
 const CHUNK_MASK: u64 = 0x3f;
-/// Transfers, counts and arguments are modulo this plus one.
+/// Mask of transfer numbers, counts and arguments, which are modulo 2^15.
 pub const VALUE_MASK: u64 = 0x7fff;
 
-/// Number of a case as far as it fits.
+/// Number of a case, reduced to 8 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaseTag(u8);
 
 impl CaseTag {
-    /// Messages of the probe, which belongs to no case.
+    /// Tag of the probe, which belongs to no case.
     pub const PROBE: Self = Self(u8::MAX);
 
-    /// Tag of case `number`; never that of the probe.
-    pub fn of(number: u32) -> Self {
+    /// Tag of case `number`; never [`CaseTag::PROBE`].
+    pub fn new(number: u32) -> Self {
         Self((number % u32::from(u8::MAX)) as u8)
     }
 }
 
-/// What a message or write says.
+/// Content of a message or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
     /// A chunk of a transfer.
@@ -42,23 +42,23 @@ pub enum Message {
         /// Number of the transfer, modulo 2^15.
         transfer: u64,
     },
-    /// So many transfers have arrived, modulo 2^15.
+    /// Number of transfers that have arrived, modulo 2^15.
     Credit(u64),
-    /// Send a credit as soon as so many transfers have arrived, modulo 2^15.
-    Drain(u64),
+    /// Requests a credit as soon as this number of transfers, modulo 2^15, has arrived.
+    CreditRequest(u64),
     /// A step of the case.
     Signal(Signal),
-    /// Uses up a receive of an earlier case.
-    Turnover,
+    /// Consumes a receive posted for an earlier case.
+    DrainReceive,
 }
 
-/// A step of a case, said by one side to the other.
+/// A step of a case that one side announces to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// This side has begun the case and wants so many messages on each rail to turn its receives over.
+    /// The sender has started the case and needs this many messages on each rail to drain its receives.
     Ready(u64),
-    /// This side's receives are those of the case.
-    Met,
+    /// The receives of the sender are those of the case.
+    ReceivesReady,
     /// The initiator's warm-up has drained.
     Start,
     /// The target's window is open.
@@ -67,24 +67,24 @@ pub enum Signal {
     Stop,
     /// The target's window is closed.
     Stopped,
-    /// Integrity: the memory of the next group is prepared.
+    /// Integrity pass: the memory of the next group is prepared.
     Prepared,
-    /// Integrity: all transfers of the group are complete.
+    /// Integrity pass: all transfers of the group are complete.
     Posted,
-    /// The side that says so has given the case up.
+    /// The sender has abandoned the case.
     Abort(FailureReason),
 }
 
 /// A message and the case it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Immediate {
-    /// Case.
+    /// Tag of the case.
     pub case: CaseTag,
-    /// What it says.
+    /// Content of the message.
     pub message: Message,
 }
 
-/// Failures as they are told to the other side; their place is the code.
+/// Failure reasons by their code in [`Signal::Abort`], which is the index in this array.
 const REASONS: [FailureReason; 17] = [
     FailureReason::InvalidAssignment,
     FailureReason::NotCompiled,
@@ -108,8 +108,8 @@ const REASONS: [FailureReason; 17] = [
 impl Signal {
     fn encode(self) -> (u64, u64) {
         match self {
-            Self::Ready(turnover) => (0, turnover),
-            Self::Met => (1, 0),
+            Self::Ready(drain_messages) => (0, drain_messages),
+            Self::ReceivesReady => (1, 0),
             Self::Start => (2, 0),
             Self::Started => (3, 0),
             Self::Stop => (4, 0),
@@ -126,7 +126,7 @@ impl Signal {
     fn decode(signal: u64, argument: u64) -> Option<Self> {
         Some(match signal {
             0 => Self::Ready(argument),
-            1 => Self::Met,
+            1 => Self::ReceivesReady,
             2 => Self::Start,
             3 => Self::Started,
             4 => Self::Stop,
@@ -140,24 +140,24 @@ impl Signal {
 }
 
 impl Immediate {
-    /// As 32 bits.
+    /// Encodes the message in the low 32 bits.
     #[inline]
     pub fn encode(self) -> u64 {
         let (kind, chunk, value) = match self.message {
             Message::Data { chunk, transfer } => (0, u64::from(chunk), transfer),
             Message::Credit(count) => (1, 0, count),
-            Message::Drain(count) => (2, 0, count),
+            Message::CreditRequest(count) => (2, 0, count),
             Message::Signal(signal) => {
                 let (signal, argument) = signal.encode();
                 (3, signal, argument)
             }
-            Message::Turnover => (4, 0, 0),
+            Message::DrainReceive => (4, 0, 0),
         };
         let case = u64::from(self.case.0);
         kind << KIND_SHIFT | case << CASE_SHIFT | (chunk & CHUNK_MASK) << CHUNK_SHIFT | value & VALUE_MASK
     }
 
-    /// What 32 bits say; `None` where they are not ours.
+    /// Decodes 32 bits; `None` if they are not a valid message.
     #[inline]
     pub fn decode(immediate: u64) -> Option<Self> {
         let chunk = immediate >> CHUNK_SHIFT & CHUNK_MASK;
@@ -168,9 +168,9 @@ impl Immediate {
                 transfer: value,
             },
             1 => Message::Credit(value),
-            2 => Message::Drain(value),
+            2 => Message::CreditRequest(value),
             3 => Message::Signal(Signal::decode(chunk, value)?),
-            4 => Message::Turnover,
+            4 => Message::DrainReceive,
             _ => return None,
         };
         let case = CaseTag((immediate >> CASE_SHIFT & CASE_MASK) as u8);
@@ -184,9 +184,9 @@ mod tests {
 
     use super::*;
 
-    fn reads_back(message: Message) {
+    fn assert_round_trip(message: Message) {
         let immediate = Immediate {
-            case: CaseTag::of(77),
+            case: CaseTag::new(77),
             message,
         };
         let encoded = immediate.encode();
@@ -195,13 +195,13 @@ mod tests {
     }
 
     #[test]
-    fn every_message_reads_back() {
-        reads_back(Message::Turnover);
-        reads_back(Message::Credit(32_767));
-        reads_back(Message::Drain(0));
+    fn messages_survive_encoding() {
+        assert_round_trip(Message::DrainReceive);
+        assert_round_trip(Message::Credit(32_767));
+        assert_round_trip(Message::CreditRequest(0));
         let signals = [
             Signal::Ready(512),
-            Signal::Met,
+            Signal::ReceivesReady,
             Signal::Start,
             Signal::Started,
             Signal::Stop,
@@ -211,27 +211,27 @@ mod tests {
         ];
         let aborts = REASONS.map(Signal::Abort);
         for signal in signals.into_iter().chain(aborts) {
-            reads_back(Message::Signal(signal));
+            assert_round_trip(Message::Signal(signal));
         }
     }
 
     #[test]
-    fn no_case_has_the_tag_of_the_probe() {
+    fn case_tags_differ_from_the_probe_tag() {
         for number in [0, 254, 255, 256, u32::MAX] {
-            assert_ne!(CaseTag::of(number), CaseTag::PROBE);
+            assert_ne!(CaseTag::new(number), CaseTag::PROBE);
         }
     }
 
     proptest! {
         #[test]
-        fn every_chunk_reads_back(chunk in 0u32..64, transfer in 0u64..=VALUE_MASK) {
-            reads_back(Message::Data { chunk, transfer });
+        fn chunks_survive_encoding(chunk in 0u32..64, transfer in 0u64..=VALUE_MASK) {
+            assert_round_trip(Message::Data { chunk, transfer });
         }
 
         #[test]
-        fn what_is_not_ours_is_not_taken(immediate: u64) {
-            if let Some(read) = Immediate::decode(immediate) {
-                prop_assert_eq!(Immediate::decode(read.encode()), Some(read));
+        fn decoded_messages_survive_encoding(immediate: u64) {
+            if let Some(decoded) = Immediate::decode(immediate) {
+                prop_assert_eq!(Immediate::decode(decoded.encode()), Some(decoded));
             }
         }
     }

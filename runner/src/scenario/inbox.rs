@@ -1,16 +1,16 @@
-//! What the other side has said in this case. Pure.
+//! Signals received from the other side in a case. Pure.
 
 use crds::record::FailureReason;
 
 use super::immediate::Signal;
 
-/// Signals of the other side, as they stand.
+/// Signals received from the other side so far.
 #[derive(Debug, Default)]
 pub struct Inbox {
-    /// It has begun the case and wants so many messages on each rail to turn its receives over.
+    /// The other side has started the case and needs this many messages on each rail to drain its receives.
     pub ready: Option<u64>,
-    /// Its receives are those of the case.
-    pub met: bool,
+    /// The receives of the other side are those of the case.
+    pub receives_ready: bool,
     /// The initiator's warm-up has drained.
     pub start: bool,
     /// The target's window is open.
@@ -19,30 +19,30 @@ pub struct Inbox {
     pub stop: bool,
     /// The target's window is closed.
     pub stopped: bool,
-    /// Groups it has prepared.
+    /// Number of groups that the other side has prepared.
     pub prepared: u64,
-    /// Groups it has posted.
+    /// Number of groups that the other side has posted.
     pub posted: u64,
-    /// It has given the case up.
+    /// Reason for which the other side has abandoned the case.
     pub aborted: Option<FailureReason>,
-    /// Turnover messages received on each rail.
-    pub turnover: Box<[u32]>,
+    /// Drain messages received on each rail.
+    pub drained_receives: Box<[u32]>,
 }
 
 impl Inbox {
-    /// Nothing was said yet, on `rails` rails.
+    /// Creates an empty inbox for `rails` rails.
     pub fn new(rails: usize) -> Self {
         Self {
-            turnover: vec![0; rails].into(),
+            drained_receives: vec![0; rails].into(),
             ..Self::default()
         }
     }
 
-    /// Takes a signal.
-    pub fn take(&mut self, signal: Signal) {
+    /// Records a signal.
+    pub fn record(&mut self, signal: Signal) {
         match signal {
-            Signal::Ready(turnover) => self.ready = Some(turnover),
-            Signal::Met => self.met = true,
+            Signal::Ready(drain_messages) => self.ready = Some(drain_messages),
+            Signal::ReceivesReady => self.receives_ready = true,
             Signal::Start => self.start = true,
             Signal::Started => self.started = true,
             Signal::Stop => self.stop = true,

@@ -1,58 +1,60 @@
-//! What has arrived from the peer: chunks counted by their immediates, duplicates found, credits owed. Pure.
+//! Arrivals from the peer: counts chunks by their immediate data, detects duplicates and decides when a credit is due.
+//! Pure.
 //!
-//! A fabric may deliver out of order, so a transfer has arrived when each of its chunks has, and the count that the
-//! peer is told is that of the transfers that arrived without a gap. The peer is told every half window, so that
-//! neither a message for every transfer nor a round trip of silence for every window is in the result, and at once
-//! when it has asked to be (at the end of its posting). A peer that posts in bursts of more than half a window is
-//! told more often, or it would wait for room for a burst that no credit makes.
+//! A fabric may deliver out of order, so a transfer has arrived when all its chunks have, and a credit carries the
+//! number of transfers that arrived without a gap. A credit is due every half window, so that the result contains
+//! neither a message per transfer nor an idle round trip per window, and immediately when the peer has requested one
+//! (at the end of its posting). A peer that posts in bursts of more than half a window gets credits more often,
+//! because otherwise the credits would not free enough slots for its next burst.
 
 use super::immediate::VALUE_MASK;
 
-/// An arrival that cannot be right.
+/// Reason an arrival is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalError {
-    /// The chunk arrived before.
+    /// The chunk has already arrived.
     Duplicate,
     /// The transfer has no such chunk, or is further ahead than the peer's window allows.
     OutOfRange,
 }
 
-/// Arrivals of one thread in one case.
+/// Arrivals at one thread in one case.
 #[derive(Debug)]
 pub struct Incoming {
-    /// Chunks that have arrived, a bit each, of the transfers from `arrived` on; a ring.
+    /// Ring of the arrived chunks, one bit per chunk, of the transfers from number `arrived` on.
     chunks: Box<[u64]>,
-    /// Transfers that arrived without a gap.
+    /// Number of transfers that arrived without a gap.
     arrived: u64,
-    /// All chunks of a transfer.
+    /// Bit mask of all chunks of a transfer.
     complete: u64,
-    /// Arrived transfers after which a credit is owed.
+    /// Number of arrived transfers after which a credit is due.
     credit_every: u64,
-    /// Count that the peer was told last.
+    /// Count in the last credit.
     credited: u64,
-    /// Count at which the peer wants to be told at once.
-    drain: u64,
+    /// Count at which the peer has requested a credit.
+    requested: u64,
 }
 
 impl Incoming {
-    /// Nothing has arrived yet of transfers of `chunks` chunks (1 to 64), of which the peer keeps at most `window` in
-    /// flight and posts at most `batch` together. The peer is never told by itself where `credits` is false.
+    /// Tracks transfers of `chunks` chunks (1 to 64). The peer keeps at most `window` transfers in flight and posts at
+    /// most `batch` of them together. If `credits` is false, credits are due only on request.
     pub fn new(chunks: u64, window: u32, batch: u32, credits: bool) -> Self {
-        let untold = (window / 2).min((window + 1).saturating_sub(batch)).max(1);
+        let interval = (window / 2).min((window + 1).saturating_sub(batch)).max(1);
         Self {
             chunks: vec![0; (window as usize * 2).next_power_of_two()].into(),
             arrived: 0,
             complete: u64::MAX >> (64 - chunks.clamp(1, 64)),
-            credit_every: if credits { u64::from(untold) } else { u64::MAX },
+            credit_every: if credits { u64::from(interval) } else { u64::MAX },
             credited: 0,
-            drain: 0,
+            requested: 0,
         }
     }
 
-    /// A chunk of transfer `transfer` (modulo 2^15) arrived. Returns the number of the transfer since the case began.
+    /// Records the arrival of a chunk of transfer `transfer` (modulo 2^15). Returns the number of the transfer, counted
+    /// from the start of the case.
     ///
     /// # Errors
-    /// When it arrived before, or cannot be a chunk of this case.
+    /// Fails if the chunk has already arrived or cannot belong to this case.
     #[inline]
     pub fn chunk(&mut self, chunk: u32, transfer: u64) -> Result<u64, ArrivalError> {
         let ahead = transfer.wrapping_sub(self.arrived) & VALUE_MASK;
@@ -82,31 +84,31 @@ impl Incoming {
         Ok(number)
     }
 
-    /// Transfers that arrived without a gap.
+    /// Number of transfers that arrived without a gap.
     #[inline]
     pub fn arrived(&self) -> u64 {
         self.arrived
     }
 
-    /// The peer wants to be told as soon as `count` (modulo 2^15) transfers have arrived.
-    pub fn ask_drain(&mut self, count: u64) {
+    /// Records the peer's request for a credit as soon as `count` (modulo 2^15) transfers have arrived.
+    pub fn request_credit(&mut self, count: u64) {
         let ahead = count.wrapping_sub(self.arrived) & VALUE_MASK;
         if ahead <= self.chunks.len() as u64 {
-            self.drain = self.arrived + ahead;
+            self.requested = self.arrived + ahead;
         }
     }
 
-    /// Whether the peer is to be told.
+    /// Whether a credit is due.
     #[inline]
     pub fn owes_credit(&self) -> bool {
-        let untold = self.arrived - self.credited;
-        untold >= self.credit_every
-            || (untold > 0 && self.arrived >= self.drain && self.drain > self.credited)
+        let uncredited = self.arrived - self.credited;
+        uncredited >= self.credit_every
+            || (uncredited > 0 && self.arrived >= self.requested && self.requested > self.credited)
     }
 
-    /// The peer was told [`Incoming::arrived`].
+    /// Records that a credit of [`Incoming::arrived`] was sent.
     #[inline]
-    pub fn told(&mut self) {
+    pub fn credit_sent(&mut self) {
         self.credited = self.arrived;
     }
 }
@@ -118,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_transfer_has_arrived_when_all_its_chunks_have() {
+    fn counts_a_transfer_when_all_its_chunks_have_arrived() {
         let mut incoming = Incoming::new(3, 4, 1, true);
         assert_eq!(incoming.chunk(2, 0), Ok(0));
         assert_eq!(incoming.chunk(0, 0), Ok(0));
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_are_found_before_and_after_the_transfer_is_complete() {
+    fn detects_duplicates_before_and_after_the_transfer_is_complete() {
         let mut incoming = Incoming::new(2, 4, 1, true);
         incoming.chunk(0, 0).unwrap();
         assert_eq!(incoming.chunk(0, 0), Err(ArrivalError::Duplicate));
@@ -138,36 +140,36 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_of_this_case_is_refused() {
+    fn rejects_chunks_and_transfers_out_of_range() {
         let mut incoming = Incoming::new(2, 4, 1, true);
         assert_eq!(incoming.chunk(2, 0), Err(ArrivalError::OutOfRange));
         assert_eq!(incoming.chunk(0, 100), Err(ArrivalError::OutOfRange));
     }
 
     #[test]
-    fn a_credit_is_owed_every_half_window_and_at_the_end() {
+    fn owes_a_credit_every_half_window_and_on_request() {
         let mut incoming = Incoming::new(1, 8, 1, true);
         let owed: Vec<u64> = (0..10)
             .filter(|transfer| {
                 incoming.chunk(0, *transfer).unwrap();
                 let owes = incoming.owes_credit();
                 if owes {
-                    incoming.told();
+                    incoming.credit_sent();
                 }
                 owes
             })
             .collect();
         assert_eq!(owed, [3, 7]);
-        incoming.ask_drain(10);
+        incoming.request_credit(10);
         assert!(incoming.owes_credit());
-        incoming.told();
+        incoming.credit_sent();
         assert!(!incoming.owes_credit());
     }
 
     #[test]
-    fn a_request_that_overtakes_the_last_transfer_is_kept() {
+    fn keeps_a_request_that_overtakes_the_last_transfer() {
         let mut incoming = Incoming::new(1, 8, 1, true);
-        incoming.ask_drain(2);
+        incoming.request_credit(2);
         incoming.chunk(0, 0).unwrap();
         assert!(!incoming.owes_credit());
         incoming.chunk(0, 1).unwrap();
@@ -175,23 +177,23 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_always_finds_room_after_the_credits_for_all_that_arrived() {
+    fn credits_for_a_full_window_free_slots_for_a_burst() {
         for (window, batch) in [(16, 16), (16, 9), (9, 4), (2, 1), (1, 1)] {
             let mut incoming = Incoming::new(1, window, batch, true);
-            let mut told = 0;
+            let mut credited = 0;
             for transfer in 0..u64::from(window) {
                 incoming.chunk(0, transfer).unwrap();
                 if incoming.owes_credit() {
-                    incoming.told();
-                    told = incoming.arrived();
+                    incoming.credit_sent();
+                    credited = incoming.arrived();
                 }
             }
-            assert!(told >= u64::from(batch), "{window} {batch}: {told}");
+            assert!(credited >= u64::from(batch), "{window} {batch}: {credited}");
         }
     }
 
     #[test]
-    fn a_window_of_one_owes_a_credit_for_each() {
+    fn owes_a_credit_for_each_transfer_in_a_window_of_one() {
         let mut incoming = Incoming::new(1, 1, 1, true);
         incoming.chunk(0, 0).unwrap();
         assert!(incoming.owes_credit());
@@ -199,12 +201,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_order_within_the_window_arrives(
+        fn accepts_any_order_within_the_window(
             chunks in 1u64..=64,
             window in 1u32..64,
             keys in prop::collection::vec(any::<u32>(), 200),
         ) {
-            // Chunks in an order that is shuffled within consecutive windows, across the wrap of the numbers.
+            // The chunks are shuffled within consecutive windows, and the transfer numbers wrap around.
             let start = VALUE_MASK - 10;
             let mut incoming = Incoming::new(chunks, window, 1, true);
             incoming.arrived = start;

@@ -1,10 +1,10 @@
-//! The transfers in flight: which slots are free, what each still waits for, when it was complete. Pure.
+//! The transfers in flight: tracks free slots, outstanding chunks and credits, and completion times. Pure.
 //!
-//! A transfer takes a slot, with its memory, until it is complete:
+//! A transfer occupies a slot, with its memory, until it is complete:
 //!
-//! - when the completion of each of its chunks was read (`Write`, `Read`);
-//! - and, where the target must have seen it (`Send`, `WriteImmediate`), when the target's credit covers it;
-//! - an injected chunk has no completion: it counts as done at once, for a credit or an echo follows.
+//! - `Write`, `Read`: the completion of each of its chunks has been read;
+//! - `Send`, `WriteImmediate`: in addition, a credit of the target covers the transfer;
+//! - an injected chunk has no completion and counts as done immediately, because a credit or an echo follows.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use crate::measure::recorder::Recorder;
 pub struct Outgoing {
     slots: Box<[Slot]>,
     free: VecDeque<u32>,
-    /// Slots of transfers that no credit covers yet, oldest first; stays empty where none is waited for.
+    /// Slots of transfers that no credit covers yet, oldest first; always empty if transfers need no credit.
     uncredited: VecDeque<u32>,
     credit: bool,
     posted: u64,
@@ -33,18 +33,18 @@ struct Slot {
     posted_at: u64,
 }
 
-/// A transfer that was given a slot.
+/// The slot assigned to a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Opened {
-    /// Its slot.
+pub struct AssignedSlot {
+    /// Index of the slot.
     pub slot: u32,
-    /// Its number since the case began.
+    /// Number of the transfer, counted from the start of the case.
     pub number: u64,
 }
 
 impl Outgoing {
-    /// Room for `window` transfers in flight; `credit` where the target's credit is waited for. All memory is
-    /// allocated here.
+    /// Creates slots for `window` transfers in flight. `credit` says whether a transfer needs a credit of the target to
+    /// complete. All memory is allocated here.
     pub fn new(window: u32, credit: bool) -> Self {
         let uncredited = if credit { window as usize } else { 0 };
         Self {
@@ -60,47 +60,48 @@ impl Outgoing {
         }
     }
 
-    /// Records the latency of transfers from now on, or no longer.
+    /// Replaces the recorder of transfer latencies and returns the previous one; `None` stops recording.
     pub fn set_recorder(&mut self, recorder: Option<Recorder>) -> Option<Recorder> {
         std::mem::replace(&mut self.recorder, recorder)
     }
 
-    /// Slots that are free.
+    /// Number of free slots.
     #[inline]
     pub fn free(&self) -> usize {
         self.free.len()
     }
 
-    /// Transfers in flight.
+    /// Number of transfers in flight.
     #[inline]
     pub fn in_flight(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Transfers given a slot since the case began.
+    /// Number of transfers that were assigned a slot since the start of the case.
     #[inline]
     pub fn posted(&self) -> u64 {
         self.posted
     }
 
-    /// Transfers completed since the case began.
+    /// Number of transfers completed since the start of the case.
     #[inline]
     pub fn completed(&self) -> u64 {
         self.completed
     }
 
-    /// The latest time a transfer was posted or complete: nearly now, without a look at the clock.
+    /// Latest time at which a transfer was posted or completed: close to the current time, without reading the clock.
     #[inline]
     pub fn latest(&self) -> u64 {
         self.latest
     }
 
-    /// When the last transfer was complete.
+    /// Time at which the last transfer completed.
     pub fn last_completion(&self) -> u64 {
         self.last_completion
     }
 
-    /// Makes the next transfers take slots from `first` on, in order. Only while nothing is in flight.
+    /// Assigns the next transfers to slots in order, starting with `first`. Has no effect while transfers are in
+    /// flight.
     pub fn realign(&mut self, first: u32) {
         if self.in_flight() == 0 {
             let window = self.slots.len() as u32;
@@ -109,9 +110,9 @@ impl Outgoing {
         }
     }
 
-    /// Gives a transfer of `chunks` chunks, posted at `now`, a slot; `None` when all are taken.
+    /// Assigns a slot to a transfer of `chunks` chunks posted at `now`; `None` if no slot is free.
     #[inline]
-    pub fn open(&mut self, chunks: u32, now: u64) -> Option<Opened> {
+    pub fn assign_slot(&mut self, chunks: u32, now: u64) -> Option<AssignedSlot> {
         let slot = self.free.pop_front()?;
         self.slots[slot as usize] = Slot {
             pending: chunks,
@@ -124,10 +125,10 @@ impl Outgoing {
         self.latest = now;
         let number = self.posted;
         self.posted += 1;
-        Some(Opened { slot, number })
+        Some(AssignedSlot { slot, number })
     }
 
-    /// A chunk of the transfer in `slot` needs nothing more on this side.
+    /// Records that this side is done with a chunk of the transfer in `slot`.
     #[inline]
     pub fn chunk_done(&mut self, slot: u32, now: u64) {
         let state = &mut self.slots[slot as usize];
@@ -135,15 +136,15 @@ impl Outgoing {
         self.complete_if_done(slot, now);
     }
 
-    /// The target has seen the first `count` (modulo 2^15) transfers.
+    /// Records a credit of the target for the first `count` (modulo 2^15) transfers.
     pub fn credit(&mut self, count: u64, now: u64) {
         let oldest = self.posted - self.uncredited.len() as u64;
-        let more = count.wrapping_sub(oldest) & VALUE_MASK;
-        // More than are in flight is a credit that a later one has overtaken.
-        if more > self.uncredited.len() as u64 {
+        let newly_credited = count.wrapping_sub(oldest) & VALUE_MASK;
+        // A difference larger than the number in flight means that a later credit has overtaken this one.
+        if newly_credited > self.uncredited.len() as u64 {
             return;
         }
-        for _ in 0..more {
+        for _ in 0..newly_credited {
             let Some(slot) = self.uncredited.pop_front() else {
                 return;
             };
@@ -174,30 +175,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_transfer_is_complete_when_all_its_chunks_are() {
+    fn completes_a_transfer_when_all_its_chunks_are_done() {
         let mut outgoing = Outgoing::new(2, false);
         outgoing.set_recorder(Some(Recorder::new(Extent::Iterations(10))));
-        let opened = outgoing.open(2, 100).unwrap();
-        outgoing.chunk_done(opened.slot, 150);
+        let assigned = outgoing.assign_slot(2, 100).unwrap();
+        outgoing.chunk_done(assigned.slot, 150);
         assert_eq!((outgoing.in_flight(), outgoing.completed()), (1, 0));
-        outgoing.chunk_done(opened.slot, 170);
+        outgoing.chunk_done(assigned.slot, 170);
         assert_eq!((outgoing.in_flight(), outgoing.completed()), (0, 1));
         let latency = Recorder::finish(outgoing.set_recorder(None));
         assert_eq!((latency.min_nanos, latency.max_nanos), (70, 70));
     }
 
     #[test]
-    fn a_full_window_has_no_slot() {
+    fn a_full_window_has_no_free_slot() {
         let mut outgoing = Outgoing::new(1, false);
-        outgoing.open(1, 0).unwrap();
-        assert_eq!(outgoing.open(1, 0), None);
+        outgoing.assign_slot(1, 0).unwrap();
+        assert_eq!(outgoing.assign_slot(1, 0), None);
     }
 
     #[test]
-    fn a_credited_transfer_waits_for_both_in_either_order() {
+    fn completes_when_chunks_and_credit_arrive_in_either_order() {
         let mut outgoing = Outgoing::new(4, true);
-        let first = outgoing.open(1, 0).unwrap();
-        let second = outgoing.open(1, 0).unwrap();
+        let first = outgoing.assign_slot(1, 0).unwrap();
+        let second = outgoing.assign_slot(1, 0).unwrap();
         outgoing.chunk_done(first.slot, 5);
         assert_eq!(outgoing.completed(), 0);
         outgoing.credit(2, 9);
@@ -207,28 +208,28 @@ mod tests {
     }
 
     #[test]
-    fn credits_that_were_overtaken_change_nothing() {
+    fn ignores_credits_overtaken_by_later_ones() {
         let mut outgoing = Outgoing::new(4, true);
         for _ in 0..3 {
-            let opened = outgoing.open(1, 0).unwrap();
-            outgoing.chunk_done(opened.slot, 0);
+            let assigned = outgoing.assign_slot(1, 0).unwrap();
+            outgoing.chunk_done(assigned.slot, 0);
         }
         outgoing.credit(3, 1);
         assert_eq!(outgoing.completed(), 3);
-        outgoing.open(1, 0).unwrap();
+        outgoing.assign_slot(1, 0).unwrap();
         outgoing.credit(2, 2);
         outgoing.credit(100, 2);
         assert_eq!(outgoing.completed(), 3);
     }
 
     #[test]
-    fn slots_can_be_put_in_order_while_nothing_is_in_flight() {
+    fn realigns_slots_only_while_nothing_is_in_flight() {
         let mut outgoing = Outgoing::new(3, false);
         outgoing.realign(2);
-        let slots: Vec<u32> = (0..3).map(|_| outgoing.open(1, 0).unwrap().slot).collect();
+        let slots: Vec<u32> = (0..3).map(|_| outgoing.assign_slot(1, 0).unwrap().slot).collect();
         assert_eq!(slots, [2, 0, 1]);
         outgoing.realign(0);
         outgoing.chunk_done(1, 0);
-        assert_eq!(outgoing.open(1, 0).unwrap().slot, 1);
+        assert_eq!(outgoing.assign_slot(1, 0).unwrap().slot, 1);
     }
 }

@@ -1,16 +1,16 @@
-//! One message there and back again, one at a time.
+//! Ping-pong: one message at a time is sent and echoed.
 //!
-//! The initiator posts a message of the case's size with immediate data; the target, when every chunk of it has
-//! arrived, posts one of the same size back by the same policy. The timed region of a sample begins before the first
-//! chunk is posted and ends when the last chunk of the echo has arrived, and the sample is half of that: one way,
-//! without clocks that agree. An injected message is timed in the same way and never ends at the return of the call,
-//! which would be the time of a copy. Completions of own posts are read when they come and waited for by nobody,
-//! unless the memory of the message before the last few is not free yet.
+//! The initiator posts a message of the case's size with immediate data. When every chunk has arrived, the target
+//! posts a message of the same size back by the same policy. The timed region of a sample begins before the first
+//! chunk is posted and ends when the last chunk of the echo has arrived. The sample is half of that time: the one-way
+//! latency, without synchronized clocks. An injected message is timed in the same way, never until the return of the
+//! inject call, which would only measure a copy. Completions of own posts are read as they arrive; neither side waits
+//! for them unless it needs the slot of an earlier message.
 
 use crds::assignment::PingPongWorkload;
 use crds::record::CaseFailure;
 
-use super::choreography::{Budget, Done, Work};
+use super::case_protocol::{Budget, Measurement, Work};
 use super::engine::Engine;
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
@@ -28,7 +28,7 @@ pub struct Initiator {
 pub struct Target;
 
 impl Initiator {
-    /// A ping-pong whose memory for samples is made here.
+    /// Allocates the memory for the samples of a ping-pong.
     pub fn new(workload: &PingPongWorkload) -> Self {
         Self {
             recorder: Some(Recorder::new(workload.measured)),
@@ -36,7 +36,7 @@ impl Initiator {
         }
     }
 
-    /// Round trips, as many as `budget` allows. Returns how many, and when the last one ended.
+    /// Runs as many round trips as `budget` allows. Returns their number and the end time of the last one.
     fn round_trips<T: Transport>(
         engine: &mut Engine<'_, T>,
         mut budget: Budget,
@@ -44,9 +44,9 @@ impl Initiator {
         mut recorder: Option<&mut Recorder>,
     ) -> Result<(u64, u64), CaseFailure> {
         let mut count = 0;
-        while budget.may_begin(1, now) > 0 {
-            budget.begun(1);
-            let begun = clock::now();
+        while budget.available(1, now) > 0 {
+            budget.spend(1);
+            let start = clock::now();
             post_message(engine)?;
             let posted = engine.outgoing.posted();
             while engine.incoming.arrived() < posted {
@@ -57,14 +57,14 @@ impl Initiator {
             now = clock::now();
             count += 1;
             if let Some(recorder) = &mut recorder {
-                recorder.record((now - begun) / 2);
+                recorder.record((now - start) / 2);
             }
         }
         Ok((count, now))
     }
 }
 
-/// Posts a message as soon as there is memory for it.
+/// Posts a message as soon as a slot is free.
 #[inline]
 fn post_message<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
     while engine.outgoing.free() == 0 {
@@ -82,12 +82,12 @@ impl<T: Transport> Work<T> for Initiator {
         Ok(())
     }
 
-    fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<Done>, CaseFailure> {
+    fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<Measurement>, CaseFailure> {
         let first_post = clock::now();
         let budget = Budget::new(self.workload.measured, first_post);
         let mut recorder = self.recorder.take();
         let (operations, last_completion) = Self::round_trips(engine, budget, first_post, recorder.as_mut())?;
-        Ok(recorder.map(|recorder| Done {
+        Ok(recorder.map(|recorder| Measurement {
             operations,
             first_post,
             last_completion,
@@ -96,19 +96,19 @@ impl<T: Transport> Work<T> for Initiator {
     }
 }
 
-/// The echoes are part of the initiator's operations.
+/// The target reports no operations of its own: the echoes are part of the initiator's round trips.
 impl<T: Transport> Work<T> for Target {
     fn serve(
         &mut self,
         engine: &mut Engine<'_, T>,
-        doing: &'static str,
+        activity: &'static str,
         until: impl Fn(&Engine<'_, T>) -> bool,
     ) -> Result<(), CaseFailure> {
         while !until(engine) {
             if engine.incoming.arrived() > engine.outgoing.posted() {
                 post_message(engine)?;
             } else if !engine.poll()? {
-                engine.idle(doing)?;
+                engine.idle(activity)?;
             }
         }
         Ok(())

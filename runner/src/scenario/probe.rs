@@ -1,4 +1,4 @@
-//! Whether every rail carries a message to the peer and back.
+//! Connectivity probe: checks that every rail carries messages to and from the peer.
 
 use std::time::{Duration, Instant};
 
@@ -11,29 +11,31 @@ use super::case::{Case, Role};
 use super::engine::{Engine, Setup, failure};
 use super::gate::Gate;
 use super::immediate::{CaseTag, Message};
-use crate::bench::ArmBench;
-use crate::bench::layout::{CONTROL_BYTES, Layout};
+use crate::arm_endpoints::ArmEndpoints;
+use crate::arm_endpoints::layout::{CONTROL_BYTES, Layout};
 use crate::transport::Transport;
 
-/// Sends one small message over each rail of each thread, and waits for the peer's. To be called at both sides.
+/// Sends one small message over each rail of each thread and waits for the messages of the peer. Both sides must call
+/// it.
 ///
 /// # Errors
-/// `FabricUnreachable` naming the rails over which nothing came within `deadline`, or what the library says.
+/// Fails with `FabricUnreachable`, naming the rails without a message within `deadline`, or with the error of the
+/// library.
 pub fn probe<T: Transport>(
-    bench: &mut ArmBench<T>,
+    endpoints: &mut ArmEndpoints<T>,
     role: Role,
     peer_rank: u32,
     deadline: Duration,
 ) -> Result<(), CaseFailure> {
-    let nothing = Extent::Iterations(0);
+    let no_iterations = Extent::Iterations(0);
     let scenario = ScenarioAssignment {
         name: "probe".to_owned(),
         memory: MemoryKind::Heap,
         polling: None,
         workload: Workload::PingPong(PingPongWorkload {
             operation: PingPongOperation::Send,
-            measured: nothing,
-            warmup: nothing,
+            measured: no_iterations,
+            warmup: no_iterations,
         }),
         max_size_bytes: CONTROL_BYTES,
     };
@@ -48,10 +50,10 @@ pub fn probe<T: Transport>(
             min_chunk_bytes: 0,
         },
     };
-    let facts = bench.facts().clone();
-    let polling = bench.polling;
-    let begun = Instant::now();
-    for (thread, lane) in bench.lanes.iter_mut().enumerate() {
+    let facts = endpoints.facts().clone();
+    let polling = endpoints.polling;
+    let start = Instant::now();
+    for (index, thread) in endpoints.threads.iter_mut().enumerate() {
         let case = Case {
             number: u32::MAX,
             scenario: &scenario,
@@ -60,7 +62,7 @@ pub fn probe<T: Transport>(
             arm: &arm,
             role,
             peer_rank,
-            deadline: deadline.saturating_sub(begun.elapsed()),
+            deadline: deadline.saturating_sub(start.elapsed()),
             seed: 0,
         };
         let setup = Setup {
@@ -71,21 +73,21 @@ pub fn probe<T: Transport>(
             facts: facts.clone(),
         };
         let gate = Gate::new(1);
-        let mut engine = Engine::new(lane, &gate, &setup)?;
+        let mut engine = Engine::new(thread, &gate, &setup)?;
         engine.tag = CaseTag::PROBE;
-        exchange(&mut engine).map_err(|error| unreachable(&engine, thread, peer_rank, deadline, error))?;
+        exchange(&mut engine).map_err(|error| unreachable(&engine, index, peer_rank, deadline, error))?;
     }
     Ok(())
 }
 
 fn exchange<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
-    for rail in 0..engine.lane.tokens.len() {
-        engine.send(rail, Message::Turnover)?;
+    for rail in 0..engine.thread.tokens.len() {
+        engine.send(rail, Message::DrainReceive)?;
     }
     engine.serve_until("waiting for a message over every rail", |engine| {
-        engine.inbox.turnover.iter().all(|count| *count > 0)
+        engine.inbox.drained_receives.iter().all(|count| *count > 0)
     })?;
-    engine.settle()
+    engine.wait_for_own_completions()
 }
 
 fn unreachable<T: Transport>(
@@ -98,11 +100,11 @@ fn unreachable<T: Transport>(
     if error.reason != FailureReason::DeadlineExceeded {
         return error;
     }
-    let silent: Vec<usize> = (0..engine.inbox.turnover.len())
-        .filter(|rail| engine.inbox.turnover[*rail] == 0)
+    let silent: Vec<usize> = (0..engine.inbox.drained_receives.len())
+        .filter(|rail| engine.inbox.drained_receives[*rail] == 0)
         .collect();
     let addresses: Vec<String> = engine
-        .lane
+        .thread
         .transport
         .facts()
         .rails
@@ -114,9 +116,9 @@ fn unreachable<T: Transport>(
     failure(
         FailureReason::FabricUnreachable,
         format!(
-            "no message from rank {rank} came within {deadline:?} over rails {silent:?} (own addresses {addresses:?}, thread \
-             {thread}): check that the rails of both workers are on one network, and that the security group has a rule \
-             that allows all traffic to and from itself"
+            "no message from rank {rank} arrived within {deadline:?} over rails {silent:?} (own addresses \
+             {addresses:?}, thread {thread}): check that the rails of both workers are on the same network, and that \
+             the security group has a rule that allows all traffic to and from itself"
         ),
     )
 }

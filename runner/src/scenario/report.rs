@@ -1,20 +1,20 @@
-//! One side's report of a measured case, from the parts of its threads. Pure.
+//! Builds the report of one side of a measured case from the reports of its threads. Pure.
 
 use std::collections::BTreeSet;
 
 use crds::record::{CaseFailure, FailureReason, Posted, SideReport};
 
 use super::case::Case;
-use super::choreography::ThreadReport;
+use super::case_protocol::ThreadReport;
 use super::engine::failure;
 use crate::measure::recorder::Recorder;
 use crate::posting::{counters, evidence};
 
-/// The side's report.
+/// Builds the report of one side.
 ///
 /// # Errors
-/// When thread 0 has no part, which would be ours.
-pub(super) fn side(case: &Case<'_>, threads: Vec<ThreadReport>) -> Result<SideReport, CaseFailure> {
+/// Fails with an internal error if the report of thread 0 is missing.
+pub(super) fn side_report(case: &Case<'_>, threads: Vec<ThreadReport>) -> Result<SideReport, CaseFailure> {
     let mut side = None;
     let mut posted: Option<Posted> = None;
     let (mut first_post, mut last_completion) = (u64::MAX, 0);
@@ -23,21 +23,21 @@ pub(super) fn side(case: &Case<'_>, threads: Vec<ThreadReport>) -> Result<SideRe
     for thread in threads {
         side = side.or(thread.side);
         migrations += u64::from(thread.migrated);
-        let Some((done, counted)) = thread.done else {
+        let Some((measurement, thread_counters)) = thread.measurement else {
             continue;
         };
         let posted = posted.get_or_insert_with(|| Posted {
-            counters: counters::fresh(counted.bytes_per_rail.len()),
+            counters: counters::zeroed(thread_counters.bytes_per_rail.len()),
             ..Posted::default()
         });
-        posted.operations += done.operations;
-        counters::add(&mut posted.counters, &counted);
-        first_post = first_post.min(done.first_post);
-        last_completion = last_completion.max(done.last_completion);
-        recorders.push(done.recorder);
+        posted.operations += measurement.operations;
+        counters::add(&mut posted.counters, &thread_counters);
+        first_post = first_post.min(measurement.first_post);
+        last_completion = last_completion.max(measurement.last_completion);
+        recorders.push(measurement.recorder);
     }
     let Some(mut side) = side else {
-        let message = "the conducting thread has no report".to_owned();
+        let message = "the leader thread returned no report; this is a bug in fabricbench".to_owned();
         return Err(failure(FailureReason::Internal, message));
     };
     side.migrations = migrations;
@@ -56,9 +56,9 @@ pub(super) fn side(case: &Case<'_>, threads: Vec<ThreadReport>) -> Result<SideRe
     Ok(side)
 }
 
-/// Evidence lines that were not given out before for this size; remembers them in `given`.
+/// Evidence lines that no earlier case of this size has reported; adds them to `reported`.
 pub(super) fn new_evidence(
-    given: &mut BTreeSet<(u64, String)>,
+    reported: &mut BTreeSet<(u64, String)>,
     case: &Case<'_>,
     side: &SideReport,
     rails: usize,
@@ -67,6 +67,6 @@ pub(super) fn new_evidence(
         return Vec::new();
     };
     let lines = evidence::lines(&posted.counters, case.arm.striping, case.size_bytes, rails as u64);
-    let is_new = |line: &String| given.insert((case.size_bytes, line.clone()));
+    let is_new = |line: &String| reported.insert((case.size_bytes, line.clone()));
     lines.into_iter().filter(is_new).collect()
 }

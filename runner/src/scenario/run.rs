@@ -1,113 +1,119 @@
-//! Runs a case on the threads of one side.
+//! Runs one side of a case on its threads.
 
 use std::thread;
 
 use crds::assignment::{Pass, Workload};
-use crds::record::{CaseFailure, FailureReason};
-use crds::v1alpha1::{Direction, TransferOperation};
+use crds::record::{CaseFailure, FailureReason, IntegrityReport};
 
-use super::case::{Case, CaseReport, Outcome, Role};
-use super::check::{self, Checked};
-use super::choreography::{self, Side, ThreadReport, Work};
+use super::case::{Case, CaseReport, Outcome, Role, is_bidirectional};
+use super::case_protocol::{self, SideContext, ThreadReport, Work};
+use super::check;
 use super::engine::{Engine, Setup, failure};
 use super::gate::Gate;
 use super::ping_pong::{Initiator, Target};
 use super::report;
-use super::transfer::{Addressed, Poster};
-use crate::bench::lane::Lane;
-use crate::bench::{ArmBench, layout};
+use super::transfer::{PassiveTarget, Poster};
+use crate::arm_endpoints::endpoint_thread::EndpointThread;
+use crate::arm_endpoints::{ArmEndpoints, layout};
 use crate::measure::cpu;
 use crate::transport::Transport;
 
-/// What one thread's part came to.
-enum Part {
+/// Result of one thread.
+enum ThreadOutcome {
     Measured(Box<ThreadReport>),
-    Checked(Checked),
+    Checked(IntegrityReport),
 }
 
 /// Runs this side of a case.
 ///
 /// # Errors
-/// When the memory of the scenario cannot be had, a post or completion fails, the other side gives up or the deadline
-/// passes. The endpoints stay usable for the next case, unless a post failed.
-pub fn run_case<T: Transport>(bench: &mut ArmBench<T>, case: &Case<'_>) -> Result<CaseReport, CaseFailure> {
-    let threads = layout::threads(&case.scenario.workload);
-    let Some(kind) = bench
+/// Fails if the memory of the scenario is unavailable, a post or completion fails, the other side abandons the case or
+/// the deadline passes. The endpoints remain usable for the next case unless a post failed.
+pub fn run_case<T: Transport>(
+    endpoints: &mut ArmEndpoints<T>,
+    case: &Case<'_>,
+) -> Result<CaseReport, CaseFailure> {
+    let thread_count = layout::threads(&case.scenario.workload);
+    let Some(kind) = endpoints
         .kinds
         .iter()
         .position(|(kind, _)| *kind == case.scenario.memory)
     else {
-        let message = format!("scenario {:?} is not one of the assignment's", case.scenario.name);
+        let message = format!("the assignment has no scenario {:?}", case.scenario.name);
         return Err(failure(FailureReason::InvalidAssignment, message));
     };
-    if let Some(refused) = &bench.refused[kind] {
+    if let Some(refused) = &endpoints.refused[kind] {
         return Err(refused.clone());
     }
     let largest = case.scenario.max_size_bytes;
-    let rails = bench.lanes.first().map_or(1, |lane| lane.transport.rails()) as u64;
-    let fits = case.scenario.area_bytes(rails) <= bench.kinds[kind].1.area_bytes;
+    let rails = endpoints
+        .threads
+        .first()
+        .map_or(1, |thread| thread.transport.rails()) as u64;
+    let fits = case.scenario.area_bytes(rails) <= endpoints.kinds[kind].1.area_bytes;
     if case.size_bytes > largest || !fits {
         let message = format!(
-            "{} bytes of scenario {:?} do not fit the memory that was made for it, of at most {largest} bytes",
+            "{} bytes of scenario {:?} do not fit the memory allocated for it, which is for at most {largest} bytes",
             case.size_bytes, case.scenario.name
         );
         return Err(failure(FailureReason::InvalidAssignment, message));
     }
-    if bench.lanes.len() < threads as usize {
+    if endpoints.threads.len() < thread_count as usize {
         let message = format!(
-            "the scenario has {threads} threads, the endpoints are of {}",
-            bench.lanes.len()
+            "the scenario needs {thread_count} threads, but endpoints are open for {}",
+            endpoints.threads.len()
         );
         return Err(failure(FailureReason::InvalidAssignment, message));
     }
-    let gate = Gate::new(threads);
+    let gate = Gate::new(thread_count);
     let setup = Setup {
         case,
         kind: Some(kind),
-        layout: bench.kinds[kind].1,
-        polling: case.scenario.polling.unwrap_or(bench.polling),
-        facts: bench.facts().clone(),
+        layout: endpoints.kinds[kind].1,
+        polling: case.scenario.polling.unwrap_or(endpoints.polling),
+        facts: endpoints.facts().clone(),
     };
-    let side = Side {
+    let side = SideContext {
         role: case.role,
-        both: is_both(&case.scenario.workload),
-        conducts: false,
-        accounts: &bench.accounts,
+        bidirectional: is_bidirectional(&case.scenario.workload),
+        leads: false,
+        usage: &endpoints.usage,
         rails: &setup.facts.rails,
-        roots: &bench.roots,
+        roots: &endpoints.roots,
     };
-    let lanes = bench.lanes.iter_mut().take(threads as usize);
-    let parts: Vec<Result<Part, CaseFailure>> = thread::scope(|scope| {
-        let running: Vec<_> = lanes
+    let threads = endpoints.threads.iter_mut().take(thread_count as usize);
+    let results: Vec<Result<ThreadOutcome, CaseFailure>> = thread::scope(|scope| {
+        let running: Vec<_> = threads
             .enumerate()
-            .map(|(number, lane)| {
-                let side = Side {
-                    conducts: number == 0,
+            .map(|(number, thread)| {
+                let side = SideContext {
+                    leads: number == 0,
                     ..side
                 };
                 let (gate, setup) = (&gate, &setup);
                 thread::Builder::new()
                     .name(format!("measure-{number}"))
-                    .spawn_scoped(scope, move || on_thread(lane, gate, setup, side))
+                    .spawn_scoped(scope, move || run_thread(thread, gate, setup, side))
             })
             .collect();
-        let join = |thread: std::io::Result<thread::ScopedJoinHandle<'_, Result<Part, CaseFailure>>>| {
-            let internal = |message: String| failure(FailureReason::Internal, message);
-            let thread = thread.map_err(|error| {
-                gate.fail();
-                internal(format!("a measuring thread cannot be started: {error}"))
-            })?;
-            thread
-                .join()
-                .map_err(|_| internal("a measuring thread panicked".to_owned()))?
-        };
+        let join =
+            |thread: std::io::Result<thread::ScopedJoinHandle<'_, Result<ThreadOutcome, CaseFailure>>>| {
+                let internal = |message: String| failure(FailureReason::Internal, message);
+                let thread = thread.map_err(|error| {
+                    gate.fail();
+                    internal(format!("failed to start a measuring thread: {error}"))
+                })?;
+                thread
+                    .join()
+                    .map_err(|_| internal("a measuring thread panicked".to_owned()))?
+            };
         running.into_iter().map(join).collect()
     });
     let (mut reports, mut checked) = (Vec::new(), Vec::new());
-    for part in all(parts)? {
-        match part {
-            Part::Measured(report) => reports.push(*report),
-            Part::Checked(part) => checked.push(part),
+    for outcome in all_or_first_failure(results)? {
+        match outcome {
+            ThreadOutcome::Measured(report) => reports.push(*report),
+            ThreadOutcome::Checked(report) => checked.push(report),
         }
     }
     if case.pass == Pass::Integrity {
@@ -116,98 +122,86 @@ pub fn run_case<T: Transport>(bench: &mut ArmBench<T>, case: &Case<'_>) -> Resul
             evidence: Vec::new(),
         });
     }
-    let side_report = report::side(case, reports)?;
-    let evidence = report::new_evidence(&mut bench.evidence, case, &side_report, setup.facts.rails.len());
+    let side_report = report::side_report(case, reports)?;
+    let evidence = report::new_evidence(
+        &mut endpoints.evidence,
+        case,
+        &side_report,
+        setup.facts.rails.len(),
+    );
     Ok(CaseReport {
         outcome: Outcome::Measured(Box::new(side_report)),
         evidence,
     })
 }
 
-/// All parts, or the failure that came first: a thread that only stopped because another one failed says so, and is
-/// not the cause.
-fn all(parts: Vec<Result<Part, CaseFailure>>) -> Result<Vec<Part>, CaseFailure> {
-    let mut done = Vec::new();
-    let mut followed = None;
-    for part in parts {
-        match part {
-            Ok(part) => done.push(part),
-            Err(failure) if failure.reason == FailureReason::Interrupted => followed = Some(failure),
+/// Returns all outcomes, or the failure of the first thread that failed by itself. A thread that stopped because
+/// another one failed reports `Interrupted`, which is not the cause.
+fn all_or_first_failure(
+    results: Vec<Result<ThreadOutcome, CaseFailure>>,
+) -> Result<Vec<ThreadOutcome>, CaseFailure> {
+    let mut outcomes = Vec::new();
+    let mut interrupted = None;
+    for result in results {
+        match result {
+            Ok(outcome) => outcomes.push(outcome),
+            Err(failure) if failure.reason == FailureReason::Interrupted => interrupted = Some(failure),
             Err(failure) => return Err(failure),
         }
     }
-    followed.map_or(Ok(done), Err)
+    interrupted.map_or(Ok(outcomes), Err)
 }
 
-fn on_thread<T: Transport>(
-    lane: &mut Lane<T>,
+fn run_thread<T: Transport>(
+    thread: &mut EndpointThread<T>,
     gate: &Gate,
     setup: &Setup<'_>,
-    side: Side<'_>,
-) -> Result<Part, CaseFailure> {
-    let pinned = lane.cpu.map_or(Ok(()), cpu::pin);
-    let begun = pinned
+    side: SideContext<'_>,
+) -> Result<ThreadOutcome, CaseFailure> {
+    let pinned = thread.cpu.map_or(Ok(()), cpu::pin);
+    let engine = pinned
         .map_err(|error| failure(FailureReason::Refused, error.to_string()))
-        .and_then(|()| Engine::new(lane, gate, setup));
-    let mut engine = match begun {
+        .and_then(|()| Engine::new(thread, gate, setup));
+    let mut engine = match engine {
         Ok(engine) => engine,
         Err(error) => {
             gate.fail();
             return Err(error);
         }
     };
-    let part = part(&mut engine, setup, side);
-    if let Err(error) = &part {
+    let outcome = run_pass(&mut engine, setup, side);
+    if let Err(error) = &outcome {
         gate.fail();
         if engine.inbox.aborted.is_none() {
             engine.abort(error.reason);
         }
     }
-    part
+    outcome
 }
 
-fn part<T: Transport>(
+fn run_pass<T: Transport>(
     engine: &mut Engine<'_, T>,
     setup: &Setup<'_>,
-    side: Side<'_>,
-) -> Result<Part, CaseFailure> {
+    side: SideContext<'_>,
+) -> Result<ThreadOutcome, CaseFailure> {
     if setup.case.pass == Pass::Integrity {
-        return Ok(Part::Checked(check::check(engine, setup.case)?));
+        return Ok(ThreadOutcome::Checked(check::check(engine, setup.case)?));
     }
     match (&setup.case.scenario.workload, side.role) {
-        (Workload::PingPong(workload), Role::Initiator) => measured(engine, Initiator::new(workload), side),
-        (Workload::PingPong(_), Role::Target) => measured(engine, Target, side),
-        (Workload::Transfer(workload), role) if role == Role::Initiator || side.both => {
-            measured(engine, Poster::new(workload), side)
+        (Workload::PingPong(workload), Role::Initiator) => measure(engine, Initiator::new(workload), side),
+        (Workload::PingPong(_), Role::Target) => measure(engine, Target, side),
+        (Workload::Transfer(workload), role) if role == Role::Initiator || side.bidirectional => {
+            measure(engine, Poster::new(workload), side)
         }
-        (Workload::Transfer(_), _) => measured(engine, Addressed, side),
+        (Workload::Transfer(_), _) => measure(engine, PassiveTarget, side),
     }
 }
 
-fn measured<T: Transport>(
+fn measure<T: Transport>(
     engine: &mut Engine<'_, T>,
     mut work: impl Work<T>,
-    side: Side<'_>,
-) -> Result<Part, CaseFailure> {
-    let report = choreography::measure(engine, &mut work, side)?;
-    Ok(Part::Measured(Box::new(report)))
-}
-
-/// Whether both sides post.
-pub(super) fn is_both(workload: &Workload) -> bool {
-    matches!(workload, Workload::Transfer(transfer) if transfer.direction == Direction::Both)
-}
-
-/// Whether the side with this role has payload arriving in its memory.
-pub(super) fn is_landed_on(workload: &Workload, role: Role) -> bool {
-    match workload {
-        Workload::PingPong(_) => true,
-        Workload::Transfer(transfer) => {
-            let by_initiator = match transfer.operation {
-                TransferOperation::Read => Role::Initiator,
-                _ => Role::Target,
-            };
-            transfer.direction == Direction::Both || role == by_initiator
-        }
-    }
+    side: SideContext<'_>,
+) -> Result<ThreadOutcome, CaseFailure> {
+    let report = case_protocol::measure(engine, &mut work, side)?;
+    Ok(ThreadOutcome::Measured(Box::new(report)))
 }

@@ -1,4 +1,4 @@
-//! Cases between two ends in one process.
+//! Runs cases between two workers in one process.
 
 mod failures;
 mod fixture;

@@ -1,24 +1,24 @@
-//! Many transfers in flight, from the initiator to the target or both ways.
+//! Transfers with many in flight, from the initiator to the target or in both directions.
 //!
-//! A thread keeps a window of transfers in flight and posts them in bursts, each burst as soon as there are free slots
-//! for all of it. The timed region of a sample begins before the first chunk of the transfer is posted and ends at the
-//! poll that saw the transfer complete:
+//! A thread keeps a window of transfers in flight and posts them in bursts, each burst as soon as it has a free slot
+//! for every transfer. The timed region of a sample begins before the first chunk of the transfer is posted and ends
+//! at the poll that observes the transfer as complete:
 //!
-//! - `Write`: the completion of each chunk was read, which says that the data is in the target's memory. It is never
-//!   injected, for an injected write says nobody when it has arrived;
-//! - `Read`: the completion of each chunk was read;
-//! - `Send`, `WriteImmediate`: the target's credit covers the transfer, and own completions were read. The target
-//!   tells its count of arrived transfers every half window, so a sample contains the wait for the next credit, up to
-//!   half a window of transfers, and a window of 1 is timed one by one. At the end the initiator asks to be told at
-//!   once: the last message of the timed region.
+//! - `Write`: the completion of each chunk has been read, which means that the data is in the target's memory. Writes
+//!   are never injected, because the arrival of an injected write cannot be observed.
+//! - `Read`: the completion of each chunk has been read.
+//! - `Send`, `WriteImmediate`: a credit of the target covers the transfer, and the completion of each chunk has been
+//!   read. The target sends a credit every half window, so a sample contains the wait for the next credit, up to half
+//!   a window of transfers. With a window of 1 every transfer is timed individually. At the end the initiator requests
+//!   an immediate credit, which is the last message of the timed region.
 //!
-//! The window of the case lasts from the first post of any thread to the last completion of any: throughput is
-//! payload by that time.
+//! The window of the case lasts from the first post of any thread to the last completion of any thread. Throughput is
+//! payload divided by that time.
 
 use crds::assignment::{Extent, TransferWorkload};
 use crds::record::CaseFailure;
 
-use super::choreography::{Budget, Done, Work};
+use super::case_protocol::{Budget, Measurement, Work};
 use super::engine::Engine;
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
@@ -31,12 +31,12 @@ pub struct Poster {
     recorder: Option<Recorder>,
 }
 
-/// One thread of a side that is only addressed.
+/// One thread of a side that posts nothing and is only addressed.
 #[derive(Debug)]
-pub struct Addressed;
+pub struct PassiveTarget;
 
 impl Poster {
-    /// A thread whose memory for samples is made here.
+    /// Allocates the memory for the samples of one thread.
     pub fn new(workload: &TransferWorkload) -> Self {
         Self {
             recorder: Some(Recorder::new(workload.measured)),
@@ -45,7 +45,7 @@ impl Poster {
     }
 }
 
-/// Posts transfers, as many as `extent` allows from `now` on, and returns when all are complete.
+/// Posts as many transfers as `extent`, starting at `now`, allows. Returns when all are complete.
 pub(crate) fn transfers<T: Transport>(
     engine: &mut Engine<'_, T>,
     extent: Extent,
@@ -55,11 +55,11 @@ pub(crate) fn transfers<T: Transport>(
     let mut draining = false;
     loop {
         while !draining {
-            let burst = budget.may_begin(engine.geometry.batch, engine.outgoing.latest());
+            let burst = budget.available(engine.geometry.batch, engine.outgoing.latest());
             if burst == 0 {
                 draining = true;
                 if engine.geometry.needs_credit() && engine.outgoing.in_flight() > 0 {
-                    engine.ask_drain()?;
+                    engine.request_credit()?;
                 }
                 break;
             }
@@ -67,7 +67,7 @@ pub(crate) fn transfers<T: Transport>(
                 break;
             }
             engine.post_burst(burst)?;
-            budget.begun(burst);
+            budget.spend(burst);
         }
         if draining && engine.outgoing.in_flight() == 0 {
             return Ok(());
@@ -83,13 +83,13 @@ impl<T: Transport> Work<T> for Poster {
         transfers(engine, self.workload.warmup, clock::now())
     }
 
-    fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<Done>, CaseFailure> {
+    fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<Measurement>, CaseFailure> {
         let before = engine.outgoing.completed();
         engine.outgoing.set_recorder(self.recorder.take());
         let first_post = clock::now();
         transfers(engine, self.workload.measured, first_post)?;
         let recorder = engine.outgoing.set_recorder(None);
-        Ok(recorder.map(|recorder| Done {
+        Ok(recorder.map(|recorder| Measurement {
             operations: engine.outgoing.completed() - before,
             first_post,
             last_completion: engine.outgoing.last_completion().max(first_post),
@@ -98,4 +98,4 @@ impl<T: Transport> Work<T> for Poster {
     }
 }
 
-impl<T: Transport> Work<T> for Addressed {}
+impl<T: Transport> Work<T> for PassiveTarget {}

@@ -1,5 +1,5 @@
-//! What a thread does between two polls that found nothing, and when it gives up. Reads the clock only now and then,
-//! so that the hot path stays free of it.
+//! Waiting of a thread between two polls without completions, and its deadline. Reads the clock only occasionally, to
+//! keep it out of the hot path.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use crds::v1alpha1::Polling;
 use crate::measure::clock;
 use crate::transport::{Transport, TransportError};
 
-/// Polls between two looks at the clock: well under a millisecond of polls that found nothing.
-const LOOK_EVERY: u32 = 1024;
-/// Longest sleep of `Wait`: a wake-up that the library lost costs this much and no more.
-const LONGEST_SLEEP: Duration = Duration::from_millis(10);
+/// Polls between two readings of the clock: well under a millisecond of polls without completions.
+const CLOCK_CHECK_INTERVAL: u32 = 1024;
+/// Longest sleep of `Wait`, which bounds the cost of a wake-up that the library loses.
+const MAX_SLEEP: Duration = Duration::from_millis(10);
 
-/// How a thread waits, and until when.
+/// Polling mode and deadline of a thread.
 #[derive(Debug)]
 pub struct Waiting {
     polling: Polling,
@@ -23,7 +23,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Waits as `polling` says, for at most `limit` from now on.
+    /// Waits by `polling`, with a deadline `limit` from now.
     pub fn new(polling: Polling, limit: Duration) -> Self {
         let nanos = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         Self {
@@ -34,28 +34,28 @@ impl Waiting {
         }
     }
 
-    /// The time a case may take.
+    /// Time from the start of the case to its deadline.
     pub fn limit(&self) -> Duration {
         self.limit
     }
 
-    /// Whether the time is up. Looks at the clock at every call.
-    pub fn is_over(&self) -> bool {
+    /// Whether the deadline has passed. Reads the clock at every call.
+    pub fn deadline_has_passed(&self) -> bool {
         clock::now() >= self.deadline
     }
 
-    /// Whether the time is up, as far as it is known: looks at the clock once in so many calls.
+    /// Whether the deadline is known to have passed. Reads the clock once every `CLOCK_CHECK_INTERVAL` calls.
     #[inline]
-    pub fn may_be_over(&mut self) -> bool {
+    pub fn deadline_may_have_passed(&mut self) -> bool {
         self.polls = self.polls.wrapping_add(1);
-        self.polls.is_multiple_of(LOOK_EVERY) && self.is_over()
+        self.polls.is_multiple_of(CLOCK_CHECK_INTERVAL) && self.deadline_has_passed()
     }
 
-    /// After a poll that found nothing: spins, gives the processor up, or sleeps where `may_sleep`. Returns whether
-    /// the time may be up.
+    /// Waits after a poll without completions: spins, yields the CPU or, if `may_sleep`, sleeps. Returns whether the
+    /// deadline is known to have passed.
     ///
     /// # Errors
-    /// When the library cannot wait.
+    /// Fails if the library cannot wait.
     #[inline]
     pub fn pause<T: Transport>(
         &mut self,
@@ -63,14 +63,14 @@ impl Waiting {
         may_sleep: bool,
     ) -> Result<bool, TransportError> {
         match self.polling {
-            // Not even a pause instruction, which alone takes longer than a poll of some processors.
+            // No pause instruction: on some CPUs it alone takes longer than a poll.
             Polling::Spin => {}
             Polling::Wait if may_sleep => {
-                transport.wait(LONGEST_SLEEP)?;
-                return Ok(self.is_over());
+                transport.wait(MAX_SLEEP)?;
+                return Ok(self.deadline_has_passed());
             }
             Polling::Yield | Polling::Wait => std::thread::yield_now(),
         }
-        Ok(self.may_be_over())
+        Ok(self.deadline_may_have_passed())
     }
 }

@@ -1,4 +1,5 @@
-//! Drives an attempt from the first round to the last and writes its records. Talks to the workers through the gang.
+//! Runs an attempt from the first round to the last and writes its records. Exchanges messages with the workers through
+//! the gang.
 
 mod block;
 mod probe;
@@ -13,10 +14,10 @@ use crds::record::{CaseFailure, EndRecord, FailureReason, Record, WarningReason}
 use super::Halt;
 use super::endpoints::EndpointLog;
 use super::gang::Gang;
-use super::standing::Unreachable;
+use super::setup_failures::UnreachablePairs;
 use super::tournament::{Pair, tournament};
 use crate::output::{OutputError, RecordStream};
-use crate::worker::agent::{GRACE, SETUP_WAIT, process_of};
+use crate::worker::agent::{GRACE, SETUP_TIMEOUT, process_of};
 
 /// The coordinator of one attempt.
 #[derive(Debug)]
@@ -26,14 +27,14 @@ pub struct Coordinator<'a, W> {
     stream: RecordStream<W>,
     steps: Vec<Vec<Pair>>,
     endpoints: EndpointLog,
-    unreachable: Unreachable,
+    unreachable: UnreachablePairs,
     blocks: u32,
-    /// Cases begun, all pairs that run at the same time as one.
+    /// Number of the current case; pairs that run at the same time share a number.
     cases: u32,
 }
 
 impl<'a, W: Write> Coordinator<'a, W> {
-    /// A coordinator whose workers have met.
+    /// A coordinator of admitted workers.
     pub fn new(assignment: &'a Assignment, gang: Gang, stream: RecordStream<W>) -> Self {
         Self {
             assignment,
@@ -41,16 +42,16 @@ impl<'a, W: Write> Coordinator<'a, W> {
             stream,
             steps: tournament(assignment.workers),
             endpoints: EndpointLog::default(),
-            unreachable: Unreachable::default(),
+            unreachable: UnreachablePairs::default(),
             blocks: 0,
             cases: 0,
         }
     }
 
-    /// Runs the attempt: all its rounds and the end, and sends everyone home.
+    /// Runs all rounds, dismisses the workers and writes the end record.
     ///
     /// # Errors
-    /// When nobody reads the records any more. Everyone is sent home then, too.
+    /// If the records cannot be written. The workers are dismissed in this case as well.
     pub fn run(mut self) -> Result<EndRecord, OutputError> {
         let halt = match self.rounds() {
             Ok(()) => None,
@@ -65,9 +66,9 @@ impl<'a, W: Write> Coordinator<'a, W> {
             }
         };
         let end = self.end(halt);
-        // First of all the instruments end: the record may have to wait for its reader.
+        // The workers are dismissed before the end record is written, because writing may block on the reader.
         self.gang.dismiss(&end);
-        self.pass_on_warnings()?;
+        self.write_warnings()?;
         self.stream.write(Record::End(end.clone()))?;
         Ok(end)
     }
@@ -83,25 +84,25 @@ impl<'a, W: Write> Coordinator<'a, W> {
     fn rounds(&mut self) -> Result<(), Halt> {
         let assignment = self.assignment;
         for (index, round) in assignment.rounds.iter().enumerate() {
-            let mut standing = self.open(index as u32, round)?;
+            let mut setup_failures = self.open(index as u32, round)?;
             if index == 0 {
-                self.probe(&standing)?;
+                self.probe(&setup_failures)?;
             }
-            let mut there = self.gang.alive();
+            let mut alive = self.gang.alive();
             for block in &round.blocks {
-                if self.gang.alive() != there {
-                    standing = self.reopen(index as u32, round)?;
-                    there = self.gang.alive();
+                if self.gang.alive() != alive {
+                    setup_failures = self.reopen(index as u32, round)?;
+                    alive = self.gang.alive();
                 }
-                self.block(round, block, &standing)?;
+                self.block(round, block, &setup_failures)?;
             }
             self.close(round)?;
         }
         Ok(())
     }
 
-    /// Writes the warnings that came from the workers.
-    fn pass_on_warnings(&mut self) -> Result<(), OutputError> {
+    /// Writes the warnings received from the workers.
+    fn write_warnings(&mut self) -> Result<(), OutputError> {
         for warning in self.gang.take_warnings() {
             self.stream
                 .warn(Some(warning.rank), warning.reason, &warning.message)?;
@@ -125,13 +126,13 @@ impl<'a, W: Write> Coordinator<'a, W> {
         process_of(self.assignment, arm)
     }
 
-    /// How long a worker may take for a case; the worker's own limit is shorter.
-    fn case_wait(&self) -> Duration {
+    /// Timeout of a worker for a case; the worker's own timeout is shorter.
+    fn case_timeout(&self) -> Duration {
         Duration::from_secs(self.assignment.case_deadline_seconds.into()) + 2 * GRACE
     }
 
-    /// How long a worker may take for `steps` steps of opening, connecting or closing.
-    fn setup_wait(&self, steps: usize) -> Duration {
-        self.case_wait().max(SETUP_WAIT + GRACE) * u32::try_from(steps.max(1)).unwrap_or(u32::MAX)
+    /// Timeout of a worker for `steps` steps of opening, connecting or closing.
+    fn setup_timeout(&self, steps: usize) -> Duration {
+        self.case_timeout().max(SETUP_TIMEOUT + GRACE) * u32::try_from(steps.max(1)).unwrap_or(u32::MAX)
     }
 }

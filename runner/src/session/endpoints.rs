@@ -1,40 +1,40 @@
-//! Which endpoint facts are new. Pure.
+//! Detects changes in endpoint facts between rounds. Pure.
 
 use std::collections::BTreeMap;
 
 use crds::record::EndpointsRecord;
 
-/// The facts of every arm at every worker, as they were said last.
+/// The last facts of every arm at every worker.
 #[derive(Debug, Default)]
 pub struct EndpointLog(BTreeMap<(u32, String), EndpointsRecord>);
 
-/// How facts compare with those of the round before.
+/// Comparison of facts with those of the previous round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// There were none before.
+    /// There are no earlier facts.
     First,
-    /// They are as before.
-    None,
-    /// They are others.
+    /// The facts are equal.
+    Unchanged,
+    /// The facts differ.
     Changed,
 }
 
 impl EndpointLog {
-    /// Compares `record` with the last one of its arm and rank, and remembers it.
-    pub fn note(&mut self, record: &EndpointsRecord) -> Change {
-        let facts = lasting(record);
+    /// Compares `record` with the last one of its arm and rank, and stores it.
+    pub fn update(&mut self, record: &EndpointsRecord) -> Change {
+        let facts = comparable(record);
         let key = (record.rank, record.arm.clone());
         match self.0.insert(key, facts.clone()) {
             None => Change::First,
-            Some(last) if last == facts => Change::None,
+            Some(last) if last == facts => Change::Unchanged,
             Some(_) => Change::Changed,
         }
     }
 }
 
-/// The facts that one process's endpoints should share with the next one's: not the round, nor addresses, which hold
-/// a port or process number.
-fn lasting(record: &EndpointsRecord) -> EndpointsRecord {
+/// The facts that should not change between processes: excludes the round, and addresses, which contain a port or process
+/// ID.
+fn comparable(record: &EndpointsRecord) -> EndpointsRecord {
     let mut facts = record.clone();
     facts.round = 0;
     for rail in facts.fabric.iter_mut().flat_map(|fabric| &mut fabric.rails) {
@@ -68,10 +68,10 @@ mod tests {
     }
 
     #[test]
-    fn a_new_port_is_no_change_and_a_new_domain_is() {
+    fn ignores_a_new_port_and_detects_a_new_domain() {
         let mut log = EndpointLog::default();
-        assert_eq!(log.note(&record(1, "127.0.0.1:1000", "lo")), Change::First);
-        assert_eq!(log.note(&record(2, "127.0.0.1:2000", "lo")), Change::None);
-        assert_eq!(log.note(&record(3, "127.0.0.1:2000", "eth0")), Change::Changed);
+        assert_eq!(log.update(&record(1, "127.0.0.1:1000", "lo")), Change::First);
+        assert_eq!(log.update(&record(2, "127.0.0.1:2000", "lo")), Change::Unchanged);
+        assert_eq!(log.update(&record(3, "127.0.0.1:2000", "eth0")), Change::Changed);
     }
 }

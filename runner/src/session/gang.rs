@@ -1,4 +1,4 @@
-//! The workers of an attempt, as the coordinator sees them: who is there, who is lost and why. Sends and receives
+//! The workers of an attempt from the coordinator's side: which are alive, which are lost and why. Sends and receives
 //! messages.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,52 +10,52 @@ use crds::record::{CaseFailure, EndRecord, FailureReason, WarningReason};
 use super::Halt;
 use crate::rendezvous::link::{HEARTBEAT, LinkSender};
 use crate::rendezvous::message::{Command, Report};
-use crate::worker::agent::Event;
+use crate::worker::event::WorkerEvent;
 
-/// Something that happened.
+/// Event that the coordinator reacts to.
 #[derive(Debug)]
 pub enum GangEvent {
-    /// A worker answered.
+    /// Report of a worker.
     Report {
-        /// Its rank.
+        /// Rank of the worker.
         rank: u32,
-        /// What it says.
+        /// The report.
         report: Report,
     },
-    /// The connection to a worker is of no more use.
+    /// The connection to a worker was lost.
     Lost {
-        /// Its rank.
+        /// Rank of the worker.
         rank: u32,
-        /// How that was seen.
-        how: String,
+        /// Error of the connection.
+        cause: String,
     },
-    /// This process was told to stop, by a signal of this name.
+    /// This process received the named signal.
     Stop(&'static str),
 }
 
-/// The way to a worker.
+/// Link from the coordinator to a worker.
 #[derive(Debug)]
-pub enum ToWorker {
-    /// To another process.
+pub enum WorkerLink {
+    /// Connection to a worker in another process.
     Remote(LinkSender),
-    /// To the worker in this process.
-    Here(SyncSender<Event>),
+    /// Channel to the worker in this process.
+    Local(SyncSender<WorkerEvent>),
 }
 
 #[derive(Debug)]
 struct Member {
-    way: ToWorker,
+    link: WorkerLink,
     lost: Option<CaseFailure>,
 }
 
-/// A warning that a worker wants in the records.
+/// A warning of a worker for the records.
 #[derive(Debug)]
 pub struct GangWarning {
-    /// Its rank.
+    /// Rank of the worker.
     pub rank: u32,
-    /// What kind.
+    /// Reason of the warning.
     pub reason: WarningReason,
-    /// In words.
+    /// Description for people.
     pub message: String,
 }
 
@@ -69,9 +69,12 @@ pub struct Gang {
 }
 
 impl Gang {
-    /// The gang of the workers that `ways` lead to, by rank; what they say arrives at `events`.
-    pub fn new(ways: Vec<ToWorker>, events: Receiver<GangEvent>) -> Self {
-        let members = ways.into_iter().map(|way| Member { way, lost: None }).collect();
+    /// The gang of the workers behind `links`, by rank. Their reports arrive at `events`.
+    pub fn new(links: Vec<WorkerLink>, events: Receiver<GangEvent>) -> Self {
+        let members = links
+            .into_iter()
+            .map(|link| Member { link, lost: None })
+            .collect();
         Self {
             members,
             events,
@@ -80,23 +83,23 @@ impl Gang {
         }
     }
 
-    /// Ranks that are still there, in order.
+    /// Ranks of the workers that are not lost, in order.
     pub fn alive(&self) -> Vec<u32> {
         let ranks = 0..self.members.len() as u32;
         ranks.filter(|rank| self.lost(*rank).is_none()).collect()
     }
 
-    /// Why `rank` is not there any more.
+    /// Failure through which `rank` was lost.
     pub fn lost(&self, rank: u32) -> Option<&CaseFailure> {
         self.members.get(rank as usize)?.lost.as_ref()
     }
 
-    /// The warnings since the last call.
+    /// Takes the warnings received since the last call.
     pub fn take_warnings(&mut self) -> Vec<GangWarning> {
         std::mem::take(&mut self.warnings)
     }
 
-    /// Sends a command to one worker; it is lost when it does not take it.
+    /// Sends a command to one worker. If this fails, the worker is lost.
     pub fn send(&mut self, rank: u32, command: Command) {
         let Some(member) = self
             .members
@@ -105,41 +108,42 @@ impl Gang {
         else {
             return;
         };
-        let sent = match &mut member.way {
-            ToWorker::Remote(link) => link.send(&command).map_err(|error| error.to_string()),
-            ToWorker::Here(sender) => sender
-                .send(Event::Command(command))
-                .map_err(|_| "it has ended".into()),
+        let sent = match &mut member.link {
+            WorkerLink::Remote(link) => link.send(&command).map_err(|error| error.to_string()),
+            WorkerLink::Local(sender) => sender
+                .send(WorkerEvent::Command(command))
+                .map_err(|_| "the worker thread has ended".into()),
         };
-        if let Err(how) = sent {
+        if let Err(cause) = sent {
             self.lose(
                 rank,
                 FailureReason::PeerLost,
-                &format!("cannot be sent to: {how}"),
+                &format!("cannot send a command: {cause}"),
             );
         }
     }
 
-    /// Tells everyone that the attempt is over.
+    /// Sends the end of the attempt to all workers.
     pub fn dismiss(&mut self, end: &EndRecord) {
         for rank in self.alive() {
             self.send(rank, Command::Leave(end.clone()));
         }
     }
 
-    /// Collects one answer from each of `from`: the first report of it that `pick` makes something of. Whoever does
-    /// not answer within `wait` is lost; the answer of a lost worker is why.
+    /// Collects one answer from each rank in `from`: the first report for which `pick` returns a value. A worker that does
+    /// not answer within `timeout` is lost. The result for a lost worker is its failure. `task` names the awaited step in
+    /// messages.
     ///
     /// # Errors
-    /// When this process is told to stop, or no two workers are left.
+    /// If a signal stops this process, or fewer than two workers are left.
     pub fn gather<T>(
         &mut self,
         from: &[u32],
-        what: &str,
-        wait: Duration,
+        task: &str,
+        timeout: Duration,
         mut pick: impl FnMut(u32, Report) -> Option<T>,
     ) -> Result<BTreeMap<u32, Result<T, CaseFailure>>, Halt> {
-        let deadline = Instant::now() + wait;
+        let deadline = Instant::now() + timeout;
         let mut answers = BTreeMap::new();
         let mut waiting: BTreeSet<u32> = from.iter().copied().collect();
         loop {
@@ -160,10 +164,10 @@ impl Gang {
                         answers.insert(rank, Ok(answer));
                     }
                 }
-                Some((rank, report)) => tracing::warn!(rank, ?report, "not waited for"),
+                Some((rank, report)) => tracing::warn!(rank, ?report, "ignored an unexpected report"),
                 None if Instant::now() < deadline => {}
                 None => {
-                    let message = format!("did not answer ({what}) within {} s", wait.as_secs());
+                    let message = format!("did not answer within {} s while {task}", timeout.as_secs());
                     for rank in &waiting {
                         self.lose(*rank, FailureReason::DeadlineExceeded, &message);
                     }
@@ -172,7 +176,7 @@ impl Gang {
         }
     }
 
-    /// The next answer of a worker; `None` when something else happened or `deadline` came. Keeps the heartbeat going.
+    /// The next answer of a worker; `None` after another event or at the `deadline`. Sends the heartbeats that are due.
     fn next_event(&mut self, deadline: Instant) -> Result<Option<(u32, Report)>, Halt> {
         let now = Instant::now();
         if now >= self.next_heartbeat {
@@ -185,22 +189,23 @@ impl Gang {
         match self.events.recv_timeout(wait) {
             Ok(GangEvent::Stop(signal)) => Err(Halt::Attempt(CaseFailure {
                 reason: FailureReason::Interrupted,
-                message: format!("rank 0 was told to stop by {signal}"),
+                message: format!("rank 0 was stopped by {signal}"),
             })),
-            Ok(GangEvent::Lost { rank, how }) => {
-                self.lose(rank, FailureReason::PeerLost, &how);
+            Ok(GangEvent::Lost { rank, cause }) => {
+                self.lose(rank, FailureReason::PeerLost, &cause);
                 Ok(None)
             }
-            Ok(GangEvent::Report { rank, report }) => self.sort(rank, report),
+            Ok(GangEvent::Report { rank, report }) => self.handle_report(rank, report),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => Err(Halt::Attempt(CaseFailure {
                 reason: FailureReason::Internal,
-                message: "all ways to the workers ended".into(),
+                message: "all links to the workers have ended".into(),
             })),
         }
     }
 
-    fn sort(&mut self, rank: u32, report: Report) -> Result<Option<(u32, Report)>, Halt> {
+    /// Returns `report` if it is an answer, and handles it otherwise.
+    fn handle_report(&mut self, rank: u32, report: Report) -> Result<Option<(u32, Report)>, Halt> {
         match report {
             Report::Heartbeat => {}
             Report::Warning { reason, message } => self.warnings.push(GangWarning {
@@ -208,7 +213,7 @@ impl Gang {
                 reason,
                 message,
             }),
-            // Whoever stops one worker means the attempt: a block that went on without it would count as done.
+            // A signal to one worker stops the whole attempt: a block that continued without it would count as complete.
             Report::Leaving(failure) if failure.reason == FailureReason::Interrupted => {
                 return Err(Halt::Attempt(CaseFailure {
                     message: format!("rank {rank} was lost: {}", failure.message),
@@ -221,7 +226,7 @@ impl Gang {
         Ok(None)
     }
 
-    fn lose(&mut self, rank: u32, reason: FailureReason, how: &str) {
+    fn lose(&mut self, rank: u32, reason: FailureReason, cause: &str) {
         let Some(member) = self
             .members
             .get_mut(rank as usize)
@@ -229,7 +234,7 @@ impl Gang {
         else {
             return;
         };
-        let message = format!("rank {rank} was lost: {how}");
+        let message = format!("rank {rank} was lost: {cause}");
         tracing::warn!("{message}");
         member.lost = Some(CaseFailure {
             reason,
@@ -254,10 +259,10 @@ impl Gang {
         let reason = lost
             .last()
             .map_or(FailureReason::Internal, |failure| failure.reason);
-        let how: Vec<_> = lost.iter().map(|failure| failure.message.as_str()).collect();
+        let messages: Vec<_> = lost.iter().map(|failure| failure.message.as_str()).collect();
         Err(Halt::Attempt(CaseFailure {
             reason,
-            message: format!("no two workers are left: {}", how.join("; ")),
+            message: format!("fewer than two workers are left: {}", messages.join("; ")),
         }))
     }
 }
@@ -269,32 +274,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_that_was_told_to_stop_ends_the_attempt_of_three() {
+    fn a_stopped_worker_ends_the_attempt() {
         let (sender, events) = sync_channel(8);
-        let (ways, _commands): (Vec<_>, Vec<_>) = (0..3)
+        let (links, _commands): (Vec<_>, Vec<_>) = (0..3)
             .map(|_| {
-                let (way, commands) = sync_channel(8);
-                (ToWorker::Here(way), commands)
+                let (link, commands) = sync_channel(8);
+                (WorkerLink::Local(link), commands)
             })
             .unzip();
-        let mut gang = Gang::new(ways, events);
+        let mut gang = Gang::new(links, events);
         let leaving = |reason| GangEvent::Report {
             rank: 2,
             report: Report::Leaving(CaseFailure {
                 reason,
-                message: "told to stop by SIGTERM".to_owned(),
+                message: "stopped by SIGTERM".to_owned(),
             }),
         };
         sender.send(leaving(FailureReason::Interrupted)).unwrap();
-        let wait = Duration::from_secs(10);
-        match gang.gather(&[0, 1, 2], "waiting", wait, |_, _| None::<()>) {
+        let timeout = Duration::from_secs(10);
+        match gang.gather(&[0, 1, 2], "waiting", timeout, |_, _| None::<()>) {
             Err(Halt::Attempt(failure)) => assert_eq!(failure.reason, FailureReason::Interrupted),
             other => panic!("{other:?}"),
         }
         assert_eq!(gang.alive(), [0, 1, 2]);
 
         sender.send(leaving(FailureReason::Internal)).unwrap();
-        let answers = gang.gather(&[2], "waiting", wait, |_, _| None::<()>).unwrap();
+        let answers = gang.gather(&[2], "waiting", timeout, |_, _| None::<()>).unwrap();
         assert_eq!(answers[&2].clone().unwrap_err().reason, FailureReason::Internal);
         assert_eq!(gang.alive(), [0, 1]);
     }

@@ -1,14 +1,14 @@
-//! Two sides of a case become one result. Pure.
+//! Merges the results of the two sides of a case. Pure.
 
 use crds::record::{CaseFailure, CaseResult, FailureReason, Measurement};
 
 use crate::integrity;
 use crate::rendezvous::message::Side;
 
-/// What one side of a case came to.
+/// Result of one side of a case.
 pub type SideResult = Result<Side, CaseFailure>;
 
-/// The result of a case from what both sides saw.
+/// Merges the results of both sides, each with its rank.
 pub fn case(initiator: (u32, SideResult), target: (u32, SideResult)) -> CaseResult {
     let failed = {
         let failure = |side: &(u32, SideResult)| (side.0, side.1.as_ref().err().cloned());
@@ -30,29 +30,32 @@ pub fn case(initiator: (u32, SideResult), target: (u32, SideResult)) -> CaseResu
         }
         (initiator, target) => CaseResult::Failed(CaseFailure {
             reason: FailureReason::Internal,
-            message: format!("the sides did different things: {initiator:?} and {target:?}"),
+            message: format!("the sides returned results of different kinds: {initiator:?} and {target:?}"),
         }),
     }
 }
 
-/// The failure of several ranks in one: the most telling reason, and what each of them says, once where they say the
-/// same. Nothing where none failed.
+/// Merges the failures of several ranks: the most specific reason, and the message of each rank, with equal messages
+/// combined. `None` if no rank failed.
 pub fn failures<'a>(sides: impl IntoIterator<Item = (u32, Option<&'a CaseFailure>)>) -> Option<CaseFailure> {
     let mut cause: Option<&CaseFailure> = None;
-    let mut said: Vec<(&str, Vec<u32>)> = Vec::new();
+    let mut messages: Vec<(&str, Vec<u32>)> = Vec::new();
     for (rank, failure) in sides {
         let Some(failure) = failure else { continue };
-        if cause.is_none_or(|cause| weight(failure.reason) > weight(cause.reason)) {
+        if cause.is_none_or(|cause| specificity(failure.reason) > specificity(cause.reason)) {
             cause = Some(failure);
         }
-        match said.iter_mut().find(|(message, _)| *message == failure.message) {
+        match messages
+            .iter_mut()
+            .find(|(message, _)| *message == failure.message)
+        {
             Some((_, ranks)) => ranks.push(rank),
-            None => said.push((&failure.message, vec![rank])),
+            None => messages.push((&failure.message, vec![rank])),
         }
     }
-    let texts: Vec<_> = said
+    let texts: Vec<_> = messages
         .into_iter()
-        .map(|(message, ranks)| format!("{}: {message}", named(&ranks)))
+        .map(|(message, ranks)| format!("{}: {message}", rank_list(&ranks)))
         .collect();
     Some(CaseFailure {
         reason: cause?.reason,
@@ -60,15 +63,15 @@ pub fn failures<'a>(sides: impl IntoIterator<Item = (u32, Option<&'a CaseFailure
     })
 }
 
-fn named(ranks: &[u32]) -> String {
+fn rank_list(ranks: &[u32]) -> String {
     let numbers: Vec<_> = ranks.iter().map(u32::to_string).collect();
     let word = if ranks.len() == 1 { "rank" } else { "ranks" };
     format!("{word} {}", numbers.join(" and "))
 }
 
-/// A side that waits for one that failed runs into its deadline or loses the connection: what the other one says
-/// tells more.
-fn weight(reason: FailureReason) -> u8 {
+/// How specific a reason is. A side that waits for a failed one exceeds its deadline or loses the connection, so the
+/// failure of the other side is closer to the cause.
+fn specificity(reason: FailureReason) -> u8 {
     match reason {
         FailureReason::DeadlineExceeded => 0,
         FailureReason::PeerLost => 1,
@@ -89,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_of_a_measurement_stand_side_by_side() {
+    fn keeps_the_measurements_of_both_sides() {
         let side = |nanos| {
             let report = SideReport {
                 window_nanos: nanos,
@@ -107,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cause_is_named_and_not_who_waited_for_it() {
+    fn prefers_the_cause_over_a_deadline() {
         let result = case(
             (3, failure(FailureReason::DeadlineExceeded, "too long")),
             (7, failure(FailureReason::MemoryUnavailable, "no pages")),
@@ -120,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_both_sides_say_is_said_once() {
+    fn combines_equal_messages() {
         let side = || failure(FailureReason::NoDevice, "no efa");
         let CaseResult::Failed(failure) = case((0, side()), (1, side())) else {
             panic!("failed");
@@ -129,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_checks_of_both_sides_are_one() {
+    fn combines_integrity_reports() {
         let side = |bytes| {
             let report = IntegrityReport {
                 transfers: 1,
@@ -145,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn sides_that_did_different_things_are_a_failure_of_ours() {
+    fn different_kinds_of_results_are_an_internal_failure() {
         let checked = Ok(Side::Checked(IntegrityReport::default()));
         let CaseResult::Failed(failure) = case((0, checked), (1, Ok(Side::Reached))) else {
             panic!("failed");

@@ -1,6 +1,6 @@
-//! Who meets whom, and when: a round-robin tournament by the circle method. Pure.
+//! Schedule of pairs: a round-robin tournament by the circle method. Pure.
 
-/// Two workers that exchange bytes. The lower rank is the initiator.
+/// Two workers that exchange data. The lower rank is the initiator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pair {
     /// Rank of the initiator.
@@ -11,19 +11,19 @@ pub struct Pair {
 
 impl Pair {
     /// The pair of two different ranks, in either order.
-    pub fn of(one: u32, other: u32) -> Self {
+    pub fn new(first: u32, second: u32) -> Self {
         Self {
-            initiator: one.min(other),
-            target: one.max(other),
+            initiator: first.min(second),
+            target: first.max(second),
         }
     }
 
-    /// Whether `rank` is one of the two.
-    pub fn has(self, rank: u32) -> bool {
+    /// Whether `rank` belongs to the pair.
+    pub fn contains(self, rank: u32) -> bool {
         self.initiator == rank || self.target == rank
     }
 
-    /// Each side: its rank, its peer's, and whether it is the initiator.
+    /// Both sides, each with its rank, the rank of its peer, and whether it is the initiator.
     pub fn sides(self) -> [(u32, u32, bool); 2] {
         [
             (self.initiator, self.target, true),
@@ -37,11 +37,11 @@ impl Pair {
     }
 }
 
-/// The steps of a tournament of `workers` workers: in each step the pairs are disjoint and may run at the same time,
-/// and over all steps every pair occurs exactly once. With an odd number one worker rests in every step.
+/// The steps of a tournament of `workers` workers. The pairs of a step are disjoint and may run at the same time; over all
+/// steps every pair occurs exactly once. With an odd number of workers, one worker is idle in every step.
 ///
-/// The circle method (M. G. Kirkman, 1847): one player stays, the others turn by one place a step, and opposite
-/// places meet.
+/// Uses the circle method (M. G. Kirkman, 1847): one player keeps its place, the others rotate by one place per step, and
+/// players at opposite places form a pair.
 pub fn tournament(workers: u32) -> Vec<Vec<Pair>> {
     if workers < 2 {
         return Vec::new();
@@ -58,8 +58,8 @@ pub fn tournament(workers: u32) -> Vec<Vec<Pair>> {
                 }
             };
             (0..seats / 2)
-                .map(|place| Pair::of(at(place), at(turning - place)))
-                // The seat of an odd number that nobody has.
+                .map(|place| Pair::new(at(place), at(turning - place)))
+                // With an odd number of workers, the last seat is empty.
                 .filter(|pair| pair.target < workers)
                 .collect()
         })
@@ -75,26 +75,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_workers_meet_once() {
-        assert_eq!(tournament(2), [[Pair::of(1, 0)]]);
+    fn pairs_two_workers_once() {
+        assert_eq!(tournament(2), [[Pair::new(1, 0)]]);
     }
 
     proptest! {
         #[test]
-        fn every_pair_meets_once_and_no_one_twice_in_a_step(workers in 2u32..=64) {
+        fn every_pair_occurs_once_and_steps_are_disjoint(workers in 2u32..=64) {
             let steps = tournament(workers);
             prop_assert_eq!(steps.len() as u32, workers.next_multiple_of(2) - 1);
-            let mut met = HashSet::new();
+            let mut seen = HashSet::new();
             for step in &steps {
                 let mut busy = HashSet::new();
                 for pair in step {
                     prop_assert!(pair.initiator < pair.target && pair.target < workers);
                     prop_assert!(pair.ranks().into_iter().all(|rank| busy.insert(rank)));
-                    prop_assert!(met.insert(*pair));
+                    prop_assert!(seen.insert(*pair));
                 }
                 prop_assert_eq!(busy.len() as u32, workers / 2 * 2);
             }
-            prop_assert_eq!(met.len() as u32, workers * (workers - 1) / 2);
+            prop_assert_eq!(seen.len() as u32, workers * (workers - 1) / 2);
         }
     }
 }

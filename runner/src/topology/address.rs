@@ -1,9 +1,9 @@
-//! Which interface has an address. Asks the kernel for its addresses; matching is pure.
+//! Finds the interface that has an address. Queries the kernel for the addresses; matching is pure.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// Name of the interface that has `ip`; nothing where none has.
-pub(super) fn interface_of(ip: IpAddr) -> Option<String> {
+/// Name of the interface that has `ip`; `None` if no interface has it.
+pub(super) fn interface_with(ip: IpAddr) -> Option<String> {
     let known: Vec<(String, IpAddr)> = if_addrs::get_if_addrs()
         .ok()?
         .into_iter()
@@ -14,7 +14,7 @@ pub(super) fn interface_of(ip: IpAddr) -> Option<String> {
 
 fn matching(ip: IpAddr, known: &[(String, IpAddr)]) -> Option<String> {
     let exact = known.iter().find(|(_, own)| *own == ip);
-    // All of 127.0.0.0/8 is local to the interface that has one address of it.
+    // All of 127.0.0.0/8 is local to the interface that has one of its addresses.
     let found = exact.or_else(|| {
         known
             .iter()
@@ -24,9 +24,9 @@ fn matching(ip: IpAddr, known: &[(String, IpAddr)]) -> Option<String> {
     found.map(|(name, _)| name.split(':').next().unwrap_or(name).to_owned())
 }
 
-/// The IP address in an endpoint's address as libraries print it: `10.0.0.1`, `10.0.0.1:7471`, `[::1]:7471`, and
+/// Parses the IP address in an endpoint address as libraries print it: `10.0.0.1`, `10.0.0.1:7471`, `[::1]:7471`, and
 /// `fi_sockaddr_in://10.0.0.1:7471`.
-pub(super) fn ip_of(text: &str) -> Option<IpAddr> {
+pub(super) fn parse_ip(text: &str) -> Option<IpAddr> {
     let text = text.split_once("://").map_or(text, |(_, rest)| rest);
     let bare = text.trim_start_matches('[').trim_end_matches(']');
     text.parse::<SocketAddr>()
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_belong_to_their_interface() {
+    fn matches_addresses_to_interfaces() {
         for (address, interface) in [
             ("10.0.0.1", Some("eth0")),
             ("10.0.0.2", Some("eth0")),
@@ -70,24 +70,24 @@ mod tests {
     }
 
     #[test]
-    fn the_loopback_addresses_of_this_machine_are_its_own() {
-        let own = interface_of(ip("127.0.0.1"));
+    fn finds_the_loopback_interface_of_this_machine() {
+        let own = interface_with(ip("127.0.0.1"));
         assert!(own.is_some());
-        assert_eq!(interface_of(ip("127.0.0.4")), own);
-        // An address kept for documentation: no machine has it.
-        assert_eq!(interface_of(ip("192.0.2.1")), None);
+        assert_eq!(interface_with(ip("127.0.0.4")), own);
+        // The address is reserved for documentation, so no machine has it.
+        assert_eq!(interface_with(ip("192.0.2.1")), None);
     }
 
     #[test]
-    fn printed_addresses_are_read() {
+    fn parses_printed_addresses() {
         for text in ["10.0.0.1", "10.0.0.1:7471", "fi_sockaddr_in://10.0.0.1:7471"] {
-            assert_eq!(ip_of(text), Some(ip("10.0.0.1")), "{text}");
+            assert_eq!(parse_ip(text), Some(ip("10.0.0.1")), "{text}");
         }
         for text in ["::1", "[::1]", "[::1]:7471", "fi_sockaddr_in6://[::1]:7471"] {
-            assert_eq!(ip_of(text), Some(ip("::1")), "{text}");
+            assert_eq!(parse_ip(text), Some(ip("::1")), "{text}");
         }
         for text in ["", "fi_addr_efa://[fe80::1]:3:4", "shm", "10.0.0.1:port"] {
-            assert_eq!(ip_of(text), None, "{text}");
+            assert_eq!(parse_ip(text), None, "{text}");
         }
     }
 }

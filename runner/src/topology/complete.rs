@@ -1,12 +1,12 @@
-//! Fills in what the library does not say of its rails: interface, PCI address, line rate. Reads sysfs.
+//! Adds rail facts that the library does not report: interface, PCI address and line rate. Reads sysfs.
 
 use crds::record::{FabricFacts, RailFacts};
 
 use super::{Device, DeviceClass, PciPath, SystemRoots, address};
 
-/// Fills the interface, PCI address and line rate of every rail that carries bytes over a device; what the transport
-/// has set itself stays, and rails without a device (shared memory) get nothing.
-pub fn complete(facts: &mut FabricFacts, roots: &SystemRoots) {
+/// Sets the interface, PCI address and line rate of every rail that uses a device. Values set by the transport are
+/// kept, and rails without a device (shared memory) are not changed.
+pub fn complete_rail_facts(facts: &mut FabricFacts, roots: &SystemRoots) {
     for rail in &mut facts.rails {
         if let Some(device) = device_of(rail, roots) {
             rail.interface.get_or_insert(device.name);
@@ -14,15 +14,15 @@ pub fn complete(facts: &mut FabricFacts, roots: &SystemRoots) {
                 rail.pci = device
                     .pci
                     .as_ref()
-                    .map(|place: &PciPath| place.address().to_owned());
+                    .map(|path: &PciPath| path.address().to_owned());
             }
             rail.line_bits_per_second = rail.line_bits_per_second.or(device.line_bits_per_second);
         }
     }
 }
 
-/// The device of a rail: the interface it names, else the RDMA device or interface that its domain is named after
-/// (`rdmap79s0-rdm`, `mlx5_0`, `eth0`), else the interface that has its address.
+/// Device of a rail: the interface it names, otherwise the RDMA device or interface that its domain is named after
+/// (`rdmap79s0-rdm`, `mlx5_0`, `eth0`), otherwise the interface that has its address.
 fn device_of(rail: &RailFacts, roots: &SystemRoots) -> Option<Device> {
     let named = |name: &str| {
         Device::find(DeviceClass::Rdma, name, roots)
@@ -34,7 +34,7 @@ fn device_of(rail: &RailFacts, roots: &SystemRoots) -> Option<Device> {
     let without_suffix = rail.domain.rsplit_once('-').map(|(device, _)| device);
     named(&rail.domain)
         .or_else(|| Device::find(DeviceClass::Rdma, without_suffix?, roots))
-        .or_else(|| named(&address::interface_of(address::ip_of(&rail.address)?)?))
+        .or_else(|| named(&address::interface_with(address::parse_ip(&rail.address)?)?))
 }
 
 #[cfg(test)]
@@ -47,7 +47,7 @@ mod tests {
             rails: vec![rail],
             ..FabricFacts::default()
         };
-        complete(&mut facts, &tree.roots());
+        complete_rail_facts(&mut facts, &tree.roots());
         facts.rails.remove(0)
     }
 
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_domain_names_its_rdma_device() {
+    fn finds_the_rdma_device_by_domain_name() {
         let rail = completed(&tree(), rail("rdmap79s0-rdm", "fi_addr_efa://[fe80::1]:1:2"));
         assert_eq!(rail.interface.as_deref(), Some("rdmap79s0"));
         assert_eq!(rail.pci.as_deref(), Some("0000:4f:00.0"));
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_domain_names_its_interface() {
+    fn finds_the_interface_by_domain_name() {
         let rail = completed(&tree(), rail("eth0", "192.0.2.1:1"));
         assert_eq!(
             (rail.interface.as_deref(), rail.line_bits_per_second),
@@ -85,8 +85,8 @@ mod tests {
     }
 
     #[test]
-    fn an_address_leads_to_its_interface() {
-        let own = address::interface_of([127, 0, 0, 3].into()).unwrap();
+    fn finds_the_interface_by_address() {
+        let own = address::interface_with([127, 0, 0, 3].into()).unwrap();
         let tree = tree();
         tree.file(&format!("sys/class/net/{own}/mtu"), "65536");
         let rail = completed(&tree, rail("127.0.0.0/8", "fi_sockaddr_in://127.0.0.3:7471"));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_transport_knows_stays() {
+    fn keeps_values_set_by_the_transport() {
         let known = RailFacts {
             interface: Some("eth0".to_owned()),
             line_bits_per_second: Some(1),

@@ -1,6 +1,6 @@
-//! What interfaces and RDMA ports count. A [`Reading`] reads `/proc` and sysfs; differences are pure.
+//! Byte counters of interfaces and RDMA ports. A [`Reading`] reads `/proc` and sysfs; computing differences is pure.
 //!
-//! Readings are taken outside the measured window, right before and after it.
+//! Readings are taken outside the measured window, immediately before and after it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,24 +8,25 @@ use std::time::{Duration, Instant};
 
 use crds::record::{InterfaceDelta, RailFacts};
 
-use super::{Device, DeviceClass, SystemRoots, text_of};
+use super::{Device, DeviceClass, SystemRoots, read_text};
 
-/// What the interfaces of some rails have counted since they came up.
+/// Counters of the interfaces of some rails at one point in time.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    begun: Instant,
+    started: Instant,
     ended: Instant,
     interfaces: BTreeMap<String, Counters>,
 }
 
-/// What one interface has counted since it came up. Interfaces without byte counters have none of these.
+/// Counters of one interface. Interfaces without byte counters have no `Counters`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Counters {
-    /// On the wire.
+    /// Bytes on the wire.
     wire: Bytes,
-    /// By the operations that the port carried out for this machine and for peers, where it counts them apart.
+    /// Bytes of the operations that the port executed for this machine and for peers; `None` if the port has no
+    /// counters by operation.
     operations: Option<Bytes>,
-    /// Retransmitted packets, where it counts them.
+    /// Retransmitted packets; `None` if the interface does not count them.
     retransmits: Option<u64>,
 }
 
@@ -37,7 +38,7 @@ struct Bytes {
 
 impl Bytes {
     fn since(self, before: Self) -> Self {
-        // A counter that went backwards was reset: what it counted since is not known, and nothing is claimed.
+        // A counter that decreased was reset, so the difference is unknown and reported as 0.
         Self {
             sent: self.sent.saturating_sub(before.sent),
             received: self.received.saturating_sub(before.received),
@@ -55,7 +56,7 @@ impl Bytes {
 impl Reading {
     /// Reads the counters of the interfaces of `rails`, each once.
     pub fn take(rails: &[RailFacts], roots: &SystemRoots) -> Self {
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut interfaces = BTreeMap::new();
         for name in rails.iter().filter_map(|rail| rail.interface.as_ref()) {
             if !interfaces.contains_key(name)
@@ -65,17 +66,17 @@ impl Reading {
             }
         }
         Self {
-            begun,
+            started,
             ended: Instant::now(),
             interfaces,
         }
     }
 }
 
-/// What every interface of `rails` counted between two readings, by name. An interface without byte counters, or that
-/// is not in both readings, is left out.
+/// Differences between two readings for every interface of `rails`, by name. Interfaces that are not in both readings
+/// are omitted.
 pub fn delta(before: &Reading, after: &Reading, rails: &[RailFacts]) -> Vec<InterfaceDelta> {
-    let interval = after.ended.saturating_duration_since(before.begun);
+    let interval = after.ended.saturating_duration_since(before.started);
     before
         .interfaces
         .iter()
@@ -97,14 +98,14 @@ fn difference(
         .zip(before.operations)
         .map(|(after, before)| after.since(before));
     let bytes = wire.larger(operations.unwrap_or_default());
-    let own = || {
+    let rails_of_interface = || {
         (0u32..)
             .zip(rails)
             .filter(|(_, rail)| rail.interface.as_deref() == Some(name))
     };
     InterfaceDelta {
         name: name.to_owned(),
-        rails: own().map(|(number, _)| number).collect(),
+        rails: rails_of_interface().map(|(number, _)| number).collect(),
         tx_bytes: bytes.sent,
         rx_bytes: bytes.received,
         retransmits: after
@@ -112,7 +113,7 @@ fn difference(
             .zip(before.retransmits)
             .map(|(after, before)| after.saturating_sub(before)),
         interval_nanos: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX),
-        line_bits_per_second: own().find_map(|(_, rail)| rail.line_bits_per_second),
+        line_bits_per_second: rails_of_interface().find_map(|(_, rail)| rail.line_bits_per_second),
     }
 }
 
@@ -126,9 +127,9 @@ fn read(name: &str, roots: &SystemRoots) -> Option<Counters> {
                 .join("ports/1"),
         );
     }
-    // `/proc/self/net` is that of this process's network namespace; the mounted sysfs may be another's, with an
-    // interface of the same name.
-    let wire = text_of(&roots.proc.join("self/net/dev"))
+    // `/proc/self/net` belongs to the network namespace of this process. The mounted sysfs may belong to another
+    // namespace that has an interface of the same name.
+    let wire = read_text(&roots.proc.join("self/net/dev"))
         .and_then(|text| interface_line(&text, name))
         .or_else(|| {
             let device = Device::find(DeviceClass::Interface, name, roots)?;
@@ -141,13 +142,13 @@ fn read(name: &str, roots: &SystemRoots) -> Option<Counters> {
     })
 }
 
-/// Counters of an RDMA port: EFA's own, else those of InfiniBand's port management.
-fn port(folder: &Path) -> Option<Counters> {
-    let hardware = folder.join("hw_counters");
+/// Counters of an RDMA port: those of EFA if present, otherwise those of InfiniBand port management.
+fn port(directory: &Path) -> Option<Counters> {
+    let hardware = directory.join("hw_counters");
     if let Some(wire) = bytes(&hardware, &["tx_bytes"], &["rx_bytes"]) {
         return Some(Counters {
             wire,
-            // EFA counts by operation too, for sends, for writes and for the answers to reads; newer drivers only.
+            // Newer EFA drivers also count by operation: sends, writes and read responses.
             operations: bytes(
                 &hardware,
                 &["send_bytes", "rdma_write_bytes", "rdma_read_resp_bytes"],
@@ -157,7 +158,11 @@ fn port(folder: &Path) -> Option<Counters> {
         });
     }
     // "Data octets divided by 4" (InfiniBand Architecture Specification 1, PortCounters).
-    let words = bytes(&folder.join("counters"), &["port_xmit_data"], &["port_rcv_data"])?;
+    let words = bytes(
+        &directory.join("counters"),
+        &["port_xmit_data"],
+        &["port_rcv_data"],
+    )?;
     Some(Counters {
         wire: Bytes {
             sent: words.sent.saturating_mul(4),
@@ -167,10 +172,10 @@ fn port(folder: &Path) -> Option<Counters> {
     })
 }
 
-/// Sums of the counters in a folder that are there; nothing where the first of either direction is not.
-fn bytes(folder: &Path, sent: &[&str], received: &[&str]) -> Option<Bytes> {
+/// Sums of the existing counters in a directory; `None` if the first counter of either direction does not exist.
+fn bytes(directory: &Path, sent: &[&str], received: &[&str]) -> Option<Bytes> {
     let sum = |names: &[&str]| {
-        let mut values = names.iter().map(|name| number(&folder.join(name)));
+        let mut values = names.iter().map(|name| number(&directory.join(name)));
         let first = values.next()??;
         Some(values.flatten().fold(first, u64::saturating_add))
     };
@@ -181,10 +186,10 @@ fn bytes(folder: &Path, sent: &[&str], received: &[&str]) -> Option<Bytes> {
 }
 
 fn number(path: &Path) -> Option<u64> {
-    text_of(path)?.parse().ok()
+    read_text(path)?.parse().ok()
 }
 
-/// The line of an interface in `/proc/self/net/dev`: received bytes come first, sent bytes ninth.
+/// Parses the line of an interface in `/proc/self/net/dev`: received bytes are in column 1, sent bytes in column 9.
 fn interface_line(text: &str, name: &str) -> Option<Bytes> {
     let columns = text
         .lines()

@@ -3,36 +3,36 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{PciPath, SystemRoots, rate, text_of};
+use super::{PciPath, SystemRoots, rate, read_text};
 
-/// What the kernel lists a device as.
+/// Device class in sysfs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DeviceClass {
     /// A network interface (`/sys/class/net`).
     Interface,
-    /// An RDMA device (`/sys/class/infiniband`); its port 1 is meant throughout.
+    /// An RDMA device (`/sys/class/infiniband`). Only its port 1 is used.
     Rdma,
 }
 
 /// A network interface or RDMA device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// What it is listed as.
+    /// Device class.
     pub class: DeviceClass,
-    /// Its name, such as `eth0` or `rdmap79s0`.
+    /// Device name, such as `eth0` or `rdmap79s0`.
     pub name: String,
-    /// Its place in the PCI tree; nothing for software devices.
+    /// Path in the PCI tree; `None` for software devices.
     pub pci: Option<PciPath>,
-    /// Name of its kernel driver, such as `efa` or `mlx5_core`.
+    /// Name of the kernel driver, such as `efa` or `mlx5_core`.
     pub driver: Option<String>,
-    /// NUMA node it hangs at, where the kernel knows.
+    /// NUMA node that the device is attached to, if the kernel reports it.
     pub numa_node: Option<u32>,
-    /// Rate of its link in bits a second, where the kernel knows.
+    /// Link rate in bits per second, if the kernel reports it.
     pub line_bits_per_second: Option<u64>,
 }
 
 impl DeviceClass {
-    fn folder(self, roots: &SystemRoots) -> PathBuf {
+    fn directory(self, roots: &SystemRoots) -> PathBuf {
         roots.sys.join("class").join(match self {
             Self::Interface => "net",
             Self::Rdma => "infiniband",
@@ -41,42 +41,42 @@ impl DeviceClass {
 }
 
 impl Device {
-    /// The device of this name; nothing where there is none.
+    /// Finds the device with this name; `None` if it does not exist.
     pub fn find(class: DeviceClass, name: &str, roots: &SystemRoots) -> Option<Self> {
-        // A name is one part of a path; anything else would leave the class's folder.
+        // A name must be a single path component; anything else could escape the directory of the class.
         if name.is_empty() || name.starts_with('.') || name.contains('/') {
             return None;
         }
-        let folder = class.folder(roots).join(name);
-        if !folder.is_dir() {
+        let directory = class.directory(roots).join(name);
+        if !directory.is_dir() {
             return None;
         }
-        let hardware = fs::canonicalize(folder.join("device")).ok();
-        let driver = fs::canonicalize(folder.join("device/driver")).ok();
+        let hardware = fs::canonicalize(directory.join("device")).ok();
+        let driver = fs::canonicalize(directory.join("device/driver")).ok();
         Some(Self {
             class,
             name: name.to_owned(),
-            pci: hardware.as_deref().and_then(PciPath::of_folder),
+            pci: hardware.as_deref().and_then(PciPath::from_directory),
             driver: driver
                 .as_deref()
                 .and_then(Path::file_name)
                 .and_then(|name| Some(name.to_str()?.to_owned())),
-            // The kernel writes -1 where it does not know.
-            numa_node: text_of(&folder.join("device/numa_node")).and_then(|text| text.parse().ok()),
+            // The kernel writes -1 if the node is unknown, which fails to parse.
+            numa_node: read_text(&directory.join("device/numa_node")).and_then(|text| text.parse().ok()),
             line_bits_per_second: match class {
-                DeviceClass::Interface => text_of(&folder.join("speed"))
+                DeviceClass::Interface => read_text(&directory.join("speed"))
                     .as_deref()
-                    .and_then(rate::of_interface),
-                DeviceClass::Rdma => text_of(&folder.join("ports/1/rate"))
+                    .and_then(rate::parse_interface_speed),
+                DeviceClass::Rdma => read_text(&directory.join("ports/1/rate"))
                     .as_deref()
-                    .and_then(rate::of_port),
+                    .and_then(rate::parse_port_rate),
             },
         })
     }
 
-    /// All devices of a class, by name.
+    /// All devices of a class, sorted by name.
     pub fn all(class: DeviceClass, roots: &SystemRoots) -> Vec<Self> {
-        let mut names: Vec<String> = fs::read_dir(class.folder(roots))
+        let mut names: Vec<String> = fs::read_dir(class.directory(roots))
             .into_iter()
             .flatten()
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_rdma_device_is_read_whole() {
+    fn reads_all_properties_of_an_rdma_device() {
         let tree = Tree::new();
         tree.rdma(
             "rdmap79s0",
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_software_interface_has_neither_place_nor_rate() {
+    fn a_software_interface_has_no_pci_path_and_no_rate() {
         let tree = Tree::new();
         tree.file("sys/class/net/lo/statistics/tx_bytes", "1");
         let device = Device::find(DeviceClass::Interface, "lo", &tree.roots()).unwrap();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_no_devices_are_not_found() {
+    fn does_not_find_invalid_or_unknown_names() {
         let tree = Tree::new();
         tree.file("sys/class/net/lo/speed", "10");
         for name in ["", ".", "..", "eth0", "../net/lo"] {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_the_class_has_none() {
+    fn finds_no_devices_without_the_class_directory() {
         assert_eq!(Device::all(DeviceClass::Rdma, &Tree::new().roots()), []);
     }
 }

@@ -1,4 +1,4 @@
-//! Trees of files that look like `/sys` and `/proc`, for tests.
+//! Directory trees that imitate `/sys` and `/proc`, for tests.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::SystemRoots;
 
-/// A tree in a folder of its own, removed when dropped.
+/// A tree in a temporary directory, removed on drop.
 pub(super) struct Tree(TempDir);
 
 impl Tree {
@@ -29,25 +29,25 @@ impl Tree {
         fs::write(path, format!("{text}\n")).unwrap();
     }
 
-    /// A PCI device below `sys/devices`, listed on the PCI bus.
-    pub(super) fn pci(&self, place: &str, numa_node: i32) {
-        self.file(&format!("sys/devices/{place}/numa_node"), &numa_node.to_string());
-        let address = Path::new(place).file_name().unwrap().to_str().unwrap();
+    /// Adds a PCI device below `sys/devices` and lists it on the PCI bus.
+    pub(super) fn pci(&self, path: &str, numa_node: i32) {
+        self.file(&format!("sys/devices/{path}/numa_node"), &numa_node.to_string());
+        let address = Path::new(path).file_name().unwrap().to_str().unwrap();
         self.link(
             &format!("sys/bus/pci/devices/{address}"),
-            &format!("sys/devices/{place}"),
+            &format!("sys/devices/{path}"),
         );
     }
 
-    /// An RDMA device with the driver `efa`.
-    pub(super) fn rdma(&self, name: &str, place: &str, numa_node: i32, rate: &str) {
-        self.pci(place, numa_node);
+    /// Adds an RDMA device with the driver `efa`.
+    pub(super) fn rdma(&self, name: &str, path: &str, numa_node: i32, rate: &str) {
+        self.pci(path, numa_node);
         self.file("sys/bus/pci/drivers/efa/module", "efa");
-        self.link(&format!("sys/devices/{place}/driver"), "sys/bus/pci/drivers/efa");
+        self.link(&format!("sys/devices/{path}/driver"), "sys/bus/pci/drivers/efa");
         self.file(&format!("sys/class/infiniband/{name}/ports/1/rate"), rate);
         self.link(
             &format!("sys/class/infiniband/{name}/device"),
-            &format!("sys/devices/{place}"),
+            &format!("sys/devices/{path}"),
         );
     }
 

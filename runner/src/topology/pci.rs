@@ -1,22 +1,24 @@
-//! Places in the PCI tree. Pure.
+//! Paths in the PCI tree. Pure.
 
 use std::path::Path;
 
-/// The way from a root complex to a device: `pci0000:00`, then the PCI addresses of the bridges, then the device's.
+/// Path from a root complex to a device: `pci0000:00`, then the PCI addresses of the bridges and of the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PciPath {
     steps: Vec<String>,
 }
 
 impl PciPath {
-    /// The PCI part of a device's folder in sysfs; nothing where no part of it is a PCI device.
-    pub fn of_folder(folder: &Path) -> Option<Self> {
-        let names = folder.components().filter_map(|part| part.as_os_str().to_str());
+    /// Extracts the PCI components of a device's sysfs directory; `None` if the last of them is not a PCI device.
+    pub fn from_directory(directory: &Path) -> Option<Self> {
+        let names = directory
+            .components()
+            .filter_map(|part| part.as_os_str().to_str());
         let steps: Vec<String> = names
-            .filter(|name| is_root(name) || numbers(name).is_some())
+            .filter(|name| is_root(name) || bus_number(name).is_some())
             .map(str::to_ascii_lowercase)
             .collect();
-        numbers(steps.last()?)?;
+        bus_number(steps.last()?)?;
         Some(Self { steps })
     }
 
@@ -25,22 +27,22 @@ impl PciPath {
         self.steps.last().map_or("", String::as_str)
     }
 
-    /// Bridges between two devices; nothing where they hang below different root complexes.
+    /// Number of steps in the PCI tree between two devices; `None` if they are below different root complexes.
     pub fn hops(&self, other: &Self) -> Option<usize> {
         let shared = self
             .steps
             .iter()
             .zip(&other.steps)
-            .take_while(|(one, two)| one == two)
+            .take_while(|(own, others)| own == others)
             .count();
         (shared > 0).then(|| self.steps.len() + other.steps.len() - 2 * shared)
     }
 
-    /// How far apart the bus numbers of two devices are. Virtual machines hide the bridges but number the buses of
-    /// one switch together: on a p5, the four NICs of a GPU have the four buses before it.
+    /// Difference of the bus numbers of two devices. Virtual machines hide the bridges but number the buses of one
+    /// switch consecutively: on a p5 instance, the four NICs of a GPU have the four bus numbers before it.
     pub fn bus_distance(&self, other: &Self) -> u64 {
-        match (numbers(self.address()), numbers(other.address())) {
-            (Some(one), Some(two)) => one.abs_diff(two),
+        match (bus_number(self.address()), bus_number(other.address())) {
+            (Some(own), Some(others)) => own.abs_diff(others),
             _ => u64::MAX,
         }
     }
@@ -48,13 +50,13 @@ impl PciPath {
 
 fn is_root(name: &str) -> bool {
     name.strip_prefix("pci")
-        .is_some_and(|rest| numbers(&format!("{rest}:00.0")).is_some())
+        .is_some_and(|rest| bus_number(&format!("{rest}:00.0")).is_some())
 }
 
-/// Domain and bus of `0000:53:00.0` as one number; nothing for anything else.
-fn numbers(name: &str) -> Option<u64> {
-    let (place, function) = name.split_once('.')?;
-    let mut parts = place.split(':');
+/// Domain and bus of a PCI address such as `0000:53:00.0`, as one number; `None` if `name` is not a PCI address.
+fn bus_number(name: &str) -> Option<u64> {
+    let (location, function) = name.split_once('.')?;
+    let mut parts = location.split(':');
     let (domain, bus, slot) = (parts.next()?, parts.next()?, parts.next()?);
     let lengths = domain.len() >= 4 && bus.len() == 2 && slot.len() == 2 && function.len() == 1;
     if parts.next().is_some() || !lengths {
@@ -70,12 +72,12 @@ fn numbers(name: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn path(folder: &str) -> PciPath {
-        PciPath::of_folder(Path::new(folder)).unwrap()
+    fn path(directory: &str) -> PciPath {
+        PciPath::from_directory(Path::new(directory)).unwrap()
     }
 
     #[test]
-    fn the_last_pci_device_of_a_folder_is_the_device() {
+    fn uses_the_last_pci_device_of_a_directory() {
         let virtio = path("/sys/devices/pci0000:00/0000:00:03.0/virtio1/net/eth0");
         assert_eq!(virtio.address(), "0000:00:03.0");
         assert_eq!(
@@ -87,12 +89,12 @@ mod tests {
             "/sys/devices/pci0000:00",
             "/a/00:1:2.x",
         ] {
-            assert_eq!(PciPath::of_folder(Path::new(other)), None, "{other}");
+            assert_eq!(PciPath::from_directory(Path::new(other)), None, "{other}");
         }
     }
 
     #[test]
-    fn hops_count_bridges_to_the_nearest_common_one() {
+    fn hops_count_the_steps_via_the_nearest_common_bridge() {
         let gpu = path("/s/pci0000:50/0000:50:01.0/0000:51:00.0/0000:53:00.0");
         let near = path("/s/pci0000:50/0000:50:01.0/0000:51:00.0/0000:52:00.0");
         let far = path("/s/pci0000:50/0000:50:02.0/0000:60:00.0");

@@ -1,4 +1,4 @@
-//! Which devices the rails of some memory go to: the nearest ones. Choosing is pure; [`nearest_devices`] reads sysfs.
+//! Selects the devices nearest to some memory for its rails. [`choose`] is pure; [`nearest_devices`] reads sysfs.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -8,19 +8,19 @@ use snafu::ensure;
 use super::{Device, DeviceClass, PciPath, SystemRoots, TooFewDevicesSnafu, TopologyError};
 use crate::memory::Memory;
 
-/// What the rails should be near to.
+/// Location that the rails should be near to.
 #[derive(Clone, Copy, Debug)]
 pub enum Near<'a> {
-    /// A GPU, by its place in the PCI tree and its NUMA node.
+    /// A GPU, by its path in the PCI tree and its NUMA node.
     Gpu(&'a PciPath, Option<u32>),
     /// Host memory, by its NUMA node.
     Host(Option<u32>),
 }
 
-/// The RDMA devices of `driver` (such as `efa`) for `rails` rails of `memory`, nearest first.
+/// RDMA devices of `driver` (such as `efa`) for `rails` rails of `memory`, nearest first.
 ///
 /// # Errors
-/// [`TopologyError::TooFewDevices`] with both numbers when there are fewer devices than rails.
+/// [`TopologyError::TooFewDevices`] if there are fewer devices than rails.
 pub fn nearest_devices(
     memory: &Memory,
     driver: &str,
@@ -30,21 +30,22 @@ pub fn nearest_devices(
     let mut devices = Device::all(DeviceClass::Rdma, roots);
     devices.retain(|device| device.driver.as_deref() == Some(driver));
     let gpu = memory.pci().and_then(|address| {
-        let folder = roots.sys.join("bus/pci/devices").join(address);
-        let node = super::text_of(&folder.join("numa_node")).and_then(|text| text.parse().ok());
-        Some((PciPath::of_folder(&fs::canonicalize(folder).ok()?)?, node))
+        let directory = roots.sys.join("bus/pci/devices").join(address);
+        let node = super::read_text(&directory.join("numa_node")).and_then(|text| text.parse().ok());
+        Some((PciPath::from_directory(&fs::canonicalize(directory).ok()?)?, node))
     });
     let near = match &gpu {
-        Some((place, node)) => Near::Gpu(place, *node),
+        Some((path, node)) => Near::Gpu(path, *node),
         None => Near::Host(memory.numa_node()),
     };
     choose(driver, rails, near, devices)
 }
 
-/// The `rails` devices nearest to `near`, nearest first: by bridges between, then by NUMA node, then by bus number.
+/// The `rails` devices nearest to `near`, nearest first: by steps in the PCI tree, then by NUMA node, then by bus
+/// number.
 ///
 /// # Errors
-/// [`TopologyError::TooFewDevices`] with both numbers when there are fewer devices than rails.
+/// [`TopologyError::TooFewDevices`] if there are fewer devices than rails.
 pub fn choose(
     driver: &str,
     rails: usize,
@@ -62,9 +63,9 @@ pub fn choose(
     devices.sort_by_cached_key(|device| {
         let (hops, node, buses) = match near {
             Near::Gpu(gpu, node) => (
-                device.pci.as_ref().and_then(|place| gpu.hops(place)),
+                device.pci.as_ref().and_then(|path| gpu.hops(path)),
                 node,
-                device.pci.as_ref().map(|place| gpu.bus_distance(place)),
+                device.pci.as_ref().map(|path| gpu.bus_distance(path)),
             ),
             Near::Host(node) => (None, node, None),
         };
@@ -73,7 +74,7 @@ pub fn choose(
             hops.unwrap_or(usize::MAX),
             Reverse(same_node),
             buses.unwrap_or(u64::MAX),
-            device.pci.as_ref().map(|place| place.address().to_owned()),
+            device.pci.as_ref().map(|path| path.address().to_owned()),
             device.name.clone(),
         )
     });
@@ -91,24 +92,24 @@ mod tests {
     use super::super::fixture::Tree;
     use super::*;
 
-    /// Buses of the GPUs of a p5; the four NICs of each have the four buses before.
+    /// Bus numbers of the GPUs of a p5 instance. The four NICs of each GPU have the four bus numbers before it.
     const GPU_BUSES: [u32; 8] = [0x53, 0x64, 0x75, 0x86, 0x97, 0xa8, 0xb9, 0xca];
 
-    /// A p5: 8 GPUs with four NICs each. `switches` says whether the bridges between them are seen.
+    /// A p5 instance: 8 GPUs with four NICs each. `switches` says whether the bridges between them are visible.
     fn p5(switches: bool) -> Tree {
         let tree = Tree::new();
         for (gpu, bus) in GPU_BUSES.into_iter().enumerate() {
             let node = i32::from(gpu >= 4);
-            let above = if switches {
+            let parent = if switches {
                 format!("pci0000:{:02x}/0000:{:02x}:01.0", bus & 0xf0, bus & 0xf0)
             } else {
                 "pci0000:00".to_owned()
             };
-            tree.pci(&format!("{above}/0000:{bus:02x}:00.0"), node);
+            tree.pci(&format!("{parent}/0000:{bus:02x}:00.0"), node);
             for nic in bus - 4..bus {
                 tree.rdma(
                     &format!("rdmap{nic}s0"),
-                    &format!("{above}/0000:{nic:02x}:00.0"),
+                    &format!("{parent}/0000:{nic:02x}:00.0"),
                     node,
                     "100 Gb/sec (4X EDR)",
                 );
@@ -122,11 +123,11 @@ mod tests {
             .roots()
             .sys
             .join(format!("bus/pci/devices/0000:{bus:02x}:00.0"));
-        PciPath::of_folder(&fs::canonicalize(link).unwrap()).unwrap()
+        PciPath::from_directory(&fs::canonicalize(link).unwrap()).unwrap()
     }
 
     #[test]
-    fn every_gpu_of_a_p5_gets_its_own_four_nics() {
+    fn selects_the_four_nics_of_each_gpu_of_a_p5() {
         for switches in [true, false] {
             let tree = p5(switches);
             for bus in GPU_BUSES {
@@ -137,20 +138,20 @@ mod tests {
                 names.sort_unstable();
                 let mut own: Vec<String> = (bus - 4..bus).map(|nic| format!("rdmap{nic}s0")).collect();
                 own.sort_unstable();
-                assert_eq!(names, own, "switches seen: {switches}");
+                assert_eq!(names, own, "switches visible: {switches}");
             }
         }
     }
 
     #[test]
-    fn host_memory_prefers_its_node() {
+    fn prefers_devices_on_the_node_of_host_memory() {
         let devices = Device::all(DeviceClass::Rdma, &p5(true).roots());
         let chosen = choose("efa", 16, Near::Host(Some(1)), devices).unwrap();
         assert!(chosen.iter().all(|device| device.numa_node == Some(1)));
     }
 
     #[test]
-    fn more_rails_than_devices_is_refused_with_both_numbers() {
+    fn rejects_more_rails_than_devices_with_both_numbers() {
         let tree = Tree::new();
         tree.rdma("rdmap0s6", "pci0000:00/0000:00:06.0", 0, "100 Gb/sec (4X EDR)");
         let memory = Memory::allocate(MemoryKind::Heap, 1).unwrap();
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_of_another_driver_do_not_count() {
+    fn ignores_devices_of_other_drivers() {
         let tree = p5(true);
         let memory = Memory::allocate(MemoryKind::Heap, 1).unwrap();
         let error = nearest_devices(&memory, "mlx5_core", 1, &tree.roots()).unwrap_err();
@@ -179,8 +180,8 @@ mod tests {
     }
 
     #[test]
-    fn a_device_without_a_place_comes_last() {
-        let place = PciPath::of_folder(Path::new("/pci0000:00/0000:00:05.0")).unwrap();
+    fn sorts_devices_without_a_pci_path_last() {
+        let path = PciPath::from_directory(Path::new("/pci0000:00/0000:00:05.0")).unwrap();
         let device = |name: &str, pci| Device {
             class: DeviceClass::Rdma,
             name: name.to_owned(),
@@ -189,8 +190,8 @@ mod tests {
             numa_node: None,
             line_bits_per_second: None,
         };
-        let devices = vec![device("a", None), device("b", Some(place.clone()))];
-        let chosen = choose("any", 2, Near::Gpu(&place, None), devices).unwrap();
+        let devices = vec![device("a", None), device("b", Some(path.clone()))];
+        let chosen = choose("any", 2, Near::Gpu(&path, None), devices).unwrap();
         assert_eq!(chosen[0].name, "b");
     }
 }

@@ -1,16 +1,16 @@
-//! Line rates as the kernel writes them, in bits a second. Pure.
+//! Parses line rates in the kernel's formats to bits per second. Pure.
 
-/// `speed` of a network interface, in Mbit/s; -1 where the link is down or has no speed.
-pub(super) fn of_interface(text: &str) -> Option<u64> {
+/// Parses `speed` of a network interface, which is in Mbit/s, or -1 if the link is down or has no speed.
+pub(super) fn parse_interface_speed(text: &str) -> Option<u64> {
     let megabits: u64 = text.trim().parse().ok()?;
     megabits
         .checked_mul(1_000_000)
-        // What older kernels write for an unknown speed: -1 as an unsigned number of 32 bits.
+        // Older kernels write an unknown speed as -1 in an unsigned 32-bit number.
         .filter(|_| megabits > 0 && megabits < u64::from(u32::MAX))
 }
 
-/// `rate` of an RDMA port: `100 Gb/sec (4X EDR)`, `2.5 Gb/sec (1X SDR)`.
-pub(super) fn of_port(text: &str) -> Option<u64> {
+/// Parses `rate` of an RDMA port, such as `100 Gb/sec (4X EDR)` or `2.5 Gb/sec (1X SDR)`.
+pub(super) fn parse_port_rate(text: &str) -> Option<u64> {
     let (number, _) = text.trim().split_once(" Gb/sec")?;
     let (whole, tenths) = number.split_once('.').unwrap_or((number, "0"));
     let tenths = tenths.get(..1).filter(|_| tenths.len() == 1)?;
@@ -27,19 +27,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn interfaces_have_megabits() {
-        assert_eq!(of_interface("25000\n"), Some(25_000_000_000));
+    fn parses_interface_speeds_in_megabits() {
+        assert_eq!(parse_interface_speed("25000\n"), Some(25_000_000_000));
         for unknown in ["-1\n", "0\n", "4294967295\n", "", "fast"] {
-            assert_eq!(of_interface(unknown), None, "{unknown}");
+            assert_eq!(parse_interface_speed(unknown), None, "{unknown}");
         }
     }
 
     #[test]
-    fn ports_have_gigabits_with_one_decimal() {
-        assert_eq!(of_port("400 Gb/sec (4X NDR)\n"), Some(400_000_000_000));
-        assert_eq!(of_port("2.5 Gb/sec (1X SDR)\n"), Some(2_500_000_000));
+    fn parses_port_rates_in_gigabits_with_one_decimal() {
+        assert_eq!(parse_port_rate("400 Gb/sec (4X NDR)\n"), Some(400_000_000_000));
+        assert_eq!(parse_port_rate("2.5 Gb/sec (1X SDR)\n"), Some(2_500_000_000));
         for unknown in ["0 Gb/sec (1X SDR)", "100 Mb/sec", "", "2.55 Gb/sec", "x Gb/sec"] {
-            assert_eq!(of_port(unknown), None, "{unknown}");
+            assert_eq!(parse_port_rate(unknown), None, "{unknown}");
         }
     }
 }

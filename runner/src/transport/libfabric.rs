@@ -1,27 +1,32 @@
-//! libfabric: one reliable-datagram endpoint a rail, each on a fabric, domain, address table and completion queue of
-//! its own. The library is opened at run time, so the same program measures whichever one an image has.
+//! The libfabric transport: one reliable-datagram endpoint per rail, each with its own fabric, domain, address vector
+//! and completion queue. The library is opened at run time, so one binary measures the library of any image.
 //!
-//! | file | does |
+//! | module | purpose |
 //! |---|---|
-//! | [`rules`] | what each provider needs and forbids; pure |
-//! | [`device`] | library, offers, which offer each rail takes |
-//! | [`endpoint`] | opens the rails, and says what they are |
-//! | [`memory`] | registration on every rail |
-//! | [`ops`] | posts and completions |
-//! | [`ffi`] | the only place that calls the library |
+//! | `rules` | requirements and restrictions of each provider; pure |
+//! | `discovery` | opens the library and selects the device of each rail |
+//! | `open` | opens the rails and describes them |
+//! | `peer` | connects peers |
+//! | `memory` | registers memory on every rail |
+//! | `posting` | posts operations and receives |
+//! | `completion` | polls the completion queues |
+//! | `error` | errors of this transport |
+//! | `ffi` | all calls of the library |
 
-mod device;
-mod endpoint;
+mod completion;
+mod discovery;
 mod error;
 mod ffi;
 mod memory;
-mod ops;
+mod open;
+mod peer;
+mod posting;
 mod rules;
 #[cfg(test)]
 mod tests;
 
 pub use memory::LibfabricRegion;
-pub use rules::environment::required as required_environment;
+pub use rules::environment::required_variables as required_environment;
 
 use super::{
     Completion, EndpointAddresses, OpenConfig, Peer, Post, PostError, Rail, Transport, TransportError,
@@ -31,15 +36,15 @@ use crds::record::FabricFacts;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One arm's endpoints over libfabric at one worker.
+/// Endpoints of one arm at one worker over libfabric.
 pub struct Libfabric {
     rails: Vec<ffi::Rail>,
     provider: crds::v1alpha1::LibfabricProvider,
     addresses: EndpointAddresses,
     facts: FabricFacts,
-    /// Rail that the next poll begins with, so that a busy rail does not starve the others.
-    next: Rail,
-    /// A failed completion that was read behind good ones: the good ones are handed over first.
+    /// Rail that the next poll reads first. It rotates, so that a busy rail does not starve the others.
+    next_rail: Rail,
+    /// Failed completion that was read after successful ones. The next poll returns it.
     failure: Option<TransportError>,
 }
 
@@ -47,7 +52,7 @@ impl Transport for Libfabric {
     type Region = LibfabricRegion;
 
     fn open(config: &OpenConfig) -> Result<Self, TransportError> {
-        endpoint::open(config)
+        open::open(config)
     }
 
     fn facts(&self) -> &FabricFacts {
@@ -63,7 +68,7 @@ impl Transport for Libfabric {
     }
 
     fn connect(&mut self, peer: &EndpointAddresses) -> Result<Peer, TransportError> {
-        endpoint::connect(self, peer)
+        peer::connect(self, peer)
     }
 
     fn register(&mut self, memory: Arc<Memory>) -> Result<LibfabricRegion, TransportError> {
@@ -72,7 +77,7 @@ impl Transport for Libfabric {
 
     #[inline]
     fn post(&mut self, post: &Post<'_, LibfabricRegion>) -> Result<(), PostError> {
-        ops::post(self, post)
+        posting::post(self, post)
     }
 
     #[inline]
@@ -84,15 +89,15 @@ impl Transport for Libfabric {
         length: u64,
         token: u32,
     ) -> Result<(), PostError> {
-        ops::post_receive(self, rail, region, offset, length, token)
+        posting::post_receive(self, rail, region, offset, length, token)
     }
 
     #[inline]
     fn poll(&mut self, completions: &mut [Completion]) -> Result<usize, TransportError> {
-        ops::poll(self, completions)
+        completion::poll(self, completions)
     }
 
     fn wait(&mut self, timeout: Duration) -> Result<(), TransportError> {
-        ffi::sleep_on(&mut self.rails, timeout).map_err(|e| error::refused("wait", e.to_string()))
+        ffi::wait_for_completions(&mut self.rails, timeout).map_err(|e| error::refused("wait", e.to_string()))
     }
 }

@@ -1,33 +1,32 @@
-//! The built-in transport: rings in shared memory between processes of one machine, and within one process. Opening
-//! and connecting ask the kernel; posting and polling touch shared memory only.
+//! The built-in transport: rings in shared memory between processes of one machine, or within one process. Opening and
+//! connecting use system calls; posting and polling access only shared memory.
 //!
-//! It is for tests of everything above the trait and for campaigns that need no library. It behaves as software
-//! providers of libfabric do with manual progress: a peer's posts are carried out by this side's polls, each message
-//! is copied twice, and every kind of host memory is treated alike. In detail:
+//! It is used by tests of everything above the trait and by campaigns that need no library. It behaves like a software
+//! provider of libfabric with manual progress: this side's polls execute the posts of its peers, each message is copied
+//! twice, and all kinds of host memory are treated alike. In detail:
 //!
-//! * On one rail, what one side posts to one peer is carried out in the order of the posts. A send that finds no
-//!   posted receive waits for one, and so does all behind it: a reliable connection without an unexpected queue.
-//! * A completion says that the peer has carried the post out: a write is in its memory, a send in its receive. An
-//!   injected post gives none.
-//! * `more` is real: nothing of the rail reaches a peer before a post without it, or before a post is refused with
-//!   `Again`, which rings for what is already there.
-//! * A peer that has closed its endpoint or whose process has ended is noticed by polls that find nothing, after some
-//!   thousand of them, or by waits that time out.
-//! * With [`Polling::Wait`] a side sleeps on a word of its own segment that peers change when they publish or answer.
-//!   A peer that this side has not connected to cannot be known to this side's answers, nor this side to its; so long as
-//!   there is one, a sleep lasts at most a millisecond.
+//! * The posts of one side to one peer on one rail are executed in order. A send without a posted receive waits for one
+//!   and blocks all posts behind it, like a reliable connection without a queue of unexpected messages.
+//! * A completion means that the peer has executed the post: a write is in its memory, a send in its receive. An
+//!   injected post has no completion.
+//! * `more` is honored: posts of a rail reach no peer until a post without `more`, or until a post is refused with
+//!   `Again`, which rings the doorbell for the posts before it.
+//! * The transport detects a peer that closed its endpoint or whose process exited after several thousand polls without
+//!   progress, or after a wait that times out.
+//! * With `Polling::Wait`, a side sleeps on a word of its own segment, which peers change when they publish posts or
+//!   answers. A peer to which this side has not connected yet cannot be woken, and cannot wake this side; while there
+//!   is such a peer, a sleep lasts at most one millisecond.
 
-mod faults;
+mod completion;
+mod error;
 mod inbound;
-mod layout;
-mod name;
+mod memory;
 mod open;
-mod outbound;
 mod peer;
-mod progress;
-mod receives;
-mod region;
+mod posting;
+mod receive_queue;
 mod ring;
+mod rules;
 mod segment;
 mod sink;
 
@@ -39,15 +38,15 @@ use rustix::event::Timespec;
 use rustix::io::Errno;
 
 use self::inbound::Inbound;
-use self::layout::{INLINE_BYTES, MAX_MESSAGE_BYTES};
-use self::name::SegmentName;
-use self::open::{facts_of, layout_of};
-use self::outbound::{Outbound, Pending};
+pub use self::memory::LoopbackRegion;
+use self::memory::RegionTable;
+use self::open::{fabric_facts, segment_layout};
 use self::peer::PeerState;
-use self::receives::{Receive, Receives};
-pub use self::region::LoopbackRegion;
-use self::region::Regions;
+use self::posting::{Outbound, PendingPost};
+use self::receive_queue::{Receive, ReceiveQueue};
 use self::ring::Opcode;
+use self::rules::address::SegmentAddress;
+use self::rules::layout::{INLINE_BYTES, MAX_MESSAGE_BYTES};
 use self::segment::{OwnSegment, PeerSegment, random};
 use self::sink::Sink;
 use super::{
@@ -55,69 +54,69 @@ use super::{
 };
 use crate::memory::Memory;
 
-/// Polls without any progress before the peers are looked after: some 100 microseconds of spinning.
+/// Number of polls without progress after which the peers are checked: about 100 microseconds of spinning.
 const IDLE_POLLS: u32 = 4096;
-/// Longest sleep while a peer is not connected back.
-const SHORT_SLEEP: Duration = Duration::from_millis(1);
+/// Longest sleep while this side has not connected to every peer that connected to it.
+const MAX_UNCONNECTED_SLEEP: Duration = Duration::from_millis(1);
 
-/// Endpoints of the built-in transport, one a rail.
+/// Endpoints of the built-in transport, one per rail.
 #[derive(Debug)]
 pub struct Loopback {
     own: OwnSegment,
     addresses: EndpointAddresses,
     facts: FabricFacts,
-    sleeps: bool,
+    uses_wait: bool,
     depth: usize,
     peers: Vec<peer::Peer>,
-    /// By peer, then rail.
+    /// Rings to peers: by peer, then by rail.
     outbounds: Vec<Outbound>,
-    /// By claim, then rail.
+    /// Rings from peers: by claim, then by rail.
     inbounds: Vec<Inbound>,
-    /// Claims that peers have made, as last seen.
+    /// Number of claims that peers had made at the last check.
     claimed: usize,
-    /// By rail.
+    /// State of each rail.
     rails: Vec<RailState>,
-    regions: Regions,
+    regions: RegionTable,
     idle_polls: u32,
-    /// Whether the next poll looks at what came in before what is done.
+    /// Whether the next poll handles incoming posts before answers.
     inbound_first: bool,
-    /// Reported by the next poll.
+    /// Failure that the next poll returns.
     failure: Option<TransportError>,
 }
 
 #[derive(Debug)]
 struct RailState {
-    receives: Receives,
-    /// Whether a post with `more` may be unpublished.
-    held_back: bool,
+    receives: ReceiveQueue,
+    /// Whether there may be unpublished posts with `more`.
+    awaiting_doorbell: bool,
 }
 
 impl Transport for Loopback {
     type Region = LoopbackRegion;
 
     fn open(config: &OpenConfig) -> Result<Self, TransportError> {
-        let layout = layout_of(config)?;
-        let own = OwnSegment::create(layout, config.sleeps)?;
-        let name = own.name();
+        let layout = segment_layout(config)?;
+        let own = OwnSegment::create(layout, config.uses_wait)?;
+        let address = own.address();
         let inbounds = (0..layout.peers)
             .flat_map(|claim| (0..layout.rails).map(move |rail| (claim, rail)))
             .map(|(claim, rail)| Inbound::new(own.segment.ring(rail, claim)))
             .collect();
         let rails = (0..layout.rails).map(|_| RailState {
-            receives: Receives::new(layout.slots),
-            held_back: false,
+            receives: ReceiveQueue::new(layout.slots),
+            awaiting_doorbell: false,
         });
         Ok(Self {
-            addresses: name.addresses(layout.rails),
-            facts: facts_of(layout, name),
-            sleeps: config.sleeps,
+            addresses: address.endpoint_addresses(layout.rails),
+            facts: fabric_facts(layout, address),
+            uses_wait: config.uses_wait,
             depth: layout.slots,
             peers: Vec::with_capacity(layout.peers),
             outbounds: Vec::with_capacity(layout.peers * layout.rails),
             inbounds,
             claimed: 0,
             rails: rails.collect(),
-            regions: Regions::default(),
+            regions: RegionTable::default(),
             idle_polls: 0,
             inbound_first: true,
             failure: None,
@@ -146,25 +145,25 @@ impl Transport for Loopback {
         let rails = self.rails.len();
         if peer.rails.len() != rails {
             let message = format!(
-                "the peer has {} rails and this side {rails}: both sides must be opened with as many",
+                "the peer has {} rails, but this side has {rails}: open both sides with the same number of rails",
                 peer.rails.len()
             );
             return Err(refused(FailureReason::Refused, message));
         }
-        let name = SegmentName::of(peer).ok_or_else(|| {
+        let address = SegmentAddress::from_addresses(peer).ok_or_else(|| {
             refused(
                 FailureReason::Refused,
-                "not the endpoint names of a loopback transport".to_owned(),
+                "the peer's endpoint names are not those of a loopback transport".to_owned(),
             )
         })?;
-        let segment = PeerSegment::open(name)?;
+        let segment = PeerSegment::open(address)?;
         if segment.segment.layout().rails != rails {
-            let message = format!("the peer's segment is not one of {rails} rails");
+            let message = format!("the peer's segment does not have {rails} rails");
             return Err(refused(FailureReason::Refused, message));
         }
         let claim = segment.claim(self.own.segment.nonce()).ok_or_else(|| {
             let message = format!(
-                "the peer was opened for {} peers and has them already",
+                "the peer was opened for {} peers, which have already connected",
                 segment.segment.layout().peers
             );
             refused(FailureReason::Refused, message)
@@ -174,7 +173,7 @@ impl Transport for Loopback {
             self.outbounds.push(Outbound::new(ring, self.depth));
         }
         self.peers.push(peer::Peer::new(segment));
-        self.match_claims();
+        self.update_claimants();
         Ok(self.peers.len() - 1)
     }
 
@@ -185,15 +184,15 @@ impl Transport for Loopback {
             message: message.to_owned(),
         };
         if memory.is_device() {
-            let message = "this transport moves bytes with the processor, which cannot reach a GPU's memory: use Heap, \
-                           HugePages or SharedMemory";
+            let message = "this transport copies with the CPU, which cannot access GPU memory: use Heap, HugePages or \
+                           SharedMemory";
             return Err(failed(FailureReason::Refused, message));
         }
         let idle = !self.outbounds.iter().any(Outbound::is_busy)
             && self.rails.iter().all(|rail| rail.receives.is_empty())
             && !self.inbounds.iter().any(Inbound::is_receiving);
         if idle {
-            self.regions.sweep();
+            self.regions.remove_dropped();
         }
         let random = random().map_err(|error| failed(FailureReason::Internal, &error.to_string()))?;
         let owner = self.own.segment.nonce();
@@ -210,7 +209,7 @@ impl Transport for Loopback {
         {
             return Err(refused(Errno::INVAL));
         }
-        let pending = Pending::of(post);
+        let pending = PendingPost::new(post);
         let Some(bytes) = self.regions.local(pending.region, post.offset, post.length) else {
             return Err(refused(Errno::INVAL));
         };
@@ -231,14 +230,15 @@ impl Transport for Loopback {
                     peer.segment.segment.wake();
                 }
                 if post.more {
-                    self.rails[post.rail].held_back = true;
-                } else if self.rails[post.rail].held_back {
+                    self.rails[post.rail].awaiting_doorbell = true;
+                } else if self.rails[post.rail].awaiting_doorbell {
                     self.ring_doorbell(post.rail);
                 }
                 Ok(())
             }
             Err(error) => {
-                // Posts before it must not wait for a post that cannot be made before they are carried out.
+                // The caller can retry only after the earlier posts are executed, so they must not wait for its
+                // doorbell.
                 self.ring_doorbell(post.rail);
                 Err(error)
             }
@@ -260,9 +260,9 @@ impl Transport for Loopback {
             token,
             message: 0,
         };
-        let own = region.owner() == self.own.segment.nonce();
-        let inside = self.regions.local(receive.region, offset, length).is_some();
-        let state = self.rails.get_mut(rail).filter(|_| own && inside);
+        let is_own = region.owner() == self.own.segment.nonce();
+        let is_inside = self.regions.local(receive.region, offset, length).is_some();
+        let state = self.rails.get_mut(rail).filter(|_| is_own && is_inside);
         let Some(state) = state else {
             return Err(PostError::Refused(Errno::INVAL.raw_os_error()));
         };
@@ -277,7 +277,7 @@ impl Transport for Loopback {
             .skip(rail)
             .step_by(rails)
         {
-            inbound.receive_posted();
+            inbound.resume();
         }
         Ok(())
     }
@@ -288,24 +288,24 @@ impl Transport for Loopback {
             return self.failure.take().map_or(Ok(0), Err);
         }
         let mut sink = Sink::new(completions);
-        let moved = if self.inbound_first {
-            let came = self.consume(&mut sink);
-            self.reap(&mut sink) | came
+        let progressed = if self.inbound_first {
+            let consumed = self.consume(&mut sink);
+            self.reap(&mut sink) | consumed
         } else {
-            let done = self.reap(&mut sink);
-            self.consume(&mut sink) | done
+            let reaped = self.reap(&mut sink);
+            self.consume(&mut sink) | reaped
         };
         if sink.is_full() {
-            // Whoever came last this time may have found no room.
+            // The direction that was handled last may have had no room for its completions.
             self.inbound_first = !self.inbound_first;
         }
         let count = sink.count();
-        if moved {
+        if progressed {
             self.idle_polls = 0;
         } else {
             self.idle_polls += 1;
             if self.idle_polls >= IDLE_POLLS {
-                self.look_after_peers();
+                self.check_peers();
             }
         }
         if count == 0 && self.failure.is_some() {
@@ -320,26 +320,26 @@ impl Transport for Loopback {
             operation: "wait",
             message,
         };
-        if !self.sleeps {
-            let message = "the endpoints were opened to be polled only".to_owned();
+        if !self.uses_wait {
+            let message = "the endpoints were opened for polling only".to_owned();
             return Err(failed(FailureReason::Refused, message));
         }
-        self.match_claims();
-        let all_known = self
+        self.update_claimants();
+        let all_connected = self
             .claimed_inbounds()
             .iter()
             .all(|inbound| inbound.peer.is_some())
             && self.claimed >= self.peers.len();
-        let limit = if all_known {
+        let limit = if all_connected {
             timeout
         } else {
-            timeout.min(SHORT_SLEEP)
+            timeout.min(MAX_UNCONNECTED_SLEEP)
         };
         let limit = Timespec::try_from(limit)
             .map_err(|_| failed(FailureReason::Internal, "the timeout is too long".to_owned()))?;
-        let slept = self.own.sleep(limit, || self.is_ready());
-        if slept.map_err(|error| failed(FailureReason::Internal, error.to_string()))? {
-            self.look_after_peers();
+        let timed_out = self.own.sleep(limit, || self.is_ready());
+        if timed_out.map_err(|error| failed(FailureReason::Internal, error.to_string()))? {
+            self.check_peers();
         }
         Ok(())
     }

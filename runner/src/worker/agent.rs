@@ -1,7 +1,7 @@
-//! What every worker does: carries out the coordinator's commands with its instruments. Starts and kills processes.
+//! Executes the coordinator's commands with the instruments of one worker. Starts and kills processes.
 //!
-//! One command at a time. Whatever happens meanwhile (a signal, the coordinator's end, an instrument's death) is seen
-//! at once, for all of it arrives as an [`Event`] on one channel, and no wait is without a limit.
+//! The agent executes one command at a time. Signals, the loss of the coordinator and the death of an instrument are
+//! handled immediately, because they all arrive as a [`WorkerEvent`] on one channel. Every wait has a timeout.
 
 mod case;
 mod round;
@@ -15,69 +15,43 @@ use crds::assignment::Assignment;
 use crds::record::{CaseFailure, EndRecord, FailureReason, WarningReason};
 
 use super::child::Instrument;
-use super::coordinator_link::ToCoordinator;
-use crate::frame::FrameError;
-use crate::instrument::protocol::Reply;
+use super::coordinator_link::CoordinatorLink;
+use super::event::WorkerEvent;
 use crate::rendezvous::link::HEARTBEAT;
-use crate::rendezvous::message::{CaseOrder, Command, NotConnected, Processors, Report};
+use crate::rendezvous::message::{CaseOrder, Command, NotConnected, Report, WorkerCpus};
 
-/// Events that may wait; a sender above it waits itself.
-pub const MOST_EVENTS: usize = 256;
-/// Time on top of a deadline that the instrument itself keeps.
+/// Capacity of the event channel; senders block when it is full.
+pub const EVENT_CAPACITY: usize = 256;
+/// Time added to a deadline that the instrument itself enforces.
 pub const GRACE: Duration = Duration::from_secs(5);
-/// How long opening, connecting or closing an arm may take at least: drivers and GPUs take seconds.
-pub const SETUP_WAIT: Duration = Duration::from_secs(60);
+/// Minimum timeout for opening, connecting or closing an arm, because drivers and GPUs take seconds.
+pub const SETUP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Something that happened.
-#[derive(Debug)]
-pub enum Event {
-    /// The coordinator wants something.
-    Command(Command),
-    /// The coordinator is gone.
-    CoordinatorGone(String),
-    /// An instrument answered.
-    Reply {
-        /// Which.
-        serial: u64,
-        /// What.
-        reply: Reply,
-    },
-    /// An instrument is gone.
-    InstrumentGone {
-        /// Which.
-        serial: u64,
-        /// How that was seen.
-        error: FrameError,
-    },
-    /// This worker was told to stop, by a signal of this name.
-    Stop(&'static str),
-}
-
-/// Why a worker leaves.
+/// Reason a worker leaves the attempt.
 #[derive(Debug)]
 pub enum Departure {
-    /// The coordinator said so.
+    /// The coordinator ended the attempt.
     Finished(EndRecord),
-    /// Something else; this is what.
+    /// The worker failed.
     Failed(CaseFailure),
 }
 
-/// A worker at work.
+/// State of a worker during the attempt.
 #[derive(Debug)]
 pub struct Agent<'a> {
     assignment: &'a Assignment,
     rank: u32,
-    processors: Processors,
-    coordinator: ToCoordinator,
-    events: Receiver<Event>,
-    sender: SyncSender<Event>,
-    /// Commands that came while something else was waited for.
+    cpus: WorkerCpus,
+    coordinator: CoordinatorLink,
+    events: Receiver<WorkerEvent>,
+    sender: SyncSender<WorkerEvent>,
+    /// Commands that arrived during a wait for a reply.
     backlog: VecDeque<Command>,
     next_heartbeat: Instant,
     next_serial: u64,
-    /// The running instruments, by index of their process.
+    /// Running instruments, by index of the process.
     instruments: BTreeMap<u32, Instrument>,
-    /// Why the instrument of a process is not running any more.
+    /// Failures of instruments that stopped in this round, by index of the process.
     broken: BTreeMap<u32, CaseFailure>,
     not_connected: Vec<NotConnected>,
     prepared: Option<CaseOrder>,
@@ -86,18 +60,19 @@ pub struct Agent<'a> {
 }
 
 impl<'a> Agent<'a> {
-    /// A worker that answers to `coordinator`. `events` is where commands and signals arrive; `sender` leads there.
+    /// An agent that reports to `coordinator`. Commands and signals arrive at `events`; `sender` is the other end of that
+    /// channel.
     pub fn new(
         assignment: &'a Assignment,
         rank: u32,
-        processors: Processors,
-        coordinator: ToCoordinator,
-        (sender, events): (SyncSender<Event>, Receiver<Event>),
+        cpus: WorkerCpus,
+        coordinator: CoordinatorLink,
+        (sender, events): (SyncSender<WorkerEvent>, Receiver<WorkerEvent>),
     ) -> Self {
         Self {
             assignment,
             rank,
-            processors,
+            cpus,
             coordinator,
             events,
             sender,
@@ -112,12 +87,12 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// Carries out commands until it is time to leave. No instrument is left then.
+    /// Executes commands until the attempt ends. No instrument is running on return.
     pub fn run(mut self) -> Departure {
         loop {
             if let Err(departure) = self.step() {
                 if let Departure::Failed(failure) = &departure {
-                    // The coordinator may be what is gone.
+                    // The coordinator itself may be lost.
                     let _ = self.coordinator.send(&Report::Leaving(failure.clone()));
                 }
                 return departure;
@@ -146,7 +121,7 @@ impl<'a> Agent<'a> {
         self.coordinator.send(report).map_err(|error| {
             Departure::Failed(CaseFailure {
                 reason: FailureReason::PeerLost,
-                message: format!("the coordinator does not listen any more: {error}"),
+                message: format!("cannot report to the coordinator: {error}"),
             })
         })
     }
@@ -156,16 +131,17 @@ impl<'a> Agent<'a> {
         self.report(&Report::Warning { reason, message })
     }
 
-    fn case_wait(&self) -> Duration {
+    fn case_timeout(&self) -> Duration {
         Duration::from_secs(self.assignment.case_deadline_seconds.into()) + GRACE
     }
 
-    fn setup_wait(&self) -> Duration {
-        self.case_wait().max(SETUP_WAIT)
+    fn setup_timeout(&self) -> Duration {
+        self.case_timeout().max(SETUP_TIMEOUT)
     }
 }
 
-/// The process of an arm; no process's number where there is no such arm, so that asking it fails.
+/// Index of the process of `arm`. For an unknown arm this is `u32::MAX`, which no process has, so that requests to it
+/// fail.
 pub fn process_of(assignment: &Assignment, arm: u32) -> u32 {
     assignment
         .arms

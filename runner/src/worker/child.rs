@@ -1,4 +1,4 @@
-//! One instrument process, from start to end. Starts, feeds and kills a process.
+//! One instrument process, from start to exit. Starts the process, sends requests to it and kills it.
 
 use std::env;
 use std::io;
@@ -13,55 +13,55 @@ use std::time::{Duration, Instant};
 use crds::assignment::{Assignment, InstrumentProcess};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::agent::Event;
+use super::event::WorkerEvent;
 use super::shared_memory;
 use super::tail::Tail;
 use crate::frame::{self, FrameError, FrameReader};
 use crate::instrument::protocol::{MAX_MESSAGE_BYTES, Reply, Request};
 use crate::process;
-use crate::transport::choice::required_environment;
+use crate::transport::select::required_environment;
 
-/// How long a request may take to leave; an instrument reads whenever it is not measuring.
-const SEND_WAIT: Duration = Duration::from_secs(10);
-/// A running instrument. It is killed when this is dropped, and told to end by the kernel when this thread ends.
+/// Timeout for sending a request; an instrument reads whenever it is not measuring.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A running instrument. It is killed when this value is dropped, and the kernel signals it when this thread ends.
 #[derive(Debug)]
 pub struct Instrument {
-    /// Told apart from earlier processes by this.
+    /// Serial number, which distinguishes this process from earlier ones.
     pub serial: u64,
     child: Child,
     socket: UnixStream,
     tail: Option<Tail>,
-    /// Whether the group was killed: its number may soon be another's.
+    /// Whether the process group was killed; its ID may then be reused.
     killed: bool,
 }
 
-/// How an instrument ended.
+/// Exit of an instrument.
 #[derive(Debug)]
-pub struct Ended {
-    /// Whether it exited by itself, with status 0.
-    pub well: bool,
-    /// In words: `exited with status 1`, `was ended by signal 11`.
-    pub how: String,
-    /// The last of what it printed.
+pub struct InstrumentExit {
+    /// Whether the process exited by itself with status 0.
+    pub success: bool,
+    /// Description: `exited with status 1`, `was killed by signal 11`.
+    pub status: String,
+    /// Last part of the output.
     pub output: String,
 }
 
 impl Instrument {
-    /// Starts a process of this program with the environment of `process` of `assignment`; its replies arrive at
-    /// `events`.
+    /// Starts this binary as an instrument, with the environment of `process`. Its replies arrive at `events`.
     ///
     /// # Errors
-    /// When the system starts no process or thread.
+    /// If the process or a thread cannot be started.
     pub fn start(
         serial: u64,
         assignment: &Assignment,
         process: &InstrumentProcess,
-        events: SyncSender<Event>,
+        events: SyncSender<WorkerEvent>,
     ) -> io::Result<Self> {
         let peers = assignment.workers as usize - 1;
         let unset = |(name, _): &(&str, String)| env::var_os(name).is_none();
-        let (ours, theirs) = UnixStream::pair()?;
-        ours.set_write_timeout(Some(SEND_WAIT))?;
+        let (socket, child_socket) = UnixStream::pair()?;
+        socket.set_write_timeout(Some(SEND_TIMEOUT))?;
         let child = Command::new(env::current_exe()?)
             .arg("instrument")
             .arg("--parent")
@@ -72,16 +72,16 @@ impl Instrument {
                     .filter(unset),
             )
             .envs(&process.env)
-            .stdin(OwnedFd::from(theirs))
+            .stdin(OwnedFd::from(child_socket))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A group of its own, so that whatever it starts ends with it.
+            // A separate process group, so that the descendants are killed as well.
             .process_group(0)
             .spawn()?;
         let mut instrument = Self {
             serial,
             child,
-            socket: ours.try_clone()?,
+            socket: socket.try_clone()?,
             tail: None,
             killed: false,
         };
@@ -95,42 +95,42 @@ impl Instrument {
         instrument.tail = Some(tail);
         thread::Builder::new()
             .name("replies".into())
-            .spawn(move || forward(ours, serial, &events))?;
+            .spawn(move || forward(socket, serial, &events))?;
         Ok(instrument)
     }
 
     /// Sends one request.
     ///
     /// # Errors
-    /// When the process does not take it.
+    /// If the process does not read it in time or has exited.
     pub fn send(&mut self, request: &Request) -> Result<(), FrameError> {
         frame::write(&mut self.socket, request, MAX_MESSAGE_BYTES)
     }
 
-    /// Waits up to `grace` for the process to end by itself, kills what is left of its group, and says how it ended.
-    pub fn end(mut self, grace: Duration) -> Ended {
+    /// Waits up to `grace` for the process to exit, kills the rest of its group and returns the exit.
+    pub fn end(mut self, grace: Duration) -> InstrumentExit {
         let status = process::wait_until(&mut self.child, Instant::now() + grace)
             .ok()
             .flatten();
-        let how = status.map_or_else(|| "was killed".into(), process::describe);
+        let description = status.map_or_else(|| "was killed".into(), process::describe);
         self.kill();
-        Ended {
-            well: status.is_some_and(|status| status.success()),
-            how,
+        InstrumentExit {
+            success: status.is_some_and(|status| status.success()),
+            status: description,
             output: self.tail.take().map(Tail::finish).unwrap_or_default(),
         }
     }
 
-    /// Kills the process and all of its group, reaps it, and frees its shared memory. Does nothing when it is gone.
+    /// Kills the process and its group, reaps it, and removes its shared memory. Does nothing on later calls.
     fn kill(&mut self) {
         if std::mem::replace(&mut self.killed, true) {
             return;
         }
         if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // Fails when nothing of the group is left, which is what is wanted.
+            // Fails if no process of the group is left.
             let _ = kill_process_group(group, Signal::KILL);
         }
-        // Already reaped where this fails.
+        // Fails if the process was already reaped.
         let _ = self.child.wait();
         shared_memory::remove_endpoints(self.child.id());
     }
@@ -142,15 +142,15 @@ impl Drop for Instrument {
     }
 }
 
-fn forward(socket: UnixStream, serial: u64, events: &SyncSender<Event>) {
+fn forward(socket: UnixStream, serial: u64, events: &SyncSender<WorkerEvent>) {
     let mut reader = FrameReader::new(socket);
     loop {
         let reply = reader.read(MAX_MESSAGE_BYTES, None).and_then(|line| {
             serde_json::from_slice::<Reply>(&line).map_err(|source| FrameError::Syntax { source })
         });
         let (event, last) = match reply {
-            Ok(reply) => (Event::Reply { serial, reply }, false),
-            Err(error) => (Event::InstrumentGone { serial, error }, true),
+            Ok(reply) => (WorkerEvent::Reply { serial, reply }, false),
+            Err(error) => (WorkerEvent::InstrumentLost { serial, error }, true),
         };
         if events.send(event).is_err() || last {
             return;

@@ -1,4 +1,4 @@
-//! The coordinator's life: meets the others, drives the attempt, writes the records. It is a worker, too.
+//! Runs the coordinator: rendezvous, attempt and record stream. The coordinator is a worker as well.
 
 use std::io;
 use std::path::Path;
@@ -9,20 +9,20 @@ use crds::assignment::Assignment;
 use crds::record::{CaseFailure, EndRecord, HelloRecord, Record, WarningReason};
 use snafu::ResultExt;
 
-use super::agent::{Agent, MOST_EVENTS};
-use super::coordinator_link::ToCoordinator;
+use super::agent::{Agent, EVENT_CAPACITY};
+use super::coordinator_link::CoordinatorLink;
 use super::{LinkSnafu, OutputSnafu, StartSnafu, WorkerError, facts, follow, signals, termination};
 use crate::output::{OutputError, RecordStream};
-use crate::rendezvous::host::{self, Guest, Meeting};
+use crate::rendezvous::coordinator::{self, AdmittedPeers, JoinedPeer};
 use crate::rendezvous::link;
 use crate::rendezvous::message::WorkerHello;
 use crate::session::coordinator::Coordinator;
-use crate::session::gang::{Gang, GangEvent, ToWorker};
+use crate::session::gang::{Gang, GangEvent, WorkerLink};
 
-/// Runs the attempt to its end, which is also written to `termination_message`.
+/// Runs the attempt, and writes its end record to the stream and to `termination_message`.
 ///
 /// # Errors
-/// When the machine does not let it start, or nobody reads the records.
+/// If a thread or signal handler cannot be started, or the records cannot be written.
 pub fn coordinate(
     assignment: &Assignment,
     hello: WorkerHello,
@@ -30,45 +30,45 @@ pub fn coordinate(
 ) -> Result<EndRecord, WorkerError> {
     let started_at = facts::now_rfc3339();
     let mut stream = RecordStream::new(io::stdout());
-    // As much room for each worker as it has for commands, so that neither ever waits for the other in turn.
-    let (sender, events) = sync_channel(MOST_EVENTS * assignment.workers.max(1) as usize);
+    // As much capacity for each worker as its command channel has, so that the two sides cannot block each other.
+    let (sender, events) = sync_channel(EVENT_CAPACITY * assignment.workers.max(1) as usize);
     let stop = sender.clone();
-    let stopping =
+    let stop_flag =
         signals::watch(move |signal| drop(stop.send(GangEvent::Stop(signal)))).context(StartSnafu {
-            what: "listening for signals",
+            action: "installing the signal handlers",
         })?;
     let rendezvous = &assignment.rendezvous;
-    let met = host::listen(rendezvous).and_then(|listener| {
-        host::meet(
+    let admitted = coordinator::listen(rendezvous).and_then(|listener| {
+        coordinator::wait_for_peers(
             &listener,
             &assignment.identity,
             assignment.workers,
             rendezvous,
-            || stopping.is_set(),
+            || stop_flag.is_set(),
         )
     });
     let record = |rank, hello| facts::record(assignment, rank, hello, &started_at);
-    let end = match met {
+    let end = match admitted {
         Err(error) => {
             let hellos = [record(0, hello)];
-            alone(&mut stream, hellos, error.failure()).context(OutputSnafu)?
+            fail_rendezvous(&mut stream, hellos, error.failure()).context(OutputSnafu)?
         }
-        Ok(meeting) => {
-            let others = meeting
-                .guests
+        Ok(admitted) => {
+            let others = admitted
+                .peers
                 .iter()
-                .map(|guest| record(guest.rank, guest.hello.clone()));
+                .map(|peer| record(peer.rank, peer.hello.clone()));
             let hellos = [record(0, hello.clone())].into_iter().chain(others);
-            introduce(&mut stream, hellos, &meeting).context(OutputSnafu)?;
-            together(assignment, &hello, meeting, stream, (sender, events))?
+            write_hellos(&mut stream, hellos, &admitted).context(OutputSnafu)?;
+            run_attempt(assignment, &hello, admitted, stream, (sender, events))?
         }
     };
     termination::write(termination_message, &end);
     Ok(end)
 }
 
-/// The whole stream of an attempt whose workers did not meet.
-fn alone(
+/// Writes the whole stream of an attempt whose rendezvous failed.
+fn fail_rendezvous(
     stream: &mut RecordStream<io::Stdout>,
     hellos: [HelloRecord; 1],
     failure: CaseFailure,
@@ -85,52 +85,53 @@ fn alone(
     Ok(end)
 }
 
-/// Writes who is there and who was refused.
-fn introduce(
+/// Writes the hello records of all workers, and a warning if connections were refused.
+fn write_hellos(
     stream: &mut RecordStream<io::Stdout>,
     hellos: impl Iterator<Item = HelloRecord>,
-    meeting: &Meeting,
+    admitted: &AdmittedPeers,
 ) -> Result<(), OutputError> {
     for hello in hellos {
         stream.write(Record::Hello(Box::new(hello)))?;
     }
-    if meeting.refused.is_empty() {
+    if admitted.refused.is_empty() {
         return Ok(());
     }
-    let refused = host::refused_text(&meeting.refused);
-    let message = format!("refused at the rendezvous: {refused}; they had no part in what follows");
+    let refused = coordinator::refused_text(&admitted.refused);
+    let message =
+        format!("connections refused at the rendezvous: {refused}; they did not take part in the attempt");
     stream.warn(None, WarningReason::StrangerRefused, &message)
 }
 
-/// Drives the attempt of workers that have met, and ends with all threads of this process done.
-fn together(
+/// Runs the attempt after the rendezvous. All threads of this process have ended on return.
+fn run_attempt(
     assignment: &Assignment,
     hello: &WorkerHello,
-    meeting: Meeting,
+    admitted: AdmittedPeers,
     stream: RecordStream<io::Stdout>,
     (sender, events): (SyncSender<GangEvent>, Receiver<GangEvent>),
 ) -> Result<EndRecord, WorkerError> {
     let hellos: Vec<_> = [hello]
         .into_iter()
-        .chain(meeting.guests.iter().map(|guest| &guest.hello))
+        .chain(admitted.peers.iter().map(|peer| &peer.hello))
         .collect();
-    let processors = facts::processors(&hellos);
-    host::welcome(&meeting, &assignment.identity, &processors);
-    let own = processors.into_iter().next().unwrap_or_default();
-    let (command_sender, commands) = sync_channel(MOST_EVENTS);
-    let mut ways = vec![ToWorker::Here(command_sender.clone())];
-    for guest in meeting.guests {
-        ways.push(way_to(guest, assignment, &sender)?);
+    let cpus = facts::assign_cpus(&hellos);
+    coordinator::welcome(&admitted, &assignment.identity, &cpus);
+    let own_cpus = cpus.into_iter().next().unwrap_or_default();
+    let (command_sender, commands) = sync_channel(EVENT_CAPACITY);
+    let mut links = vec![WorkerLink::Local(command_sender.clone())];
+    for peer in admitted.peers {
+        links.push(connect(peer, assignment, &sender)?);
     }
-    let gang = Gang::new(ways, events);
+    let gang = Gang::new(links, events);
     thread::scope(|scope| {
-        let here = ToCoordinator::Here(sender);
-        let agent = Agent::new(assignment, 0, own, here, (command_sender, commands));
+        let link = CoordinatorLink::Local(sender);
+        let agent = Agent::new(assignment, 0, own_cpus, link, (command_sender, commands));
         thread::Builder::new()
             .name("worker".into())
             .spawn_scoped(scope, move || agent.run())
             .context(StartSnafu {
-                what: "starting a thread",
+                action: "starting a thread",
             })?;
         Coordinator::new(assignment, gang, stream)
             .run()
@@ -138,17 +139,19 @@ fn together(
     })
 }
 
-fn way_to(
-    guest: Guest,
+/// Follows the connection of an admitted peer and returns the link for commands.
+fn connect(
+    peer: JoinedPeer,
     assignment: &Assignment,
     sender: &SyncSender<GangEvent>,
-) -> Result<ToWorker, WorkerError> {
-    let Guest {
+) -> Result<WorkerLink, WorkerError> {
+    let JoinedPeer {
         rank: peer, reader, ..
-    } = guest;
-    let (way, receiver) = link::link(reader, &assignment.identity, 0, peer).context(LinkSnafu { peer })?;
-    follow::worker(receiver, peer, sender.clone()).context(StartSnafu {
-        what: "starting a thread",
+    } = peer;
+    let (sending, receiving) =
+        link::split(reader, &assignment.identity, 0, peer).context(LinkSnafu { peer })?;
+    follow::worker(receiving, peer, sender.clone()).context(StartSnafu {
+        action: "starting a thread",
     })?;
-    Ok(ToWorker::Remote(way))
+    Ok(WorkerLink::Remote(sending))
 }

@@ -1,4 +1,4 @@
-//! A worker's way to the coordinator: a connection, or a channel where both are one process.
+//! Link from a worker to the coordinator: a connection, or a channel if both are in the same process.
 
 use std::sync::mpsc::SyncSender;
 
@@ -8,38 +8,38 @@ use crate::rendezvous::link::{LinkError, LinkSender};
 use crate::rendezvous::message::Report;
 use crate::session::gang::GangEvent;
 
-/// Where reports go.
+/// Destination of reports.
 #[derive(Debug)]
-pub enum ToCoordinator {
-    /// To another process.
+pub enum CoordinatorLink {
+    /// Connection to a coordinator in another process.
     Remote(LinkSender),
-    /// To the coordinator in this process.
-    Here(SyncSender<GangEvent>),
+    /// Channel to the coordinator in this process.
+    Local(SyncSender<GangEvent>),
 }
 
-/// Why a report cannot be delivered.
+/// Reason a report cannot be delivered.
 #[derive(Debug, Snafu)]
 pub enum ReportError {
-    /// The connection is of no more use.
+    /// The connection failed.
     #[snafu(display("{source}"))]
     Link {
-        /// Why.
+        /// Error of the connection.
         source: LinkError,
     },
     /// The coordinator of this process has ended.
-    #[snafu(display("it has ended"))]
+    #[snafu(display("the coordinator thread has ended"))]
     Ended,
 }
 
-impl ToCoordinator {
-    /// Delivers one report.
+impl CoordinatorLink {
+    /// Sends one report.
     ///
     /// # Errors
-    /// When the coordinator does not listen any more.
+    /// If the coordinator no longer receives reports.
     pub fn send(&mut self, report: &Report) -> Result<(), ReportError> {
         match self {
             Self::Remote(link) => link.send(report).context(LinkSnafu),
-            Self::Here(sender) => {
+            Self::Local(sender) => {
                 let report = report.clone();
                 sender
                     .send(GangEvent::Report { rank: 0, report })

@@ -1,4 +1,4 @@
-//! What a worker says of itself when it comes, and who shares its processors. Reads the machine.
+//! Facts about a worker for its hello message, and the assignment of CPUs to workers. Reads `/proc` and `/sys`.
 
 use std::env;
 
@@ -7,10 +7,10 @@ use crds::record::{HelloRecord, RECORD_VERSION};
 
 use crate::environment::{boot_id, cpu, host_environment};
 use crate::measure::clock;
-use crate::rendezvous::message::{PROTOCOL_VERSION, Processors, WorkerHello};
+use crate::rendezvous::message::{PROTOCOL_VERSION, WorkerCpus, WorkerHello};
 use crate::topology::SystemRoots;
 
-/// What the worker of `rank` says of itself.
+/// The hello message of the worker `rank`.
 pub fn hello(assignment: &Assignment, rank: u32) -> WorkerHello {
     let roots = SystemRoots::default();
     let environment = host_environment(&roots, |name| env::var(name).ok(), clock::facts(&roots));
@@ -28,30 +28,31 @@ pub fn hello(assignment: &Assignment, rank: u32) -> WorkerHello {
     }
 }
 
-/// The processors of each of `all` workers, by rank: where several have the same ones and there are enough, each gets
-/// a part of its own. Pure.
-pub fn processors(all: &[&WorkerHello]) -> Vec<Processors> {
-    all.iter()
+/// The CPUs of each worker, by rank. Workers on one machine with the same set of CPUs get disjoint parts of it, if it is
+/// large enough. Pure.
+pub fn assign_cpus(workers: &[&WorkerHello]) -> Vec<WorkerCpus> {
+    workers
+        .iter()
         .enumerate()
         .map(|(rank, worker)| {
             let overlaps = |other: &WorkerHello| {
                 other.boot_id == worker.boot_id && other.cpus.iter().any(|cpu| worker.cpus.contains(cpu))
             };
-            let sharers = all.iter().filter(|other| overlaps(other)).count().max(1);
-            let before = all.iter().take(rank).filter(|other| overlaps(other)).count();
-            let equal = all
+            let sharers = workers.iter().filter(|other| overlaps(other)).count().max(1);
+            let before = workers.iter().take(rank).filter(|other| overlaps(other)).count();
+            let equal = workers
                 .iter()
                 .filter(|other| overlaps(other))
                 .all(|other| other.cpus == worker.cpus);
             let share = worker.cpus.len() / sharers;
             if equal && share > 0 {
                 let cpus = worker.cpus.iter().skip(before * share).take(share);
-                Processors {
+                WorkerCpus {
                     cpus: cpus.copied().collect(),
                     sharers: 1,
                 }
             } else {
-                Processors {
+                WorkerCpus {
                     cpus: worker.cpus.clone(),
                     sharers: sharers as u32,
                 }
@@ -73,7 +74,7 @@ pub fn record(assignment: &Assignment, rank: u32, hello: WorkerHello, started_at
     }
 }
 
-/// The time of day, as RFC 3339 in UTC.
+/// The current time in UTC, in RFC 3339 format.
 pub fn now_rfc3339() -> String {
     format!("{:.3}", jiff::Timestamp::now())
 }
@@ -92,34 +93,33 @@ mod tests {
         }
     }
 
-    fn of(all: &[WorkerHello]) -> Vec<(Vec<u32>, u32)> {
-        let processors = processors(&all.iter().collect::<Vec<_>>());
-        processors
-            .into_iter()
-            .map(|found| (found.cpus, found.sharers))
+    fn assigned(workers: &[WorkerHello]) -> Vec<(Vec<u32>, u32)> {
+        let cpus = assign_cpus(&workers.iter().collect::<Vec<_>>());
+        cpus.into_iter()
+            .map(|worker| (worker.cpus, worker.sharers))
             .collect()
     }
 
     #[test]
-    fn workers_of_one_machine_get_a_part_each() {
-        let all = [
+    fn divides_cpus_among_workers_of_one_machine() {
+        let workers = [
             worker("a", &[0, 1, 2]),
             worker("b", &[0, 1, 2]),
             worker("a", &[0, 1, 2]),
             worker("a", &[5]),
         ];
         let expected = [(vec![0], 1), (vec![0, 1, 2], 1), (vec![1], 1), (vec![5], 1)];
-        assert_eq!(of(&all), expected);
+        assert_eq!(assigned(&workers), expected);
     }
 
     #[test]
-    fn too_few_or_unequal_processors_are_shared() {
+    fn shares_too_few_or_unequal_cpus() {
         assert_eq!(
-            of(&[worker("a", &[0]), worker("a", &[0])]),
+            assigned(&[worker("a", &[0]), worker("a", &[0])]),
             [(vec![0], 2), (vec![0], 2)]
         );
         assert_eq!(
-            of(&[worker("a", &[0, 1]), worker("a", &[1])]),
+            assigned(&[worker("a", &[0, 1]), worker("a", &[1])]),
             [(vec![0, 1], 2), (vec![1], 2)]
         );
     }

@@ -1,24 +1,24 @@
-//! Listens to a connection for as long as it lives. One thread for each.
+//! Reads a connection until it ends, on one thread per connection.
 
 use std::io;
 use std::sync::mpsc::SyncSender;
 use std::thread;
 
-use super::agent::Event;
+use super::event::WorkerEvent;
 use crate::rendezvous::link::LinkReader;
 use crate::rendezvous::message::Report;
 use crate::session::gang::GangEvent;
 
-/// Passes the coordinator's commands on, and its end.
+/// Forwards the commands of the coordinator, and the end of the connection, to `events`.
 ///
 /// # Errors
-/// When no thread can be started.
-pub fn coordinator(mut receiver: LinkReader, events: SyncSender<Event>) -> io::Result<()> {
+/// If the thread cannot be started.
+pub fn coordinator(mut receiver: LinkReader, events: SyncSender<WorkerEvent>) -> io::Result<()> {
     let follow = move || {
         loop {
             let (event, last) = match receiver.receive() {
-                Ok(command) => (Event::Command(command), false),
-                Err(error) => (Event::CoordinatorGone(error.to_string()), true),
+                Ok(command) => (WorkerEvent::Command(command), false),
+                Err(error) => (WorkerEvent::CoordinatorLost(error.to_string()), true),
             };
             if events.send(event).is_err() || last {
                 return;
@@ -31,20 +31,20 @@ pub fn coordinator(mut receiver: LinkReader, events: SyncSender<Event>) -> io::R
         .map(drop)
 }
 
-/// Passes a worker's reports on, and its end.
+/// Forwards the reports of a worker, and the end of the connection, to `events`.
 ///
 /// # Errors
-/// When no thread can be started.
+/// If the thread cannot be started.
 pub fn worker(mut receiver: LinkReader, rank: u32, events: SyncSender<GangEvent>) -> io::Result<()> {
     let follow = move || {
         loop {
             let (event, last) = match receiver.receive() {
-                // Hearing it was all it was for.
+                // A heartbeat only keeps the read from timing out.
                 Ok(Report::Heartbeat) => continue,
                 Ok(report) => (GangEvent::Report { rank, report }, false),
                 Err(error) => {
-                    let how = error.to_string();
-                    (GangEvent::Lost { rank, how }, true)
+                    let cause = error.to_string();
+                    (GangEvent::Lost { rank, cause }, true)
                 }
             };
             if events.send(event).is_err() || last {

@@ -1,24 +1,24 @@
-//! What libfabric's shm provider leaves behind where its process is killed. Removes files.
+//! Removes the files that libfabric's shm provider leaves behind when its process is killed.
 
 use std::fs;
 use std::path::Path;
 
-/// Where the provider keeps its endpoints.
+/// Directory in which the provider creates its endpoints.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Removes the endpoints of the process that had the number `process` and is gone: 16 MiB each, which nobody else
-/// would ever free. The provider itself takes these names to be nobody else's.
+/// Removes the endpoints of the process `process`, which has exited. Each occupies 16 MiB that would otherwise never be
+/// freed. The provider assumes as well that no other program uses these names.
 pub(super) fn remove_endpoints(process: u32) {
     remove_from(Path::new(SHARED_MEMORY), process);
 }
 
-/// The provider names an endpoint `PROCESS:DOMAIN:ENDPOINT`.
-fn remove_from(folder: &Path, process: u32) {
+/// Endpoints are named `PROCESS:DOMAIN:ENDPOINT`.
+fn remove_from(directory: &Path, process: u32) {
     let prefix = format!("{process}:");
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries {
         if entry.file_name().to_string_lossy().starts_with(&prefix) {
-            // One that went meanwhile, or cannot go, is no reason to stop measuring.
+            // A file that is already removed, or cannot be removed, must not stop the measurement.
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -29,13 +29,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endpoints_of_others_stay() {
-        let folder = tempfile::tempdir().unwrap();
+    fn keeps_endpoints_of_other_processes() {
+        let directory = tempfile::tempdir().unwrap();
         for name in ["12:0:0", "12:0:1", "123:0:0", "2:12:0", "sem.12"] {
-            fs::write(folder.path().join(name), "").unwrap();
+            fs::write(directory.path().join(name), "").unwrap();
         }
-        remove_from(folder.path(), 12);
-        let left = fs::read_dir(folder.path()).unwrap().flatten();
+        remove_from(directory.path(), 12);
+        let left = fs::read_dir(directory.path()).unwrap().flatten();
         let mut left: Vec<_> = left
             .map(|entry| entry.file_name().into_string().unwrap())
             .collect();

@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT: seen once, passed on, and obeyed even when something hangs.
+//! Handles SIGTERM and SIGINT: the first signal stops the worker, which exits after a timeout even if a thread hangs.
 
 use std::io;
 use std::sync::Arc;
@@ -11,38 +11,38 @@ use signal_hook::iterator::Signals;
 
 use crate::ffi;
 
-/// How long an orderly end may take; a reader that does not read could hold it up for ever.
-const STOP_WAIT: Duration = Duration::from_secs(10);
+/// Timeout for an orderly exit, because a reader that does not read the records could block it forever.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Whether this process was told to stop.
+/// Flag that is set when this process receives a signal to stop.
 #[derive(Clone, Debug, Default)]
-pub struct Stopping(Arc<AtomicBool>);
+pub struct StopFlag(Arc<AtomicBool>);
 
-impl Stopping {
-    /// Whether it was.
+impl StopFlag {
+    /// Whether the flag is set.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Watches for signals from now on; `tell` passes the first one on, by its name.
+/// Starts watching for signals. `notify` is called once, with the name of the first signal.
 ///
 /// # Errors
-/// When the system installs no handler or starts no thread.
-pub fn watch(tell: impl FnOnce(&'static str) + Send + 'static) -> io::Result<Stopping> {
-    let stopping = Stopping::default();
-    let flag = stopping.clone();
+/// If the handlers cannot be installed or the thread cannot be started.
+pub fn watch(notify: impl FnOnce(&'static str) + Send + 'static) -> io::Result<StopFlag> {
+    let stop = StopFlag::default();
+    let flag = stop.clone();
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
     let watch = move || {
         let Some(signal) = signals.forever().next() else {
             return;
         };
         flag.0.store(true, Ordering::Relaxed);
-        tell(if signal == SIGINT { "SIGINT" } else { "SIGTERM" });
-        thread::sleep(STOP_WAIT);
-        // Instruments die with this process.
+        notify(if signal == SIGINT { "SIGINT" } else { "SIGTERM" });
+        thread::sleep(STOP_TIMEOUT);
+        // The kernel ends the instruments together with this process.
         ffi::exit_now(3);
     };
     thread::Builder::new().name("signals".into()).spawn(watch)?;
-    Ok(stopping)
+    Ok(stop)
 }

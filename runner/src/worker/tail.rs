@@ -1,4 +1,4 @@
-//! The last bytes of what a child process prints. One thread for each stream, until the stream ends.
+//! Keeps the last bytes of the output of a child process, with one thread per stream until the stream ends.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use crate::output::MAX_MESSAGE_BYTES;
 
-/// Bytes kept: what fits one warning of the record stream with room for its first line.
+/// Number of bytes kept: as many as fit in one warning of the record stream with its first line.
 const TAIL_BYTES: usize = MAX_MESSAGE_BYTES - 256;
-/// How long the end of a stream is waited for once its process has ended: a descendant may hold it open.
-const END_WAIT: Duration = Duration::from_millis(500);
+/// Timeout for the end of a stream after its process has exited, because a descendant may hold it open.
+const END_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Collects the tail of several streams together, in the order in which they are read.
+/// Collects the combined tail of several streams, in the order in which they are read.
 #[derive(Debug)]
 pub struct Tail {
     kept: Arc<Mutex<Kept>>,
@@ -25,11 +25,11 @@ pub struct Tail {
 #[derive(Debug, Default)]
 struct Kept {
     bytes: VecDeque<u8>,
-    left_out: u64,
+    omitted: u64,
 }
 
 impl Tail {
-    /// A tail of nothing yet.
+    /// An empty tail.
     pub fn new() -> Self {
         let (sender, ended) = channel();
         Self {
@@ -39,10 +39,10 @@ impl Tail {
         }
     }
 
-    /// Drains `stream` to its end.
+    /// Reads `stream` until it ends.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// If the thread cannot be started.
     pub fn drain(&mut self, mut stream: impl Read + Send + 'static) -> io::Result<()> {
         let kept = Arc::clone(&self.kept);
         let sender = self.sender.clone();
@@ -59,18 +59,19 @@ impl Tail {
         Ok(())
     }
 
-    /// What was printed last, after the process has ended; a mark says how much came before. Empty where nothing was.
+    /// The last output of the process, which must have exited. A mark states the number of omitted bytes. Empty if the
+    /// process printed nothing.
     pub fn finish(mut self) -> String {
-        // No message ever comes: the wait ends when the last drain has dropped its sender.
+        // No message is ever sent: the wait ends when the last reader thread drops its sender.
         self.sender = None;
-        let _ = self.ended.recv_timeout(END_WAIT);
+        let _ = self.ended.recv_timeout(END_TIMEOUT);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(kept.bytes.make_contiguous())
             .trim()
             .to_owned();
-        match kept.left_out {
+        match kept.omitted {
             0 => text,
-            left_out => format!("[{left_out} bytes before]\n{text}"),
+            omitted => format!("[{omitted} earlier bytes omitted]\n{text}"),
         }
     }
 }
@@ -80,7 +81,7 @@ impl Kept {
         self.bytes.extend(chunk);
         let surplus = self.bytes.len().saturating_sub(TAIL_BYTES);
         self.bytes.drain(..surplus);
-        self.left_out += surplus as u64;
+        self.omitted += surplus as u64;
     }
 }
 
@@ -89,17 +90,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_is_kept_and_the_rest_counted() {
+    fn keeps_the_end_and_counts_the_rest() {
         let mut tail = Tail::new();
         let text = format!("{}the end\n", "x".repeat(100_000));
         tail.drain(io::Cursor::new(text)).unwrap();
         let text = tail.finish();
-        assert!(text.starts_with("[96168 bytes before]\nxxx"), "{}", &text[..40]);
+        assert!(
+            text.starts_with("[96168 earlier bytes omitted]\nxxx"),
+            "{}",
+            &text[..40]
+        );
         assert!(text.ends_with("xthe end"));
     }
 
     #[test]
-    fn a_silent_process_has_no_tail() {
+    fn a_silent_process_has_an_empty_tail() {
         let mut tail = Tail::new();
         tail.drain(io::empty()).unwrap();
         assert_eq!(tail.finish(), "");

@@ -1,4 +1,4 @@
-//! The end record where the kubelet looks for it. Writes one file.
+//! Writes the end record to the file that the kubelet reads as the termination message.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,29 +8,29 @@ use rustix::fs::{Access, access};
 
 use crate::output::bounded;
 
-/// Where a kubelet reads a container's last words.
-const DEFAULT: &str = "/dev/termination-log";
-/// A kubelet keeps 4096 bytes; the rest of the record is short.
-const MESSAGE_BYTES: usize = 3000;
+/// Default termination message path of Kubernetes.
+const DEFAULT_PATH: &str = "/dev/termination-log";
+/// Limit for the failure message: a kubelet keeps 4096 bytes, and the other fields are short.
+const MAX_FAILURE_BYTES: usize = 3000;
 
-/// Writes `end` to `path`, or to the kubelet's file where there is one.
+/// Writes `end` to `path`; without a path to the kubelet's file, if it is writable.
 pub fn write(path: Option<&Path>, end: &EndRecord) {
-    let kubelets = || {
-        access(DEFAULT, Access::WRITE_OK)
+    let kubelet_path = || {
+        access(DEFAULT_PATH, Access::WRITE_OK)
             .is_ok()
-            .then(|| PathBuf::from(DEFAULT))
+            .then(|| PathBuf::from(DEFAULT_PATH))
     };
-    let Some(path) = path.map(Path::to_owned).or_else(kubelets) else {
+    let Some(path) = path.map(Path::to_owned).or_else(kubelet_path) else {
         return;
     };
     let mut end = end.clone();
     if let Some(failure) = &mut end.failure {
-        failure.message = bounded(&failure.message, MESSAGE_BYTES);
+        failure.message = bounded(&failure.message, MAX_FAILURE_BYTES);
     }
     let written = serde_json::to_string(&end)
         .map_err(std::io::Error::from)
         .and_then(|text| fs::write(&path, text));
     if let Err(error) = written {
-        tracing::warn!(path = %path.display(), %error, "the end record is only in the stream");
+        tracing::warn!(path = %path.display(), %error, "cannot write the termination message; the end record is only in the record stream");
     }
 }

@@ -1,4 +1,4 @@
-/* What src/bindings.rs is generated from: the public headers of libfabric 1.17. */
+/* Input of bindgen for src/bindings.rs: the public headers of libfabric 1.17. */
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>

@@ -1,4 +1,4 @@
-//! One small leg of two workers, carried out by the product's own program.
+//! A small leg of two workers, run by the runner binary.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,12 +12,12 @@ use crds::assignment::{
 use crds::record::{CaseResult, Chain, Measurement, Record};
 use crds::v1alpha1::TransportSpec;
 
-/// What is measured: one scenario at its largest size, once with each arm.
+/// A leg that measures one scenario at its largest size, once with each arm.
 pub struct Leg {
     /// Address and port of rank 0.
-    pub meeting: (String, u16),
+    pub rendezvous: (String, u16),
     pub transport: TransportSpec,
-    /// Rails of each rank; none: the workers choose.
+    /// Rails of each rank; if empty, the workers choose.
     pub bindings: Vec<RankBinding>,
     pub process: InstrumentProcess,
     pub scenario: ScenarioAssignment,
@@ -25,23 +25,26 @@ pub struct Leg {
 }
 
 impl Leg {
-    /// Carries it out with workers that `program` starts for their ranks. Returns the records.
+    /// Runs the leg and returns the records. `binary` returns the command that starts the runner for a rank.
     ///
     /// # Panics
-    /// With the workers' words when one fails.
-    pub fn records(self, program: impl Fn(usize) -> Command) -> Vec<Record> {
+    /// If a worker fails, with the standard error of both workers.
+    pub fn run(self, binary: impl Fn(usize) -> Command) -> Vec<Record> {
         let assignment = serde_json::to_vec(&self.assignment()).unwrap();
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(&assignment).unwrap();
-        let peer = start(program(1), 1, file.path(), Stdio::null());
-        let coordinator = start(program(0), 0, file.path(), Stdio::piped());
-        let ended = [coordinator, peer].map(|worker| worker.wait_with_output().unwrap());
-        let said = ended
+        let peer = start(binary(1), 1, file.path(), Stdio::null());
+        let coordinator = start(binary(0), 0, file.path(), Stdio::piped());
+        let outputs = [coordinator, peer].map(|worker| worker.wait_with_output().unwrap());
+        let stderr = outputs
             .each_ref()
             .map(|worker| String::from_utf8_lossy(&worker.stderr));
-        assert!(ended.iter().all(|worker| worker.status.success()), "{said:#?}");
+        assert!(
+            outputs.iter().all(|worker| worker.status.success()),
+            "{stderr:#?}"
+        );
         let mut chain = Chain::default();
-        let stream = String::from_utf8_lossy(&ended[0].stdout);
+        let stream = String::from_utf8_lossy(&outputs[0].stdout);
         stream.lines().map(|line| chain.read(line).unwrap()).collect()
     }
 
@@ -64,9 +67,9 @@ impl Leg {
             },
             workers: 2,
             rendezvous: Rendezvous {
-                host: self.meeting.0.clone(),
-                bind: self.meeting.0,
-                port: self.meeting.1,
+                host: self.rendezvous.0.clone(),
+                bind: self.rendezvous.0,
+                port: self.rendezvous.1,
                 timeout_seconds: 60,
             },
             transport: self.transport,
@@ -86,8 +89,8 @@ impl Leg {
     }
 }
 
-fn start(mut program: Command, rank: u32, assignment: &Path, stdout: Stdio) -> Child {
-    program
+fn start(mut binary: Command, rank: u32, assignment: &Path, stdout: Stdio) -> Child {
+    binary
         .args(["worker", "--parent", &std::process::id().to_string()])
         .args(["--rank", &rank.to_string(), "--assignment"])
         .arg(assignment)
@@ -101,7 +104,7 @@ fn start(mut program: Command, rank: u32, assignment: &Path, stdout: Stdio) -> C
 /// The measurement of each arm.
 ///
 /// # Panics
-/// When a case was not measured.
+/// If a case was not measured.
 pub fn measurements(records: &[Record]) -> BTreeMap<&str, &Measurement> {
     let cases = records.iter().filter_map(|record| match record {
         Record::Case(case) => Some(case),

@@ -1,4 +1,4 @@
-//! Two workers of one arm in this process.
+//! Both workers of one arm, in this process.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use crds::assignment::{
 use crds::record::SideReport;
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{MemoryKind, Polling, TransportSpec};
-use fabricbench_runner::bench::{ArmBench, Buffers, open_config};
+use fabricbench_runner::arm_endpoints::{ArmEndpoints, Buffers, open_config};
 use fabricbench_runner::scenario::{Case, Outcome, Role, run_case};
 use fabricbench_runner::transport::Transport;
 
 /// Both workers of an arm.
 pub struct Pair<T: Transport> {
     arm: ArmAssignment,
-    initiator: ArmBench<T>,
-    target: ArmBench<T>,
+    initiator: ArmEndpoints<T>,
+    target: ArmEndpoints<T>,
     number: u32,
 }
 
-/// The arm that all scenarios here are measured with.
+/// The arm for all scenarios of a pair.
 pub fn arm(inject: Option<u64>, doorbell: Option<u32>) -> ArmAssignment {
     ArmAssignment {
         name: "arm".to_owned(),
@@ -36,7 +36,7 @@ pub fn arm(inject: Option<u64>, doorbell: Option<u32>) -> ArmAssignment {
     }
 }
 
-/// A scenario in ordinary memory.
+/// A scenario in heap memory.
 pub fn scenario(workload: Workload) -> ScenarioAssignment {
     ScenarioAssignment {
         name: "scenario".to_owned(),
@@ -48,7 +48,7 @@ pub fn scenario(workload: Workload) -> ScenarioAssignment {
 }
 
 impl<T: Transport> Pair<T> {
-    /// Two connected workers for these scenarios.
+    /// Opens and connects two workers for `scenarios`.
     pub fn new(
         arm: ArmAssignment,
         scenarios: Vec<ScenarioAssignment>,
@@ -83,7 +83,7 @@ impl<T: Transport> Pair<T> {
         let open = |rank| {
             let config = open_config(&arm, &assignment, rank);
             let mut buffers = Buffers::new(&assignment);
-            ArmBench::open(&arm, &assignment, &config, polling, &[], &mut buffers).unwrap()
+            ArmEndpoints::open(&arm, &assignment, &config, polling, &[], &mut buffers).unwrap()
         };
         let (mut initiator, mut target) = (open(0), open(1));
         initiator.connect(1, &target.offer()).unwrap();
@@ -96,7 +96,7 @@ impl<T: Transport> Pair<T> {
         }
     }
 
-    /// The initiator's report of a measured case.
+    /// Measures a case and returns the report of the initiator.
     pub fn measure(&mut self, scenario: &ScenarioAssignment, size_bytes: u64) -> SideReport {
         match self.run(scenario, size_bytes, Pass::Measure).0 {
             Outcome::Measured(side) => *side,
@@ -104,7 +104,7 @@ impl<T: Transport> Pair<T> {
         }
     }
 
-    /// Both sides' outcomes of a case.
+    /// Runs a case and returns the outcomes of both sides.
     pub fn run(&mut self, scenario: &ScenarioAssignment, size_bytes: u64, pass: Pass) -> (Outcome, Outcome) {
         self.number += 1;
         let case = |role, peer_rank| Case {
@@ -118,11 +118,11 @@ impl<T: Transport> Pair<T> {
             deadline: Duration::from_secs(60),
             seed: 1,
         };
-        let (ours, theirs) = (case(Role::Initiator, 1), case(Role::Target, 0));
+        let (initiator_case, target_case) = (case(Role::Initiator, 1), case(Role::Target, 0));
         let (initiator, target) = (&mut self.initiator, &mut self.target);
         std::thread::scope(|scope| {
-            let other = scope.spawn(move || run_case(target, &theirs));
-            let report = run_case(initiator, &ours).unwrap();
+            let other = scope.spawn(move || run_case(target, &target_case));
+            let report = run_case(initiator, &initiator_case).unwrap();
             (report.outcome, other.join().unwrap().unwrap().outcome)
         })
     }

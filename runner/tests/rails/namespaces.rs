@@ -1,29 +1,29 @@
-//! Two network namespaces with rate-limited links between them, gone when the test is.
+//! Two network namespaces with rate-limited links between them, which are deleted when the test ends.
 
 use std::process::{self, Command};
 
-/// Two namespaces, a pair of interfaces for each rail and one for the workers to meet on.
+/// Two namespaces with a pair of interfaces for each rail and one pair for the rendezvous of the workers.
 pub struct Namespaces {
     sides: [String; 2],
     rails: usize,
 }
 
 impl Namespaces {
-    /// Makes them; every rail carries `rate` each way.
+    /// Creates the namespaces. `rate` limits every rail in each direction.
     pub fn with_rails(rails: usize, rate: &str) -> Self {
         let unique = format!("{:x}{:x}", process::id(), thread_number());
-        let made = Self {
+        let namespaces = Self {
             sides: [format!("fbr-a-{unique}"), format!("fbr-b-{unique}")],
             rails,
         };
-        for side in &made.sides {
+        for side in &namespaces.sides {
             ip(&["netns", "add", side]);
             ip(&["-n", side, "link", "set", "lo", "up"]);
         }
         for link in 0..=rails {
-            made.connect(link, (link < rails).then_some(rate));
+            namespaces.connect(link, (link < rails).then_some(rate));
         }
-        made
+        namespaces
     }
 
     /// Name of the namespace of `side`, 0 or 1.
@@ -36,7 +36,7 @@ impl Namespaces {
         format!("10.91.{rail}.{}", side + 1)
     }
 
-    /// Address on which the workers meet.
+    /// Address of the rendezvous in the namespace of `side`.
     pub fn meeting_address(&self, side: usize) -> String {
         self.rail_address(side, self.rails)
     }
@@ -75,7 +75,7 @@ impl Namespaces {
 impl Drop for Namespaces {
     fn drop(&mut self) {
         for side in &self.sides {
-            // Best effort: a namespace that was never made cannot be deleted.
+            // Ignore the status: creating the namespace may have failed.
             let _ = Command::new("ip").args(["netns", "delete", side]).status();
         }
     }

@@ -1,4 +1,4 @@
-//! Attempts that come to their end.
+//! Attempts that complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ fn run(assignment: &Assignment) -> Finished {
     Gang::start(assignment, 0..assignment.workers, &[]).finish()
 }
 
-/// Every case of every pair is there once, valid, and moved the bytes it says.
+/// Asserts that the stream contains every case of every pair once, valid and with the expected number of bytes.
 fn assert_complete(assignment: &Assignment, finished: &Finished) {
     assert!(
         finished.end().complete,
@@ -77,7 +77,7 @@ fn completes(workers: u32, transport: TransportSpec) -> Finished {
 }
 
 #[test]
-fn two_workers_over_loopback() {
+fn completes_two_workers_over_loopback() {
     let finished = completes(2, loopback());
     let injected = finished.warnings(WarningReason::Evidence);
     assert_eq!(injected, ["Using fi_injectdata for small message size=64"]);
@@ -94,17 +94,17 @@ fn two_workers_over_loopback() {
 }
 
 #[test]
-fn three_workers_over_loopback() {
+fn completes_three_workers_over_loopback() {
     completes(3, loopback());
 }
 
 #[test]
-fn four_workers_over_loopback() {
+fn completes_four_workers_over_loopback() {
     completes(4, loopback());
 }
 
 #[test]
-fn two_workers_over_libfabric_tcp() {
+fn completes_two_workers_over_libfabric_tcp() {
     let finished = completes(2, libfabric(LibfabricProvider::Tcp));
     for record in &finished.records {
         if let Record::Endpoints(endpoints) = record {
@@ -121,13 +121,13 @@ fn two_workers_over_libfabric_tcp() {
 }
 
 #[test]
-fn three_workers_over_libfabric_shm() {
+fn completes_three_workers_over_libfabric_shm() {
     completes(3, libfabric(LibfabricProvider::Shm));
 }
 
-/// Arms that differ in their environment run in a process each, and each records its own.
+/// Arms with different environments run in separate processes, and each records its own environment.
 #[test]
-fn arms_of_two_environments() {
+fn runs_arms_of_two_environments_in_separate_processes() {
     let mut assignment = assignment(2, loopback(), 1);
     let variable = ("FI_TEST_ENVIRONMENT".to_owned(), "second".to_owned());
     assignment.processes.push(InstrumentProcess {
@@ -149,9 +149,9 @@ fn arms_of_two_environments() {
     }
 }
 
-/// What a library prints is no part of the stream, and its end is kept.
+/// The output of a library is not part of the stream, and its end is recorded in a warning.
 #[test]
-fn a_library_that_prints() {
+fn records_library_output_as_warnings() {
     let mut assignment = assignment(2, libfabric(LibfabricProvider::Shm), 1);
     let variable = ("FI_LOG_LEVEL".to_owned(), "info".to_owned());
     assignment.processes[0].env = [variable].into();

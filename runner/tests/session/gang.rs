@@ -1,4 +1,4 @@
-//! Worker processes: started, watched, ended, and what they said.
+//! Starts, observes and ends worker processes, and collects their records.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -12,18 +12,18 @@ use crds::record::{CaseFailure, CaseRecord, CaseResult, Chain, EndRecord, Record
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use tempfile::TempDir;
 
-/// How long anything may take before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// Timeout of every wait in a test.
+const TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Name of the assignment's file.
+/// File name of the assignment.
 const ASSIGNMENT: &str = "assignment.json";
 
 /// The workers of one attempt.
 pub struct Gang {
-    folder: TempDir,
+    directory: TempDir,
     workers: Vec<Option<Child>>,
     records: Records,
-    /// Every process that was seen below a worker.
+    /// Known instrument processes.
     instruments: Vec<Pid>,
 }
 
@@ -33,7 +33,7 @@ struct Records {
     read: Vec<Record>,
 }
 
-/// How a worker ended.
+/// Exit of a worker.
 #[derive(Debug)]
 pub struct Ended {
     pub status: ExitStatus,
@@ -41,21 +41,21 @@ pub struct Ended {
 }
 
 impl Gang {
-    /// Starts the workers of `ranks`, each with `variables` on top of its environment.
+    /// Starts the workers `ranks`, each with `variables` added to its environment.
     pub fn start(
         assignment: &Assignment,
         ranks: impl Iterator<Item = u32>,
         variables: &[(&str, &str)],
     ) -> Self {
-        let folder = TempDir::new().unwrap();
+        let directory = TempDir::new().unwrap();
         fs::write(
-            folder.path().join(ASSIGNMENT),
+            directory.path().join(ASSIGNMENT),
             serde_json::to_vec(assignment).unwrap(),
         )
         .unwrap();
         let mut workers: Vec<Option<Child>> = (0..assignment.workers).map(|_| None).collect();
         for rank in ranks {
-            workers[rank as usize] = Some(worker(folder.path(), rank, variables));
+            workers[rank as usize] = Some(worker(directory.path(), rank, variables));
         }
         let stdout = workers[0].as_mut().unwrap().stdout.take().unwrap();
         let records = Records {
@@ -64,45 +64,45 @@ impl Gang {
             read: Vec::new(),
         };
         Self {
-            folder,
+            directory,
             workers,
             records,
             instruments: Vec::new(),
         }
     }
 
-    /// Starts the worker of `rank`, which was not there so far.
-    pub fn come(&mut self, rank: u32) {
-        self.workers[rank as usize] = Some(worker(self.folder.path(), rank, &[]));
+    /// Starts the worker `rank` later than the others.
+    pub fn start_worker(&mut self, rank: u32) {
+        self.workers[rank as usize] = Some(worker(self.directory.path(), rank, &[]));
     }
 
-    /// Nobody reads the records from now on.
+    /// Closes the reading end of the record stream.
     pub fn stop_reading(&mut self) {
         self.records.lines = None;
     }
 
-    /// Waits until all known instruments are gone.
-    pub fn no_instrument_is_left(&mut self) {
+    /// Waits until all known instruments have exited.
+    pub fn wait_for_instruments(&mut self) {
         for instrument in std::mem::take(&mut self.instruments) {
             eventually(|| test_kill_process(instrument).is_err().then_some(()));
         }
     }
 
-    /// Reads records until one of them is as `wanted`; the reader's side of the wait for the workers.
-    pub fn wait_for(&mut self, wanted: impl Fn(&Record) -> bool) {
+    /// Reads records until `predicate` holds for one of them.
+    pub fn wait_for(&mut self, predicate: impl Fn(&Record) -> bool) {
         while let Some(record) = self.records.next() {
-            if wanted(&record) {
+            if predicate(&record) {
                 return;
             }
         }
         panic!("the stream ended: {:?}", self.records.read.last());
     }
 
-    /// Waits until the worker of `rank` has a running instrument, and remembers it.
+    /// Waits until the worker `rank` has a running instrument, and adds it to the known ones.
     pub fn instrument(&mut self, rank: u32) -> Pid {
         let worker = self.pid(rank);
         let children = format!("/proc/{0}/task", worker.as_raw_nonzero());
-        let found = eventually(|| {
+        let instrument = eventually(|| {
             fs::read_dir(&children).ok()?.flatten().find_map(|task| {
                 let text = fs::read_to_string(task.path().join("children")).ok()?;
                 text.split_whitespace()
@@ -112,11 +112,11 @@ impl Gang {
                     .and_then(Pid::from_raw)
             })
         });
-        self.instruments.push(found);
-        found
+        self.instruments.push(instrument);
+        instrument
     }
 
-    /// The process of a worker.
+    /// Process ID of a worker.
     pub fn pid(&self, rank: u32) -> Pid {
         let child = self.workers[rank as usize].as_ref().unwrap();
         Pid::from_child(child)
@@ -126,8 +126,8 @@ impl Gang {
         kill_process(self.pid(rank), signal).unwrap();
     }
 
-    /// Waits for a worker's end.
-    pub fn end_of(&mut self, rank: u32) -> Ended {
+    /// Waits until a worker exits.
+    pub fn wait_for_exit(&mut self, rank: u32) -> Ended {
         let mut child = self.workers[rank as usize].take().unwrap();
         let status = eventually(|| child.try_wait().unwrap());
         let mut stderr = String::new();
@@ -135,15 +135,18 @@ impl Gang {
         Ended { status, stderr }
     }
 
-    /// Reads the stream to its end and waits for all workers. No process of any of them is left then.
+    /// Reads the stream until it ends and waits until all workers and instruments have exited.
     pub fn finish(mut self) -> Finished {
         while self.records.next().is_some() {}
         let ranks: Vec<_> = (0..self.workers.len() as u32)
             .filter(|rank| self.workers[*rank as usize].is_some())
             .collect();
-        let ended = ranks.into_iter().map(|rank| (rank, self.end_of(rank))).collect();
-        self.no_instrument_is_left();
-        let termination = fs::read_to_string(self.folder.path().join("termination")).ok();
+        let ended = ranks
+            .into_iter()
+            .map(|rank| (rank, self.wait_for_exit(rank)))
+            .collect();
+        self.wait_for_instruments();
+        let termination = fs::read_to_string(self.directory.path().join("termination")).ok();
         Finished {
             records: std::mem::take(&mut self.records.read),
             ended,
@@ -152,14 +155,14 @@ impl Gang {
     }
 }
 
-fn worker(folder: &Path, rank: u32, variables: &[(&str, &str)]) -> Child {
+fn worker(directory: &Path, rank: u32, variables: &[(&str, &str)]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_fabricbench-runner"))
         .arg("worker")
         .arg("--assignment")
-        .arg(folder.join(ASSIGNMENT))
+        .arg(directory.join(ASSIGNMENT))
         .args(["--rank", &rank.to_string()])
         .arg("--termination-message")
-        .arg(folder.join("termination"))
+        .arg(directory.join("termination"))
         .envs(variables.iter().copied())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -169,7 +172,7 @@ fn worker(folder: &Path, rank: u32, variables: &[(&str, &str)]) -> Child {
 }
 
 impl Drop for Gang {
-    /// A test that fails leaves nothing behind.
+    /// Kills the workers of a failed test.
     fn drop(&mut self) {
         for child in self.workers.iter_mut().flatten() {
             let _ = child.kill();
@@ -191,7 +194,7 @@ impl Records {
     }
 }
 
-/// An attempt that is over.
+/// A finished attempt.
 pub struct Finished {
     pub records: Vec<Record>,
     pub ended: Vec<(u32, Ended)>,
@@ -229,20 +232,20 @@ impl Finished {
             .collect()
     }
 
-    pub fn count(&self, wanted: fn(&Record) -> bool) -> usize {
-        self.records.iter().filter(|record| wanted(record)).count()
+    pub fn count(&self, predicate: fn(&Record) -> bool) -> usize {
+        self.records.iter().filter(|record| predicate(record)).count()
     }
 
-    /// The last record, which is the end, and the same as in the termination message.
+    /// The end record, which is the last one and equals the termination message.
     pub fn end(&self) -> &EndRecord {
         let Some(Record::End(end)) = self.records.last() else {
-            panic!("no end: {:?}", self.records.last());
+            panic!("no end record: {:?}", self.records.last());
         };
         assert_eq!(self.termination.as_ref(), Some(end));
         end
     }
 
-    /// Exit statuses by rank; a signal counts from 128 on.
+    /// Exit statuses by rank; 128 plus the signal number for a killed worker.
     pub fn statuses(&self) -> Vec<(u32, i32)> {
         let status = |status: ExitStatus| status.code().or(status.signal().map(|signal| 128 + signal));
         self.ended
@@ -261,14 +264,14 @@ impl Finished {
     }
 }
 
-/// Waits until `found` finds something; asks the system often, for it tells nobody.
-pub fn eventually<T>(mut found: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+/// Polls `condition` until it returns a value.
+pub fn eventually<T>(mut condition: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + TIMEOUT;
     loop {
-        if let Some(found) = found() {
-            return found;
+        if let Some(value) = condition() {
+            return value;
         }
-        assert!(Instant::now() < deadline, "waited {PATIENCE:?} in vain");
+        assert!(Instant::now() < deadline, "no result within {TIMEOUT:?}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

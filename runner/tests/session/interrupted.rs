@@ -1,4 +1,4 @@
-//! Workers that are told to stop, and a reader that goes away.
+//! Workers that are stopped by signals, and a record stream whose reader closes it.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, test_kill_process};
 use super::gang::{Gang, eventually};
 use super::plan::{assignment, endless, loopback};
 
-/// An attempt in the middle of a case, with the instruments known.
+/// Starts an attempt and waits until it is measuring and all instruments are known.
 fn measuring(workers: u32) -> Gang {
     let assignment = endless(assignment(workers, loopback(), 1));
     let mut gang = Gang::start(&assignment, 0..workers, &[]);
@@ -24,13 +24,13 @@ fn measuring(workers: u32) -> Gang {
 }
 
 #[test]
-fn a_coordinator_that_is_told_to_stop_ends_everyone_at_once() {
+fn a_signal_to_the_coordinator_stops_all_workers() {
     for signal in [Signal::TERM, Signal::INT] {
         let gang = measuring(3);
-        let told = Instant::now();
+        let start = Instant::now();
         gang.signal(0, signal);
         let finished = gang.finish();
-        assert!(told.elapsed() < Duration::from_secs(8), "{:?}", told.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
         let failure = finished.end().failure.as_ref().unwrap();
         assert_eq!(failure.reason, FailureReason::Interrupted);
         assert_eq!(finished.statuses(), [(0, 3), (1, 3), (2, 3)]);
@@ -38,20 +38,18 @@ fn a_coordinator_that_is_told_to_stop_ends_everyone_at_once() {
 }
 
 #[test]
-fn a_worker_that_is_told_to_stop_leaves_at_once_and_ends_the_attempt() {
+fn a_signal_to_a_worker_ends_the_attempt() {
     for workers in [2, 3] {
         let mut gang = measuring(workers);
         gang.signal(1, Signal::TERM);
-        let ended = gang.end_of(1);
+        let ended = gang.wait_for_exit(1);
         assert_eq!(ended.status.code(), Some(3));
         assert!(ended.stderr.contains("Interrupted"), "{}", ended.stderr);
         let finished = gang.finish();
         let failure = finished.end().failure.as_ref().unwrap();
         assert_eq!(failure.reason, FailureReason::Interrupted);
         assert!(
-            failure
-                .message
-                .contains("rank 1 was lost: told to stop by SIGTERM"),
+            failure.message.contains("rank 1 was lost: stopped by SIGTERM"),
             "{}",
             failure.message
         );
@@ -64,41 +62,41 @@ fn a_worker_that_is_told_to_stop_leaves_at_once_and_ends_the_attempt() {
 }
 
 #[test]
-fn a_coordinator_that_dies_takes_everyone_with_it() {
+fn workers_exit_when_the_coordinator_dies() {
     let mut gang = measuring(2);
     gang.signal(0, Signal::KILL);
-    gang.end_of(0);
-    let ended = gang.end_of(1);
+    gang.wait_for_exit(0);
+    let ended = gang.wait_for_exit(1);
     assert_eq!(ended.status.code(), Some(3));
     assert!(
-        ended.stderr.contains("PeerLost: the coordinator is gone"),
+        ended.stderr.contains("PeerLost: lost the coordinator"),
         "{}",
         ended.stderr
     );
-    gang.no_instrument_is_left();
+    gang.wait_for_instruments();
 }
 
 #[test]
-fn a_worker_whose_reader_is_gone_ends() {
+fn the_coordinator_exits_when_its_reader_closes_the_stream() {
     let assignment = assignment(2, loopback(), 3);
     let mut gang = Gang::start(&assignment, 0..2, &[]);
     gang.wait_for(|record| matches!(record, Record::Hello(_)));
     gang.stop_reading();
-    let ended = gang.end_of(0);
+    let ended = gang.wait_for_exit(0);
     assert_eq!(ended.status.code(), Some(3));
     assert!(
         ended.stderr.contains("cannot write the record stream"),
         "{}",
         ended.stderr
     );
-    assert_eq!(gang.end_of(1).status.code(), Some(3));
+    assert_eq!(gang.wait_for_exit(1).status.code(), Some(3));
 }
 
 #[test]
-fn a_worker_that_is_to_die_with_its_parent_does() {
+fn a_worker_exits_with_its_parent() {
     let assignment = assignment(2, loopback(), 1);
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("assignment.json");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("assignment.json");
     fs::write(&file, serde_json::to_vec(&assignment).unwrap()).unwrap();
     let script = format!(
         "{} worker --parent $$ --assignment {} --rank 0 & echo $!; wait",
@@ -119,12 +117,15 @@ fn a_worker_that_is_to_die_with_its_parent_does() {
         .ok()
         .and_then(Pid::from_raw)
         .unwrap();
-    // It is tied to its parent by the time it listens at the rendezvous.
+    // The worker has registered its parent before it listens for the rendezvous.
     eventually(|| TcpStream::connect(("127.0.0.1", assignment.rendezvous.port)).ok());
     shell.kill().unwrap();
     shell.wait().unwrap();
     eventually(|| test_kill_process(worker).is_err().then_some(()));
-    // It said so to its last breath: the first record is whole, the last one is the end.
-    let said: Vec<_> = lines.map_while(Result::ok).collect();
-    assert!(said.last().unwrap().contains("told to stop"), "{said:?}");
+    // The worker still writes its end record.
+    let records: Vec<_> = lines.map_while(Result::ok).collect();
+    assert!(
+        records.last().unwrap().contains("stopped by a signal"),
+        "{records:?}"
+    );
 }

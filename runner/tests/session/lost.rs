@@ -1,4 +1,4 @@
-//! Workers and instruments that die or never come.
+//! Workers and instruments that die, and workers that never join.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use super::gang::{Finished, Gang};
 use super::plan::{assignment, endless, loopback};
 
 #[test]
-fn a_worker_that_never_comes_is_named() {
+fn names_a_worker_that_never_joins() {
     let mut assignment = assignment(3, loopback(), 1);
     assignment.rendezvous.timeout_seconds = 1;
     let finished = Gang::start(&assignment, [0, 2].into_iter(), &[]).finish();
     let failure = finished.end().failure.as_ref().unwrap();
     assert_eq!(failure.reason, FailureReason::WorkerMissing);
     assert!(
-        failure.message.contains("rank 1 did not come"),
+        failure.message.contains("rank 1 did not join"),
         "{}",
         failure.message
     );
@@ -33,7 +33,7 @@ fn a_worker_that_never_comes_is_named() {
 }
 
 #[test]
-fn a_worker_killed_in_a_case_of_two_ends_the_attempt_and_keeps_what_is_finished() {
+fn a_killed_worker_of_two_ends_the_attempt_after_the_finished_blocks() {
     let mut gang = in_an_endless_case(endless(assignment(2, loopback(), 1)));
     gang.instrument(0);
     gang.instrument(1);
@@ -50,9 +50,9 @@ fn a_worker_killed_in_a_case_of_two_ends_the_attempt_and_keeps_what_is_finished(
 }
 
 #[test]
-fn a_worker_that_dies_takes_its_pairs_out_and_no_others() {
+fn a_dead_worker_fails_only_its_pairs() {
     let mut assignment = assignment(3, loopback(), 3);
-    // Long enough to be hit, short enough to be waited for.
+    // Long enough for the case to be interrupted, short enough for the test to wait for it.
     assignment.case_deadline_seconds = 5;
     let mut gang = Gang::start(&assignment, 0..3, &[]);
     gang.wait_for(|record| matches!(record, Record::Block(_)));
@@ -61,15 +61,15 @@ fn a_worker_that_dies_takes_its_pairs_out_and_no_others() {
     let end = finished.end();
     assert!(end.complete, "{end:?}");
     assert_eq!(finished.statuses(), [(0, 0), (1, 0), (2, 128 + 9)]);
-    let (of_the_dead, disturbed): (Vec<_>, Vec<_>) = finished
+    let (of_dead_worker, disturbed): (Vec<_>, Vec<_>) = finished
         .failures()
         .into_iter()
         .partition(|(case, _)| case.target == 2);
-    assert!(!of_the_dead.is_empty());
-    for (_, failure) in of_the_dead {
+    assert!(!of_dead_worker.is_empty());
+    for (_, failure) in of_dead_worker {
         assert_eq!(failure.reason, FailureReason::PeerLost, "{failure:?}");
     }
-    // The block in which it died may suffer; after it, the others go on with fresh instruments.
+    // Other pairs may fail in the block in which the worker died; later blocks use new instruments.
     let blocks: BTreeSet<_> = disturbed.iter().map(|(case, _)| case.block).collect();
     assert!(blocks.len() <= 1, "{disturbed:?}");
     let lost = finished.warnings(WarningReason::WorkerLost);
@@ -82,7 +82,7 @@ fn a_worker_that_dies_takes_its_pairs_out_and_no_others() {
 }
 
 #[test]
-fn an_instrument_that_dies_fails_its_arms_for_the_round_and_the_next_one_is_fresh() {
+fn a_dead_instrument_fails_its_arms_until_the_next_round() {
     let mut gang = in_an_endless_case(short_second_round());
     kill_process(gang.instrument(1), Signal::KILL).unwrap();
     let finished = gang.finish();
@@ -93,7 +93,7 @@ fn an_instrument_that_dies_fails_its_arms_for_the_round_and_the_next_one_is_fres
             "{failure:?}"
         );
         assert!(
-            failure.message.contains("was ended by signal 9"),
+            failure.message.contains("was killed by signal 9"),
             "{}",
             failure.message
         );
@@ -101,7 +101,7 @@ fn an_instrument_that_dies_fails_its_arms_for_the_round_and_the_next_one_is_fres
 }
 
 #[test]
-fn an_instrument_that_hangs_is_killed_after_the_deadline() {
+fn kills_a_hanging_instrument_after_the_deadline() {
     let mut gang = in_an_endless_case(short_second_round());
     kill_process(gang.instrument(1), Signal::STOP).unwrap();
     let finished = gang.finish();
@@ -119,7 +119,7 @@ fn an_instrument_that_hangs_is_killed_after_the_deadline() {
     }
 }
 
-/// An attempt whose first round has an endless block and whose second one has none.
+/// An assignment with an endless block in the first round only.
 fn short_second_round() -> Assignment {
     let mut assignment = endless(assignment(2, loopback(), 1));
     assignment.case_deadline_seconds = 2;
@@ -127,14 +127,14 @@ fn short_second_round() -> Assignment {
     assignment
 }
 
-/// Two workers that have one block behind them.
+/// Starts two workers and waits until they have finished one block.
 fn in_an_endless_case(assignment: Assignment) -> Gang {
     let mut gang = Gang::start(&assignment, 0..2, &[]);
     gang.wait_for(|record| matches!(record, Record::Block(_)));
     gang
 }
 
-/// Both arms of the endless block failed, and nothing else did.
+/// Asserts that only the two arms of the endless block failed, and returns their failures.
 fn failures_of_the_endless_block(finished: &Finished) -> Vec<(&CaseRecord, &CaseFailure)> {
     assert!(finished.end().complete, "{:?}", finished.end());
     let failures = finished.failures();

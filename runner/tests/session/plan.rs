@@ -13,7 +13,7 @@ use crds::v1alpha1::{
     TransportSpec,
 };
 
-/// A small campaign: an integrity round and `rounds` measured ones, two scenarios, two arms.
+/// A small campaign: an integrity round and `rounds` measured rounds, two scenarios and two arms.
 pub fn assignment(workers: u32, transport: TransportSpec, rounds: u32) -> Assignment {
     let mut next_block = 0;
     let mut round = |round: u32| RoundAssignment {
@@ -68,14 +68,14 @@ pub fn loopback() -> TransportSpec {
     TransportSpec::Loopback(Loopback { rails: 2 })
 }
 
-/// A provider of libfabric with two rails; shm has one.
+/// A libfabric provider with two rails, or with one rail for shm.
 pub fn libfabric(provider: LibfabricProvider) -> TransportSpec {
     let rails = if provider == LibfabricProvider::Shm { 1 } else { 2 };
     TransportSpec::Libfabric(Libfabric { provider, rails })
 }
 
-/// Every round ends with a block that measures for so long that whatever a test does happens meanwhile; a short one
-/// comes before it. The second block of a round is of scenario 2.
+/// Replaces the second block of every round by one of scenario 2, which measures longer than any test takes. The first
+/// block remains short.
 pub fn endless(mut assignment: Assignment) -> Assignment {
     assignment.case_deadline_seconds = 120;
     assignment.scenarios.push(ScenarioAssignment {
@@ -136,7 +136,7 @@ fn transfer() -> ScenarioAssignment {
     }
 }
 
-/// Rails of tcp stay on loopback; those of shared memory have no address.
+/// Binds the rails of tcp to the loopback address; rails of shared memory have no address.
 fn bindings(workers: u32, transport: &TransportSpec) -> Vec<RankBinding> {
     let addressed = matches!(transport, TransportSpec::Libfabric(Libfabric { provider, .. })
         if *provider != LibfabricProvider::Shm);

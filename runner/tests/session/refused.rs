@@ -1,4 +1,4 @@
-//! What is refused, with its reason.
+//! Configurations and connections that are refused, with the reason.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ fn run(assignment: &Assignment, variables: &[(&str, &str)]) -> Finished {
     Gang::start(assignment, 0..assignment.workers, variables).finish()
 }
 
-/// Every case fails for `reason`, every block counts, and the attempt is complete: nothing is tried again.
+/// Asserts that every case failed with `reason` and the attempt is complete, so that nothing is retried.
 fn all_fail(finished: &Finished, reason: FailureReason) {
     assert!(finished.end().complete, "{:?}", finished.end());
     assert_eq!(finished.failures().len(), finished.cases().len());
@@ -28,19 +28,19 @@ fn all_fail(finished: &Finished, reason: FailureReason) {
 }
 
 #[test]
-fn a_provider_without_a_device() {
+fn reports_a_provider_without_a_device() {
     let assignment = assignment(2, libfabric(LibfabricProvider::Efa), 1);
     all_fail(&run(&assignment, &[]), FailureReason::NoDevice);
 }
 
 #[test]
-fn a_transport_that_is_not_compiled_in() {
+fn reports_a_transport_that_is_not_compiled_in() {
     let assignment = assignment(2, TransportSpec::Verbs(Verbs { rails: 1 }), 1);
     all_fail(&run(&assignment, &[]), FailureReason::NotCompiled);
 }
 
 #[test]
-fn a_library_that_is_not_where_the_variant_says() {
+fn reports_a_missing_library() {
     let mut assignment = assignment(2, libfabric(LibfabricProvider::Tcp), 1);
     assignment.processes[0].library = Some("/nowhere/lib".into());
     let finished = run(&assignment, &[]);
@@ -49,7 +49,7 @@ fn a_library_that_is_not_where_the_variant_says() {
 }
 
 #[test]
-fn memory_that_cannot_be_had_fails_its_scenario_only() {
+fn unavailable_memory_fails_only_its_scenario() {
     let mut assignment = assignment(2, loopback(), 1);
     assignment.scenarios[0].memory = MemoryKind::Cuda;
     let finished = run(&assignment, &[]);
@@ -64,7 +64,7 @@ fn memory_that_cannot_be_had_fails_its_scenario_only() {
 }
 
 #[test]
-fn an_image_that_says_it_is_another_variant() {
+fn rejects_an_image_of_another_variant() {
     let finished = run(
         &assignment(2, loopback(), 1),
         &[("FABRICBENCH_VARIANT", "fi-inject")],
@@ -80,11 +80,11 @@ fn an_image_that_says_it_is_another_variant() {
 }
 
 #[test]
-fn strangers_have_no_part_in_the_attempt() {
+fn refuses_unknown_peers_and_completes() {
     let assignment = assignment(2, loopback(), 1);
     let mut gang = Gang::start(&assignment, [0].into_iter(), &[]);
     let port = assignment.rendezvous.port;
-    let stranger = thread::spawn(move || {
+    let unknown_peer = thread::spawn(move || {
         let mut stream = loop {
             if let Ok(stream) = TcpStream::connect(("127.0.0.1", port)) {
                 break stream;
@@ -95,8 +95,8 @@ fn strangers_have_no_part_in_the_attempt() {
         let _ = stream.read_to_string(&mut answer);
         answer
     });
-    assert!(stranger.join().unwrap().contains("Garbage"));
-    gang.come(1);
+    assert!(unknown_peer.join().unwrap().contains("Garbage"));
+    gang.start_worker(1);
     let finished = gang.finish();
     assert!(finished.end().complete, "{:?}", finished.end());
     let refused = finished.warnings(WarningReason::StrangerRefused);
@@ -117,27 +117,27 @@ fn worker(arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn a_wrong_assignment_names_what_is_wrong_with_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let written = |name: &str, text: &str| {
-        let file = folder.path().join(name);
+fn names_the_error_of_an_invalid_assignment() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let file = directory.path().join(name);
         fs::write(&file, text).unwrap();
         file.to_string_lossy().into_owned()
     };
-    let mut wrong = assignment(2, loopback(), 1);
-    wrong.arms[0].process = 5;
-    let wrong = written("wrong.json", &serde_json::to_string(&wrong).unwrap());
-    let good = written(
-        "good.json",
+    let mut invalid = assignment(2, loopback(), 1);
+    invalid.arms[0].process = 5;
+    let invalid = write("invalid.json", &serde_json::to_string(&invalid).unwrap());
+    let valid = write(
+        "valid.json",
         &serde_json::to_string(&assignment(2, loopback(), 1)).unwrap(),
     );
-    let long = written("long.json", &" ".repeat(2 * 1024 * 1024));
+    let long = write("long.json", &" ".repeat(2 * 1024 * 1024));
     let absent = Path::new("/nowhere/assignment.json")
         .to_string_lossy()
         .into_owned();
     for (file, rank, message) in [
-        (&wrong, "0", "assignment.arms[].process: is no process"),
-        (&good, "2", "rank 2 does not exist"),
+        (&invalid, "0", "assignment.arms[].process: is no process"),
+        (&valid, "2", "rank 2 does not exist"),
         (&long, "0", "more than 1048576"),
         (&absent, "0", "/nowhere/assignment.json"),
     ] {
@@ -147,11 +147,15 @@ fn a_wrong_assignment_names_what_is_wrong_with_it() {
         assert!(stderr.contains(message), "{stderr}");
         assert!(output.stdout.is_empty());
     }
-    assert_eq!(worker(&["--assignment", &good]).status.code(), Some(2), "no rank");
+    assert_eq!(
+        worker(&["--assignment", &valid]).status.code(),
+        Some(2),
+        "no rank"
+    );
 }
 
 #[test]
-fn an_instrument_without_a_worker_says_so() {
+fn an_instrument_reports_a_missing_worker() {
     let output = Command::new(env!("CARGO_BIN_EXE_fabricbench-runner"))
         .args(["instrument", "--parent", "1"])
         .output()

@@ -1,4 +1,4 @@
-/* Holds a pod's namespaces: waits for a signal to end, and reaps the orphans that become its children. */
+/* Keeps a pod's namespaces: exits on SIGINT or SIGTERM, and reaps orphaned processes. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>

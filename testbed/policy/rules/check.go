@@ -11,13 +11,13 @@ import (
 
 var errNotImplemented = errors.New("not implemented by the testbed's enforcer")
 
-// check names the first field that this package would not enforce as it is meant.
+// check returns an error that names the first field this package does not support.
 func check(policy *networkingv1.NetworkPolicy) error {
 	if len(policy.Spec.PolicyTypes) == 0 {
-		return fmt.Errorf("policyTypes: empty: %w (the API server fills it in)", errNotImplemented)
+		return fmt.Errorf("policyTypes: empty: %w (the API server sets a default)", errNotImplemented)
 	}
 	for _, direction := range []Direction{Ingress, Egress} {
-		for index, rule := range rulesOf(policy, direction) {
+		for index, rule := range policyRules(policy, direction) {
 			if err := rule.check(direction); err != nil {
 				return fmt.Errorf("%s[%d]: %w", direction, index, err)
 			}
@@ -30,7 +30,7 @@ func (r rule) check(direction Direction) error {
 	toAddresses := len(r.peers) == 0
 	for index, peer := range r.peers {
 		if peer.IPBlock == nil && peer.PodSelector == nil && peer.NamespaceSelector == nil {
-			return fmt.Errorf("peer %d: neither ipBlock, podSelector nor namespaceSelector: %w", index, errNotImplemented)
+			return fmt.Errorf("peer %d: no ipBlock, podSelector or namespaceSelector: %w", index, errNotImplemented)
 		}
 		toAddresses = toAddresses || peer.IPBlock != nil
 	}
@@ -38,9 +38,9 @@ func (r rule) check(direction Direction) error {
 		if protocol := protocolOf(port); protocol != corev1.ProtocolTCP && protocol != corev1.ProtocolUDP {
 			return fmt.Errorf("ports[%d].protocol: %s: %w", index, protocol, errNotImplemented)
 		}
-		// A name is a container's: an address that no pod has gives it no number.
+		// Containers define named ports, so a name has no number for an address that does not belong to a pod.
 		if named(port) && direction == Egress && toAddresses {
-			return fmt.Errorf("ports[%d].port: the name %q for any address or an ipBlock: %w", index, port.Port.StrVal, errNotImplemented)
+			return fmt.Errorf("ports[%d].port: named port %q without pod peers or with an ipBlock: %w", index, port.Port.StrVal, errNotImplemented)
 		}
 	}
 	return nil

@@ -12,61 +12,62 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Direction is the side of a pod that a rule is about.
+// Direction is the direction of the traffic of a pod to which a rule applies.
 type Direction string
 
-// The two directions, by their names in a policy.
+// The directions, with their names in a policy.
 const (
 	Ingress Direction = "ingress"
 	Egress  Direction = "egress"
 )
 
-// Match is one way for a packet to be allowed. An empty field allows any.
+// Match is a condition under which a packet is allowed. An empty field matches any value.
 type Match struct {
-	// Set names the set that the other end's address is in.
+	// Set is the name of the set that must contain the address of the other end.
 	Set string
 	// Protocol is tcp or udp.
 	Protocol string
-	// Ports is a number or a range such as 8000:8010.
+	// Ports is a port number or a range such as 8000:8010.
 	Ports string
 }
 
-// Isolated is a pod that at least one policy selects for a direction: only what matches is let through.
+// Isolated is a pod that at least one policy selects for a direction. Only matching packets are allowed.
 type Isolated struct {
 	Address   netip.Addr
 	Direction Direction
 	Allowed   []Match
 }
 
-// Ruleset is all that one node enforces.
+// Ruleset contains all rules that one node enforces.
 type Ruleset struct {
 	Node     Node
 	Sets     Sets
 	Isolated []Isolated
-	// KnownSet names the set of the addresses of the node's pods; empty when it has none. While there is any policy, an
-	// address without a known pod is cut off: a pod is isolated before it is seen, not after.
+	// KnownSet is the name of the set with the addresses of the node's pods, or empty if there are none. While any policy
+	// exists, addresses without a known pod are blocked, so that a new pod is isolated even before it is observed.
 	KnownSet string
-	// Active is whether there is any policy at all.
+	// Active is whether any policy exists.
 	Active bool
 }
 
-// compiler holds what every rule of a snapshot is made from.
+// compiler holds the inputs of all rules of a snapshot and collects the sets.
 type compiler struct {
 	endpoints  []endpoint
 	namespaces map[string]labels.Set
 	sets       Sets
 }
 
-// Compile gives the rules for one node. Its error names the policy and the field that is not implemented.
+// Compile returns the rules for one node. Its error names the policy and the field that is not supported.
 func Compile(snapshot Snapshot, node Node) (Ruleset, error) {
 	c := compiler{snapshot.endpoints(), snapshot.namespaceLabels(), Sets{}}
 	ruleset := Ruleset{Node: node, Active: len(snapshot.Policies) > 0}
 	policies := slices.SortedFunc(slices.Values(snapshot.Policies), func(a, b *networkingv1.NetworkPolicy) int {
 		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
 	})
-	// Also those that select no pod of this node: a policy that is not understood shows at once, not when a pod moves.
+	// Policies that select no pod on this node are checked as well, so that an unsupported policy is reported immediately
+	// and not when a pod is created on the node.
 	for _, policy := range policies {
-		if err := errors.Join(check(policy), c.understands(policy)); err != nil {
+		if err := errors.Join(check(policy), c.checkPeers(policy)); err != nil {
 			return Ruleset{}, fmt.Errorf("NetworkPolicy %s/%s: %w", policy.Namespace, policy.Name, err)
 		}
 	}
@@ -93,15 +94,15 @@ func Compile(snapshot Snapshot, node Node) (Ruleset, error) {
 	return ruleset, nil
 }
 
-// understands tries the selectors and blocks of a policy.
-func (c *compiler) understands(policy *networkingv1.NetworkPolicy) error {
+// checkPeers checks the selectors and address blocks of a policy.
+func (c *compiler) checkPeers(policy *networkingv1.NetworkPolicy) error {
 	if _, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector); err != nil {
 		return fmt.Errorf("podSelector: %w", err)
 	}
-	trial := compiler{c.endpoints, c.namespaces, Sets{}}
+	scratch := compiler{c.endpoints, c.namespaces, Sets{}}
 	for _, direction := range []Direction{Ingress, Egress} {
-		for index, rule := range rulesOf(policy, direction) {
-			if _, _, err := trial.peers(policy.Namespace, rule); err != nil {
+		for index, rule := range policyRules(policy, direction) {
+			if _, _, err := scratch.peers(policy.Namespace, rule); err != nil {
 				return fmt.Errorf("%s[%d]: %w", direction, index, err)
 			}
 		}
@@ -109,7 +110,7 @@ func (c *compiler) understands(policy *networkingv1.NetworkPolicy) error {
 	return nil
 }
 
-// isolate unites all policies that select the pod for a direction; nil when none does.
+// isolate combines all policies that select the pod for a direction; it returns nil if there are none.
 func (c *compiler) isolate(pod endpoint, direction Direction, policies []*networkingv1.NetworkPolicy) (*Isolated, error) {
 	var isolated *Isolated
 	for _, policy := range policies {
@@ -123,7 +124,7 @@ func (c *compiler) isolate(pod endpoint, direction Direction, policies []*networ
 		if isolated == nil {
 			isolated = &Isolated{Address: pod.address, Direction: direction}
 		}
-		for index, rule := range rulesOf(policy, direction) {
+		for index, rule := range policyRules(policy, direction) {
 			matches, err := c.matches(policy.Namespace, pod, direction, rule)
 			if err != nil {
 				return nil, fmt.Errorf("NetworkPolicy %s/%s: %s[%d]: %w", policy.Namespace, policy.Name, direction, index, err)
@@ -155,13 +156,13 @@ func (d Direction) is(kind networkingv1.PolicyType) bool {
 	return strings.EqualFold(string(kind), string(d))
 }
 
-// rule is an ingress or an egress rule: both say with whom, and through which ports.
+// rule is an ingress or egress rule: the allowed peers and ports.
 type rule struct {
 	peers []networkingv1.NetworkPolicyPeer
 	ports []networkingv1.NetworkPolicyPort
 }
 
-func rulesOf(policy *networkingv1.NetworkPolicy, direction Direction) []rule {
+func policyRules(policy *networkingv1.NetworkPolicy, direction Direction) []rule {
 	var found []rule
 	if direction == Ingress {
 		for _, ingress := range policy.Spec.Ingress {

@@ -15,28 +15,28 @@ const (
 )
 
 type (
-	from = networkingv1.NetworkPolicyIngressRule
-	to   = networkingv1.NetworkPolicyEgressRule
-	peer = networkingv1.NetworkPolicyPeer
-	gate = networkingv1.NetworkPolicyPort
+	from       = networkingv1.NetworkPolicyIngressRule
+	to         = networkingv1.NetworkPolicyEgressRule
+	peer       = networkingv1.NetworkPolicyPeer
+	policyPort = networkingv1.NetworkPolicyPort
 )
 
-func receives(app string, rules ...from) *networkingv1.NetworkPolicy {
-	made := policy(app, ingress)
-	made.Spec.Ingress = rules
-	return made
+func ingressPolicy(app string, rules ...from) *networkingv1.NetworkPolicy {
+	result := policy(app, ingress)
+	result.Spec.Ingress = rules
+	return result
 }
 
-func sends(app string, rules ...to) *networkingv1.NetworkPolicy {
-	made := policy(app, egress)
-	made.Spec.Egress = rules
-	return made
+func egressPolicy(app string, rules ...to) *networkingv1.NetworkPolicy {
+	result := policy(app, egress)
+	result.Spec.Egress = rules
+	return result
 }
 
 func TestVerdicts(t *testing.T) {
 	end := int32(8090)
-	span := port(corev1.ProtocolTCP, 8080)
-	span.EndPort = &end
+	portRange := port(corev1.ProtocolTCP, 8080)
+	portRange.EndPort = &end
 	inNamespace := func(name string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{"name": name}}
 	}
@@ -46,108 +46,108 @@ func TestVerdicts(t *testing.T) {
 		packet   packet
 		passes   bool
 	}{
-		{"without a policy everything passes", nil, tcp(client, server, 8080), true},
-		{"a policy with no rule cuts off what it selects",
-			[]*networkingv1.NetworkPolicy{receives("server")}, tcp(client, server, 8080), false},
-		{"in its own direction only",
-			[]*networkingv1.NetworkPolicy{receives("server")}, tcp(server, client, 8080), true},
-		{"and in its own namespace only",
-			[]*networkingv1.NetworkPolicy{receives("dns")}, udp(client, dns, 53), true},
-		{"a pod reaches itself in spite of it",
-			[]*networkingv1.NetworkPolicy{receives("server"), sends("server")}, tcp(server, server, 8080), true},
-		{"a rule without peers allows everyone",
-			[]*networkingv1.NetworkPolicy{receives("server", from{})}, tcp(outside, server, 1), true},
-		{"a pod that is chosen may",
-			[]*networkingv1.NetworkPolicy{receives("server", from{From: []peer{podPeer("client")}})}, tcp(client, server, 1), true},
-		{"a pod of another namespace is not chosen by its labels alone",
-			[]*networkingv1.NetworkPolicy{receives("server", from{From: []peer{podPeer("dns")}})}, tcp(dns, server, 1), false},
-		{"but by its namespace it is",
-			[]*networkingv1.NetworkPolicy{receives("server", from{From: []peer{{NamespaceSelector: inNamespace("kube-system")}}})},
+		{"everything passes without a policy", nil, tcp(client, server, 8080), true},
+		{"a policy without rules isolates the pods it selects",
+			[]*networkingv1.NetworkPolicy{ingressPolicy("server")}, tcp(client, server, 8080), false},
+		{"an ingress policy does not affect egress",
+			[]*networkingv1.NetworkPolicy{ingressPolicy("server")}, tcp(server, client, 8080), true},
+		{"a policy selects only pods in its own namespace",
+			[]*networkingv1.NetworkPolicy{ingressPolicy("dns")}, udp(client, dns, 53), true},
+		{"an isolated pod reaches itself",
+			[]*networkingv1.NetworkPolicy{ingressPolicy("server"), egressPolicy("server")}, tcp(server, server, 8080), true},
+		{"a rule without peers allows all addresses",
+			[]*networkingv1.NetworkPolicy{ingressPolicy("server", from{})}, tcp(outside, server, 1), true},
+		{"a pod selector allows a matching pod",
+			[]*networkingv1.NetworkPolicy{ingressPolicy("server", from{From: []peer{podPeer("client")}})}, tcp(client, server, 1), true},
+		{"a pod selector does not match pods of other namespaces",
+			[]*networkingv1.NetworkPolicy{ingressPolicy("server", from{From: []peer{podPeer("dns")}})}, tcp(dns, server, 1), false},
+		{"a namespace selector allows the pods of a namespace",
+			[]*networkingv1.NetworkPolicy{ingressPolicy("server", from{From: []peer{{NamespaceSelector: inNamespace("kube-system")}}})},
 			tcp(dns, server, 1), true},
-		{"namespace and pod selector must both hold",
-			[]*networkingv1.NetworkPolicy{receives("server", from{From: []peer{
+		{"namespace and pod selector must both match",
+			[]*networkingv1.NetworkPolicy{ingressPolicy("server", from{From: []peer{
 				{NamespaceSelector: inNamespace("kube-system"), PodSelector: byApp("client")}}})},
 			tcp(client, server, 1), false},
-		{"policies add up",
-			[]*networkingv1.NetworkPolicy{receives("server"), receives("server", from{From: []peer{podPeer("client")}})},
+		{"policies are additive",
+			[]*networkingv1.NetworkPolicy{ingressPolicy("server"), ingressPolicy("server", from{From: []peer{podPeer("client")}})},
 			tcp(client, server, 1), true},
-		{"both ends must allow",
-			[]*networkingv1.NetworkPolicy{receives("server", from{}), sends("client")}, tcp(client, server, 1), false},
-		{"a number",
-			[]*networkingv1.NetworkPolicy{receives("server", from{Ports: []gate{port(corev1.ProtocolTCP, 8080)}})},
+		{"both egress and ingress policies must allow a packet",
+			[]*networkingv1.NetworkPolicy{ingressPolicy("server", from{}), egressPolicy("client")}, tcp(client, server, 1), false},
+		{"a numeric port allows its port",
+			[]*networkingv1.NetworkPolicy{ingressPolicy("server", from{Ports: []policyPort{port(corev1.ProtocolTCP, 8080)}})},
 			tcp(client, server, 8080), true},
-		{"is of one protocol",
-			[]*networkingv1.NetworkPolicy{receives("server", from{Ports: []gate{port(corev1.ProtocolTCP, 8080)}})},
+		{"a port applies only to its protocol",
+			[]*networkingv1.NetworkPolicy{ingressPolicy("server", from{Ports: []policyPort{port(corev1.ProtocolTCP, 8080)}})},
 			udp(client, server, 8080), false},
-		{"a range has its last port",
-			[]*networkingv1.NetworkPolicy{receives("server", from{Ports: []gate{span}})}, tcp(client, server, 8090), true},
-		{"and ends there",
-			[]*networkingv1.NetworkPolicy{receives("server", from{Ports: []gate{span}})}, tcp(client, server, 8091), false},
-		{"a named port is the receiver's",
-			[]*networkingv1.NetworkPolicy{receives("server", from{Ports: []gate{port(corev1.ProtocolTCP, "web")}})},
+		{"a range includes its last port",
+			[]*networkingv1.NetworkPolicy{ingressPolicy("server", from{Ports: []policyPort{portRange}})}, tcp(client, server, 8090), true},
+		{"a range excludes the next port",
+			[]*networkingv1.NetworkPolicy{ingressPolicy("server", from{Ports: []policyPort{portRange}})}, tcp(client, server, 8091), false},
+		{"a named port resolves to the receiver's port",
+			[]*networkingv1.NetworkPolicy{ingressPolicy("server", from{Ports: []policyPort{port(corev1.ProtocolTCP, "web")}})},
 			tcp(client, server, 8080), true},
-		{"and no other",
-			[]*networkingv1.NetworkPolicy{receives("server", from{Ports: []gate{port(corev1.ProtocolTCP, "web")}})},
+		{"a named port does not allow other ports",
+			[]*networkingv1.NetworkPolicy{ingressPolicy("server", from{Ports: []policyPort{port(corev1.ProtocolTCP, "web")}})},
 			tcp(client, server, 8081), false},
-		{"also when the sender's policy names it",
-			[]*networkingv1.NetworkPolicy{sends("client", to{
-				To: []peer{podPeer("server")}, Ports: []gate{port(corev1.ProtocolTCP, "web")}})},
+		{"a named port in an egress policy resolves to the receiver's port",
+			[]*networkingv1.NetworkPolicy{egressPolicy("client", to{
+				To: []peer{podPeer("server")}, Ports: []policyPort{port(corev1.ProtocolTCP, "web")}})},
 			tcp(client, server, 8080), true},
-		{"DNS is sent like all else",
-			[]*networkingv1.NetworkPolicy{sends("client", to{To: []peer{podPeer("server")}})}, udp(client, dns, 53), false},
-		{"and allowed by name of its namespace",
-			[]*networkingv1.NetworkPolicy{sends("client", to{
-				To: []peer{{NamespaceSelector: inNamespace("kube-system")}}, Ports: []gate{port(corev1.ProtocolUDP, 53)}})},
+		{"an egress policy blocks DNS",
+			[]*networkingv1.NetworkPolicy{egressPolicy("client", to{To: []peer{podPeer("server")}})}, udp(client, dns, 53), false},
+		{"an egress policy can allow DNS by namespace",
+			[]*networkingv1.NetworkPolicy{egressPolicy("client", to{
+				To: []peer{{NamespaceSelector: inNamespace("kube-system")}}, Ports: []policyPort{port(corev1.ProtocolUDP, 53)}})},
 			udp(client, dns, 53), true},
-		{"a block of addresses",
-			[]*networkingv1.NetworkPolicy{sends("client", to{To: []peer{blockPeer("192.0.2.0/24")}})}, tcp(client, outside, 1), true},
-		{"without its exception",
-			[]*networkingv1.NetworkPolicy{sends("client", to{To: []peer{blockPeer("192.0.2.0/24", "192.0.2.8/30")}})},
+		{"an address block allows its addresses",
+			[]*networkingv1.NetworkPolicy{egressPolicy("client", to{To: []peer{blockPeer("192.0.2.0/24")}})}, tcp(client, outside, 1), true},
+		{"an address block does not allow its exceptions",
+			[]*networkingv1.NetworkPolicy{egressPolicy("client", to{To: []peer{blockPeer("192.0.2.0/24", "192.0.2.8/30")}})},
 			tcp(client, outside, 1), false},
-		{"an exception is of its own block only",
-			[]*networkingv1.NetworkPolicy{sends("client", to{To: []peer{
+		{"an exception applies only to its own block",
+			[]*networkingv1.NetworkPolicy{egressPolicy("client", to{To: []peer{
 				blockPeer("192.0.2.0/24", "192.0.2.8/30"), blockPeer("192.0.2.8/29")}})},
 			tcp(client, outside, 1), true},
-		{"all addresses",
-			[]*networkingv1.NetworkPolicy{sends("client", to{To: []peer{blockPeer("0.0.0.0/0")}})}, tcp(client, outside, 1), true},
-		{"a pod not seen yet is cut off while there are policies",
-			[]*networkingv1.NetworkPolicy{receives("nobody")}, tcp("10.232.1.77", server, 8080), false},
-		{"and passes while there are none", nil, tcp("10.232.1.77", server, 8080), true},
+		{"the block of all addresses allows every address",
+			[]*networkingv1.NetworkPolicy{egressPolicy("client", to{To: []peer{blockPeer("0.0.0.0/0")}})}, tcp(client, outside, 1), true},
+		{"an unknown pod is isolated while policies exist",
+			[]*networkingv1.NetworkPolicy{ingressPolicy("unused")}, tcp("10.232.1.77", server, 8080), false},
+		{"an unknown pod is not isolated without policies", nil, tcp("10.232.1.77", server, 8080), true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := passes(t, world(c.policies...), c.packet); got != c.passes {
+			if got := passes(t, testSnapshot(c.policies...), c.packet); got != c.passes {
 				t.Errorf("%+v passes: %v, want %v", c.packet, got, c.passes)
 			}
 		})
 	}
 }
 
-func TestWhatIsNotImplementedIsNamed(t *testing.T) {
+func TestUnsupportedFieldsAreNamed(t *testing.T) {
 	cases := []struct {
 		name   string
 		policy *networkingv1.NetworkPolicy
-		says   string
+		want   string
 	}{
-		{"SCTP", receives("server", from{Ports: []gate{port(corev1.ProtocolSCTP, 5)}}), "ingress[0]: ports[0].protocol: SCTP"},
-		{"a named port for any address", sends("client", to{Ports: []gate{port(corev1.ProtocolTCP, "web")}}), "egress[0]: ports[0].port"},
-		{"IPv6", sends("client", to{To: []peer{blockPeer("2001:db8::/32")}}), "egress[0]: peer 0: ipBlock: 2001:db8::/32"},
-		{"no types", policy("server"), "policyTypes"},
-		{"an empty peer", receives("server", from{From: []peer{{}}}), "ingress[0]: peer 0"},
+		{"SCTP", ingressPolicy("server", from{Ports: []policyPort{port(corev1.ProtocolSCTP, 5)}}), "ingress[0]: ports[0].protocol: SCTP"},
+		{"a named port without peers", egressPolicy("client", to{Ports: []policyPort{port(corev1.ProtocolTCP, "web")}}), "egress[0]: ports[0].port"},
+		{"IPv6", egressPolicy("client", to{To: []peer{blockPeer("2001:db8::/32")}}), "egress[0]: peer 0: ipBlock: 2001:db8::/32"},
+		{"no policy types", policy("server"), "policyTypes"},
+		{"an empty peer", ingressPolicy("server", from{From: []peer{{}}}), "ingress[0]: peer 0"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			// Of no pod on this node: it shows all the same.
-			_, err := Compile(world(c.policy), Node{Name: "node-3", PodRange: nodeTwo.PodRange})
-			if err == nil || !strings.Contains(err.Error(), "run/for-") || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("error %v does not name the policy and %q", err, c.says)
+			// The policy selects no pod on this node but is checked nevertheless.
+			_, err := Compile(testSnapshot(c.policy), Node{Name: "node-3", PodRange: nodeTwo.PodRange})
+			if err == nil || !strings.Contains(err.Error(), "run/for-") || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v does not name the policy and %q", err, c.want)
 			}
 		})
 	}
 }
 
-func TestPodsOfTheNodesNetworkAndEndedOnesAreNotSelected(t *testing.T) {
-	snapshot := world(receives("server"))
+func TestHostNetworkAndEndedPodsAreNotSelected(t *testing.T) {
+	snapshot := testSnapshot(ingressPolicy("server"))
 	snapshot.Pods[1].Spec.HostNetwork = true
 	snapshot.Pods[0].Status.Phase = corev1.PodSucceeded
 	for _, node := range []Node{nodeOne, nodeTwo} {

@@ -24,8 +24,8 @@ const (
 	outside = "192.0.2.9"
 )
 
-// world has a client and a server on different nodes, in one namespace, and a DNS server in another.
-func world(policies ...*networkingv1.NetworkPolicy) Snapshot {
+// testSnapshot contains a client and a server on different nodes in one namespace, and a DNS server in another.
+func testSnapshot(policies ...*networkingv1.NetworkPolicy) Snapshot {
 	web := corev1.ContainerPort{Name: "web", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}
 	return Snapshot{
 		Policies: policies,
@@ -80,7 +80,7 @@ func port(protocol corev1.Protocol, value any) networkingv1.NetworkPolicyPort {
 	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: &number}
 }
 
-// packet is the first of a connection.
+// packet is the first packet of a connection.
 type packet struct {
 	from, to, protocol string
 	port               int
@@ -89,7 +89,7 @@ type packet struct {
 func tcp(from, to string, port int) packet { return packet{from, to, "tcp", port} }
 func udp(from, to string, port int) packet { return packet{from, to, "udp", port} }
 
-// passes is the verdict of both nodes on a forwarded packet: what iptables does with the rules, in few words.
+// passes reports whether both nodes accept a forwarded packet, with a simplified model of iptables.
 func passes(t *testing.T, snapshot Snapshot, packet packet) bool {
 	t.Helper()
 	for _, node := range []Node{nodeOne, nodeTwo} {
@@ -97,14 +97,14 @@ func passes(t *testing.T, snapshot Snapshot, packet packet) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !ruleset.lets(packet) {
+		if !ruleset.accepts(packet) {
 			return false
 		}
 	}
 	return true
 }
 
-func (r Ruleset) lets(packet packet) bool {
+func (r Ruleset) accepts(packet packet) bool {
 	for _, end := range []string{packet.from, packet.to} {
 		if r.Active && r.Node.PodRange.Contains(netip.MustParseAddr(end)) && !r.Sets.contains(r.KnownSet, end) {
 			return false
@@ -146,7 +146,7 @@ func inPorts(ports string, port int) bool {
 	return low <= port && port <= high
 }
 
-// contains: the entry with the longest prefix decides, as in ipset's hash:net.
+// contains reports whether a set contains an address. The entry with the longest prefix decides, as in ipset's hash:net.
 func (s Sets) contains(name, address string) bool {
 	longest, verdict := -1, false
 	for _, entry := range s[name] {

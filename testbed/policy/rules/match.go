@@ -12,37 +12,37 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// matches gives the ways in which a rule allows packets of a pod: each of its peers through each of its ports.
+// matches returns the matches of a rule for a pod: every combination of its peers and ports.
 func (c *compiler) matches(namespace string, pod endpoint, direction Direction, rule rule) ([]Match, error) {
 	peers, blocks, err := c.peers(namespace, rule)
 	if err != nil {
 		return nil, err
 	}
 	if len(rule.ports) == 0 {
-		return c.matchesOf(rule, peers, blocks, Match{}), nil
+		return c.peerMatches(rule, peers, blocks, Match{}), nil
 	}
 	var found []Match
 	for _, port := range rule.ports {
 		match := Match{Protocol: strings.ToLower(string(protocolOf(port)))}
 		switch {
 		case !named(port):
-			match.Ports = numbers(port)
-			found = append(found, c.matchesOf(rule, peers, blocks, match)...)
+			match.Ports = portNumbers(port)
+			found = append(found, c.peerMatches(rule, peers, blocks, match)...)
 		case direction == Ingress:
-			// The name is of a port of the pod itself; a pod without it is not reached by this rule.
-			if number, exists := portNumber(pod.pod, port); exists {
+			// The name refers to a port of the pod itself. The rule does not apply to a pod without such a port.
+			if number, exists := namedPortNumber(pod.pod, port); exists {
 				match.Ports = number
-				found = append(found, c.matchesOf(rule, peers, blocks, match)...)
+				found = append(found, c.peerMatches(rule, peers, blocks, match)...)
 			}
 		default:
-			found = append(found, c.matchesByName(peers, port, match)...)
+			found = append(found, c.namedPortMatches(peers, port, match)...)
 		}
 	}
 	return found, nil
 }
 
-// matchesOf gives one match for all peers that are pods, and one for each block of addresses.
-func (c *compiler) matchesOf(rule rule, peers []endpoint, blocks []string, match Match) []Match {
+// peerMatches returns one match for all peers that are pods, and one for each address block.
+func (c *compiler) peerMatches(rule rule, peers []endpoint, blocks []string, match Match) []Match {
 	if len(rule.peers) == 0 {
 		return []Match{match}
 	}
@@ -58,27 +58,27 @@ func (c *compiler) matchesOf(rule rule, peers []endpoint, blocks []string, match
 	return found
 }
 
-// matchesByName gives one match for each number that the peers give to the name.
-func (c *compiler) matchesByName(peers []endpoint, port networkingv1.NetworkPolicyPort, match Match) []Match {
+// namedPortMatches returns one match for each port number that the name has in the peers.
+func (c *compiler) namedPortMatches(peers []endpoint, port networkingv1.NetworkPolicyPort, match Match) []Match {
 	byNumber := map[string][]endpoint{}
 	for _, peer := range peers {
-		if number, exists := portNumber(peer.pod, port); exists {
+		if number, exists := namedPortNumber(peer.pod, port); exists {
 			byNumber[number] = append(byNumber[number], peer)
 		}
 	}
 	var found []Match
-	for number, having := range byNumber {
-		match.Set, match.Ports = c.sets.addPods(having), number
+	for number, pods := range byNumber {
+		match.Set, match.Ports = c.sets.addPods(pods), number
 		found = append(found, match)
 	}
 	return found
 }
 
-// peers gives the pods that a rule's selectors choose, and the sets of its blocks of addresses.
+// peers returns the pods that a rule's selectors match, and the names of the sets of its address blocks.
 func (c *compiler) peers(namespace string, rule rule) ([]endpoint, []string, error) {
 	var pods []endpoint
 	var blocks []string
-	chosen := map[netip.Addr]bool{}
+	selected := map[netip.Addr]bool{}
 	for index, peer := range rule.peers {
 		if peer.IPBlock != nil {
 			set, err := c.sets.addBlock(peer.IPBlock)
@@ -99,8 +99,8 @@ func (c *compiler) peers(namespace string, rule rule) ([]endpoint, []string, err
 			}
 		}
 		for _, pod := range c.endpoints {
-			if inNamespace(pod.pod.Namespace) && selector.Matches(labels.Set(pod.pod.Labels)) && !chosen[pod.address] {
-				chosen[pod.address] = true
+			if inNamespace(pod.pod.Namespace) && selector.Matches(labels.Set(pod.pod.Labels)) && !selected[pod.address] {
+				selected[pod.address] = true
 				pods = append(pods, pod)
 			}
 		}
@@ -108,7 +108,7 @@ func (c *compiler) peers(namespace string, rule rule) ([]endpoint, []string, err
 	return pods, blocks, nil
 }
 
-// namespaceMatcher: without a selector the policy's own namespace.
+// namespaceMatcher returns a function that matches namespace names. Without a selector it matches the policy's own namespace.
 func (c *compiler) namespaceMatcher(own string, selector *metav1.LabelSelector) (func(string) bool, error) {
 	if selector == nil {
 		return func(name string) bool { return name == own }, nil
@@ -123,8 +123,8 @@ func (c *compiler) namespaceMatcher(own string, selector *metav1.LabelSelector) 
 	}, nil
 }
 
-// numbers writes a port without a name as the packet filter does; empty for any.
-func numbers(port networkingv1.NetworkPolicyPort) string {
+// portNumbers formats a numeric port or range for iptables; it returns the empty string for any port.
+func portNumbers(port networkingv1.NetworkPolicyPort) string {
 	switch {
 	case port.Port == nil:
 		return ""
@@ -135,8 +135,8 @@ func numbers(port networkingv1.NetworkPolicyPort) string {
 	}
 }
 
-// portNumber finds the number that a pod's containers give to a named port.
-func portNumber(pod *corev1.Pod, port networkingv1.NetworkPolicyPort) (string, bool) {
+// namedPortNumber returns the number of a named port in a pod's containers.
+func namedPortNumber(pod *corev1.Pod, port networkingv1.NetworkPolicyPort) (string, bool) {
 	for _, container := range pod.Spec.Containers {
 		for _, candidate := range container.Ports {
 			protocol := candidate.Protocol

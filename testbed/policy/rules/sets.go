@@ -12,17 +12,17 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// SetPrefix begins the name of every set. The rest is a digest of the contents: a set is never changed, only replaced.
+// SetPrefix is the prefix of all set names. The rest is a digest of the contents: sets are never modified, only replaced.
 const SetPrefix = "fbt-"
 
-// Sets are sets of addresses by their names. An entry is an address, a range, or "RANGE nomatch" for an exception.
+// Sets maps names to sets of addresses. An entry is an address, a range, or "RANGE nomatch" for an exception.
 type Sets map[string][]string
 
 func (s Sets) add(entries []string) string {
 	slices.Sort(entries)
 	entries = slices.Compact(entries)
 	digest := sha256.Sum256([]byte(strings.Join(entries, "\n")))
-	// ipset allows names of 31 characters.
+	// ipset limits names to 31 characters.
 	name := SetPrefix + hex.EncodeToString(digest[:12])
 	s[name] = entries
 	return name
@@ -36,7 +36,7 @@ func (s Sets) addPods(pods []endpoint) string {
 	return s.add(entries)
 }
 
-// addBlock gives a set of its own to each block: exceptions of one must not bite into another.
+// addBlock adds a separate set for an address block, so that the exceptions of one block do not apply to another.
 func (s Sets) addBlock(block *networkingv1.IPBlock) (string, error) {
 	entries, err := ranges(block.CIDR, "")
 	if err != nil {
@@ -52,7 +52,7 @@ func (s Sets) addBlock(block *networkingv1.IPBlock) (string, error) {
 	return s.add(entries), nil
 }
 
-// ranges writes a range as ipset takes it: it knows no range of all addresses, so that one is given as its halves.
+// ranges formats a range for ipset. ipset does not support a prefix length of 0, so that range is split into two halves.
 func ranges(cidr, suffix string) ([]string, error) {
 	prefix, err := netip.ParsePrefix(cidr)
 	if err != nil {
@@ -67,7 +67,7 @@ func ranges(cidr, suffix string) ([]string, error) {
 	return []string{prefix.Masked().String() + suffix}, nil
 }
 
-// Restore is the input of `ipset restore`.
+// Restore returns the input of `ipset restore`.
 func (s Sets) Restore() string {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(s)) {

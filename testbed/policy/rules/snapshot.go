@@ -1,4 +1,4 @@
-// Package rules turns NetworkPolicies, pods and namespaces into the packet filter's rules for one node. It does no I/O.
+// Package rules compiles NetworkPolicies, pods and namespaces to packet filter rules for one node. It does no I/O.
 package rules
 
 import (
@@ -10,26 +10,27 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Snapshot is what the API server holds at one moment.
+// Snapshot contains the objects of the API server at one point in time.
 type Snapshot struct {
 	Policies   []*networkingv1.NetworkPolicy
 	Pods       []*corev1.Pod
 	Namespaces []*corev1.Namespace
 }
 
-// Node is the node whose rules are wanted.
+// Node is the node to which the rules apply.
 type Node struct {
 	Name     string
 	PodRange netip.Prefix
 }
 
-// endpoint is a pod that has an address of its own.
+// endpoint is a pod with its own address.
 type endpoint struct {
 	pod     *corev1.Pod
 	address netip.Addr
 }
 
-// endpoints are the pods that policies speak of: running or about to, and not on the node's own network, in a fixed order.
+// endpoints returns the pods to which policies apply, ordered by address: those that have not ended and do not use the host
+// network.
 func (s Snapshot) endpoints() []endpoint {
 	var found []endpoint
 	for _, pod := range s.Pods {
@@ -44,7 +45,7 @@ func (s Snapshot) endpoints() []endpoint {
 	return found
 }
 
-// namespaceLabels gives each namespace's labels by its name.
+// namespaceLabels returns the labels of each namespace by name.
 func (s Snapshot) namespaceLabels() map[string]labels.Set {
 	found := make(map[string]labels.Set, len(s.Namespaces))
 	for _, namespace := range s.Namespaces {

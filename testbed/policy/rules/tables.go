@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Table is where the rules are. Not filter: there kube-proxy accepts packets in chains of its own, before or after ours.
+// Table is the table of the rules. It is not filter, because kube-proxy accepts packets there in its own chains, which may
+// run before these rules.
 const Table = "mangle"
 
 const (
@@ -15,10 +16,11 @@ const (
 	chainInput   = chainPrefix + "INPUT"
 )
 
-// Hooks are the kernel's chains that lead to ours. What the node itself sends (kubelet's probes) passes neither.
+// Hooks maps the kernel's chains to those that they jump to. Packets sent by the node itself, such as the kubelet's probes,
+// pass neither.
 var Hooks = map[string]string{"FORWARD": chainForward, "INPUT": chainInput}
 
-// Chains reads the names of our chains from the output of iptables-save.
+// Chains returns the names of the enforcer's chains in the output of iptables-save.
 func Chains(saved string) []string {
 	var found []string
 	for line := range strings.Lines(saved) {
@@ -29,7 +31,8 @@ func Chains(saved string) []string {
 	return found
 }
 
-// Tables is the input of `iptables-restore --noflush`: it replaces all of our chains at once; existing are those in place.
+// Tables returns the input of `iptables-restore --noflush` that atomically replaces all chains of the enforcer. existing
+// contains the names of the chains in place.
 func (r Ruleset) Tables(existing []string) string {
 	chains := []string{chainForward, chainInput}
 	for _, isolated := range r.Isolated {
@@ -43,7 +46,7 @@ func (r Ruleset) Tables(existing []string) string {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "*%s\n", Table)
-	// With --noflush a chain that is declared is emptied, or made.
+	// With --noflush, declaring a chain creates it or empties it.
 	for _, chain := range slices.Concat(chains, stale) {
 		fmt.Fprintf(&text, ":%s - [0:0]\n", chain)
 	}
@@ -58,8 +61,9 @@ func (r Ruleset) Tables(existing []string) string {
 	return text.String()
 }
 
-// writeBaseChains: a packet that is forwarded meets the sender's egress rules and then the receiver's ingress rules, as far
-// as either is of this node; one to the node itself meets the sender's only. Services were translated before.
+// writeBaseChains writes the chains that dispatch to the chains of the pods. A forwarded packet passes the egress rules of
+// the sender and then the ingress rules of the receiver, if these pods are on this node. A packet to the node itself passes
+// only the egress rules. Service addresses have already been translated.
 func (r Ruleset) writeBaseChains(text *strings.Builder) {
 	if !r.Active {
 		return
@@ -82,7 +86,7 @@ func (r Ruleset) writeBaseChains(text *strings.Builder) {
 	}
 }
 
-// unknown matches addresses, at one end, that no pod is known for.
+// unknown returns a condition that matches an address, at the given end, that belongs to no known pod.
 func (r Ruleset) unknown(end string) string {
 	if r.KnownSet == "" {
 		return ""
@@ -90,13 +94,14 @@ func (r Ruleset) unknown(end string) string {
 	return fmt.Sprintf(" -m set ! --match-set %s %s", r.KnownSet, end)
 }
 
-// chain is named by direction and address, which are unique: "FBT-E-10.232.1.5" is within the 28 characters allowed.
+// chain returns the name of the chain, made unique by direction and address: "FBT-E-10.232.1.5" is within the limit of 28
+// characters.
 func (i Isolated) chain() string {
 	return fmt.Sprintf("%s%s-%s", chainPrefix, strings.ToUpper(string(i.Direction[:1])), i.Address)
 }
 
-// write: what is allowed returns to the base chain, where the other end's rules follow; the rest is dropped. A pod always
-// reaches itself.
+// write writes the chain of the pod. Allowed packets return to the base chain, where the rules of the other end follow; all
+// others are dropped. A pod can always reach itself.
 func (i Isolated) write(text *strings.Builder) {
 	other, otherEnd := "-s", "src"
 	if i.Direction == Egress {

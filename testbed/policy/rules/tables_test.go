@@ -10,8 +10,8 @@ import (
 
 func compiled(t *testing.T) Ruleset {
 	t.Helper()
-	ruleset, err := Compile(world(receives("server", from{
-		From: []peer{podPeer("client"), blockPeer("0.0.0.0/0", "192.0.2.0/24")}, Ports: []gate{port(corev1.ProtocolTCP, "web")},
+	ruleset, err := Compile(testSnapshot(ingressPolicy("server", from{
+		From: []peer{podPeer("client"), blockPeer("0.0.0.0/0", "192.0.2.0/24")}, Ports: []policyPort{port(corev1.ProtocolTCP, "web")},
 	})), nodeTwo)
 	if err != nil {
 		t.Fatal(err)
@@ -40,20 +40,20 @@ COMMIT
 `
 	ruleset := compiled(t)
 	got := ruleset.Tables([]string{"FBT-FORWARD", "FBT-INPUT", "FBT-E-10.232.2.9"})
-	if got := readable(ruleset, got); got != want {
+	if got := withReadableNames(ruleset, got); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
 
-// readable puts a word in place of each set's digest.
-func readable(ruleset Ruleset, text string) string {
-	words := map[string]string{
+// withReadableNames replaces the name of each set by a readable one.
+func withReadableNames(ruleset Ruleset, text string) string {
+	names := map[string]string{
 		"10.232.1.5":            "CLIENT",
 		"10.232.2.2 10.232.2.5": "KNOWN",
 		"0.0.0.0/1 128.0.0.0/1 192.0.2.0/24 nomatch": "BLOCK",
 	}
 	for name, entries := range ruleset.Sets {
-		text = strings.ReplaceAll(text, name, words[strings.Join(entries, " ")])
+		text = strings.ReplaceAll(text, name, names[strings.Join(entries, " ")])
 	}
 	return text
 }
@@ -70,7 +70,7 @@ add KNOWN 10.232.2.2
 add KNOWN 10.232.2.5
 `
 	ruleset := compiled(t)
-	blocks := strings.SplitAfter(readable(ruleset, ruleset.Sets.Restore()), "create ")
+	blocks := strings.SplitAfter(withReadableNames(ruleset, ruleset.Sets.Restore()), "create ")
 	blocks = blocks[1:]
 	slices.Sort(blocks)
 	var got strings.Builder
@@ -82,7 +82,7 @@ add KNOWN 10.232.2.5
 	}
 }
 
-func TestChainsAreReadFromIptablesSave(t *testing.T) {
+func TestChainsParsesIptablesSave(t *testing.T) {
 	saved := "*mangle\n:FORWARD ACCEPT [5:300]\n:FBT-FORWARD - [0:0]\n:FBT-I-10.232.1.5 - [0:0]\n-A FORWARD -j FBT-FORWARD\n"
 	got := Chains(saved)
 	if len(got) != 2 || got[0] != "FBT-FORWARD" || got[1] != "FBT-I-10.232.1.5" {

@@ -1,10 +1,10 @@
-// Probe runs in the pods of the testbed's tests: it answers on ports, and asks other pods, once or until they answer.
+// Probe runs in the pods of the testbed's tests: it serves on ports and queries other pods.
 //
-//	probe serve PORT...           answers on TCP and UDP with the host's name, until SIGTERM
-//	probe once PORT               answers one TCP connection, then ends
-//	probe ask tcp|udp HOST:PORT   prints the answer; fails when none comes within two seconds
-//	probe await tcp HOST:PORT     the same, tried again for three minutes
-//	probe show FILE VARIABLE      prints what the file holds, and the value of the variable
+//	probe serve PORT...            answers on TCP and UDP with the host name, until SIGTERM
+//	probe serve-one PORT           answers one TCP connection, then exits
+//	probe query tcp|udp HOST:PORT  prints the answer; fails without an answer within two seconds
+//	probe await tcp|udp HOST:PORT  repeats the query for up to three minutes
+//	probe show FILE VARIABLE       prints the content of the file and the value of the environment variable
 package main
 
 import (
@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	askLimit   = 2 * time.Second
-	awaitLimit = 3 * time.Minute
-	retryPause = 100 * time.Millisecond
+	queryTimeout  = 2 * time.Second
+	awaitTimeout  = 3 * time.Minute
+	retryInterval = 100 * time.Millisecond
 )
 
-var errUsage = errors.New("usage: probe serve PORT... | once PORT | ask tcp|udp HOST:PORT | await tcp|udp HOST:PORT | show FILE VARIABLE")
+var errUsage = errors.New("usage: probe serve PORT... | serve-one PORT | query tcp|udp HOST:PORT | await tcp|udp HOST:PORT | show FILE VARIABLE")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -41,10 +41,10 @@ func run(ctx context.Context, args []string) error {
 	switch {
 	case len(args) >= 2 && args[0] == "serve":
 		return serve(ctx, args[1:])
-	case len(args) == 2 && args[0] == "once":
-		return once(ctx, args[1])
-	case len(args) == 3 && args[0] == "ask":
-		return ask(args[1], args[2])
+	case len(args) == 2 && args[0] == "serve-one":
+		return serveOne(ctx, args[1])
+	case len(args) == 3 && args[0] == "query":
+		return query(args[1], args[2])
 	case len(args) == 3 && args[0] == "await":
 		return await(ctx, args[1], args[2])
 	case len(args) == 3 && args[0] == "show":
@@ -105,7 +105,7 @@ func answerPackets(packets net.PacketConn, name string) error {
 	}
 }
 
-func once(ctx context.Context, port string) error {
+func serveOne(ctx context.Context, port string) error {
 	listener, err := net.Listen("tcp", ":"+port)
 	if err != nil {
 		return err
@@ -116,27 +116,27 @@ func once(ctx context.Context, port string) error {
 		return err
 	}
 	defer connection.Close()
-	fmt.Println("asked by", connection.RemoteAddr())
+	fmt.Println("connection from", connection.RemoteAddr())
 	_, err = fmt.Fprintln(connection, "welcome")
 	return err
 }
 
 func show(file, variable string) error {
-	held, err := os.ReadFile(file)
+	content, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	fmt.Println(strings.TrimSpace(string(held)), os.Getenv(variable))
+	fmt.Println(strings.TrimSpace(string(content)), os.Getenv(variable))
 	return nil
 }
 
-func ask(network, address string) error {
-	connection, err := net.DialTimeout(network, address, askLimit)
+func query(network, address string) error {
+	connection, err := net.DialTimeout(network, address, queryTimeout)
 	if err != nil {
 		return err
 	}
 	defer connection.Close()
-	if err := connection.SetDeadline(time.Now().Add(askLimit)); err != nil {
+	if err := connection.SetDeadline(time.Now().Add(queryTimeout)); err != nil {
 		return err
 	}
 	if network == "udp" {
@@ -160,17 +160,17 @@ func ask(network, address string) error {
 }
 
 func await(ctx context.Context, network, address string) error {
-	limit, cancel := context.WithTimeout(ctx, awaitLimit)
+	limited, cancel := context.WithTimeout(ctx, awaitTimeout)
 	defer cancel()
 	for {
-		err := ask(network, address)
+		err := query(network, address)
 		if err == nil {
 			return nil
 		}
 		select {
-		case <-limit.Done():
+		case <-limited.Done():
 			return err
-		case <-time.After(retryPause):
+		case <-time.After(retryInterval):
 		}
 	}
 }

@@ -8,16 +8,16 @@ use sha2::{Digest, Sha256};
 
 use super::{StoredRun, Unread};
 use crate::cli::Failure;
-use crate::local::{RECORDS, RunFolder};
+use crate::local::{RECORDS_FILE, RunDirectory};
 
 pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
     let folder = match only_run(path)? {
         Some(folder) => folder,
-        None => RunFolder::open(path).map_err(Failure::wrong_file)?,
+        None => RunDirectory::open(path).map_err(Failure::wrong_file)?,
     };
     let run = folder.read_run().map_err(Failure::wrong_file)?;
     // The folder of a run has the file from its first moment on.
-    let records = folder.records();
+    let records = folder.records_path();
     if !records.is_file() {
         return Err(Failure::wrong_file(format!(
             "{} is missing, and all numbers come from it: put it back, or measure anew with `fabricbench run`",
@@ -25,7 +25,7 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
         )));
     }
     let measured = measured_digest(&run).map(str::to_owned);
-    let unread = Unread::new(run, folder.run().display().to_string())?;
+    let unread = Unread::new(run, folder.run_path().display().to_string())?;
     let mut collector = unread.collector();
     let mut digest = Sha256::new();
     let read = folder.read_records(|piece| {
@@ -49,15 +49,15 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
 fn measured_digest(run: &BenchmarkRun) -> Option<&str> {
     let records = run.status.as_ref()?.records.as_ref()?;
     // In a cluster they have another form.
-    (records.reference == RECORDS).then_some(&records.sha256)
+    (records.reference == RECORDS_FILE).then_some(&records.sha256)
 }
 
 /// The run in `folder`, where that holds runs and is none itself; several are refused.
-fn only_run(folder: &Path) -> Result<Option<RunFolder>, Failure> {
-    if RunFolder::open(folder).is_ok() {
+fn only_run(folder: &Path) -> Result<Option<RunDirectory>, Failure> {
+    if RunDirectory::open(folder).is_ok() {
         return Ok(None);
     }
-    let mut runs = RunFolder::all_in(folder);
+    let mut runs = RunDirectory::find_all(folder);
     if runs.len() > 1 {
         let names: Vec<String> = runs.iter().map(|run| run.path().display().to_string()).collect();
         let place = folder.display();

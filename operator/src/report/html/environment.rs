@@ -1,25 +1,25 @@
-//! What the numbers were taken on, and what it cost to get there.
+//! Environment of the run and cold-start costs.
 
 use maud::{Markup, html};
 
-use super::answers::arm_name;
-use crate::campaign::figures;
+use super::verdicts::arm_name;
+use crate::campaign::figures as format;
 use crate::campaign::summarize::COLD_METRICS;
 use crate::report::Report;
 
-/// Cost before the first measured operation.
+/// Section with the costs before the first measured operation.
 pub(super) fn cold(report: &Report<'_>) -> Markup {
     html! {
         section #cold aria-labelledby="cold-title" {
             h2 #cold-title { "Before the first measured operation" }
-            p.note { "Median of the rounds and their range; every round starts with new processes." }
-            div.scroll tabindex="0" role="region" aria-label="Cold metrics" {
+            p.note { "Median and range [minimum, maximum] of the rounds. Every round starts new processes." }
+            div.scroll tabindex="0" role="region" aria-label="Cold-start metrics" {
                 table.numbers {
                     thead {
                         tr {
                             th scope="col" { "arm" }
                             @for metric in COLD_METRICS { th scope="col" { (metric.name()) } }
-                            th scope="col" { "registered" }
+                            th scope="col" { "registered memory" }
                         }
                     }
                     tbody {
@@ -29,12 +29,12 @@ pub(super) fn cold(report: &Report<'_>) -> Markup {
                                 @for metric in COLD_METRICS {
                                     td {
                                         @if let Some(spread) = cold.nanos.get(&metric) {
-                                            (figures::nanos(spread.median))
-                                            " [" (figures::nanos(spread.min)) ", " (figures::nanos(spread.max)) "]"
+                                            (format::nanos(spread.median))
+                                            " [" (format::nanos(spread.min)) ", " (format::nanos(spread.max)) "]"
                                         } @else { "not reported" }
                                     }
                                 }
-                                td { (figures::bytes(cold.registered_bytes)) }
+                                td { (format::bytes(cold.registered_bytes)) }
                             }
                         }
                     }
@@ -44,7 +44,7 @@ pub(super) fn cold(report: &Report<'_>) -> Markup {
     }
 }
 
-/// Workers, libraries and endpoints.
+/// Section with workers, libraries and endpoints.
 pub(super) fn environment(report: &Report<'_>) -> Markup {
     let environment = &report.evaluation.summary.environment;
     html! {
@@ -56,8 +56,8 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
                     thead {
                         tr {
                             @for head in [
-                                "leg", "rank", "host", "kernel", "CPU", "processors", "governor", "locked memory", "memory",
-                                "huge pages 2 MiB", "clock", "image",
+                                "leg", "rank", "host", "kernel", "CPU model", "CPUs", "governor", "locked memory", "memory",
+                                "2 MiB huge pages", "clock", "image",
                             ] { th scope="col" { (head) } }
                         }
                     }
@@ -71,17 +71,17 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
                                 td { (host.kernel) }
                                 td { (host.cpu_model) }
                                 td { (host.cpus_allowed) }
-                                td { (host.governor.as_deref().unwrap_or("not shown by the kernel")) }
-                                td { (host.memlock_bytes.map_or_else(|| "unlimited".to_owned(), figures::bytes)) }
-                                td { (figures::bytes(host.memory_limit_bytes.unwrap_or(host.memory_bytes))) }
+                                td { (host.governor.as_deref().unwrap_or("not reported by the kernel")) }
+                                td { (host.memlock_bytes.map_or_else(|| "unlimited".to_owned(), format::bytes)) }
+                                td { (format::bytes(host.memory_limit_bytes.unwrap_or(host.memory_bytes))) }
                                 td { (host.hugepages_2mi_free) " of " (host.hugepages_2mi_total) " free" }
-                                td { (host.clock.name) " (" (host.clock.source) "), " (format!("{:.1}", host.clock.overhead_nanos)) " ns a reading" }
+                                td { (host.clock.name) " (" (host.clock.source) "), " (format!("{:.1}", host.clock.overhead_nanos)) " ns per reading" }
                                 td {
                                     @match (&host.image_variant, &host.image_digest) {
                                         (None, None) => "none",
                                         (variant, digest) => {
                                             (variant.as_deref().unwrap_or("no variant")) " "
-                                            (digest.as_deref().unwrap_or("digest not told"))
+                                            (digest.as_deref().unwrap_or("digest unknown"))
                                         }
                                     }
                                 }
@@ -92,11 +92,11 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
             }
             div.scroll tabindex="0" role="region" aria-label="Endpoints" {
                 table {
-                    caption { "What the library returned for each arm, at rank 0" }
+                    caption { "Properties that the library reported for each arm on rank 0" }
                     thead {
                         tr {
                             @for head in [
-                                "arm", "library", "provider", "fabric", "rails", "inject limits", "depth", "progress", "polling",
+                                "arm", "library", "provider", "fabric", "rails", "inject limits", "queue depth", "progress", "polling",
                                 "memory", "variables",
                             ] { th scope="col" { (head) } }
                         }
@@ -127,13 +127,13 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
                                 td { (fabric.progress) }
                                 td {
                                     @for (scenario, polling) in &fabric.polling { div { (scenario) ": " (format!("{polling:?}")) } }
-                                    @if fabric.polling.is_empty() { "not told" }
+                                    @if fabric.polling.is_empty() { "not reported" }
                                 }
                                 td {
                                     @for memory in &fabric.memory {
                                         div { (memory.scenario) ": " (format!("{:?}", memory.kind)) ", " (memory.registration) }
                                     }
-                                    @if fabric.memory.is_empty() { "not told" }
+                                    @if fabric.memory.is_empty() { "not reported" }
                                 }
                                 td {
                                     @for (name, value) in &fabric.variables { div { code { (name) "=" (value) } } }

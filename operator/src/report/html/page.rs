@@ -1,15 +1,16 @@
-//! The page around the sections.
+//! The page: header, sections and explanation of the method.
 
 use crds::v1alpha1::Verdict;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{answers, environment};
+use super::{environment, verdicts};
 use crate::campaign::Overall;
-use crate::report::Report;
-use crate::report::words::{self, Tone};
+use crate::report::comparison::ResultClass;
+use crate::report::{Report, overview};
 
 const STYLE: &str = include_str!("style.css");
 
+/// The whole page with the given sections of scenarios.
 pub(super) fn page(report: &Report<'_>, scenarios: Vec<Markup>) -> Markup {
     let name = &report.plan.run;
     html! {
@@ -23,11 +24,11 @@ pub(super) fn page(report: &Report<'_>, scenarios: Vec<Markup>) -> Markup {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                a.skip href="#verdicts" { "To the verdicts" }
-                (head(report))
+                a.skip href="#verdicts" { "Skip to the verdicts" }
+                (header(report))
                 main {
-                    (answers::matrix(report))
-                    (answers::expectations(report))
+                    (verdicts::verdicts(report))
+                    (verdicts::expectations(report))
                     (warnings(report))
                     @for scenario in scenarios { (scenario) }
                     (environment::cold(report))
@@ -39,40 +40,44 @@ pub(super) fn page(report: &Report<'_>, scenarios: Vec<Markup>) -> Markup {
     }
 }
 
-fn head(report: &Report<'_>) -> Markup {
+fn header(report: &Report<'_>) -> Markup {
     let summary = &report.evaluation.summary;
-    let (tone, overall) = match report.evaluation.overall() {
-        Overall::Good => words::passed(report),
+    let (class, outcome) = match report.evaluation.overall() {
+        Overall::Good => overview::passed(report),
         Overall::Missed if regressed(report) => (
-            Tone::Worse,
-            "Complete; a variant is worse than the baseline.".to_owned(),
+            ResultClass::Regressed,
+            "Complete: a variant is worse than the baseline.".to_owned(),
         ),
-        Overall::Missed => (Tone::Worse, "Complete; an expectation was not met.".to_owned()),
+        Overall::Missed => (
+            ResultClass::Regressed,
+            "Complete: an expectation was not met.".to_owned(),
+        ),
         Overall::NotTrustworthy => (
-            Tone::Invalid,
-            "Complete, but some numbers cannot be trusted: see the cells marked invalid.".to_owned(),
+            ResultClass::Invalid,
+            "Complete, but some results cannot be trusted: see the cells marked invalid.".to_owned(),
         ),
         Overall::NothingMeasured => (
-            Tone::Invalid,
+            ResultClass::Invalid,
             "Nothing was measured: every case failed.".to_owned(),
         ),
         Overall::NotComplete => (
-            Tone::Invalid,
-            "Not complete: what is here counts, the rest is missing.".to_owned(),
+            ResultClass::Invalid,
+            "Incomplete: some blocks were not measured. The report covers only the measured blocks."
+                .to_owned(),
         ),
     };
     html! {
         header {
             h1 { (report.plan.run) }
-            p.setting { (words::transport(report)) " · " (words::setting(report).join(" · ")) }
-            p class={ "overall " (answers::class(tone)) } { (overall) }
+            p.settings { (overview::transport(report)) " · " (overview::settings(report).join(" · ")) }
+            p class={ "overall " (verdicts::css_class(class)) } { (outcome) }
             dl {
                 dt { "Verdict" } dd { (report.evaluation.comparisons.verdict) }
-                dt { "Fabric" } dd { (words::fabric(summary.fabric.as_ref())) }
+                dt { "Fabric" } dd { (overview::fabric(summary.fabric.as_ref())) }
                 dt { "Noise floor" }
-                dd { (words::noise(report, None)) }
+                dd { (overview::noise_floor(report, None)) }
                 dt { "Blocks" } dd { (summary.blocks_done) " of " (summary.blocks_total) " measured" }
-                dt { "Started" } dd { (summary.environment.started_at.as_deref().unwrap_or("not yet")) }
+                dt { "Started" } dd { (summary.environment.started_at.as_deref().unwrap_or("not started")) }
             }
             nav aria-label="Sections" {
                 a href="#verdicts" { "Verdicts" }
@@ -110,24 +115,26 @@ fn method(report: &Report<'_>) -> Markup {
     let sampling = &report.plan.sampling;
     html! {
         section #method aria-labelledby="method-title" {
-            h2 #method-title { "How to read this" }
+            h2 #method-title { "Method and legend" }
             p {
-                "Every round measures every arm at every size, in processes started anew; within a block the arms run one after "
-                "the other in an order drawn from the seed (" (sampling.seed) "). One number a round, the median over pairs of "
-                "the logarithm of arm over baseline, goes into an exact signed-rank interval. The intervals of a scenario's "
-                "primary metric hold together with " (sampling.confidence_percent) " % confidence."
+                "Every round starts new processes and measures every arm at every size. Within a block the arms run one after "
+                "another, in an order derived from the seed (" (sampling.seed) "). Each round yields one value: the median over "
+                "its pairs of the logarithm of the ratio of arm to baseline. The interval is the exact signed-rank interval of "
+                "these values. All intervals of a scenario's primary metric hold simultaneously with "
+                (sampling.confidence_percent) " % confidence."
             }
             ul {
-                li { b { "Improved" } " / " b { "Regressed" } ": the whole interval lies beyond the margin of " (sampling.margin_percent) " %." }
-                li { b { "NoChange" } ": the whole interval lies inside the margin, so equivalence is shown." }
-                li { b { "Inconclusive" } ": everything else, with the number of rounds that would settle it." }
-                li { b { "n/a" } ": the arm does there what the baseline does; its interval is noise and checks the method." }
-                li { b { "NotEngaged" } ": the optimization was asked for and did not take part, so there is nothing to judge." }
-                li { b { "invalid" } ": the numbers cannot be trusted, for the reason given." }
+                li { b { "Improved" } " / " b { "Regressed" } ": the whole interval is outside the margin of " (sampling.margin_percent) " %, on the better or the worse side." }
+                li { b { "NoChange" } ": the whole interval is inside the margin, which shows equivalence." }
+                li { b { "Inconclusive" } ": any other interval. The number is an estimate of the rounds that a verdict needs." }
+                li { b { "n/a" } ": the arm performs the same operations as the baseline, so its interval shows only noise and serves as a check of the method." }
+                li { b { "NotEngaged" } ": the optimization was requested but did not take effect, so there is no verdict." }
+                li { b { "invalid" } ": the results cannot be trusted, for the reason given." }
             }
             p {
-                "Optimizations are Confirmed by something that a request alone cannot cause, RequestedOnly where the provider "
-                "gives no sign. A fabric is verified when byte counters of its interfaces cover the payload."
+                "An optimization is Confirmed if there is evidence that a request alone cannot cause. It is RequestedOnly if "
+                "the provider gives no such evidence. The fabric is verified if the byte counters of its interfaces account "
+                "for the payload."
             }
             p.note { "Plan " code { (report.plan_hash) } ", runner " (report.evaluation.summary.environment.runner_versions.join(", ")) }
         }

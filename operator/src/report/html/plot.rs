@@ -1,4 +1,4 @@
-//! Plots as SVG. Colours are variables of the page's style, so that one drawing fits light and dark.
+//! Plots as SVG. Their colors are CSS variables of the page, so each plot fits the light and the dark color scheme.
 
 mod arm;
 mod axis;
@@ -13,22 +13,22 @@ use plotters::prelude::{Cartesian2d, DrawingArea, DrawingAreaErrorKind, IntoDraw
 
 pub use curves::{Curve, Curves, Point, curves};
 pub use effect::{Dot, EffectPlot, effects};
-pub use palette::{is_second, mark_class};
+pub use palette::{marker_class, shares_color};
 pub use tails::{Tail, tails};
 
-/// What the plotting library refuses.
+/// Error of the plotting library.
 pub type DrawError = DrawingAreaErrorKind<std::io::Error>;
 
-/// Width of every plot, in its own units. A phone shows it at three quarters of that, a desktop a little larger.
+/// Width of every plot, in SVG units. A phone shows a plot at three quarters of this width, a desktop slightly larger.
 const WIDTH: u32 = 480;
-/// Font of axes.
+/// Font of the axis labels: family and size.
 const FONT: (&str, i32) = ("sans-serif", 14);
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<axis::Axis, axis::Axis>>;
 
-/// Draws the axes and a grid in one shade for both.
+/// Draws the axes and the grid. Major and minor grid lines have the same color.
 fn grid(chart: &mut Chart<'_, '_>) -> Result<(), DrawError> {
     chart
         .configure_mesh()
@@ -39,10 +39,10 @@ fn grid(chart: &mut Chart<'_, '_>) -> Result<(), DrawError> {
         .draw()
 }
 
-/// Draws into a picture `height` high; `about` is what it says to those who do not see it.
-fn picture(
+/// Draws an SVG of height `height` with `description` as its text alternative.
+fn svg(
     height: u32,
-    about: &str,
+    description: &str,
     draw: impl FnOnce(&Area<'_>) -> Result<(), DrawError>,
 ) -> Result<String, DrawError> {
     let mut svg = String::new();
@@ -51,9 +51,13 @@ fn picture(
         draw(&area)?;
         area.present()?;
     }
-    let about = maud::html! { (about) }.into_string().replace('"', "&quot;");
-    let svg = svg.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{about}\" "), 1);
-    // Within HTML the element needs no namespace.
+    let description = maud::html! { (description) }.into_string().replace('"', "&quot;");
+    let svg = svg.replacen(
+        "<svg ",
+        &format!("<svg role=\"img\" aria-label=\"{description}\" "),
+        1,
+    );
+    // An SVG element inside HTML needs no namespace declaration.
     let svg = svg.replacen(" xmlns=\"http://www.w3.org/2000/svg\"", "", 1);
-    Ok(palette::with_variables(&svg))
+    Ok(palette::with_css_variables(&svg))
 }

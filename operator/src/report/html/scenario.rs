@@ -1,37 +1,38 @@
-//! One scenario: effects, curves, tails, figures and evidence.
+//! Section of one scenario: plots, tables and evidence.
 
 use crds::assignment::Workload;
 use crds::v1alpha1::{Metric, Optimization};
 use maud::{Markup, html};
 
-use super::answers::arm_name;
 use super::plot::{self, Curve, Curves, Dot, EffectPlot, Point, Tail};
-use super::{HtmlError, drawn, figures_table};
-use crate::campaign::compare::campaign::Role;
-use crate::campaign::figures;
+use super::verdicts::arm_name;
+use super::{HtmlError, plot_markup, result_tables};
+use crate::campaign::compare::Role;
+use crate::campaign::figures as format;
 use crate::campaign::plan::PlannedScenario;
 use crate::campaign::summarize::CellSummary;
-use crate::report::{Report, words};
+use crate::report::{Report, labels, overview};
 
-/// Sizes whose tails are drawn.
+/// Maximum number of sizes with a tail plot.
 const MAX_TAILS: usize = 12;
 
+/// The section of the scenario with index `index`.
 pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlError> {
     let Some(scenario) = report.plan.scenarios.get(index) else {
         return Ok(html! {});
     };
     let name = scenario.assignment.name.as_str();
     let ping_pong = matches!(scenario.assignment.workload, Workload::PingPong(_));
-    let effect = drawn(name, effect_plot(report, index, scenario))?;
-    let latency = drawn(name, curve_plot(report, index, scenario, Metric::LatencyP50))?;
-    let throughput = drawn(name, curve_plot(report, index, scenario, Metric::Throughput))?;
-    let cpu = drawn(
+    let effect = plot_markup(name, effect_plot(report, index, scenario))?;
+    let latency = plot_markup(name, curve_plot(report, index, scenario, Metric::LatencyP50))?;
+    let throughput = plot_markup(name, curve_plot(report, index, scenario, Metric::Throughput))?;
+    let cpu = plot_markup(
         name,
         curve_plot(report, index, scenario, Metric::CpuSecondsPerGib),
     )?;
     let mut tails = Vec::new();
     for size in scenario.sizes.iter().take(MAX_TAILS) {
-        tails.push((*size, drawn(name, tail_plot(report, index, *size))?));
+        tails.push((*size, plot_markup(name, tail_plot(report, index, *size))?));
     }
     Ok(html! {
         section id={ "scenario-" (index) } aria-labelledby={ "scenario-" (index) "-title" } {
@@ -40,58 +41,57 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
             div.plots {
                 figure {
                     figcaption {
-                        "Change of " (words::metric_title(ping_pong, scenario.primary)) " at each size, with its interval. "
-                        "The band is the margin of " (report.plan.sampling.margin_percent) " %; "
-                        "hollow dots carry no verdict."
-                        " Noise floor: " (words::noise(report, Some(index))) "."
+                        "Change of " (labels::metric_title(ping_pong, scenario.primary)) " at each size, with its interval. "
+                        "The band is the margin of " (report.plan.sampling.margin_percent) " %. "
+                        "Hollow dots have no verdict. "
+                        "Noise floor: " (overview::noise_floor(report, Some(index))) "."
                     }
                     (effect)
                 }
                 figure {
-                    figcaption { (words::metric_title(ping_pong, Metric::LatencyP50)) " against size" }
+                    figcaption { (labels::metric_title(ping_pong, Metric::LatencyP50)) " by size" }
                     (latency)
                 }
                 figure {
-                    figcaption { "throughput against size" }
+                    figcaption { "throughput by size" }
                     (throughput)
                 }
                 figure {
-                    figcaption { "CPU seconds of both sides for a GiB, against size" }
+                    figcaption { "CPU seconds per GiB of both sides by size" }
                     (cpu)
                 }
             }
-            p.note { "Whiskers against size: " (point_interval()) }
-            h3 { "Tails of latency" }
+            p.note { (WHISKERS) }
+            h3 { "Latency tails" }
             div.plots {
                 @for (size, svg) in tails {
-                    figure { figcaption { (figures::size(size)) ", quantiles of all valid rounds together" } (svg) }
+                    figure { figcaption { (format::size(size)) ", quantiles of the pooled samples of all valid rounds" } (svg) }
                 }
             }
             @if scenario.sizes.len() > MAX_TAILS {
-                p.note { "Tails of the first " (MAX_TAILS) " sizes; quantiles of all are in the table." }
+                p.note { "Only the first " (MAX_TAILS) " sizes have a plot. The table of results has the quantiles of all sizes." }
             }
-            (figures_table::results(report, index))
-            (figures_table::rails(report, index))
-            (figures_table::other_metrics(report, index))
+            (result_tables::results(report, index))
+            (result_tables::rails(report, index))
+            (result_tables::other_metrics(report, index))
             (evidence(report, index))
         }
     })
 }
 
-fn point_interval() -> &'static str {
-    "signed-rank interval of the rounds at 95 % for each point by itself, or their range where there are fewer than six."
-}
+const WHISKERS: &str = "Whiskers in the plots by size are the 95 % signed-rank interval of the rounds for each point \
+    separately, or the range of the rounds if there are fewer than six.";
 
 fn legend(report: &Report<'_>) -> Markup {
     let arms = || report.plan.arms.iter().enumerate();
     html! {
         ul.legend aria-label="Arms" {
             @for (index, arm) in arms() {
-                li { span class=(plot::mark_class(index, arm.control.is_some())) {} (arm.name) }
+                li { span class=(plot::marker_class(index, arm.control.is_some())) {} (arm.name) }
             }
         }
-        @if arms().any(|(index, arm)| plot::is_second(index, arm.control.is_some())) {
-            p.note { "Arms with a square have dashed lines." }
+        @if arms().any(|(index, arm)| plot::shares_color(index, arm.control.is_some())) {
+            p.note { "Arms with a square marker have dashed lines." }
         }
     }
 }
@@ -119,18 +119,18 @@ fn effect_plot(
             row: scenario.sizes.iter().position(|size| *size == one.size_bytes)?,
             arm: one.arm,
             control: one.role == Role::ControlArm,
-            judged: one.verdict.is_some(),
+            has_verdict: one.verdict.is_some(),
             percent: one.effect?.percent,
             interval: one.interval_percent(),
         })
     });
     let margin = f64::from(report.plan.sampling.margin_percent) / 100.0;
     plot::effects(&EffectPlot {
-        about: &format!(
-            "Change at each size of scenario {}; the same figures are in the table of verdicts",
+        description: &format!(
+            "Change at each size of scenario {}. The table of verdicts has the same values",
             scenario.assignment.name
         ),
-        rows: scenario.sizes.iter().map(|size| figures::size(*size)).collect(),
+        rows: scenario.sizes.iter().map(|size| format::size(*size)).collect(),
         dots: dots.collect(),
         arms,
         margin: (-margin / (1.0 + margin) * 100.0, margin * 100.0),
@@ -166,15 +166,15 @@ fn curve_plot(
     sizes.sort_unstable();
     let name = &scenario.assignment.name;
     plot::curves(&Curves {
-        about: &format!(
-            "{metric} against size in scenario {name}; the same figures are in the table of results"
+        description: &format!(
+            "{metric} by size in scenario {name}. The table of results has the same values"
         ),
-        sizes: sizes.iter().map(|size| (*size, figures::size(*size))).collect(),
+        sizes: sizes.iter().map(|size| (*size, format::size(*size))).collect(),
         curves: (0..report.plan.arms.len()).map(curve).collect(),
         label: match metric {
-            Metric::Throughput => figures::bytes_per_second,
-            Metric::CpuSecondsPerGib => |seconds| figures::nanos(seconds * 1e9),
-            _ => figures::nanos,
+            Metric::Throughput => format::bytes_per_second,
+            Metric::CpuSecondsPerGib => |seconds| format::nanos(seconds * 1e9),
+            _ => format::nanos,
         },
     })
 }
@@ -190,14 +190,14 @@ fn tail_plot(report: &Report<'_>, index: usize, size: u64) -> Result<String, plo
             latency: &cell.latency,
         })
         .collect();
-    let about = format!(
-        "Quantiles of latency at {}; the same figures are in the table of results",
-        figures::size(size)
+    let description = format!(
+        "Latency quantiles at {}. The table of results has the same values",
+        format::size(size)
     );
-    plot::tails(&about, &tails)
+    plot::tails(&description, &tails)
 }
 
-/// Did each optimization take part, and how is that known?
+/// Whether each optimization took effect, with the evidence.
 fn evidence(report: &Report<'_>, index: usize) -> Markup {
     let cells_of = |arm: usize| -> Vec<&CellSummary> {
         let cells = report.evaluation.summary.cells.iter();
@@ -206,24 +206,24 @@ fn evidence(report: &Report<'_>, index: usize) -> Markup {
             .collect()
     };
     html! {
-        h3 { "Did the optimizations take part?" }
+        h3 { "Did the optimizations take effect?" }
         div.scroll tabindex="0" role="region" aria-label="Evidence" {
             table {
                 thead {
                     tr {
-                        th scope="col" { "variant" } th scope="col" { "optimization" } th scope="col" { "took part" }
-                        th scope="col" { "sizes" } th scope="col" { "how that is known" }
+                        th scope="col" { "arm" } th scope="col" { "optimization" } th scope="col" { "engagement" }
+                        th scope="col" { "sizes" } th scope="col" { "evidence" }
                     }
                 }
                 tbody {
                     @for arm in 0..report.plan.arms.len() {
                         @for optimization in [Optimization::Inject, Optimization::Doorbell, Optimization::Coalesce] {
-                            @for (engagement, sizes, reason) in words::engagements(&cells_of(arm), optimization) {
+                            @for (engagement, sizes, reason) in overview::engagements(&cells_of(arm), optimization) {
                                 tr {
                                     th scope="row" { (arm_name(report, arm)) }
-                                    td { (words::optimization(optimization)) }
+                                    td { (labels::optimization(optimization)) }
                                     td { (format!("{engagement:?}")) }
-                                    td { (words::sizes(&sizes)) }
+                                    td { (labels::sizes(&sizes)) }
                                     td { (reason) }
                                 }
                             }

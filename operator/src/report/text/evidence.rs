@@ -1,11 +1,10 @@
-//! Did the optimizations of a scenario take part? A line for each variant and optimization.
+//! Whether the optimizations of a scenario took effect: one line for each variant and optimization.
 
 use crds::v1alpha1::Optimization;
 
 use super::line;
 use crate::campaign::summarize::CellSummary;
-use crate::report::Report;
-use crate::report::words;
+use crate::report::{Report, labels, overview};
 
 const OPTIMIZATIONS: [Optimization; 3] = [
     Optimization::Inject,
@@ -23,17 +22,22 @@ pub(super) fn render(text: &mut String, report: &Report<'_>, scenario: usize, wi
             .filter(|cell| (cell.scenario, cell.arm) == (scenario, index) && cell.cases > 0)
             .collect();
         for optimization in OPTIMIZATIONS {
-            let kinds = words::engagements(&cells, optimization);
-            let said = kinds
-                .iter()
-                .map(|(engagement, sizes, reason)| match sizes.len() == cells.len() {
-                    true => format!("{engagement:?} at all sizes ({reason})"),
-                    false => format!("{engagement:?} at {} ({reason})", words::sizes(sizes)),
-                });
-            let said = said.collect::<Vec<_>>().join("; ");
-            if !said.is_empty() {
-                let about = format!("{}: {} {said}", arm.name, words::optimization(optimization));
-                line(text, "engaged?", &about, width);
+            let kinds = overview::engagements(&cells, optimization);
+            let descriptions =
+                kinds
+                    .iter()
+                    .map(|(engagement, sizes, reason)| match sizes.len() == cells.len() {
+                        true => format!("{engagement:?} at all sizes ({reason})"),
+                        false => format!("{engagement:?} at {} ({reason})", labels::sizes(sizes)),
+                    });
+            let description = descriptions.collect::<Vec<_>>().join("; ");
+            if !description.is_empty() {
+                let evidence = format!(
+                    "{}: {} {description}",
+                    arm.name,
+                    labels::optimization(optimization)
+                );
+                line(text, "evidence", &evidence, width);
             }
         }
     }

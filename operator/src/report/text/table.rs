@@ -1,26 +1,26 @@
-//! The verdicts of one scenario: a column for each variant, or a row where these do not fit side by side.
+//! Verdicts of one scenario: one column for each variant, or one row for each if the columns do not fit.
 
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::wrapped;
-use crate::campaign::figures;
+use crate::campaign::figures as format;
 use crate::campaign::plan::PlannedScenario;
 use crate::report::Report;
-use crate::report::words::{self, Answer, Baseline, Tone};
+use crate::report::comparison::{BaselineText, ComparisonText, ResultClass};
 
-/// Narrowest column in which an answer can be read.
+/// Minimum width of a column that contains comparisons.
 const MIN_COLUMN: usize = 22;
-/// Columns taken by the size and the baseline.
+/// Width of the size and baseline columns together.
 const FIXED: usize = 26;
 const INDENT: &str = "  ";
-/// A reason above so many characters makes a table hard to read.
-const LONGEST_IN_CELL: usize = 100;
-/// Stands for a space at which no cell is wrapped; a space again in the output.
-const UNBROKEN: char = '\u{a0}';
+/// Maximum length of a reason in a cell, in characters. Longer ones become notes below the table.
+const MAX_REASON_IN_CELL: usize = 100;
+/// Replaces spaces at which a cell must not wrap. The output contains normal spaces.
+const NO_BREAK_SPACE: char = '\u{a0}';
 
 /// A line under the header only.
 const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
-/// And a light one between rows, whose cells run over several lines.
+/// Also a light line between rows, whose cells span several lines.
 const RULED: TableStyle = PLAIN.row_separator(LineStyle::none().fill('╌').junction('╌'));
 
 pub(super) fn render(report: &Report<'_>, index: usize, width: u16, color: bool) -> String {
@@ -44,7 +44,7 @@ pub(super) fn render(report: &Report<'_>, index: usize, width: u16, color: bool)
         true => columns(&mut table, report, index, scenario, &variants, &mut notes),
         false => rows(&mut table, report, index, scenario, &variants, &mut notes),
     }
-    let line = |line: String| format!("{INDENT}{}\n", line.trim_end()).replace(UNBROKEN, " ");
+    let line = |line: String| format!("{INDENT}{}\n", line.trim_end()).replace(NO_BREAK_SPACE, " ");
     let mut text: String = table.lines().map(line).collect();
     for (number, note) in (1..).zip(&notes.texts) {
         wrapped(&mut text, &format!("{INDENT}[{number}] "), note, width);
@@ -52,16 +52,16 @@ pub(super) fn render(report: &Report<'_>, index: usize, width: u16, color: bool)
     text
 }
 
-/// Reasons too long for a cell, each told once under the table.
+/// Reasons too long for a cell. Each appears once below the table.
 #[derive(Default)]
 struct Notes {
     texts: Vec<String>,
 }
 
 impl Notes {
-    /// The reason, or where it is told.
-    fn place(&mut self, reason: String) -> String {
-        if reason.chars().count() <= LONGEST_IN_CELL {
+    /// The reason, or a reference to its note.
+    fn reason_or_reference(&mut self, reason: String) -> String {
+        if reason.chars().count() <= MAX_REASON_IN_CELL {
             return reason;
         }
         let known = self.texts.iter().position(|text| *text == reason);
@@ -81,21 +81,21 @@ fn columns(
     variants: &[usize],
     notes: &mut Notes,
 ) {
-    let heads = variants.iter().map(|arm| name(report, *arm));
+    let headers = variants.iter().map(|arm| name(report, *arm));
     table.set_header(
         ["size".to_owned(), name(report, report.plan.baseline)]
             .into_iter()
-            .chain(heads),
+            .chain(headers),
     );
     for size in &scenario.sizes {
         let row = [
-            Cell::new(figures::size(*size)),
+            Cell::new(format::size(*size)),
             baseline(report, index, scenario, *size, notes),
         ];
-        let answers = variants
+        let cells = variants
             .iter()
-            .map(|arm| cell(answer(report, index, scenario, *size, *arm), notes));
-        table.add_row(row.into_iter().chain(answers));
+            .map(|arm| cell(comparison_text(report, index, scenario, *size, *arm), notes));
+        table.add_row(row.into_iter().chain(cells));
     }
 }
 
@@ -109,16 +109,16 @@ fn rows(
 ) {
     table.set_header(["size", &name(report, report.plan.baseline), "variant", "change"]);
     for size in &scenario.sizes {
-        for (place, arm) in variants.iter().enumerate() {
-            let (size_cell, baseline) = match place {
+        for (position, arm) in variants.iter().enumerate() {
+            let (size_cell, baseline) = match position {
                 0 => (
-                    Cell::new(figures::size(*size)),
+                    Cell::new(format::size(*size)),
                     baseline(report, index, scenario, *size, notes),
                 ),
                 _ => (Cell::new(""), Cell::new("")),
             };
-            let answer = cell(answer(report, index, scenario, *size, *arm), notes);
-            table.add_row([size_cell, baseline, Cell::new(name(report, *arm)), answer]);
+            let result = cell(comparison_text(report, index, scenario, *size, *arm), notes);
+            table.add_row([size_cell, baseline, Cell::new(name(report, *arm)), result]);
         }
     }
 }
@@ -139,40 +139,45 @@ fn baseline(
     size: u64,
     notes: &mut Notes,
 ) -> Cell {
-    match words::baseline(report, index, scenario, size) {
-        Baseline::Invalid(reason) => Cell::new(Baseline::Invalid(notes.place(reason)).line()).fg(Color::Red),
-        measured @ Baseline::Measured(_) => Cell::new(measured.line()),
-        Baseline::NotYet => Cell::new(Baseline::NotYet.line()).add_attribute(Attribute::Dim),
+    match BaselineText::new(report, index, scenario, size) {
+        BaselineText::Invalid(reason) => {
+            let reason = notes.reason_or_reference(reason);
+            Cell::new(BaselineText::Invalid(reason).line()).fg(Color::Red)
+        }
+        measured @ BaselineText::Measured(_) => Cell::new(measured.line()),
+        BaselineText::NotMeasured => {
+            Cell::new(BaselineText::NotMeasured.line()).add_attribute(Attribute::Dim)
+        }
     }
 }
 
-fn answer(
+fn comparison_text(
     report: &Report<'_>,
     index: usize,
     scenario: &PlannedScenario,
     size: u64,
     arm: usize,
-) -> Option<Answer> {
+) -> Option<ComparisonText> {
     let comparisons = &report.evaluation.comparisons;
     comparisons
         .of(index, size, arm, scenario.primary)
-        .map(words::answer)
+        .map(ComparisonText::from)
 }
 
-fn cell(answer: Option<Answer>, notes: &mut Notes) -> Cell {
-    let Some(mut answer) = answer else {
+fn cell(text: Option<ComparisonText>, notes: &mut Notes) -> Cell {
+    let Some(mut text) = text else {
         return Cell::new("not compared");
     };
-    answer.change = answer
+    text.change = text
         .change
-        .map(|change| change.replace(' ', &UNBROKEN.to_string()));
-    answer.reason = answer.reason.map(|reason| notes.place(reason));
-    let cell = Cell::new(answer.line());
-    match answer.tone {
-        Tone::Better => cell.fg(Color::Green),
-        Tone::Worse | Tone::Invalid => cell.fg(Color::Red),
-        Tone::Open | Tone::NotEngaged => cell.fg(Color::Yellow),
-        Tone::NotApplicable => cell.add_attribute(Attribute::Dim),
-        Tone::Same => cell,
+        .map(|change| change.replace(' ', &NO_BREAK_SPACE.to_string()));
+    text.reason = text.reason.map(|reason| notes.reason_or_reference(reason));
+    let cell = Cell::new(text.line());
+    match text.class {
+        ResultClass::Improved => cell.fg(Color::Green),
+        ResultClass::Regressed | ResultClass::Invalid => cell.fg(Color::Red),
+        ResultClass::Inconclusive | ResultClass::NotEngaged => cell.fg(Color::Yellow),
+        ResultClass::NotApplicable => cell.add_attribute(Attribute::Dim),
+        ResultClass::NoChange => cell,
     }
 }

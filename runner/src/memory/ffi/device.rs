@@ -1,36 +1,37 @@
-//! GPU memory through the CUDA driver, which is opened at run time. Calls the driver.
-#![allow(unsafe_code, reason = "the driver's interface has no safe form")]
+//! GPU memory through the CUDA driver, which is loaded at run time. Calls the driver.
+#![allow(unsafe_code, reason = "the CUDA driver has no safe interface")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use cudarc::driver::result::{self, DriverError, ctx, device, primary_ctx};
 use cudarc::driver::sys;
 
-/// Pages of a GPU as RDMA devices pin them (64 KiB): the range is made of whole ones, so that it shares none with
+/// Size of the GPU pages that RDMA devices pin (64 KiB). The range consists of whole pages, so that it shares none with
 /// another allocation.
 const GPU_PAGE_BYTES: usize = 64 * 1024;
 
-/// The first call that failed, and what the driver says about it.
+/// A failed call to the driver.
 #[derive(Debug)]
 pub(crate) struct DriverFailure {
     /// Name of the driver's function.
     pub(crate) call: &'static str,
-    /// The driver's error.
+    /// Error returned by the driver.
     pub(crate) error: DriverError,
 }
 
-/// Names the call in a driver's error.
+/// Adds the name of the call to a driver error.
 fn named<T>(call: &'static str, result: Result<T, DriverError>) -> Result<T, DriverFailure> {
     result.map_err(|error| DriverFailure { call, error })
 }
 
-/// Whether a CUDA driver can be opened. Every other call here panics where it is false, so it comes first.
+/// Whether a CUDA driver can be loaded. Must be checked first, because every other call in this module panics without
+/// a driver.
 pub(crate) fn driver_present() -> bool {
-    // SAFETY: Opens `libcuda`, whose constructors have no precondition.
+    // SAFETY: The call loads `libcuda`, whose constructors have no preconditions.
     unsafe { sys::is_culib_present() }
 }
 
-/// Memory of one GPU, allocated by `cuMemAlloc` in the device's primary context, which fabric libraries use too.
+/// Memory of one GPU, allocated by `cuMemAlloc` in the device's primary context, which fabric libraries use as well.
 #[derive(Debug)]
 pub(crate) struct DeviceMemory {
     context: PrimaryContext,
@@ -40,17 +41,17 @@ pub(crate) struct DeviceMemory {
     pci: String,
 }
 
-/// A reference to a device's primary context, given back when dropped.
+/// A reference to a device's primary context, released on drop.
 #[derive(Debug)]
 struct PrimaryContext {
     device: sys::CUdevice,
     context: sys::CUcontext,
 }
 
-// SAFETY: A context and its allocations may be used by any thread that makes the context current, which every
-// function here does first; the driver locks for itself.
+// SAFETY: The driver allows any thread to use a context and its allocations after making the context current, which
+// every function in this module does first. The driver does its own locking.
 unsafe impl Send for PrimaryContext {}
-// SAFETY: As for `Send`.
+// SAFETY: The argument for `Send` also covers concurrent use.
 unsafe impl Sync for PrimaryContext {}
 
 impl PrimaryContext {
@@ -63,14 +64,14 @@ impl PrimaryContext {
     }
 
     fn make_current(&self) -> Result<(), DriverFailure> {
-        // SAFETY: The context is retained for as long as `self` lives.
+        // SAFETY: The context stays retained while `self` exists.
         named("cuCtxSetCurrent", unsafe { ctx::set_current(self.context) })
     }
 
     fn pci(&self) -> Result<String, DriverFailure> {
-        // The documented form `0000:00:00.0` has 13 bytes with its end.
+        // The documented form `0000:00:00.0` takes 13 bytes with its terminating NUL.
         let mut name = [0u8; 32];
-        // SAFETY: `name` has room for the length that is given, and the driver ends the string within it.
+        // SAFETY: `name` is as long as the given length, and the driver terminates the string within that length.
         let code = unsafe {
             sys::cuDeviceGetPCIBusId(
                 name.as_mut_ptr().cast::<c_char>(),
@@ -88,16 +89,16 @@ impl PrimaryContext {
 
 impl Drop for PrimaryContext {
     fn drop(&mut self) {
-        // SAFETY: Balances the one `retain` of this value. An error means that the process is ending and the driver
-        // has given everything back by itself.
-        let _ending = unsafe { primary_ctx::release(self.device) };
+        // SAFETY: The call balances the one `retain` of this value. An error means that the process is exiting and the
+        // driver has already released the context.
+        let _ignored = unsafe { primary_ctx::release(self.device) };
     }
 }
 
 impl DeviceMemory {
-    /// Allocates `length` bytes on device `ordinal`, at a boundary of [`GPU_PAGE_BYTES`].
+    /// Allocates `length` bytes on device `ordinal`, aligned to [`GPU_PAGE_BYTES`].
     ///
-    /// Only where [`driver_present`].
+    /// Must be called only if [`driver_present`].
     pub(crate) fn allocate(ordinal: c_int, length: usize) -> Result<Self, DriverFailure> {
         let context = PrimaryContext::retain(ordinal)?;
         context.make_current()?;
@@ -120,43 +121,43 @@ impl DeviceMemory {
         Ok(memory)
     }
 
-    /// First byte, in the GPU's addresses.
+    /// GPU address of the first byte.
     pub(crate) fn address(&self) -> *mut u8 {
         std::ptr::without_provenance_mut(self.start as usize)
     }
 
-    /// PCI address of the GPU, in lower case.
+    /// PCI address of the GPU, in lowercase.
     pub(crate) fn pci(&self) -> &str {
         &self.pci
     }
 
-    /// Sets every byte, and returns when they are set.
+    /// Sets every byte. Returns after all bytes are set.
     pub(crate) fn fill(&self, value: u8) -> Result<(), DriverFailure> {
         self.context.make_current()?;
         // SAFETY: `start..start + length` is inside the allocation, and the context is current.
         let filled = unsafe { result::memset_d8_sync(self.start, value, self.length) };
         named("cuMemsetD8", filled)?;
-        // A memset may return before it is done.
+        // A memset may return before it is complete.
         named("cuCtxSynchronize", ctx::synchronize())
     }
 
-    /// Copies `bytes` to `offset`; nothing is copied where they do not fit.
+    /// Copies `bytes` to `offset`. Fails without copying if they do not fit.
     pub(crate) fn write_from(&self, offset: usize, bytes: &[u8]) -> Result<(), DriverFailure> {
-        let target = self.at(offset, bytes.len())?;
+        let target = self.checked_address(offset, bytes.len())?;
         self.context.make_current()?;
-        // SAFETY: `at` has checked that the range is inside the allocation, and the context is current.
+        // SAFETY: `checked_address` has checked that the range is inside the allocation, and the context is current.
         named("cuMemcpyHtoD", unsafe { result::memcpy_htod_sync(target, bytes) })
     }
 
-    /// Copies the bytes at `offset` into `bytes`; nothing is copied where there are fewer.
+    /// Copies the bytes at `offset` into `bytes`. Fails without copying if the memory is shorter.
     pub(crate) fn read_into(&self, offset: usize, bytes: &mut [u8]) -> Result<(), DriverFailure> {
-        let source = self.at(offset, bytes.len())?;
+        let source = self.checked_address(offset, bytes.len())?;
         self.context.make_current()?;
-        // SAFETY: As in `write_from`.
+        // SAFETY: `checked_address` has checked that the range is inside the allocation, and the context is current.
         named("cuMemcpyDtoH", unsafe { result::memcpy_dtoh_sync(bytes, source) })
     }
 
-    fn at(&self, offset: usize, count: usize) -> Result<sys::CUdeviceptr, DriverFailure> {
+    fn checked_address(&self, offset: usize, count: usize) -> Result<sys::CUdeviceptr, DriverFailure> {
         let inside = offset.checked_add(count).is_some_and(|end| end <= self.length);
         let outside = DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE);
         named(
@@ -165,15 +166,14 @@ impl DeviceMemory {
         )
     }
 
-    /// Makes copies and fills of this memory complete before they return, as GPUDirect RDMA requires of memory that
-    /// a NIC reads and writes.
+    /// Makes copies and fills of this memory synchronous, which GPUDirect RDMA requires for memory that a NIC accesses.
     fn synchronize_copies(&self) -> Result<(), DriverFailure> {
-        let on: c_uint = 1;
-        // SAFETY: The attribute takes an unsigned integer, which lives through the call, and the pointer is the start
-        // of an allocation of the current context.
+        let enabled: c_uint = 1;
+        // SAFETY: The attribute expects an unsigned integer, which outlives the call, and the pointer is the start of
+        // an allocation of the current context.
         let code = unsafe {
             sys::cuPointerSetAttribute(
-                (&raw const on).cast::<c_void>(),
+                (&raw const enabled).cast::<c_void>(),
                 sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
                 self.allocation,
             )
@@ -185,9 +185,10 @@ impl DeviceMemory {
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
         if self.context.make_current().is_ok() {
-            // SAFETY: The allocation is this value's own and freed once. Registrations hold the memory, so no NIC
-            // has it. An error means that the process is ending and the driver has freed it.
-            let _ending = unsafe { result::free_sync(self.allocation) };
+            // SAFETY: This value owns the allocation and frees it exactly once. Every registration holds a reference to
+            // the memory, so no NIC can access it any more. An error means that the process is exiting and the driver
+            // has already freed the allocation.
+            let _ignored = unsafe { result::free_sync(self.allocation) };
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Pages mapped by the kernel, and copies in and out of them. Maps and unmaps; no other I/O.
+//! Pages mapped by the kernel, and copies in and out of them. Maps and unmaps pages; does no other I/O.
 #![allow(
     unsafe_code,
-    reason = "mmap, and memory that other processes and devices write to, have no safe form"
+    reason = "mmap, and memory that other processes and devices write to, have no safe interface"
 )]
 
 use std::ffi::c_void;
@@ -17,23 +17,23 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use rustix::param::page_size;
 
-/// Size of a huge page; the one size that is asked for.
+/// Size of a huge page. No other size is requested.
 pub(crate) const HUGE_PAGE_BYTES: usize = 2 * 1024 * 1024;
 
-/// What the pages are of.
+/// Kind of pages to map.
 pub(crate) enum Pages<'a> {
-    /// Ordinary pages of this process.
+    /// Private ordinary pages of this process.
     Ordinary,
-    /// Huge pages of this process.
+    /// Private huge pages of this process.
     Huge,
-    /// The pages of a file, from its start.
+    /// Pages of a file, from its start.
     File(BorrowedFd<'a>),
 }
 
-/// A range of mapped pages, readable and writable, between two inaccessible pages.
+/// A range of mapped pages, readable and writable, between two inaccessible guard pages.
 ///
-/// These catch a library that writes past the end, and keep the kernel from merging the range with a neighbour, so
-/// that the kernel's maps show exactly this range.
+/// The guard pages catch a library that writes past the end, and prevent the kernel from merging the range with an
+/// adjacent one, so that the kernel's maps show exactly this range.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     _reserved: Reserved,
@@ -41,14 +41,15 @@ pub(crate) struct Mapping {
     length: usize,
 }
 
-// SAFETY: The mapping belongs to the process, not to a thread: any thread may use and unmap it. `Mapping` hands out
-// no reference to plain bytes, only atomics and `Span`, whose copies say themselves what a race does.
+// SAFETY: The mapping belongs to the process, not to a thread, so any thread may use and unmap it. `Mapping` returns no
+// references to plain bytes, only atomics and `Span`, whose documentation states the effect of a race on copies.
 unsafe impl Send for Mapping {}
-// SAFETY: As for `Send`: `&Mapping` gives atomics and copies, and no method changes the struct.
+// SAFETY: As for `Send`, `&Mapping` provides only atomics and copies, and no method modifies the struct.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps at least `bytes` bytes, rounded up to whole pages, zero or as the file has them, and not yet touched.
+    /// Maps at least `bytes` bytes, rounded up to whole pages. The pages are zeroed or have the content of the file,
+    /// and are not touched.
     pub(crate) fn new(pages: &Pages<'_>, bytes: usize) -> io::Result<Self> {
         let page = match pages {
             Pages::Huge => HUGE_PAGE_BYTES,
@@ -62,8 +63,8 @@ impl Mapping {
                 .checked_add(2 * page_size() + page)
                 .ok_or(io::ErrorKind::OutOfMemory)?,
         )?;
-        // One page in front, then up to the next boundary: `2 * page_size() + page` leaves room for both and for the
-        // page behind.
+        // The mapping starts at the first boundary after the leading guard page. The additional bytes in the reserved
+        // range, `2 * page_size() + page`, cover the alignment and both guard pages.
         let start = reserved.start.as_ptr().wrapping_add(page_size());
         let target = start.wrapping_add(start.align_offset(page));
         let access = ProtFlags::READ | ProtFlags::WRITE;
@@ -73,13 +74,13 @@ impl Mapping {
                 if matches!(pages, Pages::Huge) {
                     flags |= MapFlags::HUGETLB | MapFlags::HUGE_2MB;
                 }
-                // SAFETY: The target range lies inside the reserved range, which this function has just mapped and
-                // nobody else knows, so MAP_FIXED replaces no page that is in use.
+                // SAFETY: The target range is inside the reserved range, which this function has just mapped and not
+                // shared, so MAP_FIXED replaces no page in use.
                 unsafe { mmap_anonymous(target.cast(), length, access, flags) }
             }
             Pages::File(file) => {
                 let flags = MapFlags::SHARED | MapFlags::FIXED;
-                // SAFETY: As above: the replaced pages are our own and unused.
+                // SAFETY: As above, the replaced pages belong to the reserved range and are unused.
                 unsafe { mmap(target.cast(), length, access, flags, file, 0) }
             }
         };
@@ -103,18 +104,19 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Makes every page present, touched by the calling thread.
+    /// Populates all pages, touched by the calling thread.
     pub(crate) fn populate(&self) -> io::Result<()> {
-        // SAFETY: The range is a mapping of ours; populating changes no byte of it.
+        // SAFETY: The range is mapped by `self`, and populating it does not change its bytes.
         match unsafe { madvise(self.start(), self.length, Advice::LinuxPopulateWrite) } {
-            // Before Linux 5.14 there is no such advice.
+            // Linux before 5.14 does not support this advice.
             Err(Errno::INVAL) => {
                 for page in (0..self.length).step_by(page_size()) {
                     // SAFETY: `page` is below `length`, so the byte is in the mapping.
                     let byte = unsafe { self.address.as_ptr().add(page) };
-                    // SAFETY: `byte` is mapped and readable, and volatile access assumes nothing of other writers.
+                    // SAFETY: `byte` is mapped and readable, and a volatile access makes no assumptions about other
+                    // writers.
                     let value = unsafe { byte.read_volatile() };
-                    // SAFETY: As above. Nobody but the creator uses the mapping yet, so no foreign write is lost.
+                    // SAFETY: As above. Only the creator uses the mapping at this point, so no other write is lost.
                     unsafe { byte.write_volatile(value) };
                 }
                 Ok(())
@@ -123,18 +125,18 @@ impl Mapping {
         }
     }
 
-    /// First byte.
+    /// Address of the first byte.
     pub(crate) fn address(&self) -> *mut u8 {
         self.address.as_ptr()
     }
 
-    /// Addresses of the mapped pages.
+    /// Address range of the mapped pages.
     pub(crate) fn range(&self) -> Range<u64> {
         let start = self.address.as_ptr().addr() as u64;
         start..start + self.length as u64
     }
 
-    /// `length` bytes at `offset`; nothing where the mapping has fewer.
+    /// Span of `length` bytes at `offset`; `None` if the mapping is shorter.
     pub(crate) fn span(&self, offset: usize, length: usize) -> Option<Span<'_>> {
         let whole = Span {
             start: self.address,
@@ -144,24 +146,26 @@ impl Mapping {
         whole.part(offset as u64, length as u64)
     }
 
-    /// `N` words at `offset`, which must be a multiple of 8; nothing where the mapping has fewer.
+    /// `N` 64-bit words at `offset`, which must be a multiple of 8; `None` if it is not, or the mapping is shorter.
     pub(crate) fn words<const N: usize>(&self, offset: usize) -> Option<&[AtomicU64; N]> {
         if !offset.is_multiple_of(align_of::<AtomicU64>()) {
             return None;
         }
         let span = self.span(offset, N * size_of::<AtomicU64>())?;
-        // SAFETY: The span has N words that are mapped for the lifetime of `&self` and aligned, for the mapping
-        // starts at a page. Words are only ever used as atomics, here and by every process that shares them.
+        // SAFETY: The span has N words that are mapped for the lifetime of `&self`. They are aligned, because the
+        // mapping starts at a page boundary and `offset` is a multiple of 8. Every process that shares the words
+        // accesses them only as atomics.
         Some(unsafe { span.start.cast().as_ref() })
     }
 
-    /// The half word at `offset`, which must be a multiple of 4, for a futex.
+    /// The 32-bit word at `offset`, which must be a multiple of 4, for use as a futex; `None` if it is not, or the
+    /// mapping is shorter.
     pub(crate) fn half_word(&self, offset: usize) -> Option<&AtomicU32> {
         if !offset.is_multiple_of(align_of::<AtomicU32>()) {
             return None;
         }
         let span = self.span(offset, size_of::<AtomicU32>())?;
-        // SAFETY: As in `words`.
+        // SAFETY: As in `words`, with an offset that is a multiple of 4.
         Some(unsafe { span.start.cast().as_ref() })
     }
 
@@ -170,16 +174,16 @@ impl Mapping {
     }
 
     fn forbid_transparent_huge_pages(&self) -> io::Result<()> {
-        // SAFETY: The range is a mapping of ours; the advice changes no byte of it.
+        // SAFETY: The range is mapped by `self`, and the advice does not change its bytes.
         match unsafe { madvise(self.start(), self.length, Advice::LinuxNoHugepage) } {
-            // A kernel without transparent huge pages does not know the advice and needs none.
+            // A kernel without transparent huge pages rejects the advice and does not need it.
             Ok(()) | Err(Errno::INVAL) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 }
 
-/// A range of addresses that is ours, and unmapped with everything that was mapped over it.
+/// A reserved range of addresses. Dropping it unmaps the range with everything that was mapped over it.
 #[derive(Debug)]
 struct Reserved {
     start: NonNull<u8>,
@@ -189,40 +193,40 @@ struct Reserved {
 impl Reserved {
     fn new(length: usize) -> io::Result<Self> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: Without MAP_FIXED the kernel chooses addresses that are not in use.
+        // SAFETY: Without MAP_FIXED the kernel selects addresses that are not in use.
         let start = unsafe { mmap_anonymous(ptr::null_mut(), length, ProtFlags::empty(), flags) }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { start, length })
     }
 
-    /// Unmaps what lies before and behind the `length` bytes at `offset`, which a mapping with `MAP_FIXED` has failed
-    /// to replace: the kernel may have taken them away before it failed (it does where huge pages are short), and
-    /// another thread may have got these addresses since.
+    /// Unmaps the range except for the `length` bytes at `offset`, which a mapping with `MAP_FIXED` has failed to
+    /// replace. The kernel may have unmapped these bytes before it failed (it does so if huge pages are short), and
+    /// another thread may have been given their addresses since.
     fn release_around(self, offset: usize, length: usize) {
-        let kept = ManuallyDrop::new(self);
-        let behind = offset + length;
-        for (start, length) in [(0, offset), (behind, kept.length - behind)] {
-            // SAFETY: The range lies inside the reserved one and outside of what was to be replaced, so it is still
-            // the untouched reservation of ours, and `kept` is not dropped.
-            let _unmapped = unsafe { munmap(kept.start.as_ptr().wrapping_add(start).cast(), length) };
-            debug_assert!(_unmapped.is_ok(), "our own range is unmapped");
+        let reserved = ManuallyDrop::new(self);
+        let end = offset + length;
+        for (start, length) in [(0, offset), (end, reserved.length - end)] {
+            // SAFETY: The range is inside the reserved one and outside the bytes that were to be replaced, so it is
+            // still the unchanged reservation. `reserved` is not dropped, so the range is unmapped once.
+            let _unmapped = unsafe { munmap(reserved.start.as_ptr().wrapping_add(start).cast(), length) };
+            debug_assert!(_unmapped.is_ok(), "the reserved range is unmapped");
         }
     }
 }
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        // SAFETY: The range is ours alone, and no `Span` or word outlives the `Mapping` that owns it.
+        // SAFETY: This value owns the range, and no `Span` or word outlives the `Mapping` that owns this value.
         let _unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
-        debug_assert!(_unmapped.is_ok(), "our own range is unmapped");
+        debug_assert!(_unmapped.is_ok(), "the reserved range is unmapped");
     }
 }
 
-/// Bytes of a mapping. Others may write them at any time, so they are copied and never borrowed.
+/// Bytes of a mapping. Devices and other processes may write them at any time, so they are copied and never borrowed.
 ///
-/// The copies are calls into the C library's `memmove` and `memset` on memory whose content the compiler knows nothing
-/// of. When a transfer writes the same bytes meanwhile, the copy has some bytes from before and some from after it:
-/// callers copy only what no transfer in flight covers, or check what they got.
+/// The copies are calls to the C library's `memmove` and `memset` on memory about whose content the compiler has no
+/// knowledge. If a transfer writes the same bytes concurrently, the copy contains some bytes from before and some from
+/// after it. Callers copy only bytes that no transfer in flight covers, or verify the copied bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span<'a> {
     start: NonNull<u8>,
@@ -231,12 +235,13 @@ pub(crate) struct Span<'a> {
 }
 
 impl<'a> Span<'a> {
-    /// `length` bytes at `offset` of this span; nothing where it has fewer.
+    /// Span of `length` bytes at `offset` of this span; `None` if this span is shorter.
     #[inline]
     pub(crate) fn part(self, offset: u64, length: u64) -> Option<Span<'a>> {
         let (offset, length) = (usize::try_from(offset).ok()?, usize::try_from(length).ok()?);
         offset.checked_add(length).filter(|end| *end <= self.length)?;
-        // SAFETY: `offset + length` is at most the length of the span, so the start is in it or just behind it.
+        // SAFETY: `offset + length` is at most the length of the span, so the start is inside the span or directly
+        // after its last byte.
         let start = unsafe { self.start.add(offset) };
         Some(Self {
             start,
@@ -245,26 +250,27 @@ impl<'a> Span<'a> {
         })
     }
 
-    /// Copies as many bytes as both have from this span to `target`, which may overlap.
+    /// Copies bytes from this span to `target`, up to the shorter length. The spans may overlap.
     #[inline]
     pub(crate) fn copy_to(self, target: Span<'_>) {
         let length = self.length.min(target.length);
-        // SAFETY: Both spans have `length` mapped bytes, readable and writable, for their lifetimes; `copy` takes
-        // overlapping ranges.
+        // SAFETY: Both spans have `length` mapped bytes that are readable and writable for their lifetimes, and `copy`
+        // allows overlapping ranges.
         unsafe { ptr::copy(self.start.as_ptr(), target.start.as_ptr(), length) }
     }
 
-    /// Copies as many bytes as both have from `bytes`.
+    /// Copies bytes from `bytes` to this span, up to the shorter length.
     pub(crate) fn write_from(self, bytes: &[u8]) {
         let length = self.length.min(bytes.len());
-        // SAFETY: The span has `length` mapped and writable bytes; no slice can lie in a mapping, so they are apart.
+        // SAFETY: The span has `length` mapped and writable bytes. No slice can be inside a mapping, so the ranges do
+        // not overlap.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr(), length) }
     }
 
-    /// Copies as many bytes as both have into `bytes`.
+    /// Copies bytes from this span to `bytes`, up to the shorter length.
     pub(crate) fn read_into(self, bytes: &mut [u8]) {
         let length = self.length.min(bytes.len());
-        // SAFETY: As in `write_from`, the other way.
+        // SAFETY: As in `write_from`, with source and destination swapped.
         unsafe { ptr::copy_nonoverlapping(self.start.as_ptr(), bytes.as_mut_ptr(), length) }
     }
 

@@ -1,28 +1,28 @@
-//! Makes a measured case fit a line without losing a number that verdicts need: neighbouring interfaces are counted
-//! together, histograms get fewer figures. Smallest and largest latency, percentiles of kept samples, posting
-//! counters and sums of bytes stay exact. Pure.
+//! Shortens the record of a measured case to the line limit without losing values that verdicts need: neighboring
+//! interfaces are merged, and histograms lose precision. Minimum and maximum latency, exact percentiles, posting counters
+//! and byte totals stay exact. Pure.
 
 use crds::record::{CaseRecord, CaseResult, InterfaceDelta, MAX_LINE_BYTES, Measurement, SideReport};
 
-/// One thing that makes the record of a measured case shorter.
+/// One reduction of the record of a measured case.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// At most so many interfaces a side.
+    /// Merges interfaces to at most this number per side.
     Interfaces(usize),
-    /// Histograms of so many significant figures.
-    Figures(u8),
+    /// Reduces histograms to this number of significant digits.
+    Digits(u8),
 }
 
-/// In the order in which they are tried. After the last one two sides that post over 64 rails take at most 5.4 KB for
-/// counters by rail, 4.8 KB for interfaces, 3 KB for histograms and 2 KB for the rest, so that every case fits.
+/// Reductions in the order in which they are tried. After the last one, two sides that post over 64 rails take at most
+/// 5.4 KB for counters by rail, 4.8 KB for interfaces, 3 KB for histograms and 2 KB for the rest, so every case fits.
 pub(super) const STEPS: [Step; 4] = [
     Step::Interfaces(16),
-    Step::Figures(2),
+    Step::Digits(2),
     Step::Interfaces(8),
-    Step::Figures(1),
+    Step::Digits(1),
 ];
 
-/// Applies `step`; says what it did, and nothing where it changed nothing.
+/// Applies `step` and describes the reduction; `None` if nothing changed.
 pub(super) fn shorten(case: &mut CaseRecord, step: Step) -> Option<String> {
     let CaseResult::Measured(measured) = &mut case.result else {
         return None;
@@ -31,41 +31,41 @@ pub(super) fn shorten(case: &mut CaseRecord, step: Step) -> Option<String> {
     let mut changed = false;
     for side in [initiator, target] {
         changed |= match step {
-            Step::Interfaces(most) => join_interfaces(side, most),
-            Step::Figures(figures) => coarsen(side, figures),
+            Step::Interfaces(most) => merge_interfaces(side, most),
+            Step::Digits(digits) => coarsen(side, digits),
         };
     }
-    let what = match step {
-        Step::Interfaces(most) => format!("interfaces are counted together, {most} groups a side"),
-        Step::Figures(figures) => format!("latency histograms have {figures} significant figures"),
+    let reduction = match step {
+        Step::Interfaces(most) => format!("interfaces are merged into {most} groups per side"),
+        Step::Digits(digits) => format!("latency histograms are reduced to {digits} significant digits"),
     };
     changed.then(|| {
         format!(
-            "cases of {} bytes of scenario {} do not fit a line of {MAX_LINE_BYTES} bytes: their {what}",
+            "cases of {} bytes of scenario {} exceed the line limit of {MAX_LINE_BYTES} bytes: their {reduction}",
             case.size_bytes, case.scenario
         )
     })
 }
 
-fn coarsen(side: &mut SideReport, figures: u8) -> bool {
+fn coarsen(side: &mut SideReport, digits: u8) -> bool {
     let Some(posted) = &mut side.posted else {
         return false;
     };
-    posted.latency = posted.latency.coarse(figures);
+    posted.latency = posted.latency.coarse(digits);
     true
 }
 
-/// Makes groups of neighbours, as large as one another as far as that goes.
-fn join_interfaces(side: &mut SideReport, most: usize) -> bool {
+/// Merges neighboring interfaces into groups of equal size, except for the last one.
+fn merge_interfaces(side: &mut SideReport, most: usize) -> bool {
     if side.interfaces.len() <= most {
         return false;
     }
     let group = side.interfaces.len().div_ceil(most);
-    side.interfaces = side.interfaces.chunks(group).filter_map(join).collect();
+    side.interfaces = side.interfaces.chunks(group).filter_map(merge).collect();
     true
 }
 
-fn join(group: &[InterfaceDelta]) -> Option<InterfaceDelta> {
+fn merge(group: &[InterfaceDelta]) -> Option<InterfaceDelta> {
     let [first, .., _] = group else {
         return group.first().cloned();
     };

@@ -8,7 +8,7 @@ use crate::scenario::case::{Case, Role};
 use crate::scenario::engine::Engine;
 use crate::transport::Transport;
 
-/// Checks `total` messages and their echoes. Returns how many landed on this side.
+/// Checks `total` messages and their echoes. Returns the number of messages that arrived at this side.
 pub(super) fn check<T: Transport>(
     engine: &mut Engine<'_, T>,
     case: &Case<'_>,
@@ -32,9 +32,10 @@ pub(super) fn check<T: Transport>(
     Ok(total)
 }
 
-/// Posts message `number` from the slot whose turn it is, so that all are used and both sides know which.
+/// Posts message `number` from slot `number` modulo the window, so that all slots are used and both sides know which
+/// slot a message is in.
 fn post<T: Transport>(engine: &mut Engine<'_, T>, case: &Case<'_>, number: u64) -> Result<(), CaseFailure> {
-    engine.serve_until("waiting for the completion of the message before", |engine| {
+    engine.serve_until("waiting for the completion of the previous message", |engine| {
         engine.outgoing.in_flight() == 0
     })?;
     let slot = (number % u64::from(engine.geometry.window)) as u32;

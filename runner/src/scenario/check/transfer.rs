@@ -11,7 +11,8 @@ use crate::scenario::immediate::Signal;
 use crate::scenario::transfer::transfers;
 use crate::transport::Transport;
 
-/// Checks `total` transfers that the side with role `poster` posts. Returns how many landed on this side.
+/// Checks `total` transfers posted by the side with role `poster`. Returns the number of transfers that arrived at
+/// this side.
 pub(super) fn check<T: Transport>(
     engine: &mut Engine<'_, T>,
     case: &Case<'_>,
@@ -21,9 +22,9 @@ pub(super) fn check<T: Transport>(
     let posts = case.role == poster;
     let reads = engine.geometry.operation == TransferOperation::Read;
     let window = u64::from(engine.geometry.window);
-    // Bytes leave from the poster, but for a read from the other side.
+    // The poster is the source of the payload, except for reads.
     let sends_bytes = posts != reads;
-    let lands_in_slots = !sends_bytes && engine.geometry.operation != TransferOperation::Send;
+    let arrives_in_slots = !sends_bytes && engine.geometry.operation != TransferOperation::Send;
     let mut first = 0;
     let mut groups = 0;
     while first < total {
@@ -47,7 +48,7 @@ pub(super) fn check<T: Transport>(
                 engine.inbox.posted >= groups
             })?;
         }
-        if lands_in_slots {
+        if arrives_in_slots {
             for slot in 0..count {
                 check_landing(engine, slot as usize, first + slot)?;
             }

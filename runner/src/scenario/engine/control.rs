@@ -1,33 +1,33 @@
-//! Control messages: small sends on rail 0 that say everything in their immediate data. They are no part of what is
-//! measured and are counted nowhere.
+//! Control messages: small sends on rail 0 whose content is entirely in the immediate data. They are not part of the
+//! measurement and no counter includes them.
 
 use crds::record::{CaseFailure, FailureReason};
 
 use super::{Engine, failure};
-use crate::bench::layout::CONTROL_BYTES;
-use crate::bench::tokens::Owner;
+use crate::arm_endpoints::layout::CONTROL_BYTES;
+use crate::arm_endpoints::tokens::Owner;
 use crate::scenario::immediate::{Immediate, Message, Signal};
 use crate::transport::{Operation, Post, PostError, Rail, Transport};
 
 /// Rail of control messages.
 const CONTROL_RAIL: Rail = 0;
-/// Polls that a side spends on telling the other that it gives up.
+/// Polls that a side spends on notifying the other that it abandons the case.
 const ABORT_POLLS: u32 = 1000;
 
 impl<T: Transport> Engine<'_, T> {
-    /// Tells the other side a step of the case.
+    /// Sends a step of the case to the other side.
     pub fn signal(&mut self, signal: Signal) -> Result<(), CaseFailure> {
         self.send(CONTROL_RAIL, Message::Signal(signal))
     }
 
-    /// Asks the other side for a credit as soon as everything posted has arrived.
-    pub fn ask_drain(&mut self) -> Result<(), CaseFailure> {
+    /// Requests a credit from the other side as soon as all posted transfers have arrived.
+    pub fn request_credit(&mut self) -> Result<(), CaseFailure> {
         let posted = self.outgoing.posted();
-        self.send(CONTROL_RAIL, Message::Drain(posted))
+        self.send(CONTROL_RAIL, Message::CreditRequest(posted))
     }
 
-    /// Tells the other side why this one gives up, as far as that is still possible: it need not wait for its
-    /// deadline then.
+    /// Notifies the other side, on a best-effort basis, that this side abandons the case and why, so that the other
+    /// side need not wait for its deadline.
     pub fn abort(&mut self, reason: FailureReason) {
         for _ in 0..ABORT_POLLS {
             match self.try_send(CONTROL_RAIL, Message::Signal(Signal::Abort(reason))) {
@@ -40,7 +40,7 @@ impl<T: Transport> Engine<'_, T> {
                 Err(_) => return,
             }
         }
-        // Some libraries only send when they are polled.
+        // Some libraries make progress on sends only while they are polled.
         for _ in 0..ABORT_POLLS {
             if self.control_in_flight == 0 || self.poll().is_err() {
                 return;
@@ -49,21 +49,21 @@ impl<T: Transport> Engine<'_, T> {
         }
     }
 
-    /// Sends a control message, waiting for room to post it.
+    /// Sends a control message. Waits until there is queue space for the post.
     pub fn send(&mut self, rail: Rail, message: Message) -> Result<(), CaseFailure> {
         while !self.try_send(rail, message)? {
             if !self.poll()? {
-                self.idle_awake("waiting for room to post a control message")?;
+                self.idle_awake("waiting for queue space to post a control message")?;
             }
         }
         Ok(())
     }
 
-    /// Tells the other side how much has arrived, if there is room to post; otherwise at the next poll.
+    /// Sends the number of transfers that arrived to the other side. Without queue space, the next poll tries again.
     pub(super) fn try_credit(&mut self) -> Result<(), CaseFailure> {
         let arrived = self.incoming.arrived();
         if self.try_send(CONTROL_RAIL, Message::Credit(arrived))? {
-            self.incoming.told();
+            self.incoming.credit_sent();
         }
         Ok(())
     }
@@ -73,7 +73,7 @@ impl<T: Transport> Engine<'_, T> {
             case: self.number,
             slot: Owner::CONTROL,
         };
-        let Some(token) = self.lane.tokens[rail].take(owner) else {
+        let Some(token) = self.thread.tokens[rail].take(owner) else {
             return Ok(false);
         };
         let immediate = Immediate {
@@ -86,28 +86,28 @@ impl<T: Transport> Engine<'_, T> {
             operation: Operation::Send {
                 immediate: immediate.encode(),
             },
-            region: &self.lane.control,
+            region: &self.thread.control,
             offset: 0,
             length: CONTROL_BYTES,
             inject: false,
             more: false,
             token,
         };
-        self.lane.first_post.posting();
-        match self.lane.transport.post(&post) {
+        self.thread.first_post.record_post();
+        match self.thread.transport.post(&post) {
             Ok(()) => {
                 self.control_in_flight += 1;
                 Ok(true)
             }
             Err(error) => {
-                self.lane.tokens[rail].give_back(token);
+                self.thread.tokens[rail].release(token);
                 match error {
                     PostError::Again => Ok(false),
                     PostError::Refused(errno) => Err(failure(
                         FailureReason::Refused,
                         format!(
-                            "the library refuses a send of {CONTROL_BYTES} bytes with immediate data on rail {rail} (errno \
-                             {errno}): a case cannot be synchronized over this provider"
+                            "the library rejects a send of {CONTROL_BYTES} bytes with immediate data on rail {rail} \
+                             (errno {errno}): this provider cannot carry the messages that synchronize a case"
                         ),
                     )),
                     PostError::Failed(errno) => Err(self.rail_failed(rail, errno)),

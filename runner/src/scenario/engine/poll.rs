@@ -1,11 +1,11 @@
-//! Taking what the transport reports.
+//! Polls the transport and handles completions.
 
 use crds::record::{CaseFailure, FailureReason};
 
-use super::{Engine, failure, of_transport};
-use crate::bench::lane::receive_refused;
-use crate::bench::receives::{Place, Regions};
-use crate::bench::tokens::Owner;
+use super::{Engine, failure, transport_failure};
+use crate::arm_endpoints::endpoint_thread::receive_refused;
+use crate::arm_endpoints::receives::{Place, Regions};
+use crate::arm_endpoints::tokens::Owner;
 use crate::measure::clock;
 use crate::scenario::immediate::{Immediate, Message, Signal};
 use crate::scenario::incoming::ArrivalError;
@@ -19,88 +19,93 @@ struct Received {
 }
 
 impl<T: Transport> Engine<'_, T> {
-    /// Takes the completions there are, and sends a credit that is due. Returns whether there was any.
+    /// Handles all available completions and sends a credit if one is due. Returns whether there were completions.
     ///
     /// # Errors
-    /// When a completion reports an error, the peer has given up, a chunk arrives twice, or the time is up.
+    /// Fails if a completion reports an error, the peer has abandoned the case, a chunk arrives twice, or the deadline
+    /// has passed.
     #[inline]
     pub fn poll(&mut self) -> Result<bool, CaseFailure> {
-        let lane = &mut *self.lane;
-        let count = lane
+        let thread = &mut *self.thread;
+        let count = thread
             .transport
-            .poll(&mut lane.completions)
-            .map_err(|error| of_transport(&error))?;
+            .poll(&mut thread.completions)
+            .map_err(|error| transport_failure(&error))?;
         if count > 0 {
             let now = if self.timed { clock::now() } else { 0 };
-            // All are taken even if one fails the case: tokens and receives are needed by the next one.
-            let mut taken = Ok(());
-            for index in 0..count.min(self.lane.completions.len()) {
-                let completion = self.lane.completions[index];
-                taken = taken.and(self.take(completion, now));
+            // All completions are handled even if one fails the case: the next case needs the tokens and receives.
+            let mut result = Ok(());
+            for index in 0..count.min(self.thread.completions.len()) {
+                let completion = self.thread.completions[index];
+                result = result.and(self.handle_completion(completion, now));
             }
-            taken?;
-            if self.waiting.may_be_over() {
-                return Err(self.deadline_exceeded("with completions still coming in"));
+            result?;
+            if self.waiting.deadline_may_have_passed() {
+                return Err(self.deadline_exceeded("still receiving completions"));
             }
         }
         if self.incoming.owes_credit() {
             self.try_credit()?;
         }
-        if self.lane.receives.has_deferred() {
+        if self.thread.receives.has_deferred() {
             self.post_deferred()?;
         }
         Ok(count > 0)
     }
 
     #[inline]
-    fn take(&mut self, completion: Completion, now: u64) -> Result<(), CaseFailure> {
+    fn handle_completion(&mut self, completion: Completion, now: u64) -> Result<(), CaseFailure> {
         let rail = completion.rail;
         match completion.kind {
-            CompletionKind::Posted { token } => self.take_own(rail, token, now),
-            CompletionKind::RemoteWrite { immediate } => self.take_message(rail, Some(immediate), None, now),
+            CompletionKind::Posted { token } => self.handle_own_post(rail, token, now),
+            CompletionKind::RemoteWrite { immediate } => {
+                self.handle_message(rail, Some(immediate), None, now)
+            }
             CompletionKind::Received {
                 token,
                 immediate,
                 length,
             } => {
-                let place = self.lane.receives.place(rail, token);
+                let place = self.thread.receives.place(rail, token);
                 let received = place.map(|place| Received { place, length });
-                let taken = self.take_message(rail, immediate, received, now);
-                let lane = &mut *self.lane;
+                let handled = self.handle_message(rail, immediate, received, now);
+                let thread = &mut *self.thread;
                 let regions = Regions {
-                    control: &lane.control,
-                    data: &lane.data,
+                    control: &thread.control,
+                    data: &thread.data,
                 };
-                let used = lane.receives.used(rail, token, &mut lane.transport, regions);
-                taken.and(used.map_err(|error| of_transport(&receive_refused(error))))
+                let reposted = thread
+                    .receives
+                    .repost(rail, token, &mut thread.transport, regions);
+                handled.and(reposted.map_err(|error| transport_failure(&receive_refused(error))))
             }
         }
     }
 
     #[inline]
-    fn take_own(&mut self, rail: Rail, token: u32, now: u64) -> Result<(), CaseFailure> {
-        let Some(owner) = self.lane.tokens[rail].give_back(token) else {
+    fn handle_own_post(&mut self, rail: Rail, token: u32, now: u64) -> Result<(), CaseFailure> {
+        let Some(owner) = self.thread.tokens[rail].release(token) else {
             let message = format!("rail {rail} completed token {token}, which was not in flight");
             return Err(failure(FailureReason::Internal, message));
         };
         if owner.slot == Owner::CONTROL {
-            self.lane.first_post.completed();
+            self.thread.first_post.record_completion();
         }
-        // Posts of a case that was given up complete late.
+        // A post of an abandoned case may complete during a later one.
         if owner.case != self.number {
             return Ok(());
         }
         if owner.slot == Owner::CONTROL {
             self.control_in_flight -= 1;
         } else {
-            self.posting.completed();
+            self.posting.record_completion();
             self.outgoing.chunk_done(owner.slot, now);
         }
         Ok(())
     }
 
     #[inline]
-    fn take_message(
+    fn handle_message(
         &mut self,
         rail: Rail,
         immediate: Option<u64>,
@@ -109,36 +114,37 @@ impl<T: Transport> Engine<'_, T> {
     ) -> Result<(), CaseFailure> {
         let Some(immediate) = immediate.and_then(Immediate::decode) else {
             let message = format!(
-                "a message came in on rail {rail} whose immediate data is {immediate:?}: the provider does not carry \
-                 immediate data, or someone else uses this endpoint"
+                "a message arrived on rail {rail} with unexpected immediate data {immediate:?}: the provider does not \
+                 carry immediate data, or another application sends to this endpoint"
             );
             return Err(failure(FailureReason::CompletionFailed, message));
         };
         if immediate.case != self.tag {
-            // Left over from a case that was given up; but a peer that is ahead has said so, and will not repeat it.
-            if let Message::Signal(Signal::Ready(turnover)) = immediate.message {
-                self.lane.early_ready = Some((immediate.case, turnover));
+            // The message belongs to an abandoned case, except for the `Ready` of a peer that has already started the
+            // next case: it is kept because the peer does not send it again.
+            if let Message::Signal(Signal::Ready(drain_messages)) = immediate.message {
+                self.thread.early_ready = Some((immediate.case, drain_messages));
             }
             return Ok(());
         }
         match immediate.message {
-            Message::Data { chunk, transfer } => self.take_chunk(rail, chunk, transfer, received)?,
+            Message::Data { chunk, transfer } => self.handle_chunk(rail, chunk, transfer, received)?,
             Message::Credit(count) => self.outgoing.credit(count, now),
-            Message::Drain(count) => self.incoming.ask_drain(count),
-            Message::Turnover => self.inbox.turnover[rail] += 1,
-            Message::Signal(signal) => self.inbox.take(signal),
+            Message::CreditRequest(count) => self.incoming.request_credit(count),
+            Message::DrainReceive => self.inbox.drained_receives[rail] += 1,
+            Message::Signal(signal) => self.inbox.record(signal),
         }
         match self.inbox.aborted {
             Some(reason) => Err(failure(
                 reason,
-                "the peer gave the case up; its own report says why".to_owned(),
+                "the peer abandoned the case; its own report contains the cause".to_owned(),
             )),
             None => Ok(()),
         }
     }
 
     #[inline]
-    fn take_chunk(
+    fn handle_chunk(
         &mut self,
         rail: Rail,
         chunk: u32,
@@ -148,20 +154,20 @@ impl<T: Transport> Engine<'_, T> {
         match (self.incoming.chunk(chunk, transfer), &mut self.inspector) {
             (Ok(_), None) => Ok(()),
             (Ok(number), Some(inspector)) => {
-                let (Some(received), Some(memory)) = (received, self.lane.memory(self.region)) else {
+                let (Some(received), Some(memory)) = (received, self.thread.memory(self.region)) else {
                     return Ok(());
                 };
                 let chunk = self.geometry.stripes.chunk(u64::from(chunk));
-                inspector.received(&memory, received.place.offset, received.length, number, chunk)
+                inspector.check_message(&memory, received.place.offset, received.length, number, chunk)
             }
             (Err(ArrivalError::Duplicate), Some(inspector)) => {
-                inspector.duplicate();
+                inspector.record_duplicate();
                 Ok(())
             }
             (Err(error), _) => Err(failure(
                 FailureReason::CompletionFailed,
                 format!(
-                    "rail {rail} delivered chunk {chunk} of transfer {transfer} (modulo 32768) wrongly: {error:?}"
+                    "rail {rail} delivered an invalid chunk {chunk} of transfer {transfer} (modulo 32768): {error:?}"
                 ),
             )),
         }

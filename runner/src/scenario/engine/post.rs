@@ -1,59 +1,62 @@
-//! Posting bursts of transfers by the arm's policy.
+//! Posts bursts of transfers by the arm's policy.
 
 use crds::record::{CaseFailure, FailureReason};
 use crds::v1alpha1::TransferOperation;
 
 use super::{Engine, failure};
-use crate::bench::tokens::Owner;
+use crate::arm_endpoints::tokens::Owner;
 use crate::measure::clock;
 use crate::posting::{Accepted, PlannedPost};
 use crate::scenario::immediate::{Immediate, Message};
-use crate::scenario::outgoing::Opened;
+use crate::scenario::outgoing::AssignedSlot;
 use crate::transport::{Operation, Post, PostError, Rail, Transport};
 
-const NO_ROOM: &str = "waiting for the library to take a post (EAGAIN)";
+const QUEUE_FULL: &str = "waiting for the library to accept a post (EAGAIN)";
 
 impl<T: Transport> Engine<'_, T> {
     /// Posts a burst of `transfers` transfers, for which there must be free slots. Returns when all are posted and
-    /// every rail's doorbell was asked for.
+    /// the doorbell of every rail has been requested.
     ///
     /// # Errors
-    /// When a post fails or is refused, or the time is up while the library takes none.
+    /// Fails if a post fails or is rejected, or if the deadline passes while the library accepts no posts.
     #[inline]
     pub fn post_burst(&mut self, transfers: u32) -> Result<(), CaseFailure> {
-        self.burst.plan(transfers, self.geometry.stripes, &mut self.turns);
-        self.posting.planned(&self.burst);
-        let mut opened = None;
+        self.burst
+            .plan(transfers, self.geometry.stripes, &mut self.rotation);
+        self.posting.record_burst(&self.burst);
+        let mut assigned = None;
         for index in 0..self.burst.len() {
             let planned = self.burst.post(index);
             if planned.chunk == 0 {
                 let now = if self.timed { clock::now() } else { 0 };
-                opened = self.outgoing.open(self.geometry.stripes.rails as u32, now);
+                assigned = self.outgoing.assign_slot(self.geometry.stripes.rails as u32, now);
             }
-            let Some(opened) = opened else {
-                let message = "a burst was posted without a free slot for each of its transfers".to_owned();
+            let Some(assigned) = assigned else {
+                let message =
+                    "a burst has more transfers than free slots; this is a bug in fabricbench".to_owned();
                 return Err(failure(FailureReason::Internal, message));
             };
-            self.post_chunk(planned, opened)?;
+            self.post_chunk(planned, assigned)?;
         }
         Ok(())
     }
 
     #[inline]
-    fn post_chunk(&mut self, planned: PlannedPost, opened: Opened) -> Result<(), CaseFailure> {
+    fn post_chunk(&mut self, planned: PlannedPost, assigned: AssignedSlot) -> Result<(), CaseFailure> {
         let rail = planned.rail;
         let owner = Owner {
             case: self.number,
-            slot: opened.slot,
+            slot: assigned.slot,
         };
-        let (operation, offset) = self.operation(planned, opened);
-        // A post that was answered with EAGAIN must ring, or the posts before it stay unrung.
+        let (operation, offset) = self.operation(planned, assigned);
+        // A repeated post after EAGAIN must ring the doorbell, or the posts before it stay without one.
         let mut must_ring = planned.last_on_rail;
         loop {
-            if let Some(token) = self.lane.tokens[rail].take(owner) {
-                let lane = &mut *self.lane;
-                let Some(Some(region)) = lane.data.get(self.region) else {
-                    let message = "the memory of this case is gone".to_owned();
+            if let Some(token) = self.thread.tokens[rail].take(owner) {
+                let thread = &mut *self.thread;
+                let Some(Some(region)) = thread.data.get(self.region) else {
+                    let message =
+                        "the memory of this case is missing; this is a bug in fabricbench".to_owned();
                     return Err(failure(FailureReason::Internal, message));
                 };
                 let post = Post {
@@ -67,37 +70,37 @@ impl<T: Transport> Engine<'_, T> {
                     more: false,
                     token,
                 };
-                match self.posting.attempt(&mut lane.transport, post, must_ring) {
+                match self.posting.attempt(&mut thread.transport, post, must_ring) {
                     Ok(Accepted::Ordinary) => return Ok(()),
                     Ok(Accepted::Injected) => {
-                        lane.tokens[rail].give_back(token);
-                        // What tells that it arrived is the peer's credit or echo.
-                        self.outgoing.chunk_done(opened.slot, 0);
+                        thread.tokens[rail].release(token);
+                        // The peer's credit or echo confirms the arrival.
+                        self.outgoing.chunk_done(assigned.slot, 0);
                         return Ok(());
                     }
                     Err(error) => {
-                        lane.tokens[rail].give_back(token);
-                        self.not_taken(error, rail, planned.length)?;
+                        thread.tokens[rail].release(token);
+                        self.check_post_error(error, rail, planned.length)?;
                     }
                 }
             }
             must_ring = true;
             if !self.poll()? {
-                self.idle_awake(NO_ROOM)?;
+                self.idle_awake(QUEUE_FULL)?;
             }
         }
     }
 
     #[inline]
-    fn operation(&self, planned: PlannedPost, opened: Opened) -> (Operation, u64) {
-        let slot = opened.slot as usize;
+    fn operation(&self, planned: PlannedPost, assigned: AssignedSlot) -> (Operation, u64) {
+        let slot = assigned.slot as usize;
         let source = self.geometry.source[slot] + planned.offset;
         let landing = self.geometry.landing[slot] + planned.offset;
         let remote = self.remote[planned.rail];
         let immediate = || {
             let message = Message::Data {
                 chunk: planned.chunk,
-                transfer: opened.number,
+                transfer: assigned.number,
             };
             Immediate {
                 case: self.tag,
@@ -141,13 +144,14 @@ impl<T: Transport> Engine<'_, T> {
         }
     }
 
-    fn not_taken(&mut self, error: PostError, rail: Rail, length: u64) -> Result<(), CaseFailure> {
+    /// Returns `Ok` if the post may be repeated.
+    fn check_post_error(&mut self, error: PostError, rail: Rail, length: u64) -> Result<(), CaseFailure> {
         match error {
             PostError::Again => Ok(()),
             PostError::Refused(errno) => Err(failure(
                 FailureReason::Refused,
                 format!(
-                    "the library refuses {:?} of {length} bytes on rail {rail} (errno {errno})",
+                    "the library rejects {:?} of {length} bytes on rail {rail} (errno {errno})",
                     self.geometry.operation
                 ),
             )),
@@ -155,13 +159,14 @@ impl<T: Transport> Engine<'_, T> {
         }
     }
 
-    /// The rail is broken for this case and every later one: posts on it may never be rung.
+    /// Marks the endpoints as broken for this case and every later one, because the doorbell of posts on the rail may
+    /// never ring.
     pub(super) fn rail_failed(&mut self, rail: Rail, errno: i32) -> CaseFailure {
-        let unrung = self.posting.unrung(rail);
+        let pending = self.posting.awaiting_doorbell(rail);
         let message = format!(
-            "a post on rail {rail} failed (errno {errno}), with {unrung} posts before it waiting for a doorbell"
+            "a post on rail {rail} failed (errno {errno}), with {pending} earlier posts waiting for a doorbell"
         );
-        self.lane.broken = Some(message.clone());
+        self.thread.broken = Some(message.clone());
         failure(FailureReason::PostFailed, message)
     }
 }

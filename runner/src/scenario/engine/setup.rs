@@ -1,17 +1,18 @@
-//! Making an engine: everything a thread needs in a case is looked up and allocated here.
+//! Creates an engine: looks up and allocates everything that a thread needs in a case.
 
 use crds::assignment::Workload;
 use crds::record::{CaseFailure, FabricFacts, FailureReason, InjectLimits};
 use crds::v1alpha1::{Polling, TransferOperation};
 
 use super::{Engine, failure};
-use crate::bench::lane::Lane;
-use crate::bench::layout::Layout;
+use crate::arm_endpoints::endpoint_thread::EndpointThread;
+use crate::arm_endpoints::layout::Layout;
 use crate::integrity::Inspector;
 use crate::posting::doorbell::{self, Doorbell};
 use crate::posting::inject::InjectPolicy;
-use crate::posting::striping::RailTurns;
+use crate::posting::striping::RailRotation;
 use crate::posting::{Burst, Posting};
+use crate::scenario::case::payload_arrives_at;
 use crate::scenario::case::{Case, Role};
 use crate::scenario::gate::Gate;
 use crate::scenario::geometry::Geometry;
@@ -19,53 +20,57 @@ use crate::scenario::immediate::CaseTag;
 use crate::scenario::inbox::Inbox;
 use crate::scenario::incoming::Incoming;
 use crate::scenario::outgoing::Outgoing;
-use crate::scenario::run::is_landed_on;
 use crate::scenario::waiting::Waiting;
 use crate::transport::Transport;
 
-/// What the threads of one side share in a case.
+/// Settings that the threads of one side share in a case.
 pub struct Setup<'a> {
     /// The case.
     pub case: &'a Case<'a>,
-    /// Index of the case's kind of memory; nothing where no payload is sent.
+    /// Index of the case's memory kind; `None` if no payload is sent.
     pub kind: Option<usize>,
-    /// Its layout.
+    /// Layout of the memory.
     pub layout: Layout,
-    /// How this side waits.
+    /// Polling mode of this side.
     pub polling: Polling,
-    /// What the library returned.
+    /// Facts that the library reported about the endpoints.
     pub facts: FabricFacts,
 }
 
 impl<'a, T: Transport> Engine<'a, T> {
-    /// An engine for one thread of one side.
+    /// Creates the engine for one thread of one side.
     ///
     /// # Errors
-    /// When the lane is broken, the peer is not connected or has no memory of the scenario's kind.
-    pub fn new(lane: &'a mut Lane<T>, gate: &'a Gate, setup: &Setup<'_>) -> Result<Self, CaseFailure> {
+    /// Fails if the endpoints are broken, or the peer is not connected or has no memory of the scenario's kind.
+    pub fn new(
+        thread: &'a mut EndpointThread<T>,
+        gate: &'a Gate,
+        setup: &Setup<'_>,
+    ) -> Result<Self, CaseFailure> {
         let case = setup.case;
-        if let Some(broken) = &lane.broken {
+        if let Some(broken) = &thread.broken {
             return Err(failure(
                 FailureReason::PostFailed,
-                format!("these endpoints are broken since an earlier case: {broken}"),
+                format!("the endpoints were broken by an earlier case: {broken}"),
             ));
         }
         let rank = case.peer_rank;
-        let Some(peer) = lane.peer(rank).cloned() else {
+        let Some(peer) = thread.peer(rank).cloned() else {
             let message =
-                format!("rank {rank} is not connected: its endpoints could not be opened or reached");
+                format!("rank {rank} is not connected: its endpoints failed to open or are unreachable");
             return Err(failure(FailureReason::FabricUnreachable, message));
         };
         let remote = match setup.kind.map(|kind| peer.regions.get(kind)) {
             Some(Some(Some(region))) => region.rails.clone(),
             Some(_) => {
                 let kind = case.scenario.memory;
-                let message = format!("rank {rank} has no {kind:?} memory; its own record says why");
+                let message =
+                    format!("rank {rank} has no {kind:?} memory; its own record contains the cause");
                 return Err(failure(FailureReason::MemoryUnavailable, message));
             }
             None => Vec::new(),
         };
-        let rails = lane.transport.rails();
+        let rails = thread.transport.rails();
         let stripes = case.arm.striping.stripes(case.size_bytes, rails as u64);
         let geometry = Geometry::new(
             case.scenario,
@@ -83,12 +88,12 @@ impl<'a, T: Transport> Engine<'a, T> {
         );
         let is_transfer = matches!(case.scenario.workload, Workload::Transfer(_));
         let credits = is_transfer && geometry.needs_credit();
-        let tag = CaseTag::of(case.number);
+        let tag = CaseTag::new(case.number);
         let mut inbox = Inbox::new(rails);
-        if let Some((_, turnover)) = lane.early_ready.take_if(|(early, _)| *early == tag) {
-            inbox.ready = Some(turnover);
+        if let Some((_, drain_messages)) = thread.early_ready.take_if(|(early, _)| *early == tag) {
+            inbox.ready = Some(drain_messages);
         }
-        let landed_on = is_landed_on(&case.scenario.workload, case.role);
+        let payload_arrives = payload_arrives_at(&case.scenario.workload, case.role);
         Ok(Self {
             gate,
             number: case.number,
@@ -96,10 +101,10 @@ impl<'a, T: Transport> Engine<'a, T> {
             peer: peer.peer,
             remote: remote.into(),
             region: setup.kind.unwrap_or(usize::MAX),
-            receives_payload: landed_on && geometry.operation == TransferOperation::Send,
+            receives_payload: payload_arrives && geometry.operation == TransferOperation::Send,
             timed: is_transfer,
             posting,
-            turns: RailTurns::new(
+            rotation: RailRotation::new(
                 case.arm.striping.policy,
                 geometry.operation == TransferOperation::Read,
                 rails,
@@ -111,14 +116,14 @@ impl<'a, T: Transport> Engine<'a, T> {
             waiting: Waiting::new(setup.polling, case.deadline),
             awake: false,
             control_in_flight: 0,
-            inspector: Inspector::of_pass(case.pass, data_seed(case.seed, case.role.other())),
+            inspector: Inspector::for_pass(case.pass, data_seed(case.seed, case.role.other())),
             geometry,
-            lane,
+            thread,
         })
     }
 }
 
-/// Seed of the bytes that leave from the side with this role.
+/// Seed of the payload that the side with this role sends.
 pub fn data_seed(seed: u64, from: Role) -> u64 {
     match from {
         Role::Initiator => seed,
@@ -128,7 +133,7 @@ pub fn data_seed(seed: u64, from: Role) -> u64 {
 
 fn inject_policy(setup: &Setup<'_>, operation: TransferOperation, limits: &InjectLimits) -> InjectPolicy {
     let (arm_max, provider_max) = match operation {
-        // There is no inject call for reads, and an injected write tells nobody when it has arrived.
+        // Reads have no inject call, and the arrival of an injected write cannot be observed.
         TransferOperation::Read | TransferOperation::Write => (None, 0),
         TransferOperation::Send => (setup.case.arm.inject_max_bytes, limits.send_bytes),
         TransferOperation::WriteImmediate => (setup.case.arm.inject_max_bytes, limits.write_bytes),
@@ -138,6 +143,6 @@ fn inject_policy(setup: &Setup<'_>, operation: TransferOperation, limits: &Injec
 }
 
 fn doorbell(setup: &Setup<'_>, geometry: &Geometry, rails: usize) -> Doorbell {
-    let shares = doorbell::may_share_doorbell(geometry.operation);
-    Doorbell::new(setup.case.arm.doorbell_max_batch.filter(|_| shares), rails)
+    let may_share = doorbell::may_share_doorbell(geometry.operation);
+    Doorbell::new(setup.case.arm.doorbell_max_batch.filter(|_| may_share), rails)
 }

@@ -1,4 +1,4 @@
-//! What goes wrong ends the case at both sides, says why, and leaves the next case alone.
+//! A failure ends the case at both sides, reports its cause, and does not affect the next case.
 
 use std::time::Duration;
 
@@ -14,27 +14,27 @@ fn pair(operation: TransferOperation, arm: ArmAssignment) -> Pair {
     Pair::new(Workload::Transfer(transfer(operation, 8, 2, 40)), arm, 2, 1 << 16)
 }
 
-fn broken(faults: Faults, operation: TransferOperation) -> Pair {
+fn pair_with_faults(faults: Faults, operation: TransferOperation) -> Pair {
     let mut pair = pair(operation, BASELINE);
     pair.break_side(Role::Initiator, &faults);
     pair
 }
 
 #[test]
-fn a_lost_message_ends_at_the_deadline_and_the_next_case_is_sound() {
+fn a_lost_message_exceeds_the_deadline_and_the_next_case_succeeds() {
     let faults = Faults {
         drop_at: Some(20),
         ..Faults::default()
     };
     for operation in [Send, WriteImmediate] {
-        let mut pair = broken(faults.clone(), operation);
+        let mut pair = pair_with_faults(faults.clone(), operation);
         pair.deadline = Duration::from_millis(300);
         let (initiator, target) = pair.run(Pass::Measure, 1024);
-        // Whichever side's time is up first tells the other.
+        // The side whose deadline passes first notifies the other.
         let failures = [initiator.unwrap_err(), target.unwrap_err()];
         let reasons = failures.clone().map(|failure| failure.reason);
         assert_eq!(reasons, [FailureReason::DeadlineExceeded; 2]);
-        let waited = |doing: &str| failures.iter().any(|failure| failure.message.contains(doing));
+        let waited = |activity: &str| failures.iter().any(|failure| failure.message.contains(activity));
         assert!(
             waited("waiting for transfers to complete") || waited("waiting for the initiator's window"),
             "{failures:?}"
@@ -55,22 +55,22 @@ fn a_failed_post_breaks_the_endpoints() {
         fail_at: Some(25),
         ..Faults::default()
     };
-    let mut pair = broken(faults, Write);
+    let mut pair = pair_with_faults(faults, Write);
     let (initiator, target) = pair.run(Pass::Measure, 1024);
     let failure = initiator.unwrap_err();
     assert_eq!(failure.reason, FailureReason::PostFailed);
     assert!(failure.message.contains("rail "), "{failure:?}");
-    let told = target.unwrap_err();
-    assert_eq!(told.reason, FailureReason::PostFailed);
-    assert!(told.message.contains("the peer gave the case up"), "{told:?}");
+    let notified = target.unwrap_err();
+    assert_eq!(notified.reason, FailureReason::PostFailed);
+    assert!(
+        notified.message.contains("the peer abandoned the case"),
+        "{notified:?}"
+    );
 
     pair.break_side(Role::Initiator, &Faults::default());
     pair.deadline = Duration::from_millis(100);
-    let again = pair.run(Pass::Measure, 1024).0.unwrap_err();
-    assert!(
-        again.message.contains("broken since an earlier case"),
-        "{again:?}"
-    );
+    let next = pair.run(Pass::Measure, 1024).0.unwrap_err();
+    assert!(next.message.contains("broken by an earlier case"), "{next:?}");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_duplicated_chunk_fails_a_measured_case() {
         duplicate_at: Some(30),
         ..Faults::default()
     };
-    let (initiator, target) = broken(faults, WriteImmediate).run(Pass::Measure, 1024);
+    let (initiator, target) = pair_with_faults(faults, WriteImmediate).run(Pass::Measure, 1024);
     let failure = target.unwrap_err();
     assert_eq!(failure.reason, FailureReason::CompletionFailed);
     assert!(failure.message.contains("Duplicate"), "{failure:?}");
@@ -87,10 +87,10 @@ fn a_duplicated_chunk_fails_a_measured_case() {
 }
 
 #[test]
-fn a_peer_that_never_begins_is_named_by_what_is_waited_for() {
+fn reports_a_peer_that_does_not_start_the_case() {
     let mut pair = pair(Write, BASELINE);
     pair.deadline = Duration::from_millis(50);
-    // The target runs another case: the numbers differ, so neither takes the other's messages for its own.
+    // The target does not run the case, so the initiator waits until the deadline.
     pair.target.connect(0, &pair.initiator.offer()).unwrap();
     let arm = pair.arm.clone();
     let case = crate::scenario::Case {
@@ -107,13 +107,13 @@ fn a_peer_that_never_begins_is_named_by_what_is_waited_for() {
     let failure = crate::scenario::run_case(&mut pair.initiator, &case).unwrap_err();
     assert_eq!(failure.reason, FailureReason::DeadlineExceeded);
     assert!(
-        failure.message.contains("waiting for the peer to begin the case"),
+        failure.message.contains("waiting for the peer to start the case"),
         "{failure:?}"
     );
 }
 
 #[test]
-fn a_size_above_the_scenario_s_is_refused() {
+fn rejects_sizes_above_the_maximum_of_the_scenario() {
     let mut pair = pair(Write, BASELINE);
     for failure in [
         pair.run(Pass::Measure, 1 << 20).0,
@@ -126,9 +126,9 @@ fn a_size_above_the_scenario_s_is_refused() {
 }
 
 #[test]
-fn a_rank_that_is_not_connected_is_named() {
+fn names_a_rank_that_is_not_connected() {
     let mut pair = pair(Write, BASELINE);
-    pair.initiator.lanes[0].peers.clear();
+    pair.initiator.threads[0].peers.clear();
     pair.deadline = Duration::from_millis(50);
     let failure = pair.run(Pass::Measure, 64).0.unwrap_err();
     assert_eq!(failure.reason, FailureReason::FabricUnreachable);
@@ -136,20 +136,23 @@ fn a_rank_that_is_not_connected_is_named() {
 }
 
 #[test]
-fn the_probe_reaches_every_rail_and_names_a_silent_one() {
+fn probe_reaches_every_rail_and_names_silent_ones() {
     let mut pair = pair(Write, BASELINE);
     let (initiator, target) = (&mut pair.initiator, &mut pair.target);
-    let both = |initiator: &mut _, target: &mut _, deadline| {
+    let probe_both = |initiator: &mut _, target: &mut _, deadline| {
         std::thread::scope(|scope| {
-            let other = scope.spawn(move || probe(target, Role::Target, 0, deadline));
+            let target = scope.spawn(move || probe(target, Role::Target, 0, deadline));
             (
                 probe(initiator, Role::Initiator, 1, deadline),
-                other.join().unwrap(),
+                target.join().unwrap(),
             )
         })
     };
-    assert_eq!(both(initiator, target, Duration::from_secs(10)), (Ok(()), Ok(())));
-    let alone = probe(initiator, Role::Initiator, 1, Duration::from_millis(50)).unwrap_err();
-    assert_eq!(alone.reason, FailureReason::FabricUnreachable);
-    assert!(alone.message.contains("over rails [0, 1]"), "{alone:?}");
+    assert_eq!(
+        probe_both(initiator, target, Duration::from_secs(10)),
+        (Ok(()), Ok(()))
+    );
+    let failure = probe(initiator, Role::Initiator, 1, Duration::from_millis(50)).unwrap_err();
+    assert_eq!(failure.reason, FailureReason::FabricUnreachable);
+    assert!(failure.message.contains("over rails [0, 1]"), "{failure:?}");
 }

@@ -1,4 +1,4 @@
-//! Two workers of one arm, over the test transport.
+//! Two workers of one arm, connected by the test transport.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crds::v1alpha1::{
     Direction, Loopback, MemoryKind, PingPongOperation, Polling, TransferOperation, TransportSpec,
 };
 
-use crate::bench::{ArmBench, Buffers, open_config};
+use crate::arm_endpoints::{ArmEndpoints, Buffers, open_config};
 use crate::scenario::{Case, CaseReport, Outcome, Role, run_case};
-use crate::test_transport::{Faults, Logged, TestTransport};
+use crate::test_transport::{Faults, LoggedPost, TestTransport};
 
 pub const BASELINE: ArmAssignment = ArmAssignment {
     name: String::new(),
@@ -30,8 +30,8 @@ pub const BASELINE: ArmAssignment = ArmAssignment {
 
 /// Both workers of an arm.
 pub struct Pair {
-    pub initiator: ArmBench<TestTransport>,
-    pub target: ArmBench<TestTransport>,
+    pub initiator: ArmEndpoints<TestTransport>,
+    pub target: ArmEndpoints<TestTransport>,
     pub arm: ArmAssignment,
     pub scenario: ScenarioAssignment,
     pub deadline: Duration,
@@ -60,7 +60,7 @@ pub fn transfer(operation: TransferOperation, window: u32, batch: u32, iteration
     }
 }
 
-/// An assignment of one scenario and one arm.
+/// Assignment with one scenario and one arm.
 pub fn assignment(scenario: &ScenarioAssignment, arm: &ArmAssignment, rails: u32) -> Assignment {
     Assignment {
         version: crds::assignment::ASSIGNMENT_VERSION,
@@ -102,7 +102,7 @@ impl Pair {
         let open = |rank| {
             let config = open_config(&arm, &assignment, rank);
             let mut buffers = Buffers::new(&assignment);
-            ArmBench::open(&arm, &assignment, &config, Polling::Yield, &[], &mut buffers).unwrap()
+            ArmEndpoints::open(&arm, &assignment, &config, Polling::Yield, &[], &mut buffers).unwrap()
         };
         let (mut initiator, mut target) = (open(0), open(1));
         initiator.connect(1, &target.offer()).unwrap();
@@ -119,20 +119,20 @@ impl Pair {
 
     /// Makes the transport of a side faulty.
     pub fn break_side(&mut self, role: Role, faults: &Faults) {
-        let bench = match role {
+        let endpoints = match role {
             Role::Initiator => &mut self.initiator,
             Role::Target => &mut self.target,
         };
-        for lane in &mut bench.lanes {
-            lane.transport.faults = faults.clone();
+        for thread in &mut endpoints.threads {
+            thread.transport.faults = faults.clone();
         }
     }
 
-    /// What the initiator posted as payload since it was asked last.
-    pub fn log(&mut self) -> Vec<Logged> {
-        let lanes = self.initiator.lanes.iter_mut();
-        lanes
-            .flat_map(|lane| std::mem::take(&mut lane.transport.log))
+    /// Payload posts of the initiator since the previous call.
+    pub fn log(&mut self) -> Vec<LoggedPost> {
+        let threads = self.initiator.threads.iter_mut();
+        threads
+            .flat_map(|thread| std::mem::take(&mut thread.transport.log))
             .collect()
     }
 
@@ -150,11 +150,11 @@ impl Pair {
             deadline: self.deadline,
             seed: 42,
         };
-        let (ours, theirs) = (case(Role::Initiator, 1), case(Role::Target, 0));
+        let (initiator_case, target_case) = (case(Role::Initiator, 1), case(Role::Target, 0));
         let (initiator, target) = (&mut self.initiator, &mut self.target);
         std::thread::scope(|scope| {
-            let other = scope.spawn(move || run_case(target, &theirs));
-            (run_case(initiator, &ours), other.join().unwrap())
+            let target = scope.spawn(move || run_case(target, &target_case));
+            (run_case(initiator, &initiator_case), target.join().unwrap())
         })
     }
 

@@ -1,4 +1,4 @@
-//! Integrity passes: what is whole is found whole, what was planted is found.
+//! Integrity passes: intact transfers pass, and injected faults are detected.
 
 use crds::assignment::{ArmAssignment, Workload};
 use crds::v1alpha1::Direction;
@@ -23,33 +23,36 @@ fn pair(operation: TransferOperation) -> Pair {
 }
 
 #[test]
-fn every_byte_of_every_transfer_is_checked_where_it_lands() {
+fn checks_every_byte_of_every_transfer_at_its_destination() {
     for operation in OPERATIONS {
         let mut pair = pair(operation);
         for size in SIZES {
             let (initiator, target) = pair.check(size);
-            let (landed, other) = match operation {
+            let (destination, source) = match operation {
                 Read => (initiator, target),
                 _ => (target, initiator),
             };
-            assert!(landed.transfers >= 16, "{operation:?} {size}: {landed:?}");
-            assert_eq!(landed.bytes, landed.transfers * size);
+            assert!(
+                destination.transfers >= 16,
+                "{operation:?} {size}: {destination:?}"
+            );
+            assert_eq!(destination.bytes, destination.transfers * size);
             assert_eq!(
                 (
-                    landed.first_mismatch,
-                    landed.torn_chunks,
-                    landed.duplicated_chunks
+                    destination.first_mismatch,
+                    destination.torn_chunks,
+                    destination.duplicated_chunks
                 ),
                 (None, 0, 0)
             );
-            assert_eq!(landed.crc32c_expected, landed.crc32c_found);
-            assert_eq!(other.bytes, 0);
+            assert_eq!(destination.crc32c_expected, destination.crc32c_found);
+            assert_eq!(source.bytes, 0);
         }
     }
 }
 
 #[test]
-fn a_ping_pong_is_checked_at_both_sides() {
+fn checks_ping_pongs_at_both_sides() {
     for operation in [PingPongOperation::Send, PingPongOperation::WriteImmediate] {
         let mut pair = Pair::new(ping_pong(operation, 1), BASELINE, 4, 1 << 17);
         for size in SIZES {
@@ -66,7 +69,7 @@ fn a_ping_pong_is_checked_at_both_sides() {
 }
 
 #[test]
-fn both_directions_and_all_threads_are_checked() {
+fn checks_both_directions_and_all_threads() {
     for operation in OPERATIONS {
         let mut workload = transfer(operation, 4, 2, 10);
         workload.direction = Direction::Both;
@@ -81,7 +84,7 @@ fn both_directions_and_all_threads_are_checked() {
 }
 
 #[test]
-fn messages_larger_than_the_receives_can_be_apart_are_checked_one_by_one() {
+fn checks_messages_too_large_for_exclusive_receives_one_at_a_time() {
     let workload = Workload::Transfer(transfer(Send, 64, 8, 10));
     let mut pair = Pair::new(workload, BASELINE, 2, 4 << 20);
     let target = pair.check(4 << 20).1;
@@ -93,7 +96,7 @@ fn messages_larger_than_the_receives_can_be_apart_are_checked_one_by_one() {
 }
 
 #[test]
-fn a_flipped_bit_is_found() {
+fn detects_a_flipped_bit() {
     for operation in OPERATIONS {
         let mut pair = pair(operation);
         let faults = Faults {
@@ -111,7 +114,7 @@ fn a_flipped_bit_is_found() {
 }
 
 #[test]
-fn a_torn_chunk_is_found() {
+fn detects_a_torn_chunk() {
     for operation in OPERATIONS {
         let mut pair = pair(operation);
         let faults = Faults {
@@ -123,7 +126,7 @@ fn a_torn_chunk_is_found() {
         let report = combine(initiator, target);
         assert_eq!(report.torn_chunks, 1, "{operation:?}");
         let mismatch = report.first_mismatch.unwrap();
-        // A burst of three transfers is delivered rail by rail when it rings; reads ring each.
+        // A burst of three transfers is delivered rail by rail when its doorbell rings; every read rings one.
         let chunk = if operation == Read { 3 } else { 2 };
         assert_eq!(
             (mismatch.transfer, mismatch.offset_bytes),
@@ -133,7 +136,7 @@ fn a_torn_chunk_is_found() {
 }
 
 #[test]
-fn a_duplicated_chunk_is_found() {
+fn detects_a_duplicated_chunk() {
     for operation in [Send, WriteImmediate] {
         let mut pair = pair(operation);
         let faults = Faults {
@@ -147,7 +150,7 @@ fn a_duplicated_chunk_is_found() {
 }
 
 #[test]
-fn checks_and_measurements_can_follow_each_other() {
+fn integrity_passes_and_measurements_can_alternate() {
     let mut pair = pair(Send);
     pair.measure(4096);
     let target = pair.check(100_000).1;

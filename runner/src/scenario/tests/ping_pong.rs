@@ -10,7 +10,7 @@ use crate::test_transport::Faults;
 const OPERATIONS: [PingPongOperation; 2] = [Send, WriteImmediate];
 
 #[test]
-fn every_round_trip_is_a_sample() {
+fn records_a_sample_per_round_trip() {
     for operation in OPERATIONS {
         let mut pair = Pair::new(ping_pong(operation, 50), BASELINE, 2, 4096);
         let (initiator, target) = pair.measure(64);
@@ -28,13 +28,13 @@ fn every_round_trip_is_a_sample() {
         assert!(target.posted.is_none());
         assert!(
             target.window_nanos >= posted.elapsed_nanos,
-            "the target's window brackets the initiator's"
+            "the target's window encloses the initiator's"
         );
     }
 }
 
 #[test]
-fn large_messages_are_striped_and_reassembled() {
+fn stripes_and_reassembles_large_messages() {
     for operation in OPERATIONS {
         let mut pair = Pair::new(ping_pong(operation, 10), BASELINE, 4, 1 << 20);
         pair.break_side(
@@ -52,7 +52,7 @@ fn large_messages_are_striped_and_reassembled() {
 }
 
 #[test]
-fn injected_messages_have_no_completion_and_large_ones_are_not_injected() {
+fn injects_messages_up_to_the_limit_without_completions() {
     let arm = ArmAssignment {
         inject_max_bytes: Some(256),
         ..BASELINE
@@ -71,7 +71,7 @@ fn injected_messages_have_no_completion_and_large_ones_are_not_injected() {
 }
 
 #[test]
-fn refused_injects_are_counted_as_refused_and_not_repeated() {
+fn counts_a_rejected_inject_once_and_does_not_repeat_it() {
     let arm = ArmAssignment {
         inject_max_bytes: Some(256),
         ..BASELINE
@@ -87,7 +87,7 @@ fn refused_injects_are_counted_as_refused_and_not_repeated() {
 }
 
 #[test]
-fn evidence_is_given_once_for_each_size() {
+fn reports_evidence_once_per_size() {
     let arm = ArmAssignment {
         inject_max_bytes: Some(256),
         ..BASELINE
@@ -100,7 +100,7 @@ fn evidence_is_given_once_for_each_size() {
 }
 
 #[test]
-fn a_duration_gives_a_distribution() {
+fn a_duration_records_a_distribution() {
     let mut workload = ping_pong(Send, 1);
     if let Workload::PingPong(ping_pong) = &mut workload {
         ping_pong.measured = Extent::DurationNanos(20_000_000);
@@ -114,7 +114,7 @@ fn a_duration_gives_a_distribution() {
 }
 
 #[test]
-fn late_completions_delay_nothing_that_has_arrived() {
+fn late_completions_do_not_delay_round_trips() {
     let mut pair = Pair::new(ping_pong(Send, 30), BASELINE, 1, 4096);
     let faults = Faults {
         delay_polls: 3,

@@ -1,13 +1,13 @@
-//! How a side waits is a scenario's own affair.
+//! Polling mode per scenario.
 
 use crds::v1alpha1::{PingPongOperation, Polling};
 
 use super::fixture::{BASELINE, Pair, assignment, ping_pong};
-use crate::bench::{ArmBench, Buffers, open_config};
+use crate::arm_endpoints::{ArmEndpoints, Buffers, open_config};
 use crate::test_transport::TestTransport;
 
 #[test]
-fn a_scenario_that_sleeps_leaves_the_others_their_polling() {
+fn a_scenario_that_sleeps_does_not_change_the_polling_of_others() {
     let scenario = Pair::new(ping_pong(PingPongOperation::Send, 1), BASELINE, 1, 64).scenario;
     let mut assignment = assignment(&scenario, &BASELINE, 1);
     for polling in [Polling::Wait, Polling::Spin] {
@@ -17,13 +17,19 @@ fn a_scenario_that_sleeps_leaves_the_others_their_polling() {
         assignment.scenarios.push(other);
     }
     let config = open_config(&BASELINE, &assignment, 0);
-    assert!(config.sleeps);
+    assert!(config.uses_wait);
     let mut buffers = Buffers::new(&assignment);
-    let bench =
-        ArmBench::<TestTransport>::open(&BASELINE, &assignment, &config, Polling::Yield, &[], &mut buffers)
-            .unwrap();
-    assert_eq!(bench.polling, Polling::Yield);
-    let recorded: Vec<_> = bench.facts().polling.clone().into_iter().collect();
+    let endpoints = ArmEndpoints::<TestTransport>::open(
+        &BASELINE,
+        &assignment,
+        &config,
+        Polling::Yield,
+        &[],
+        &mut buffers,
+    )
+    .unwrap();
+    assert_eq!(endpoints.polling, Polling::Yield);
+    let recorded: Vec<_> = endpoints.facts().polling.clone().into_iter().collect();
     let expected = [
         ("Spin", Polling::Spin),
         ("Wait", Polling::Wait),

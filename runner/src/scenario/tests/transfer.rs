@@ -24,7 +24,7 @@ fn doorbell(max_batch: u32) -> ArmAssignment {
 }
 
 #[test]
-fn every_transfer_is_a_sample_whatever_the_window() {
+fn records_a_sample_per_transfer_for_every_window() {
     for operation in OPERATIONS {
         for (window, batch) in [(1, 1), (2, 1), (16, 1), (16, 16), (9, 4)] {
             let mut pair = pair(operation, window, batch, 50, BASELINE);
@@ -46,7 +46,7 @@ fn every_transfer_is_a_sample_whatever_the_window() {
 }
 
 #[test]
-fn unordered_late_and_refused_posts_change_no_count() {
+fn reordered_late_and_repeated_posts_do_not_change_counts() {
     let faults = Faults {
         reverse: true,
         delay_polls: 5,
@@ -64,7 +64,7 @@ fn unordered_late_and_refused_posts_change_no_count() {
 }
 
 #[test]
-fn coalescing_uses_fewer_rails_and_says_so() {
+fn coalescing_uses_fewer_rails_and_reports_evidence() {
     let arm = ArmAssignment {
         striping: StripingRule {
             policy: StripingPolicy::NixlCoalesce,
@@ -85,8 +85,8 @@ fn coalescing_uses_fewer_rails_and_says_so() {
 }
 
 #[test]
-fn a_burst_rings_each_rail_once() {
-    // Bursts of 8 striped transfers on 4 rails: 8 posts a rail, one doorbell each.
+fn a_burst_rings_the_doorbell_of_each_rail_once() {
+    // Bursts of 8 striped transfers on 4 rails: 8 posts and one doorbell per rail.
     let mut pair = pair(Write, 16, 8, 40, doorbell(16));
     pair.measure(32 * 1024);
     let log = pair.log();
@@ -99,20 +99,24 @@ fn a_burst_rings_each_rail_once() {
             .filter(|post| post.rail == rail)
             .map(|post| post.more)
             .collect();
-        assert_eq!(of_rail.last(), Some(&false), "the last post of a burst rings");
+        assert_eq!(
+            of_rail.last(),
+            Some(&false),
+            "the last post of a burst rings the doorbell"
+        );
     }
 }
 
 #[test]
-fn a_doorbell_serves_no_more_posts_than_the_arm_says() {
+fn a_doorbell_serves_at_most_the_batch_of_the_arm() {
     let mut pair = pair(Write, 16, 8, 40, doorbell(3));
     let counters = pair.measure(32 * 1024).0.posted.unwrap().counters;
-    // 8 posts a rail and burst: 3, 3 and 2.
+    // The doorbells of the 8 posts per rail and burst serve 3, 3 and 2 posts.
     assert_eq!((counters.app_doorbells, counters.more), (60, 100));
 }
 
 #[test]
-fn a_post_that_found_no_room_rings() {
+fn a_post_repeated_after_eagain_rings_the_doorbell() {
     let mut pair = pair(Write, 16, 16, 64, doorbell(16));
     let faults = Faults {
         again_every: Some(5),
@@ -121,12 +125,12 @@ fn a_post_that_found_no_room_rings() {
     pair.break_side(Role::Initiator, &faults);
     let counters = pair.measure(4096).0.posted.unwrap().counters;
     assert_eq!(counters.posts, 64);
-    // Four bursts of 16 on one rail each would ring four times; each EAGAIN rings once more.
+    // Four bursts of 16 on one rail would ring four times; each EAGAIN adds one doorbell.
     assert!(counters.app_doorbells >= 4 + counters.again / 2, "{counters:?}");
 }
 
 #[test]
-fn injected_messages_are_complete_by_their_credit() {
+fn injected_messages_complete_by_credit() {
     let arm = ArmAssignment {
         inject_max_bytes: Some(64),
         ..BASELINE
@@ -144,7 +148,7 @@ fn injected_messages_are_complete_by_their_credit() {
 }
 
 #[test]
-fn what_tells_the_target_nothing_is_never_injected() {
+fn never_injects_reads_and_writes_without_immediate_data() {
     let arm = ArmAssignment {
         inject_max_bytes: Some(64),
         ..doorbell(16)
@@ -158,7 +162,7 @@ fn what_tells_the_target_nothing_is_never_injected() {
 }
 
 #[test]
-fn reads_ring_each() {
+fn every_read_rings_the_doorbell() {
     let counters = pair(Read, 8, 2, 20, doorbell(16))
         .measure(64)
         .0
@@ -187,7 +191,7 @@ fn both_sides_post_at_once() {
 }
 
 #[test]
-fn threads_post_over_endpoints_of_their_own() {
+fn each_thread_posts_over_its_own_endpoints() {
     for direction in [Direction::OneWay, Direction::Both] {
         for operation in [Send, Write] {
             let mut workload = transfer(operation, 4, 2, 30);
@@ -198,14 +202,17 @@ fn threads_post_over_endpoints_of_their_own() {
             let posted = initiator.posted.unwrap();
             assert_eq!((posted.operations, posted.latency.count()), (90, 90));
             assert_eq!(posted.counters.posts, 90);
-            let theirs = target.posted.map_or(0, |posted| posted.operations);
-            assert_eq!(theirs, if direction == Direction::Both { 90 } else { 0 });
+            let target_operations = target.posted.map_or(0, |posted| posted.operations);
+            assert_eq!(
+                target_operations,
+                if direction == Direction::Both { 90 } else { 0 }
+            );
         }
     }
 }
 
 #[test]
-fn a_duration_ends_the_posting() {
+fn posting_stops_after_the_duration() {
     let mut workload = transfer(WriteImmediate, 8, 4, 1);
     workload.measured = Extent::DurationNanos(20_000_000);
     workload.warmup = Extent::DurationNanos(1_000_000);

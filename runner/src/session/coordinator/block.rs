@@ -1,4 +1,4 @@
-//! One block: all its arms over all pairs, back to back.
+//! Runs one block: all its arms over all pairs, back to back.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -9,7 +9,7 @@ use crds::record::{BlockRecord, CaseFailure, CaseRecord, CaseResult, FailureReas
 use super::Coordinator;
 use crate::rendezvous::message::{CaseOrder, Command, PeerCase, Report};
 use crate::session::merge::SideResult;
-use crate::session::standing::Standing;
+use crate::session::setup_failures::SetupFailures;
 use crate::session::tournament::Pair;
 use crate::session::{Halt, merge};
 
@@ -22,13 +22,13 @@ struct Turn<'a> {
 }
 
 impl<W: Write> Coordinator<'_, W> {
-    /// Runs a block. In each step of the tournament disjoint pairs run at the same time, and all of them the same
-    /// arm, or they would load each other with something else.
+    /// Runs a block. In each step of the tournament, disjoint pairs run at the same time. All of them run the same arm,
+    /// so that every pair sees the same background load.
     pub(super) fn block(
         &mut self,
         round: &RoundAssignment,
         block: &BlockAssignment,
-        standing: &Standing,
+        setup_failures: &SetupFailures,
     ) -> Result<(), Halt> {
         let mut cases = 0;
         for pairs in self.steps.clone() {
@@ -39,7 +39,7 @@ impl<W: Write> Coordinator<'_, W> {
                     position,
                     arm,
                 };
-                cases += self.turn(&turn, &pairs, standing)?;
+                cases += self.turn(&turn, &pairs, setup_failures)?;
             }
         }
         let block = block.block;
@@ -48,11 +48,11 @@ impl<W: Write> Coordinator<'_, W> {
         Ok(())
     }
 
-    fn turn(&mut self, turn: &Turn<'_>, pairs: &[Pair], standing: &Standing) -> Result<u32, Halt> {
+    fn turn(&mut self, turn: &Turn<'_>, pairs: &[Pair], setup_failures: &SetupFailures) -> Result<u32, Halt> {
         let mut results: BTreeMap<Pair, CaseResult> = BTreeMap::new();
         let mut running = Vec::new();
         for pair in pairs {
-            match self.obstacle(turn.arm, *pair, standing) {
+            match self.known_failure(turn.arm, *pair, setup_failures) {
                 Some(failure) => drop(results.insert(*pair, CaseResult::Failed(failure))),
                 None => running.push(*pair),
             }
@@ -66,7 +66,7 @@ impl<W: Write> Coordinator<'_, W> {
         );
         let started_nanos = self.stream.elapsed_nanos();
         results.extend(self.go(&running)?);
-        self.pass_on_warnings()?;
+        self.write_warnings()?;
         let cases = results.len() as u32;
         for (pair, result) in results {
             let record = self.record(turn, pair, started_nanos, result);
@@ -75,14 +75,14 @@ impl<W: Write> Coordinator<'_, W> {
         Ok(cases)
     }
 
-    fn obstacle(&self, arm: u32, pair: Pair, standing: &Standing) -> Option<CaseFailure> {
+    fn known_failure(&self, arm: u32, pair: Pair, setup_failures: &SetupFailures) -> Option<CaseFailure> {
         let lost = pair.ranks().into_iter().find_map(|rank| self.gang.lost(rank));
         lost.or_else(|| self.unreachable.get(self.process_of(arm), pair))
             .cloned()
-            .or_else(|| standing.obstacle(arm, pair))
+            .or_else(|| setup_failures.get(arm, pair))
     }
 
-    /// Gets both sides of every pair ready; says which pairs are not.
+    /// Prepares both sides of every pair and returns the pairs that failed.
     fn prepare(&mut self, turn: &Turn<'_>, pairs: &[Pair]) -> Result<BTreeMap<Pair, CaseFailure>, Halt> {
         self.cases = self.cases.wrapping_add(1);
         for pair in pairs {
@@ -100,17 +100,19 @@ impl<W: Write> Coordinator<'_, W> {
             }
         }
         let ranks: Vec<_> = pairs.iter().flat_map(|pair| pair.ranks()).collect();
-        let wait = self.case_wait();
+        let timeout = self.case_timeout();
         let ready = self
             .gang
-            .gather(&ranks, "preparing a case", wait, |_, report| match report {
+            .gather(&ranks, "preparing a case", timeout, |_, report| match report {
                 Report::Ready(result) => Some(result),
                 _ => None,
             })?;
         let failure = |rank: u32| {
-            ready
-                .get(&rank)
-                .and_then(|result| result.as_ref().map_or_else(Some, |said| said.as_ref().err()))
+            ready.get(&rank).and_then(|result| {
+                result
+                    .as_ref()
+                    .map_or_else(Some, |prepared| prepared.as_ref().err())
+            })
         };
         let not_ready = pairs.iter().filter_map(|pair| {
             let failed = merge::failures(pair.ranks().map(|rank| (rank, failure(rank))))?;
@@ -125,22 +127,22 @@ impl<W: Write> Coordinator<'_, W> {
         for rank in &ranks {
             self.gang.send(*rank, Command::Go);
         }
-        let wait = self.case_wait();
-        let mut said = Vec::new();
+        let timeout = self.case_timeout();
+        let mut evidence_lines = Vec::new();
         let mut done = self
             .gang
-            .gather(&ranks, "running a case", wait, |rank, report| match report {
+            .gather(&ranks, "running a case", timeout, |rank, report| match report {
                 Report::Done { result, evidence } => {
-                    said.extend(evidence.into_iter().map(|line| (rank, line)));
+                    evidence_lines.extend(evidence.into_iter().map(|line| (rank, line)));
                     Some(result)
                 }
                 _ => None,
             })?;
-        for (rank, line) in said {
+        for (rank, line) in evidence_lines {
             self.warn(rank, WarningReason::Evidence, &line)?;
         }
         let mut side = |rank: u32| -> (u32, SideResult) {
-            let result = done.remove(&rank).unwrap_or_else(|| Err(not_asked()));
+            let result = done.remove(&rank).unwrap_or_else(|| Err(no_answer()));
             (rank, result.flatten())
         };
         Ok(pairs
@@ -167,16 +169,17 @@ impl<W: Write> Coordinator<'_, W> {
     }
 }
 
-/// Every rank that `go` asks has an answer or a reason; this is for the type.
-fn not_asked() -> CaseFailure {
+/// The failure of a rank without an answer. [`Gang::gather`](crate::session::gang::Gang::gather) returns an answer or a
+/// failure for every rank, so this cannot occur.
+fn no_answer() -> CaseFailure {
     CaseFailure {
         reason: FailureReason::Internal,
-        message: "this side was not asked".into(),
+        message: "no answer was collected from this side".into(),
     }
 }
 
-/// Seed of the byte pattern of a case: equal on both sides, different for every block and pair, the same in every
-/// attempt. One step of SplitMix64 (Steele, Lea, Flood 2014) spreads neighbouring numbers.
+/// Seed of the byte pattern of a case: equal on both sides and in every attempt, different for every block and pair. One
+/// step of SplitMix64 (Steele, Lea, Flood 2014) separates neighboring numbers.
 fn seed(block: u32, pair: Pair) -> u64 {
     let number = u64::from(block) << 32 | u64::from(pair.initiator) << 16 | u64::from(pair.target);
     let mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);

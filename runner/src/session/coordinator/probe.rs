@@ -1,4 +1,4 @@
-//! Reaches every peer on every rail before anything is measured.
+//! Probes every pair on every rail before the first measurement.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -7,27 +7,27 @@ use crds::record::{CaseFailure, FailureReason};
 
 use super::Coordinator;
 use crate::rendezvous::message::{Command, PeerCase, Report};
-use crate::session::standing::Standing;
+use crate::session::setup_failures::SetupFailures;
 use crate::session::tournament::Pair;
 use crate::session::{Halt, merge};
 
-/// What usually keeps two workers apart.
+/// Usual causes of an unreachable peer.
 const CAUSES: &str = "usual causes: a security group without a rule that lets it reach itself (EFA), workers in \
                       different zones or subnets, a firewall, rails of the same number on different networks";
 
 impl<W: Write> Coordinator<'_, W> {
-    /// Probes every pair with the first arm of each instrument process: arms of one process have the same
-    /// environment, library and rails.
+    /// Probes every pair with the first usable arm of each instrument process. One arm is enough, because the arms of a
+    /// process share the environment, library and rails.
     ///
     /// # Errors
-    /// When no pair at all can be reached.
-    pub(super) fn probe(&mut self, standing: &Standing) -> Result<(), Halt> {
+    /// If no pair can reach each other.
+    pub(super) fn probe(&mut self, setup_failures: &SetupFailures) -> Result<(), Halt> {
         let mut reached = 0;
         for pairs in self.steps.clone() {
             for process in 0..self.assignment.processes.len() as u32 {
                 let probed: BTreeMap<Pair, u32> = pairs
                     .iter()
-                    .filter_map(|pair| Some((*pair, self.probing_arm(process, *pair, standing)?)))
+                    .filter_map(|pair| Some((*pair, self.probing_arm(process, *pair, setup_failures)?)))
                     .collect();
                 for (pair, failure) in self.probe_pairs(&probed)? {
                     match failure {
@@ -43,7 +43,7 @@ impl<W: Write> Coordinator<'_, W> {
                 Err(Halt::Attempt(CaseFailure {
                     reason: failure.reason,
                     message: format!(
-                        "no pair of workers reaches each other ({count} probes failed): {}",
+                        "no pair of workers can reach each other ({count} probes failed): {}",
                         failure.message
                     ),
                 }))
@@ -52,10 +52,10 @@ impl<W: Write> Coordinator<'_, W> {
         }
     }
 
-    fn probing_arm(&self, process: u32, pair: Pair, standing: &Standing) -> Option<u32> {
+    fn probing_arm(&self, process: u32, pair: Pair, setup_failures: &SetupFailures) -> Option<u32> {
         let arms = 0..self.assignment.arms.len() as u32;
         arms.filter(|arm| self.process_of(*arm) == process)
-            .find(|arm| standing.obstacle(*arm, pair).is_none())
+            .find(|arm| setup_failures.get(*arm, pair).is_none())
     }
 
     fn probe_pairs(
@@ -70,17 +70,17 @@ impl<W: Write> Coordinator<'_, W> {
                     .send(rank, Command::Probe(PeerCase { arm, peer, initiator }));
             }
         }
-        let wait = self.case_wait();
-        let mut results = self
-            .gang
-            .gather(&ranks, "probing its peer", wait, |_, report| match report {
-                Report::Done { result, .. } => Some(result),
-                _ => None,
-            })?;
-        self.pass_on_warnings()?;
+        let timeout = self.case_timeout();
+        let mut results =
+            self.gang
+                .gather(&ranks, "probing its peer", timeout, |_, report| match report {
+                    Report::Done { result, .. } => Some(result),
+                    _ => None,
+                })?;
+        self.write_warnings()?;
         let outcome = |pair: &Pair| {
-            let mut said = |rank: u32| results.remove(&rank).and_then(|result| result.flatten().err());
-            let (initiator, target) = (said(pair.initiator), said(pair.target));
+            let mut failure = |rank: u32| results.remove(&rank).and_then(|result| result.flatten().err());
+            let (initiator, target) = (failure(pair.initiator), failure(pair.target));
             let failure = merge::failures([
                 (pair.initiator, initiator.as_ref()),
                 (pair.target, target.as_ref()),
@@ -100,7 +100,7 @@ fn unreachable(pair: Pair, failure: CaseFailure) -> CaseFailure {
             FailureReason::FabricUnreachable
         },
         message: format!(
-            "ranks {} and {} do not reach each other over the fabric: {}; {CAUSES}",
+            "ranks {} and {} cannot reach each other over the fabric: {}; {CAUSES}",
             pair.initiator, pair.target, failure.message
         ),
     }

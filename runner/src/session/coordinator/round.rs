@@ -1,4 +1,4 @@
-//! A round's endpoints: opened at every worker, made known to each other, closed.
+//! Opens, connects and closes the endpoints of a round at all workers.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -11,23 +11,22 @@ use super::Coordinator;
 use crate::rendezvous::message::{Command, Opened, Report};
 use crate::session::Halt;
 use crate::session::endpoints::Change;
-use crate::session::standing::Standing;
+use crate::session::setup_failures::SetupFailures;
 
 type Offers = BTreeMap<(u32, u32), Box<RawValue>>;
 
 impl<W: Write> Coordinator<'_, W> {
-    /// Starts the instruments of the round at every worker, opens its arms and connects them. What failed is in the
-    /// standing.
-    pub(super) fn open(&mut self, index: u32, round: &RoundAssignment) -> Result<Standing, Halt> {
+    /// Starts the instruments of the round at every worker, opens its arms and connects them. Returns what failed.
+    pub(super) fn open(&mut self, index: u32, round: &RoundAssignment) -> Result<SetupFailures, Halt> {
         let ranks = self.gang.alive();
         for rank in &ranks {
             self.gang.send(*rank, Command::OpenRound { index });
         }
         let mut opened: BTreeMap<(u32, u32), Result<Box<Opened>, CaseFailure>> = BTreeMap::new();
         let steps = self.assignment.processes.len() + self.assignment.arms.len();
-        let wait = self.setup_wait(steps);
+        let timeout = self.setup_timeout(steps);
         self.gang
-            .gather(&ranks, "opening a round", wait, |rank, report| match report {
+            .gather(&ranks, "opening a round", timeout, |rank, report| match report {
                 Report::Opened { arm, result } => {
                     opened.insert((arm, rank), result);
                     None
@@ -35,8 +34,8 @@ impl<W: Write> Coordinator<'_, W> {
                 Report::RoundOpened => Some(()),
                 _ => None,
             })?;
-        self.pass_on_warnings()?;
-        let mut standing = Standing::default();
+        self.write_warnings()?;
+        let mut setup_failures = SetupFailures::default();
         let mut offers = Offers::new();
         for ((arm, rank), result) in opened {
             let (fabric, failure) = match result {
@@ -45,13 +44,13 @@ impl<W: Write> Coordinator<'_, W> {
                     (Some(opened.facts), None)
                 }
                 Err(failure) => {
-                    standing.not_opened(arm, rank, failure.clone());
+                    setup_failures.add_open(arm, rank, failure.clone());
                     (None, Some(failure))
                 }
             };
             let arm = self.arm_name(arm);
             let round = round.round;
-            self.note_endpoints(EndpointsRecord {
+            self.record_endpoints(EndpointsRecord {
                 round,
                 rank,
                 arm,
@@ -59,18 +58,19 @@ impl<W: Write> Coordinator<'_, W> {
                 failure,
             })?;
         }
-        self.connect(&offers, &mut standing)?;
-        Ok(standing)
+        self.connect(&offers, &mut setup_failures)?;
+        Ok(setup_failures)
     }
 
-    fn note_endpoints(&mut self, record: EndpointsRecord) -> Result<(), Halt> {
-        let change = self.endpoints.note(&record);
-        if change == Change::None {
+    /// Writes the endpoint record if it differs from the last one of the arm and rank.
+    fn record_endpoints(&mut self, record: EndpointsRecord) -> Result<(), Halt> {
+        let change = self.endpoints.update(&record);
+        if change == Change::Unchanged {
             return Ok(());
         }
         if change == Change::Changed {
             let message = format!(
-                "arm {} has other endpoints than in the round before, from round {} on; both are in the records",
+                "the endpoints of arm {} changed in round {}; the records contain both versions",
                 record.arm, record.round
             );
             self.warn(record.rank, WarningReason::EnvironmentChanged, &message)?;
@@ -79,12 +79,12 @@ impl<W: Write> Coordinator<'_, W> {
         Ok(())
     }
 
-    fn connect(&mut self, offers: &Offers, standing: &mut Standing) -> Result<(), Halt> {
+    fn connect(&mut self, offers: &Offers, setup_failures: &mut SetupFailures) -> Result<(), Halt> {
         let ranks = self.gang.alive();
         for ((arm, peer), offer) in offers {
             let others = ranks
                 .iter()
-                .filter(|rank| *rank != peer && standing.is_open(*arm, **rank));
+                .filter(|rank| *rank != peer && setup_failures.is_open(*arm, **rank));
             for rank in others {
                 let (arm, peer, offer) = (*arm, *peer, offer.clone());
                 self.gang.send(*rank, Command::Connect { arm, peer, offer });
@@ -93,27 +93,27 @@ impl<W: Write> Coordinator<'_, W> {
         for rank in &ranks {
             self.gang.send(*rank, Command::ConnectDone);
         }
-        let wait = self.setup_wait(offers.len());
+        let timeout = self.setup_timeout(offers.len());
         let connected = self
             .gang
-            .gather(&ranks, "connecting", wait, |_, report| match report {
+            .gather(&ranks, "connecting", timeout, |_, report| match report {
                 Report::Connected { failures } => Some(failures),
                 _ => None,
             })?;
         for (rank, failures) in connected {
-            for not in failures.into_iter().flatten() {
-                standing.not_connected(not.arm, rank, not.peer, not.failure);
+            for failed in failures.into_iter().flatten() {
+                setup_failures.add_connect(failed.arm, rank, failed.peer, failed.failure);
             }
         }
-        self.pass_on_warnings()?;
+        self.write_warnings()?;
         Ok(())
     }
 
-    /// Starts the round's instruments again for the blocks that are left: posts to a worker that died may have broken
-    /// endpoints that others need, too. A block is never split, so its arms still stand side by side.
-    pub(super) fn reopen(&mut self, index: u32, round: &RoundAssignment) -> Result<Standing, Halt> {
+    /// Restarts the instruments for the remaining blocks of the round, because posts to a worker that died may have broken
+    /// endpoints that other pairs use. A block is never split, so its arms remain comparable.
+    pub(super) fn reopen(&mut self, index: u32, round: &RoundAssignment) -> Result<SetupFailures, Halt> {
         let message = format!(
-            "the instruments of round {} were started again, for a worker was lost in it",
+            "the instruments of round {} were restarted because a worker was lost",
             round.round
         );
         self.stream
@@ -122,7 +122,7 @@ impl<W: Write> Coordinator<'_, W> {
         self.open(index, round)
     }
 
-    /// Ends the instruments of the round and writes what its arms cost before their first measured operation.
+    /// Ends the instruments of the round and writes the costs of its arms before their first measured operation.
     pub(super) fn close(&mut self, round: &RoundAssignment) -> Result<(), Halt> {
         for (rank, cold) in self.end_instruments()? {
             for record in cold.into_iter().flatten() {
@@ -142,14 +142,14 @@ impl<W: Write> Coordinator<'_, W> {
         for rank in &ranks {
             self.gang.send(*rank, Command::CloseRound);
         }
-        let wait = self.setup_wait(self.assignment.processes.len() * 2);
+        let timeout = self.setup_timeout(self.assignment.processes.len() * 2);
         let ended = self
             .gang
-            .gather(&ranks, "closing a round", wait, |_, report| match report {
+            .gather(&ranks, "closing a round", timeout, |_, report| match report {
                 Report::RoundEnded { cold } => Some(cold),
                 _ => None,
             })?;
-        self.pass_on_warnings()?;
+        self.write_warnings()?;
         Ok(ended)
     }
 }

@@ -1,4 +1,4 @@
-//! Counters of a machine that is made up, and of this namespace.
+//! Counters of a simulated machine, and of the network namespace of this process.
 
 use super::super::fixture::Tree;
 use super::*;
@@ -17,7 +17,7 @@ fn rail(interface: Option<&str>, line: Option<u64>) -> RailFacts {
     }
 }
 
-/// Writes the first counters, reads, writes the second, reads, and gives the difference.
+/// Difference between a reading after writing the files of `first` and one after writing those of `second`.
 fn counted(rails: &[RailFacts], first: &[(&str, &str)], second: &[(&str, &str)]) -> Vec<InterfaceDelta> {
     let tree = Tree::new();
     let readings = [first, second].map(|files| {
@@ -37,7 +37,7 @@ fn bytes_of(deltas: &[InterfaceDelta]) -> Vec<(&str, u64, u64)> {
 }
 
 #[test]
-fn the_interface_of_this_namespace_is_counted() {
+fn counts_the_interface_of_this_network_namespace() {
     let later = NET_DEV.replace("1000 ", "1500 ").replace("2000 ", "2700 ");
     let deltas = counted(
         &[
@@ -60,7 +60,7 @@ fn the_interface_of_this_namespace_is_counted() {
 }
 
 #[test]
-fn sysfs_serves_where_proc_does_not() {
+fn falls_back_to_sysfs_without_proc() {
     let statistics = "sys/class/net/eth1/statistics";
     let (sent, received) = (format!("{statistics}/tx_bytes"), format!("{statistics}/rx_bytes"));
     let deltas = counted(
@@ -72,7 +72,7 @@ fn sysfs_serves_where_proc_does_not() {
 }
 
 #[test]
-fn efa_counts_the_wire_and_the_operations_and_the_larger_is_taken() {
+fn takes_the_larger_of_wire_and_operation_counters_of_efa() {
     let at = |name: &str| format!("sys/class/infiniband/rdmap0s6/ports/1/hw_counters/{name}");
     let files = |values: [(&str, &'static str); 9]| values.map(|(name, value)| (at(name), value));
     let names = [
@@ -106,7 +106,7 @@ fn efa_counts_the_wire_and_the_operations_and_the_larger_is_taken() {
 }
 
 #[test]
-fn infiniband_ports_count_words_of_four_bytes() {
+fn converts_infiniband_counters_from_words_to_bytes() {
     let at = |name: &str| format!("sys/class/infiniband/mlx5_0/ports/1/counters/{name}");
     let (sent, received) = (at("port_xmit_data"), at("port_rcv_data"));
     let deltas = counted(
@@ -118,7 +118,7 @@ fn infiniband_ports_count_words_of_four_bytes() {
 }
 
 #[test]
-fn a_port_without_byte_counters_says_nothing() {
+fn omits_ports_without_byte_counters() {
     let path = "sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts";
     assert_eq!(
         counted(&[rail(Some("rxe0"), None)], &[(path, "1")], &[(path, "2")]),
@@ -127,7 +127,7 @@ fn a_port_without_byte_counters_says_nothing() {
 }
 
 #[test]
-fn a_counter_that_was_reset_claims_nothing() {
+fn reports_zero_for_counters_that_were_reset() {
     let before = NET_DEV;
     let after = NET_DEV.replace("1000 ", "1 ").replace("2000 ", "2 ");
     let deltas = counted(
@@ -139,7 +139,7 @@ fn a_counter_that_was_reset_claims_nothing() {
 }
 
 #[test]
-fn traffic_over_this_machines_loopback_is_counted() {
+fn counts_traffic_over_the_loopback_interface() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut facts = crds::record::FabricFacts {
         rails: vec![RailFacts {
@@ -149,7 +149,7 @@ fn traffic_over_this_machines_loopback_is_counted() {
         ..Default::default()
     };
     let roots = SystemRoots::default();
-    super::super::complete(&mut facts, &roots);
+    super::super::complete_rail_facts(&mut facts, &roots);
     let before = Reading::take(&facts.rails, &roots);
     let mut sender = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (mut receiver, _) = listener.accept().unwrap();

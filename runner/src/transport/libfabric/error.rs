@@ -1,4 +1,4 @@
-//! Failures in the words of the trait.
+//! Errors of this transport as [`TransportError`]s. Pure.
 
 use super::ffi::CallError;
 use super::rules;
@@ -22,7 +22,7 @@ pub(super) fn no_device(operation: &'static str, message: String) -> TransportEr
     }
 }
 
-pub(super) fn mismatch(operation: &'static str, message: String) -> TransportError {
+pub(super) fn provider_mismatch(operation: &'static str, message: String) -> TransportError {
     TransportError {
         reason: FailureReason::ProviderMismatch,
         operation,
@@ -30,8 +30,8 @@ pub(super) fn mismatch(operation: &'static str, message: String) -> TransportErr
     }
 }
 
-/// A library that does not open is absent for the one who asked for it, whatever the cause.
-pub(super) fn library(error: &OpenError) -> TransportError {
+/// A library that cannot be opened counts as absent, whatever the cause.
+pub(super) fn library_absent(error: &OpenError) -> TransportError {
     TransportError {
         reason: FailureReason::LibraryAbsent,
         operation: "dlopen",
@@ -39,14 +39,14 @@ pub(super) fn library(error: &OpenError) -> TransportError {
     }
 }
 
-/// A call on one rail.
-pub(super) fn on_rail(rail: Rail, error: &CallError) -> TransportError {
+/// Failed call on one rail.
+pub(super) fn rail_refused(rail: Rail, error: &CallError) -> TransportError {
     refused(error.call, format!("rail {rail}: {error}"))
 }
 
-/// A failed completion of one rail.
-pub(super) fn completion(rail: Rail, error: &CallError) -> TransportError {
-    let reason = rules::errors::completion_failure(error.number, error.provider_number);
+/// Failed completion of one rail.
+pub(super) fn completion_failed(rail: Rail, error: &CallError) -> TransportError {
+    let reason = rules::errors::completion_failure_reason(error.number, error.provider_number);
     TransportError {
         reason,
         operation: error.call,

@@ -1,43 +1,43 @@
-//! The only place of this transport that calls libfabric and touches raw memory. Everything it exports is safe:
-//! [`Rail`] owns all objects of one rail and is used by one thread at a time, [`Part`] is memory registered with it,
-//! and neither can outlive what it was made from.
+//! All calls of libfabric and all access to raw memory of this transport. Everything that this module exports is safe:
+//! [`Rail`] owns all objects of one rail and is used by one thread at a time, [`RailRegion`] is memory registered with
+//! it, and neither outlives the objects that it was created from.
 #![allow(unsafe_code)]
 
+mod completion;
 mod info;
+mod memory;
 mod objects;
 mod open;
 mod options;
 mod posting;
-mod queue;
 mod rail;
-mod region;
 mod wait;
 
-pub(super) use info::{Info, request};
-pub(super) use open::RailConfig;
-pub(super) use posting::Destination;
-pub(super) use queue::{Batch, Event};
-pub(super) use rail::{Limits, Rail};
-pub(super) use region::{Part, Span, registration};
-pub(super) use wait::sleep_on;
+pub(super) use completion::{Event, QueueRead};
+pub(super) use info::{Info, get_info};
+pub(super) use memory::{RailRegion, RegisteredRange, registration_call};
+pub(super) use options::Limits;
+pub(super) use posting::RemoteTarget;
+pub(super) use rail::{Rail, RailConfig};
+pub(super) use wait::wait_for_completions;
 
 use libfabric_sys::Library;
 
-/// A call that the library refused.
+/// Failed call of the library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CallError {
     /// Name of the call.
     pub call: &'static str,
     /// Error number, positive.
     pub number: i32,
-    /// The provider's own error number, positive; 0 where it gave none.
+    /// Error number of the provider, positive; 0 if it reported none.
     pub provider_number: i32,
-    /// The library's text for it.
+    /// Description of the error by the library.
     pub text: String,
 }
 
 impl CallError {
-    /// `code` as the call returned it.
+    /// Creates the error from the return code of the call.
     fn new(library: &Library, call: &'static str, code: i32) -> Self {
         Self {
             call,
@@ -54,7 +54,7 @@ impl std::fmt::Display for CallError {
     }
 }
 
-/// Turns a return code into a result.
+/// Converts a return code to a result.
 fn check(library: &Library, call: &'static str, code: i32) -> Result<(), CallError> {
     if code < 0 {
         Err(CallError::new(library, call, code))

@@ -1,30 +1,30 @@
-//! Registration of memory on every rail.
+//! Registers memory on every rail.
 
-use super::error::on_rail;
-use super::ffi::{Part, Rail, Span, registration};
+use super::error::rail_refused;
+use super::ffi::{Rail, RailRegion, RegisteredRange, registration_call};
 use crate::memory::Memory;
 use crate::transport::{Region, RemoteRegion, TransportError};
 use std::sync::Arc;
 
-/// Memory that is registered on every rail. It stays registered, and the memory stays, until the endpoints are
-/// closed, for until then a peer may write into it; and the endpoints stay open while this lives.
+/// Memory that is registered on every rail. Dropping it keeps the memory allocated and registered until the endpoints
+/// are closed, because a peer may write to it until then. The endpoints stay open while a region exists.
 pub struct LibfabricRegion {
     memory: Arc<Memory>,
-    parts: Vec<Part>,
+    rails: Vec<RailRegion>,
 }
 
 impl LibfabricRegion {
-    /// A range of it as one rail knows it; nothing where the range or the rail does not exist.
+    /// Range of the region on one rail; `None` if the range or the rail does not exist.
     #[inline]
-    pub(super) fn span(&self, rail: usize, offset: u64, length: u64) -> Option<Span<'_>> {
-        self.parts.get(rail)?.span(offset, length)
+    pub(super) fn range(&self, rail: usize, offset: u64, length: u64) -> Option<RegisteredRange<'_>> {
+        self.rails.get(rail)?.range(offset, length)
     }
 }
 
 impl Region for LibfabricRegion {
     fn remote(&self) -> RemoteRegion {
         RemoteRegion {
-            rails: self.parts.iter().map(Part::remote).collect(),
+            rails: self.rails.iter().map(RailRegion::remote).collect(),
             length: self.memory.length() as u64,
         }
     }
@@ -34,28 +34,33 @@ impl Region for LibfabricRegion {
     }
 
     fn registration(&self) -> &'static str {
-        registration(&self.memory)
+        registration_call(&self.memory)
     }
 }
 
+/// Registers memory on every rail.
+///
 /// # Errors
 ///
-/// `Refused`, with the usual cause.
+/// `Refused` with the most common cause, if the library refuses the memory.
 pub(super) fn register(rails: &mut [Rail], memory: Arc<Memory>) -> Result<LibfabricRegion, TransportError> {
-    let parts = rails
+    let regions = rails
         .iter_mut()
         .enumerate()
         .map(|(number, rail)| {
             rail.register(Arc::clone(&memory)).map_err(|e| {
-                let mut failure = on_rail(number, &e);
+                let mut failure = rail_refused(number, &e);
                 failure.message += &format!(
-                    "; {} bytes were to be registered: look at the limit of locked memory (ulimit -l), which the \
-                     container runtime sets",
+                    "; registering {} bytes may exceed the locked-memory limit (ulimit -l), which the container \
+                     runtime sets",
                     memory.length()
                 );
                 failure
             })
         })
         .collect::<Result<_, _>>()?;
-    Ok(LibfabricRegion { memory, parts })
+    Ok(LibfabricRegion {
+        memory,
+        rails: regions,
+    })
 }

@@ -1,6 +1,6 @@
-//! Real traffic between two transports of one process, on the library of this machine and, where
-//! `FABRICBENCH_TEST_LIBFABRIC_2` names its folder, on one of 2.x. Loopback addresses and shared memory only.
+//! Real traffic between two transports of one process, with the library of this machine and with the libfabric 2.x in
+//! the directory that `FABRICBENCH_TEST_LIBFABRIC_2` names. Uses only loopback addresses and shared memory.
 
 mod harness;
-mod refusals;
+mod rejections;
 mod traffic;

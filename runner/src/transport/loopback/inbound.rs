@@ -1,37 +1,37 @@
-//! The consuming side of a ring: pieces become bytes in this side's memory and completions. Touches shared memory
-//! only. Everything in a slot was written by another process and is checked before it is used.
+//! Consumer of a ring: executes the pieces that a peer published on this side's memory and reports completions.
+//! Accesses only shared memory. Another process wrote the slots, so every value is checked before it is used.
 
 use rustix::io::Errno;
 
-use super::receives::{Receive, Receives};
-use super::region::Regions;
+use super::memory::RegionTable;
+use super::receive_queue::{Receive, ReceiveQueue};
 use super::ring::{Opcode, Piece, Ring};
 use super::sink::Sink;
 use crate::transport::{CompletionKind, Rail};
 
-/// Slots consumed in one go: bounds a poll, and gives the filling side its slots back in time.
+/// Maximum number of slots consumed per call. Bounds the duration of a poll and returns slots to the producer early.
 const BUDGET: u64 = 32;
 
-/// The consuming side of a ring.
+/// Consumer of a ring.
 #[derive(Debug)]
 pub(super) struct Inbound {
     ring: Ring,
     head: u64,
-    /// The receive that the message under way goes to; the message is dropped where there is none.
+    /// Receive of the message in progress. Without one, the message is dropped.
     receive: Option<Receive>,
-    /// Peer that fills the ring, once it is known.
+    /// Peer that fills the ring, once this side has connected to it.
     pub(super) peer: Option<usize>,
     /// Whether a message waits for a receive to be posted.
     stalled: bool,
 }
 
-/// What a peer did wrong.
+/// Protocol violation of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// A message was longer than the receive it met.
+    /// A message is longer than its receive. Both lengths are in bytes.
     Truncated { message: u64, receive: u64 },
-    /// What it wrote is nothing that this side would have written.
-    Broken,
+    /// The content of the ring is invalid.
+    Corrupt,
 }
 
 impl Inbound {
@@ -45,32 +45,32 @@ impl Inbound {
         }
     }
 
-    /// Whether there is something to consume that does not wait for a receive.
+    /// Whether there is a slot to consume that does not wait for a receive.
     pub(super) fn is_ready(&self) -> bool {
         !self.stalled && self.ring.tail() != self.head
     }
 
-    /// Whether a message is under way into a receive.
+    /// Whether a message is partly received.
     pub(super) fn is_receiving(&self) -> bool {
         self.receive.is_some()
     }
 
-    /// Lets a message that found no receive look again.
-    pub(super) fn receive_posted(&mut self) {
+    /// Resumes a message that waits for a receive, after a receive was posted.
+    pub(super) fn resume(&mut self) {
         self.stalled = false;
     }
 
-    /// Consumes what is there, up to a number of slots and as long as there is room for a completion. Returns whether
-    /// anything was there.
+    /// Consumes published slots, up to `BUDGET` and as long as there is room for a completion. Returns whether any slot
+    /// was consumed.
     ///
     /// # Errors
-    /// The first [`Fault`] met; the slots before it are consumed.
+    /// Returns the first [`Fault`]; the slots before it are consumed.
     #[inline]
     pub(super) fn consume(
         &mut self,
         rail: Rail,
-        regions: &Regions,
-        receives: &mut Receives,
+        regions: &RegionTable,
+        receives: &mut ReceiveQueue,
         sink: &mut Sink<'_>,
     ) -> Result<bool, Fault> {
         let before = self.head;
@@ -79,19 +79,19 @@ impl Inbound {
             return Ok(false);
         }
         if published.wrapping_sub(before) > self.ring.slots() {
-            return Err(Fault::Broken);
+            return Err(Fault::Corrupt);
         }
         let last = published.min(before + BUDGET);
         let mut result = Ok(());
         while self.head < last && result.is_ok() && !sink.is_full() {
             let Some(piece) = self.ring.read(self.head) else {
-                result = Err(Fault::Broken);
+                result = Err(Fault::Corrupt);
                 break;
             };
             if piece.opcode == Opcode::Send && piece.is_first() && !self.take_receive(&piece, receives) {
                 break;
             }
-            let status = self.carry_out(&piece, regions);
+            let status = self.execute(&piece, regions);
             self.ring
                 .answer(self.head, status.map_or_else(Errno::raw_os_error, |()| 0));
             self.head += 1;
@@ -100,14 +100,14 @@ impl Inbound {
             }
         }
         if self.head != before {
-            self.ring.consumed(self.head);
+            self.ring.set_consumed(self.head);
         }
         result.map(|()| self.head != before)
     }
 
-    /// Finds the receive for a message; false where none is posted.
+    /// Takes the receive for a message; returns false if none is posted.
     #[inline]
-    fn take_receive(&mut self, piece: &Piece, receives: &mut Receives) -> bool {
+    fn take_receive(&mut self, piece: &Piece, receives: &mut ReceiveQueue) -> bool {
         self.receive = receives.pop();
         self.stalled = self.receive.is_none();
         if let Some(receive) = &mut self.receive {
@@ -117,7 +117,7 @@ impl Inbound {
     }
 
     #[inline]
-    fn carry_out(&self, piece: &Piece, regions: &Regions) -> Result<(), Errno> {
+    fn execute(&self, piece: &Piece, regions: &RegionTable) -> Result<(), Errno> {
         let payload = self
             .ring
             .payload(self.head, piece.fragment, piece.length)
@@ -130,7 +130,7 @@ impl Inbound {
                 }
                 regions.local(receive.region, receive.offset + piece.offset, piece.length)
             }
-            // All of the message is checked before any of it is carried out.
+            // The range of the whole message is checked before its first piece is executed.
             Opcode::Write | Opcode::WriteImmediate | Opcode::Read => regions
                 .remote(piece.key, piece.remote, piece.message)
                 .and_then(|whole| whole.part(piece.offset, piece.length)),
@@ -159,7 +159,7 @@ impl Inbound {
                         receive: receive.length,
                     });
                 }
-                None => return Err(Fault::Broken),
+                None => return Err(Fault::Corrupt),
             },
             Opcode::WriteImmediate if ok => CompletionKind::RemoteWrite {
                 immediate: piece.immediate,

@@ -1,36 +1,39 @@
-//! What is opened for what is asked for. Pure.
+//! Derives the segment layout from the configuration, and the facts from the layout. Pure.
 
 use crds::record::{FabricFacts, FailureReason, InjectLimits, RailFacts};
 use crds::v1alpha1::{Loopback as LoopbackSpec, TransportSpec};
 
-use super::layout::{INLINE_BYTES, Layout, MAX_MESSAGE_BYTES, MAX_PEERS, MAX_RAILS, SLOTS};
-use super::name::SegmentName;
+use super::rules::address::SegmentAddress;
+use super::rules::layout::{INLINE_BYTES, Layout, MAX_MESSAGE_BYTES, MAX_PEERS, MAX_RAILS, SLOTS};
 use crate::transport::{OpenConfig, TransportError};
 
-/// Sizes of the segment for a configuration.
+/// Layout of the segment for a configuration.
 ///
 /// # Errors
-/// When the configuration is not one of this transport or out of its bounds.
-pub(super) fn layout_of(config: &OpenConfig) -> Result<Layout, TransportError> {
+/// `Refused`, `NoDevice`, `LibraryAbsent` or `Internal`, if this transport does not support the configuration.
+pub(super) fn segment_layout(config: &OpenConfig) -> Result<Layout, TransportError> {
     let refused = |reason, message| TransportError {
         reason,
         operation: "open",
         message,
     };
     let TransportSpec::Loopback(LoopbackSpec { rails }) = &config.spec else {
-        let message = format!("{} was asked for and loopback opened", config.spec.library());
+        let message = format!(
+            "the loopback transport cannot open the library {}",
+            config.spec.library()
+        );
         return Err(refused(FailureReason::Internal, message));
     };
     if let Some(library) = &config.library {
         let message = format!(
-            "loopback has no library that could be taken from {}",
+            "loopback uses no library, but the library directory {} is set: remove it",
             library.display()
         );
         return Err(refused(FailureReason::LibraryAbsent, message));
     }
     if !config.rails.is_empty() {
         let message = format!(
-            "loopback has no devices or addresses: {}",
+            "loopback has no devices or addresses, but rail sources are set: {}. Remove them",
             config.rails.join(", ")
         );
         return Err(refused(FailureReason::NoDevice, message));
@@ -45,10 +48,10 @@ pub(super) fn layout_of(config: &OpenConfig) -> Result<Layout, TransportError> {
     };
     if !layout.is_valid() || config.depth > *SLOTS.end() {
         let message = format!(
-            "{rails} rails, {} peers and {} posts in flight: at most {}, {MAX_PEERS} and {}",
+            "{rails} rails, {} peers and {} posts in flight requested; must be 1 to {MAX_RAILS}, at most {MAX_PEERS} \
+             and at most {}",
             config.peers,
             config.depth,
-            MAX_RAILS,
             SLOTS.end()
         );
         return Err(refused(FailureReason::Refused, message));
@@ -56,11 +59,14 @@ pub(super) fn layout_of(config: &OpenConfig) -> Result<Layout, TransportError> {
     Ok(layout)
 }
 
-/// What the endpoints really are.
-pub(super) fn facts_of(layout: Layout, name: SegmentName) -> FabricFacts {
+/// Facts of the opened endpoints.
+pub(super) fn fabric_facts(layout: Layout, address: SegmentAddress) -> FabricFacts {
     let rail = |rail| RailFacts {
         domain: "loopback".to_owned(),
-        address: format!("process {} segment {} rail {rail}", name.process, name.descriptor),
+        address: format!(
+            "process {} segment {} rail {rail}",
+            address.process, address.descriptor
+        ),
         ..RailFacts::default()
     };
     FabricFacts {

@@ -1,21 +1,21 @@
-//! Peers, and whether they are still there. Asks the kernel.
+//! Connected peers and their liveness. Uses system calls.
 
 use crds::record::FailureReason;
 
 use super::segment::PeerSegment;
 use crate::transport::TransportError;
 
-/// Whether a peer is still there.
+/// Liveness of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PeerState {
     Present,
-    /// Gone when last looked at; what it did before it went may not have been seen yet.
+    /// Gone at the last check. Its last posts and answers may not have been processed yet.
     Gone,
     /// Gone, and reported.
     Lost,
 }
 
-/// A connected peer.
+/// Connected peer.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) segment: PeerSegment,
@@ -30,27 +30,31 @@ impl Peer {
         }
     }
 
-    /// Looks whether the peer is there. It is reported as lost, once, when it has left posts of this side undone, or
-    /// when its process ended without closing its endpoint; and only by the second look that misses it, with polls in
-    /// between that have seen all it ever did.
-    pub(super) fn look_after(&mut self, number: usize, busy: bool) -> Option<TransportError> {
-        let closed = self.segment.segment.is_closed();
-        let gone = closed || self.segment.has_ended();
-        let died = gone && !closed;
+    /// Checks whether the peer is present. A peer is reported as lost once, if it left posts of this side unfinished,
+    /// or if its process exited without closing its endpoint. Only the second check that finds it gone reports it,
+    /// because the polls between the two checks process everything that the peer did before.
+    pub(super) fn check(&mut self, number: usize, has_posts: bool) -> Option<TransportError> {
+        let is_closed = self.segment.segment.is_closed();
+        let is_gone = is_closed || self.segment.has_exited();
+        let crashed = is_gone && !is_closed;
         match self.state {
-            PeerState::Present if gone => self.state = PeerState::Gone,
-            PeerState::Gone if busy || died => {
+            PeerState::Present if is_gone => self.state = PeerState::Gone,
+            PeerState::Gone if has_posts || crashed => {
                 self.state = PeerState::Lost;
-                let how = if closed { "closed its endpoint" } else { "ended" };
-                let left = if busy {
-                    "with posts of this side undone"
+                let cause = if is_closed {
+                    "closed its endpoint"
+                } else {
+                    "exited"
+                };
+                let consequence = if has_posts {
+                    "with unfinished posts of this side"
                 } else {
                     "without closing its endpoint"
                 };
                 return Some(TransportError {
                     reason: FailureReason::PeerLost,
                     operation: "poll",
-                    message: format!("peer {number} {how} {left}"),
+                    message: format!("peer {number} {cause} {consequence}"),
                 });
             }
             PeerState::Present | PeerState::Gone | PeerState::Lost => {}

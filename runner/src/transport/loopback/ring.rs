@@ -1,17 +1,18 @@
-//! A ring of one rail from one side to the other, and the words of its slots. Touches shared memory only.
+//! Ring of one rail from one side to the other, and the words of its slots. Accesses only shared memory.
 //!
-//! One thread of one process fills slots and counts them in `tail`; one thread of one process consumes them and
-//! counts them in `head`. What a slot holds is written before the counter is stored with release order and read after
-//! it was loaded with acquire order, so neither side ever looks at a slot that the other still writes. A slot is free
-//! again when the filling side has seen the head beyond it and has taken its answer (a status, the bytes of a read).
+//! One thread of the producer process fills slots and counts them in `tail`; one thread of the consumer process
+//! consumes them and counts them in `head`. The content of a slot is written before its counter is stored with release
+//! ordering, and read after the counter was loaded with acquire ordering, so neither side accesses a slot that the
+//! other side still writes. A slot is free again once the producer has loaded a head beyond it and has copied its
+//! answer (a status, or the bytes of a read).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::layout::{FRAGMENT_BYTES, FRAGMENTS, INLINE_BYTES, Layout, SLOT_WORDS};
+use super::rules::layout::{FRAGMENT_BYTES, FRAGMENTS, INLINE_BYTES, Layout, SLOT_WORDS};
 use crate::memory::ffi::mapping::{Mapping, Span};
 
-/// What a piece is of.
+/// Operation of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Opcode {
@@ -21,39 +22,39 @@ pub(super) enum Opcode {
     Read = 4,
 }
 
-/// A piece of a message: all of it, where it is short.
+/// Piece of a message. A short message has only one piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) opcode: Opcode,
-    /// Bytes of the piece.
+    /// Length of the piece in bytes.
     pub(super) length: u64,
-    /// Bytes of the message.
+    /// Length of the message in bytes.
     pub(super) message: u64,
-    /// Where the piece begins in the message.
+    /// Offset of the piece in the message, in bytes.
     pub(super) offset: u64,
     /// Key of the remote region.
     pub(super) key: u64,
-    /// Where the message begins in the remote region.
+    /// Offset of the message in the remote region, in bytes.
     pub(super) remote: u64,
     /// Immediate data.
     pub(super) immediate: u64,
-    /// Index of the fragment that holds the bytes; nothing where the slot does.
+    /// Index of the fragment that holds the payload; `None` if the slot holds it.
     pub(super) fragment: Option<u64>,
 }
 
 impl Piece {
-    /// Whether the message begins with it.
+    /// Whether this is the first piece of the message.
     pub(super) fn is_first(&self) -> bool {
         self.offset == 0
     }
 
-    /// Whether the message ends with it.
+    /// Whether this is the last piece of the message.
     pub(super) fn is_last(&self) -> bool {
         self.offset + self.length == self.message
     }
 }
 
-/// A ring, for either side.
+/// Ring, as either side accesses it.
 #[derive(Debug)]
 pub(super) struct Ring {
     mapping: Arc<Mapping>,
@@ -61,7 +62,7 @@ pub(super) struct Ring {
     layout: Layout,
 }
 
-/// Offset of the word for the answer's status in a slot.
+/// Index of the word in a slot that holds the status of the answer.
 const STATUS: usize = SLOT_WORDS - 1;
 const NO_FRAGMENT: u64 = u64::MAX;
 
@@ -80,7 +81,7 @@ impl Ring {
         self.layout.slots as u64
     }
 
-    /// Slots published since the ring was made.
+    /// Number of slots published since the ring was created.
     #[inline]
     pub(super) fn tail(&self) -> u64 {
         self.counter(Layout::TAIL)
@@ -95,16 +96,16 @@ impl Ring {
         }
     }
 
-    /// Slots consumed since the ring was made.
+    /// Number of slots consumed since the ring was created.
     #[inline]
     pub(super) fn head(&self) -> u64 {
         self.counter(Layout::HEAD)
             .map_or(0, |head| head.load(Ordering::Acquire))
     }
 
-    /// Gives all slots up to `head` back.
+    /// Returns all slots up to `head` to the producer.
     #[inline]
-    pub(super) fn consumed(&self, head: u64) {
+    pub(super) fn set_consumed(&self, head: u64) {
         if let Some(counter) = self.counter(Layout::HEAD) {
             counter.store(head, Ordering::Release);
         }
@@ -129,8 +130,8 @@ impl Ring {
         }
     }
 
-    /// Reads the words of slot `index`; nothing where they are not what this side would have written. They come from
-    /// another process, so everything that is computed from them is checked here.
+    /// Reads the words of slot `index`; `None` if they are invalid. Another process wrote them, so this function checks
+    /// everything that is computed from them.
     #[inline]
     pub(super) fn read(&self, index: u64) -> Option<Piece> {
         let words = self.words(index)?;
@@ -144,13 +145,13 @@ impl Ring {
             _ => return None,
         };
         let fragment = Some(last >> 32).filter(|number| *number != NO_FRAGMENT >> 32);
-        let room = if fragment.is_some() {
+        let capacity = if fragment.is_some() {
             FRAGMENT_BYTES
         } else {
             INLINE_BYTES
         };
-        let inside = length <= room && offset.checked_add(length)? <= message;
-        inside.then_some(Piece {
+        let is_valid = length <= capacity && offset.checked_add(length)? <= message;
+        is_valid.then_some(Piece {
             opcode,
             length,
             message,
@@ -162,7 +163,7 @@ impl Ring {
         })
     }
 
-    /// Writes the answer of slot `index`: 0, or the errno of what failed.
+    /// Writes the status of slot `index`: 0, or the errno of the failure.
     #[inline]
     pub(super) fn answer(&self, index: u64, status: i32) {
         if let Some(words) = self.words(index) {
@@ -170,7 +171,7 @@ impl Ring {
         }
     }
 
-    /// Reads the answer of slot `index`.
+    /// Reads the status of slot `index`.
     #[inline]
     pub(super) fn status(&self, index: u64) -> i32 {
         let status = self
@@ -179,14 +180,15 @@ impl Ring {
         i32::try_from(status).unwrap_or(i32::MAX)
     }
 
-    /// The bytes of slot `index`, or of its fragment.
+    /// Payload of slot `index`, which is in the slot or in a fragment.
     #[inline]
     pub(super) fn payload(&self, index: u64, fragment: Option<u64>, length: u64) -> Option<Span<'_>> {
-        let at = match fragment {
+        let offset = match fragment {
             Some(index) => self.layout.fragment((index % FRAGMENTS) as usize),
             None => self.slot(index) + SLOT_WORDS * 8,
         };
-        self.mapping.span(self.base + at, usize::try_from(length).ok()?)
+        self.mapping
+            .span(self.base + offset, usize::try_from(length).ok()?)
     }
 
     #[inline]
@@ -201,8 +203,8 @@ impl Ring {
     }
 
     #[inline]
-    fn counter(&self, at: usize) -> Option<&AtomicU64> {
-        let [word] = self.mapping.words(self.base + at)?;
+    fn counter(&self, offset: usize) -> Option<&AtomicU64> {
+        let [word] = self.mapping.words(self.base + offset)?;
         Some(word)
     }
 }

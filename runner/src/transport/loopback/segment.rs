@@ -1,8 +1,9 @@
-//! Segments: made by their owner, mapped by its peers. Asks the kernel; nothing here is on the way of the bytes.
+//! Segments of shared memory: the owner creates a segment, and its peers map it. Uses system calls, but not for the
+//! transfer of messages.
 //!
-//! A segment is a file without a name in any file system: it is gone with the last process that has it, however that
-//! ends. Peers open it through the owner's descriptor in `/proc`, which the kernel allows to processes of the same
-//! user that see its process number.
+//! A segment is an anonymous file, which the kernel removes when the last process that has it open exits, even after a
+//! crash. Peers open it through the owner's file descriptor in `/proc`, which the kernel permits to processes of the
+//! same user that can see the owner's process ID.
 
 use std::fs::File;
 use std::io;
@@ -17,31 +18,31 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::thread::futex;
 
-use super::layout::{Layout, MAGIC, header};
-use super::name::SegmentName;
 use super::ring::Ring;
+use super::rules::address::SegmentAddress;
+use super::rules::layout::{Layout, MAGIC, header};
 use crate::memory::ffi::mapping::Mapping;
 use crate::memory::pages;
 use crate::transport::TransportError;
 
-/// A mapped segment.
+/// Mapped segment.
 #[derive(Debug)]
 pub(super) struct Segment {
     mapping: Arc<Mapping>,
     layout: Layout,
     nonce: u64,
-    /// Whether its owner may sleep and has to be woken.
+    /// Whether the owner may sleep and must be woken.
     waits: bool,
 }
 
-/// The segment of this side, with the file that peers open.
+/// Segment of this side, with the file that peers open.
 #[derive(Debug)]
 pub(super) struct OwnSegment {
     pub(super) segment: Segment,
     file: File,
 }
 
-/// A peer's segment, with a hold on its process.
+/// Segment of a peer, with a pidfd of its process.
 #[derive(Debug)]
 pub(super) struct PeerSegment {
     pub(super) segment: Segment,
@@ -49,10 +50,10 @@ pub(super) struct PeerSegment {
 }
 
 impl OwnSegment {
-    /// Makes a segment, all of it present in memory.
+    /// Creates a segment with all of its pages allocated.
     ///
     /// # Errors
-    /// `MemoryUnavailable` when the machine has no room for it.
+    /// `MemoryUnavailable` if the machine does not have enough memory.
     pub(super) fn create(layout: Layout, waits: bool) -> Result<Self, TransportError> {
         let failed = |reason, message| TransportError {
             reason,
@@ -75,7 +76,7 @@ impl OwnSegment {
             nonce,
             waits,
         };
-        for (at, value) in [
+        for (offset, value) in [
             (header::NONCE, nonce),
             (header::RAILS, layout.rails as u64),
             (header::PEERS, layout.peers as u64),
@@ -83,109 +84,115 @@ impl OwnSegment {
             (header::WAITS, u64::from(waits)),
             (header::MAGIC, MAGIC),
         ] {
-            segment.set(at, value);
+            segment.set(offset, value);
         }
         Ok(Self { segment, file })
     }
 
-    /// How peers find it.
-    pub(super) fn name(&self) -> SegmentName {
-        SegmentName {
+    /// Address by which peers open the segment.
+    pub(super) fn address(&self) -> SegmentAddress {
+        SegmentAddress {
             process: std::process::id(),
             descriptor: self.file.as_raw_fd().unsigned_abs(),
             nonce: self.segment.nonce,
         }
     }
 
-    /// Tells peers that nobody will consume any more.
+    /// Marks the segment as closed, which tells peers that their posts will no longer be consumed.
     pub(super) fn close(&self) {
         self.segment.set(header::CLOSED, 1);
     }
 
-    /// Sleeps on the segment for at most `timeout`, unless `ready` says that there is something to do. Returns
-    /// whether the whole time has passed.
-    pub(super) fn sleep(&self, timeout: Timespec, ready: impl FnOnce() -> bool) -> io::Result<bool> {
-        let half_word = |at| {
+    /// Sleeps until a peer wakes this side, at most for `timeout`. Does not sleep if `is_ready` returns true. Returns
+    /// whether the timeout has expired.
+    pub(super) fn sleep(&self, timeout: Timespec, is_ready: impl FnOnce() -> bool) -> io::Result<bool> {
+        let half_word = |offset| {
             self.segment
                 .mapping
-                .half_word(at)
+                .half_word(offset)
                 .ok_or(io::ErrorKind::InvalidData)
         };
         let (signal, sleeping): (&AtomicU32, &AtomicU32) =
             (half_word(header::SIGNAL)?, half_word(header::SLEEPING)?);
-        let seen = signal.load(Ordering::Acquire);
+        let current = signal.load(Ordering::Acquire);
         sleeping.store(1, Ordering::SeqCst);
-        // Pairs with the fence in `wake`: either the peer sees that this side sleeps and changes the signal, or
-        // `ready` sees what the peer has published.
+        // Pairs with the fence in `wake_sleeper`: either the peer observes that this side sleeps and changes the
+        // signal, or `is_ready` observes what the peer has published.
         fence(Ordering::SeqCst);
-        let mut whole = false;
-        if !ready() {
-            match futex::wait(signal, futex::Flags::empty(), seen, Some(&timeout)) {
+        let mut timed_out = false;
+        if !is_ready() {
+            match futex::wait(signal, futex::Flags::empty(), current, Some(&timeout)) {
                 Ok(()) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::TIMEDOUT) => whole = true,
+                Err(rustix::io::Errno::TIMEDOUT) => timed_out = true,
                 Err(error) => return Err(error.into()),
             }
         }
         sleeping.store(0, Ordering::Relaxed);
-        Ok(whole)
+        Ok(timed_out)
     }
 }
 
 impl PeerSegment {
-    /// Maps a peer's segment.
+    /// Maps the segment of a peer.
     ///
     /// # Errors
-    /// `FabricUnreachable` when the process cannot be reached or has no such segment.
-    pub(super) fn open(name: SegmentName) -> Result<Self, TransportError> {
-        Self::mapped(name).map_err(|error| TransportError {
+    /// `FabricUnreachable` if the process cannot be accessed or does not have the segment.
+    pub(super) fn open(address: SegmentAddress) -> Result<Self, TransportError> {
+        Self::map(address).map_err(|error| TransportError {
             reason: FailureReason::FabricUnreachable,
             operation: "connect",
             message: format!(
-                "segment {} of process {}: {error}; both sides must be processes of one machine, one PID namespace and \
-                 one user, and alive",
-                name.descriptor, name.process
+                "cannot open segment {} of process {}: {error}; both sides must be running processes of one machine, \
+                 one PID namespace and one user",
+                address.descriptor, address.process
             ),
         })
     }
 
-    fn mapped(name: SegmentName) -> io::Result<Self> {
+    fn map(address: SegmentAddress) -> io::Result<Self> {
         let invalid = |message: &str| io::Error::new(io::ErrorKind::InvalidData, message.to_owned());
-        let number = i32::try_from(name.process).ok().and_then(Pid::from_raw);
-        let number = number.ok_or_else(|| invalid("not a process number"))?;
-        // The process is held before its file is opened, and the nonce read from the file: so the two belong
-        // together even where the number was used again.
-        let process = pidfd_open(number, PidfdFlags::empty())?;
-        let path = format!("/proc/{}/fd/{}", name.process, name.descriptor);
+        let pid = i32::try_from(address.process).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| invalid("not a valid process ID"))?;
+        // Opening the pidfd before the file, and comparing the nonce in the file, ensures that both belong to the same
+        // process even if the process ID was reused.
+        let process = pidfd_open(pid, PidfdFlags::empty())?;
+        let path = format!("/proc/{}/fd/{}", address.process, address.descriptor);
         let file = File::options().read(true).write(true).open(path)?;
-        // Without the seal its owner could cut the file and make this process fault.
+        // Without the seal, the owner could truncate the file and cause a bus error in this process.
         if !fcntl_get_seals(&file)?.contains(SealFlags::SHRINK) {
-            return Err(invalid("not sealed"));
+            return Err(invalid("the segment is not sealed against shrinking"));
         }
-        let bytes = usize::try_from(file.metadata()?.len()).map_err(|_| invalid("too large"))?;
+        let bytes =
+            usize::try_from(file.metadata()?.len()).map_err(|_| invalid("the segment is too large"))?;
         let mapping = pages::map(&file, bytes)?;
-        let word = |at| mapping.words::<1>(at).map(|[word]| word.load(Ordering::Acquire));
-        let number = |at| word(at).and_then(|value| usize::try_from(value).ok());
-        if word(header::MAGIC) != Some(MAGIC) || word(header::NONCE) != Some(name.nonce) {
-            return Err(invalid("not the segment of this endpoint name"));
+        let word = |offset| {
+            mapping
+                .words::<1>(offset)
+                .map(|[word]| word.load(Ordering::Acquire))
+        };
+        let size = |offset| word(offset).and_then(|value| usize::try_from(value).ok());
+        if word(header::MAGIC) != Some(MAGIC) || word(header::NONCE) != Some(address.nonce) {
+            return Err(invalid("the segment does not belong to this endpoint name"));
         }
         let layout = Layout {
-            rails: number(header::RAILS).unwrap_or(0),
-            peers: number(header::PEERS).unwrap_or(0),
-            slots: number(header::SLOTS).unwrap_or(0),
+            rails: size(header::RAILS).unwrap_or(0),
+            peers: size(header::PEERS).unwrap_or(0),
+            slots: size(header::SLOTS).unwrap_or(0),
         };
         if !layout.is_valid() || layout.bytes() > bytes {
-            return Err(invalid("its sizes do not fit"));
+            return Err(invalid("the sizes in the header of the segment are invalid"));
         }
         let segment = Segment {
             waits: word(header::WAITS) != Some(0),
             mapping: Arc::new(mapping),
             layout,
-            nonce: name.nonce,
+            nonce: address.nonce,
         };
         Ok(Self { segment, process })
     }
 
-    /// Takes one ring of every rail for the side with the nonce `own`. Returns their number.
+    /// Claims one ring of every rail for the side with the nonce `own`. Returns the number of the claim; `None` if all
+    /// rings are claimed.
     pub(super) fn claim(&self, own: u64) -> Option<usize> {
         let [claimed] = self.segment.mapping.words::<1>(header::CLAIMED)?;
         let peers = self.segment.layout.peers as u64;
@@ -198,48 +205,48 @@ impl PeerSegment {
         Some(claim)
     }
 
-    /// Whether its process has ended.
-    pub(super) fn has_ended(&self) -> bool {
+    /// Whether the process of the peer has exited.
+    pub(super) fn has_exited(&self) -> bool {
         let mut processes = [PollFd::new(&self.process, PollFlags::IN)];
-        let at_once = Timespec::default();
-        rustix::event::poll(&mut processes, Some(&at_once)).is_ok_and(|ready| ready > 0)
+        let no_wait = Timespec::default();
+        rustix::event::poll(&mut processes, Some(&no_wait)).is_ok_and(|ready| ready > 0)
     }
 }
 
 impl Segment {
-    /// Random number that it begins with.
+    /// Random number in the header.
     pub(super) fn nonce(&self) -> u64 {
         self.nonce
     }
 
-    /// Its sizes.
+    /// Layout of the segment.
     pub(super) fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// The ring of a rail.
+    /// Ring of a rail and a claim.
     pub(super) fn ring(&self, rail: usize, claim: usize) -> Ring {
         Ring::new(Arc::clone(&self.mapping), self.layout, rail, claim)
     }
 
-    /// Rings that peers have claimed on every rail.
+    /// Number of rings that peers have claimed on every rail.
     #[inline]
     pub(super) fn claimed(&self) -> usize {
-        // The owner's peers count only up to their number; the bound holds against a peer that does not.
+        // Peers never count beyond this bound; it protects against a misbehaving peer.
         (self.get(header::CLAIMED) as usize).min(self.layout.peers)
     }
 
-    /// Nonce of the side that claimed a ring; nothing while it is about to write it.
+    /// Nonce of the side that claimed a ring; `None` until that side has written it.
     pub(super) fn claimant(&self, claim: usize) -> Option<u64> {
         Some(self.get(header::CLAIMS + claim * 8)).filter(|nonce| *nonce != 0)
     }
 
-    /// Whether its owner has closed it.
+    /// Whether the owner has closed the segment.
     pub(super) fn is_closed(&self) -> bool {
         self.get(header::CLOSED) != 0
     }
 
-    /// Wakes its owner, after something was published for it, if it sleeps.
+    /// Wakes the owner if it sleeps. Called after posts or answers were published for it.
     #[inline]
     pub(super) fn wake(&self) {
         if self.waits {
@@ -248,31 +255,31 @@ impl Segment {
     }
 
     fn wake_sleeper(&self) {
-        let half_word = |at| self.mapping.half_word(at);
+        let half_word = |offset| self.mapping.half_word(offset);
         if let (Some(signal), Some(sleeping)) = (half_word(header::SIGNAL), half_word(header::SLEEPING)) {
             // Pairs with the fence in `sleep`.
             fence(Ordering::SeqCst);
             if sleeping.load(Ordering::Relaxed) != 0 {
                 signal.fetch_add(1, Ordering::Release);
-                // The call fails for an address that is not mapped only, and this one is.
+                // The call fails only for an address that is not mapped.
                 let _woken = futex::wake(signal, futex::Flags::empty(), 1);
             }
         }
     }
 
-    fn get(&self, at: usize) -> u64 {
-        let word: Option<&[AtomicU64; 1]> = self.mapping.words(at);
+    fn get(&self, offset: usize) -> u64 {
+        let word: Option<&[AtomicU64; 1]> = self.mapping.words(offset);
         word.map_or(0, |[word]| word.load(Ordering::Acquire))
     }
 
-    fn set(&self, at: usize, value: u64) {
-        if let Some([word]) = self.mapping.words::<1>(at) {
+    fn set(&self, offset: usize, value: u64) {
+        if let Some([word]) = self.mapping.words::<1>(offset) {
             word.store(value, Ordering::Release);
         }
     }
 }
 
-/// A random number other than 0.
+/// Random number other than 0.
 pub(super) fn random() -> io::Result<u64> {
     let mut bytes = [0u8; 8];
     getrandom(&mut bytes, GetRandomFlags::empty())?;

@@ -1,8 +1,8 @@
-//! Room for the completions of one poll. Pure.
+//! Buffer for the completions of one poll. Pure.
 
 use crate::transport::{Completion, CompletionKind, Rail};
 
-/// The caller's room, filled from the front.
+/// Buffer of the caller, filled from the front.
 pub(super) struct Sink<'a> {
     completions: &'a mut [Completion],
     count: usize,
@@ -16,7 +16,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Completions in it.
+    /// Number of completions in the buffer.
     #[inline]
     pub(super) fn count(&self) -> usize {
         self.count
@@ -27,11 +27,11 @@ impl<'a> Sink<'a> {
         self.count >= self.completions.len()
     }
 
-    /// Adds a completion; only where it is not full.
+    /// Adds a completion. Does nothing if the buffer is full.
     #[inline]
     pub(super) fn push(&mut self, rail: Rail, kind: CompletionKind) {
-        if let Some(place) = self.completions.get_mut(self.count) {
-            *place = Completion { rail, kind };
+        if let Some(slot) = self.completions.get_mut(self.count) {
+            *slot = Completion { rail, kind };
             self.count += 1;
         }
     }

@@ -1,4 +1,4 @@
-//! The rules of the trait, kept by the transport that everything else is tested with.
+//! Conformance of the built-in transport to the contract of the trait.
 
 use crds::v1alpha1::{Libfabric, LibfabricProvider, Loopback as LoopbackSpec, MemoryKind, TransportSpec};
 
@@ -10,23 +10,23 @@ mod errors;
 mod posting;
 mod waiting;
 
-/// Polls that are enough for anything that can happen at all, dead peers included.
-const ENOUGH: usize = 4 * IDLE_POLLS as usize;
+/// Number of polls within which every event must be reported, including the loss of a peer.
+const MAX_POLLS: usize = 4 * IDLE_POLLS as usize;
 
-fn config(rails: u32, depth: usize, sleeps: bool) -> OpenConfig {
+fn config(rails: u32, depth: usize, uses_wait: bool) -> OpenConfig {
     OpenConfig {
         spec: TransportSpec::Loopback(LoopbackSpec { rails }),
         rails: Vec::new(),
         library: None,
         inject_bytes: None,
         depth,
-        sleeps,
+        uses_wait,
         device_memory: false,
         peers: 1,
     }
 }
 
-/// A transport with memory of its own.
+/// Transport with its own memory.
 struct Side {
     transport: Loopback,
     memory: Arc<Memory>,
@@ -71,7 +71,7 @@ impl Side {
             .unwrap();
     }
 
-    /// Completions of one poll.
+    /// Polls once and returns the completions.
     fn poll(&mut self) -> Vec<CompletionKind> {
         let mut room = [EMPTY; 8];
         let count = self.transport.poll(&mut room).unwrap();
@@ -108,14 +108,14 @@ fn pair_with(rails: u32, depth: usize, kind: MemoryKind, bytes: usize) -> (Side,
     (one, two)
 }
 
-/// Polls both sides until each has as many completions as it should.
-fn settle(
+/// Polls both sides until each has the expected number of completions.
+fn poll_both(
     one: &mut Side,
     two: &mut Side,
     expected: (usize, usize),
 ) -> (Vec<CompletionKind>, Vec<CompletionKind>) {
     let (mut first, mut second) = (Vec::new(), Vec::new());
-    for _ in 0..ENOUGH {
+    for _ in 0..MAX_POLLS {
         second.extend(two.poll());
         first.extend(one.poll());
         if first.len() >= expected.0 && second.len() >= expected.1 {
@@ -126,22 +126,22 @@ fn settle(
     (first, second)
 }
 
-/// Polls until the transport reports an error, and gives it.
-fn error_of(side: &mut Side, mut other: Option<&mut Side>) -> TransportError {
-    for _ in 0..ENOUGH {
+/// Polls until the transport reports an error, and returns the error.
+fn poll_error(side: &mut Side, mut other: Option<&mut Side>) -> TransportError {
+    for _ in 0..MAX_POLLS {
         let mut room = [EMPTY; 8];
         if let Err(error) = side.transport.poll(&mut room) {
             return error;
         }
         if let Some(other) = &mut other {
-            let _its_own_error = other.transport.poll(&mut room);
+            let _own_error = other.transport.poll(&mut room);
         }
     }
-    panic!("no error in {ENOUGH} polls");
+    panic!("no error in {MAX_POLLS} polls");
 }
 
 fn pattern(seed: u8, length: usize) -> Vec<u8> {
     (0..length)
-        .map(|at| (at as u8).wrapping_mul(31).wrapping_add((at >> 8) as u8) ^ seed)
+        .map(|i| (i as u8).wrapping_mul(31).wrapping_add((i >> 8) as u8) ^ seed)
         .collect()
 }

@@ -1,4 +1,4 @@
-//! One case or probe at this worker.
+//! Cases and probes at this worker.
 
 use super::waiting::{internal, unexpected};
 use super::{Agent, Departure, process_of};
@@ -12,7 +12,7 @@ impl Agent<'_> {
 
     pub(super) fn prepare(&mut self, order: CaseOrder) -> Result<(), Departure> {
         let process = process_of(self.assignment, order.with.arm);
-        let result = match self.ask(process, &Request::Prepare(order), self.case_wait())? {
+        let result = match self.request(process, &Request::Prepare(order), self.case_timeout())? {
             Ok(Reply::Ready(result)) => result,
             Ok(other) => Err(unexpected(&other)),
             Err(failure) => Err(failure),
@@ -32,7 +32,7 @@ impl Agent<'_> {
 
     fn measure(&mut self, arm: u32, request: &Request) -> Result<(), Departure> {
         let (result, evidence) =
-            match self.ask(process_of(self.assignment, arm), request, self.case_wait())? {
+            match self.request(process_of(self.assignment, arm), request, self.case_timeout())? {
                 Ok(Reply::Done { result, evidence }) => (result, evidence),
                 Ok(other) => (Err(unexpected(&other)), Vec::new()),
                 Err(failure) => (Err(failure), Vec::new()),

@@ -1,4 +1,4 @@
-//! A round's instruments: started, opened, connected, closed.
+//! Starts, opens, connects and closes the instruments of a round.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use super::{Agent, Departure, process_of};
 use crate::instrument::protocol::{Begin, Reply, Request};
 use crate::rendezvous::message::{NotConnected, Report};
 
-/// How long an instrument that was told to leave may take to close its endpoints and end.
-const LEAVE_WAIT: Duration = Duration::from_secs(10);
+/// Timeout for an instrument to close its endpoints and exit after a request to leave.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Agent<'_> {
     pub(super) fn open_round(&mut self, index: u32) -> Result<(), Departure> {
@@ -21,7 +21,7 @@ impl Agent<'_> {
         self.prepared = None;
         let assignment = self.assignment;
         let Some(round) = assignment.rounds.get(index as usize) else {
-            let failure = internal(format!("there is no round of index {index}"));
+            let failure = internal(format!("the assignment has no round with index {index}"));
             return Err(Departure::Failed(failure));
         };
         self.round = round.round;
@@ -35,7 +35,7 @@ impl Agent<'_> {
                 .copied()
                 .filter(|arm| process_of(assignment, *arm) == process)
             {
-                let result = match self.ask(process, &Request::Open { arm }, self.setup_wait())? {
+                let result = match self.request(process, &Request::Open { arm }, self.setup_timeout())? {
                     Ok(Reply::Opened(result)) => result,
                     Ok(other) => Err(unexpected(&other)),
                     Err(failure) => Err(failure),
@@ -47,11 +47,13 @@ impl Agent<'_> {
     }
 
     fn start(&mut self, process: u32) -> Result<Result<(), CaseFailure>, Departure> {
-        let Some(described) = self.assignment.processes.get(process as usize) else {
-            return Ok(Err(internal(format!("there is no instrument process {process}"))));
+        let Some(definition) = self.assignment.processes.get(process as usize) else {
+            return Ok(Err(internal(format!(
+                "the assignment has no instrument process {process}"
+            ))));
         };
         self.next_serial += 1;
-        match Instrument::start(self.next_serial, self.assignment, described, self.sender.clone()) {
+        match Instrument::start(self.next_serial, self.assignment, definition, self.sender.clone()) {
             Ok(instrument) => self.instruments.insert(process, instrument),
             Err(error) => {
                 let message = format!("instrument process {process} cannot be started: {error}");
@@ -65,9 +67,9 @@ impl Agent<'_> {
             },
             rank: self.rank,
             process,
-            processors: self.processors.clone(),
+            processors: self.cpus.clone(),
         };
-        let reply = self.ask(process, &Request::Begin(Box::new(begin)), self.setup_wait())?;
+        let reply = self.request(process, &Request::Begin(Box::new(begin)), self.setup_timeout())?;
         Ok(reply.and_then(|reply| match reply {
             Reply::Begun(result) => result,
             other => Err(unexpected(&other)),
@@ -76,7 +78,7 @@ impl Agent<'_> {
 
     pub(super) fn connect(&mut self, arm: u32, peer: u32, offer: Box<RawValue>) -> Result<(), Departure> {
         let request = Request::Connect { arm, peer, offer };
-        let result = match self.ask(process_of(self.assignment, arm), &request, self.setup_wait())? {
+        let result = match self.request(process_of(self.assignment, arm), &request, self.setup_timeout())? {
             Ok(Reply::Connected(result)) => result,
             Ok(other) => Err(unexpected(&other)),
             Err(failure) => Err(failure),
@@ -92,23 +94,23 @@ impl Agent<'_> {
         let processes: Vec<_> = self.instruments.keys().copied().collect();
         for process in processes {
             let request = Request::Cold { round: self.round };
-            if let Ok(Reply::Cold(records)) = self.ask(process, &request, self.setup_wait())? {
+            if let Ok(Reply::Cold(records)) = self.request(process, &request, self.setup_timeout())? {
                 cold.extend(records);
             }
-            let left = self.ask(process, &Request::Leave, LEAVE_WAIT)?;
+            let left = self.request(process, &Request::Leave, LEAVE_TIMEOUT)?;
             if let (Ok(Reply::Left), Some(instrument)) = (left, self.instruments.remove(&process)) {
-                let ended = instrument.end(LEAVE_WAIT);
-                if !ended.well {
+                let ended = instrument.end(LEAVE_TIMEOUT);
+                if !ended.success {
                     let message = format!(
-                        "instrument process {process} {} after it had closed its arms",
-                        ended.how
+                        "instrument process {process} {} after closing its arms",
+                        ended.status
                     );
                     self.warn(WarningReason::Killed, message)?;
                 }
-                self.ship(process, ended)?;
+                self.report_output(process, ended)?;
             }
         }
-        // Whoever answered something else is not needed any more.
+        // Instruments that replied with an unexpected message are killed.
         self.instruments.clear();
         self.report(&Report::RoundEnded { cold })
     }

@@ -1,19 +1,20 @@
-//! Waiting for commands and replies, never without a limit and never blind to anything else.
+//! Waits for commands and replies. Every wait has a timeout and handles all other events that arrive meanwhile.
 
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use crds::record::{CaseFailure, FailureReason, WarningReason};
 
-use super::super::child::Ended;
-use super::{Agent, Departure, Event};
+use super::super::child::InstrumentExit;
+use super::{Agent, Departure};
 use crate::frame::FrameError;
 use crate::instrument::protocol::{Reply, Request};
 use crate::rendezvous::link::HEARTBEAT;
 use crate::rendezvous::message::{Command, Report};
+use crate::worker::event::WorkerEvent;
 
-/// How long a process that closed its socket may take to end by itself.
-const EXIT_WAIT: Duration = Duration::from_secs(2);
+/// Timeout for a process to exit by itself after it closed its socket.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Agent<'_> {
     pub(super) fn next_command(&mut self) -> Result<Command, Departure> {
@@ -22,20 +23,20 @@ impl Agent<'_> {
                 return Ok(command);
             }
             match self.next_event(None)? {
-                Some(Event::InstrumentGone { serial, error }) => self.gone_meanwhile(serial, &error)?,
-                Some(event) => self.keep(event),
+                Some(WorkerEvent::InstrumentLost { serial, error }) => self.handle_lost(serial, &error)?,
+                Some(event) => self.defer(event),
                 None => {}
             }
         }
     }
 
-    /// Asks the instrument of `process` and waits for its answer, at most `wait`. The inner error is why there is
-    /// none; the instrument is then gone, and its output is shipped.
-    pub(super) fn ask(
+    /// Sends a request to the instrument of `process` and waits at most `timeout` for the reply. The inner error is the
+    /// failure of the instrument, which has then exited and whose output has been reported.
+    pub(super) fn request(
         &mut self,
         process: u32,
         request: &Request,
-        wait: Duration,
+        timeout: Duration,
     ) -> Result<Result<Reply, CaseFailure>, Departure> {
         if let Some(failure) = self.broken.get(&process) {
             return Ok(Err(failure.clone()));
@@ -45,26 +46,26 @@ impl Agent<'_> {
                 "instrument process {process} was never started"
             ))));
         };
-        let asked = instrument.serial;
+        let requested = instrument.serial;
         if let Err(error) = instrument.send(request) {
             return self.lost(process, &error).map(Err);
         }
-        let deadline = Instant::now() + wait;
+        let deadline = Instant::now() + timeout;
         loop {
             match self.next_event(Some(deadline))? {
-                None => return self.overdue(process, wait).map(Err),
-                Some(Event::Reply { serial, reply }) if serial == asked => return Ok(Ok(reply)),
-                Some(Event::InstrumentGone { serial, error }) if serial == asked => {
+                None => return self.timed_out(process, timeout).map(Err),
+                Some(WorkerEvent::Reply { serial, reply }) if serial == requested => return Ok(Ok(reply)),
+                Some(WorkerEvent::InstrumentLost { serial, error }) if serial == requested => {
                     return self.lost(process, &error).map(Err);
                 }
-                Some(Event::InstrumentGone { serial, error }) => self.gone_meanwhile(serial, &error)?,
-                Some(event) => self.keep(event),
+                Some(WorkerEvent::InstrumentLost { serial, error }) => self.handle_lost(serial, &error)?,
+                Some(event) => self.defer(event),
             }
         }
     }
 
-    /// Waits for something to happen; `None` when `deadline` comes first. Keeps the heartbeat going.
-    fn next_event(&mut self, deadline: Option<Instant>) -> Result<Option<Event>, Departure> {
+    /// Waits for the next event; `None` at the `deadline`. Sends the heartbeats that are due.
+    fn next_event(&mut self, deadline: Option<Instant>) -> Result<Option<WorkerEvent>, Departure> {
         loop {
             let now = Instant::now();
             if now >= self.next_heartbeat {
@@ -73,15 +74,15 @@ impl Agent<'_> {
             }
             let until = deadline.map_or(self.next_heartbeat, |deadline| deadline.min(self.next_heartbeat));
             let departure = match self.events.recv_timeout(until.saturating_duration_since(now)) {
-                Ok(Event::Stop(signal)) => CaseFailure {
+                Ok(WorkerEvent::Stop(signal)) => CaseFailure {
                     reason: FailureReason::Interrupted,
-                    message: format!("told to stop by {signal}"),
+                    message: format!("stopped by {signal}"),
                 },
-                Ok(Event::CoordinatorGone(how)) => CaseFailure {
+                Ok(WorkerEvent::CoordinatorLost(cause)) => CaseFailure {
                     reason: FailureReason::PeerLost,
-                    message: format!("the coordinator is gone: {how}"),
+                    message: format!("lost the coordinator: {cause}"),
                 },
-                Ok(Event::Command(Command::Leave(end))) => return Err(Departure::Finished(end)),
+                Ok(WorkerEvent::Command(Command::Leave(end))) => return Err(Departure::Finished(end)),
                 Ok(event) => return Ok(Some(event)),
                 Err(RecvTimeoutError::Timeout)
                     if deadline.is_some_and(|deadline| Instant::now() >= deadline) =>
@@ -89,21 +90,23 @@ impl Agent<'_> {
                     return Ok(None);
                 }
                 Err(RecvTimeoutError::Timeout) => continue,
-                Err(RecvTimeoutError::Disconnected) => internal("the worker's own events ended".into()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    internal("the event channel of the worker closed".into())
+                }
             };
             return Err(Departure::Failed(departure));
         }
     }
 
-    fn keep(&mut self, event: Event) {
+    fn defer(&mut self, event: WorkerEvent) {
         match event {
-            Event::Command(command) => self.backlog.push_back(command),
-            // Only of processes that were given up: nothing else answers unasked.
-            other => tracing::debug!(?other, "not waited for"),
+            WorkerEvent::Command(command) => self.backlog.push_back(command),
+            // Only instruments that were abandoned send unexpected replies.
+            other => tracing::debug!(?other, "ignored an unexpected event"),
         }
     }
 
-    fn gone_meanwhile(&mut self, serial: u64, error: &FrameError) -> Result<(), Departure> {
+    fn handle_lost(&mut self, serial: u64, error: &FrameError) -> Result<(), Departure> {
         let process = self
             .instruments
             .iter()
@@ -114,46 +117,46 @@ impl Agent<'_> {
         }
     }
 
-    /// The instrument of `process` is gone without having been asked to leave.
+    /// Handles the loss of the instrument of `process`, which was not asked to leave.
     fn lost(&mut self, process: u32, error: &FrameError) -> Result<CaseFailure, Departure> {
         let Some(instrument) = self.instruments.remove(&process) else {
             return Ok(internal(format!("instrument process {process} is not running")));
         };
-        let ended = instrument.end(EXIT_WAIT);
+        let ended = instrument.end(EXIT_TIMEOUT);
         let failure = CaseFailure {
             reason: FailureReason::PeerLost,
             message: format!(
-                "instrument process {process} {} ({error}); what it printed, if anything, is in a warning. Its arms \
-                 go on in the next round",
-                ended.how
+                "instrument process {process} {} ({error}); its arms continue in the next round, and a warning contains \
+                 its output, if any",
+                ended.status
             ),
         };
         self.broken.insert(process, failure.clone());
-        self.ship(process, ended)?;
+        self.report_output(process, ended)?;
         Ok(failure)
     }
 
-    /// The instrument of `process` has not answered in time: it is killed.
-    fn overdue(&mut self, process: u32, wait: Duration) -> Result<CaseFailure, Departure> {
+    /// Kills the instrument of `process`, which did not reply in time.
+    fn timed_out(&mut self, process: u32, timeout: Duration) -> Result<CaseFailure, Departure> {
         let failure = CaseFailure {
             reason: FailureReason::DeadlineExceeded,
             message: format!(
-                "instrument process {process} did not answer within {} s and was killed; its arms go on in the next \
+                "instrument process {process} did not reply within {} s and was killed; its arms continue in the next \
                  round",
-                wait.as_secs()
+                timeout.as_secs()
             ),
         };
         self.broken.insert(process, failure.clone());
         self.warn(WarningReason::Killed, failure.message.clone())?;
         if let Some(instrument) = self.instruments.remove(&process) {
             let ended = instrument.end(Duration::ZERO);
-            self.ship(process, ended)?;
+            self.report_output(process, ended)?;
         }
         Ok(failure)
     }
 
-    /// Ships what an instrument that has ended printed.
-    pub(super) fn ship(&mut self, process: u32, ended: Ended) -> Result<(), Departure> {
+    /// Reports the output of an instrument that has exited.
+    pub(super) fn report_output(&mut self, process: u32, ended: InstrumentExit) -> Result<(), Departure> {
         if ended.output.is_empty() {
             return Ok(());
         }
@@ -172,7 +175,7 @@ pub(super) fn internal(message: String) -> CaseFailure {
     }
 }
 
-/// What an answer to another question becomes.
+/// The failure for a reply that does not match the request.
 pub(super) fn unexpected(reply: &Reply) -> CaseFailure {
-    internal(format!("an instrument answered something else: {reply:?}"))
+    internal(format!("an instrument sent an unexpected reply: {reply:?}"))
 }

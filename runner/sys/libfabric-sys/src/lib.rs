@@ -1,30 +1,30 @@
-//! Bindings to libfabric, opened at run time, so that one program uses the library of whatever image
-//! it runs in: `libfabric.so.1` of 1.17 and of every later release that keeps that name.
+//! Bindings to libfabric, opened at run time, so that one binary uses the library of the image that it
+//! runs in: `libfabric.so.1` of 1.17 and of every later release that keeps that name.
 //!
-//! Three rules keep one build safe with libraries older and newer than its headers:
+//! Three rules keep one build safe with libraries that are older or newer than its headers:
 //!
-//! 1. [`bindings`] are those of the 1.17 headers, and an older library is refused. Later releases only
-//!    append fields, so what the bindings name lies at the same place in all of them.
-//! 2. What the library measures by its own, larger layout is allocated by the library: `fi_info` comes
-//!    from [`Library::empty_info`] and `fi_getinfo`, never from here. What the caller must allocate (an
-//!    attribute, an error entry) goes into [`Grown`], which has zeroed room behind the known fields.
-//! 3. The symbol and the API version are the newest that both sides know ([`Library::open`]). Asking
-//!    for an old API would forbid calls that newer releases make only for callers who know of them
-//!    (CUDA since 1.18, dmabuf since 1.20).
+//! 1. [`bindings`] are generated from the 1.17 headers, and an older library is rejected. Later releases
+//!    only append fields, so the fields that the bindings name have the same offset in all of them.
+//! 2. Structs whose size the library takes from its own, possibly larger layout are allocated by the
+//!    library: `fi_info` always comes from [`Library::allocate_info`] or `fi_getinfo`. Structs that the caller
+//!    has to allocate (an attribute, an error entry) are wrapped in [`Padded`], which appends zeroed bytes.
+//! 3. The symbol version and the API version are the newest that both sides support ([`Library::open`]).
+//!    With an old API version, newer releases disable features that they offer only to callers that know
+//!    about them (CUDA calls since 1.18, dmabuf since 1.20).
 //!
-//! [`calls`] are the functions that C has as `static inline` ones: each goes through the table of the
-//! object it is given. Constants younger than the headers are in [`newer`].
+//! [`calls`] are the functions that the C headers define as `static inline`: each calls through the function
+//! table of its object. Constants that are newer than the headers are in [`newer_constants`].
 //!
-//! A library that was opened stays loaded to the end of the process: providers keep threads and exit
-//! handlers that must not lose their code.
+//! An opened library stays loaded until the process exits, because providers run threads and register exit
+//! handlers whose code must stay mapped.
 
 #[rustfmt::skip]
 #[allow(missing_docs, non_camel_case_types, clippy::pub_underscore_fields)]
 pub mod bindings;
 pub mod calls;
-mod grown;
 mod library;
-pub mod newer;
+pub mod newer_constants;
+mod padded;
 
-pub use grown::Grown;
 pub use library::{Identity, Library, OpenError, Provider, Source, Version};
+pub use padded::Padded;

@@ -1,16 +1,16 @@
-//! Opens `libfabric.so.1` and says which one it is. Loads code into the process, so it runs the
-//! library's constructors; provider initialization waits until the first `fi_getinfo`.
+//! Opens `libfabric.so.1` and identifies it. Opening loads code into the process and runs the library's
+//! constructors; providers are initialized by the first `fi_getinfo`.
 
+mod elf;
 mod error;
 mod functions;
-mod identity;
+mod load;
 mod providers;
-mod search;
 mod version;
 
 pub use error::OpenError;
+pub use load::Source;
 pub use providers::Provider;
-pub use search::Source;
 pub use version::Version;
 
 use crate::bindings::{fi_fabric_attr, fi_info, fid_fabric};
@@ -19,30 +19,30 @@ use functions::Functions;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::PathBuf;
 
-/// The release whose headers the bindings come from; an older library is refused.
+/// Release whose headers the bindings were generated from. An older library is rejected.
 const OLDEST: Version = Version::new(1, 17);
 
-/// The newest API whose meaning was read; a newer library is asked for this one.
+/// Newest API version that this crate was reviewed against. A newer library is asked for this version.
 const NEWEST_API: Version = Version::new(2, 6);
 
-/// Which library was loaded. Every result records it.
+/// Identity of the loaded library, as recorded with every result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The file, with links resolved.
+    /// Path of the library file, with symbolic links resolved.
     pub path: PathBuf,
-    /// The name that the file gives itself.
+    /// `DT_SONAME` of the file.
     pub soname: Option<String>,
-    /// `build-id:...` where the linker wrote one, else `sha256:...` of the file.
+    /// `build-id:...` if the file has a GNU build ID, otherwise `sha256:...` of the file.
     pub build: String,
-    /// What `fi_version` says.
+    /// Release of the library, from `fi_version`.
     pub version: Version,
-    /// The API version that is asked for: the newest that both sides know.
+    /// API version that is requested: the newest that both sides support.
     pub api: Version,
-    /// The symbol version of `fi_getinfo` that is called.
+    /// Symbol version of `fi_getinfo` that is called.
     pub symbols: String,
 }
 
-/// An open libfabric. It may be shared among threads: it holds code addresses and facts, nothing else.
+/// An open libfabric. Threads may share it, because it holds only code addresses and immutable data.
 #[derive(Debug)]
 pub struct Library {
     functions: Functions,
@@ -50,32 +50,32 @@ pub struct Library {
 }
 
 impl Library {
-    /// Opens the library, refuses one that these bindings do not fit, and says which it is.
+    /// Opens the library, rejects it if it does not fit these bindings, and reads its identity.
     ///
     /// # Errors
     ///
-    /// Every [`OpenError`]: not found, built for another processor or for musl, refused by the loader,
-    /// a function missing, or older than 1.17.
+    /// Any [`OpenError`]: the library was not found, is built for another CPU architecture or for musl, was
+    /// rejected by the dynamic loader, lacks a function, or is older than 1.17.
     pub fn open(source: &Source) -> Result<Self, OpenError> {
-        let opened = search::open(source)?;
-        // SAFETY: the handle is fresh from dlopen, and nothing here closes it.
-        let functions = unsafe { Functions::find(opened.handle, &opened.name) }?;
-        let path = search::path_of(functions.getinfo as *const c_void, &opened.name)?;
-        let facts = identity::read_elf(&path)?;
-        // SAFETY: fi_version takes nothing and returns a constant of the library.
+        let loaded = load::open(source)?;
+        // SAFETY: the handle was just returned by dlopen, and this crate never closes it.
+        let functions = unsafe { Functions::resolve(loaded.handle, &loaded.name) }?;
+        let path = load::path_of(functions.getinfo as *const c_void, &loaded.name)?;
+        let metadata = elf::read_elf(&path)?;
+        // SAFETY: fi_version takes no arguments and returns a constant of the library.
         let version = Version::from_packed(unsafe { (functions.version)() });
         if version < OLDEST {
             return TooOldSnafu {
                 path,
                 found: version,
-                wanted: OLDEST,
+                required: OLDEST,
             }
             .fail();
         }
         let identity = Identity {
             path,
-            soname: facts.soname,
-            build: facts.build,
+            soname: metadata.soname,
+            build: metadata.build,
             version,
             api: version.min(NEWEST_API),
             symbols: functions.info_version.to_string_lossy().into_owned(),
@@ -83,36 +83,37 @@ impl Library {
         Ok(Self { functions, identity })
     }
 
-    /// Which library this is.
+    /// Identity of this library.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// libfabric's own text for an error number (either sign).
+    /// libfabric's description of an error number. The sign of the number does not matter.
     pub fn error_text(&self, number: c_int) -> String {
-        // SAFETY: fi_strerror takes any number and returns a string that lives as long as the library.
+        // SAFETY: fi_strerror accepts any number and returns a string that lives as long as the library.
         let text = unsafe { (self.functions.strerror)(number.saturating_abs()) };
         if text.is_null() {
             return format!("error {number}");
         }
-        // SAFETY: not null, and a C string by its contract.
+        // SAFETY: the pointer is not null, and fi_strerror returns C strings.
         unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
     }
 
-    /// A fresh `fi_info` with all attributes attached and zero, of the library's own size. Null where it
-    /// has no memory. To be given back by [`Self::free_info`].
-    pub fn empty_info(&self) -> *mut fi_info {
-        // SAFETY: fi_dupinfo(NULL) is how libfabric allocates one (fi_getinfo(3)).
+    /// Allocates an `fi_info` of the library's own size, with all attributes attached and zeroed. Returns null
+    /// if memory is exhausted. Free it with [`Self::free_info`].
+    pub fn allocate_info(&self) -> *mut fi_info {
+        // SAFETY: fi_dupinfo(NULL) is the documented way to allocate an fi_info (fi_getinfo(3)).
         unsafe { (self.functions.dupinfo)(std::ptr::null()) }
     }
 
-    /// `fi_dupinfo`: a copy without what follows it in its list. Null where there is no memory.
+    /// `fi_dupinfo`: copies one entry, without the entries that follow it in its list. Returns null if memory
+    /// is exhausted.
     ///
     /// # Safety
     ///
-    /// `info` is null or came from this library and was not freed.
+    /// `info` must be null, or come from this library and not have been freed.
     pub unsafe fn duplicate_info(&self, info: *const fi_info) -> *mut fi_info {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the pointer is null or a live info of this library.
         unsafe { (self.functions.dupinfo)(info) }
     }
 
@@ -120,21 +121,21 @@ impl Library {
     ///
     /// # Safety
     ///
-    /// `info` is null or came from this library, was not freed, and nobody uses it any more. Strings and
-    /// addresses stored in it are freed with C's `free`.
+    /// `info` must be null, or come from this library, not have been freed, and not be used afterwards. Strings
+    /// and addresses stored in it must be allocated with `malloc`, because they are freed with C's `free`.
     pub unsafe fn free_info(&self, info: *mut fi_info) {
         if !info.is_null() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that the list came from this library and is not used afterwards.
             unsafe { (self.functions.freeinfo)(info) };
         }
     }
 
-    /// `fi_getinfo` at the API version of [`Identity::api`]. Returns 0 or a negative error number.
+    /// `fi_getinfo` at the API version [`Identity::api`]. Returns 0 or a negative error number.
     ///
     /// # Safety
     ///
-    /// `node` and `service` are null or C strings; `hints` is null or from [`Self::empty_info`] or
-    /// [`Self::duplicate_info`], so that it has the size that this library reads.
+    /// `node` and `service` must be null or C strings. `hints` must be null or come from
+    /// [`Self::allocate_info`] or [`Self::duplicate_info`], so that it has the size that this library reads.
     pub unsafe fn get_info(
         &self,
         node: *const c_char,
@@ -143,7 +144,7 @@ impl Library {
         hints: *const fi_info,
         found: &mut *mut fi_info,
     ) -> c_int {
-        // SAFETY: the caller's promise; `found` is a place for one pointer.
+        // SAFETY: the caller keeps the contract above, and `found` has room for one pointer.
         unsafe { (self.functions.getinfo)(self.identity.api.packed(), node, service, flags, hints, found) }
     }
 
@@ -151,9 +152,9 @@ impl Library {
     ///
     /// # Safety
     ///
-    /// `attr` belongs to an `fi_info` of this library.
+    /// `attr` must belong to an `fi_info` of this library.
     pub unsafe fn open_fabric(&self, attr: *mut fi_fabric_attr, fabric: &mut *mut fid_fabric) -> c_int {
-        // SAFETY: the caller's promise; `fabric` is a place for one pointer.
+        // SAFETY: the caller guarantees the origin of `attr`, and `fabric` has room for one pointer.
         unsafe { (self.functions.fabric)(attr, fabric, std::ptr::null_mut()) }
     }
 }

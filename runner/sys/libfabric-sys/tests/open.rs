@@ -1,10 +1,10 @@
-//! Opens the libraries of this machine. `FABRICBENCH_TEST_LIBFABRIC_2` names a folder with a second one, of
-//! 2.x; without it, that test says so and proves nothing.
+//! Opens the libraries of this machine: the system's, and a libfabric 2.x in the directory that
+//! `FABRICBENCH_TEST_LIBFABRIC_2` names. The test of the second one fails if the variable is not set.
 
 use libfabric_sys::{Library, Source, Version};
 
 #[test]
-fn the_system_library_says_what_it_is_and_lists_its_providers() {
+fn identifies_system_library_and_lists_its_providers() {
     let library = Library::open(&Source::Search).unwrap();
     let identity = library.identity();
     assert!(identity.path.is_absolute(), "{identity:?}");
@@ -22,10 +22,10 @@ fn the_system_library_says_what_it_is_and_lists_its_providers() {
 }
 
 #[test]
-fn a_library_of_two_is_asked_for_its_own_symbols_and_api() {
-    let folder = std::env::var_os("FABRICBENCH_TEST_LIBFABRIC_2")
-        .expect("FABRICBENCH_TEST_LIBFABRIC_2 must name a folder with a libfabric 2.x; .ci/test sets it");
-    let library = Library::open(&Source::Path(folder.into())).unwrap();
+fn uses_symbols_and_api_version_of_libfabric_2() {
+    let directory = std::env::var_os("FABRICBENCH_TEST_LIBFABRIC_2")
+        .expect("FABRICBENCH_TEST_LIBFABRIC_2 must name a directory with a libfabric 2.x; .ci/test sets it");
+    let library = Library::open(&Source::Path(directory.into())).unwrap();
     let identity = library.identity();
     assert!(identity.version >= Version::new(2, 0), "{identity:?}");
     assert_eq!(identity.api, identity.version.min(Version::new(2, 6)));

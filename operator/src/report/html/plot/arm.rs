@@ -1,4 +1,4 @@
-//! How an arm is told apart in every plot: its colour, and for those that share one another mark and a dashed line.
+//! Line and marker of an arm in the plots. Arms that share a color have different markers and dashed lines.
 
 use plotters::element::{Circle, EmptyElement, Rectangle};
 use plotters::prelude::{DashedLineSeries, LineSeries};
@@ -6,37 +6,37 @@ use plotters::style::ShapeStyle;
 
 use super::{Chart, DrawError, palette};
 
-/// Dashes and the gaps between them.
+/// Length of dashes and of gaps, in SVG units.
 const DASH: (u32, u32) = (6, 4);
 
-/// Draws a line of `arm`.
+/// Draws the line of `arm`.
 pub(super) fn line(
     chart: &mut Chart<'_, '_>,
     (arm, control): (usize, bool),
     points: Vec<(f64, f64)>,
     style: ShapeStyle,
 ) -> Result<(), DrawError> {
-    match palette::is_second(arm, control) {
+    match palette::shares_color(arm, control) {
         true => chart.draw_series(DashedLineSeries::new(points, DASH.0, DASH.1, style))?,
         false => chart.draw_series(LineSeries::new(points, style))?,
     };
     Ok(())
 }
 
-/// Draws the mark of `arm` at `place`: a disc, or a square.
-pub(super) fn mark(
+/// Draws the marker of `arm` at `position`: a disc, or a square.
+pub(super) fn marker(
     chart: &mut Chart<'_, '_>,
     (arm, control): (usize, bool),
-    place: (f64, f64),
+    position: (f64, f64),
     radius: i32,
     style: ShapeStyle,
 ) -> Result<(), DrawError> {
-    match palette::is_second(arm, control) {
+    match palette::shares_color(arm, control) {
         true => {
             let square = Rectangle::new([(-radius, -radius), (radius, radius)], style);
-            chart.draw_series([EmptyElement::at(place) + square])?
+            chart.draw_series([EmptyElement::at(position) + square])?
         }
-        false => chart.draw_series([Circle::new(place, radius, style)])?,
+        false => chart.draw_series([Circle::new(position, radius, style)])?,
     };
     Ok(())
 }
@@ -46,10 +46,11 @@ mod tests {
     use crds::histogram::Histogram;
 
     use super::super::{Curve, Curves, Point, Tail, curves, tails};
-    use crate::campaign::{Distribution, figures};
+    use crate::campaign::figures as format;
+    use crate::campaign::stats::Distribution;
 
     #[test]
-    fn arms_of_one_colour_are_drawn_differently() {
+    fn arms_with_the_same_color_differ_in_marker_and_line() {
         let point = |size: u64| Point {
             size,
             value: size as f64,
@@ -57,14 +58,14 @@ mod tests {
         };
         let curve = |arm: usize| {
             let plot = Curves {
-                about: "",
-                sizes: [64, 4096].map(|size| (size, figures::size(size))).into(),
+                description: "",
+                sizes: [64, 4096].map(|size| (size, format::size(size))).into(),
                 curves: vec![Curve {
                     arm,
                     control: false,
                     points: [64, 4096].map(point).into(),
                 }],
-                label: figures::nanos,
+                label: format::nanos,
             };
             curves(&plot).unwrap()
         };

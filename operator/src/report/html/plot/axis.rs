@@ -1,45 +1,45 @@
-//! An axis that has its marks where we want them: at the sizes of a scenario, at the rows of a table, at 1, 2 and 5.
+//! Linear or logarithmic axis with explicit tick positions, such as the sizes of a scenario, table rows or round values.
 
 use std::ops::Range;
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 
-/// An axis from `low` to `high` with marks at `keys`.
+/// An axis from `low` to `high` with labeled ticks.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     low: f64,
     high: f64,
     logarithmic: bool,
-    keys: Vec<(f64, String)>,
+    ticks: Vec<(f64, String)>,
 }
 
 impl Axis {
     /// A linear axis.
-    pub(super) fn linear(low: f64, high: f64, keys: Vec<(f64, String)>) -> Self {
+    pub(super) fn linear(low: f64, high: f64, ticks: Vec<(f64, String)>) -> Self {
         Self {
             low,
             high: if high > low { high } else { low + 1.0 },
             logarithmic: false,
-            keys,
+            ticks,
         }
     }
 
-    /// A logarithmic axis; both ends above zero.
-    pub(super) fn logarithmic(low: f64, high: f64, keys: Vec<(f64, String)>) -> Self {
+    /// A logarithmic axis; `low` and `high` must be positive.
+    pub(super) fn logarithmic(low: f64, high: f64, ticks: Vec<(f64, String)>) -> Self {
         let low = low.max(f64::MIN_POSITIVE);
         Self {
             low,
             high: if high > low { high } else { low * 10.0 },
             logarithmic: true,
-            keys,
+            ticks,
         }
     }
 
-    /// A logarithmic axis around `values` (above zero) with marks at 1, 2 and 5 times powers of ten.
+    /// A logarithmic axis that contains the positive ones of `values`, with ticks at 1, 2 and 5 times powers of ten.
     pub(super) fn around(values: impl Iterator<Item = f64>, label: impl Fn(f64) -> String) -> Self {
-        let (low, high) = ends(values.filter(|value| *value > 0.0)).unwrap_or((1.0, 10.0));
+        let (low, high) = range(values.filter(|value| *value > 0.0)).unwrap_or((1.0, 10.0));
         let (low, high) = (low / 1.15, high * 1.15);
-        let mut keys = Vec::new();
+        let mut ticks = Vec::new();
         let steps: &[f64] = if high / low < 2000.0 {
             &[1.0, 2.0, 5.0]
         } else {
@@ -47,29 +47,31 @@ impl Axis {
         };
         for exponent in (low.log10().floor() as i32)..=(high.log10().ceil() as i32) {
             for step in steps {
-                let key = step * 10f64.powi(exponent);
-                if (low..=high).contains(&key) {
-                    keys.push((key, label(key)));
+                let tick = step * 10f64.powi(exponent);
+                if (low..=high).contains(&tick) {
+                    ticks.push((tick, label(tick)));
                 }
             }
         }
-        if keys.len() < 3 {
-            keys = steps_of(low, high, 5).map(|key| (key, label(key))).collect();
+        if ticks.len() < 3 {
+            ticks = round_values(low, high, 5)
+                .map(|tick| (tick, label(tick)))
+                .collect();
         }
-        Self::logarithmic(low, high, keys)
+        Self::logarithmic(low, high, ticks)
     }
 
-    /// A linear axis around `values` with about `count` marks.
+    /// A linear axis that contains `values`, with about `count` ticks.
     pub(super) fn linear_around(
         values: impl Iterator<Item = f64>,
         count: usize,
         label: impl Fn(f64) -> String,
     ) -> Self {
-        let (low, high) = ends(values).unwrap_or((-1.0, 1.0));
+        let (low, high) = range(values).unwrap_or((-1.0, 1.0));
         let pad = (high - low).max(1e-9) * 0.06;
         let (low, high) = (low - pad, high + pad);
-        let keys = steps_of(low, high, count);
-        Self::linear(low, high, keys.map(|key| (key, label(key))).collect())
+        let ticks = round_values(low, high, count);
+        Self::linear(low, high, ticks.map(|tick| (tick, label(tick))).collect())
     }
 
     fn position(&self, value: f64) -> f64 {
@@ -80,13 +82,13 @@ impl Axis {
                 value
             }
         };
-        let part = (scale(value) - scale(self.low)) / (scale(self.high) - scale(self.low));
-        part.clamp(0.0, 1.0)
+        let fraction = (scale(value) - scale(self.low)) / (scale(self.high) - scale(self.low));
+        fraction.clamp(0.0, 1.0)
     }
 }
 
 /// About `count` round values from `low` to `high`.
-fn steps_of(low: f64, high: f64, count: usize) -> impl Iterator<Item = f64> {
+fn round_values(low: f64, high: f64, count: usize) -> impl Iterator<Item = f64> {
     let rough = (high - low) / count.max(1) as f64;
     let power = 10f64.powf(rough.log10().floor());
     let factors = [1.0, 2.0, 5.0];
@@ -99,8 +101,8 @@ fn steps_of(low: f64, high: f64, count: usize) -> impl Iterator<Item = f64> {
     (first..=last).map(move |index| index as f64 * step)
 }
 
-/// Smallest and largest of `values`.
-fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+/// Minimum and maximum of the finite ones of `values`.
+fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values
         .filter(|value| value.is_finite())
         .map(|value| (value, value))
@@ -116,7 +118,7 @@ impl Ranged for Axis {
     }
 
     fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
-        self.keys.iter().map(|(key, _)| *key).collect()
+        self.ticks.iter().map(|(tick, _)| *tick).collect()
     }
 
     fn range(&self) -> Range<f64> {
@@ -130,7 +132,7 @@ impl ValueFormatter<f64> for Axis {
     }
 
     fn format_ext(&self, value: &f64) -> String {
-        let label = self.keys.iter().find(|(key, _)| key == value);
+        let label = self.ticks.iter().find(|(tick, _)| tick == value);
         label.map(|(_, label)| label.clone()).unwrap_or_default()
     }
 }
@@ -140,17 +142,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_stand_at_round_values() {
+    fn places_ticks_at_round_values() {
         let axis = Axis::around([900.0, 4300.0].into_iter(), |value| value.to_string());
-        let keys: Vec<f64> = axis.keys.iter().map(|(key, _)| *key).collect();
-        assert_eq!(keys, [1000.0, 2000.0, 3000.0, 4000.0]);
+        let ticks: Vec<f64> = axis.ticks.iter().map(|(tick, _)| *tick).collect();
+        assert_eq!(ticks, [1000.0, 2000.0, 3000.0, 4000.0]);
         let axis = Axis::linear_around([-14.0, 3.0].into_iter(), 5, |value| value.to_string());
-        let keys: Vec<f64> = axis.keys.iter().map(|(key, _)| *key).collect();
-        assert_eq!(keys, [-15.0, -10.0, -5.0, 0.0]);
+        let ticks: Vec<f64> = axis.ticks.iter().map(|(tick, _)| *tick).collect();
+        assert_eq!(ticks, [-15.0, -10.0, -5.0, 0.0]);
     }
 
     #[test]
-    fn values_beyond_the_ends_stay_on_the_axis() {
+    fn clamps_values_outside_the_range() {
         let axis = Axis::logarithmic(1.0, 100.0, Vec::new());
         assert_eq!(axis.map(&10.0, (0, 200)), 100);
         assert_eq!(axis.map(&0.0, (0, 200)), 0);

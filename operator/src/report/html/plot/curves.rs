@@ -1,55 +1,55 @@
-//! One figure against size for every arm, both axes logarithmic, with intervals.
+//! Plot of one metric by size for every arm, with intervals. Both axes are logarithmic.
 
 use plotters::prelude::{ChartBuilder, PathElement};
 use plotters::style::Color;
 
 use super::axis::Axis;
-use super::{DrawError, arm, grid, palette, picture};
+use super::{DrawError, arm, grid, palette, svg};
 
-/// A figure at a size.
+/// Value of the metric at one size.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
     /// Size in bytes.
     pub size: u64,
-    /// The figure.
+    /// Value of the metric.
     pub value: f64,
-    /// Its interval.
+    /// Lower and upper end of its interval.
     pub interval: Option<(f64, f64)>,
 }
 
-/// The figures of one arm.
+/// Curve of one arm.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// Place of the arm: its colour.
+    /// Index of the arm in the plan, which determines its color and marker.
     pub arm: usize,
     /// Whether it is a control arm.
     pub control: bool,
-    /// Its points, by size.
+    /// Points in order of size.
     pub points: Vec<Point>,
 }
 
-/// What the plot shows.
+/// Content of the plot.
 pub struct Curves<'a> {
-    /// What it says to those who do not see it.
-    pub about: &'a str,
-    /// Sizes in bytes with their names.
+    /// Text alternative.
+    pub description: &'a str,
+    /// Sizes in bytes with their labels.
     pub sizes: Vec<(u64, String)>,
-    /// The arms.
+    /// One curve for each arm.
     pub curves: Vec<Curve>,
-    /// Name of a figure.
+    /// Formats a value of the metric.
     pub label: fn(f64) -> String,
 }
 
 const HEIGHT: u32 = 300;
-/// Sizes named on the axis before every other one is left out.
-const MAX_NAMES: usize = 8;
-/// Part of the axis by which the arms at one size stand apart.
+/// Maximum number of size labels on the axis.
+const MAX_LABELS: usize = 8;
+/// Horizontal distance between the arms at one size, as a fraction of the axis.
 const DODGE: f64 = 0.012;
 
-/// Draws them.
+/// Draws the plot as SVG.
 pub fn curves(plot: &Curves<'_>) -> Result<String, DrawError> {
-    let all = || plot.curves.iter().flat_map(|curve| &curve.points);
-    let values = all().flat_map(|point| {
+    let points = || plot.curves.iter().flat_map(|curve| &curve.points);
+    let values = points().flat_map(|point| {
         let (low, high) = point.interval.unwrap_or((point.value, point.value));
         [low, point.value, high]
     });
@@ -65,39 +65,39 @@ pub fn curves(plot: &Curves<'_>) -> Result<String, DrawError> {
         .iter()
         .map(|(size, _)| position(*size))
         .fold(1.0, f64::max);
-    let span = (largest / smallest).max(2.0);
-    let (low, high) = (smallest / span.powf(0.06), largest * span.powf(0.06));
-    let every = plot.sizes.len().div_ceil(MAX_NAMES);
-    let names = plot.sizes.iter().enumerate().map(|(place, (size, name))| {
-        let name = if place % every == 0 {
-            name.clone()
+    let ratio = (largest / smallest).max(2.0);
+    let (low, high) = (smallest / ratio.powf(0.06), largest * ratio.powf(0.06));
+    let every = plot.sizes.len().div_ceil(MAX_LABELS);
+    let ticks = plot.sizes.iter().enumerate().map(|(index, (size, label))| {
+        let label = if index % every == 0 {
+            label.clone()
         } else {
             String::new()
         };
-        (position(*size), name)
+        (position(*size), label)
     });
-    let x = Axis::logarithmic(low, high, names.collect());
+    let x = Axis::logarithmic(low, high, ticks.collect());
     let middle = (plot.curves.len() as f64 - 1.0) / 2.0;
-    picture(HEIGHT, plot.about, |area| {
+    svg(HEIGHT, plot.description, |area| {
         let mut chart = ChartBuilder::on(area)
             .margin(8)
             .x_label_area_size(34)
             .y_label_area_size(84)
             .build_cartesian_2d(x, y)?;
         grid(&mut chart)?;
-        for (place, curve) in plot.curves.iter().enumerate() {
+        for (index, curve) in plot.curves.iter().enumerate() {
             let color = palette::arm(curve.arm, curve.control);
-            let dodge = (high / low).powf(DODGE * (place as f64 - middle));
+            let dodge = (high / low).powf(DODGE * (index as f64 - middle));
             let at = |point: &Point| position(point.size) * dodge;
-            let own = (curve.arm, curve.control);
+            let style = (curve.arm, curve.control);
             let line = curve.points.iter().map(|point| (at(point), point.value));
-            arm::line(&mut chart, own, line.collect(), color.mix(0.6).stroke_width(1))?;
+            arm::line(&mut chart, style, line.collect(), color.mix(0.6).stroke_width(1))?;
             for point in &curve.points {
                 if let Some((low, high)) = point.interval {
                     let whisker = [(at(point), low), (at(point), high)];
                     chart.draw_series([PathElement::new(whisker, color.stroke_width(2))])?;
                 }
-                arm::mark(&mut chart, own, (at(point), point.value), 3, color.filled())?;
+                arm::marker(&mut chart, style, (at(point), point.value), 3, color.filled())?;
             }
         }
         Ok(())

@@ -1,56 +1,56 @@
-//! The change of every variant at every size with its interval: dots and whiskers, the margin as a band.
+//! Plot of the change of every arm at every size: dots with whiskers for the intervals, and a band for the margin.
 
 use plotters::prelude::{ChartBuilder, PathElement, Rectangle};
 use plotters::style::Color;
 
 use super::axis::Axis;
-use super::{DrawError, FONT, arm, palette, picture};
+use super::{DrawError, FONT, arm, palette, svg};
 
 /// Change of one arm at one size, in percent.
 #[derive(Clone, Copy, Debug)]
 pub struct Dot {
-    /// Row, from 0: the size.
+    /// Row, from 0. Each size is a row.
     pub row: usize,
-    /// Place of the arm: its colour.
+    /// Index of the arm in the plan, which determines its color and marker.
     pub arm: usize,
     /// Whether it is a control arm.
     pub control: bool,
-    /// Whether it carries a verdict; others are drawn hollow.
-    pub judged: bool,
-    /// The estimate.
+    /// Whether it has a verdict. Dots without one are hollow.
+    pub has_verdict: bool,
+    /// Estimated change in percent.
     pub percent: f64,
-    /// The interval.
+    /// Lower and upper end of the interval in percent.
     pub interval: Option<(f64, f64)>,
 }
 
-/// What the plot shows.
+/// Content of the plot.
 #[derive(Clone, Debug)]
 pub struct EffectPlot<'a> {
-    /// What it says to those who do not see it.
-    pub about: &'a str,
-    /// Names of the rows, from above.
+    /// Text alternative.
+    pub description: &'a str,
+    /// Labels of the rows, from top to bottom.
     pub rows: Vec<String>,
-    /// Arms that are shown, in the order in which they stand in a row.
+    /// Indexes of the shown arms, in their order within a row.
     pub arms: Vec<usize>,
     /// The dots.
     pub dots: Vec<Dot>,
-    /// Lower and upper edge of the margin.
+    /// Lower and upper end of the margin, in percent.
     pub margin: (f64, f64),
 }
 
-/// Distance between two dots of a row.
+/// Distance between two dots of a row, in SVG units.
 const DOT_DISTANCE: u32 = 11;
-/// Widest change that the axis covers; whiskers beyond it end at its edge.
-const WIDEST: f64 = 150.0;
+/// Maximum change that the axis covers, in percent. Longer whiskers end at the edge.
+const MAX_CHANGE: f64 = 150.0;
 
-/// Draws it.
+/// Draws the plot as SVG.
 pub fn effects(plot: &EffectPlot<'_>) -> Result<String, DrawError> {
     let rows = plot.rows.len();
-    let lanes = plot.arms.len().max(1);
-    let height = (rows * (lanes + 1)) as u32 * DOT_DISTANCE + 76;
+    let slots = plot.arms.len().max(1);
+    let height = (rows * (slots + 1)) as u32 * DOT_DISTANCE + 76;
     let ends = plot.dots.iter().flat_map(|dot| {
         let (low, high) = dot.interval.unwrap_or((dot.percent, dot.percent));
-        [low.max(-WIDEST), high.min(WIDEST), dot.percent]
+        [low.max(-MAX_CHANGE), high.min(MAX_CHANGE), dot.percent]
     });
     let x = Axis::linear_around(
         ends.chain([plot.margin.0 * 1.5, plot.margin.1 * 1.5]),
@@ -63,23 +63,23 @@ pub fn effects(plot: &EffectPlot<'_>) -> Result<String, DrawError> {
                 + " %"
         },
     );
-    let names = plot
+    let labels = plot
         .rows
         .iter()
         .enumerate()
-        .map(|(row, name)| (row as f64 + 0.5, name.clone()));
-    // Rows go downwards, the axis upwards.
-    let flipped = names.map(|(row, name)| (rows as f64 - row, name));
-    let y = Axis::linear(0.0, rows as f64, flipped.collect());
-    let place = |dot: &Dot| {
-        let lane = plot
+        .map(|(row, label)| (row as f64 + 0.5, label.clone()));
+    // Rows count downwards, the axis upwards.
+    let ticks = labels.map(|(row, label)| (rows as f64 - row, label));
+    let y = Axis::linear(0.0, rows as f64, ticks.collect());
+    let height_of = |dot: &Dot| {
+        let slot = plot
             .arms
             .iter()
             .position(|arm| *arm == dot.arm)
             .unwrap_or_default();
-        rows as f64 - dot.row as f64 - (lane as f64 + 1.0) / (lanes as f64 + 1.0)
+        rows as f64 - dot.row as f64 - (slot as f64 + 1.0) / (slots as f64 + 1.0)
     };
-    picture(height, plot.about, |area| {
+    svg(height, plot.description, |area| {
         let mut chart = ChartBuilder::on(area)
             .margin(8)
             .x_label_area_size(46)
@@ -94,22 +94,22 @@ pub fn effects(plot: &EffectPlot<'_>) -> Result<String, DrawError> {
             .bold_line_style(palette::GRID)
             .axis_style(palette::TEXT)
             .label_style((FONT.0, FONT.1, &palette::TEXT))
-            .x_desc("change against the baseline")
+            .x_desc("change from the baseline")
             .draw()?;
         for row in 1..rows {
-            let line = [(-WIDEST * 10.0, row as f64), (WIDEST * 10.0, row as f64)];
+            let line = [(-MAX_CHANGE * 10.0, row as f64), (MAX_CHANGE * 10.0, row as f64)];
             chart.draw_series([PathElement::new(line, palette::GRID)])?;
         }
         let zero = [(0.0, 0.0), (0.0, rows as f64)];
         chart.draw_series([PathElement::new(zero, palette::TEXT)])?;
         for dot in &plot.dots {
-            let (color, y) = (palette::arm(dot.arm, dot.control), place(dot));
+            let (color, y) = (palette::arm(dot.arm, dot.control), height_of(dot));
             if let Some((low, high)) = dot.interval {
                 chart.draw_series([PathElement::new([(low, y), (high, y)], color.stroke_width(2))])?;
             }
-            let fill = if dot.judged { color } else { palette::PAGE };
+            let fill = if dot.has_verdict { color } else { palette::PAGE };
             for style in [fill.filled(), color.stroke_width(2)] {
-                arm::mark(&mut chart, (dot.arm, dot.control), (dot.percent, y), 4, style)?;
+                arm::marker(&mut chart, (dot.arm, dot.control), (dot.percent, y), 4, style)?;
             }
         }
         Ok(())

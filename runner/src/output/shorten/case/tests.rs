@@ -1,4 +1,4 @@
-//! The longest records that an assignment can ask for.
+//! The longest records that an assignment can produce.
 
 use crds::assignment::Pass;
 use crds::histogram::Histogram;
@@ -7,16 +7,16 @@ use crds::record::{ChainWriter, ExclusiveQuantiles, Posted, PostingCounters, Rec
 use super::super::fit;
 use super::*;
 
-/// Latencies spread evenly over all decades between two, by a linear congruential generator (Knuth's MMIX).
-fn spread(samples: u32, least: f64, most: f64) -> Histogram {
+/// Latencies with a log-uniform distribution between `min` and `max`, from a linear congruential generator (Knuth's MMIX).
+fn log_uniform(samples: u32, min: f64, max: f64) -> Histogram {
     let mut latency = Histogram::new();
     let mut state = 1_u64;
     for _ in 0..samples {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        let even = (state >> 11) as f64 / (1_u64 << 53) as f64;
-        latency.record((least * (even * (most / least).ln()).exp()) as u64);
+        let uniform = (state >> 11) as f64 / (1_u64 << 53) as f64;
+        latency.record((min * (uniform * (max / min).ln()).exp()) as u64);
     }
     latency
 }
@@ -86,24 +86,24 @@ fn case(rails: u32, latency: &Histogram, number: u64) -> Record {
     }))
 }
 
-/// What stands in the line, and what was said.
+/// Encodes and decodes `record`; returns the measurement and the reductions.
 fn fitted(record: Record) -> (Measurement, Vec<String>) {
-    let (line, said) = fit(&mut ChainWriter::default(), record).unwrap();
+    let (line, reductions) = fit(&mut ChainWriter::default(), record).unwrap();
     assert!(line.len() <= MAX_LINE_BYTES);
     let Record::Case(case) = crds::record::Chain::default().read(line.trim_end()).unwrap() else {
         panic!("a case");
     };
     match case.result {
-        CaseResult::Measured(measured) => (*measured, said),
+        CaseResult::Measured(measured) => (*measured, reductions),
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn both_sides_posting_over_64_rails_fit_with_every_number_at_its_largest() {
-    // As no fabric has them: three figures take several lines.
-    let latency = spread(1_000_000, 1.0, 2e11);
-    let (measured, said) = fitted(case(64, &latency, u64::MAX / 128));
+fn the_largest_case_with_64_rails_fits() {
+    // Latencies over an unrealistic range, whose histogram with three digits exceeds several lines.
+    let latency = log_uniform(1_000_000, 1.0, 2e11);
+    let (measured, reductions) = fitted(case(64, &latency, u64::MAX / 128));
     for side in [&measured.initiator, &measured.target] {
         let posted = side.posted.as_ref().unwrap();
         assert_eq!(posted.latency.count(), latency.count());
@@ -118,19 +118,21 @@ fn both_sides_posting_over_64_rails_fit_with_every_number_at_its_largest() {
         assert_eq!(rails, (0..64).collect::<Vec<_>>());
     }
     assert!(
-        said.iter().any(|said| said.contains("significant figures")),
-        "{said:?}"
+        reductions
+            .iter()
+            .any(|reduction| reduction.contains("significant digits")),
+        "{reductions:?}"
     );
 }
 
 #[test]
-fn two_long_histograms_keep_two_figures() {
-    let latency = spread(200_000, 1e3, 1e7);
-    let (measured, said) = fitted(case(2, &latency, 1_000_000));
-    let [said] = &said[..] else {
-        panic!("one thing was done: {said:?}");
+fn reduces_long_histograms_to_two_digits() {
+    let latency = log_uniform(200_000, 1e3, 1e7);
+    let (measured, reductions) = fitted(case(2, &latency, 1_000_000));
+    let [reduction] = &reductions[..] else {
+        panic!("expected one reduction: {reductions:?}");
     };
-    assert!(said.contains("2 significant figures"), "{said}");
+    assert!(reduction.contains("2 significant digits"), "{reduction}");
     let found = measured.target.posted.unwrap().latency;
     for quantile in [0.5, 0.95, 0.999] {
         let exact = latency.quantile(quantile).unwrap() as f64;
@@ -141,12 +143,12 @@ fn two_long_histograms_keep_two_figures() {
 }
 
 #[test]
-fn what_fits_is_left_alone() {
+fn keeps_records_that_fit() {
     let mut latency = Histogram::new();
     latency.record(1234);
     let record = case(4, &latency, 1000);
-    let (measured, said) = fitted(record.clone());
-    assert!(said.is_empty());
+    let (measured, reductions) = fitted(record.clone());
+    assert!(reductions.is_empty());
     let Record::Case(record) = record else {
         panic!("a case");
     };

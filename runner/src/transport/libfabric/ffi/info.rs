@@ -1,8 +1,8 @@
-//! `fi_getinfo`: hints in, offers out.
+//! `fi_getinfo`: takes hints and returns the matching infos.
 
 use super::{CallError, check};
+use crate::transport::libfabric::rules::attributes::{Attributes, Nic};
 use crate::transport::libfabric::rules::hints::Hints;
-use crate::transport::libfabric::rules::offer::{Nic, Offer};
 use libfabric_sys::bindings::{
     FI_BUS_PCI, FI_EINVAL, FI_ENODATA, FI_ENOMEM, FI_EP_RDM, FI_NUMERICHOST, FI_SOURCE, FI_THREAD_DOMAIN,
     fi_info, fid_nic,
@@ -13,14 +13,14 @@ use std::net::IpAddr;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// One `fi_info` of the library, owned, without what followed it in its list.
+/// One owned `fi_info` of the library, without the entries that followed it in its list.
 #[derive(Debug)]
 pub(in crate::transport::libfabric) struct Info {
     library: Arc<Library>,
     pointer: NonNull<fi_info>,
 }
 
-// SAFETY: the struct is plain memory that this value alone owns, and the library's allocator is malloc, which any
+// SAFETY: the struct is plain memory that only this value owns, and the library allocates it with malloc, which any
 // thread may call.
 unsafe impl Send for Info {}
 // SAFETY: no method changes the struct through a shared reference.
@@ -28,7 +28,7 @@ unsafe impl Sync for Info {}
 
 impl Drop for Info {
     fn drop(&mut self) {
-        // SAFETY: allocated by this library, and freed here only.
+        // SAFETY: this library allocated the info, and it is freed only here.
         unsafe { self.library.free_info(self.pointer.as_ptr()) };
     }
 }
@@ -42,8 +42,8 @@ impl Info {
         self.pointer.as_ptr()
     }
 
-    fn empty(library: &Arc<Library>) -> Result<Self, CallError> {
-        let pointer = NonNull::new(library.empty_info());
+    fn allocate(library: &Arc<Library>) -> Result<Self, CallError> {
+        let pointer = NonNull::new(library.allocate_info());
         let pointer = pointer.ok_or_else(|| CallError::new(library, "fi_allocinfo", FI_ENOMEM))?;
         Ok(Self {
             library: Arc::clone(library),
@@ -51,76 +51,76 @@ impl Info {
         })
     }
 
-    /// Takes away the completion level that the hints asked for as a default of every operation. It was asked for
-    /// to learn that the provider has it; posts name it where they want it.
+    /// Clears the default completion level of all operations. The hints requested it only to find out whether the
+    /// provider supports it; posts that need it specify it themselves.
     pub(super) fn clear_default_flags(&mut self) {
-        // SAFETY: an info of this library, uniquely borrowed.
+        // SAFETY: the pointer is a live info of this library, which is uniquely borrowed.
         let info = unsafe { self.pointer.as_mut() };
-        // SAFETY: null or a part of the info.
+        // SAFETY: the pointer is null or points to a part of the info.
         if let Some(attr) = unsafe { info.tx_attr.as_mut() } {
             attr.op_flags = 0;
         }
     }
 
-    /// The fields that decide and are recorded.
-    pub(in crate::transport::libfabric) fn offer(&self) -> Offer {
-        // SAFETY: an info of this library, borrowed.
+    /// Copies the attributes that this transport uses.
+    pub(in crate::transport::libfabric) fn attributes(&self) -> Attributes {
+        // SAFETY: the pointer is a live info of this library.
         let info = unsafe { self.pointer.as_ref() };
-        let mut offer = Offer {
+        let mut attributes = Attributes {
             mode: info.mode,
-            ..Offer::default()
+            ..Attributes::default()
         };
-        // SAFETY: null or a part of the info, here and below.
+        // SAFETY: here and below, the pointer is null or points to a part of the info.
         if let Some(attr) = unsafe { info.fabric_attr.as_ref() } {
-            // SAFETY: null or a C string that the info owns, here and below.
-            offer.provider = unsafe { owned_text(attr.prov_name) };
+            // SAFETY: here and below, the pointer is null or a C string that the info owns.
+            attributes.provider = unsafe { owned_text(attr.prov_name) };
             // SAFETY: as above.
-            offer.fabric = unsafe { owned_text(attr.name) };
+            attributes.fabric = unsafe { owned_text(attr.name) };
         }
         // SAFETY: as above.
         if let Some(attr) = unsafe { info.domain_attr.as_ref() } {
             // SAFETY: as above.
-            offer.domain = unsafe { owned_text(attr.name) };
-            offer.mode |= attr.mode;
-            offer.mr_mode = attr.mr_mode;
-            offer.data_progress = attr.data_progress;
-            offer.immediate_bytes = attr.cq_data_size;
+            attributes.domain = unsafe { owned_text(attr.name) };
+            attributes.mode |= attr.mode;
+            attributes.mr_mode = attr.mr_mode;
+            attributes.data_progress = attr.data_progress;
+            attributes.immediate_bytes = attr.cq_data_size;
         }
         // SAFETY: as above.
         if let Some(attr) = unsafe { info.tx_attr.as_ref() } {
-            offer.inject_size = attr.inject_size;
-            offer.transmit_depth = attr.size;
+            attributes.inject_size = attr.inject_size;
+            attributes.transmit_depth = attr.size;
         }
         // SAFETY: as above.
         if let Some(attr) = unsafe { info.rx_attr.as_ref() } {
-            offer.mode |= attr.mode;
-            offer.receive_depth = attr.size;
+            attributes.mode |= attr.mode;
+            attributes.receive_depth = attr.size;
         }
         // SAFETY: as above.
         if let Some(attr) = unsafe { info.ep_attr.as_ref() } {
-            offer.max_message = attr.max_msg_size;
+            attributes.max_message = attr.max_msg_size;
         }
         // SAFETY: as above.
-        offer.nic = unsafe { info.nic.as_ref() }.map(|nic| {
-            // SAFETY: part of a live info.
-            unsafe { nic_facts(nic) }
+        attributes.nic = unsafe { info.nic.as_ref() }.map(|nic| {
+            // SAFETY: the NIC is a part of a live info.
+            unsafe { nic_attributes(nic) }
         });
-        offer
+        attributes
     }
 }
 
-/// Asks for what the hints say, from one source address where given. An empty list where the library has nothing.
+/// Calls `fi_getinfo` with the hints and, if given, a source address. Returns an empty list if nothing matches.
 ///
 /// # Errors
 ///
-/// Every error of `fi_getinfo` but "no data".
-pub(in crate::transport::libfabric) fn request(
+/// Every error of `fi_getinfo` except `FI_ENODATA`.
+pub(in crate::transport::libfabric) fn get_info(
     library: &Arc<Library>,
     hints: &Hints,
     source: Option<IpAddr>,
 ) -> Result<Vec<Info>, CallError> {
-    let mut wish = Info::empty(library)?;
-    fill(&mut wish, hints)?;
+    let mut hint_info = Info::allocate(library)?;
+    fill(&mut hint_info, hints)?;
     let node = source
         .map(|address| c_text(library, &address.to_string()))
         .transpose()?;
@@ -128,17 +128,17 @@ pub(in crate::transport::libfabric) fn request(
         (node.as_ptr(), FI_SOURCE | FI_NUMERICHOST)
     });
     let mut list: *mut fi_info = std::ptr::null_mut();
-    // SAFETY: node is null or a C string; the hints came from this library.
-    let code = unsafe { library.get_info(node, std::ptr::null(), flags, wish.as_ptr(), &mut list) };
+    // SAFETY: the node is null or a C string, and this library allocated the hints.
+    let code = unsafe { library.get_info(node, std::ptr::null(), flags, hint_info.as_ptr(), &mut list) };
     if code == -FI_ENODATA {
         return Ok(Vec::new());
     }
     check(library, "fi_getinfo", code)?;
     let mut infos = Vec::new();
     let mut entry = list;
-    // SAFETY: entries of the list just received; the last has no next.
+    // SAFETY: `entry` is null or an entry of the list just received, whose last entry has a null next pointer.
     while let Some(next) = unsafe { entry.as_ref() } {
-        // SAFETY: an entry of this library that was not freed.
+        // SAFETY: the entry came from this library and was not freed.
         if let Some(pointer) = NonNull::new(unsafe { library.duplicate_info(entry) }) {
             infos.push(Info {
                 library: Arc::clone(library),
@@ -147,18 +147,19 @@ pub(in crate::transport::libfabric) fn request(
         }
         entry = next.next;
     }
-    // SAFETY: the list came from this library; only copies of its entries are kept.
+    // SAFETY: the list came from this library, and only copies of its entries are used afterwards.
     unsafe { library.free_info(list) };
     Ok(infos)
 }
 
-fn fill(wish: &mut Info, hints: &Hints) -> Result<(), CallError> {
-    let library = Arc::clone(&wish.library);
-    // SAFETY: an info of this library, uniquely borrowed; so are its attributes, which fi_allocinfo attaches.
-    let info = unsafe { wish.pointer.as_mut() };
+fn fill(hint_info: &mut Info, hints: &Hints) -> Result<(), CallError> {
+    let library = Arc::clone(&hint_info.library);
+    // SAFETY: the pointer is a live info of this library. It is uniquely borrowed, as are its attributes, which
+    // fi_allocinfo attaches.
+    let info = unsafe { hint_info.pointer.as_mut() };
     info.caps = hints.caps;
     info.mode = hints.mode;
-    // SAFETY: null or a part of the info.
+    // SAFETY: the pointer is null or points to a part of the info.
     if let Some(attr) = unsafe { info.fabric_attr.as_mut() } {
         attr.prov_name = malloc_text(&library, hints.provider)?;
         if let Some(fabric) = hints.fabric {
@@ -168,7 +169,7 @@ fn fill(wish: &mut Info, hints: &Hints) -> Result<(), CallError> {
     // SAFETY: as above.
     if let Some(attr) = unsafe { info.domain_attr.as_mut() } {
         attr.mr_mode = hints.mr_mode;
-        // One thread at a time uses a domain and everything made from it, so the provider needs no locks.
+        // Only one thread at a time uses a domain and the objects opened from it, so the provider needs no locks.
         attr.threading = FI_THREAD_DOMAIN;
         attr.av_type = bindings::FI_AV_TABLE;
     }
@@ -193,10 +194,10 @@ fn c_text(library: &Library, text: &str) -> Result<CString, CallError> {
     CString::new(text).map_err(|_| CallError::new(library, "fi_getinfo", FI_EINVAL))
 }
 
-/// A copy made by malloc, for `fi_freeinfo` frees strings with `free`.
+/// Copies a string with malloc, because `fi_freeinfo` frees strings with `free`.
 fn malloc_text(library: &Library, text: &str) -> Result<*mut c_char, CallError> {
     let text = c_text(library, text)?;
-    // SAFETY: a C string.
+    // SAFETY: the argument is a C string.
     let copy = unsafe { libc::strdup(text.as_ptr()) };
     if copy.is_null() {
         Err(CallError::new(library, "strdup", FI_ENOMEM))
@@ -207,39 +208,39 @@ fn malloc_text(library: &Library, text: &str) -> Result<*mut c_char, CallError> 
 
 /// # Safety
 ///
-/// Null, or a C string that lives for the call.
+/// `text` must be null, or a C string that is valid during the call.
 unsafe fn owned_text(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
     }
-    // SAFETY: not null; the caller's promise.
+    // SAFETY: the pointer is not null, so the caller guarantees that it is a C string.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
 /// # Safety
 ///
-/// Part of a live info.
-unsafe fn nic_facts(nic: &fid_nic) -> Nic {
-    let mut facts = Nic::default();
-    // SAFETY: null or a part of the info.
+/// `nic` must be a part of a live info.
+unsafe fn nic_attributes(nic: &fid_nic) -> Nic {
+    let mut attributes = Nic::default();
+    // SAFETY: the pointer is null or points to a part of the info.
     if let Some(device) = unsafe { nic.device_attr.as_ref() } {
-        // SAFETY: null or a C string that the info owns.
-        facts.name = unsafe { owned_text(device.name) };
+        // SAFETY: the pointer is null or a C string that the info owns.
+        attributes.name = unsafe { owned_text(device.name) };
     }
-    // SAFETY: null or a part of the info.
+    // SAFETY: the pointer is null or points to a part of the info.
     if let Some(bus) = unsafe { nic.bus_attr.as_ref() }
         && bus.bus_type == FI_BUS_PCI
     {
-        // SAFETY: the bus type says which member was written.
+        // SAFETY: the bus type indicates that the provider initialized this union member.
         let pci = unsafe { bus.attr.pci };
-        facts.pci = Some(format!(
+        attributes.pci = Some(format!(
             "{:04x}:{:02x}:{:02x}.{:x}",
             pci.domain_id, pci.bus_id, pci.device_id, pci.function_id
         ));
     }
-    // SAFETY: null or a part of the info.
+    // SAFETY: the pointer is null or points to a part of the info.
     if let Some(link) = unsafe { nic.link_attr.as_ref() } {
-        facts.speed = link.speed;
+        attributes.speed = link.speed;
     }
-    facts
+    attributes
 }

@@ -1,4 +1,4 @@
-//! Ownership of libfabric's objects: each is closed once, children before parents.
+//! Ownership of libfabric's objects: each object is closed once, children before parents.
 
 use super::info::Info;
 use crate::memory::Memory;
@@ -8,13 +8,13 @@ use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 
-/// Kinds of objects, all of which begin with the header that `fi_close` takes.
+/// Object types that start with the header that `fi_close` takes.
 ///
 /// # Safety
 ///
-/// The first field is a `fid`.
+/// The first field must be a `fid`.
 pub(super) unsafe trait Closable {}
-// SAFETY: the struct begins with its `fid`, as do all below (rdma/fabric.h and the headers it names).
+// SAFETY: this struct starts with its `fid`, like all the following ones (rdma/fabric.h and the headers it names).
 unsafe impl Closable for fid_fabric {}
 // SAFETY: as above.
 unsafe impl Closable for fid_domain {}
@@ -27,14 +27,14 @@ unsafe impl Closable for fid_ep {}
 // SAFETY: as above.
 unsafe impl Closable for fid_mr {}
 
-/// An open object, closed when dropped.
+/// Open object that is closed on drop.
 #[derive(Debug)]
 pub(super) struct Owned<T: Closable>(NonNull<T>);
 
 impl<T: Closable> Owned<T> {
     /// # Safety
     ///
-    /// An open object that nobody else closes, and that is dropped before its parent.
+    /// `pointer` must be an open object that no other code closes, and it must be dropped before its parent.
     pub(super) unsafe fn new(pointer: NonNull<T>) -> Self {
         Self(pointer)
     }
@@ -50,21 +50,21 @@ impl<T: Closable> Owned<T> {
 
 impl<T: Closable> Drop for Owned<T> {
     fn drop(&mut self) {
-        // SAFETY: open until here; whoever holds this value drops it on one thread and before the parent.
+        // SAFETY: the object is open until here, and the contract of `new` guarantees that its parent is still open.
         let code = unsafe { calls::fi_close(self.header()) };
         if code != 0 {
             let kind = std::any::type_name::<T>();
             tracing::error!(
                 kind,
                 code,
-                "fi_close refused: something made from this object is still open"
+                "fi_close failed: an object that was opened from this one is still open"
             );
         }
         debug_assert_eq!(code, 0, "fi_close({})", std::any::type_name::<T>());
     }
 }
 
-/// Where a provider keeps its notes about an operation in flight (`FI_CONTEXT`, `FI_CONTEXT2`).
+/// Memory in which a provider stores its state of an operation in flight (`FI_CONTEXT`, `FI_CONTEXT2`).
 #[repr(C)]
 pub(super) struct Context(UnsafeCell<fi_context2>);
 
@@ -76,34 +76,34 @@ impl Context {
     }
 }
 
-/// Memory that the provider was told of, and the region it made of it.
-pub(super) struct Registered {
-    /// Held to be closed, before the memory is freed.
+/// Registered memory and its region.
+pub(super) struct RegisteredMemory {
+    /// Declared first, so that the region is closed before the memory is freed.
     pub _region: Owned<fid_mr>,
     pub _memory: Arc<Memory>,
 }
 
-/// Everything one rail has open. The order of the fields is the order in which they are closed.
+/// Open objects of one rail. They are closed in the order of the fields.
 ///
-/// Regions stay registered, and their memory stays, until the endpoint is closed: until then a peer may be writing
-/// into it.
+/// Regions stay registered, and their memory stays allocated, until the endpoint is closed, because a peer may write to
+/// them until then.
 pub(super) struct Objects {
     pub endpoint: Owned<fid_ep>,
     pub queue: Owned<fid_cq>,
     pub addresses: Owned<fid_av>,
-    /// One for each post in flight, then one for each receive.
+    /// One context for each post in flight, followed by one for each receive.
     pub contexts: Box<[Context]>,
-    pub regions: Mutex<Vec<Registered>>,
+    pub regions: Mutex<Vec<RegisteredMemory>>,
     pub domain: Owned<fid_domain>,
     pub fabric: Owned<fid_fabric>,
     pub info: Info,
 }
 
-// SAFETY: the objects are opened for FI_THREAD_DOMAIN: any thread may use them, one at a time. The only user is the
-// one `Rail` that holds them, by exclusive reference; a `Part` holds them too, and only keeps them from being
-// closed. Closing happens once, when the last holder goes, and then there is no user.
+// SAFETY: the objects are opened with FI_THREAD_DOMAIN, so any thread may use them, but only one at a time. Only the
+// `Rail` that holds them uses them, through an exclusive reference; a `RailRegion` holds them only to keep them open.
+// They are closed once, when the last holder is dropped, and then no other thread can use them.
 unsafe impl Send for Objects {}
-// SAFETY: as above; what a shared reference reaches without a `Rail` is the mutex and plain numbers.
+// SAFETY: as above. Without a `Rail`, a shared reference gives access only to the mutex and to plain numbers.
 unsafe impl Sync for Objects {}
 
 impl Objects {
@@ -111,7 +111,7 @@ impl Objects {
         self.contexts[slot].0.get().cast()
     }
 
-    /// Which slot a context pointer belongs to; nothing for a pointer that is not from here.
+    /// Slot of a context pointer; `None` if the pointer is not one of these contexts.
     pub(super) fn slot(&self, context: *const std::ffi::c_void) -> Option<usize> {
         let offset = context.addr().checked_sub(self.contexts.as_ptr().addr())?;
         let slot = offset / size_of::<Context>();

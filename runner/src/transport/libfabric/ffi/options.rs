@@ -1,36 +1,47 @@
-//! Endpoint options, each asked only of a library that has it.
+//! Endpoint options. Each option is used only with a library that supports it.
 
 use super::objects::Owned;
 use super::{CallError, check};
-use crate::transport::libfabric::rules::offer::Offer;
+use crate::transport::libfabric::rules::attributes::Attributes;
 use libfabric_sys::bindings::{FI_OPT_ENDPOINT, fid_ep};
-use libfabric_sys::newer::{
+use libfabric_sys::newer_constants::{
     EndpointOption, FI_OPT_EFA_EMULATED_ATOMICS, FI_OPT_EFA_EMULATED_READ, FI_OPT_EFA_EMULATED_WRITE,
     FI_OPT_INJECT_MSG_SIZE, FI_OPT_INJECT_RMA_SIZE, FI_OPT_MAX_MSG_SIZE, FI_OPT_MAX_RMA_SIZE,
     FI_OPT_SHARED_MEMORY_PERMITTED,
 };
 use libfabric_sys::{Library, calls};
 
-use super::rail::Limits;
+/// Size limits of operations, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::transport::libfabric) struct Limits {
+    /// Largest injected send.
+    pub inject_send: usize,
+    /// Largest injected RMA write.
+    pub inject_write: usize,
+    /// Largest send.
+    pub message: usize,
+    /// Largest RMA operation.
+    pub rma: usize,
+}
 
 /// Whether the library is new enough for an option.
-fn has(library: &Library, option: EndpointOption) -> bool {
+fn is_supported(library: &Library, option: EndpointOption) -> bool {
     library.identity().version >= option.since
 }
 
-/// Limits by operation where the library tells them apart, else those of the endpoint.
-pub(super) fn limits(library: &Library, endpoint: &Owned<fid_ep>, offer: &Offer) -> Limits {
-    let size = |option, otherwise| get_size(library, endpoint, option).unwrap_or(otherwise);
+/// Reads the limits of each operation if the library distinguishes them, otherwise the common limits of the endpoint.
+pub(super) fn limits(library: &Library, endpoint: &Owned<fid_ep>, attributes: &Attributes) -> Limits {
+    let size = |option, default| get_size(library, endpoint, option).unwrap_or(default);
     Limits {
-        inject_send: size(FI_OPT_INJECT_MSG_SIZE, offer.inject_size),
-        inject_write: size(FI_OPT_INJECT_RMA_SIZE, offer.inject_size),
-        message: size(FI_OPT_MAX_MSG_SIZE, offer.max_message),
-        rma: size(FI_OPT_MAX_RMA_SIZE, offer.max_message),
+        inject_send: size(FI_OPT_INJECT_MSG_SIZE, attributes.inject_size),
+        inject_write: size(FI_OPT_INJECT_RMA_SIZE, attributes.inject_size),
+        message: size(FI_OPT_MAX_MSG_SIZE, attributes.max_message),
+        rma: size(FI_OPT_MAX_RMA_SIZE, attributes.max_message),
     }
 }
 
-/// What efa carries out by messages above the device.
-pub(super) fn emulated(library: &Library, endpoint: &Owned<fid_ep>) -> Vec<String> {
+/// Operations that efa emulates with messages instead of executing them on the device.
+pub(super) fn emulated_operations(library: &Library, endpoint: &Owned<fid_ep>) -> Vec<String> {
     [
         (FI_OPT_EFA_EMULATED_READ, "read"),
         (FI_OPT_EFA_EMULATED_WRITE, "write"),
@@ -42,14 +53,14 @@ pub(super) fn emulated(library: &Library, endpoint: &Owned<fid_ep>) -> Vec<Strin
     .collect()
 }
 
-/// Tells the endpoint that peers on the same host are to be reached through the device. Libraries without the
-/// option were checked for the environment variable before anything was opened.
+/// Configures the endpoint to reach peers on the same host through the device. For libraries without the option,
+/// discovery has already checked the environment variable.
 pub(super) fn forbid_shared_memory(library: &Library, endpoint: &Owned<fid_ep>) -> Result<(), CallError> {
-    if !has(library, FI_OPT_SHARED_MEMORY_PERMITTED) {
+    if !is_supported(library, FI_OPT_SHARED_MEMORY_PERMITTED) {
         return Ok(());
     }
     let permitted = false;
-    // SAFETY: an open endpoint that was not enabled; the option takes one bool.
+    // SAFETY: the endpoint is open and not yet enabled, and the option takes one bool.
     let code = unsafe {
         calls::fi_setopt(
             endpoint.as_ptr(),
@@ -70,18 +81,18 @@ fn get_bool(library: &Library, endpoint: &Owned<fid_ep>, option: EndpointOption)
     get::<1>(library, endpoint, option).map(|[byte]| byte != 0)
 }
 
-/// The bytes of an option that has exactly this size; nothing where the library or the provider does not know it.
+/// Reads an option of exactly this size; `None` if the library or the provider does not support it.
 fn get<const SIZE: usize>(
     library: &Library,
     endpoint: &Owned<fid_ep>,
     option: EndpointOption,
 ) -> Option<[u8; SIZE]> {
-    if !has(library, option) {
+    if !is_supported(library, option) {
         return None;
     }
     let mut value = [0_u8; SIZE];
     let mut length = SIZE;
-    // SAFETY: an open endpoint; the library writes at most `length` bytes and says how many.
+    // SAFETY: the endpoint is open, and the library writes at most `length` bytes and updates `length`.
     let code = unsafe {
         calls::fi_getopt(
             endpoint.as_ptr(),

@@ -1,10 +1,10 @@
-//! Posts. Nothing here allocates, locks or logs.
+//! Posts operations and receives. Does not allocate, lock or log.
 //!
-//! Memory that is posted belongs to a region of this very rail, which is checked, and regions live as long as the
-//! endpoint. So the memory outlives the operation whatever the caller drops.
+//! Every post checks that its memory belongs to a region of the same rail. Regions live as long as the endpoint, so the
+//! memory outlives the operation even if the caller drops the region.
 
+use super::memory::RegisteredRange;
 use super::rail::{PostedReceive, Rail};
-use super::region::Span;
 use crate::transport::libfabric::rules::errors::post_error;
 use crate::transport::{Peer, PostError};
 use libc::iovec;
@@ -13,182 +13,184 @@ use libfabric_sys::bindings::{
     FI_REMOTE_CQ_DATA, fi_addr_t, fi_msg, fi_msg_rma, fi_rma_iov,
 };
 use libfabric_sys::calls;
-use libfabric_sys::newer::FI_ADDR_UNSPEC;
+use libfabric_sys::newer_constants::FI_ADDR_UNSPEC;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// Where an RMA operation goes.
+/// Remote memory of an RMA operation.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::transport::libfabric) struct Destination {
+pub(in crate::transport::libfabric) struct RemoteTarget {
     pub peer: Peer,
-    /// Address as the peer's region counts.
+    /// Address in the addressing mode of the peer's region: virtual, or relative to its start.
     pub address: u64,
     pub key: u64,
 }
 
 impl Rail {
-    /// A send with immediate data.
+    /// Sends a message with immediate data.
     #[inline]
     pub(in crate::transport::libfabric) fn send(
         &mut self,
-        span: Span<'_>,
+        range: RegisteredRange<'_>,
         peer: Peer,
         immediate: u64,
         token: u32,
         more: bool,
     ) -> Result<(), PostError> {
-        let address = self.admit(&span, peer, self.limits.message)?;
-        let slot = self.take_post_slot(token)?;
+        let address = self.validate(&range, peer, self.limits.message)?;
+        let slot = self.reserve_post_slot(token)?;
         let (endpoint, context) = (self.objects.endpoint.as_ptr(), self.objects.context(slot));
         let code = if more {
-            let (local, mut descriptor) = (local(&span), span.descriptor);
+            let (local, mut descriptor) = (local_iovec(&range), range.descriptor);
             let message = message(&local, &mut descriptor, address, context, immediate);
-            // SAFETY: open endpoint; the message lives for the call, its memory for the operation.
+            // SAFETY: the endpoint is open; the message is valid during the call, and its memory until the completion.
             unsafe { calls::fi_sendmsg(endpoint, &message, FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE) }
         } else {
-            let (buffer, length) = (span.pointer.cast_const().cast(), span.length);
+            let (buffer, length) = (range.pointer.cast_const().cast(), range.length);
             // SAFETY: as above.
             unsafe {
                 calls::fi_senddata(
                     endpoint,
                     buffer,
                     length,
-                    span.descriptor,
+                    range.descriptor,
                     immediate,
                     address,
                     context,
                 )
             }
         };
-        self.posted(code, slot)
+        self.finish_post(code, slot)
     }
 
-    /// A send with immediate data whose memory is free on return and that completes without a sign.
+    /// Sends a message with immediate data. The memory is reusable on return, and no completion follows.
     #[inline]
     pub(in crate::transport::libfabric) fn inject_send(
         &mut self,
-        span: Span<'_>,
+        range: RegisteredRange<'_>,
         peer: Peer,
         immediate: u64,
     ) -> Result<(), PostError> {
-        let address = self.admit_injection(&span, peer, self.limits.inject_send)?;
-        let (endpoint, buffer) = (self.objects.endpoint.as_ptr(), span.pointer.cast_const().cast());
-        // SAFETY: open endpoint; the memory lives for the call, and the length is within the provider's limit.
-        result(unsafe { calls::fi_injectdata(endpoint, buffer, span.length, immediate, address) })
+        let address = self.validate_injection(&range, peer, self.limits.inject_send)?;
+        let (endpoint, buffer) = (self.objects.endpoint.as_ptr(), range.pointer.cast_const().cast());
+        // SAFETY: the endpoint is open; the memory is valid during the call, and the length is within the provider's
+        // limit.
+        result(unsafe { calls::fi_injectdata(endpoint, buffer, range.length, immediate, address) })
     }
 
-    /// A write without a sign at the target; its completion says that the data is there.
+    /// Writes without a completion at the target. The local completion means that the data is in the target's memory.
     #[inline]
     pub(in crate::transport::libfabric) fn write(
         &mut self,
-        span: Span<'_>,
-        to: Destination,
+        range: RegisteredRange<'_>,
+        to: RemoteTarget,
         token: u32,
         more: bool,
     ) -> Result<(), PostError> {
         let flags = FI_DELIVERY_COMPLETE | FI_COMPLETION | if more { FI_MORE } else { 0 };
-        self.write_message(span, to, 0, token, flags)
+        self.write_message(range, to, 0, token, flags)
     }
 
-    /// A write with immediate data.
+    /// Writes with immediate data.
     #[inline]
     pub(in crate::transport::libfabric) fn write_immediate(
         &mut self,
-        span: Span<'_>,
-        to: Destination,
+        range: RegisteredRange<'_>,
+        to: RemoteTarget,
         immediate: u64,
         token: u32,
         more: bool,
     ) -> Result<(), PostError> {
         if more {
             return self.write_message(
-                span,
+                range,
                 to,
                 immediate,
                 token,
                 FI_REMOTE_CQ_DATA | FI_COMPLETION | FI_MORE,
             );
         }
-        let address = self.admit(&span, to.peer, self.limits.rma)?;
-        let slot = self.take_post_slot(token)?;
+        let address = self.validate(&range, to.peer, self.limits.rma)?;
+        let slot = self.reserve_post_slot(token)?;
         let (endpoint, context) = (self.objects.endpoint.as_ptr(), self.objects.context(slot));
-        let (buffer, length) = (span.pointer.cast_const().cast(), span.length);
-        let (descriptor, target, key) = (span.descriptor, to.address, to.key);
-        // SAFETY: open endpoint; the memory lives for the operation.
+        let (buffer, length) = (range.pointer.cast_const().cast(), range.length);
+        let (descriptor, target, key) = (range.descriptor, to.address, to.key);
+        // SAFETY: the endpoint is open, and the memory is valid until the completion.
         let code = unsafe {
             calls::fi_writedata(
                 endpoint, buffer, length, descriptor, immediate, address, target, key, context,
             )
         };
-        self.posted(code, slot)
+        self.finish_post(code, slot)
     }
 
     #[inline]
     fn write_message(
         &mut self,
-        span: Span<'_>,
-        to: Destination,
+        range: RegisteredRange<'_>,
+        to: RemoteTarget,
         immediate: u64,
         token: u32,
         flags: u64,
     ) -> Result<(), PostError> {
-        let address = self.admit(&span, to.peer, self.limits.rma)?;
-        let slot = self.take_post_slot(token)?;
+        let address = self.validate(&range, to.peer, self.limits.rma)?;
+        let slot = self.reserve_post_slot(token)?;
         let context = self.objects.context(slot);
-        let (local, mut descriptor) = (local(&span), span.descriptor);
+        let (local, mut descriptor) = (local_iovec(&range), range.descriptor);
         let remote = fi_rma_iov {
             addr: to.address,
-            len: span.length,
+            len: range.length,
             key: to.key,
         };
         let message = rma_message(&local, &mut descriptor, &remote, address, context, immediate);
-        // SAFETY: open endpoint; the message lives for the call, its memory for the operation.
+        // SAFETY: the endpoint is open; the message is valid during the call, and its memory until the completion.
         let code = unsafe { calls::fi_writemsg(self.objects.endpoint.as_ptr(), &message, flags) };
-        self.posted(code, slot)
+        self.finish_post(code, slot)
     }
 
-    /// A write with immediate data whose memory is free on return and that completes without a sign.
+    /// Writes with immediate data. The memory is reusable on return, and no completion follows.
     #[inline]
     pub(in crate::transport::libfabric) fn inject_write_immediate(
         &mut self,
-        span: Span<'_>,
-        to: Destination,
+        range: RegisteredRange<'_>,
+        to: RemoteTarget,
         immediate: u64,
     ) -> Result<(), PostError> {
-        let address = self.admit_injection(&span, to.peer, self.limits.inject_write)?;
-        let (endpoint, buffer) = (self.objects.endpoint.as_ptr(), span.pointer.cast_const().cast());
-        let (length, target, key) = (span.length, to.address, to.key);
-        // SAFETY: open endpoint; the memory lives for the call, and the length is within the provider's limit.
+        let address = self.validate_injection(&range, to.peer, self.limits.inject_write)?;
+        let (endpoint, buffer) = (self.objects.endpoint.as_ptr(), range.pointer.cast_const().cast());
+        let (length, target, key) = (range.length, to.address, to.key);
+        // SAFETY: the endpoint is open; the memory is valid during the call, and the length is within the provider's
+        // limit.
         result(unsafe {
             calls::fi_inject_writedata(endpoint, buffer, length, immediate, address, target, key)
         })
     }
 
-    /// A read.
+    /// Reads remote memory.
     #[inline]
     pub(in crate::transport::libfabric) fn read(
         &mut self,
-        span: Span<'_>,
-        from: Destination,
+        range: RegisteredRange<'_>,
+        from: RemoteTarget,
         token: u32,
         more: bool,
     ) -> Result<(), PostError> {
-        let address = self.admit(&span, from.peer, self.limits.rma)?;
-        let slot = self.take_post_slot(token)?;
+        let address = self.validate(&range, from.peer, self.limits.rma)?;
+        let slot = self.reserve_post_slot(token)?;
         let (endpoint, context) = (self.objects.endpoint.as_ptr(), self.objects.context(slot));
         let code = if more {
-            let (local, mut descriptor) = (local(&span), span.descriptor);
+            let (local, mut descriptor) = (local_iovec(&range), range.descriptor);
             let remote = fi_rma_iov {
                 addr: from.address,
-                len: span.length,
+                len: range.length,
                 key: from.key,
             };
             let message = rma_message(&local, &mut descriptor, &remote, address, context, 0);
-            // SAFETY: open endpoint; the message lives for the call, its memory for the operation.
+            // SAFETY: the endpoint is open; the message is valid during the call, and its memory until the completion.
             unsafe { calls::fi_readmsg(endpoint, &message, FI_COMPLETION | FI_MORE) }
         } else {
-            let (buffer, length) = (span.pointer.cast(), span.length);
-            let (descriptor, source, key) = (span.descriptor, from.address, from.key);
+            let (buffer, length) = (range.pointer.cast(), range.length);
+            let (descriptor, source, key) = (range.descriptor, from.address, from.key);
             // SAFETY: as above.
             unsafe {
                 calls::fi_read(
@@ -196,28 +198,28 @@ impl Rail {
                 )
             }
         };
-        self.posted(code, slot)
+        self.finish_post(code, slot)
     }
 
-    /// A receive for one message of any peer.
+    /// Posts a receive for one message of any peer.
     #[inline]
     pub(in crate::transport::libfabric) fn receive(
         &mut self,
-        span: Span<'_>,
+        range: RegisteredRange<'_>,
         token: u32,
     ) -> Result<(), PostError> {
-        self.own(&span)?;
+        self.check_owner(&range)?;
         let token = usize::try_from(token).ok().filter(|token| *token < self.depth);
         let token = token.ok_or(PostError::Refused(FI_EINVAL))?;
-        let slot = self.take_slot(self.depth + token)?;
+        let slot = self.reserve_slot(self.depth + token)?;
         let receive = PostedReceive {
-            pointer: span.pointer,
-            length: span.length,
-            descriptor: span.descriptor,
+            pointer: range.pointer,
+            length: range.length,
+            descriptor: range.descriptor,
         };
         self.receives[token] = receive;
         let code = self.call_receive(receive, slot);
-        self.posted(code, slot)
+        self.finish_post(code, slot)
     }
 
     #[inline]
@@ -228,7 +230,8 @@ impl Rail {
             length,
             descriptor,
         } = receive;
-        // SAFETY: open endpoint; the memory is that of a region of this rail and lives as long as the rail.
+        // SAFETY: the endpoint is open, and the memory belongs to a region of this rail, which lives as long as the
+        // rail.
         unsafe {
             calls::fi_recv(
                 self.objects.endpoint.as_ptr(),
@@ -241,53 +244,63 @@ impl Rail {
         }
     }
 
-    /// Refuses memory of another rail: nothing would keep it alive.
+    /// Rejects memory of another rail, because this rail would not keep it alive.
     #[inline]
-    fn own(&self, span: &Span<'_>) -> Result<(), PostError> {
-        if std::ptr::eq(span.rail, Arc::as_ptr(&self.objects)) {
+    fn check_owner(&self, range: &RegisteredRange<'_>) -> Result<(), PostError> {
+        if std::ptr::eq(range.rail, Arc::as_ptr(&self.objects)) {
             Ok(())
         } else {
             Err(PostError::Refused(FI_EINVAL))
         }
     }
 
-    /// The same for an injection, which copies with the processor. Providers check its length with assertions that
-    /// releases leave out, so a long one would overwrite their memory.
+    /// Checks a post like `validate`, and that the CPU can read its memory. Providers check the length of an injection
+    /// only with assertions that release builds omit, so an injection above the limit would overwrite their memory.
     #[inline]
-    fn admit_injection(&self, span: &Span<'_>, peer: Peer, longest: usize) -> Result<fi_addr_t, PostError> {
-        if span.device {
+    fn validate_injection(
+        &self,
+        range: &RegisteredRange<'_>,
+        peer: Peer,
+        max_bytes: usize,
+    ) -> Result<fi_addr_t, PostError> {
+        if range.is_device {
             return Err(PostError::Refused(FI_EOPNOTSUPP));
         }
-        self.admit(span, peer, longest)
+        self.validate(range, peer, max_bytes)
     }
 
-    /// The peer's address, where memory, peer and length may be posted.
+    /// Checks the memory, length and peer of a post. Returns the address of the peer.
     #[inline]
-    fn admit(&self, span: &Span<'_>, peer: Peer, longest: usize) -> Result<fi_addr_t, PostError> {
-        self.own(span)?;
-        if span.length > longest {
+    fn validate(
+        &self,
+        range: &RegisteredRange<'_>,
+        peer: Peer,
+        max_bytes: usize,
+    ) -> Result<fi_addr_t, PostError> {
+        self.check_owner(range)?;
+        if range.length > max_bytes {
             return Err(PostError::Refused(FI_EMSGSIZE));
         }
         self.peers.get(peer).copied().ok_or(PostError::Refused(FI_EINVAL))
     }
 
     #[inline]
-    fn take_post_slot(&mut self, token: u32) -> Result<usize, PostError> {
+    fn reserve_post_slot(&mut self, token: u32) -> Result<usize, PostError> {
         let slot = usize::try_from(token).ok().filter(|slot| *slot < self.depth);
-        self.take_slot(slot.ok_or(PostError::Refused(FI_EINVAL))?)
+        self.reserve_slot(slot.ok_or(PostError::Refused(FI_EINVAL))?)
     }
 
     #[inline]
-    fn take_slot(&mut self, slot: usize) -> Result<usize, PostError> {
+    fn reserve_slot(&mut self, slot: usize) -> Result<usize, PostError> {
         if std::mem::replace(&mut self.in_flight[slot], true) {
             return Err(PostError::Refused(FI_EBUSY));
         }
         Ok(slot)
     }
 
-    /// Gives the slot back where the post was not taken.
+    /// Releases the slot if the library did not accept the post.
     #[inline]
-    fn posted(&mut self, code: isize, slot: usize) -> Result<(), PostError> {
+    fn finish_post(&mut self, code: isize, slot: usize) -> Result<(), PostError> {
         self.in_flight[slot] = code == 0;
         result(code)
     }
@@ -299,10 +312,10 @@ fn result(code: isize) -> Result<(), PostError> {
 }
 
 #[inline]
-fn local(span: &Span<'_>) -> iovec {
+fn local_iovec(range: &RegisteredRange<'_>) -> iovec {
     iovec {
-        iov_base: span.pointer.cast(),
-        iov_len: span.length,
+        iov_base: range.pointer.cast(),
+        iov_len: range.length,
     }
 }
 

@@ -1,31 +1,31 @@
-//! One open rail and what is known of it. Used by one thread at a time: every method that reaches the library takes
-//! it exclusively.
+//! One open rail and its properties. Only one thread at a time uses it: every method that calls the library takes an
+//! exclusive reference.
 
 use super::objects::Objects;
-use super::open::RailConfig;
-use super::{CallError, check, options};
-use crate::transport::libfabric::rules::offer::Offer;
+use super::options::{self, Limits};
+use super::{CallError, check};
+use crate::transport::libfabric::rules::attributes::Attributes;
 use crate::transport::{MAX_ADDRESS_BYTES, Peer};
 use libfabric_sys::bindings::{FI_EINVAL, FI_ETOOSMALL, fi_addr_t};
-use libfabric_sys::newer::FI_ADDR_UNSPEC;
+use libfabric_sys::newer_constants::FI_ADDR_UNSPEC;
 use libfabric_sys::{Library, calls};
 use std::ffi::c_int;
 use std::sync::Arc;
 
-/// Largest lengths, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::transport::libfabric) struct Limits {
-    /// Of an injected send.
-    pub inject_send: usize,
-    /// Of an injected RMA write.
-    pub inject_write: usize,
-    /// Of a send.
-    pub message: usize,
-    /// Of an RMA operation.
-    pub rma: usize,
+/// Configuration of a rail in addition to its info.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::transport::libfabric) struct RailConfig {
+    /// Maximum number of posts in flight, and of receives.
+    pub depth: usize,
+    /// Number of peers that will be connected.
+    pub peers: usize,
+    /// Whether [`super::wait_for_completions`] will be used.
+    pub uses_wait: bool,
+    /// Whether the endpoint must not use shared memory.
+    pub forbid_shared_memory: bool,
 }
 
-/// A receive that is posted, so that it can be posted again when a write with immediate data took it.
+/// Arguments of a posted receive, kept to repost it when a write with immediate data consumes it.
 #[derive(Clone, Copy)]
 pub(super) struct PostedReceive {
     pub pointer: *mut u8,
@@ -34,64 +34,66 @@ pub(super) struct PostedReceive {
 }
 
 impl PostedReceive {
-    const NONE: Self = Self {
+    const EMPTY: Self = Self {
         pointer: std::ptr::null_mut(),
         length: 0,
         descriptor: std::ptr::null_mut(),
     };
 }
 
-/// One endpoint on a domain of its own.
+/// One endpoint with its own domain.
 pub(in crate::transport::libfabric) struct Rail {
     pub(super) objects: Arc<Objects>,
     pub(super) depth: usize,
     pub(super) limits: Limits,
     pub(super) mr_mode: i32,
-    /// Whether a write with immediate data takes a receive.
-    pub(super) immediate_takes_receive: bool,
-    /// By slot: posts first, then receives. Keeps a context from being used twice at a time.
+    /// Whether an incoming write with immediate data consumes a posted receive.
+    pub(super) immediate_consumes_receive: bool,
+    /// Whether each slot is in use: slots of posts, followed by slots of receives. Prevents two concurrent uses of a
+    /// context.
     pub(super) in_flight: Box<[bool]>,
-    /// By token.
+    /// Receives by token.
     pub(super) receives: Box<[PostedReceive]>,
-    /// Slots of receives that a write with immediate data took and that must be posted again.
-    pub(super) owed_receives: Vec<usize>,
+    /// Slots of receives that writes with immediate data consumed and that must be reposted.
+    pub(super) consumed_receives: Vec<usize>,
     pub(super) peers: Vec<fi_addr_t>,
-    /// What to sleep on, where the queue was opened for that.
+    /// File descriptor to wait on, if the queue was opened for waiting.
     pub(super) wait_descriptor: Option<c_int>,
     last_key: u64,
     name: Vec<u8>,
     emulated: Vec<String>,
 }
 
-// SAFETY: the raw pointers are addresses of registered memory and opaque descriptors, which `objects` keeps valid and
-// which only the library looks into. Everything else is Send.
+// SAFETY: the raw pointers are addresses of registered memory and opaque descriptors. `objects` keeps them valid, and
+// only the library dereferences them. All other fields are Send.
 unsafe impl Send for Rail {}
 
 impl Rail {
-    pub(super) fn new(objects: Objects, offer: &Offer, config: RailConfig) -> Result<Self, CallError> {
+    pub(super) fn new(
+        objects: Objects,
+        attributes: &Attributes,
+        config: RailConfig,
+    ) -> Result<Self, CallError> {
         let library = Arc::clone(objects.info.library());
         let name = endpoint_name(&library, &objects)?;
         Ok(Self {
             depth: config.depth,
-            limits: options::limits(&library, &objects.endpoint, offer),
-            emulated: options::emulated(&library, &objects.endpoint),
-            mr_mode: offer.mr_mode,
-            immediate_takes_receive: offer.immediate_takes_receive(),
+            limits: options::limits(&library, &objects.endpoint, attributes),
+            emulated: options::emulated_operations(&library, &objects.endpoint),
+            mr_mode: attributes.mr_mode,
+            immediate_consumes_receive: attributes.immediate_consumes_receive(),
             in_flight: vec![false; 2 * config.depth].into(),
-            receives: vec![PostedReceive::NONE; config.depth].into(),
-            owed_receives: Vec::with_capacity(config.depth),
+            receives: vec![PostedReceive::EMPTY; config.depth].into(),
+            consumed_receives: Vec::with_capacity(config.depth),
             peers: Vec::with_capacity(config.peers),
-            wait_descriptor: config
-                .sleeps
-                .then(|| super::wait::descriptor(&objects))
-                .transpose()?,
+            wait_descriptor: config.uses_wait.then(|| wait_descriptor(&objects)).transpose()?,
             last_key: 0,
             name,
             objects: Arc::new(objects),
         })
     }
 
-    /// The endpoint's name, for peers.
+    /// Endpoint name, by which peers connect.
     pub(in crate::transport::libfabric) fn name(&self) -> &[u8] {
         &self.name
     }
@@ -100,24 +102,24 @@ impl Rail {
         self.limits
     }
 
-    /// Operations that are carried out in software above the device, where the provider says.
+    /// Operations that the provider reports to emulate in software.
     pub(in crate::transport::libfabric) fn emulated(&self) -> &[String] {
         &self.emulated
     }
 
-    /// Makes a peer known by its endpoint name, padded as [`crate::transport::libfabric::rules::address::padded`]
-    /// does.
+    /// Adds a peer by its endpoint name, which [`crate::transport::libfabric::rules::address::pad`] has padded.
     ///
     /// # Errors
     ///
-    /// Where the library refuses it.
+    /// Returns the failed call if the library refuses the name.
     pub(in crate::transport::libfabric) fn connect(
         &mut self,
         name: &[u8; 2 * MAX_ADDRESS_BYTES],
     ) -> Result<Peer, CallError> {
         let library = self.objects.info.library();
         let mut address: fi_addr_t = FI_ADDR_UNSPEC;
-        // SAFETY: an open table; the name is longer than any address format, and one address is asked for.
+        // SAFETY: the address vector is open, the padded name is longer than any address format, and there is room for
+        // the one inserted address.
         let count = unsafe {
             calls::fi_av_insert(
                 self.objects.addresses.as_ptr(),
@@ -136,7 +138,7 @@ impl Rail {
         Ok(self.peers.len() - 1)
     }
 
-    /// A key that no region of this domain has, for providers that let the caller choose.
+    /// Next unused key of a region of this domain, for providers that let the caller choose the key.
     pub(super) fn next_key(&mut self) -> u64 {
         self.last_key += 1;
         self.last_key
@@ -146,7 +148,7 @@ impl Rail {
 fn endpoint_name(library: &Library, objects: &Objects) -> Result<Vec<u8>, CallError> {
     let mut name = vec![0; MAX_ADDRESS_BYTES];
     let mut length = name.len();
-    // SAFETY: an open endpoint; the library writes at most `length` bytes and says how many.
+    // SAFETY: the endpoint is open, and the library writes at most `length` bytes and updates `length`.
     let code = unsafe { calls::fi_getname(objects.endpoint.as_ptr(), name.as_mut_ptr().cast(), &mut length) };
     check(library, "fi_getname", code)?;
     if length > name.len() {
@@ -154,4 +156,12 @@ fn endpoint_name(library: &Library, objects: &Objects) -> Result<Vec<u8>, CallEr
     }
     name.truncate(length);
     Ok(name)
+}
+
+/// File descriptor of a queue that was opened for waiting.
+fn wait_descriptor(objects: &Objects) -> Result<c_int, CallError> {
+    let mut descriptor = -1;
+    // SAFETY: the queue is open and was opened with FI_WAIT_FD; for any other wait object the provider fails the call.
+    let code = unsafe { calls::fi_cq_wait_fd(objects.queue.as_ptr(), &mut descriptor) };
+    check(objects.info.library(), "fi_control(FI_GETWAIT)", code).map(|()| descriptor)
 }

@@ -1,45 +1,43 @@
-//! Sleeping until one of several queues has something.
+//! Waits until one of several completion queues has an entry.
 
-use super::objects::Objects;
 use super::rail::Rail;
 use super::{CallError, check};
 use libfabric_sys::bindings::FI_EAGAIN;
 use libfabric_sys::calls;
-use std::ffi::c_int;
 use std::time::Duration;
 
-/// Most rails that are waited for together: the most a transport may have.
-const MOST_RAILS: usize = 64;
+/// Maximum number of rails of a transport.
+const MAX_RAILS: usize = 64;
 
-/// Sleeps until a completion may be there on one of the rails, at most `timeout`. Returns at once where one is.
+/// Sleeps until one of the rails may have a completion, at most for `timeout`. Returns immediately if one has.
 ///
 /// # Errors
 ///
-/// Where the queues were not opened for sleeping, or the system call fails.
-pub(in crate::transport::libfabric) fn sleep_on(
+/// Returns the failed call if the queues were not opened for waiting, or the system call fails.
+pub(in crate::transport::libfabric) fn wait_for_completions(
     rails: &mut [Rail],
     timeout: Duration,
 ) -> Result<(), CallError> {
-    let mut sleepers = [libc::pollfd {
+    let mut descriptors = [libc::pollfd {
         fd: -1,
         events: libc::POLLIN,
         revents: 0,
-    }; MOST_RAILS];
-    let count = rails.len().min(MOST_RAILS);
-    for (rail, sleeper) in rails.iter_mut().zip(&mut sleepers) {
-        if !rail.may_sleep()? {
+    }; MAX_RAILS];
+    let count = rails.len().min(MAX_RAILS);
+    for (rail, descriptor) in rails.iter_mut().zip(&mut descriptors) {
+        if !rail.can_sleep()? {
             return Ok(());
         }
-        sleeper.fd = rail.wait_descriptor.unwrap_or(-1);
+        descriptor.fd = rail.wait_descriptor.unwrap_or(-1);
     }
     let timeout = libc::timespec {
         tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
         tv_nsec: timeout.subsec_nanos().into(),
     };
-    // SAFETY: `count` entries of the array (a negative descriptor is ignored); the signal mask stays as it is.
+    // SAFETY: the array has `count` entries (a negative descriptor is ignored), and a null signal mask changes nothing.
     let ready = unsafe {
         libc::ppoll(
-            sleepers.as_mut_ptr(),
+            descriptors.as_mut_ptr(),
             count as libc::nfds_t,
             &timeout,
             std::ptr::null(),
@@ -58,21 +56,13 @@ pub(in crate::transport::libfabric) fn sleep_on(
 }
 
 impl Rail {
-    fn may_sleep(&mut self) -> Result<bool, CallError> {
+    fn can_sleep(&mut self) -> Result<bool, CallError> {
         let mut queue = [self.objects.queue.header()];
-        // SAFETY: open fabric; one open object of it.
+        // SAFETY: the fabric is open, and the array has one open object of it.
         let code = unsafe { calls::fi_trywait(self.objects.fabric.as_ptr(), queue.as_mut_ptr(), 1) };
         if code == -FI_EAGAIN {
             return Ok(false);
         }
         check(self.objects.info.library(), "fi_trywait", code).map(|()| true)
     }
-}
-
-/// The file descriptor of a queue that was opened for sleeping.
-pub(super) fn descriptor(objects: &Objects) -> Result<c_int, CallError> {
-    let mut descriptor = -1;
-    // SAFETY: open queue, opened for FI_WAIT_FD (anything else is refused by the provider).
-    let code = unsafe { calls::fi_cq_wait_fd(objects.queue.as_ptr(), &mut descriptor) };
-    check(objects.info.library(), "fi_control(FI_GETWAIT)", code).map(|()| descriptor)
 }

@@ -1,14 +1,16 @@
-//! Endpoint names: what they say to people, and whether one from a peer can be taken.
+//! Endpoint names: formats them for display, and validates those of peers. Pure.
 
 use crate::transport::MAX_ADDRESS_BYTES;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// `AF_INET` and `AF_INET6` of Linux, the first two bytes of a socket address.
-const FAMILIES: (u16, u16) = (2, 10);
+/// `AF_INET` of Linux. The first two bytes of a socket address are its family.
+const AF_INET: u16 = 2;
+/// `AF_INET6` of Linux.
+const AF_INET6: u16 = 10;
 
-/// An endpoint name in words: `127.0.0.1:4000`, `fi_shm://...`, or hexadecimal.
-pub(in crate::transport::libfabric) fn text(name: &[u8]) -> String {
-    if let Some(address) = socket(name) {
+/// Readable form of an endpoint name: `127.0.0.1:4000`, `fi_shm://...`, or hexadecimal digits.
+pub(in crate::transport::libfabric) fn display(name: &[u8]) -> String {
+    if let Some(address) = socket_address(name) {
         return address.to_string();
     }
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
@@ -21,59 +23,54 @@ pub(in crate::transport::libfabric) fn text(name: &[u8]) -> String {
     }
 }
 
-/// The IP address in an endpoint name, where it is a socket address.
-pub(in crate::transport::libfabric) fn ip(name: &[u8]) -> Option<IpAddr> {
-    socket(name).map(|address| address.ip())
+/// IP address of an endpoint name, if the name is a socket address.
+pub(in crate::transport::libfabric) fn ip_address(name: &[u8]) -> Option<IpAddr> {
+    socket_address(name).map(|address| address.ip())
 }
 
-fn socket(name: &[u8]) -> Option<SocketAddr> {
+fn socket_address(name: &[u8]) -> Option<SocketAddr> {
     let family = u16::from_ne_bytes(name.get(..2)?.try_into().ok()?);
     let port = u16::from_be_bytes(name.get(2..4)?.try_into().ok()?);
     let ip: IpAddr = match (family, name.len()) {
-        (family, 16) if family == FAMILIES.0 => Ipv4Addr::from(<[u8; 4]>::try_from(&name[4..8]).ok()?).into(),
-        (family, 28) if family == FAMILIES.1 => {
-            Ipv6Addr::from(<[u8; 16]>::try_from(&name[8..24]).ok()?).into()
-        }
+        (AF_INET, 16) => Ipv4Addr::from(<[u8; 4]>::try_from(&name[4..8]).ok()?).into(),
+        (AF_INET6, 28) => Ipv6Addr::from(<[u8; 16]>::try_from(&name[8..24]).ok()?).into(),
         _ => return None,
     };
     Some(SocketAddr::new(ip, port))
 }
 
-/// The file in `/dev/shm` that an shm endpoint lives in: its name behind the prefix (`fi_shm://` for one made of the
-/// process number, `fi_ns://` for one that was asked for).
+/// Name of the file in `/dev/shm` that backs an shm endpoint: the endpoint name without its prefix (`fi_shm://` if
+/// the provider derived the name from the process ID, `fi_ns://` if the application chose it).
 pub(in crate::transport::libfabric) fn shared_memory_file(name: &[u8]) -> Option<String> {
-    let text = text(name);
-    let (_, file) = text.split_once("://")?;
+    let name = display(name);
+    let (_, file) = name.split_once("://")?;
     (!file.is_empty() && !file.contains('/')).then(|| file.to_owned())
 }
 
-/// A peer's endpoint name, padded with zeros to a length that no provider reads past: the library measures a name
-/// by its own address format and trusts the caller.
+/// Endpoint name of a peer, padded with zeros to a length beyond which no provider reads. The library derives the
+/// length of a name from its own address format and trusts the caller.
 ///
 /// # Errors
 ///
-/// In words, where it is empty, too long, or of another format than our own.
-pub(in crate::transport::libfabric) fn padded(
+/// Returns a message if the name is empty, too long, or has another format than the local endpoint name.
+pub(in crate::transport::libfabric) fn pad(
     peer: &[u8],
     own: &[u8],
 ) -> Result<[u8; 2 * MAX_ADDRESS_BYTES], String> {
     if peer.is_empty() || peer.len() > MAX_ADDRESS_BYTES {
         return Err(format!(
-            "an endpoint name of {} bytes; 1 to {MAX_ADDRESS_BYTES} are taken",
+            "the peer's endpoint name has {} bytes; must be 1 to {MAX_ADDRESS_BYTES}",
             peer.len()
         ));
     }
-    let (theirs, ours) = (
-        socket(peer).map(|a| a.is_ipv4()),
-        socket(own).map(|a| a.is_ipv4()),
-    );
-    let is_text = |name| shared_memory_file(name).is_some();
-    let comparable = is_text(peer) && is_text(own) || peer.len() == own.len();
-    if theirs != ours || !comparable {
+    let is_ipv4 = |name| socket_address(name).map(|address| address.is_ipv4());
+    let is_shared_memory = |name| shared_memory_file(name).is_some();
+    let same_length = is_shared_memory(peer) && is_shared_memory(own) || peer.len() == own.len();
+    if is_ipv4(peer) != is_ipv4(own) || !same_length {
         return Err(format!(
-            "the endpoint name {} has another format than our own, {}",
-            text(peer),
-            text(own)
+            "the peer's endpoint name {} does not have the format of the local endpoint name {}",
+            display(peer),
+            display(own)
         ));
     }
     let mut padded = [0; 2 * MAX_ADDRESS_BYTES];
@@ -94,14 +91,14 @@ mod tests {
     }
 
     #[test]
-    fn names_are_readable() {
-        assert_eq!(text(&inet([127, 0, 0, 2], 4000)), "127.0.0.2:4000");
-        assert_eq!(text(b"fi_shm://1234:0:1\0"), "fi_shm://1234:0:1");
-        assert_eq!(text(&[0xfe, 0x80, 0x01]), "fe8001");
+    fn displays_readable_names() {
+        assert_eq!(display(&inet([127, 0, 0, 2], 4000)), "127.0.0.2:4000");
+        assert_eq!(display(b"fi_shm://1234:0:1\0"), "fi_shm://1234:0:1");
+        assert_eq!(display(&[0xfe, 0x80, 0x01]), "fe8001");
     }
 
     #[test]
-    fn the_file_of_an_shm_endpoint_never_leaves_its_folder() {
+    fn rejects_shared_memory_file_outside_its_directory() {
         assert_eq!(
             shared_memory_file(b"fi_shm://1234:0:1\0").as_deref(),
             Some("1234:0:1")
@@ -111,18 +108,22 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_of_another_format_is_refused_before_the_library_reads_it() {
+    fn rejects_peer_name_of_another_format() {
         let own = inet([127, 0, 0, 1], 4000);
-        assert!(padded(&own[..8], &own).unwrap_err().contains("another format"));
-        assert!(padded(b"fi_shm://1\0", &own).is_err());
-        assert!(padded(&[], &own).unwrap_err().contains("0 bytes"));
-        assert!(padded(&[1; MAX_ADDRESS_BYTES + 1], &own).is_err());
+        assert!(
+            pad(&own[..8], &own)
+                .unwrap_err()
+                .contains("does not have the format")
+        );
+        assert!(pad(b"fi_shm://1\0", &own).is_err());
+        assert!(pad(&[], &own).unwrap_err().contains("0 bytes"));
+        assert!(pad(&[1; MAX_ADDRESS_BYTES + 1], &own).is_err());
         let peer = inet([127, 0, 0, 9], 1);
-        assert_eq!(padded(&peer, &own).unwrap()[..16], peer[..]);
+        assert_eq!(pad(&peer, &own).unwrap()[..16], peer[..]);
     }
 
     #[test]
-    fn shm_names_may_differ_in_length() {
-        assert!(padded(b"fi_shm://12345:0:1\0", b"fi_shm://7:0:1\0").is_ok());
+    fn accepts_shm_names_of_different_length() {
+        assert!(pad(b"fi_shm://12345:0:1\0", b"fi_shm://7:0:1\0").is_ok());
     }
 }

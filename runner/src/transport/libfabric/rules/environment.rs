@@ -1,41 +1,40 @@
-//! Environment variables that a provider must find before the library is first asked for anything.
+//! Environment variables that must be set before the first call of the library. Pure.
 
 use crds::v1alpha1::LibfabricProvider;
 use libfabric_sys::Version;
 
-/// First release that takes `FI_OPT_SHARED_MEMORY_PERMITTED`; before it only the variable keeps efa off shared
-/// memory.
+/// First release with `FI_OPT_SHARED_MEMORY_PERMITTED`. In earlier releases, only the environment variable prevents
+/// efa from using shared memory.
 const SHARED_MEMORY_OPTION: Version = Version::new(1, 21);
 
-/// With these set, libfabric's efa provider prints a line and aborts the process.
-const FATAL: [&str; 3] = ["FI_EFA_MTU_SIZE", "FI_EFA_TX_IOV_LIMIT", "FI_EFA_RX_IOV_LIMIT"];
+/// Variables that make libfabric's efa provider print a message and abort the process.
+const ABORTING_VARIABLES: [&str; 3] = ["FI_EFA_MTU_SIZE", "FI_EFA_TX_IOV_LIMIT", "FI_EFA_RX_IOV_LIMIT"];
 
-/// Smallest `FI_UNIVERSE_SIZE` that is asked for.
-const SMALLEST_UNIVERSE: usize = 16;
+/// Smallest `FI_UNIVERSE_SIZE` that is set.
+const MIN_UNIVERSE_SIZE: usize = 16;
 
-/// What an instrument process must be started with, for those names that its user did not set.
+/// Environment variables, with their values, that an instrument process needs unless its user sets them.
 ///
-/// * efa: a peer on the same host is reached through shared memory unless told otherwise, and then no EFA is
-///   measured.
-/// * verbs: its receive queues are sized by the number of peers it expects, 1024 by default; with that, soft-RoCE
-///   devices refuse the completion queue (EINVAL from `fi_enable`).
-pub fn required(provider: LibfabricProvider, peers: usize) -> Vec<(&'static str, String)> {
+/// * efa: by default, a peer on the same host is reached through shared memory, so that EFA would not be measured.
+/// * verbs: the provider sizes its receive queues for the expected number of peers, 1024 by default. Soft-RoCE
+///   devices reject a completion queue of that size (EINVAL from `fi_enable`).
+pub fn required_variables(provider: LibfabricProvider, peers: usize) -> Vec<(&'static str, String)> {
     match provider {
         LibfabricProvider::Efa => vec![("FI_EFA_ENABLE_SHM_TRANSFER", "0".to_owned())],
         LibfabricProvider::Verbs => {
-            let size = peers.saturating_add(1).next_power_of_two().max(SMALLEST_UNIVERSE);
+            let size = peers.saturating_add(1).next_power_of_two().max(MIN_UNIVERSE_SIZE);
             vec![("FI_UNIVERSE_SIZE", size.to_string())]
         }
         _ => Vec::new(),
     }
 }
 
-/// Looks for what would crash the process or falsify the measurement. `get` reads a variable.
+/// Checks for variables that would abort the process or invalidate the measurement. `get` reads a variable.
 ///
 /// # Errors
 ///
-/// In words.
-pub(in crate::transport::libfabric) fn check(
+/// Returns a message that names the variable to set or remove.
+pub(in crate::transport::libfabric) fn check_variables(
     provider: LibfabricProvider,
     version: Version,
     get: impl Fn(&str) -> Option<String>,
@@ -43,15 +42,15 @@ pub(in crate::transport::libfabric) fn check(
     if !matches!(provider, LibfabricProvider::Efa | LibfabricProvider::EfaDirect) {
         return Ok(());
     }
-    if let Some(name) = FATAL.into_iter().find(|name| get(name).is_some()) {
+    if let Some(name) = ABORTING_VARIABLES.into_iter().find(|name| get(name).is_some()) {
         return Err(format!(
-            "libfabric's efa provider ends the process when {name} is set: remove it"
+            "{name} is set, which makes libfabric's efa provider abort the process: remove it"
         ));
     }
-    let off = get("FI_EFA_ENABLE_SHM_TRANSFER").is_some_and(|value| value == "0");
-    if provider == LibfabricProvider::Efa && version < SHARED_MEMORY_OPTION && !off {
+    let disabled = get("FI_EFA_ENABLE_SHM_TRANSFER").is_some_and(|value| value == "0");
+    if provider == LibfabricProvider::Efa && version < SHARED_MEMORY_OPTION && !disabled {
         return Err(format!(
-            "libfabric {version} would reach a peer on the same host through shared memory instead of EFA: set \
+            "libfabric {version} would use shared memory instead of EFA for a peer on the same host: set \
              FI_EFA_ENABLE_SHM_TRANSFER=0"
         ));
     }
@@ -62,7 +61,7 @@ pub(in crate::transport::libfabric) fn check(
 mod tests {
     use super::*;
 
-    fn with(pairs: &'static [(&str, &str)]) -> impl Fn(&str) -> Option<String> {
+    fn environment(pairs: &'static [(&str, &str)]) -> impl Fn(&str) -> Option<String> {
         move |name| {
             pairs
                 .iter()
@@ -72,56 +71,59 @@ mod tests {
     }
 
     #[test]
-    fn verbs_gets_a_universe_that_holds_its_peers_and_no_more() {
-        let size = |peers| required(LibfabricProvider::Verbs, peers);
+    fn sizes_the_verbs_universe_for_its_peers() {
+        let size = |peers| required_variables(LibfabricProvider::Verbs, peers);
         assert_eq!(size(1), [("FI_UNIVERSE_SIZE", "16".to_owned())]);
         assert_eq!(size(16), [("FI_UNIVERSE_SIZE", "32".to_owned())]);
     }
 
     #[test]
-    fn efa_is_told_to_stay_off_shared_memory() {
+    fn disables_shared_memory_for_efa() {
         assert_eq!(
-            required(LibfabricProvider::Efa, 1),
+            required_variables(LibfabricProvider::Efa, 1),
             [("FI_EFA_ENABLE_SHM_TRANSFER", "0".to_owned())]
         );
-        assert!(required(LibfabricProvider::Tcp, 1).is_empty());
+        assert!(required_variables(LibfabricProvider::Tcp, 1).is_empty());
     }
 
     #[test]
-    fn an_old_efa_without_the_variable_is_refused() {
+    fn rejects_old_efa_without_the_variable() {
         let old = Version::new(1, 20);
         assert!(
-            check(LibfabricProvider::Efa, old, with(&[]))
+            check_variables(LibfabricProvider::Efa, old, environment(&[]))
                 .unwrap_err()
                 .contains("FI_EFA_ENABLE_SHM_TRANSFER=0")
         );
         assert!(
-            check(
+            check_variables(
                 LibfabricProvider::Efa,
                 old,
-                with(&[("FI_EFA_ENABLE_SHM_TRANSFER", "1")])
+                environment(&[("FI_EFA_ENABLE_SHM_TRANSFER", "1")])
             )
             .is_err()
         );
         assert_eq!(
-            check(
+            check_variables(
                 LibfabricProvider::Efa,
                 old,
-                with(&[("FI_EFA_ENABLE_SHM_TRANSFER", "0")])
+                environment(&[("FI_EFA_ENABLE_SHM_TRANSFER", "0")])
             ),
             Ok(())
         );
         assert_eq!(
-            check(LibfabricProvider::Efa, SHARED_MEMORY_OPTION, with(&[])),
+            check_variables(LibfabricProvider::Efa, SHARED_MEMORY_OPTION, environment(&[])),
             Ok(())
         );
     }
 
     #[test]
-    fn a_variable_that_aborts_the_process_is_found_first() {
-        let fatal = with(&[("FI_EFA_TX_IOV_LIMIT", "4")]);
-        let message = check(LibfabricProvider::EfaDirect, Version::new(2, 5), &fatal).unwrap_err();
+    fn rejects_variable_that_aborts_the_process() {
+        let fatal = environment(&[("FI_EFA_TX_IOV_LIMIT", "4")]);
+        let message = check_variables(LibfabricProvider::EfaDirect, Version::new(2, 5), &fatal).unwrap_err();
         assert!(message.contains("FI_EFA_TX_IOV_LIMIT"), "{message}");
-        assert_eq!(check(LibfabricProvider::Tcp, Version::new(2, 5), &fatal), Ok(()));
+        assert_eq!(
+            check_variables(LibfabricProvider::Tcp, Version::new(2, 5), &fatal),
+            Ok(())
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What an error number means to the caller.
+//! Classifies error numbers. Pure.
 
 use crate::transport::PostError;
 use crds::record::FailureReason;
@@ -8,7 +8,7 @@ use libfabric_sys::bindings::{
     FI_ETIMEDOUT,
 };
 
-/// What a negative return code of a posting call means.
+/// Classifies a negative return code of a posting call.
 pub(in crate::transport::libfabric) fn post_error(code: isize) -> PostError {
     let number = i32::try_from(-code).unwrap_or(i32::MAX);
     match number {
@@ -18,9 +18,12 @@ pub(in crate::transport::libfabric) fn post_error(code: isize) -> PostError {
     }
 }
 
-/// What an error in a completion means. A provider cancels what was queued when something ends a connection, and
-/// its own error number says what that was: the peer, or an operation that the peer refused.
-pub(in crate::transport::libfabric) fn completion_failure(number: i32, provider: i32) -> FailureReason {
+/// Classifies the error numbers of a failed completion. When a connection ends, a provider cancels the queued
+/// operations, and its own error number tells the cause: the loss of the peer, or an operation that the peer refused.
+pub(in crate::transport::libfabric) fn completion_failure_reason(
+    number: i32,
+    provider: i32,
+) -> FailureReason {
     let lost = if number == FI_ECANCELED {
         connection_is_lost(provider)
     } else {
@@ -54,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_queue_is_not_a_refusal_and_a_refusal_is_not_a_failure() {
+    fn distinguishes_full_queue_refusal_and_failure() {
         assert_eq!(post_error(-(FI_EAGAIN as isize)), PostError::Again);
         assert_eq!(post_error(-(FI_ENOSYS as isize)), PostError::Refused(FI_ENOSYS));
         assert_eq!(
@@ -64,19 +67,25 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_connection_is_a_lost_peer() {
-        assert_eq!(completion_failure(FI_ECONNRESET, 0), FailureReason::PeerLost);
-        assert_eq!(completion_failure(FI_EINVAL, 0), FailureReason::CompletionFailed);
-    }
-
-    #[test]
-    fn a_cancelled_operation_is_what_the_provider_says() {
+    fn reports_broken_connection_as_lost_peer() {
         assert_eq!(
-            completion_failure(FI_ECANCELED, FI_ENOTCONN),
+            completion_failure_reason(FI_ECONNRESET, 0),
             FailureReason::PeerLost
         );
         assert_eq!(
-            completion_failure(FI_ECANCELED, FI_EINVAL),
+            completion_failure_reason(FI_EINVAL, 0),
+            FailureReason::CompletionFailed
+        );
+    }
+
+    #[test]
+    fn classifies_cancelled_operation_by_provider_error() {
+        assert_eq!(
+            completion_failure_reason(FI_ECANCELED, FI_ENOTCONN),
+            FailureReason::PeerLost
+        );
+        assert_eq!(
+            completion_failure_reason(FI_ECANCELED, FI_EINVAL),
             FailureReason::CompletionFailed
         );
     }

@@ -1,13 +1,13 @@
-//! What is asked of `fi_getinfo`.
+//! Hints for `fi_getinfo`. Pure.
 
-use super::provider::Wanted;
+use super::provider::RequestedProvider;
 use crds::v1alpha1::LibfabricProvider;
 use libfabric_sys::bindings::{
     FI_CONTEXT, FI_CONTEXT2, FI_DELIVERY_COMPLETE, FI_HMEM, FI_MR_ALLOCATED, FI_MR_HMEM, FI_MR_LOCAL,
     FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_MSG, FI_REMOTE_COMM, FI_RMA, FI_RX_CQ_DATA,
 };
 
-/// Fields of the hints. Everything else stays zero: "no wish".
+/// Fields of the hints. All other fields stay zero, which means "no preference".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::transport::libfabric) struct Hints {
     /// `fabric_attr.prov_name`.
@@ -16,42 +16,45 @@ pub(in crate::transport::libfabric) struct Hints {
     pub fabric: Option<&'static str>,
     /// `caps`.
     pub caps: u64,
-    /// `mode`: what this side can do for the provider.
+    /// `mode`: endpoint modes that this transport supports.
     pub mode: u64,
-    /// `domain_attr.mr_mode`: likewise, for memory.
+    /// `domain_attr.mr_mode`: memory registration modes that this transport supports.
     pub mr_mode: i32,
-    /// `tx_attr.op_flags`: completion levels that must be supported.
+    /// `tx_attr.op_flags`: completion levels that the provider must support.
     pub op_flags: u64,
-    /// `tx_attr.inject_size`, bytes; 0 for no wish.
+    /// `tx_attr.inject_size` in bytes; 0 for no preference.
     pub inject_size: usize,
-    /// `tx_attr.size` and `rx_attr.size`; 0 for the provider's own.
+    /// `tx_attr.size` and `rx_attr.size`; 0 for the provider's defaults.
     pub depth: usize,
 }
 
-/// What an arm wishes for, as far as hints can say it.
+/// Requirements of an arm that hints can express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::transport::libfabric) struct Wishes {
-    /// Largest message to inject, bytes; 0 where nothing is injected.
+pub(in crate::transport::libfabric) struct Requirements {
+    /// Largest message to inject in bytes; 0 if the arm injects nothing.
     pub inject_size: usize,
-    /// Whether any memory is a GPU's.
+    /// Whether the arm uses GPU memory.
     pub device_memory: bool,
 }
 
-/// The hints to try, in order; the first that the library answers counts.
+/// Hints to try in this order. The first hints for which the library returns the provider are used.
 ///
-/// A wish for a larger inject size than the provider has would hide the provider, so it is tried and then dropped:
-/// the limit that was returned is recorded, and posts above it are refused. It is tried first because some
-/// providers choose their path by it (wide work requests on efa-direct).
+/// A provider with a smaller inject size than requested does not match the hints, so they are tried with the requested
+/// inject size and then without: the returned limit is recorded, and posts above it are refused. The requested size is
+/// tried first because some providers select their code path by it (wide work requests on efa-direct).
 ///
-/// efa-direct writes with immediate data consume a posted receive on devices without unsolicited receives; there,
-/// and only there, FI_RX_CQ_DATA must be offered.
-pub(in crate::transport::libfabric) fn attempts(wanted: &Wanted, wishes: Wishes) -> Vec<Hints> {
-    let modes: &[u64] = match wanted.provider {
+/// On devices without unsolicited receives, writes with immediate data over efa-direct consume a posted receive. Only
+/// there, FI_RX_CQ_DATA must be part of the hints.
+pub(in crate::transport::libfabric) fn hint_candidates(
+    requested: &RequestedProvider,
+    requirements: Requirements,
+) -> Vec<Hints> {
+    let modes: &[u64] = match requested.provider {
         LibfabricProvider::EfaDirect => &[FI_CONTEXT | FI_CONTEXT2, FI_CONTEXT | FI_CONTEXT2 | FI_RX_CQ_DATA],
         _ => &[FI_CONTEXT | FI_CONTEXT2],
     };
-    let inject_sizes: &[usize] = if wishes.inject_size > 0 {
-        &[wishes.inject_size, 0]
+    let inject_sizes: &[usize] = if requirements.inject_size > 0 {
+        &[requirements.inject_size, 0]
     } else {
         &[0]
     };
@@ -59,11 +62,11 @@ pub(in crate::transport::libfabric) fn attempts(wanted: &Wanted, wishes: Wishes)
         .iter()
         .flat_map(|&mode| inject_sizes.iter().map(move |&inject_size| (mode, inject_size)))
         .map(|(mode, inject_size)| Hints {
-            provider: wanted.name,
-            fabric: wanted.fabric,
-            caps: capabilities(wanted.provider, wishes.device_memory),
+            provider: requested.name,
+            fabric: requested.fabric,
+            caps: capabilities(requested.provider, requirements.device_memory),
             mode,
-            mr_mode: registration_modes(wishes.device_memory),
+            mr_mode: registration_modes(requirements.device_memory),
             op_flags: FI_DELIVERY_COMPLETE,
             inject_size,
             depth: 0,
@@ -71,8 +74,8 @@ pub(in crate::transport::libfabric) fn attempts(wanted: &Wanted, wishes: Wishes)
         .collect()
 }
 
-/// FI_REMOTE_COMM without FI_LOCAL_COMM is how efa is told not to take shared memory to a peer on the same host,
-/// which would measure no EFA at all (and crashes with GPU buffers, libfabric issue 12328).
+/// Capabilities to request. FI_REMOTE_COMM without FI_LOCAL_COMM prevents efa from using shared memory for a peer on
+/// the same host. Shared memory would not measure EFA, and it crashes with GPU buffers (libfabric issue 12328).
 fn capabilities(provider: LibfabricProvider, device_memory: bool) -> u64 {
     let memory = if device_memory { FI_HMEM } else { 0 };
     let distance = if provider == LibfabricProvider::Efa {
@@ -83,8 +86,8 @@ fn capabilities(provider: LibfabricProvider, device_memory: bool) -> u64 {
     FI_MSG | FI_RMA | memory | distance
 }
 
-/// Everything but raw keys (they need an exchange of their own) and regions tied to endpoints: no provider here
-/// wants either.
+/// All memory registration modes except raw keys, which need an additional exchange, and regions bound to endpoints. No
+/// supported provider requires either of them.
 fn registration_modes(device_memory: bool) -> i32 {
     let memory = if device_memory { FI_MR_HMEM } else { 0 };
     FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | memory
@@ -92,16 +95,16 @@ fn registration_modes(device_memory: bool) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::provider::wanted;
+    use super::super::provider::resolve;
     use super::*;
     use libfabric_sys::Version;
     use libfabric_sys::bindings::{FI_LOCAL_COMM, FI_MR_ENDPOINT, FI_MR_RAW, FI_MSG_PREFIX};
 
     fn hints(provider: LibfabricProvider, inject_size: usize, device_memory: bool) -> Vec<Hints> {
-        let wanted = wanted(provider, Version::new(2, 5)).unwrap();
-        attempts(
-            &wanted,
-            Wishes {
+        let requested = resolve(provider, Version::new(2, 5)).unwrap();
+        hint_candidates(
+            &requested,
+            Requirements {
                 inject_size,
                 device_memory,
             },
@@ -109,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inject_wish_is_tried_and_then_dropped() {
+    fn tries_requested_inject_size_first() {
         let sizes = |inject| {
             hints(LibfabricProvider::Tcp, inject, false)
                 .iter()
@@ -123,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn efa_is_kept_off_shared_memory() {
+    fn excludes_shared_memory_for_efa() {
         let efa = &hints(LibfabricProvider::Efa, 0, false)[0];
         assert_eq!(efa.caps & (FI_REMOTE_COMM | FI_LOCAL_COMM), FI_REMOTE_COMM);
         assert_eq!(hints(LibfabricProvider::Tcp, 0, false)[0].caps, FI_MSG | FI_RMA);
     }
 
     #[test]
-    fn efa_direct_gets_receive_consuming_immediates_only_as_a_second_try() {
+    fn tries_receive_consuming_immediates_last_for_efa_direct() {
         let direct = hints(LibfabricProvider::EfaDirect, 64, false);
         let tries: Vec<_> = direct
             .iter()
@@ -150,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn device_memory_is_asked_for_only_when_there_is_some() {
+    fn requests_device_memory_only_if_used() {
         let with = &hints(LibfabricProvider::Efa, 0, true)[0];
         assert!(with.caps & FI_HMEM != 0 && with.mr_mode & FI_MR_HMEM != 0);
         let without = &hints(LibfabricProvider::Efa, 0, false)[0];
@@ -158,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_never_offered() {
+    fn never_includes_unsupported_modes() {
         for provider in [
             LibfabricProvider::Tcp,
             LibfabricProvider::Verbs,

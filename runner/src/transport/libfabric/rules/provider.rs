@@ -1,34 +1,36 @@
-//! What a provider is called by the library that was loaded.
+//! Names of the providers in the loaded library. Pure.
 
 use crds::v1alpha1::LibfabricProvider;
 use libfabric_sys::Version;
 
-/// Release that took the native TCP provider's name `net` away and gave it `tcp`. Before it, `tcp` over reliable
-/// datagrams is the slow `tcp;ofi_rxm`.
+/// Release that renamed the native TCP provider from `net` to `tcp`. In earlier releases, `tcp` over reliable datagrams
+/// is the slow `tcp;ofi_rxm`.
 const TCP_IS_NATIVE: Version = Version::new(1, 18);
 /// First release with the fabric `efa-direct`.
 const EFA_DIRECT: Version = Version::new(2, 1);
 
-/// A provider by the names that the loaded library knows it by.
+/// Requested provider, with its names in the loaded library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::transport::libfabric) struct Wanted {
-    /// What the user asked for.
+pub(in crate::transport::libfabric) struct RequestedProvider {
+    /// Provider of the specification.
     pub provider: LibfabricProvider,
-    /// `fi_fabric_attr.prov_name`, exactly.
+    /// Exact `fi_fabric_attr.prov_name`.
     pub name: &'static str,
-    /// `fi_fabric_attr.name`, where one provider has several fabrics.
+    /// `fi_fabric_attr.name`, if the provider has several fabrics.
     pub fabric: Option<&'static str>,
 }
 
+/// Resolves the names of a provider in a library of this version.
+///
 /// # Errors
 ///
-/// In words, where the library is of a release that does not have the provider.
-pub(in crate::transport::libfabric) fn wanted(
+/// Returns a message if the provider does not exist in this version.
+pub(in crate::transport::libfabric) fn resolve(
     provider: LibfabricProvider,
     version: Version,
-) -> Result<Wanted, String> {
+) -> Result<RequestedProvider, String> {
     let named = |name| {
-        Ok(Wanted {
+        Ok(RequestedProvider {
             provider,
             name,
             fabric: None,
@@ -37,17 +39,17 @@ pub(in crate::transport::libfabric) fn wanted(
     match provider {
         LibfabricProvider::Tcp if version < TCP_IS_NATIVE => named("net"),
         LibfabricProvider::Net if version >= TCP_IS_NATIVE => Err(format!(
-            "libfabric {version} has no provider net: it is called tcp since {TCP_IS_NATIVE}"
+            "libfabric {version} has no provider net: it is named tcp since {TCP_IS_NATIVE}. Use tcp"
         )),
-        LibfabricProvider::Efa => Ok(Wanted {
+        LibfabricProvider::Efa => Ok(RequestedProvider {
             provider,
             name: "efa",
             fabric: Some("efa"),
         }),
         LibfabricProvider::EfaDirect if version < EFA_DIRECT => Err(format!(
-            "libfabric {version} has no fabric efa-direct: it came with {EFA_DIRECT}. Use efa, or a newer library"
+            "libfabric {version} has no fabric efa-direct, which was added in {EFA_DIRECT}. Use efa or a newer library"
         )),
-        LibfabricProvider::EfaDirect => Ok(Wanted {
+        LibfabricProvider::EfaDirect => Ok(RequestedProvider {
             provider,
             name: "efa",
             fabric: Some("efa-direct"),
@@ -56,9 +58,9 @@ pub(in crate::transport::libfabric) fn wanted(
     }
 }
 
-/// Whether FI_MORE may go with an RMA read: the `efa` fabric drops the flags of its reads, so the doorbell would
-/// ring at every one while the caller counts none.
-pub(in crate::transport::libfabric) fn read_takes_more(provider: LibfabricProvider) -> bool {
+/// Whether an RMA read may have FI_MORE. The `efa` fabric ignores the flags of reads, so it would ring the doorbell for
+/// every read although the caller counts none.
+pub(in crate::transport::libfabric) fn read_supports_more(provider: LibfabricProvider) -> bool {
     provider != LibfabricProvider::Efa
 }
 
@@ -70,52 +72,55 @@ mod tests {
     const NEW: Version = Version::new(2, 5);
 
     #[test]
-    fn native_tcp_is_net_before_1_18() {
-        assert_eq!(wanted(LibfabricProvider::Tcp, OLD).unwrap().name, "net");
-        assert_eq!(wanted(LibfabricProvider::Tcp, TCP_IS_NATIVE).unwrap().name, "tcp");
-        assert_eq!(wanted(LibfabricProvider::Tcp, NEW).unwrap().name, "tcp");
+    fn names_native_tcp_net_before_1_18() {
+        assert_eq!(resolve(LibfabricProvider::Tcp, OLD).unwrap().name, "net");
+        assert_eq!(
+            resolve(LibfabricProvider::Tcp, TCP_IS_NATIVE).unwrap().name,
+            "tcp"
+        );
+        assert_eq!(resolve(LibfabricProvider::Tcp, NEW).unwrap().name, "tcp");
     }
 
     #[test]
-    fn net_by_its_own_name_is_refused_where_it_is_gone() {
-        assert_eq!(wanted(LibfabricProvider::Net, OLD).unwrap().name, "net");
+    fn rejects_net_in_releases_that_renamed_it() {
+        assert_eq!(resolve(LibfabricProvider::Net, OLD).unwrap().name, "net");
         assert!(
-            wanted(LibfabricProvider::Net, NEW)
+            resolve(LibfabricProvider::Net, NEW)
                 .unwrap_err()
-                .contains("called tcp since 1.18")
+                .contains("named tcp since 1.18")
         );
     }
 
     #[test]
-    fn layered_providers_are_asked_for_by_their_full_name() {
+    fn uses_full_name_of_layered_providers() {
         assert_eq!(
-            wanted(LibfabricProvider::TcpRxm, OLD).unwrap().name,
+            resolve(LibfabricProvider::TcpRxm, OLD).unwrap().name,
             "tcp;ofi_rxm"
         );
         assert_eq!(
-            wanted(LibfabricProvider::Verbs, NEW).unwrap().name,
+            resolve(LibfabricProvider::Verbs, NEW).unwrap().name,
             "verbs;ofi_rxm"
         );
     }
 
     #[test]
-    fn efa_and_efa_direct_are_two_fabrics_of_one_provider() {
-        assert_eq!(wanted(LibfabricProvider::Efa, NEW).unwrap().fabric, Some("efa"));
+    fn distinguishes_efa_fabrics_of_one_provider() {
+        assert_eq!(resolve(LibfabricProvider::Efa, NEW).unwrap().fabric, Some("efa"));
         assert_eq!(
-            wanted(LibfabricProvider::EfaDirect, NEW).unwrap().fabric,
+            resolve(LibfabricProvider::EfaDirect, NEW).unwrap().fabric,
             Some("efa-direct")
         );
         assert!(
-            wanted(LibfabricProvider::EfaDirect, Version::new(2, 0))
+            resolve(LibfabricProvider::EfaDirect, Version::new(2, 0))
                 .unwrap_err()
-                .contains("came with 2.1")
+                .contains("added in 2.1")
         );
     }
 
     #[test]
-    fn reads_keep_their_flags_everywhere_but_on_efa() {
-        assert!(!read_takes_more(LibfabricProvider::Efa));
-        assert!(read_takes_more(LibfabricProvider::EfaDirect));
-        assert!(read_takes_more(LibfabricProvider::Tcp));
+    fn allows_more_on_reads_except_on_efa() {
+        assert!(!read_supports_more(LibfabricProvider::Efa));
+        assert!(read_supports_more(LibfabricProvider::EfaDirect));
+        assert!(read_supports_more(LibfabricProvider::Tcp));
     }
 }

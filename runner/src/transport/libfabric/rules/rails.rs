@@ -1,50 +1,54 @@
-//! Which device each rail is on, where every rail is a NIC of its own.
+//! Assigns a NIC to each rail, for providers that need one NIC per rail. Pure.
 
-use super::offer::Offer;
+use super::attributes::Attributes;
 
-/// The offer that each rail takes, by index. Named rails take their device; without names rails take the devices in
-/// the order of the domains' names, so that rail numbers mean the same in every process and release.
+/// Assigns a candidate to each rail, by index. A named rail gets the device of this name. Without names, rails get the
+/// devices in the order of their domain names, so that a rail number has the same meaning in every process and release.
 ///
 /// # Errors
 ///
-/// In words, where there are fewer devices than rails, a device is not there, or one is named twice.
-pub(in crate::transport::libfabric) fn choose(
-    offers: &[Offer],
+/// Returns a message if there are fewer devices than rails, a named device does not exist, or it is named twice.
+pub(in crate::transport::libfabric) fn assign_devices(
+    candidates: &[Attributes],
     names: &[String],
     rails: usize,
 ) -> Result<Vec<usize>, String> {
-    let devices = by_device(offers);
-    let there: Vec<_> = devices
+    let devices = unique_devices(candidates);
+    let available: Vec<_> = devices
         .iter()
-        .map(|&index| offers[index].domain.as_str())
+        .map(|&index| candidates[index].domain.as_str())
         .collect();
-    let there = there.join(", ");
+    let available = available.join(", ");
     if names.is_empty() {
         if devices.len() < rails {
             return Err(format!(
-                "{rails} rails wanted and {} devices there ({there}): every rail is a NIC of its own",
+                "{rails} rails requested, but only {} devices available ({available}): each rail needs its own NIC",
                 devices.len()
             ));
         }
         return Ok(devices[..rails].to_vec());
     }
-    let mut chosen = Vec::with_capacity(names.len());
+    let mut assigned = Vec::with_capacity(names.len());
     for name in names {
-        let index = devices.iter().copied().find(|&index| offers[index].is_on(name));
-        let index = index.ok_or_else(|| format!("no device {name}; there are: {there}"))?;
-        if chosen.contains(&index) {
-            return Err(format!("device {name} is named for two rails"));
+        let index = devices
+            .iter()
+            .copied()
+            .find(|&index| candidates[index].is_on(name));
+        let index =
+            index.ok_or_else(|| format!("device {name} not found; available devices: {available}"))?;
+        if assigned.contains(&index) {
+            return Err(format!("device {name} is assigned to two rails"));
         }
-        chosen.push(index);
+        assigned.push(index);
     }
-    Ok(chosen)
+    Ok(assigned)
 }
 
-/// One offer of each device, by the domains' names.
-fn by_device(offers: &[Offer]) -> Vec<usize> {
-    let mut indexes: Vec<usize> = (0..offers.len()).collect();
-    indexes.sort_by(|&a, &b| offers[a].domain.cmp(&offers[b].domain));
-    indexes.dedup_by(|a, b| offers[*a].domain == offers[*b].domain);
+/// Index of one candidate per device, sorted by domain name.
+fn unique_devices(candidates: &[Attributes]) -> Vec<usize> {
+    let mut indexes: Vec<usize> = (0..candidates.len()).collect();
+    indexes.sort_by(|&a, &b| candidates[a].domain.cmp(&candidates[b].domain));
+    indexes.dedup_by(|a, b| candidates[*a].domain == candidates[*b].domain);
     indexes
 }
 
@@ -52,16 +56,16 @@ fn by_device(offers: &[Offer]) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    /// Three offers of two devices, out of order, as an instance with two EFAs gives them.
-    fn offers() -> Vec<Offer> {
-        let offer = |domain: &str| Offer {
+    /// Three unsorted candidates of two devices, as libfabric returns them on an instance with two EFAs.
+    fn candidates() -> Vec<Attributes> {
+        let candidate = |domain: &str| Attributes {
             domain: domain.to_owned(),
-            ..Offer::default()
+            ..Attributes::default()
         };
         vec![
-            offer("rdmap1s0-rdm"),
-            offer("rdmap0s6-rdm"),
-            offer("rdmap1s0-rdm"),
+            candidate("rdmap1s0-rdm"),
+            candidate("rdmap0s6-rdm"),
+            candidate("rdmap1s0-rdm"),
         ]
     }
 
@@ -70,33 +74,34 @@ mod tests {
     }
 
     #[test]
-    fn devices_are_counted_once_and_in_order() {
-        assert_eq!(choose(&offers(), &[], 2), Ok(vec![1, 0]));
-        assert_eq!(choose(&offers(), &[], 1), Ok(vec![1]));
+    fn counts_each_device_once_and_in_order() {
+        assert_eq!(assign_devices(&candidates(), &[], 2), Ok(vec![1, 0]));
+        assert_eq!(assign_devices(&candidates(), &[], 1), Ok(vec![1]));
     }
 
     #[test]
-    fn more_rails_than_devices_are_refused_with_both_numbers() {
-        let message = choose(&offers(), &[], 3).unwrap_err();
+    fn rejects_more_rails_than_devices_with_both_numbers() {
+        let message = assign_devices(&candidates(), &[], 3).unwrap_err();
         assert!(
-            message.starts_with("3 rails wanted and 2 devices there (rdmap0s6-rdm, rdmap1s0-rdm)"),
+            message
+                .starts_with("3 rails requested, but only 2 devices available (rdmap0s6-rdm, rdmap1s0-rdm)"),
             "{message}"
         );
     }
 
     #[test]
-    fn rails_go_to_the_devices_that_are_named() {
+    fn assigns_rails_to_named_devices() {
         assert_eq!(
-            choose(&offers(), &names(&["rdmap1s0", "rdmap0s6"]), 2),
+            assign_devices(&candidates(), &names(&["rdmap1s0", "rdmap0s6"]), 2),
             Ok(vec![0, 1])
         );
         assert!(
-            choose(&offers(), &names(&["mlx5_0"]), 1)
+            assign_devices(&candidates(), &names(&["mlx5_0"]), 1)
                 .unwrap_err()
-                .contains("no device mlx5_0; there are: rdmap0s6")
+                .contains("device mlx5_0 not found; available devices: rdmap0s6")
         );
         assert!(
-            choose(&offers(), &names(&["rdmap0s6", "rdmap0s6-rdm"]), 2)
+            assign_devices(&candidates(), &names(&["rdmap0s6", "rdmap0s6-rdm"]), 2)
                 .unwrap_err()
                 .contains("two rails")
         );

@@ -1,4 +1,4 @@
-//! Two sides of one process, and how to wait for what they do.
+//! Two connected sides in one process, and how to wait for their completions.
 
 use crate::memory::Memory;
 use crate::transport::libfabric::{Libfabric, LibfabricRegion};
@@ -11,45 +11,45 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes of each side's memory.
+/// Size of each side's memory in bytes.
 pub(super) const LENGTH: usize = 1 << 20;
-/// Posts in flight.
+/// Maximum number of posts in flight.
 pub(super) const DEPTH: usize = 64;
-/// Longest a test waits for anything.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Longest time that a test waits for a condition.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// shm names an endpoint by process and a counter of the library, so two libraries in one process, which only tests
-/// have, would give two endpoints one name.
-static SHARED_MEMORY: Mutex<()> = Mutex::new(());
+/// shm derives the name of an endpoint from the process and a counter of the library. Two libraries in one process,
+/// which occur only in tests, would give two endpoints the same name.
+static SHARED_MEMORY_LOCK: Mutex<()> = Mutex::new(());
 
-/// A provider on one of the libraries.
+/// Provider and library of a test.
 #[derive(Clone, Debug)]
-pub(super) struct Ground {
+pub(super) struct Setup {
     pub provider: LibfabricProvider,
     pub library: Option<PathBuf>,
     pub rails: Vec<&'static str>,
 }
 
-/// Every ground there is on this machine.
-pub(super) fn grounds() -> Vec<Ground> {
-    let newer = std::env::var_os("FABRICBENCH_TEST_LIBFABRIC_2").unwrap_or_else(|| {
-        panic!("FABRICBENCH_TEST_LIBFABRIC_2 must name a folder with a libfabric 2.x; .ci/test sets it")
+/// All setups that every machine supports.
+pub(super) fn setups() -> Vec<Setup> {
+    let libfabric_2 = std::env::var_os("FABRICBENCH_TEST_LIBFABRIC_2").unwrap_or_else(|| {
+        panic!("FABRICBENCH_TEST_LIBFABRIC_2 must name a directory with a libfabric 2.x; .ci/test sets it")
     });
-    let mut grounds = Vec::new();
-    for library in [None, Some(PathBuf::from(newer))] {
-        let ground = |provider, rails: &[&'static str]| Ground {
+    let mut setups = Vec::new();
+    for library in [None, Some(PathBuf::from(libfabric_2))] {
+        let setup = |provider, rails: &[&'static str]| Setup {
             provider,
             library: library.clone(),
             rails: rails.to_vec(),
         };
-        grounds.push(ground(LibfabricProvider::Tcp, &["127.0.0.1"]));
-        grounds.push(ground(LibfabricProvider::TcpRxm, &["127.0.0.1"]));
-        grounds.push(ground(LibfabricProvider::Shm, &[]));
+        setups.push(setup(LibfabricProvider::Tcp, &["127.0.0.1"]));
+        setups.push(setup(LibfabricProvider::TcpRxm, &["127.0.0.1"]));
+        setups.push(setup(LibfabricProvider::Shm, &[]));
     }
-    grounds
+    setups
 }
 
-impl Ground {
+impl Setup {
     pub(super) fn config(&self) -> OpenConfig {
         let rails = self.rails.len().max(1);
         OpenConfig {
@@ -61,7 +61,7 @@ impl Ground {
             library: self.library.clone(),
             inject_bytes: Some(64),
             depth: DEPTH,
-            sleeps: false,
+            uses_wait: false,
             device_memory: false,
             peers: 1,
         }
@@ -95,18 +95,18 @@ impl Side {
     }
 
     pub(super) fn poll(&mut self) -> Result<Vec<Completion>, TransportError> {
-        let none = Completion {
+        let empty = Completion {
             rail: 0,
             kind: CompletionKind::RemoteWrite { immediate: u64::MAX },
         };
-        let mut completions = [none; 16];
+        let mut completions = [empty; 16];
         let count = self.transport.poll(&mut completions)?;
         Ok(completions[..count].to_vec())
     }
 
-    /// Posts from this side's memory, its one peer, the first rail.
-    pub(super) fn post(&mut self, post: Wish) -> Result<(), PostError> {
-        let Wish {
+    /// Posts an operation of this side's memory to its only peer.
+    pub(super) fn post(&mut self, request: PostRequest) -> Result<(), PostError> {
+        let PostRequest {
             rail,
             operation,
             offset,
@@ -114,7 +114,7 @@ impl Side {
             inject,
             more,
             token,
-        } = post;
+        } = request;
         let region = &self.region;
         self.transport.post(&Post {
             rail,
@@ -130,9 +130,9 @@ impl Side {
     }
 }
 
-/// A post without its region and peer.
+/// Post without its region and peer.
 #[derive(Clone, Copy)]
-pub(super) struct Wish {
+pub(super) struct PostRequest {
     pub rail: usize,
     pub operation: Operation,
     pub offset: u64,
@@ -142,7 +142,7 @@ pub(super) struct Wish {
     pub token: u32,
 }
 
-impl Wish {
+impl PostRequest {
     pub(super) fn new(operation: Operation, length: u64) -> Self {
         Self {
             rail: 0,
@@ -159,17 +159,18 @@ impl Wish {
 pub(super) struct Pair {
     pub initiator: Side,
     pub target: Side,
-    /// What came while a post waited for room.
+    /// Completions that arrived while a post waited for a free slot.
     early: Vec<(Completion, bool)>,
-    /// Closed after the endpoints.
-    _alone: Option<MutexGuard<'static, ()>>,
+    /// Declared last, so that it is released after the endpoints are closed.
+    _shared_memory: Option<MutexGuard<'static, ()>>,
 }
 
 impl Pair {
     pub(super) fn open(config: &OpenConfig) -> Result<Self, TransportError> {
-        let shared =
+        let is_shared_memory =
             matches!(&config.spec, TransportSpec::Libfabric(spec) if spec.provider == LibfabricProvider::Shm);
-        let alone = shared.then(|| SHARED_MEMORY.lock().unwrap_or_else(PoisonError::into_inner));
+        let lock =
+            is_shared_memory.then(|| SHARED_MEMORY_LOCK.lock().unwrap_or_else(PoisonError::into_inner));
         let (mut initiator, mut target) = (Side::open(config)?, Side::open(config)?);
         initiator.transport.connect(target.transport.addresses())?;
         target.transport.connect(initiator.transport.addresses())?;
@@ -177,7 +178,7 @@ impl Pair {
             initiator,
             target,
             early: Vec::new(),
-            _alone: alone,
+            _shared_memory: lock,
         })
     }
 
@@ -185,11 +186,11 @@ impl Pair {
         self.target.region.remote().rails[rail]
     }
 
-    /// Posts from the initiator, as often as the queue is full.
-    pub(super) fn post(&mut self, wish: Wish) {
-        let deadline = Instant::now() + PATIENCE;
+    /// Posts from the initiator, and retries while the queue is full.
+    pub(super) fn post(&mut self, request: PostRequest) {
+        let deadline = Instant::now() + TIMEOUT;
         loop {
-            match self.initiator.post(wish) {
+            match self.initiator.post(request) {
                 Ok(()) => return,
                 Err(PostError::Again) => assert!(Instant::now() < deadline, "the queue stays full"),
                 Err(other) => panic!("{other:?}"),
@@ -200,7 +201,7 @@ impl Pair {
         }
     }
 
-    /// Lets both sides progress. What came, and whether it came to the initiator.
+    /// Polls both sides. Returns the completions, and for each whether it is one of the initiator.
     pub(super) fn poll(&mut self) -> Result<Vec<(Completion, bool)>, TransportError> {
         let mut both = std::mem::take(&mut self.early);
         both.extend(
@@ -218,44 +219,44 @@ impl Pair {
         Ok(both)
     }
 
-    /// Lets both sides progress until `done` says so of what each has seen.
-    pub(super) fn until(&mut self, done: impl Fn(&Seen) -> bool) -> Seen {
-        let mut seen = Seen::default();
-        self.progress(|pair| {
+    /// Polls both sides until `done` holds for the completions of both.
+    pub(super) fn poll_until(&mut self, done: impl Fn(&Observed) -> bool) -> Observed {
+        let mut observed = Observed::default();
+        self.retry_until_some(|pair| {
             for (completion, at_initiator) in pair.poll().unwrap() {
                 let side = if at_initiator {
-                    &mut seen.initiator
+                    &mut observed.initiator
                 } else {
-                    &mut seen.target
+                    &mut observed.target
                 };
                 side.push(completion.kind);
             }
-            done(&seen).then_some(())
+            done(&observed).then_some(())
         });
-        seen
+        observed
     }
 
-    /// Repeats `step` until it answers.
-    pub(super) fn progress<T>(&mut self, mut step: impl FnMut(&mut Self) -> Option<T>) -> T {
-        let deadline = Instant::now() + PATIENCE;
+    /// Repeats `step` until it returns a value.
+    pub(super) fn retry_until_some<T>(&mut self, mut step: impl FnMut(&mut Self) -> Option<T>) -> T {
+        let deadline = Instant::now() + TIMEOUT;
         loop {
-            if let Some(answer) = step(self) {
-                return answer;
+            if let Some(value) = step(self) {
+                return value;
             }
-            assert!(Instant::now() < deadline, "nothing came in {PATIENCE:?}");
+            assert!(Instant::now() < deadline, "no result within {TIMEOUT:?}");
             std::thread::yield_now();
         }
     }
 }
 
-/// Completions in the order they came.
+/// Completions of both sides in the order of arrival.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct Observed {
     pub initiator: Vec<CompletionKind>,
     pub target: Vec<CompletionKind>,
 }
 
-/// Bytes that differ everywhere.
+/// Byte pattern whose neighboring bytes differ.
 pub(super) fn pattern(length: usize, seed: u8) -> Vec<u8> {
     (0..length)
         .map(|i| {

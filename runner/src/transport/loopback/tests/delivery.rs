@@ -1,4 +1,4 @@
-//! Every operation at every size moves exactly the bytes it says.
+//! Every operation transfers exactly its bytes, at every size.
 
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ fn filled(side: &Side, seed: u8) -> Vec<u8> {
 }
 
 #[test]
-fn a_send_meets_a_receive_with_its_immediate_data() {
+fn delivers_send_with_immediate_data_to_receive() {
     for kind in [MemoryKind::Heap, MemoryKind::SharedMemory] {
         let (mut one, mut two) = pair_with(1, 16, kind, ROOM);
         for (token, size) in (0..).zip(SIZES) {
@@ -28,7 +28,7 @@ fn a_send_meets_a_receive_with_its_immediate_data() {
                 (post.offset, post.length, post.token) = (7, size as u64, token + 3);
             })
             .unwrap();
-            let (done, received) = settle(&mut one, &mut two, (1, 1));
+            let (done, received) = poll_both(&mut one, &mut two, (1, 1));
             assert_eq!(done, [CompletionKind::Posted { token: token + 3 }]);
             let arrived = CompletionKind::Received {
                 token,
@@ -43,7 +43,7 @@ fn a_send_meets_a_receive_with_its_immediate_data() {
 }
 
 #[test]
-fn writes_and_reads_move_the_bytes_and_only_an_immediate_is_seen() {
+fn transfers_writes_and_reads_and_reports_only_immediate_data() {
     let (mut one, mut two) = pair_with(1, 16, MemoryKind::Heap, ROOM);
     let remote = two.key();
     for size in SIZES {
@@ -73,7 +73,7 @@ fn writes_and_reads_move_the_bytes_and_only_an_immediate_is_seen() {
             })
             .unwrap();
             let seen = usize::from(matches!(operation, Operation::WriteImmediate { .. }));
-            let (_, received) = settle(&mut one, &mut two, (1, seen));
+            let (_, received) = poll_both(&mut one, &mut two, (1, seen));
             let (mut here, mut there) = (own.clone(), theirs.clone());
             if matches!(operation, Operation::Read { .. }) {
                 here[11..11 + size].copy_from_slice(&theirs[50..50 + size]);
@@ -88,7 +88,7 @@ fn writes_and_reads_move_the_bytes_and_only_an_immediate_is_seen() {
 }
 
 #[test]
-fn rails_and_peers_do_not_mix() {
+fn keeps_rails_and_peers_separate() {
     let target_config = OpenConfig {
         peers: 2,
         ..config(2, 16, false)
@@ -133,10 +133,10 @@ fn rails_and_peers_do_not_mix() {
 }
 
 #[test]
-fn a_ring_goes_round_many_times() {
+fn delivers_correctly_when_the_ring_wraps() {
     let (mut one, mut two) = pair_with(1, 16, MemoryKind::Heap, 4 * 9000);
     for round in 0..200u64 {
-        // Four posts of changing sizes, so that slots and fragments wrap at different times.
+        // Four posts of varying sizes, so that slots and fragments wrap at different times.
         for place in 0..4u64 {
             let size = 1 + (round * 997 + place * 2741) % 9000;
             one.memory
@@ -149,7 +149,7 @@ fn a_ring_goes_round_many_times() {
             })
             .unwrap();
         }
-        let (_, received) = settle(&mut one, &mut two, (4, 4));
+        let (_, received) = poll_both(&mut one, &mut two, (4, 4));
         for (place, kind) in received.into_iter().enumerate() {
             let CompletionKind::Received {
                 token,
@@ -168,7 +168,7 @@ fn a_ring_goes_round_many_times() {
     }
 }
 
-/// A step of a random sequence.
+/// Step of a random sequence.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Post {
@@ -204,15 +204,15 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 const SPACE: usize = 70_000;
 
-/// Where the receive of a rail and token lies in the target's memory; the place behind all four is for writes.
-fn place(rail: Rail, token: u32) -> usize {
+/// Offset of the receive of a rail and token in the target's memory. The space behind all four receives is for writes.
+fn receive_offset(rail: Rail, token: u32) -> usize {
     (rail * 2 + token as usize) * SPACE
 }
 
-/// What the target has seen: immediate data by rail, in order of arrival.
-struct Seen([Vec<u64>; 2]);
+/// Immediate data that arrived at the target, by rail and in the order of arrival.
+struct Arrivals([Vec<u64>; 2]);
 
-impl Seen {
+impl Arrivals {
     fn poll(&mut self, target: &mut Side, room: usize) {
         let mut completions = vec![EMPTY; room];
         let count = target.transport.poll(&mut completions).unwrap();
@@ -224,13 +224,13 @@ impl Seen {
                     length,
                 } => {
                     self.0[rail].push(immediate);
-                    let at = place(rail, token);
-                    // The content says which post it is of.
+                    let offset = receive_offset(rail, token);
+                    // The content identifies the post.
                     if length > 0 {
-                        assert_eq!(target.bytes(at, 1), [immediate as u8]);
-                        assert_eq!(target.bytes(at + length as usize - 1, 1), [immediate as u8]);
+                        assert_eq!(target.bytes(offset, 1), [immediate as u8]);
+                        assert_eq!(target.bytes(offset + length as usize - 1, 1), [immediate as u8]);
                     }
-                    target.receive(rail, at as u64, SPACE as u64, token);
+                    target.receive(rail, offset as u64, SPACE as u64, token);
                 }
                 CompletionKind::RemoteWrite { immediate } => self.0[rail].push(immediate),
                 other => panic!("{other:?}"),
@@ -242,20 +242,20 @@ impl Seen {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn any_sequence_of_posts_is_delivered_once_and_in_order_on_each_rail(steps in steps()) {
+    fn delivers_any_sequence_of_posts_once_and_in_order_per_rail(steps in steps()) {
         let config = config(2, 16, false);
-        // Two receives a rail are enough: they are posted again as they are met.
+        // Two receives per rail are sufficient, because they are reposted when they complete.
         let mut sender = Side::open(&config, MemoryKind::Heap, 128 * SPACE);
         let mut target = Side::open(&config, MemoryKind::Heap, 5 * SPACE);
         connect(&mut sender, &mut target);
         for (rail, token) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-            target.receive(rail, place(rail, token) as u64, SPACE as u64, token);
+            target.receive(rail, receive_offset(rail, token) as u64, SPACE as u64, token);
         }
         let remote = target.key();
         let mut posted = [Vec::new(), Vec::new()];
         let mut completed = 0;
         let mut expected = 0;
-        let mut seen = Seen([Vec::new(), Vec::new()]);
+        let mut arrivals = Arrivals([Vec::new(), Vec::new()]);
         let mut room = [EMPTY; 8];
         let mut number = 0u64;
         let flush = [0, 1].map(|rail| Step::Post { rail, size: 1, immediate_write: false, inject: false, more: false });
@@ -264,7 +264,7 @@ proptest! {
                 Step::Post { rail, size, immediate_write, inject, more } => {
                     sender.memory.write_from(number as usize * SPACE, &vec![number as u8; size]).unwrap();
                     for attempt in 0.. {
-                        prop_assert!(attempt < ENOUGH, "a post is never taken");
+                        prop_assert!(attempt < MAX_POLLS, "the post was never accepted");
                         let result = sender.post(|post| {
                             post.operation = if immediate_write {
                                 Operation::WriteImmediate { remote, remote_offset: 4 * SPACE as u64, immediate: number }
@@ -272,14 +272,14 @@ proptest! {
                                 Operation::Send { immediate: number }
                             };
                             (post.rail, post.offset, post.length) = (rail, number * SPACE as u64, size as u64);
-                            // As the posting policies do: what is refused is posted again without `more`.
+                            // Like the posting policies, retry without `more`.
                             (post.inject, post.more) = (inject, more && attempt == 0);
                         });
                         match result {
                             Ok(()) => break,
                             Err(PostError::Again) => {
                                 completed += sender.transport.poll(&mut room).unwrap();
-                                seen.poll(&mut target, 8);
+                                arrivals.poll(&mut target, 8);
                             }
                             Err(error) => panic!("{error:?}"),
                         }
@@ -289,19 +289,19 @@ proptest! {
                     number += 1;
                 }
                 Step::PollSender => completed += sender.transport.poll(&mut room).unwrap(),
-                Step::PollTarget { room } => seen.poll(&mut target, room),
+                Step::PollTarget { room } => arrivals.poll(&mut target, room),
             }
         }
-        for _ in 0..ENOUGH {
-            seen.poll(&mut target, 8);
+        for _ in 0..MAX_POLLS {
+            arrivals.poll(&mut target, 8);
             completed += sender.transport.poll(&mut room).unwrap();
-            if completed == expected && seen.0[0].len() + seen.0[1].len() == number as usize {
+            if completed == expected && arrivals.0[0].len() + arrivals.0[1].len() == number as usize {
                 break;
             }
         }
         prop_assert_eq!(completed, expected);
-        prop_assert_eq!(&seen.0, &posted);
-        // Nothing comes after.
+        prop_assert_eq!(&arrivals.0, &posted);
+        // No further completions follow.
         prop_assert_eq!(sender.transport.poll(&mut room).unwrap(), 0);
         prop_assert_eq!(target.transport.poll(&mut room).unwrap(), 0);
     }

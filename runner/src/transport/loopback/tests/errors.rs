@@ -1,4 +1,4 @@
-//! What is wrong is said, once, in bounded time, and changes no byte.
+//! Every failure is reported once and in bounded time, and changes no memory.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn write(side: &mut Side, remote: RemoteKey, remote_offset: u64, length: u64) {
 }
 
 #[test]
-fn memory_that_is_not_registered_or_not_so_long_is_not_reached() {
+fn rejects_access_outside_registered_memory() {
     for (offset, length, wrong_key) in [
         (0, 8, true),
         (4090, 8, false),
@@ -27,7 +27,7 @@ fn memory_that_is_not_registered_or_not_so_long_is_not_reached() {
         let mut remote = two.key();
         remote.key ^= u64::from(wrong_key) << 60;
         write(&mut one, remote, offset, length);
-        let error = error_of(&mut one, Some(&mut two));
+        let error = poll_error(&mut one, Some(&mut two));
         assert_eq!(error.reason, FailureReason::CompletionFailed);
         assert!(
             error.message.contains("token 4") && error.message.contains("no memory registered"),
@@ -36,25 +36,25 @@ fn memory_that_is_not_registered_or_not_so_long_is_not_reached() {
         assert_eq!(two.bytes(0, 4096), vec![0; 4096]);
         // The connection still works.
         write(&mut one, two.key(), 0, 8);
-        settle(&mut one, &mut two, (1, 1));
+        poll_both(&mut one, &mut two, (1, 1));
     }
 }
 
 #[test]
-fn a_dropped_region_is_not_reached() {
+fn rejects_access_to_dropped_region() {
     let (mut one, mut two) = pair(1, 16);
     let remote = two.key();
     let fresh = two.transport.register(Arc::clone(&two.memory)).unwrap();
     drop(std::mem::replace(&mut two.region, fresh));
     write(&mut one, remote, 0, 8);
     assert_eq!(
-        error_of(&mut one, Some(&mut two)).reason,
+        poll_error(&mut one, Some(&mut two)).reason,
         FailureReason::CompletionFailed
     );
 }
 
 #[test]
-fn memory_of_a_post_in_flight_outlives_its_region() {
+fn keeps_memory_of_a_post_in_flight() {
     let (mut one, mut two) = pair(1, 16);
     one.memory.fill(8).unwrap();
     write(&mut one, two.key(), 0, 3000);
@@ -62,12 +62,12 @@ fn memory_of_a_post_in_flight_outlives_its_region() {
     let fresh = one.transport.register(Arc::clone(&other)).unwrap();
     drop(std::mem::replace(&mut one.region, fresh));
     drop(one.transport.register(other).unwrap());
-    settle(&mut one, &mut two, (1, 1));
+    poll_both(&mut one, &mut two, (1, 1));
     assert_eq!(two.bytes(0, 3000), vec![8; 3000]);
 }
 
 #[test]
-fn a_message_longer_than_its_receive_fails_on_both_sides() {
+fn reports_truncated_message_on_both_sides() {
     for length in [100, 3000] {
         let (mut one, mut two) = pair(1, 16);
         two.receive(0, 0, 99, 0);
@@ -75,7 +75,7 @@ fn a_message_longer_than_its_receive_fails_on_both_sides() {
         let mut room = [EMPTY; 8];
         let at_target = two.transport.poll(&mut room).unwrap_err();
         assert!(at_target.message.contains("receive of 99 bytes"), "{at_target}");
-        let at_sender = error_of(&mut one, Some(&mut two));
+        let at_sender = poll_error(&mut one, Some(&mut two));
         assert!(
             at_sender.message.contains("longer than the receive"),
             "{at_sender}"
@@ -85,7 +85,7 @@ fn a_message_longer_than_its_receive_fails_on_both_sides() {
 }
 
 #[test]
-fn a_completion_before_an_error_is_not_lost() {
+fn reports_completions_before_a_later_error() {
     let (mut one, mut two) = pair(1, 16);
     let mut remote = two.key();
     write(&mut one, remote, 0, 8);
@@ -99,33 +99,33 @@ fn a_completion_before_an_error_is_not_lost() {
 }
 
 #[test]
-fn a_peer_that_closes_is_lost_to_posts_it_left_undone() {
+fn reports_closed_peer_with_unfinished_posts_as_lost() {
     let (mut one, two) = pair(1, 16);
     write(&mut one, two.key(), 0, 8);
     drop(two);
-    let error = error_of(&mut one, None);
+    let error = poll_error(&mut one, None);
     assert_eq!(error.reason, FailureReason::PeerLost);
     assert!(error.message.contains("closed its endpoint"), "{error}");
     assert_eq!(one.post(|post| post.length = 1), Err(PostError::Failed(107)));
 }
 
 #[test]
-fn a_peer_that_closes_after_its_work_is_no_error() {
+fn accepts_peer_that_closes_without_unfinished_posts() {
     let (mut one, mut two) = pair(1, 16);
     write(&mut one, two.key(), 0, 8);
-    settle(&mut one, &mut two, (1, 1));
+    poll_both(&mut one, &mut two, (1, 1));
     one.receive(0, 0, 8, 0);
     two.post(|post| (post.length, post.inject) = (8, true)).unwrap();
     drop(two);
     let mut room = [EMPTY; 8];
     assert_eq!(one.transport.poll(&mut room), Ok(1));
-    for _ in 0..ENOUGH {
+    for _ in 0..MAX_POLLS {
         assert_eq!(one.transport.poll(&mut room), Ok(0));
     }
 }
 
 #[test]
-fn more_peers_than_were_asked_for_are_refused() {
+fn rejects_more_peers_than_configured() {
     let config = config(1, 16, false);
     let target = Loopback::open(&config).unwrap();
     let mut first = Loopback::open(&config).unwrap();
@@ -136,53 +136,58 @@ fn more_peers_than_were_asked_for_are_refused() {
 }
 
 #[test]
-fn strange_addresses_are_refused() {
+fn rejects_foreign_addresses() {
     let mut one = Loopback::open(&config(2, 16, false)).unwrap();
     let other = Loopback::open(&config(1, 16, false)).unwrap();
     let reason = |result: Result<Peer, TransportError>| result.unwrap_err().reason;
     assert_eq!(reason(one.connect(other.addresses())), FailureReason::Refused);
-    let nonsense = EndpointAddresses {
+    let foreign = EndpointAddresses {
         rails: vec![b"10.0.0.1".to_vec(); 2],
     };
-    assert_eq!(reason(one.connect(&nonsense)), FailureReason::Refused);
-    // One side cannot pretend to be another: the number at the start of the segment differs.
-    let own = one.own.name();
-    let stranger = SegmentName {
+    assert_eq!(reason(one.connect(&foreign)), FailureReason::Refused);
+    // A reused process ID and descriptor do not match the nonce in the header of the segment.
+    let own = one.own.address();
+    let other_nonce = SegmentAddress {
         nonce: own.nonce ^ 1,
         ..own
     };
     assert_eq!(
-        reason(one.connect(&stranger.addresses(2))),
+        reason(one.connect(&other_nonce.endpoint_addresses(2))),
         FailureReason::FabricUnreachable
     );
-    let no_file = SegmentName {
+    let no_file = SegmentAddress {
         descriptor: 1_000_000,
         ..own
     };
     assert_eq!(
-        reason(one.connect(&no_file.addresses(2))),
+        reason(one.connect(&no_file.endpoint_addresses(2))),
         FailureReason::FabricUnreachable
     );
-    let no_process = SegmentName {
+    let no_process = SegmentAddress {
         process: u32::MAX,
         ..own
     };
     assert_eq!(
-        reason(one.connect(&no_process.addresses(2))),
+        reason(one.connect(&no_process.endpoint_addresses(2))),
         FailureReason::FabricUnreachable
     );
-    let two_names_of_one = SegmentName::of(other.addresses()).unwrap().addresses(2);
-    assert_eq!(reason(one.connect(&two_names_of_one)), FailureReason::Refused);
+    let two_rails_of_one_rail_segment = SegmentAddress::from_addresses(other.addresses())
+        .unwrap()
+        .endpoint_addresses(2);
+    assert_eq!(
+        reason(one.connect(&two_rails_of_one_rail_segment)),
+        FailureReason::Refused
+    );
 }
 
 #[test]
-fn what_cannot_be_opened_is_refused() {
+fn rejects_unsupported_configurations() {
     let plain = config(1, 16, false);
     let libfabric = TransportSpec::Libfabric(Libfabric {
         provider: LibfabricProvider::Tcp,
         rails: 1,
     });
-    for (wrong, reason) in [
+    for (unsupported, reason) in [
         (
             OpenConfig {
                 spec: libfabric,
@@ -229,25 +234,25 @@ fn what_cannot_be_opened_is_refused() {
             FailureReason::MemoryUnavailable,
         ),
     ] {
-        let error = Loopback::open(&wrong).unwrap_err();
+        let error = Loopback::open(&unsupported).unwrap_err();
         assert_eq!(error.reason, reason, "{error}");
     }
 }
 
 #[test]
-fn nonsense_in_a_ring_is_an_error_and_no_crash() {
+fn reports_corrupt_ring_without_crashing() {
     let (mut one, mut two) = pair(1, 16);
     let mut room = [EMPTY; 8];
-    // What a hostile peer could write: an unknown operation, more slots than there are, answers to no posts.
+    // Values that a hostile peer could write: an unknown operation, too many slots, and answers without posts.
     let ring = one.transport.own.segment.ring(0, 0);
     for tail in [1, 1000] {
         ring.publish(tail);
         let error = one.transport.poll(&mut room).unwrap_err();
-        assert!(error.message.contains("no runner of this version"), "{error}");
+        assert!(error.message.contains("invalid data"), "{error}");
     }
-    one.transport.own.segment.ring(0, 0).consumed(5);
+    one.transport.own.segment.ring(0, 0).set_consumed(5);
     two.post(|post| post.length = 1).unwrap();
     let error = two.transport.poll(&mut room).unwrap_err();
-    assert!(error.message.contains("no runner of this version"), "{error}");
+    assert!(error.message.contains("invalid data"), "{error}");
     assert_eq!(two.transport.poll(&mut room), Ok(0));
 }

@@ -1,4 +1,4 @@
-//! Inject, doorbells, full rings, and sends without a receive.
+//! Injection, doorbells, full rings, and sends without a posted receive.
 
 use super::*;
 
@@ -6,7 +6,7 @@ const INVALID: PostError = PostError::Refused(22);
 const TOO_LONG: PostError = PostError::Refused(90);
 
 #[test]
-fn injected_memory_is_free_at_once_and_nothing_completes() {
+fn injected_memory_is_reusable_on_return_without_completion() {
     let (mut one, mut two) = pair(1, 16);
     let remote = two.key();
     one.memory.fill(5).unwrap();
@@ -22,7 +22,7 @@ fn injected_memory_is_free_at_once_and_nothing_completes() {
     })
     .unwrap();
     one.memory.fill(6).unwrap();
-    let (done, received) = settle(&mut one, &mut two, (0, 2));
+    let (done, received) = poll_both(&mut one, &mut two, (0, 2));
     assert_eq!((done.len(), received.len()), (0, 2));
     one.poll();
     for (offset, length) in [(0, 256), (2000, 8)] {
@@ -31,7 +31,7 @@ fn injected_memory_is_free_at_once_and_nothing_completes() {
 }
 
 #[test]
-fn inject_never_falls_back() {
+fn refuses_unsupported_injection() {
     let (mut one, two) = pair(1, 16);
     let remote = two.key();
     assert_eq!(
@@ -42,7 +42,7 @@ fn inject_never_falls_back() {
         remote,
         remote_offset: 0,
     };
-    // Nothing would tell when it has arrived.
+    // Neither side would learn that an injected write without immediate data has arrived.
     let write = Operation::Write {
         remote,
         remote_offset: 0,
@@ -57,7 +57,7 @@ fn inject_never_falls_back() {
 }
 
 #[test]
-fn nothing_of_a_burst_arrives_before_its_last_post() {
+fn delivers_burst_only_after_its_last_post() {
     for first in [8, 3000] {
         let (mut one, mut two) = pair(2, 16);
         let remote = two.key();
@@ -74,7 +74,7 @@ fn nothing_of_a_burst_arrives_before_its_last_post() {
         };
         write(0, first, 1, true);
         write(0, 8, 2, true);
-        // Another rail is another endpoint: its doorbell does not ring for this one.
+        // The doorbell of another rail does not release the posts of this rail.
         write(1, 8, 10, false);
         assert_eq!(two.poll(), [CompletionKind::RemoteWrite { immediate: 10 }]);
         assert_eq!((one.poll().len(), two.poll().len()), (1, 0));
@@ -87,14 +87,14 @@ fn nothing_of_a_burst_arrives_before_its_last_post() {
             post.length = 8;
         })
         .unwrap();
-        let (_, received) = settle(&mut one, &mut two, (3, 3));
+        let (_, received) = poll_both(&mut one, &mut two, (3, 3));
         let immediates = [1, 2, 3].map(|immediate| CompletionKind::RemoteWrite { immediate });
         assert_eq!(received, immediates);
     }
 }
 
 #[test]
-fn a_doorbell_rings_for_all_peers_of_the_rail() {
+fn doorbell_releases_posts_to_all_peers_of_the_rail() {
     let mut one = Side::open(
         &OpenConfig {
             peers: 2,
@@ -116,7 +116,7 @@ fn a_doorbell_rings_for_all_peers_of_the_rail() {
 }
 
 #[test]
-fn a_full_queue_says_again_and_rings_for_what_is_in_it() {
+fn full_queue_returns_again_and_rings_the_doorbell() {
     let (mut one, mut two) = pair(1, 16);
     let depth = one.transport.facts().transmit_depth;
     assert_eq!(depth, 16);
@@ -127,12 +127,12 @@ fn a_full_queue_says_again_and_rings_for_what_is_in_it() {
     for token in 0..16 {
         two.receive(0, 0, 8, token);
     }
-    settle(&mut one, &mut two, (16, 16));
+    poll_both(&mut one, &mut two, (16, 16));
     one.post(|post| post.length = 8).unwrap();
 }
 
 #[test]
-fn an_inject_behind_a_long_message_says_again_until_there_is_room() {
+fn injection_behind_long_message_returns_again() {
     let (mut one, mut two) = pair_with(1, 16, MemoryKind::Heap, 1_000_000);
     let remote = two.key();
     one.post(|post| {
@@ -147,12 +147,12 @@ fn an_inject_behind_a_long_message_says_again_until_there_is_room() {
         one.post(|post| (post.length, post.inject) = (8, true)),
         Err(PostError::Again)
     );
-    settle(&mut one, &mut two, (1, 0));
+    poll_both(&mut one, &mut two, (1, 0));
     one.post(|post| (post.length, post.inject) = (8, true)).unwrap();
 }
 
 #[test]
-fn receives_are_bounded() {
+fn returns_again_when_receives_are_exhausted() {
     let (_one, mut two) = pair(1, 16);
     for token in 0..16 {
         two.receive(0, 0, 8, token);
@@ -162,7 +162,7 @@ fn receives_are_bounded() {
 }
 
 #[test]
-fn a_send_without_a_receive_waits_and_so_does_what_is_behind_it() {
+fn send_without_receive_blocks_later_posts() {
     let (mut one, mut two) = pair(1, 16);
     let remote = two.key();
     one.memory.fill(9).unwrap();
@@ -178,13 +178,13 @@ fn a_send_without_a_receive_waits_and_so_does_what_is_behind_it() {
     assert_eq!((two.poll().len(), one.poll().len()), (0, 0));
     assert_eq!(two.bytes(100, 8), [0; 8]);
     two.receive(0, 0, 8, 7);
-    let (_, received) = settle(&mut one, &mut two, (2, 1));
+    let (_, received) = poll_both(&mut one, &mut two, (2, 1));
     assert!(matches!(received[0], CompletionKind::Received { token: 7, .. }));
     assert_eq!(two.bytes(100, 8), [9; 8]);
 }
 
 #[test]
-fn arguments_that_fit_nothing_are_refused() {
+fn refuses_invalid_arguments() {
     let (mut one, two) = pair(1, 16);
     assert_eq!(one.post(|post| post.rail = 1), Err(INVALID));
     assert_eq!(one.post(|post| post.peer = 1), Err(INVALID));

@@ -1,4 +1,4 @@
-//! Sleeping until something comes, and never for longer than was said.
+//! Waits end with an event or at their timeout.
 
 use std::time::Instant;
 
@@ -14,20 +14,20 @@ fn waiting_pair() -> (Side, Side) {
     (one, two)
 }
 
-/// Waits and polls until a completion comes; fails when a wait sleeps through its time.
+/// Waits and polls until a completion arrives; fails if a wait times out.
 fn next(side: &mut Side) -> CompletionKind {
     loop {
         if let Some(kind) = side.poll().pop() {
             return kind;
         }
-        let begun = Instant::now();
+        let start = Instant::now();
         side.transport.wait(LONG).unwrap();
-        assert!(begun.elapsed() < LONG, "not woken");
+        assert!(start.elapsed() < LONG, "not woken");
     }
 }
 
 #[test]
-fn a_sleeper_is_woken_by_what_comes_in_and_by_what_is_done() {
+fn wakes_for_messages_and_completions() {
     let (mut one, mut two) = waiting_pair();
     let rounds = 200;
     let target = std::thread::spawn(move || {
@@ -45,38 +45,38 @@ fn a_sleeper_is_woken_by_what_comes_in_and_by_what_is_done() {
 }
 
 #[test]
-fn a_wait_ends_with_its_time() {
+fn wait_ends_at_its_timeout() {
     let (mut one, _two) = waiting_pair();
-    let begun = Instant::now();
+    let start = Instant::now();
     one.transport.wait(Duration::from_millis(20)).unwrap();
-    let slept = begun.elapsed();
+    let slept = start.elapsed();
     assert!(slept >= Duration::from_millis(15), "{slept:?}");
 }
 
 #[test]
-fn a_wait_is_short_while_a_peer_is_not_connected_back() {
+fn wait_is_short_until_the_peer_connects_back() {
     let config = config(1, 16, true);
     let mut one = Side::open(&config, MemoryKind::Heap, 4096);
     let two = Side::open(&config, MemoryKind::Heap, 4096);
     one.transport.connect(two.transport.addresses()).unwrap();
-    let begun = Instant::now();
+    let start = Instant::now();
     one.transport.wait(LONG).unwrap();
-    assert!(begun.elapsed() < LONG / 2);
+    assert!(start.elapsed() < LONG / 2);
 }
 
 #[test]
-fn what_is_there_already_is_not_slept_over() {
+fn does_not_sleep_if_a_message_is_pending() {
     let (mut one, mut two) = waiting_pair();
     two.receive(0, 0, 8, 0);
     one.post(|post| post.length = 8).unwrap();
-    let begun = Instant::now();
+    let start = Instant::now();
     two.transport.wait(LONG).unwrap();
-    assert!(begun.elapsed() < LONG / 2);
+    assert!(start.elapsed() < LONG / 2);
     assert_eq!(two.poll().len(), 1);
 }
 
 #[test]
-fn a_lost_peer_ends_the_waiting() {
+fn wait_detects_lost_peer() {
     let (mut one, two) = waiting_pair();
     one.post(|post| post.length = 8).unwrap();
     drop(two);
@@ -88,11 +88,11 @@ fn a_lost_peer_ends_the_waiting() {
             return;
         }
     }
-    panic!("not noticed");
+    panic!("the lost peer was not detected");
 }
 
 #[test]
-fn only_endpoints_opened_for_it_wait() {
+fn refuses_wait_on_polling_endpoints() {
     let mut one = Loopback::open(&config(1, 16, false)).unwrap();
     assert_eq!(one.wait(LONG).unwrap_err().reason, FailureReason::Refused);
 }

@@ -1,4 +1,4 @@
-//! Fabric and domain: what is opened from them, except memory and queues.
+//! Functions of fabric, domain and address vector, except memory registration and queues.
 
 use super::through_table;
 use crate::bindings::{fi_addr_t, fi_av_attr, fi_info, fid_av, fid_domain, fid_ep, fid_fabric};
@@ -14,7 +14,7 @@ through_table! {
     /// `fi_av_open`.
     fn fi_av_open(domain: *mut fid_domain, attr: *mut fi_av_attr, av: *mut *mut fid_av, context: *mut c_void)
         -> c_int = ops.av_open;
-    /// `fi_av_insert`: how many of `count` addresses were inserted.
+    /// `fi_av_insert`: returns how many of `count` addresses were inserted.
     fn fi_av_insert(av: *mut fid_av, addresses: *const c_void, count: usize, inserted: *mut fi_addr_t, flags: u64,
         context: *mut c_void) -> c_int = ops.insert;
     /// `fi_av_remove`.

@@ -1,4 +1,4 @@
-//! Endpoint: enabling, its name, its options.
+//! Functions that enable an endpoint, read its name, and access its options.
 
 use super::{fi_control, through_table};
 use crate::bindings::{FI_ENABLE, fid, fid_ep};
@@ -10,12 +10,12 @@ use std::ffi::{c_int, c_void};
 ///
 /// The contract of [`crate::calls`].
 pub unsafe fn fi_enable(endpoint: *mut fid_ep) -> c_int {
-    // SAFETY: an endpoint begins with its object header; FI_ENABLE takes no argument.
+    // SAFETY: an endpoint starts with its object header, and FI_ENABLE takes no argument.
     unsafe { fi_control(endpoint.cast::<fid>(), FI_ENABLE, std::ptr::null_mut()) }
 }
 
 through_table! {
-    /// `fi_getname`: `-FI_ETOOSMALL`, with the length wanted, where `length` is too short.
+    /// `fi_getname`: returns `-FI_ETOOSMALL` and sets `length` to the required length if it was too short.
     fn fi_getname(endpoint: *mut fid_ep, address: *mut c_void, length: *mut usize) -> c_int = cm.getname;
     /// `fi_getopt`.
     fn fi_getopt(endpoint: *mut fid_ep, level: c_int, option: c_int, value: *mut c_void, length: *mut usize)

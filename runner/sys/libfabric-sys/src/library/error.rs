@@ -1,93 +1,93 @@
-//! Why a library could not be opened, in words that say what to do.
+//! Errors of opening a library, with what to do about each.
 
 use super::version::Version;
 use snafu::Snafu;
 use std::path::PathBuf;
 
-/// Why [`super::Library::open`] gave no library.
+/// Reason [`super::Library::open`] failed.
 #[derive(Debug, Snafu)]
 #[snafu(visibility(pub(super)))]
 pub enum OpenError {
-    /// No file of that name where it was looked for.
+    /// None of the searched locations has the file.
     #[snafu(display(
-        "libfabric.so.1 not found; looked in: {}. Install libfabric, or name the folder that holds it",
-        looked_in.join(", ")
+        "libfabric.so.1 not found; searched: {}. Install libfabric, or name the directory that holds it",
+        searched.join(", ")
     ))]
     NotFound {
-        /// Every place that was tried, in order.
-        looked_in: Vec<String>,
+        /// Every location that was searched, in order.
+        searched: Vec<String>,
     },
 
     /// The file could not be read.
     #[snafu(display("cannot read {}: {source}", path.display()))]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Error of the file system.
         source: std::io::Error,
     },
 
     /// The file is not a shared library.
     #[snafu(display("{} is not a shared library: {detail}", path.display()))]
     NotALibrary {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What its header says instead.
+        /// Result of reading its header.
         detail: String,
     },
 
-    /// Built for another processor than this program.
+    /// The library is built for another CPU architecture than this binary.
     #[snafu(display(
-        "{} is built for {found}, and this program for {}: use the image of this processor",
+        "{} is built for {found}, but this binary is built for {}: use the image for this CPU architecture",
         path.display(),
         std::env::consts::ARCH
     ))]
     WrongArchitecture {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What it is built for.
+        /// Architecture of the file.
         found: String,
     },
 
-    /// Built against musl (Alpine): it cannot live in one process with glibc.
+    /// The library is built against musl (Alpine), which cannot share a process with glibc.
     #[snafu(display(
-        "{library} is built for musl (Alpine Linux), and this program needs glibc: use an image based on Debian, \
+        "{library} is built for musl (Alpine Linux), but this binary needs glibc: use an image based on Debian, \
          Ubuntu, RHEL or Amazon Linux"
     ))]
     Musl {
-        /// The file, or the loader's message where the loader chose it.
+        /// Path of the file, or the loader's message if the loader selected the file.
         library: String,
     },
 
-    /// The dynamic loader refused it, mostly for a library that it needs in turn.
+    /// The dynamic loader rejected the library, usually because one of its dependencies is missing.
     #[snafu(display(
-        "the dynamic loader refused {library}: {message}. Where a library it needs is missing, install that or add its \
-         folder to LD_LIBRARY_PATH"
+        "the dynamic loader rejected {library}: {message}. If a dependency is missing, install it or add its \
+         directory to LD_LIBRARY_PATH"
     ))]
-    Refused {
-        /// What was asked for.
+    LoadFailed {
+        /// Name or path that the loader was given.
         library: String,
-        /// The loader's own words.
+        /// Message of the loader.
         message: String,
     },
 
-    /// A function is missing: something else calls itself libfabric.so.1.
-    #[snafu(display("{library} has no function {symbol}: it is not a libfabric of 1.17 or later"))]
+    /// A function is missing, so another library has the name libfabric.so.1.
+    #[snafu(display("{library} has no function {symbol}: it is not libfabric 1.17 or later"))]
     SymbolMissing {
-        /// What was opened.
+        /// Name or path that the loader was given.
         library: String,
-        /// The function and its symbol version.
+        /// Function and its symbol version.
         symbol: String,
     },
 
-    /// Older than the headers that the bindings come from.
-    #[snafu(display("{} is libfabric {found}; {wanted} or later is needed", path.display()))]
+    /// The library is older than the headers that the bindings were generated from.
+    #[snafu(display("{} is libfabric {found}; {required} or later is required", path.display()))]
     TooOld {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its `fi_version`.
+        /// Release of the library, from `fi_version`.
         found: Version,
-        /// The oldest that is accepted.
-        wanted: Version,
+        /// Oldest release that is accepted.
+        required: Version,
     },
 }

@@ -1,29 +1,29 @@
-//! The providers that a library has, whether or not this machine has a device for them to use.
+//! Lists the providers of a library, whether or not this machine has a device for them.
 
 use super::Library;
 use super::version::Version;
 use crate::bindings::{FI_PROV_ATTR_ONLY, fi_info};
 use std::ffi::{CStr, c_int};
 
-/// One provider, as the library lists it.
+/// One provider that the library lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provider {
-    /// Its name, as `fi_fabric_attr.prov_name` spells it.
+    /// Name, from `fi_fabric_attr.prov_name`.
     pub name: String,
-    /// Its version.
+    /// Version of the provider.
     pub version: Version,
 }
 
 impl Library {
-    /// Lists the providers that registered themselves, in the library's order of preference. Runs the
-    /// initialization of all of them, so the environment (`FI_PROVIDER`, `FI_EFA_*`) must be set before.
+    /// Lists the registered providers in the library's order of preference. The call initializes all of them,
+    /// so the environment (`FI_PROVIDER`, `FI_EFA_*`) must be set before.
     ///
     /// # Errors
     ///
-    /// The error number of `fi_getinfo`, positive.
+    /// Returns the error number of `fi_getinfo`, positive.
     pub fn providers(&self) -> Result<Vec<Provider>, c_int> {
         let mut list: *mut fi_info = std::ptr::null_mut();
-        // SAFETY: no strings and no hints, which FI_PROV_ATTR_ONLY allows.
+        // SAFETY: FI_PROV_ATTR_ONLY allows null strings and null hints.
         let code = unsafe {
             self.get_info(
                 std::ptr::null(),
@@ -38,15 +38,15 @@ impl Library {
         }
         let mut providers = Vec::new();
         let mut entry = list;
-        // SAFETY: entries of the list just received; the last has no next.
+        // SAFETY: `entry` is null or an entry of the list just received, whose last entry has a null next pointer.
         while let Some(info) = unsafe { entry.as_ref() } {
-            // SAFETY: null or an attribute of this entry.
+            // SAFETY: `info` is an entry of that list, which was not freed.
             if let Some(provider) = unsafe { provider(info) } {
                 providers.push(provider);
             }
             entry = info.next;
         }
-        // SAFETY: the list came from this library and is not used any more.
+        // SAFETY: the list came from this library and is not used afterwards.
         unsafe { self.free_info(list) };
         Ok(providers)
     }
@@ -54,14 +54,14 @@ impl Library {
 
 /// # Safety
 ///
-/// `info` is an entry that libfabric filled in and that was not freed.
+/// `info` must be an entry that libfabric filled in and that was not freed.
 unsafe fn provider(info: &fi_info) -> Option<Provider> {
-    // SAFETY: the caller's promise: null or an attribute.
+    // SAFETY: the caller guarantees a live entry, whose pointer is null or valid.
     let attr = unsafe { info.fabric_attr.as_ref() }?;
     if attr.prov_name.is_null() {
         return None;
     }
-    // SAFETY: not null, so a C string of the library.
+    // SAFETY: the pointer is not null, so it is a C string of the library.
     let name = unsafe { CStr::from_ptr(attr.prov_name) };
     Some(Provider {
         name: name.to_string_lossy().into_owned(),

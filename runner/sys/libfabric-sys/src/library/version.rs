@@ -1,23 +1,23 @@
-//! A version of libfabric or of its API, as `FI_VERSION` packs it.
+//! Version of libfabric or of its API, in the packed form of `FI_VERSION`.
 
 use std::fmt;
 
-/// Major and minor number, packed as libfabric does, so that versions compare as integers.
+/// Major and minor version number, packed as in libfabric, so that versions compare as integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(u32);
 
 impl Version {
-    /// From its two numbers.
+    /// Creates a version from its major and minor number.
     pub const fn new(major: u16, minor: u16) -> Self {
         Self(((major as u32) << 16) | minor as u32)
     }
 
-    /// From `fi_version()` and the like.
+    /// Creates a version from the packed form that functions such as `fi_version()` return.
     pub const fn from_packed(packed: u32) -> Self {
         Self(packed)
     }
 
-    /// As `fi_getinfo` takes it.
+    /// Packed form, which `fi_getinfo` takes.
     pub const fn packed(self) -> u32 {
         self.0
     }
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packs_and_orders_as_libfabric() {
+    fn packs_and_orders_like_libfabric() {
         assert_eq!(Version::new(1, 17).packed(), 0x0001_0011);
         assert!(Version::new(1, 9) < Version::new(1, 17));
         assert!(Version::new(1, 22) < Version::new(2, 0));

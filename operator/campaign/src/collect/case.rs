@@ -1,0 +1,120 @@
+//! One case of one pair, as it is kept: indexes into the plan, histograms as bucket counts.
+
+use crds::assignment::Pass;
+use crds::record::{
+    CaseFailure, CaseResult, ExclusiveQuantiles, IntegrityReport, InterfaceDelta, PostingCounters, SideReport,
+};
+
+use crate::stats::Distribution;
+
+/// One case of one pair.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Number of the leg it was measured in.
+    pub leg: u32,
+    /// Number of the attempt.
+    pub attempt: u32,
+    /// Number of the block.
+    pub block: u32,
+    /// Number of the round.
+    pub round: u32,
+    /// What the round is for.
+    pub pass: Pass,
+    /// Index of the scenario in the plan.
+    pub scenario: usize,
+    /// Message or transfer size in bytes.
+    pub size_bytes: u64,
+    /// Index of the arm in the plan.
+    pub arm: usize,
+    /// Rank of the initiator.
+    pub initiator: u32,
+    /// Rank of the target.
+    pub target: u32,
+    /// When it was begun, in nanoseconds since the stream was.
+    pub started_nanos: u64,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What came of a case.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// Times were taken.
+    Measured(Box<Measured>),
+    /// Bytes were checked.
+    Checked(IntegrityReport),
+    /// Neither.
+    Failed(CaseFailure),
+}
+
+/// What both sides did in the measured window.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The side that posts first.
+    pub initiator: Side,
+    /// The side that is addressed.
+    pub target: Side,
+}
+
+/// What one side did in the measured window; fields as in [`SideReport`].
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs, reason = "as documented for the record")]
+pub struct Side {
+    pub window_nanos: u64,
+    pub cpu_nanos: u64,
+    pub migrations: u64,
+    pub throttled_nanos: Option<u64>,
+    pub governor_changed: bool,
+    pub posted: Option<PostedSide>,
+    pub interfaces: Vec<InterfaceDelta>,
+}
+
+/// What one side posted; fields as in [`crds::record::Posted`].
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs, reason = "as documented for the record")]
+pub struct PostedSide {
+    pub operations: u64,
+    pub payload_bytes: u64,
+    pub elapsed_nanos: u64,
+    pub latency: Distribution,
+    pub min_nanos: u64,
+    pub max_nanos: u64,
+    pub exclusive_quantiles: Option<ExclusiveQuantiles>,
+    pub counters: PostingCounters,
+}
+
+impl From<CaseResult> for Outcome {
+    fn from(result: CaseResult) -> Self {
+        match result {
+            CaseResult::Measured(measurement) => Self::Measured(Box::new(Measured {
+                initiator: measurement.initiator.into(),
+                target: measurement.target.into(),
+            })),
+            CaseResult::Checked(report) => Self::Checked(report),
+            CaseResult::Failed(failure) => Self::Failed(failure),
+        }
+    }
+}
+
+impl From<SideReport> for Side {
+    fn from(report: SideReport) -> Self {
+        Self {
+            window_nanos: report.window_nanos,
+            cpu_nanos: report.cpu_nanos,
+            migrations: report.migrations,
+            throttled_nanos: report.throttled_nanos,
+            governor_changed: report.governor_changed,
+            posted: report.posted.map(|posted| PostedSide {
+                latency: Distribution::from(&posted.latency),
+                operations: posted.operations,
+                payload_bytes: posted.payload_bytes,
+                elapsed_nanos: posted.elapsed_nanos,
+                min_nanos: posted.min_nanos,
+                max_nanos: posted.max_nanos,
+                exclusive_quantiles: posted.exclusive_quantiles,
+                counters: posted.counters,
+            }),
+            interfaces: report.interfaces,
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! Reads streams as they come: from a whole file, or piece by piece from running workers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crds::record::{
+    BlockRecord, CaseRecord, Chain, HelloRecord, LineError, MAX_LINE_BYTES, MAX_STREAM_BYTES, RECORD_VERSION,
+    Record,
+};
+
+use super::case::Case;
+use super::expected::Expected;
+use super::fault::{BlockFault, Fault, FaultKind, RefusedStream};
+use super::framing::{Framing, RawLine};
+use super::{FromStream, MAX_FAULTS, MAX_WARNINGS, Reports, Stream};
+use crate::plan::Plan;
+
+/// Reads streams of one run and plan, one after the other. Memory is bounded by the blocks of the plan, since a
+/// block is kept once, and by [`MAX_STREAM_BYTES`] for what is still open.
+#[derive(Debug, Clone)]
+pub struct Collector {
+    uid: String,
+    plan_hash: String,
+    expected: Expected,
+    framing: Framing,
+    line: u64,
+    place: Place,
+    /// Digest after each line, by leg and attempt: a stream that is read again is known by them.
+    digests: BTreeMap<(u32, u32), Vec<String>>,
+    /// Leg, round, rank and arm of each cold record that is kept.
+    cold: BTreeSet<(u32, u32, u32, String)>,
+    reports: Reports,
+}
+
+/// Where in the input the next line stands.
+#[derive(Debug, Clone)]
+enum Place {
+    /// No stream is open: only line 0 of one can follow.
+    Outside,
+    /// In a stream.
+    Inside(Box<Open>),
+    /// After a fault: everything up to the next line 0 is passed over.
+    Broken,
+}
+
+#[derive(Debug, Clone)]
+struct Open {
+    hello: HelloRecord,
+    /// Its index in [`Reports::streams`].
+    index: usize,
+    chain: Chain,
+    bytes: u64,
+    /// Cases since the last block.
+    pending: Vec<Case>,
+    /// Why the block that is open cannot count.
+    doubt: Option<BlockFault>,
+    ended: bool,
+}
+
+impl Open {
+    fn key(&self) -> (u32, u32) {
+        (self.hello.identity.leg, self.hello.identity.attempt)
+    }
+}
+
+impl Collector {
+    /// A collector for streams of the run with `uid` and of `plan`, whose hash is `plan_hash`.
+    pub fn new(plan: &Plan, uid: &str, plan_hash: &str) -> Self {
+        Self {
+            uid: uid.to_owned(),
+            plan_hash: plan_hash.to_owned(),
+            expected: Expected::of(plan),
+            framing: Framing::default(),
+            line: 0,
+            place: Place::Outside,
+            digests: BTreeMap::new(),
+            cold: BTreeSet::new(),
+            reports: Reports::default(),
+        }
+    }
+
+    /// Takes the next bytes of the input, cut anywhere.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        let mut framing = std::mem::take(&mut self.framing);
+        framing.feed(bytes, |line| self.raw_line(line));
+        self.framing = framing;
+    }
+
+    /// The input ends here, though perhaps within a line; another stream may follow.
+    pub fn end_of_input(&mut self) {
+        let mut framing = std::mem::take(&mut self.framing);
+        framing.rest(|line| self.last_line(line));
+        self.place = Place::Outside;
+    }
+
+    /// What verified so far.
+    pub fn reports(&self) -> &Reports {
+        &self.reports
+    }
+
+    /// The end of the input, and everything that verified.
+    pub fn finish(mut self) -> Reports {
+        self.end_of_input();
+        self.reports
+    }
+
+    /// A line without its newline. One that only lacks that is whole.
+    fn last_line(&mut self, line: RawLine<'_>) {
+        let RawLine::Whole(bytes) = line else {
+            return self.raw_line(line);
+        };
+        let faults = self.reports.faults.len();
+        self.raw_line(line);
+        if let Some(fault) = self.reports.faults.get_mut(faults)
+            && matches!(fault.kind, FaultKind::Broken { .. } | FaultKind::NotText)
+        {
+            fault.kind = FaultKind::CutOff { bytes: bytes.len() };
+        }
+    }
+
+    fn raw_line(&mut self, line: RawLine<'_>) {
+        self.line += 1;
+        match line {
+            RawLine::Whole([]) => {}
+            RawLine::Whole(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) => self.text_line(text),
+                Err(_) => self.break_off(FaultKind::NotText),
+            },
+            RawLine::TooLong => {
+                let seq = match &self.place {
+                    Place::Inside(open) => open.chain.next(),
+                    Place::Outside | Place::Broken => 0,
+                };
+                let error = LineError::TooLong {
+                    seq,
+                    length: MAX_LINE_BYTES,
+                };
+                self.break_off(error.into());
+            }
+        }
+    }
+
+    fn text_line(&mut self, text: &str) {
+        let error = match std::mem::replace(&mut self.place, Place::Broken) {
+            Place::Inside(mut open) => {
+                open.bytes += text.len() as u64 + 1;
+                match open.chain.read(text) {
+                    Ok(_) if open.bytes > MAX_STREAM_BYTES => FaultKind::StreamTooLong,
+                    Ok(record) => return self.next_record(open, record),
+                    Err(LineError::Sequence { found: 0, .. }) => return self.first_line(text),
+                    Err(error) => {
+                        self.place = Place::Inside(open);
+                        FaultKind::from(error)
+                    }
+                }
+            }
+            Place::Outside => return self.first_line(text),
+            Place::Broken => match Chain::default().read(text) {
+                Ok(_) => return self.first_line(text),
+                Err(_) => {
+                    if let Some(fault) = self.reports.faults.last_mut() {
+                        fault.lines_skipped += 1;
+                    }
+                    return;
+                }
+            },
+        };
+        self.break_off(error);
+    }
+
+    fn first_line(&mut self, text: &str) {
+        let mut chain = Chain::default();
+        match chain.read(text) {
+            Ok(Record::Hello(hello)) if hello.rank == 0 => self.begin(*hello, chain, text.len() as u64 + 1),
+            Ok(_) => self.break_off(FaultKind::Misplaced {
+                reason: "a stream begins with the hello of rank 0".into(),
+            }),
+            Err(error) => self.break_off(error.into()),
+        }
+    }
+
+    fn begin(&mut self, hello: HelloRecord, chain: Chain, bytes: u64) {
+        if let Err(why) = self.admit(&hello, &chain) {
+            return self.break_off(FaultKind::Refused { why });
+        }
+        let (leg, attempt) = (hello.identity.leg, hello.identity.attempt);
+        let known = self
+            .reports
+            .streams
+            .iter()
+            .position(|stream| (stream.leg, stream.attempt) == (leg, attempt));
+        let index = known.unwrap_or(self.reports.streams.len());
+        if known.is_none() {
+            self.reports.streams.push(Stream {
+                leg,
+                attempt,
+                started_at: hello.started_at.clone(),
+                runner_version: hello.runner_version.clone(),
+                lines: 0,
+                end: None,
+            });
+        }
+        let open = Open {
+            hello: hello.clone(),
+            index,
+            chain,
+            bytes,
+            pending: Vec::new(),
+            doubt: None,
+            ended: false,
+        };
+        self.next_record(Box::new(open), Record::Hello(Box::new(hello)));
+    }
+
+    fn admit(&self, hello: &HelloRecord, chain: &Chain) -> Result<(), RefusedStream> {
+        let identity = &hello.identity;
+        if hello.version != RECORD_VERSION {
+            return Err(RefusedStream::Version { found: hello.version });
+        }
+        if identity.uid != self.uid {
+            return Err(RefusedStream::OtherRun {
+                found: identity.uid.chars().take(60).collect(),
+                expected: self.uid.clone(),
+            });
+        }
+        if identity.plan_hash != self.plan_hash {
+            return Err(RefusedStream::OtherPlan {
+                found: identity.plan_hash.chars().take(64).collect(),
+                expected: self.plan_hash.clone(),
+            });
+        }
+        if !self.expected.has_leg(identity.leg) {
+            return Err(RefusedStream::UnknownLeg { leg: identity.leg });
+        }
+        let known = self.digests.get(&(identity.leg, identity.attempt));
+        match known.and_then(|digests| digests.first()) {
+            Some(digest) if *digest != chain.digest() => Err(RefusedStream::AttemptTwice {
+                leg: identity.leg,
+                attempt: identity.attempt,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// A record that continues its stream. Cases and blocks are taken in on every reading, for the blocks of a
+    /// stream that was broken off count when it is read again; everything else only the first time.
+    fn next_record(&mut self, mut open: Box<Open>, record: Record) {
+        let (leg, attempt) = open.key();
+        let digest = open.chain.digest();
+        let digests = self.digests.entry((leg, attempt)).or_default();
+        let index = (open.chain.next() - 1) as usize;
+        let again = match digests.get(index) {
+            Some(known) if *known != digest => {
+                let why = RefusedStream::AttemptTwice { leg, attempt };
+                self.place = Place::Inside(open);
+                return self.break_off(FaultKind::Refused { why });
+            }
+            known => known.is_some(),
+        };
+        if !again {
+            digests.push(digest);
+        }
+        if open.ended {
+            self.place = Place::Inside(open);
+            return self.break_off(FaultKind::Misplaced {
+                reason: "records follow the end of the stream".into(),
+            });
+        }
+        match record {
+            Record::Case(case) => self.case(&mut open, *case),
+            Record::Block(block) => self.block(&mut open, &block),
+            Record::Hello(hello) if hello.identity != open.hello.identity => {
+                self.place = Place::Inside(open);
+                return self.break_off(FaultKind::Misplaced {
+                    reason: format!(
+                        "the hello of rank {} is of another run, plan or attempt",
+                        hello.rank
+                    ),
+                });
+            }
+            Record::End(end) => {
+                open.ended = true;
+                if let Some(stream) = self.reports.streams.get_mut(open.index) {
+                    stream.end = Some(end);
+                }
+            }
+            other if !again => self.keep((leg, attempt), other),
+            _ => {}
+        }
+        if let Some(stream) = self.reports.streams.get_mut(open.index) {
+            stream.lines = stream.lines.max(open.chain.next());
+        }
+        self.place = Place::Inside(open);
+    }
+
+    fn case(&mut self, open: &mut Open, record: CaseRecord) {
+        if self.reports.is_done(open.hello.identity.leg, record.block) || open.doubt.is_some() {
+            return;
+        }
+        match self.expected.case(open.key(), record) {
+            Ok(case) => open.pending.push(case),
+            Err(doubt) => open.doubt = Some(doubt),
+        }
+    }
+
+    fn block(&mut self, open: &mut Open, record: &BlockRecord) {
+        let (leg, _) = open.key();
+        let cases = std::mem::take(&mut open.pending);
+        let doubt = open.doubt.take();
+        if self.reports.is_done(leg, record.block) {
+            return;
+        }
+        let stray = cases.iter().find(|case| case.block != record.block);
+        let checked = match (doubt, stray) {
+            (Some(doubt), _) => Err(doubt),
+            (None, Some(case)) => Err(BlockFault::Contradiction {
+                reason: format!("it is of block {}", case.block),
+            }),
+            (None, None) => self.expected.check(leg, record.block, record.cases, &cases),
+        };
+        match checked {
+            Ok(()) => {
+                self.reports.done.entry(leg).or_default().insert(record.block);
+                self.reports.cases.extend(cases);
+            }
+            Err(why) => {
+                let kind = FaultKind::Block {
+                    block: record.block,
+                    why,
+                };
+                self.fault(kind, Some(open.key()));
+            }
+        }
+    }
+
+    /// Keeps a record that belongs to no block.
+    fn keep(&mut self, (leg, attempt): (u32, u32), record: Record) {
+        let reports = &mut self.reports;
+        match record {
+            Record::Hello(hello) => reports.hellos.push(FromStream {
+                leg,
+                attempt,
+                record: *hello,
+            }),
+            Record::Endpoints(endpoints) => reports.endpoints.push(FromStream {
+                leg,
+                attempt,
+                record: *endpoints,
+            }),
+            Record::Cold(record) => {
+                if self
+                    .cold
+                    .insert((leg, record.round, record.rank, record.arm.clone()))
+                {
+                    reports.cold.push(FromStream { leg, attempt, record });
+                }
+            }
+            Record::Warning(record) if reports.warnings.len() < MAX_WARNINGS => {
+                reports.warnings.push(FromStream { leg, attempt, record });
+            }
+            Record::Warning(_) => reports.warnings_dropped += 1,
+            Record::Case(_) | Record::Block(_) | Record::End(_) => {}
+        }
+    }
+
+    fn break_off(&mut self, kind: FaultKind) {
+        let stream = match &self.place {
+            Place::Inside(open) => Some(open.key()),
+            Place::Outside | Place::Broken => None,
+        };
+        self.place = Place::Broken;
+        self.fault(kind, stream);
+    }
+
+    fn fault(&mut self, kind: FaultKind, stream: Option<(u32, u32)>) {
+        if self.reports.faults.len() == MAX_FAULTS {
+            self.reports.faults_dropped += 1;
+            return;
+        }
+        self.reports.faults.push(Fault {
+            line: self.line,
+            stream,
+            kind,
+            lines_skipped: 0,
+        });
+    }
+}

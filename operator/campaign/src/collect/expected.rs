@@ -1,0 +1,155 @@
+//! What the plan lets a stream say.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crds::assignment::Pass;
+use crds::record::CaseRecord;
+
+use super::case::Case;
+use super::fault::BlockFault;
+use crate::plan::Plan;
+
+/// The blocks of a plan, by leg and number.
+#[derive(Debug, Clone)]
+pub(super) struct Expected {
+    blocks: BTreeMap<(u32, u32), Block>,
+    legs: BTreeSet<u32>,
+    scenarios: Vec<String>,
+    arms: Vec<String>,
+    workers: u32,
+}
+
+#[derive(Debug, Clone)]
+struct Block {
+    round: u32,
+    pass: Pass,
+    scenario: usize,
+    size_bytes: u64,
+    /// Indexes in the plan.
+    arms: BTreeSet<usize>,
+}
+
+impl Expected {
+    pub(super) fn of(plan: &Plan) -> Self {
+        let mut blocks = BTreeMap::new();
+        for leg in &plan.legs {
+            for round in &leg.rounds {
+                for block in &round.blocks {
+                    let arms = block
+                        .order
+                        .iter()
+                        .filter_map(|place| leg.arms.get(*place as usize));
+                    let block_shape = Block {
+                        round: round.round,
+                        pass: round.pass,
+                        scenario: block.scenario as usize,
+                        size_bytes: block.size_bytes,
+                        arms: arms.map(|(arm, _)| *arm).collect(),
+                    };
+                    blocks.insert((leg.leg, block.block), block_shape);
+                }
+            }
+        }
+        let names = plan
+            .scenarios
+            .iter()
+            .map(|scenario| scenario.assignment.name.clone());
+        Self {
+            blocks,
+            legs: plan.legs.iter().map(|leg| leg.leg).collect(),
+            scenarios: names.collect(),
+            arms: plan.arms.iter().map(|arm| arm.name.clone()).collect(),
+            workers: plan.workers,
+        }
+    }
+
+    pub(super) fn has_leg(&self, leg: u32) -> bool {
+        self.legs.contains(&leg)
+    }
+
+    /// The case that `record` is, if it is one of the plan.
+    pub(super) fn case(&self, (leg, attempt): (u32, u32), record: CaseRecord) -> Result<Case, BlockFault> {
+        let block = self.blocks.get(&(leg, record.block)).ok_or(BlockFault::Unknown)?;
+        let contradiction = |reason: String| BlockFault::Contradiction { reason };
+        let scenario = self.scenarios.get(block.scenario);
+        if (record.round, record.pass, record.size_bytes) != (block.round, block.pass, block.size_bytes)
+            || scenario != Some(&record.scenario)
+        {
+            return Err(contradiction(format!(
+                "it says round {}, scenario \"{}\", {} bytes; the plan says round {}, scenario \"{}\", {} bytes",
+                record.round,
+                clipped(&record.scenario),
+                record.size_bytes,
+                block.round,
+                scenario.map_or("", String::as_str),
+                block.size_bytes
+            )));
+        }
+        let arm = self.arms.iter().position(|name| *name == record.arm);
+        let Some(arm) = arm.filter(|arm| block.arms.contains(arm)) else {
+            return Err(contradiction(format!(
+                "it has no arm \"{}\"",
+                clipped(&record.arm)
+            )));
+        };
+        let pair = (record.initiator, record.target);
+        if pair.0 == pair.1 || pair.0.max(pair.1) >= self.workers {
+            return Err(contradiction(format!(
+                "ranks {} and {} are no pair of {} workers",
+                pair.0, pair.1, self.workers
+            )));
+        }
+        Ok(Case {
+            leg,
+            attempt,
+            block: record.block,
+            round: record.round,
+            pass: record.pass,
+            scenario: block.scenario,
+            size_bytes: record.size_bytes,
+            arm,
+            initiator: record.initiator,
+            target: record.target,
+            started_nanos: record.started_nanos,
+            outcome: record.result.into(),
+        })
+    }
+
+    /// Checks that `cases` are all that block `block` of `leg` needs.
+    pub(super) fn check(&self, leg: u32, block: u32, claimed: u32, cases: &[Case]) -> Result<(), BlockFault> {
+        let shape = self.blocks.get(&(leg, block)).ok_or(BlockFault::Unknown)?;
+        if claimed as usize != cases.len() {
+            return Err(BlockFault::Count {
+                claimed,
+                found: cases.len(),
+            });
+        }
+        let mut seen = BTreeSet::new();
+        for case in cases {
+            if !seen.insert((case.arm, case.initiator, case.target)) {
+                let reason = format!(
+                    "arm \"{}\" came twice for ranks {} and {}",
+                    self.arms.get(case.arm).map_or("", String::as_str),
+                    case.initiator,
+                    case.target
+                );
+                return Err(BlockFault::Contradiction { reason });
+            }
+        }
+        let missing = shape
+            .arms
+            .iter()
+            .find(|arm| !cases.iter().any(|case| case.arm == **arm));
+        match missing {
+            Some(arm) => Err(BlockFault::ArmMissing {
+                arm: self.arms.get(*arm).cloned().unwrap_or_default(),
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The first characters of a text that came from outside, so that a fault stays short.
+fn clipped(text: &str) -> String {
+    text.chars().take(60).collect()
+}

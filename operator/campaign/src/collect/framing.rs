@@ -1,0 +1,56 @@
+//! Chunks of bytes to lines, bounded.
+
+use crds::record::MAX_LINE_BYTES;
+
+/// A line of the input.
+#[derive(Clone, Copy, Debug)]
+pub enum RawLine<'a> {
+    /// Without its newline.
+    Whole(&'a [u8]),
+    /// Longer than any line of ours; its bytes are gone.
+    TooLong,
+}
+
+/// What is left of the input after the last newline.
+#[derive(Debug, Default, Clone)]
+pub struct Framing {
+    rest: Vec<u8>,
+    too_long: bool,
+}
+
+impl Framing {
+    /// Calls `each` with every line that `bytes` completes.
+    pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(RawLine<'_>)) {
+        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+            let (line, after) = bytes.split_at(end);
+            bytes = after.get(1..).unwrap_or_default();
+            self.keep(line);
+            match self.too_long {
+                true => each(RawLine::TooLong),
+                false => each(RawLine::Whole(&self.rest)),
+            }
+            self.rest.clear();
+            self.too_long = false;
+        }
+        self.keep(bytes);
+    }
+
+    /// Calls `each` with what came after the last newline; not when the input ends with one.
+    pub fn rest(&mut self, each: impl FnOnce(RawLine<'_>)) {
+        let rest = std::mem::take(&mut self.rest);
+        match (std::mem::take(&mut self.too_long), rest.is_empty()) {
+            (true, _) => each(RawLine::TooLong),
+            (false, false) => each(RawLine::Whole(&rest)),
+            (false, true) => {}
+        }
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.too_long || self.rest.len() + bytes.len() >= MAX_LINE_BYTES {
+            self.too_long = true;
+            self.rest.clear();
+        } else {
+            self.rest.extend_from_slice(bytes);
+        }
+    }
+}

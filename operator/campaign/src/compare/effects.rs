@@ -1,0 +1,183 @@
+//! The effect of every arm in every scenario, at every size, on every metric, without any verdict yet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crds::assignment::Pass;
+use crds::v1alpha1::Metric;
+use serde::Serialize;
+
+use super::{Comparison, Effect, Role, Withheld, nothing_applied, same_process};
+use crate::collect::{Measured, Outcome, Reports};
+use crate::plan::Plan;
+use crate::stats::signed_rank;
+use crate::stats::{Direction, Family, Margin, Pair, StatsError, paired, percent_change, round_effect};
+use crate::summarize::{METRICS, Summary, statistic};
+
+/// The effect that one pair of workers shows, in percent of the baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PairEffect {
+    /// Rank of the initiator.
+    pub initiator: u32,
+    /// Rank of the target.
+    pub target: u32,
+    /// Centre of its rounds.
+    pub percent: f64,
+}
+
+/// Where a case stands: scenario, size, arm, round, and the pair.
+type Place = (usize, u64, usize, u32, (u32, u32));
+
+/// The measured cases that can be trusted, by scenario, size, arm, round and pair.
+pub fn case_index<'a>(reports: &'a Reports, summary: &Summary) -> BTreeMap<Place, &'a Measured> {
+    let judged = reports.cases.iter().zip(&summary.judgements);
+    let valid = judged.filter(|(case, judgement)| case.pass == Pass::Measure && judgement.is_valid());
+    let places = valid.filter_map(|(case, _)| match &case.outcome {
+        Outcome::Measured(measured) => {
+            let pair = (case.initiator, case.target);
+            let place = (case.scenario, case.size_bytes, case.arm, case.round, pair);
+            Some((place, measured.as_ref()))
+        }
+        Outcome::Checked(_) | Outcome::Failed(_) => None,
+    });
+    places.collect()
+}
+
+/// Every comparison with its effect and interval. A verdict stands where the interval gives one; whether it may be
+/// given is decided by `judge`.
+pub(super) fn measure(
+    plan: &Plan,
+    reports: &Reports,
+    summary: &Summary,
+) -> Result<Vec<Comparison>, StatsError> {
+    let index = case_index(reports, summary);
+    let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
+    let mut all = Vec::new();
+    for (scenario, planned) in plan.scenarios.iter().enumerate() {
+        let confidence = f64::from(plan.sampling.confidence_percent);
+        let family = Family::new(planned.comparisons.max(1), confidence)?;
+        let mut metrics = METRICS;
+        metrics.sort_by_key(|metric| *metric != planned.primary);
+        for size_bytes in &planned.sizes {
+            for arm in (0..plan.arms.len()).filter(|arm| *arm != plan.baseline) {
+                for metric in metrics {
+                    let values = RoundValues::of(plan, &index, (scenario, *size_bytes, arm), metric);
+                    let effects = values.round_effects()?;
+                    let result = paired(&effects, &family, margin, Direction::from(metric));
+                    let mut comparison = Comparison {
+                        scenario,
+                        size_bytes: *size_bytes,
+                        arm,
+                        metric,
+                        primary: metric == planned.primary,
+                        role: Role::Variant,
+                        rounds: result.rounds,
+                        effect: result.estimate.map(Effect::new),
+                        minimum_detectable_percent: result.minimum_detectable_effect.map(percent_change),
+                        verdict: Some(result.verdict),
+                        reason: result
+                            .interval
+                            .as_ref()
+                            .err()
+                            .map(|missing| Withheld::NoInterval {
+                                message: missing.to_string(),
+                            }),
+                        rounds_to_settle: result.rounds_to_settle,
+                        interval: result.interval.ok(),
+                        pairs: values.pair_effects(),
+                    };
+                    comparison.role = role(plan, summary, &comparison);
+                    all.push(comparison);
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn role(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Role {
+    let Comparison {
+        scenario,
+        size_bytes,
+        arm,
+        ..
+    } = *comparison;
+    let is_control = plan.arms.get(arm).is_some_and(|arm| arm.control.is_some());
+    let planned = plan.cell(scenario, size_bytes, arm);
+    let striped_alike = plan
+        .cell(scenario, size_bytes, plan.baseline)
+        .zip(planned)
+        .is_some_and(|(baseline, cell)| {
+            (baseline.rails, baseline.chunk_bytes) == (cell.rails, cell.chunk_bytes)
+        });
+    let identical = planned.is_some_and(|cell| cell.same_as_baseline)
+        || same_process(plan, arm) && striped_alike && nothing_applied(summary, comparison).is_some();
+    match (is_control, identical) {
+        (true, _) => Role::ControlArm,
+        (false, true) => Role::NegativeControl,
+        (false, false) => Role::Variant,
+    }
+}
+
+/// Values of arm and baseline of one metric, by round and pair.
+struct RoundValues {
+    rounds: BTreeMap<u32, Vec<PairValue>>,
+}
+
+/// Ranks of initiator and target, and the values of their cases.
+type PairValue = ((u32, u32), Pair);
+
+impl RoundValues {
+    fn of(
+        plan: &Plan,
+        index: &BTreeMap<Place, &Measured>,
+        (scenario, size, arm): (usize, u64, usize),
+        metric: Metric,
+    ) -> Self {
+        let mut rounds: BTreeMap<u32, Vec<_>> = BTreeMap::new();
+        let Some(planned) = plan.scenarios.get(scenario) else {
+            return Self { rounds };
+        };
+        let value = |measured: &Measured| statistic(&planned.assignment.workload, measured, metric);
+        let (first, last) = (
+            (scenario, size, arm, 0, (0, 0)),
+            (scenario, size, arm, u32::MAX, (u32::MAX, u32::MAX)),
+        );
+        for ((_, _, _, round, pair), measured) in index.range(first..=last) {
+            let baseline = index.get(&(scenario, size, plan.baseline, *round, *pair));
+            let both = value(measured).zip(baseline.and_then(|measured| value(measured)));
+            if let Some((arm, baseline)) = both {
+                rounds
+                    .entry(*round)
+                    .or_default()
+                    .push((*pair, Pair { arm, baseline }));
+            }
+        }
+        Self { rounds }
+    }
+
+    fn round_effects(&self) -> Result<Vec<f64>, StatsError> {
+        let effect_of = |pairs: &Vec<PairValue>| {
+            let pairs: Vec<Pair> = pairs.iter().map(|(_, pair)| *pair).collect();
+            round_effect(&pairs).transpose()
+        };
+        self.rounds.values().filter_map(effect_of).collect()
+    }
+
+    fn pair_effects(&self) -> Vec<PairEffect> {
+        let all = || self.rounds.values().flatten();
+        let pairs: BTreeSet<(u32, u32)> = all().map(|(pair, _)| *pair).collect();
+        let effect_of = |pair: &(u32, u32)| {
+            let own = all().filter(|(other, _)| other == pair);
+            let logs: Vec<f64> = own
+                .map(|(_, value)| value.arm.ln() - value.baseline.ln())
+                .collect();
+            signed_rank::estimate(&logs).map(|log_ratio| PairEffect {
+                initiator: pair.0,
+                target: pair.1,
+                percent: percent_change(log_ratio),
+            })
+        };
+        pairs.iter().filter_map(effect_of).collect()
+    }
+}

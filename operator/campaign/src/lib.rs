@@ -1,0 +1,21 @@
+//! The core of every run, shared by the operator in a cluster and the local executor: plans, record checks, statistics,
+//! verdicts and status. Synchronous and pure: it has no client, clock, socket or environment.
+#![forbid(unsafe_code)]
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+pub mod collect;
+pub mod compare;
+pub mod compare_runs;
+mod evaluate;
+pub mod figures;
+#[cfg(test)]
+mod fixture;
+pub mod plan;
+pub mod plan_check;
+pub mod posting;
+pub mod stats;
+pub mod status;
+pub mod summarize;
+pub mod validate;
+
+pub use evaluate::{Evaluation, Overall, evaluate};

@@ -1,0 +1,267 @@
+//! What is planned: controls, processes, order, and what a change of the run must not shuffle.
+
+use std::collections::BTreeSet;
+
+use crds::assignment::{Assignment, LegIdentity, Pass, Rendezvous};
+
+use super::*;
+use crate::plan_check::{Severity, check};
+use crate::validate::validate;
+
+const HEAD: &str = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: test}\nspec:\n  baseline: a\n  \
+                    transport: {libfabric: {provider: tcp, rails: 4}}\n";
+const SCENARIOS: &str = "  scenarios:\n  - {name: small, pingPong: {sizes: [64, 128]}}\n  - {name: mid, integrity: false, transfer: {sizes: [32Ki], batch: 16}}\n";
+
+fn planned(variants: &str, rest: &str) -> Result<Plan, PlanError> {
+    let text = format!(
+        "{HEAD}  striping: {{policy: Nixl, thresholdBytes: 16Ki}}\n  variants: [{{name: a}}{variants}]\n{rest}"
+    );
+    let run = crate::fixture::run(&text);
+    let plan = plan(&validate(&run).unwrap())?;
+    let fatal: Vec<_> = check(&plan)
+        .into_iter()
+        .filter(|note| note.severity == Severity::Fatal)
+        .collect();
+    assert_eq!(fatal, [], "a plan of ours never contradicts itself");
+    Ok(plan)
+}
+
+const INJECT: &str = ", {name: b, inject: {maxBytes: 256}}";
+const ENVIRONMENT: &str = ", {name: c, env: [{name: FI_X, value: '1'}]}";
+const IMAGE: &str = ", {name: d, image: other}";
+
+fn names(plan: &Plan) -> Vec<&str> {
+    plan.arms.iter().map(|arm| arm.name.as_str()).collect()
+}
+
+#[test]
+fn every_separation_that_occurs_gets_a_control() {
+    let all = planned(&format!("{INJECT}{ENVIRONMENT}{IMAGE}"), SCENARIOS).unwrap();
+    assert_eq!(
+        names(&all),
+        [
+            "a",
+            "b",
+            "c",
+            "d",
+            "control",
+            "control-environment",
+            "control-image"
+        ]
+    );
+    assert_eq!(
+        names(&planned(ENVIRONMENT, SCENARIOS).unwrap()),
+        ["a", "c", "control-environment"]
+    );
+    assert_eq!(names(&planned("", SCENARIOS).unwrap()), ["a", "control"]);
+    let none = planned(INJECT, &format!("{SCENARIOS}  sampling: {{control: false}}\n")).unwrap();
+    assert_eq!(names(&none), ["a", "b"]);
+}
+
+#[test]
+fn arms_share_processes_as_far_as_they_may() {
+    let plan = planned(&format!("{INJECT}{ENVIRONMENT}"), SCENARIOS).unwrap();
+    let [leg] = plan.legs.as_slice() else {
+        panic!("one gang measures everything");
+    };
+    assert_eq!(leg.processes.len(), 3);
+    // a, b and control share one; c has one; control-environment has one with the environment of a.
+    assert_eq!(leg.arms, [(0, 0), (1, 0), (2, 1), (3, 0), (4, 2)]);
+    assert_eq!(leg.processes[2], leg.processes[0]);
+}
+
+#[test]
+fn images_take_turns_in_every_round() {
+    let plan = planned(IMAGE, &format!("{SCENARIOS}  sampling: {{rounds: 8}}\n")).unwrap();
+    assert_eq!(plan.legs.len(), 8 * 3);
+    for (index, legs) in plan.legs.chunks(3).enumerate() {
+        let rounds: BTreeSet<_> = legs
+            .iter()
+            .filter_map(|leg| leg.rounds.last())
+            .map(|round| round.round)
+            .collect();
+        assert_eq!(rounds, BTreeSet::from([index as u32 + 1]));
+        let arms: BTreeSet<_> = legs
+            .iter()
+            .flat_map(|leg| &leg.arms)
+            .map(|(arm, _)| *arm)
+            .collect();
+        assert_eq!(arms, BTreeSet::from([0, 1, 2]));
+    }
+    let firsts: BTreeSet<_> = plan.legs.chunks(3).map(|legs| legs[0].arms[0].0).collect();
+    assert!(firsts.len() > 1, "the order of gangs is drawn for every round");
+}
+
+#[test]
+fn rounds_default_to_four_more_than_a_verdict_needs() {
+    let plan = planned(INJECT, SCENARIOS).unwrap();
+    // One variant at two sizes: log2(2 * 2 / 0.05) = 6.3.
+    assert_eq!(
+        (plan.scenarios[0].comparisons, plan.scenarios[0].minimum_rounds),
+        (2, 7)
+    );
+    assert_eq!(plan.scenarios[1].minimum_rounds, 6);
+    assert_eq!(plan.rounds, 11);
+    assert_eq!(plan.sampling.rounds, Some(11));
+}
+
+#[test]
+fn the_integrity_pass_comes_first_and_covers_what_wants_it() {
+    let plan = planned(INJECT, SCENARIOS).unwrap();
+    let round = &plan.legs[0].rounds[0];
+    assert_eq!((round.round, round.pass), (0, Pass::Integrity));
+    let sizes: BTreeSet<_> = round.blocks.iter().map(|block| block.size_bytes).collect();
+    assert_eq!(sizes, BTreeSet::from([64, 128]));
+    assert_eq!(plan.blocks_total, 2 + 11 * 3);
+}
+
+#[test]
+fn order_is_drawn_from_the_seed_and_an_arm_more_shuffles_no_other() {
+    let few = planned(INJECT, SCENARIOS).unwrap();
+    assert_eq!(hash(&few), hash(&planned(INJECT, SCENARIOS).unwrap()));
+    let other = planned(INJECT, &format!("{SCENARIOS}  sampling: {{seed: 7}}\n")).unwrap();
+    assert_ne!(few.legs, other.legs);
+
+    let more = planned(
+        &format!("{INJECT}, {{name: e, inject: {{maxBytes: 64}}}}"),
+        SCENARIOS,
+    )
+    .unwrap();
+    for (before, after) in few.legs[0].rounds.iter().zip(&more.legs[0].rounds) {
+        for (before, after) in before.blocks.iter().zip(&after.blocks) {
+            assert_eq!(
+                (before.scenario, before.size_bytes),
+                (after.scenario, after.size_bytes)
+            );
+            let kept = |plan: &Plan, order: &[u32]| -> Vec<String> {
+                let arms = order
+                    .iter()
+                    .map(|place| plan.arms[plan.legs[0].arms[*place as usize].0].name.clone());
+                arms.filter(|name| name != "e").collect()
+            };
+            assert_eq!(kept(&few, &before.order), kept(&more, &after.order));
+        }
+    }
+}
+
+#[test]
+fn blocks_are_complete_and_their_arms_change_places() {
+    let plan = planned(INJECT, SCENARIOS).unwrap();
+    let orders: BTreeSet<_> = plan.legs[0]
+        .rounds
+        .iter()
+        .flat_map(|round| &round.blocks)
+        .map(|block| &block.order)
+        .collect();
+    assert!(
+        orders.len() > 3,
+        "3 arms have 6 orders, and 35 blocks draw among them: {orders:?}"
+    );
+}
+
+#[test]
+fn what_an_arm_does_as_the_baseline_is_a_negative_control() {
+    let coalesce = ", {name: b, striping: {policy: NixlCoalesce}}";
+    let scenarios = "  scenarios: [{name: mid, transfer: {sizes: [32Ki, 64Ki], batch: 16}}]\n";
+    let plan = planned(coalesce, scenarios).unwrap();
+    let cell = |size, arm| plan.cell(0, size, arm).unwrap();
+    assert_eq!(
+        (cell(32 << 10, 0).rails, cell(32 << 10, 0).chunk_bytes),
+        (4, 8 << 10)
+    );
+    assert_eq!(
+        (cell(32 << 10, 1).rails, cell(32 << 10, 1).chunk_bytes),
+        (2, 16 << 10)
+    );
+    assert!(!cell(32 << 10, 1).same_as_baseline);
+    assert!(cell(64 << 10, 1).same_as_baseline);
+    assert!(
+        !cell(64 << 10, 0).same_as_baseline,
+        "the baseline is no control of itself"
+    );
+    assert!(
+        cell(32 << 10, 2).same_as_baseline,
+        "the control is the baseline everywhere"
+    );
+}
+
+#[test]
+fn an_inject_limit_makes_other_endpoints_also_where_nothing_is_injected() {
+    let scenarios = "  scenarios: [{name: small, pingPong: {sizes: [64, 1Ki]}}]\n";
+    let plan = planned(INJECT, scenarios).unwrap();
+    assert!(!plan.cell(0, 1024, 1).unwrap().same_as_baseline);
+}
+
+#[test]
+fn long_streams_are_split_between_blocks() {
+    let many = "  placement: {workers: 8}\n  sampling: {rounds: 40}\n";
+    let plan = planned(INJECT, &format!("{SCENARIOS}{many}")).unwrap();
+    assert!(plan.legs.len() > 1);
+    for leg in &plan.legs {
+        assert!(leg_estimate(&plan, leg).stream_bytes <= crds::record::MAX_STREAM_BYTES);
+        let json = serde_json::to_vec(&assignment(&plan, leg, inputs(&BTreeSet::new()))).unwrap();
+        assert!(Assignment::parse(&json).is_ok());
+    }
+}
+
+#[test]
+fn a_block_that_fits_no_stream_is_refused() {
+    let variants: String = (0..14)
+        .map(|index| format!(", {{name: v{index}, inject: {{maxBytes: {}}}}}", 64 + index))
+        .collect();
+    let sizes: Vec<_> = (64..80).map(|size| size.to_string()).collect();
+    let scenarios = format!(
+        "  scenarios: [{{name: small, pingPong: {{sizes: [{}]}}}}]\n",
+        sizes.join(", ")
+    );
+    let refused = planned(&variants, &format!("{scenarios}  placement: {{workers: 64}}\n"));
+    assert!(
+        matches!(
+            refused,
+            Err(PlanError::BlockTooLarge {
+                arms: 16,
+                pairs: 2016,
+                ..
+            })
+        ),
+        "{refused:?}"
+    );
+}
+
+fn inputs(done: &BTreeSet<u32>) -> AssignmentInputs<'_> {
+    AssignmentInputs {
+        identity: LegIdentity {
+            run: "test".to_owned(),
+            uid: "uid".to_owned(),
+            plan_hash: "hash".to_owned(),
+            leg: 0,
+            attempt: 1,
+        },
+        rendezvous: Rendezvous {
+            host: "127.0.0.1".to_owned(),
+            bind: "127.0.0.1".to_owned(),
+            port: 0,
+            timeout_seconds: 10,
+        },
+        bindings: Vec::new(),
+        done,
+    }
+}
+
+#[test]
+fn an_assignment_leaves_out_what_is_done() {
+    let plan = planned(INJECT, SCENARIOS).unwrap();
+    let leg = &plan.legs[0];
+    let whole = assignment(&plan, leg, inputs(&BTreeSet::new()));
+    assert_eq!(whole.rounds, leg.rounds);
+    assert!(Assignment::parse(&serde_json::to_vec(&whole).unwrap()).is_ok());
+
+    // Round 0 has the blocks 0 and 1, round 1 those from 2 to 4.
+    let rest = assignment(&plan, leg, inputs(&BTreeSet::from([0, 1, 3])));
+    assert_eq!(rest.rounds[0].round, 1);
+    let blocks: Vec<_> = rest.rounds[0].blocks.iter().map(|block| block.block).collect();
+    assert_eq!(blocks, [2, 4]);
+
+    let all = (0..plan.blocks_total).collect();
+    assert!(assignment(&plan, leg, inputs(&all)).rounds.is_empty());
+}

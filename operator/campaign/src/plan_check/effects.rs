@@ -1,0 +1,197 @@
+//! Where an optimization cannot show an effect, and why.
+
+use crds::assignment::Workload;
+use crds::units::Size;
+use crds::v1alpha1::{LibfabricProvider, PingPongOperation, TransferOperation, TransportSpec};
+
+use super::{Notes, Severity};
+use crate::plan::{Arm, Cell, Plan, PlannedScenario, Separation};
+
+/// Longest two-sided message of efa-direct: one packet of the device.
+const EFA_DIRECT_MESSAGE_BYTES: u64 = 8 * 1024;
+
+pub(super) fn check(plan: &Plan, notes: &mut Notes) {
+    check_doorbell_sign(plan, notes);
+    check_single_rail(plan, notes);
+    for scenario in &plan.scenarios {
+        check_identical(plan, scenario, notes);
+        check_batches(plan, scenario, notes);
+        check_window(scenario, notes);
+        check_message_length(plan, scenario, notes);
+    }
+    check_expectations(plan, notes);
+}
+
+fn arms_with(plan: &Plan, wanted: impl Fn(&Arm) -> bool) -> String {
+    let arms = plan
+        .arms
+        .iter()
+        .filter(|arm| arm.control.is_none() && wanted(arm));
+    let names: Vec<_> = arms.map(|arm| arm.name.as_str()).collect();
+    names.join(", ")
+}
+
+/// Doorbells are something devices have.
+fn check_doorbell_sign(plan: &Plan, notes: &mut Notes) {
+    let library = match &plan.transport {
+        TransportSpec::Libfabric(libfabric) => match libfabric.provider {
+            LibfabricProvider::Efa | LibfabricProvider::EfaDirect | LibfabricProvider::Verbs => return,
+            provider => format!("provider {}", provider.name()),
+        },
+        TransportSpec::Loopback(_) => "loopback".to_owned(),
+        TransportSpec::Ucx(_) | TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => return,
+    };
+    let arms = arms_with(plan, |arm| arm.doorbell_max_batch.is_some());
+    if !arms.is_empty() {
+        notes.add(
+            Severity::Notice,
+            format!("{library} has no doorbell: FI_MORE of {arms} will be RequestedOnly at best"),
+        );
+    }
+}
+
+fn check_single_rail(plan: &Plan, notes: &mut Notes) {
+    let coalesces = |arm: &Arm| arm.striping.policy == crds::striping::StripingPolicy::NixlCoalesce;
+    let arms = arms_with(plan, coalesces);
+    if plan.transport.rails() == 1 && !arms.is_empty() {
+        notes.add(
+            Severity::Warning,
+            format!("there is one rail, so the coalescing of {arms} is not applicable anywhere: use several rails to see it"),
+        );
+    }
+}
+
+/// Sizes at which an arm does what the baseline does: their effect is noise, and is read as such.
+fn check_identical(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
+    for (index, arm) in plan
+        .arms
+        .iter()
+        .enumerate()
+        .filter(|(_, arm)| arm.control.is_none())
+    {
+        let same = cells(scenario, index).filter(|cell| cell.same_as_baseline);
+        let sizes: Vec<_> = same.map(|cell| Size(cell.size_bytes).to_string()).collect();
+        if !sizes.is_empty() {
+            notes.add(
+                Severity::Notice,
+                format!(
+                    "scenario {}: {} sends the same bytes the same way as the baseline at {}: negative control",
+                    scenario.assignment.name,
+                    arm.name,
+                    sizes.join(", ")
+                ),
+            );
+        }
+    }
+}
+
+fn cells(scenario: &PlannedScenario, arm: usize) -> impl Iterator<Item = &Cell> {
+    scenario.cells.iter().filter(move |cell| cell.arm == arm)
+}
+
+fn check_batches(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
+    let Workload::Transfer(transfer) = &scenario.assignment.workload else {
+        return;
+    };
+    for (index, arm) in plan.arms.iter().enumerate() {
+        let short = cells(scenario, index).filter(|cell| cell.posts_per_burst < 2);
+        let sizes: Vec<_> = short.map(|cell| Size(cell.size_bytes).to_string()).collect();
+        let writes = transfer.operation != TransferOperation::Read;
+        if arm.doorbell_max_batch.is_some() && !sizes.is_empty() && writes {
+            notes.add(
+                Severity::Warning,
+                format!(
+                    "scenario {}: {} has one post on a rail in a burst at {}, so no doorbell is saved: raise batch to {} \
+                     or more",
+                    scenario.assignment.name,
+                    arm.name,
+                    sizes.join(", "),
+                    2 * plan.transport.rails()
+                ),
+            );
+        }
+    }
+}
+
+fn check_window(scenario: &PlannedScenario, notes: &mut Notes) {
+    if let Workload::Transfer(transfer) = &scenario.assignment.workload
+        && transfer.batch > 1
+        && transfer.window < 2 * transfer.batch
+    {
+        notes.add(
+            Severity::Notice,
+            format!(
+                "scenario {}: window {} holds less than two bursts of {}, so the fabric idles while a burst is posted",
+                scenario.assignment.name, transfer.window, transfer.batch
+            ),
+        );
+    }
+}
+
+fn check_message_length(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
+    let two_sided = match &scenario.assignment.workload {
+        Workload::PingPong(work) => work.operation == PingPongOperation::Send,
+        Workload::Transfer(work) => work.operation == TransferOperation::Send,
+    };
+    let direct = matches!(&plan.transport, TransportSpec::Libfabric(libfabric)
+        if libfabric.provider == LibfabricProvider::EfaDirect);
+    let longest = scenario
+        .cells
+        .iter()
+        .map(|cell| cell.last_chunk_bytes)
+        .max()
+        .unwrap_or(0);
+    if two_sided && direct && longest > EFA_DIRECT_MESSAGE_BYTES {
+        notes.add(
+            Severity::Warning,
+            format!(
+                "scenario {}: efa-direct sends at most one packet (about {}) and will refuse {}: use Write, or provider efa",
+                scenario.assignment.name,
+                Size(EFA_DIRECT_MESSAGE_BYTES),
+                Size(longest)
+            ),
+        );
+    }
+}
+
+/// Expectations at sizes where the arm's optimizations cannot take part.
+fn check_expectations(plan: &Plan, notes: &mut Notes) {
+    for (index, expectation) in plan.expectations.iter().enumerate() {
+        let scenario = plan
+            .scenarios
+            .iter()
+            .find(|scenario| scenario.assignment.name == expectation.scenario);
+        let arm = plan.arms.iter().position(|arm| arm.name == expectation.variant);
+        let (Some(scenario), Some(arm)) = (scenario, arm) else {
+            continue;
+        };
+        let range = expectation.sizes.unwrap_or_default();
+        let idle =
+            cells(scenario, arm).filter(|cell| range.contains(Size(cell.size_bytes)) && is_idle(plan, cell));
+        let sizes: Vec<_> = idle.map(|cell| Size(cell.size_bytes).to_string()).collect();
+        if !sizes.is_empty() {
+            notes.add(
+                Severity::Warning,
+                format!(
+                    "expectation {index}: nothing that {} asks for can take part at {} of scenario {}, so a change there \
+                     would be noise",
+                    expectation.variant,
+                    sizes.join(", "),
+                    expectation.scenario
+                ),
+            );
+        }
+    }
+}
+
+fn is_idle(plan: &Plan, cell: &Cell) -> bool {
+    let tuning_only = plan
+        .arms
+        .get(cell.arm)
+        .is_some_and(|arm| arm.separation == Separation::Tuning);
+    let idle = cell
+        .optimizations
+        .iter()
+        .all(|planned| planned.not_applicable.is_some());
+    tuning_only && idle && !cell.optimizations.is_empty()
+}

@@ -1,0 +1,108 @@
+//! Whether rounds, samples and time suffice for an answer.
+
+use crds::assignment::{Extent, Workload};
+use crds::v1alpha1::Metric;
+
+use super::{Notes, Severity};
+use crate::plan::{Plan, PlannedScenario, case_seconds, estimate};
+use crate::stats::SPARE_ROUNDS;
+
+/// Samples with which ten lie beyond the 99.9th percentile.
+const P999_SAMPLES: u64 = 10_000;
+
+pub(super) fn check(plan: &Plan, notes: &mut Notes) {
+    for scenario in &plan.scenarios {
+        check_rounds(plan, scenario, notes);
+        check_tail(plan, scenario, notes);
+        check_case_deadline(plan, scenario, notes);
+    }
+    if !plan.sampling.control {
+        notes.add(
+            Severity::Notice,
+            "sampling.control is false: nothing will say how large an effect noise alone shows",
+        );
+    }
+    let seconds = estimate(plan).seconds;
+    if seconds > plan.active_deadline_seconds.into() {
+        notes.add(
+            Severity::Warning,
+            format!(
+                "the run may take {seconds} s, longer than runPolicy.activeDeadlineSeconds {}: raise it, or use fewer \
+                 rounds, sizes or iterations",
+                plan.active_deadline_seconds
+            ),
+        );
+    }
+}
+
+fn check_rounds(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
+    let PlannedScenario {
+        comparisons,
+        minimum_rounds,
+        ..
+    } = scenario;
+    let (name, rounds) = (&scenario.assignment.name, plan.rounds);
+    if rounds < *minimum_rounds {
+        notes.add(
+            Severity::Warning,
+            format!(
+                "scenario {name}: {rounds} rounds are too few for any verdict on {comparisons} comparisons, all will be \
+                 Inconclusive: at least {minimum_rounds} are needed, {} are better",
+                minimum_rounds + SPARE_ROUNDS
+            ),
+        );
+    } else if rounds < minimum_rounds + SPARE_ROUNDS {
+        notes.add(
+            Severity::Notice,
+            format!(
+                "scenario {name}: with {rounds} rounds an interval is close to the whole range of the rounds, and one \
+                 outlier can ruin it: {} are better",
+                minimum_rounds + SPARE_ROUNDS
+            ),
+        );
+    }
+}
+
+fn check_tail(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
+    let name = &scenario.assignment.name;
+    let expected = plan
+        .expectations
+        .iter()
+        .any(|expectation| expectation.scenario == *name && expectation.metric == Metric::LatencyP999);
+    let (measured, threads) = match &scenario.assignment.workload {
+        Workload::PingPong(work) => (work.measured, 1),
+        Workload::Transfer(work) => (work.measured, u64::from(work.threads)),
+    };
+    if let Extent::Iterations(iterations) = measured
+        && u64::from(iterations) * threads < P999_SAMPLES
+        && (expected || scenario.primary == Metric::LatencyP999)
+    {
+        notes.add(
+            Severity::Warning,
+            format!(
+                "scenario {name}: LatencyP99_9 of {iterations} iterations is nearly their maximum: use {P999_SAMPLES} or \
+                 more"
+            ),
+        );
+    }
+}
+
+fn check_case_deadline(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
+    let deadline = f64::from(plan.case_deadline_seconds);
+    let slow = scenario
+        .sizes
+        .iter()
+        .filter(|size| case_seconds(plan, scenario, **size) > deadline);
+    if let Some(size) = slow.min() {
+        notes.add(
+            Severity::Warning,
+            format!(
+                "scenario {}: a case of {} may take longer than runPolicy.caseDeadlineSeconds {}: raise it, or use fewer \
+                 iterations",
+                scenario.assignment.name,
+                crds::units::Size(*size),
+                plan.case_deadline_seconds
+            ),
+        );
+    }
+}

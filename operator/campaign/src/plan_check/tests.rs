@@ -1,0 +1,185 @@
+//! Every warning, from the smallest run that deserves it.
+
+use super::*;
+use crate::plan::plan;
+use crate::validate::validate;
+
+const HEAD: &str = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: test}\nspec:\n  baseline: a\n  striping: {policy: Nixl, thresholdBytes: 16Ki}\n";
+const DOORBELL: &str = "  variants: [{name: a}, {name: b, doorbell: {maxBatch: 4}}]\n";
+const COALESCE: &str = "  variants: [{name: a}, {name: b, striping: {policy: NixlCoalesce}}]\n";
+const TCP: &str = "  transport: {libfabric: {provider: tcp, rails: 4}}\n";
+const MID: &str = "  scenarios: [{name: mid, transfer: {sizes: [32Ki, 64Ki], batch: 8}}]\n";
+
+fn planned(parts: &[&str]) -> Plan {
+    let text = format!("{HEAD}{}", parts.concat());
+    let run = crate::fixture::run(&text);
+    plan(&validate(&run).unwrap()).unwrap()
+}
+
+fn notes(parts: &[&str]) -> Vec<String> {
+    check(&planned(parts)).iter().map(Note::to_string).collect()
+}
+
+fn has(notes: &[String], start: &str, part: &str) -> bool {
+    notes
+        .iter()
+        .any(|note| note.starts_with(start) && note.contains(part))
+}
+
+#[test]
+fn too_few_rounds_name_the_rounds_that_are_needed() {
+    let found = notes(&[DOORBELL, TCP, MID, "  sampling: {rounds: 5}\n"]);
+    assert!(
+        has(
+            &found,
+            "warning: scenario mid: 5 rounds are too few",
+            "at least 7 are needed, 11"
+        ),
+        "{found:?}"
+    );
+    let found = notes(&[DOORBELL, TCP, MID, "  sampling: {rounds: 8}\n"]);
+    assert!(
+        has(&found, "note: scenario mid: with 8 rounds", "11 are better"),
+        "{found:?}"
+    );
+    let found = notes(&[DOORBELL, TCP, MID]);
+    assert!(!has(&found, "", " rounds "), "{found:?}");
+}
+
+#[test]
+fn a_transport_without_doorbells_is_named() {
+    assert!(has(
+        &notes(&[DOORBELL, TCP, MID]),
+        "note: provider tcp has no doorbell",
+        "of b"
+    ));
+    assert!(!has(&notes(&[COALESCE, TCP, MID]), "", "doorbell"));
+}
+
+#[test]
+fn negative_controls_and_single_rails_are_named() {
+    let found = notes(&[COALESCE, TCP, MID]);
+    assert!(
+        has(
+            &found,
+            "note: scenario mid: b sends the same bytes",
+            "at 64Ki: negative control"
+        ),
+        "{found:?}"
+    );
+    let shm = "  transport: {libfabric: {provider: shm}}\n";
+    assert!(has(
+        &notes(&[COALESCE, shm, MID]),
+        "warning: there is one rail",
+        "of b"
+    ));
+}
+
+#[test]
+fn bursts_without_a_second_post_are_named() {
+    let mixed = "  scenarios: [{name: mid, transfer: {sizes: [64Ki], batch: 8}}, {name: one, transfer: {sizes: [64Ki]}}]\n";
+    let found = notes(&[DOORBELL, TCP, mixed]);
+    assert!(
+        has(
+            &found,
+            "warning: scenario one: b has one post",
+            "raise batch to 8"
+        ),
+        "{found:?}"
+    );
+    assert!(!has(&found, "warning: scenario mid", ""), "{found:?}");
+}
+
+#[test]
+fn windows_of_one_burst_and_long_runs_are_named() {
+    let window =
+        "  scenarios: [{name: mid, transfer: {sizes: [64Ki], batch: 8, window: 8, duration: 20s}}]\n";
+    let found = notes(&[
+        DOORBELL,
+        TCP,
+        window,
+        "  runPolicy: {activeDeadlineSeconds: 60}\n",
+    ]);
+    assert!(
+        has(&found, "note: scenario mid: window 8 holds less", ""),
+        "{found:?}"
+    );
+    assert!(
+        has(&found, "warning: the run may take", "activeDeadlineSeconds 60"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn slow_cases_and_short_tails_are_named() {
+    let slow = "  scenarios: [{name: mid, primaryMetric: LatencyP99_9, transfer: {sizes: [1Gi], batch: 8, iterations: 1000}}]\n";
+    let found = notes(&[DOORBELL, TCP, slow]);
+    assert!(
+        has(
+            &found,
+            "warning: scenario mid: a case of 1Gi may take longer",
+            "60"
+        ),
+        "{found:?}"
+    );
+    assert!(
+        has(&found, "warning: scenario mid: LatencyP99_9 of 1000", ""),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn expectations_where_nothing_takes_part_are_named() {
+    let expected =
+        "  expectations: [{variant: b, scenario: mid, metric: Throughput, increasePercent: {min: 2}}]\n";
+    let found = notes(&[COALESCE, TCP, MID, expected]);
+    assert!(
+        has(
+            &found,
+            "warning: expectation 0: nothing that b asks for",
+            "at 64Ki of"
+        ),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn messages_longer_than_a_packet_are_named_on_efa_direct() {
+    let efa = "  transport: {libfabric: {provider: efa-direct, rails: 4}}\n  resources: {efas: 4}\n";
+    let send = "  scenarios: [{name: mid, transfer: {operation: Send, sizes: [16Ki, 64Ki], batch: 8}}]\n";
+    let found = notes(&[DOORBELL, efa, send]);
+    assert!(
+        has(
+            &found,
+            "warning: scenario mid: efa-direct sends at most one packet",
+            "16Ki"
+        ),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn broken_plans_are_found() {
+    let whole = planned(&[COALESCE, TCP, MID]);
+    let fatal = |breakage: fn(&mut Plan)| {
+        let mut plan = whole.clone();
+        breakage(&mut plan);
+        check(&plan).iter().any(|note| note.severity == Severity::Fatal)
+    };
+    assert!(!fatal(|_| ()));
+    assert!(fatal(|plan| plan.arms[1].name = "a".to_owned()));
+    assert!(fatal(|plan| plan.baseline = 9));
+    assert!(fatal(|plan| plan.blocks_total += 1));
+    assert!(fatal(|plan| plan.legs[0].rounds[1].blocks[0].block = 0));
+    assert!(fatal(|plan| plan.legs[0].rounds[1].blocks[0].order[0] = 1));
+    assert!(fatal(|plan| plan.legs[0].rounds[1].arm_order.truncate(1)));
+    assert!(fatal(|plan| {
+        plan.legs[0].rounds.pop();
+    }));
+    assert!(fatal(|plan| plan.legs[0].rounds[1].round = 0));
+    assert!(fatal(|plan| plan.legs[0].arms[0].1 = 7));
+    assert!(fatal(|plan| plan.legs[0].image = Some("other".to_owned())));
+    assert!(fatal(|plan| {
+        plan.scenarios[0].cells.pop();
+    }));
+}

@@ -1,0 +1,38 @@
+//! The statistics of comparisons: effects, exact intervals, verdicts and power. Pure; it knows numbers, not plans.
+//!
+//! The statistical unit is the round. [`round_effect`] reduces a round to one number, the median over pairs of
+//! `ln(arm / baseline)`. [`paired`] turns the rounds of one comparison into an estimate, an exact interval at the
+//! simultaneous level of its [`Family`], a verdict, and the number of rounds that would settle it. [`Expectation`]
+//! compares the same interval with a stated expectation. [`null_check`] judges the comparisons that must show no
+//! effect: control arms and negative controls.
+//!
+//! Every effect here is the natural logarithm of a ratio; [`percent_change`] converts it for printing.
+//! `docs/methodology.md` describes the method, its sources and its simulated coverage.
+
+mod distribution;
+mod error;
+mod expectation;
+mod family;
+mod interval;
+mod margin;
+mod median;
+mod paired;
+mod power;
+pub mod rank_sum;
+mod ratio;
+mod round_effect;
+pub mod signed_rank;
+mod verdict;
+
+pub use distribution::Distribution;
+pub use error::StatsError;
+pub use expectation::{Expectation, Outcome, over_sizes};
+pub use family::{Family, SPARE_ROUNDS};
+pub use interval::Interval;
+pub use margin::Margin;
+pub use median::median_of;
+pub use paired::{NoInterval, PairedResult, paired};
+pub use power::{MAX_PROJECTED_ROUNDS, POWER, RoundsToSettle};
+pub use ratio::percent_change;
+pub use round_effect::{Pair, round_effect};
+pub use verdict::{Direction, NullCheck, judge, null_check};

@@ -1,0 +1,59 @@
+//! Parameters and values that the statistics reject.
+
+use snafu::Snafu;
+
+/// A parameter or value that is outside its valid range.
+#[derive(Debug, Clone, PartialEq, Snafu)]
+#[snafu(visibility(pub(super)))]
+pub enum StatsError {
+    /// The margin is negative or not a number.
+    #[snafu(display("a margin of {percent} percent is no margin: give a percentage of 0 or more"))]
+    Margin {
+        /// The value given.
+        percent: f64,
+    },
+    /// The confidence is not between 50 and 100 percent.
+    #[snafu(display("a confidence of {percent} percent cannot be had: give one above 50 and below 100"))]
+    Confidence {
+        /// The value given.
+        percent: f64,
+    },
+    /// The family has no comparisons.
+    #[snafu(display("a family needs at least one comparison: name an arm beside the baseline"))]
+    EmptyFamily,
+    /// A value is not finite or not above zero, so it has no logarithm.
+    #[snafu(display(
+        "pair {pair} of the round has no ratio: {arm} for the arm over {baseline} for the baseline; \
+         both must be above zero, so leave the pair out as invalid"
+    ))]
+    NoRatio {
+        /// Index of the pair in the round.
+        pair: usize,
+        /// Value of the arm.
+        arm: f64,
+        /// Value of the baseline.
+        baseline: f64,
+    },
+    /// The expected percentage is impossible for a ratio.
+    #[snafu(display(
+        "{percent} percent cannot be expected of a {what}: it must be 0 or more{}",
+        if *what == "decrease" { " and below 100" } else { "" }
+    ))]
+    ExpectedPercent {
+        /// `decrease` or `increase`.
+        what: &'static str,
+        /// The value given.
+        percent: f64,
+    },
+    /// The expected range is empty.
+    #[snafu(display(
+        "no change is at least {min:.2} and at most {max:.2} percent: the minimum (the run's margin where \
+         it is 0) must not be above the maximum"
+    ))]
+    ExpectedRange {
+        /// Smallest expected change, percent.
+        min: f64,
+        /// Largest expected change, percent.
+        max: f64,
+    },
+}

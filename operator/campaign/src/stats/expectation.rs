@@ -1,0 +1,263 @@
+//! Compares an effect with the change that a run expects. Pure.
+
+use crds::v1alpha1::ExpectationOutcome;
+use snafu::ensure;
+
+use super::error::{ExpectedPercentSnafu, ExpectedRangeSnafu, StatsError};
+use super::ratio::{log_of_decrease, log_of_increase, percent_change};
+use super::{Interval, Margin};
+
+/// An expected change, such as "10 to 20 percent lower" or "up to twice as much".
+///
+/// Stored as gains, logarithms of the ratio in the expected direction, so that both directions compare alike.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Expectation {
+    change: Change,
+    min_gain: f64,
+    max_gain: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Change {
+    Decrease,
+    Increase,
+}
+
+/// Outcome of an expectation at one size, or over several sizes by [`over_sizes`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The whole interval lies at or above the expected minimum.
+    Met {
+        /// Whether the whole interval lies above the expected maximum: the effect exceeds the expectation.
+        above_maximum: bool,
+    },
+    /// The whole interval lies below the expected minimum.
+    NotMet,
+    /// The expected minimum lies within the interval.
+    Inconclusive,
+}
+
+impl From<Outcome> for ExpectationOutcome {
+    fn from(outcome: Outcome) -> ExpectationOutcome {
+        match outcome {
+            Outcome::Met { .. } => ExpectationOutcome::Met,
+            Outcome::NotMet => ExpectationOutcome::NotMet,
+            Outcome::Inconclusive => ExpectationOutcome::Inconclusive,
+        }
+    }
+}
+
+impl Expectation {
+    /// Expects the metric to decrease by at least `min` and at most `max` percent of the baseline.
+    ///
+    /// A `min` of 0 expects any decrease beyond `margin`: "up to 20 percent lower" claims a change, and the margin is
+    /// the smallest change that this run distinguishes from no change.
+    ///
+    /// # Errors
+    /// [`StatsError::ExpectedPercent`] for a decrease below 0 or of 100 percent and more,
+    /// [`StatsError::ExpectedRange`] for a minimum above the maximum.
+    pub fn decrease(min: f64, max: Option<f64>, margin: Margin) -> Result<Expectation, StatsError> {
+        Expectation::new(Change::Decrease, min, max, margin)
+    }
+
+    /// Expects the metric to increase by at least `min` and at most `max` percent of the baseline: "up to twice" is a
+    /// `max` of 100. A `min` of 0 expects any increase beyond `margin`, as in [`decrease`](Self::decrease).
+    ///
+    /// # Errors
+    /// Same as [`decrease`](Self::decrease).
+    pub fn increase(min: f64, max: Option<f64>, margin: Margin) -> Result<Expectation, StatsError> {
+        Expectation::new(Change::Increase, min, max, margin)
+    }
+
+    fn new(change: Change, min: f64, max: Option<f64>, margin: Margin) -> Result<Self, StatsError> {
+        let stated = change.gain(min)?;
+        let min_gain = if stated > 0.0 { stated } else { margin.log_ratio() };
+        let max_gain = max.map(|percent| change.gain(percent)).transpose()?;
+        if let Some(max_gain) = max_gain {
+            ensure!(
+                min_gain <= max_gain,
+                ExpectedRangeSnafu {
+                    min: change.percent(min_gain),
+                    max: change.percent(max_gain)
+                }
+            );
+        }
+        Ok(Expectation {
+            change,
+            min_gain,
+            max_gain,
+        })
+    }
+
+    /// Compares `interval` with the expectation.
+    pub fn judge(&self, interval: &Interval) -> Outcome {
+        let gain = self.change.gains(interval);
+        if gain.lower >= self.min_gain {
+            Outcome::Met {
+                above_maximum: self.max_gain.is_some_and(|max| gain.lower > max),
+            }
+        } else if gain.upper < self.min_gain {
+            Outcome::NotMet
+        } else {
+            Outcome::Inconclusive
+        }
+    }
+
+    /// Returns `interval` as percent of the baseline in the expected direction, smallest change first. A negative
+    /// value is a change in the other direction.
+    pub fn observed_percent(&self, interval: &Interval) -> (f64, f64) {
+        let gain = self.change.gains(interval);
+        (self.change.percent(gain.lower), self.change.percent(gain.upper))
+    }
+}
+
+impl Change {
+    fn gain(self, percent: f64) -> Result<f64, StatsError> {
+        let (what, possible) = match self {
+            Change::Decrease => ("decrease", percent < 100.0),
+            Change::Increase => ("increase", percent.is_finite()),
+        };
+        ensure!(possible && percent >= 0.0, ExpectedPercentSnafu { what, percent });
+        Ok(match self {
+            Change::Decrease => -log_of_decrease(percent),
+            Change::Increase => log_of_increase(percent),
+        })
+    }
+
+    fn gains(self, interval: &Interval) -> Interval {
+        match self {
+            Change::Decrease => interval.inverse(),
+            Change::Increase => *interval,
+        }
+    }
+
+    fn percent(self, gain: f64) -> f64 {
+        match self {
+            Change::Decrease => -percent_change(-gain),
+            Change::Increase => percent_change(gain),
+        }
+    }
+}
+
+/// Combines the outcomes of an expectation at several sizes: all of them must meet it. `None` without sizes.
+pub fn over_sizes(outcomes: impl IntoIterator<Item = Outcome>) -> Option<Outcome> {
+    outcomes.into_iter().reduce(|all, one| match (all, one) {
+        (Outcome::NotMet, _) | (_, Outcome::NotMet) => Outcome::NotMet,
+        (Outcome::Inconclusive, _) | (_, Outcome::Inconclusive) => Outcome::Inconclusive,
+        (Outcome::Met { above_maximum: a }, Outcome::Met { above_maximum: b }) => Outcome::Met {
+            above_maximum: a || b,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn margin() -> Margin {
+        Margin::from_percent(2.0).unwrap()
+    }
+
+    /// Builds an interval from changes in percent of the baseline.
+    fn interval(low_percent: f64, high_percent: f64) -> Interval {
+        let (lower, upper) = ((low_percent / 100.0).ln_1p(), (high_percent / 100.0).ln_1p());
+        Interval {
+            estimate: (lower + upper) / 2.0,
+            lower,
+            upper,
+            level: 0.05,
+        }
+    }
+
+    #[test]
+    fn ten_to_twenty_percent_lower() {
+        let expected = Expectation::decrease(10.0, Some(20.0), margin()).unwrap();
+        let table = [
+            ((-18.0, -12.0), Outcome::Met { above_maximum: false }),
+            ((-30.0, -15.0), Outcome::Met { above_maximum: false }),
+            ((-30.0, -21.0), Outcome::Met { above_maximum: true }),
+            ((-12.0, -8.0), Outcome::Inconclusive),
+            ((-7.8, -3.7), Outcome::NotMet),
+            ((5.0, 12.0), Outcome::NotMet),
+        ];
+        for ((low, high), outcome) in table {
+            assert_eq!(expected.judge(&interval(low, high)), outcome, "[{low}, {high}]");
+        }
+        let (least, most) = expected.observed_percent(&interval(-7.8, -3.7));
+        assert!((least - 3.7).abs() < 1e-9 && (most - 7.8).abs() < 1e-9);
+    }
+
+    #[test]
+    fn up_to_twice_expects_any_increase_beyond_the_margin() {
+        let expected = Expectation::increase(0.0, Some(100.0), margin()).unwrap();
+        assert_eq!(
+            expected.judge(&interval(3.0, 50.0)),
+            Outcome::Met { above_maximum: false }
+        );
+        assert_eq!(
+            expected.judge(&interval(110.0, 130.0)),
+            Outcome::Met { above_maximum: true }
+        );
+        assert_eq!(expected.judge(&interval(1.0, 50.0)), Outcome::Inconclusive);
+        assert_eq!(expected.judge(&interval(-1.0, 1.0)), Outcome::NotMet);
+    }
+
+    #[test]
+    fn rejects_impossible_percentages_with_a_reason() {
+        let refused = |result: Result<Expectation, StatsError>| result.unwrap_err().to_string();
+        let total = refused(Expectation::decrease(100.0, None, margin()));
+        assert!(
+            total.contains("100 percent") && total.contains("below 100"),
+            "{total}"
+        );
+        let negative = refused(Expectation::increase(-5.0, None, margin()));
+        assert!(
+            negative.contains("-5 percent") && !negative.contains("below 100"),
+            "{negative}"
+        );
+        assert!(Expectation::increase(0.0, Some(f64::NAN), margin()).is_err());
+        let crossed = refused(Expectation::decrease(20.0, Some(10.0), margin()));
+        assert!(
+            crossed.contains("at least 20") && crossed.contains("at most 10"),
+            "{crossed}"
+        );
+        assert!(Expectation::increase(0.0, Some(1.0), margin()).is_err());
+    }
+
+    #[test]
+    fn expectation_over_sizes_is_met_only_by_all() {
+        let met = Outcome::Met { above_maximum: false };
+        let above = Outcome::Met { above_maximum: true };
+        assert_eq!(over_sizes([]), None);
+        assert_eq!(over_sizes([met, met]), Some(met));
+        assert_eq!(over_sizes([met, above, met]), Some(above));
+        assert_eq!(
+            over_sizes([met, Outcome::Inconclusive]),
+            Some(Outcome::Inconclusive)
+        );
+        assert_eq!(
+            over_sizes([Outcome::Inconclusive, Outcome::NotMet, met]),
+            Some(Outcome::NotMet)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_decrease_of_the_ratio_is_the_increase_of_its_inverse(
+            ends in (-0.5..0.5f64, -0.5..0.5f64),
+            min in 0.0..50.0f64,
+        ) {
+            let (lower, upper) = (ends.0.min(ends.1), ends.0.max(ends.1));
+            let interval = Interval { estimate: lower, lower, upper, level: 0.05 };
+            let decrease = Expectation::decrease(min, None, margin()).unwrap();
+            let of_inverse = 100.0 * min / (100.0 - min);
+            let increase = Expectation::increase(of_inverse, None, margin()).unwrap();
+            // The two minima agree up to rounding.
+            prop_assume!((-interval.upper + (-min / 100.0).ln_1p()).abs() > 1e-9);
+            prop_assume!((-interval.lower + (-min / 100.0).ln_1p()).abs() > 1e-9);
+            prop_assert_eq!(decrease.judge(&interval), increase.judge(&interval.inverse()));
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The family of comparisons whose intervals hold simultaneously.
+
+use std::num::NonZeroU32;
+
+use snafu::{OptionExt, ensure};
+
+use super::error::{ConfidenceSnafu, EmptyFamilySnafu, StatsError};
+
+/// Rounds recommended beyond the minimum. At the minimum, the interval is the whole range of the rounds, so one outlier
+/// widens it without bound; with four more rounds, the interval excludes several of the outermost Walsh averages.
+pub const SPARE_ROUNDS: u32 = 4;
+
+/// All comparisons, arm by size, of one scenario on its primary metric. The intervals of a family hold simultaneously:
+/// the probability of any false verdict in it is at most `1 - confidence`.
+///
+/// By Bonferroni, each of `m` comparisons gets the two-sided level `alpha / m`. Of the usual corrections, it is the one
+/// that gives simultaneous intervals, and verdicts are derived from intervals.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Family {
+    comparisons: NonZeroU32,
+    alpha: f64,
+}
+
+impl Family {
+    /// Creates a family of `comparisons` (at least 1) with a simultaneous confidence of `confidence_percent` (above 50,
+    /// below 100).
+    ///
+    /// # Errors
+    /// [`StatsError::EmptyFamily`] without comparisons, [`StatsError::Confidence`] for a confidence outside that range.
+    pub fn new(comparisons: u32, confidence_percent: f64) -> Result<Family, StatsError> {
+        let comparisons = NonZeroU32::new(comparisons).context(EmptyFamilySnafu)?;
+        ensure!(
+            confidence_percent > 50.0 && confidence_percent < 100.0,
+            ConfidenceSnafu {
+                percent: confidence_percent
+            }
+        );
+        Ok(Family {
+            comparisons,
+            alpha: (100.0 - confidence_percent) / 100.0,
+        })
+    }
+
+    /// Number of comparisons, `m`.
+    pub fn comparisons(&self) -> u32 {
+        self.comparisons.get()
+    }
+
+    /// Two-sided level of one comparison, `alpha / m`.
+    pub fn level(&self) -> f64 {
+        self.alpha / f64::from(self.comparisons.get())
+    }
+
+    /// Minimum number of rounds for which an interval at [`level`](Self::level) exists: `ceil(log2(2 m / alpha))`, since
+    /// the smallest two-sided level of `n` rounds is `2 / 2^n`.
+    pub fn minimum_rounds(&self) -> u32 {
+        (2.0 / self.level()).log2().ceil() as u32
+    }
+
+    /// Recommended number of rounds, at which one outlier does not decide: [`SPARE_ROUNDS`] more than the minimum.
+    pub fn recommended_rounds(&self) -> u32 {
+        self.minimum_rounds() + SPARE_ROUNDS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::stats::signed_rank::Cutoff;
+
+    #[test]
+    fn minimum_and_recommended_rounds_of_four_arms_at_seven_sizes() {
+        let family = Family::new(28, 95.0).unwrap();
+        assert_eq!((family.minimum_rounds(), family.recommended_rounds()), (11, 15));
+        assert!((family.level() - 0.05 / 28.0).abs() < 1e-15);
+        assert_eq!(Family::new(1, 95.0).unwrap().minimum_rounds(), 6);
+    }
+
+    #[test]
+    fn rejects_empty_family_and_invalid_confidence() {
+        assert_eq!(Family::new(0, 95.0), Err(StatsError::EmptyFamily));
+        for percent in [0.0, 50.0, 100.0, 120.0, f64::INFINITY] {
+            assert_eq!(Family::new(1, percent), Err(StatsError::Confidence { percent }));
+        }
+        assert!(Family::new(1, f64::NAN).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn interval_exists_exactly_from_the_minimum_of_rounds(
+            comparisons in 1u32..100_000,
+            confidence in prop::sample::select(vec![75.0, 80.0, 87.5, 90.0, 95.0, 96.875, 99.0, 99.9]),
+        ) {
+            let family = Family::new(comparisons, confidence).unwrap();
+            let minimum = family.minimum_rounds() as usize;
+            prop_assert!(Cutoff::at(minimum, family.level()).is_some());
+            prop_assert!(Cutoff::at(minimum - 1, family.level()).is_none());
+        }
+    }
+}

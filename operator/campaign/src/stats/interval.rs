@@ -1,0 +1,34 @@
+//! An estimated effect with its interval.
+
+/// An effect and the interval around it, as natural logarithms of ratios arm over baseline.
+///
+/// `lower <= estimate <= upper`. The interval is closed: both bounds belong to it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Hodges-Lehmann estimate of the effect.
+    pub estimate: f64,
+    /// Lower bound.
+    pub lower: f64,
+    /// Upper bound.
+    pub upper: f64,
+    /// Probability, over both sides, that an interval computed this way misses the effect. It is at most the requested
+    /// level, and usually below it because the levels of the method are discrete.
+    pub level: f64,
+}
+
+impl Interval {
+    /// Half the distance between the bounds.
+    pub fn half_width(&self) -> f64 {
+        (self.upper - self.lower) / 2.0
+    }
+
+    /// The interval of the inverse ratio, baseline over arm.
+    pub fn inverse(&self) -> Interval {
+        Interval {
+            estimate: -self.estimate,
+            lower: -self.upper,
+            upper: -self.lower,
+            level: self.level,
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The median. Pure.
+
+/// Sorts `values` and returns their median: the middle value, or the mean of the middle two of an even number. `None` if
+/// there are no values.
+pub fn median_of(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    middle(values)
+}
+
+/// The median of `sorted`, which is in ascending order.
+pub(super) fn middle(sorted: &[f64]) -> Option<f64> {
+    let high = *sorted.get(sorted.len() / 2)?;
+    if sorted.len() % 2 == 1 {
+        return Some(high);
+    }
+    Some(0.5 * sorted[sorted.len() / 2 - 1] + 0.5 * high)
+}

@@ -1,0 +1,190 @@
+//! The result of one comparison of paired rounds. Pure.
+
+use crds::v1alpha1::Verdict;
+use snafu::Snafu;
+
+use super::power::{self, RoundsToSettle};
+use super::{Direction, Family, Interval, Margin, judge, signed_rank};
+
+/// Result of one comparison. Effects are natural logarithms of ratios arm over baseline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairedResult {
+    /// Number of rounds used.
+    pub rounds: usize,
+    /// Hodges-Lehmann estimate; `None` without rounds.
+    pub estimate: Option<f64>,
+    /// The estimate with its interval at the family's level, or the reason why no interval exists.
+    pub interval: Result<Interval, NoInterval>,
+    /// Verdict; `Inconclusive` without an interval.
+    pub verdict: Verdict,
+    /// Robust standard deviation of the rounds; `None` for fewer than three rounds.
+    pub spread: Option<f64>,
+    /// Smallest absolute effect that this many rounds with this spread detect with a power of 80 percent; `None` without
+    /// an interval.
+    pub minimum_detectable_effect: Option<f64>,
+    /// Number of rounds that would settle an `Inconclusive` verdict; `None` for other verdicts and without an estimate.
+    pub rounds_to_settle: Option<RoundsToSettle>,
+}
+
+/// Reason why a comparison has no interval.
+#[derive(Debug, Clone, PartialEq, Eq, Snafu)]
+pub enum NoInterval {
+    /// The exact interval at the family's level does not exist for so few rounds.
+    #[snafu(display(
+        "too few rounds ({rounds}) for a verdict: at least {minimum} are needed here, {recommended} are recommended"
+    ))]
+    TooFewRounds {
+        /// Number of rounds used.
+        rounds: usize,
+        /// Number of comparisons in the family.
+        comparisons: u32,
+        /// Minimum number of rounds for an interval.
+        minimum: u32,
+        /// Recommended number of rounds, at which one outlier does not decide.
+        recommended: u32,
+    },
+    /// The effect of a round is not a number.
+    #[snafu(display("round {round} has no finite effect: leave it out as invalid"))]
+    NotFinite {
+        /// Index of the round in the input.
+        round: usize,
+    },
+}
+
+/// Compares an arm with the baseline. `rounds` holds one effect for each round in which both are valid, as computed by
+/// [`round_effect`](super::round_effect), in any order.
+pub fn paired(rounds: &[f64], family: &Family, margin: Margin, direction: Direction) -> PairedResult {
+    if let Some(round) = rounds.iter().position(|effect| !effect.is_finite()) {
+        return PairedResult {
+            rounds: rounds.len(),
+            estimate: None,
+            interval: Err(NoInterval::NotFinite { round }),
+            verdict: Verdict::Inconclusive,
+            spread: None,
+            minimum_detectable_effect: None,
+            rounds_to_settle: None,
+        };
+    }
+    let interval = signed_rank::interval(rounds, family.level());
+    let estimate = interval
+        .map(|interval| interval.estimate)
+        .or_else(|| signed_rank::estimate(rounds));
+    let verdict = interval.map_or(Verdict::Inconclusive, |interval| {
+        judge(&interval, margin, direction)
+    });
+    PairedResult {
+        rounds: rounds.len(),
+        estimate,
+        verdict,
+        spread: power::robust_spread(rounds),
+        minimum_detectable_effect: interval
+            .and_then(|interval| power::minimum_detectable_effect(&interval, rounds.len(), family, margin)),
+        rounds_to_settle: estimate
+            .filter(|_| verdict == Verdict::Inconclusive)
+            .map(|estimate| power::rounds_to_settle(rounds, estimate, interval.as_ref(), family, margin)),
+        interval: interval.ok_or(NoInterval::TooFewRounds {
+            rounds: rounds.len(),
+            comparisons: family.comparisons(),
+            minimum: family.minimum_rounds(),
+            recommended: family.recommended_rounds(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn family() -> Family {
+        Family::new(28, 95.0).unwrap()
+    }
+
+    fn margin() -> Margin {
+        Margin::from_percent(2.0).unwrap()
+    }
+
+    #[test]
+    fn clear_effect_gets_a_verdict_and_needs_no_more_rounds() {
+        let rounds: Vec<f64> = (0..15).map(|i| -0.06 + 0.001 * f64::from(i % 5)).collect();
+        let result = paired(&rounds, &family(), margin(), Direction::LowerIsBetter);
+        assert_eq!(result.verdict, Verdict::Improved);
+        assert_eq!(result.rounds_to_settle, None);
+        let interval = result.interval.unwrap();
+        assert!(interval.level <= family().level() && interval.upper <= -0.056);
+        let detectable = result.minimum_detectable_effect.unwrap();
+        assert!(
+            detectable > margin().log_ratio() && detectable < 0.03,
+            "{detectable}"
+        );
+        assert_eq!(
+            paired(&rounds, &family(), margin(), Direction::HigherIsBetter).verdict,
+            Verdict::Regressed
+        );
+    }
+
+    #[test]
+    fn too_few_rounds_are_inconclusive_and_report_the_minimum() {
+        let result = paired(&[-0.5; 10], &family(), margin(), Direction::LowerIsBetter);
+        assert_eq!(result.verdict, Verdict::Inconclusive);
+        assert_eq!(result.estimate, Some(-0.5));
+        assert_eq!(result.rounds_to_settle, Some(RoundsToSettle::About(11)));
+        let reason = result.interval.unwrap_err().to_string();
+        assert!(
+            reason.contains("too few rounds (10)") && reason.contains("at least 11"),
+            "{reason}"
+        );
+    }
+
+    #[test]
+    fn no_rounds_and_infinite_rounds_are_inconclusive() {
+        let empty = paired(&[], &family(), margin(), Direction::LowerIsBetter);
+        assert_eq!(
+            (empty.verdict, empty.estimate, empty.rounds_to_settle),
+            (Verdict::Inconclusive, None, None)
+        );
+        let broken = paired(&[0.0, f64::NAN], &family(), margin(), Direction::LowerIsBetter);
+        assert_eq!(broken.interval, Err(NoInterval::NotFinite { round: 1 }));
+        assert_eq!(broken.verdict, Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn narrow_interval_inside_the_margin_is_no_change() {
+        let rounds: Vec<f64> = (0..15).map(|i| 0.002 * f64::from(i - 7)).collect();
+        let result = paired(&rounds, &family(), margin(), Direction::LowerIsBetter);
+        assert_eq!(result.verdict, Verdict::NoChange);
+    }
+
+    proptest! {
+        #[test]
+        fn verdict_is_mirrored_for_the_inverse_ratio(
+            rounds in prop::collection::vec(-0.2..0.2f64, 6..20),
+            shift in -0.3..0.3f64,
+        ) {
+            let family = Family::new(1, 95.0).unwrap();
+            let rounds: Vec<f64> = rounds.iter().map(|round| round + shift).collect();
+            let inverse: Vec<f64> = rounds.iter().map(|round| -round).collect();
+            let result = paired(&rounds, &family, margin(), Direction::LowerIsBetter);
+            let mirrored = paired(&inverse, &family, margin(), Direction::LowerIsBetter);
+            let expected = match result.verdict {
+                Verdict::Improved => Verdict::Regressed,
+                Verdict::Regressed => Verdict::Improved,
+                other => other,
+            };
+            prop_assert_eq!(mirrored.verdict, expected);
+            prop_assert_eq!(mirrored.rounds_to_settle, result.rounds_to_settle);
+            prop_assert_eq!(mirrored.minimum_detectable_effect, result.minimum_detectable_effect);
+        }
+
+        #[test]
+        fn order_of_rounds_does_not_matter(rounds in prop::collection::vec(-0.2..0.2f64, 0..20)) {
+            let family = Family::new(1, 95.0).unwrap();
+            let reversed: Vec<f64> = rounds.iter().rev().copied().collect();
+            prop_assert_eq!(
+                paired(&rounds, &family, margin(), Direction::LowerIsBetter),
+                paired(&reversed, &family, margin(), Direction::LowerIsBetter)
+            );
+        }
+    }
+}

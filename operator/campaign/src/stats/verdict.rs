@@ -1,0 +1,123 @@
+//! Verdicts: an interval compared with the margin. Pure.
+
+use crds::v1alpha1::{Metric, Verdict};
+
+use super::{Interval, Margin};
+
+/// Direction in which a metric improves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Such as latency.
+    LowerIsBetter,
+    /// Such as throughput.
+    HigherIsBetter,
+}
+
+impl From<Metric> for Direction {
+    fn from(metric: Metric) -> Direction {
+        if metric.higher_is_better() {
+            Direction::HigherIsBetter
+        } else {
+            Direction::LowerIsBetter
+        }
+    }
+}
+
+/// Result of a comparison that must show no effect: a control arm, or arms that are identical by plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NullCheck {
+    /// Part of the interval lies inside the margin: the interval is the noise floor.
+    Holds,
+    /// The whole interval lies beyond the margin. Something other than the arms' settings differs, and every comparison
+    /// that this one controls is invalid.
+    Violated,
+}
+
+/// The verdict on `interval`: `Improved` or `Regressed` if it lies entirely beyond the margin, `NoChange` if it lies
+/// entirely inside the margin, bounds included, which shows equivalence, and `Inconclusive` otherwise.
+pub fn judge(interval: &Interval, margin: Margin, direction: Direction) -> Verdict {
+    let edge = margin.log_ratio();
+    let gain = match direction {
+        Direction::LowerIsBetter => interval.inverse(),
+        Direction::HigherIsBetter => *interval,
+    };
+    if gain.lower > edge {
+        Verdict::Improved
+    } else if gain.upper < -edge {
+        Verdict::Regressed
+    } else if gain.lower >= -edge && gain.upper <= edge {
+        Verdict::NoChange
+    } else {
+        Verdict::Inconclusive
+    }
+}
+
+/// Checks a comparison that must show no effect.
+pub fn null_check(interval: &Interval, margin: Margin) -> NullCheck {
+    match judge(interval, margin, Direction::HigherIsBetter) {
+        Verdict::Improved | Verdict::Regressed => NullCheck::Violated,
+        Verdict::NoChange | Verdict::Inconclusive => NullCheck::Holds,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn interval(lower: f64, upper: f64) -> Interval {
+        Interval {
+            estimate: (lower + upper) / 2.0,
+            lower,
+            upper,
+            level: 0.05,
+        }
+    }
+
+    #[test]
+    fn verdict_of_each_interval_position() {
+        let margin = Margin::from_percent(2.0).unwrap();
+        let edge = margin.log_ratio();
+        let table = [
+            ((-0.08, -0.04), Verdict::Improved),
+            ((-0.08, -edge), Verdict::Inconclusive),
+            ((-edge, edge), Verdict::NoChange),
+            ((-0.01, 0.005), Verdict::NoChange),
+            ((-0.01, 0.05), Verdict::Inconclusive),
+            ((-0.05, 0.05), Verdict::Inconclusive),
+            ((0.03, 0.05), Verdict::Regressed),
+        ];
+        for ((lower, upper), expected) in table {
+            let verdict = judge(&interval(lower, upper), margin, Direction::LowerIsBetter);
+            assert_eq!(verdict, expected, "[{lower}, {upper}]");
+        }
+    }
+
+    #[test]
+    fn a_control_fails_only_when_its_whole_interval_is_beyond_the_margin() {
+        let margin = Margin::from_percent(2.0).unwrap();
+        assert_eq!(null_check(&interval(0.025, 0.1), margin), NullCheck::Violated);
+        assert_eq!(null_check(&interval(-0.1, -0.025), margin), NullCheck::Violated);
+        assert_eq!(null_check(&interval(0.015, 0.1), margin), NullCheck::Holds);
+        assert_eq!(null_check(&interval(-0.1, 0.1), margin), NullCheck::Holds);
+    }
+
+    proptest! {
+        #[test]
+        fn the_inverse_ratio_and_the_other_direction_both_mirror_the_verdict(
+            ends in (-0.2..0.2f64, -0.2..0.2f64),
+            percent in 0.0..10.0f64,
+        ) {
+            let interval = interval(ends.0.min(ends.1), ends.0.max(ends.1));
+            let margin = Margin::from_percent(percent).unwrap();
+            let mirrored = match judge(&interval, margin, Direction::LowerIsBetter) {
+                Verdict::Improved => Verdict::Regressed,
+                Verdict::Regressed => Verdict::Improved,
+                other => other,
+            };
+            prop_assert_eq!(judge(&interval.inverse(), margin, Direction::LowerIsBetter), mirrored);
+            prop_assert_eq!(judge(&interval, margin, Direction::HigherIsBetter), mirrored);
+        }
+    }
+}

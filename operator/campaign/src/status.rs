@@ -1,0 +1,205 @@
+//! Builds the status of a run from its evaluation, with bounded lists and texts. Pure; times are arguments.
+
+mod bounded;
+mod conditions;
+mod results;
+
+use crds::v1alpha1::{BenchmarkRunStatus, FabricSummary, PlacementStatus, Progress, RecordsReference, State};
+
+use super::evaluate::Evaluation;
+use super::figures::{self, clipped};
+use super::plan::Plan;
+use super::summarize::Environment;
+use crds::v1alpha1::Metric;
+use results::Bounded;
+
+pub use bounded::{MAX_STATUS_BYTES, SHORT_TEXT, fit};
+
+/// Maximum length of a text in a status, in characters.
+pub const MAX_TEXT: usize = 1024;
+/// Maximum number of warnings in a status.
+pub const MAX_WARNINGS: usize = 64;
+/// Maximum number of pairs of nodes, as in the schema. Those that deviate most are kept.
+pub const MAX_PAIRS: usize = 16;
+/// Maximum number of nodes, as in the schema.
+pub const MAX_NODES: usize = 64;
+/// Maximum number of results and of comparisons. With their texts they stay well below 1.5 MiB, the limit of an object.
+pub const MAX_RESULTS: usize = 512;
+
+/// Phase of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Accepted; no worker runs yet.
+    Pending {
+        /// Machine-readable reason for waiting.
+        reason: &'static str,
+        /// Explanation for people.
+        message: String,
+    },
+    /// Workers run.
+    Running,
+    /// Suspended by its user.
+    Suspended,
+    /// Finished with every block measured.
+    Complete,
+    /// Finished with blocks missing, or without any valid case.
+    Failed {
+        /// Machine-readable reason of the failure.
+        reason: &'static str,
+        /// Explanation for people.
+        message: String,
+    },
+}
+
+impl Phase {
+    /// Phase of a run after its last block. A run without any valid case has failed.
+    pub fn finished(evaluation: &Evaluation) -> Self {
+        match evaluation.summary.nothing_measured() {
+            Some(message) => Self::Failed {
+                reason: "NothingMeasured",
+                message,
+            },
+            None => Self::Complete,
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        matches!(self, Self::Complete | Self::Failed { .. })
+    }
+}
+
+/// Input of [`status`].
+#[derive(Clone, Debug)]
+pub struct StatusInput<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// Hash of the plan.
+    pub plan_hash: &'a str,
+    /// Phase of the run.
+    pub phase: Phase,
+    /// Evaluation of the records so far.
+    pub evaluation: &'a Evaluation,
+    /// Location of the records, once they are complete.
+    pub records: Option<RecordsReference>,
+    /// Generation of the spec.
+    pub generation: Option<i64>,
+    /// Current time (RFC 3339).
+    pub now: &'a str,
+    /// The previous status. Conditions that did not change keep their transition times.
+    pub previous: Option<&'a BenchmarkRunStatus>,
+}
+
+/// Builds the status of a planned run. The executor may add to it, and calls [`fit`] last.
+pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
+    let StatusInput {
+        plan,
+        evaluation,
+        generation,
+        ..
+    } = input;
+    let summary = &evaluation.summary;
+    let results = results::arms(plan, summary);
+    // Before the first block, every comparison would report that nothing is measured.
+    let said = summary.blocks_done > 0 || input.phase.is_finished();
+    let comparisons = match said {
+        true => results::comparisons(plan, &evaluation.comparisons),
+        false => Bounded::default(),
+    };
+    let left_out = results.left_out + comparisons.left_out;
+    let figures_left_out = results.values_omitted + comparisons.values_omitted;
+    let left_out =
+        (left_out > 0).then(|| format!("{left_out} results are available only in the records and reports"));
+    BenchmarkRunStatus {
+        observed_generation: *generation,
+        conditions: conditions::of(input),
+        state: Some(state(&input.phase)),
+        progress: Some(progress(summary.blocks_done, summary.blocks_total)),
+        plan_hash: Some(input.plan_hash.to_owned()),
+        placement: placement(&summary.environment),
+        environment: (!summary.environment.workers.is_empty()).then(|| summary.environment.summary()),
+        fabric: summary.fabric.as_ref().map(|fabric| FabricSummary {
+            proof: fabric.proof,
+            provider: clipped(&fabric.provider, MAX_TEXT),
+            reason: clipped(&fabric.reason, MAX_TEXT),
+            counted_bytes: fabric.counted_bytes,
+            payload_bytes: fabric.payload_bytes,
+        }),
+        results: results.shown,
+        comparisons: comparisons.shown,
+        expectations: results::expectations(&evaluation.comparisons),
+        pairs: results::pairs(plan, &summary.pairs),
+        nodes: results::nodes(&summary.nodes),
+        outcome: input.phase.is_finished().then(|| evaluation.overall().into()),
+        verdict: (summary.blocks_done > 0).then(|| clipped(&evaluation.comparisons.verdict, MAX_TEXT)),
+        best: best(evaluation),
+        warnings: bounded(left_out.into_iter().chain(summary.warnings.iter().cloned())),
+        figures_left_out: (figures_left_out > 0).then_some(figures_left_out),
+        records: input.records.clone(),
+        execution: None,
+    }
+}
+
+/// Builds the status of a run whose spec cannot be planned. `message` names the field and the remedy.
+pub fn refused(
+    message: &str,
+    generation: Option<i64>,
+    now: &str,
+    previous: Option<&BenchmarkRunStatus>,
+) -> BenchmarkRunStatus {
+    BenchmarkRunStatus {
+        observed_generation: generation,
+        conditions: conditions::refused(message, generation, now, previous),
+        state: Some(State::Failed),
+        ..BenchmarkRunStatus::default()
+    }
+}
+
+fn state(phase: &Phase) -> State {
+    match phase {
+        Phase::Pending { .. } => State::Pending,
+        Phase::Running => State::Running,
+        Phase::Suspended => State::Suspended,
+        Phase::Complete => State::Complete,
+        Phase::Failed { .. } => State::Failed,
+    }
+}
+
+fn progress(blocks_done: u32, blocks_total: u32) -> Progress {
+    Progress {
+        blocks_done,
+        blocks_total,
+        text: format!("{blocks_done}/{blocks_total}"),
+    }
+}
+
+fn placement(environment: &Environment) -> Option<PlacementStatus> {
+    let last = environment.workers.iter().map(|worker| worker.leg).max()?;
+    let of_leg = environment.workers.iter().filter(|worker| worker.leg == last);
+    let nodes = of_leg.map(|worker| {
+        let host = &worker.hello.environment;
+        clipped(host.node.as_ref().unwrap_or(&host.hostname), results::MAX_NODE)
+    });
+    Some(PlacementStatus {
+        nodes: nodes.take(MAX_NODES).collect(),
+    })
+}
+
+/// The highest throughput of any arm, as text.
+fn best(evaluation: &Evaluation) -> Option<String> {
+    let cells = evaluation.summary.cells.iter();
+    let rates = cells.filter_map(|cell| cell.metric(Metric::Throughput));
+    let best = rates.map(|spread| spread.median).max_by(f64::total_cmp)?;
+    Some(figures::bytes_per_second(best))
+}
+
+fn bounded(warnings: impl Iterator<Item = String>) -> Vec<String> {
+    let mut all: Vec<String> = warnings.map(|warning| clipped(&warning, MAX_TEXT)).collect();
+    if all.len() > MAX_WARNINGS {
+        let more = all.len() - (MAX_WARNINGS - 1);
+        all.truncate(MAX_WARNINGS - 1);
+        all.push(format!(
+            "{more} more warnings are available only in the records and reports"
+        ));
+    }
+    all
+}

@@ -1,0 +1,263 @@
+//! Limits the size of a status by omitting detail in a fixed order. Pure.
+//!
+//! Every client that watches runs receives every status. The records hold all detail and the reports show it; a warning in
+//! the status lists what was omitted. In this order, and only as far as needed:
+//!
+//! 1. texts are truncated after [`SHORT_TEXT`] characters;
+//! 2. the reasons of optimizations are omitted;
+//! 3. comparisons lose their minimum detectable change and the rounds that would settle them;
+//! 4. results lose tails, extremes, and rates other than throughput;
+//! 5. pairs and nodes are omitted;
+//! 6. results are omitted, the last first;
+//! 7. comparisons are omitted: negative controls, `NoChange`, `Inconclusive`, then the others, each the last first.
+
+use crds::v1alpha1::{ArmResult, BenchmarkRunStatus, ComparisonResult, Verdict};
+use serde::Serialize;
+
+use crate::figures::clipped;
+
+/// Maximum size of a status as JSON, in bytes: 64 KiB less the warning and the fields that the API server adds.
+pub const MAX_STATUS_BYTES: usize = 62 * 1024;
+/// Length of a truncated text, in characters.
+pub const SHORT_TEXT: usize = 120;
+/// Number of warnings in a reduced status.
+const FEW_WARNINGS: usize = 16;
+/// Space reserved for the warning about omissions, in bytes.
+const WARNING_BYTES: usize = 1024;
+
+/// Omits some detail from a status.
+type Step = fn(&mut BenchmarkRunStatus);
+
+/// Omits as much detail from `status` as needed. A status that fits is unchanged.
+pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
+    if length(&status) <= MAX_STATUS_BYTES {
+        return status;
+    }
+    let (results, comparisons) = (status.results.len(), status.comparisons.len());
+    let figures_before = values(&status);
+    let limit = MAX_STATUS_BYTES - WARNING_BYTES;
+    let steps: [(Step, &str); 5] = [
+        (shorten_texts, "long texts are truncated"),
+        (drop_reasons, "reasons of optimizations are omitted"),
+        (
+            thin_comparisons,
+            "minimum detectable changes of comparisons are omitted",
+        ),
+        (thin_results, "tails, extremes and rates of results are omitted"),
+        (drop_pairs, "deviating pairs and nodes are omitted"),
+    ];
+    let mut said = Vec::new();
+    for (step, what) in steps {
+        if length(&status) > limit {
+            step(&mut status);
+            said.push(what.to_owned());
+        }
+    }
+    let over = length(&status).saturating_sub(limit);
+    drop_results(&mut status, over);
+    let over = length(&status).saturating_sub(limit);
+    drop_comparisons(&mut status, over);
+    let gone = |before: usize, now: usize, what: &str| {
+        (now < before).then(|| format!("{} of {before} {what} are omitted", before - now))
+    };
+    said.extend(gone(results, status.results.len(), "results"));
+    said.extend(gone(comparisons, status.comparisons.len(), "comparisons"));
+    let warning = format!(
+        "to keep the status below 64 KiB, {}; reports and records are complete",
+        said.join(", ")
+    );
+    status.warnings.insert(0, warning);
+    let gone = figures_before.saturating_sub(values(&status));
+    let gone = gone.saturating_add(status.figures_left_out.unwrap_or(0));
+    status.figures_left_out = (gone > 0).then_some(gone);
+    status
+}
+
+/// Number of measured values in all results and comparisons.
+fn values(status: &BenchmarkRunStatus) -> u32 {
+    let results = status.results.iter().map(values_of_result);
+    results
+        .chain(status.comparisons.iter().map(values_of_comparison))
+        .sum()
+}
+
+/// Number of measured values in a result.
+pub(super) fn values_of_result(result: &ArmResult) -> u32 {
+    let numbers = [
+        result.p50_nanos,
+        result.p95_nanos,
+        result.p99_nanos,
+        result.p999_nanos,
+        result.min_nanos,
+        result.max_nanos,
+        result.bytes_per_second,
+        result.completions_per_second,
+        result.cpu_nanos_per_gib,
+    ];
+    numbers.iter().flatten().count() as u32
+}
+
+/// Number of measured values in a comparison.
+pub(super) fn values_of_comparison(comparison: &ComparisonResult) -> u32 {
+    let numbers = [comparison.effect_ppm, comparison.lower_ppm, comparison.upper_ppm];
+    numbers.iter().flatten().count() as u32
+}
+
+/// Size of `part` as JSON, in bytes.
+fn length(part: &impl Serialize) -> usize {
+    // Serializing text, numbers and lists into memory cannot fail.
+    serde_json::to_vec(part).map_or(0, |json| json.len())
+}
+
+fn shorten(text: &mut String) {
+    *text = clipped(text, SHORT_TEXT);
+}
+
+fn shorten_texts(status: &mut BenchmarkRunStatus) {
+    for result in &mut status.results {
+        result.reason.iter_mut().for_each(shorten);
+        let optimizations = result.optimizations.iter_mut();
+        optimizations.for_each(|optimization| shorten(&mut optimization.reason));
+    }
+    for comparison in &mut status.comparisons {
+        comparison.reason.iter_mut().for_each(shorten);
+    }
+    for expectation in &mut status.expectations {
+        shorten(&mut expectation.text);
+        shorten(&mut expectation.reason);
+    }
+    if let Some(execution) = &mut status.execution {
+        // Readers care most about the last attempt.
+        let older = execution.attempts.len().saturating_sub(1);
+        let attempts = execution.attempts.iter_mut().take(older);
+        attempts
+            .filter_map(|attempt| attempt.message.as_mut())
+            .for_each(shorten);
+    }
+    if let Some(environment) = &mut status.environment {
+        let lists = [
+            &mut environment.kernels,
+            &mut environment.cpu_models,
+            &mut environment.libraries,
+            &mut environment.polling,
+        ];
+        for list in lists {
+            list.iter_mut().for_each(shorten);
+            list.truncate(FEW_WARNINGS);
+        }
+    }
+    let more = status.warnings.len().saturating_sub(FEW_WARNINGS);
+    status.warnings.truncate(FEW_WARNINGS);
+    status.warnings.iter_mut().for_each(shorten);
+    if more > 0 {
+        status.warnings.push(format!(
+            "{more} more warnings are available only in the records and reports"
+        ));
+    }
+}
+
+fn drop_reasons(status: &mut BenchmarkRunStatus) {
+    let optimizations = status
+        .results
+        .iter_mut()
+        .flat_map(|result| &mut result.optimizations);
+    optimizations.for_each(|optimization| optimization.reason.clear());
+}
+
+fn thin_results(status: &mut BenchmarkRunStatus) {
+    for result in &mut status.results {
+        let ArmResult {
+            scenario: _,
+            size_bytes: _,
+            arm: _,
+            valid_rounds: _,
+            validity: _,
+            reason: _,
+            p50_nanos: _,
+            p95_nanos,
+            p99_nanos: _,
+            p999_nanos,
+            min_nanos,
+            max_nanos,
+            bytes_per_second: _,
+            completions_per_second,
+            cpu_nanos_per_gib,
+            optimizations: _,
+            fabric: _,
+        } = result;
+        for number in [
+            p95_nanos,
+            p999_nanos,
+            min_nanos,
+            max_nanos,
+            completions_per_second,
+            cpu_nanos_per_gib,
+        ] {
+            *number = None;
+        }
+    }
+}
+
+fn thin_comparisons(status: &mut BenchmarkRunStatus) {
+    for comparison in &mut status.comparisons {
+        comparison.minimum_detectable_ppm = None;
+        comparison.rounds_to_settle = None;
+    }
+}
+
+fn drop_pairs(status: &mut BenchmarkRunStatus) {
+    status.pairs.clear();
+    status.nodes.clear();
+}
+
+/// Omits results, the last first, until the status is `over` bytes smaller.
+fn drop_results(status: &mut BenchmarkRunStatus, over: usize) {
+    let mut gone = 0;
+    while gone < over {
+        let Some(result) = status.results.pop() else {
+            return;
+        };
+        gone += length(&result) + 1;
+    }
+}
+
+/// Omits comparisons, the least informative first, until the status is `over` bytes smaller. The others keep their order.
+fn drop_comparisons(status: &mut BenchmarkRunStatus, over: usize) {
+    let mut order: Vec<usize> = (0..status.comparisons.len()).collect();
+    order.sort_by_key(|index| {
+        (
+            status.comparisons.get(*index).map(worth),
+            std::cmp::Reverse(*index),
+        )
+    });
+    let mut gone = 0;
+    let mut dropped = std::collections::BTreeSet::new();
+    for index in order {
+        if gone >= over {
+            break;
+        }
+        gone += status
+            .comparisons
+            .get(index)
+            .map_or(0, |comparison| length(comparison) + 1);
+        dropped.insert(index);
+    }
+    let mut index = 0;
+    status.comparisons.retain(|_| {
+        index += 1;
+        !dropped.contains(&(index - 1))
+    });
+}
+
+/// How informative a comparison is; higher values are kept longer.
+fn worth(comparison: &ComparisonResult) -> u8 {
+    match comparison.verdict {
+        _ if comparison.negative_control => 0,
+        Some(Verdict::NoChange) => 1,
+        Some(Verdict::Inconclusive) | None => 2,
+        Some(Verdict::Improved | Verdict::Regressed) => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+//! Tests the largest possible run with every text at its maximum length.
+
+use crds::v1alpha1::{
+    AttemptState, AttemptStatus, CaseValidity, Condition, Engagement, EnvironmentSummary, ExecutionStatus,
+    ExpectationOutcome, ExpectationResult, Metric, Optimization, OptimizationResult, PairResult,
+    PlacementStatus,
+};
+
+use super::*;
+use crate::status::MAX_TEXT;
+
+const VARIANTS: usize = 16;
+const SIZES: u64 = 64;
+
+fn text() -> String {
+    "x".repeat(MAX_TEXT)
+}
+
+fn arm(index: usize) -> String {
+    format!("{:0>38}-{index:x}", "variant")
+}
+
+fn result(arm_index: usize, size: u64) -> ArmResult {
+    let optimization = |optimization| OptimizationResult {
+        optimization,
+        engagement: Engagement::RequestedOnly,
+        reason: text(),
+    };
+    ArmResult {
+        scenario: "s".repeat(40),
+        size_bytes: (size + 1) << 20,
+        arm: arm(arm_index),
+        valid_rounds: 15,
+        validity: CaseValidity::Valid,
+        reason: Some(text()),
+        p50_nanos: Some(123_456_789),
+        p95_nanos: Some(123_456_789),
+        p99_nanos: Some(123_456_789),
+        p999_nanos: Some(123_456_789),
+        min_nanos: Some(123_456_789),
+        max_nanos: Some(123_456_789),
+        bytes_per_second: Some(123_456_789_012),
+        completions_per_second: Some(123_456_789),
+        cpu_nanos_per_gib: Some(123_456_789),
+        optimizations: [
+            Optimization::Inject,
+            Optimization::Doorbell,
+            Optimization::Coalesce,
+        ]
+        .map(optimization)
+        .into(),
+        fabric: None,
+    }
+}
+
+fn comparison(arm_index: usize, size: u64) -> ComparisonResult {
+    let verdicts = [
+        Verdict::NoChange,
+        Verdict::Inconclusive,
+        Verdict::Improved,
+        Verdict::NoChange,
+    ];
+    ComparisonResult {
+        scenario: "s".repeat(40),
+        size_bytes: (size + 1) << 20,
+        arm: arm(arm_index),
+        metric: Metric::LatencyP50,
+        primary: true,
+        negative_control: arm_index == VARIANTS,
+        rounds: 15,
+        effect_ppm: Some(-123_456),
+        lower_ppm: Some(-123_456),
+        upper_ppm: Some(-123_456),
+        minimum_detectable_ppm: Some(123_456),
+        verdict: verdicts.get(size as usize % 4).copied(),
+        withheld: None,
+        reason: Some(text()),
+        rounds_to_settle: Some(1000),
+    }
+}
+
+fn attempt(number: u32) -> AttemptStatus {
+    AttemptStatus {
+        leg: 1019,
+        attempt: number,
+        state: AttemptState::Disrupted,
+        job_uid: "0".repeat(36),
+        coordinator_pod_uid: Some("0".repeat(36)),
+        image_digest: Some("0".repeat(71)),
+        started_at: Some("2026-03-01T10:00:00Z".to_owned()),
+        ended_at: Some("2026-03-01T10:00:00Z".to_owned()),
+        reason: Some("StreamBroken".to_owned()),
+        message: Some(text()),
+    }
+}
+
+fn largest() -> BenchmarkRunStatus {
+    let cells = || (0..SIZES).flat_map(|size| (0..=VARIANTS).map(move |arm| (arm, size)));
+    let condition = |type_: &str| Condition {
+        type_: type_.to_owned(),
+        status: "False".to_owned(),
+        reason: "BlocksMissing".to_owned(),
+        message: text(),
+        last_transition_time: "2026-03-01T10:00:00Z".to_owned(),
+        observed_generation: Some(1),
+    };
+    let types = [
+        "Accepted",
+        "Suspended",
+        "Running",
+        "Complete",
+        "Failed",
+        "CleanupBlocked",
+    ];
+    BenchmarkRunStatus {
+        conditions: types.map(condition).into(),
+        placement: Some(PlacementStatus {
+            nodes: vec!["n".repeat(64); 64],
+        }),
+        environment: Some(EnvironmentSummary {
+            kernels: vec![text(); 64],
+            ..EnvironmentSummary::default()
+        }),
+        results: cells().map(|(arm, size)| result(arm, size)).collect(),
+        comparisons: cells()
+            .filter(|(arm, _)| *arm > 0)
+            .map(|(arm, size)| comparison(arm, size))
+            .collect(),
+        expectations: (0..32)
+            .map(|index| ExpectationResult {
+                index,
+                text: text(),
+                outcome: ExpectationOutcome::Inconclusive,
+                reason: text(),
+            })
+            .collect(),
+        pairs: (0..16)
+            .map(|pair| PairResult {
+                scenario: "s".repeat(40),
+                size_bytes: pair << 20,
+                initiator: "i".repeat(253),
+                target: "t".repeat(253),
+                deviation_ppm: -123_456,
+            })
+            .collect(),
+        verdict: Some(text()),
+        warnings: vec![text(); 64],
+        execution: Some(ExecutionStatus {
+            attempts: (1..=16).map(attempt).collect(),
+            ..ExecutionStatus::default()
+        }),
+        ..BenchmarkRunStatus::default()
+    }
+}
+
+#[test]
+fn largest_run_stays_below_64_kib_and_lists_omissions() {
+    let all = largest();
+    assert!(length(&all) > 4_000_000, "{}", length(&all));
+    let fitted = fit(all.clone());
+    assert!(length(&fitted) <= MAX_STATUS_BYTES, "{}", length(&fitted));
+    let warning = &fitted.warnings[0];
+    assert!(
+        warning.starts_with("to keep the status below 64 KiB, long texts are truncated, "),
+        "{warning}"
+    );
+    assert!(warning.contains("1088 of 1088 results are omitted"), "{warning}");
+    assert!(warning.contains(" of 1024 comparisons are omitted"), "{warning}");
+    assert_eq!(fitted.conditions, all.conditions);
+    let left = &fitted.comparisons;
+    assert!(left.len() > 50, "{}", left.len());
+    assert!(
+        left.iter().all(|one| one.verdict == Some(Verdict::Improved)),
+        "changes are kept longest"
+    );
+    assert!(
+        left.is_sorted_by_key(|one| one.size_bytes),
+        "in the order of the plan"
+    );
+}
+
+#[test]
+fn omits_detail_before_results_and_results_before_comparisons() {
+    let mut status = largest();
+    status.results.truncate(40);
+    status.comparisons.truncate(40);
+    status.expectations.clear();
+    status.execution = None;
+    let fitted = fit(status.clone());
+    assert_eq!((fitted.results.len(), fitted.comparisons.len()), (40, 40));
+    assert_eq!(fitted.results[0].p50_nanos, status.results[0].p50_nanos);
+    assert!(length(&fitted) <= MAX_STATUS_BYTES);
+}
+
+#[test]
+fn omits_texts_before_values_and_counts_omitted_values() {
+    let mut status = largest();
+    status.results.truncate(50);
+    status.comparisons.truncate(20);
+    status.expectations.clear();
+    status.execution = None;
+    status.pairs.clear();
+    let fitted = fit(status.clone());
+    assert!(fitted.results.iter().all(|one| one.p95_nanos.is_some()));
+    assert_eq!(fitted.figures_left_out, None);
+
+    status.results = largest().results;
+    status.results.truncate(200);
+    status.figures_left_out = Some(5);
+    let fitted = fit(status);
+    assert!(fitted.results.iter().all(|one| one.p95_nanos.is_none()));
+    let dropped = 200 - fitted.results.len() as u32;
+    let of_result = 9;
+    let left = 3;
+    assert_eq!(
+        fitted.figures_left_out,
+        Some(5 + dropped * of_result + fitted.results.len() as u32 * (of_result - left))
+    );
+}
+
+#[test]
+fn leaves_a_status_that_fits_unchanged() {
+    let mut status = largest();
+    status.results.truncate(2);
+    status.comparisons.truncate(3);
+    status.warnings.truncate(3);
+    status.pairs.truncate(1);
+    status.expectations.truncate(3);
+    status.environment = None;
+    assert_eq!(fit(status.clone()), status);
+}

@@ -1,0 +1,196 @@
+//! Converts results, comparisons and expectations to the status: integers with their unit in the name.
+
+use crds::v1alpha1::{
+    ArmResult, CaseValidity, ComparisonResult, ExpectationResult, Metric, NodeResult, OptimizationResult,
+    PairResult, WithheldReason,
+};
+
+use super::bounded::{values_of_comparison, values_of_result};
+use super::{MAX_NODES, MAX_PAIRS, MAX_RESULTS, MAX_TEXT};
+use crate::compare::{Comparison, Comparisons, Role, Withheld};
+use crate::figures::clipped;
+use crate::plan::Plan;
+use crate::stats::{RoundsToSettle, percent_change};
+use crate::summarize::{CellSummary, NodeDeviation, PairDeviation, Summary};
+
+/// Parts per million in a percent.
+const PPM: f64 = 1e4;
+/// Maximum length of a node's name, in characters, as for any object in Kubernetes.
+pub(super) const MAX_NODE: usize = 253;
+
+fn name(names: &[&str], index: usize) -> String {
+    names
+        .get(index)
+        .map(|name| (*name).to_owned())
+        .unwrap_or_default()
+}
+
+fn names(plan: &Plan) -> (Vec<&str>, Vec<&str>) {
+    let scenarios = plan.scenarios.iter();
+    (
+        scenarios
+            .map(|scenario| scenario.assignment.name.as_str())
+            .collect(),
+        plan.arms.iter().map(|arm| arm.name.as_str()).collect(),
+    )
+}
+
+/// At most [`MAX_RESULTS`] items, and the number of values in the omitted ones.
+pub(super) struct Bounded<T> {
+    pub(super) shown: Vec<T>,
+    pub(super) left_out: usize,
+    pub(super) values_omitted: u32,
+}
+
+impl<T> Default for Bounded<T> {
+    fn default() -> Self {
+        Self {
+            shown: Vec::new(),
+            left_out: 0,
+            values_omitted: 0,
+        }
+    }
+}
+
+impl<T> Bounded<T> {
+    fn new(mut shown: Vec<T>, values: fn(&T) -> u32) -> Self {
+        let more = shown.split_off(MAX_RESULTS.min(shown.len()));
+        Self {
+            shown,
+            left_out: more.len(),
+            values_omitted: more.iter().map(values).sum(),
+        }
+    }
+}
+
+/// Results of all arms that were measured.
+pub(super) fn arms(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> {
+    let (scenarios, arms) = names(plan);
+    let measured = summary.cells.iter().filter(|cell| cell.cases > 0);
+    let result = |cell: &CellSummary| {
+        let quantile = |quantile: f64| cell.latency.quantile(quantile);
+        let median = |metric: Metric, factor: f64| {
+            cell.metric(metric)
+                .map(|spread| (spread.median * factor).round() as u64)
+        };
+        let optimizations = cell.evidence.iter().map(|evidence| OptimizationResult {
+            optimization: evidence.optimization,
+            engagement: evidence.engagement,
+            reason: clipped(&evidence.reason, MAX_TEXT),
+        });
+        ArmResult {
+            scenario: name(&scenarios, cell.scenario),
+            size_bytes: cell.size_bytes,
+            arm: name(&arms, cell.arm),
+            valid_rounds: cell.valid_rounds.len() as u32,
+            validity: match cell.valid_cases {
+                0 => CaseValidity::Invalid,
+                _ => CaseValidity::Valid,
+            },
+            reason: cell.invalid_reason().map(|reason| clipped(&reason, MAX_TEXT)),
+            p50_nanos: quantile(0.5),
+            p95_nanos: quantile(0.95),
+            p99_nanos: quantile(0.99),
+            p999_nanos: quantile(0.999),
+            min_nanos: cell.min_nanos,
+            max_nanos: cell.max_nanos,
+            bytes_per_second: median(Metric::Throughput, 1.0),
+            completions_per_second: median(Metric::CompletionRate, 1.0),
+            cpu_nanos_per_gib: median(Metric::CpuSecondsPerGib, 1e9),
+            optimizations: optimizations.collect(),
+            fabric: cell.fabric.as_ref().map(|proof| proof.proof),
+        }
+    };
+    Bounded::new(measured.map(result).collect(), values_of_result)
+}
+
+/// Comparisons on the primary metrics and on the metrics of expectations.
+pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> Bounded<ComparisonResult> {
+    let (scenarios, arms) = names(plan);
+    let expected = |one: &Comparison| {
+        let mut answers = comparisons.expectations.iter();
+        answers.any(|answer| {
+            (answer.scenario, answer.arm, answer.metric) == (Some(one.scenario), Some(one.arm), one.metric)
+        })
+    };
+    let shown = comparisons.all.iter().filter(|one| one.primary || expected(one));
+    let result = |one: &Comparison| {
+        let ends = one.interval_percent();
+        let ppm = |percent: f64| (percent * PPM).round() as i64;
+        ComparisonResult {
+            scenario: name(&scenarios, one.scenario),
+            size_bytes: one.size_bytes,
+            arm: name(&arms, one.arm),
+            metric: one.metric,
+            primary: one.primary,
+            negative_control: one.role != Role::Variant,
+            rounds: one.rounds as u32,
+            effect_ppm: one.effect.map(|effect| ppm(effect.percent)),
+            lower_ppm: ends.map(|(lower, _)| ppm(lower)),
+            upper_ppm: ends.map(|(_, upper)| ppm(upper)),
+            minimum_detectable_ppm: one
+                .minimum_detectable_percent
+                .map(|percent| (percent * PPM).round() as u64),
+            verdict: one.verdict,
+            withheld: one.reason.as_ref().and_then(withheld),
+            reason: one
+                .reason
+                .as_ref()
+                .map(|reason| clipped(&reason.to_string(), MAX_TEXT)),
+            rounds_to_settle: match one.rounds_to_settle {
+                Some(RoundsToSettle::About(rounds)) => Some(rounds),
+                Some(RoundsToSettle::MoreThan(_)) | None => None,
+            },
+        }
+    };
+    Bounded::new(shown.map(result).collect(), values_of_comparison)
+}
+
+/// The machine-readable reason for a withheld verdict. Controls and secondary metrics have none.
+fn withheld(reason: &Withheld) -> Option<WithheldReason> {
+    match reason {
+        Withheld::NotYet { .. } | Withheld::NoValidRound { .. } | Withheld::NoCommonRound => {
+            Some(WithheldReason::NotMeasured)
+        }
+        Withheld::Contradicted { .. } => Some(WithheldReason::FabricContradicted),
+        Withheld::OtherDevices { .. } => Some(WithheldReason::OtherDevices),
+        Withheld::ControlViolated { .. } => Some(WithheldReason::ControlViolated),
+        Withheld::NotEngaged { .. } => Some(WithheldReason::NotEngaged),
+        Withheld::NotPrimary
+        | Withheld::Control
+        | Withheld::Identical { .. }
+        | Withheld::NoInterval { .. } => None,
+    }
+}
+
+pub(super) fn expectations(comparisons: &Comparisons) -> Vec<ExpectationResult> {
+    let result = |answer: &crate::compare::ExpectationAnswer| ExpectationResult {
+        index: answer.index as u32,
+        text: clipped(&answer.text, MAX_TEXT),
+        outcome: answer.outcome,
+        reason: clipped(&answer.reason, MAX_TEXT),
+    };
+    comparisons.expectations.iter().map(result).collect()
+}
+
+/// The pairs that deviate most.
+pub(super) fn pairs(plan: &Plan, pairs: &[PairDeviation]) -> Vec<PairResult> {
+    let (scenarios, _) = names(plan);
+    let result = |pair: &PairDeviation| PairResult {
+        scenario: name(&scenarios, pair.scenario),
+        size_bytes: pair.size_bytes,
+        initiator: clipped(&pair.initiator, MAX_NODE),
+        target: clipped(&pair.target, MAX_NODE),
+        deviation_ppm: (percent_change(pair.log_ratio) * PPM).round() as i64,
+    };
+    pairs.iter().take(MAX_PAIRS).map(result).collect()
+}
+
+/// Every node, the worst first.
+pub(super) fn nodes(nodes: &[NodeDeviation]) -> Vec<NodeResult> {
+    let result = |node: &NodeDeviation| NodeResult {
+        name: clipped(&node.node, MAX_NODE),
+        deviation_ppm: (percent_change(node.worse_log_ratio) * PPM).round() as i64,
+    };
+    nodes.iter().take(MAX_NODES).map(result).collect()
+}

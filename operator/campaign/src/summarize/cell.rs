@@ -1,0 +1,231 @@
+//! What one arm did at one size, over all rounds and pairs.
+
+use std::collections::BTreeMap;
+
+use crds::assignment::Pass;
+use crds::record::PostingCounters;
+use crds::v1alpha1::{FabricProof, Metric};
+use serde::Serialize;
+
+use super::statistic::{latency, posters};
+use super::{CaseProof, Evidence, Invalid, Judgement, METRICS, Spread, evidence, statistic};
+use crate::collect::{Case, Measured, Outcome, Reports};
+use crate::plan::{Plan, PlannedScenario};
+use crate::stats::Distribution;
+use crate::stats::median_of;
+
+/// What one arm did at one size, over all rounds and pairs.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CellSummary {
+    /// Index of the scenario in the plan.
+    pub scenario: usize,
+    /// Message or transfer size in bytes.
+    pub size_bytes: u64,
+    /// Index of the arm in the plan.
+    pub arm: usize,
+    /// Cases that were recorded.
+    pub cases: u32,
+    /// Of these, cases that can be trusted.
+    pub valid_cases: u32,
+    /// Rounds with at least one case that can be trusted.
+    pub valid_rounds: Vec<u32>,
+    /// Why the others cannot, the most frequent first.
+    pub invalid: Vec<InvalidCases>,
+    /// Latencies of all valid cases together, in nanoseconds.
+    pub latency: Distribution,
+    /// Smallest latency of a valid case.
+    pub min_nanos: Option<u64>,
+    /// Largest latency of a valid case.
+    pub max_nanos: Option<u64>,
+    /// Percentiles of the raw samples, where they were kept.
+    pub exclusive_quantiles: Option<ExclusiveMedians>,
+    /// One value a round of each metric: the median over pairs. Nanoseconds, bytes a second, operations a second,
+    /// seconds for a GiB.
+    pub metrics: BTreeMap<Metric, Spread>,
+    /// Whether each optimization the arm asks for took part.
+    pub evidence: Vec<Evidence>,
+    /// The weakest proof of the measured cases.
+    pub fabric: Option<CaseProof>,
+    /// Posts of all valid cases together; limits and bursts as of the largest.
+    pub counters: PostingCounters,
+}
+
+/// Cases that cannot be trusted for one kind of reason.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InvalidCases {
+    /// The reason, as the first of them gives it.
+    pub example: Invalid,
+    /// Round of the first of them.
+    pub round: u32,
+    /// How many they are.
+    pub cases: u32,
+}
+
+/// Medians over rounds and pairs of percentiles by exclusive interpolation of raw samples; never merged, only shown
+/// beside, for scripts that compute them this way.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExclusiveMedians {
+    /// Median.
+    pub p50_nanos: f64,
+    /// 95th percentile.
+    pub p95_nanos: f64,
+    /// 99th percentile.
+    pub p99_nanos: f64,
+}
+
+impl CellSummary {
+    /// The main reason why cases cannot be trusted, in words.
+    pub fn invalid_reason(&self) -> Option<String> {
+        let first = self.invalid.first()?;
+        Some(format!(
+            "{} of {} cases: {}",
+            first.cases, self.cases, first.example
+        ))
+    }
+
+    /// Where every case failed: why, in the words of the first.
+    pub fn failure(&self) -> Option<String> {
+        self.invalid.iter().find_map(|kind| match &kind.example {
+            Invalid::Failed { failure, message } if kind.cases == self.cases => {
+                Some(format!("{failure:?}: {message}"))
+            }
+            _ => None,
+        })
+    }
+
+    /// One value a round of `metric`.
+    pub fn metric(&self, metric: Metric) -> Option<&Spread> {
+        self.metrics.get(&metric)
+    }
+}
+
+/// A case and what is thought of it.
+type Judged<'a> = (&'a Case, &'a Judgement);
+
+/// Every cell of the plan, in its order.
+pub(super) fn cells(plan: &Plan, reports: &Reports, judgements: &[Judgement]) -> Vec<CellSummary> {
+    let mut of_cell: BTreeMap<_, Vec<Judged<'_>>> = BTreeMap::new();
+    for (case, judgement) in reports.cases.iter().zip(judgements) {
+        if case.pass == Pass::Measure {
+            let key = (case.scenario, case.size_bytes, case.arm);
+            of_cell.entry(key).or_default().push((case, judgement));
+        }
+    }
+    let mut cells = Vec::new();
+    for (index, scenario) in plan.scenarios.iter().enumerate() {
+        for size_bytes in &scenario.sizes {
+            for arm in 0..plan.arms.len() {
+                let cases = of_cell.remove(&(index, *size_bytes, arm)).unwrap_or_default();
+                let mut cell = cell(scenario, &cases);
+                (cell.scenario, cell.size_bytes, cell.arm) = (index, *size_bytes, arm);
+                let valid = measured(&cases).map(|(_, measured)| measured).collect::<Vec<_>>();
+                cell.evidence = evidence::of_cell(plan, &cell, &valid);
+                cells.push(cell);
+            }
+        }
+    }
+    cells
+}
+
+/// The cases that can be trusted.
+fn measured<'a>(cases: &'a [Judged<'a>]) -> impl Iterator<Item = (&'a Case, &'a Measured)> {
+    let valid = cases.iter().filter(|(_, judgement)| judgement.is_valid());
+    valid.filter_map(|(case, _)| match &case.outcome {
+        Outcome::Measured(measured) => Some((*case, measured.as_ref())),
+        Outcome::Checked(_) | Outcome::Failed(_) => None,
+    })
+}
+
+fn cell(scenario: &PlannedScenario, cases: &[Judged<'_>]) -> CellSummary {
+    let workload = &scenario.assignment.workload;
+    let mut cell = CellSummary {
+        cases: cases.len() as u32,
+        invalid: invalid(cases),
+        fabric: cases
+            .iter()
+            .filter_map(|(_, judgement)| judgement.proof.clone())
+            .min_by_key(|proof: &CaseProof| proof.proof),
+        ..CellSummary::default()
+    };
+    let mut rounds: BTreeMap<u32, Vec<&Measured>> = BTreeMap::new();
+    let mut exclusive = [Vec::new(), Vec::new(), Vec::new()];
+    for (case, measured) in measured(cases) {
+        cell.valid_cases += 1;
+        rounds.entry(case.round).or_default().push(measured);
+        cell.latency.merge(&latency(workload, measured));
+        for posted in posters(workload, measured) {
+            cell.min_nanos = Some(
+                cell.min_nanos
+                    .map_or(posted.min_nanos, |min| min.min(posted.min_nanos)),
+            );
+            cell.max_nanos = Some(
+                cell.max_nanos
+                    .map_or(posted.max_nanos, |max| max.max(posted.max_nanos)),
+            );
+            cell.counters.merge(&posted.counters);
+            if let Some(quantiles) = &posted.exclusive_quantiles {
+                let values = [quantiles.p50_nanos, quantiles.p95_nanos, quantiles.p99_nanos];
+                exclusive
+                    .iter_mut()
+                    .zip(values)
+                    .for_each(|(list, value)| list.push(value));
+            }
+        }
+    }
+    let [p50, p95, p99] = &mut exclusive;
+    cell.exclusive_quantiles =
+        median_of(p50)
+            .zip(median_of(p95))
+            .zip(median_of(p99))
+            .map(|((p50_nanos, p95_nanos), p99_nanos)| ExclusiveMedians {
+                p50_nanos,
+                p95_nanos,
+                p99_nanos,
+            });
+    cell.valid_rounds = rounds.keys().copied().collect();
+    for metric in METRICS {
+        let of_round = |(round, pairs): (&u32, &Vec<&Measured>)| {
+            let values = pairs
+                .iter()
+                .filter_map(|measured| statistic(workload, measured, metric));
+            median_of(&mut values.collect::<Vec<_>>()).map(|value| (*round, value))
+        };
+        let spread = Spread::of(rounds.iter().filter_map(of_round).collect());
+        cell.metrics.extend(spread.map(|spread| (metric, spread)));
+    }
+    cell
+}
+
+fn invalid(cases: &[Judged<'_>]) -> Vec<InvalidCases> {
+    let mut kinds: Vec<InvalidCases> = Vec::new();
+    for (case, judgement) in cases {
+        for reason in &judgement.invalid {
+            let kind = std::mem::discriminant(reason);
+            let known = kinds
+                .iter_mut()
+                .find(|known| std::mem::discriminant(&known.example) == kind);
+            match known {
+                Some(known) => known.cases += 1,
+                None => kinds.push(InvalidCases {
+                    example: reason.clone(),
+                    round: case.round,
+                    cases: 1,
+                }),
+            }
+        }
+    }
+    kinds.sort_by_key(|kind| std::cmp::Reverse(kind.cases));
+    kinds
+}
+
+impl CellSummary {
+    /// Whether any case was contradicted by counters.
+    pub fn contradicted(&self) -> Option<&CaseProof> {
+        self.fabric
+            .as_ref()
+            .filter(|proof| proof.proof == FabricProof::Contradicted)
+    }
+}

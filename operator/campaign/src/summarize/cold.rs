@@ -1,0 +1,102 @@
+//! What an arm cost before its first measured operation: one value a round, because every round starts anew.
+
+use std::collections::BTreeMap;
+
+use crds::record::ColdRecord;
+use serde::Serialize;
+
+use super::Spread;
+use crate::collect::Reports;
+use crate::plan::Plan;
+use crate::stats::median_of;
+
+/// One step before the first measured operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ColdMetric {
+    /// Start of the measuring thread.
+    ThreadStart,
+    /// Opening of library, fabric, domains and endpoints.
+    Open,
+    /// Registration of all buffers on all rails.
+    Registration,
+    /// Insertion of all peers' addresses.
+    AddressInsertion,
+    /// First post to its completion.
+    FirstPost,
+}
+
+/// Every step, in their order.
+pub const COLD_METRICS: [ColdMetric; 5] = [
+    ColdMetric::ThreadStart,
+    ColdMetric::Open,
+    ColdMetric::Registration,
+    ColdMetric::AddressInsertion,
+    ColdMetric::FirstPost,
+];
+
+impl ColdMetric {
+    /// Name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ThreadStart => "thread start",
+            Self::Open => "open",
+            Self::Registration => "registration",
+            Self::AddressInsertion => "address insertion",
+            Self::FirstPost => "first post",
+        }
+    }
+
+    fn nanos(self, record: &ColdRecord) -> Option<u64> {
+        match self {
+            Self::ThreadStart => Some(record.thread_start_nanos),
+            Self::Open => Some(record.open_nanos),
+            Self::Registration => Some(record.registration_nanos),
+            Self::AddressInsertion => Some(record.address_insertion_nanos),
+            Self::FirstPost => record.first_post_nanos,
+        }
+    }
+}
+
+/// What one arm cost before its first measured operation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ColdSummary {
+    /// Index of the arm in the plan.
+    pub arm: usize,
+    /// Bytes registered at a worker, the most of any.
+    pub registered_bytes: u64,
+    /// Nanoseconds of each step: the median over workers of every round.
+    pub nanos: BTreeMap<ColdMetric, Spread>,
+}
+
+/// One summary for every arm that has records.
+pub(super) fn cold(plan: &Plan, reports: &Reports) -> Vec<ColdSummary> {
+    let of_arm = |(arm, name): (usize, &str)| {
+        let records = || {
+            reports
+                .cold
+                .iter()
+                .map(|from| &from.record)
+                .filter(|record| record.arm == name)
+        };
+        let registered_bytes = records().map(|record| record.registered_bytes).max()?;
+        let spread = |metric: ColdMetric| {
+            let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+            for record in records() {
+                let nanos = metric.nanos(record).map(|nanos| nanos as f64);
+                rounds.entry(record.round).or_default().extend(nanos);
+            }
+            let values = rounds.iter_mut();
+            let values = values.filter_map(|(round, nanos)| median_of(nanos).map(|nanos| (*round, nanos)));
+            Spread::of(values.collect()).map(|spread| (metric, spread))
+        };
+        Some(ColdSummary {
+            arm,
+            registered_bytes,
+            nanos: COLD_METRICS.into_iter().filter_map(spread).collect(),
+        })
+    };
+    let arms = plan.arms.iter().map(|arm| arm.name.as_str()).enumerate();
+    arms.filter_map(of_arm).collect()
+}

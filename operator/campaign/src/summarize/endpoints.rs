@@ -1,0 +1,75 @@
+//! What the library returned for an arm, at a worker, in a round.
+
+use std::collections::BTreeMap;
+
+use crds::record::FabricFacts;
+
+use crate::collect::{Case, Reports};
+use crate::plan::Plan;
+
+/// Endpoint facts by leg, attempt, rank and arm.
+#[derive(Debug)]
+pub struct EndpointIndex<'a> {
+    facts: BTreeMap<Place, Vec<Since<'a>>>,
+}
+
+/// Leg, attempt, rank and arm.
+type Place = (u32, u32, u32, usize);
+/// Facts and the round from which on they hold; in lists ascending.
+type Since<'a> = (u32, &'a FabricFacts);
+
+/// What must not change from one round to the next, in words.
+pub(super) fn identity(facts: &FabricFacts) -> String {
+    let library = facts.library.as_ref().map_or_else(String::new, |library| {
+        let build = library.build_id.as_deref().unwrap_or("unknown");
+        format!("{} {} (build {build}), ", library.name, library.version)
+    });
+    format!(
+        "{library}provider {}, fabric {}, {} rails",
+        facts.provider,
+        facts.fabric,
+        facts.rails.len()
+    )
+}
+
+impl<'a> EndpointIndex<'a> {
+    /// Indexes the endpoints of `reports`; those of arms the plan does not have are left out.
+    pub fn new(plan: &Plan, reports: &'a Reports) -> Self {
+        let mut facts: BTreeMap<Place, Vec<Since<'_>>> = BTreeMap::new();
+        for from in &reports.endpoints {
+            let record = &from.record;
+            let arm = plan.arms.iter().position(|arm| arm.name == record.arm);
+            if let (Some(arm), Some(fabric)) = (arm, &record.fabric) {
+                let key = (from.leg, from.attempt, record.rank, arm);
+                facts.entry(key).or_default().push((record.round, fabric));
+            }
+        }
+        facts
+            .values_mut()
+            .for_each(|rounds| rounds.sort_by_key(|(round, _)| *round));
+        Self { facts }
+    }
+
+    /// What held for the arm of `case` at `rank`.
+    pub fn of(&self, case: &Case, rank: u32) -> Option<&'a FabricFacts> {
+        let rounds = self.facts.get(&(case.leg, case.attempt, rank, case.arm))?;
+        let held = rounds.iter().rev().find(|(round, _)| *round <= case.round);
+        held.map(|(_, facts)| *facts)
+    }
+
+    /// What held for `arm` at `rank` in the first round that has it.
+    pub fn first(&self, rank: u32, arm: usize) -> Option<&'a FabricFacts> {
+        let of_arm = self.facts.iter().filter(|(key, _)| (key.2, key.3) == (rank, arm));
+        let firsts =
+            of_arm.filter_map(|(key, rounds)| rounds.first().map(|(round, facts)| (round, key.1, facts)));
+        firsts
+            .min_by_key(|(round, attempt, _)| (**round, *attempt))
+            .map(|(_, _, facts)| *facts)
+    }
+
+    /// All facts, by arm and rank.
+    pub fn all(&self) -> impl Iterator<Item = (usize, u32, &'a FabricFacts)> + '_ {
+        let lists = self.facts.iter();
+        lists.flat_map(|(key, rounds)| rounds.iter().map(|(_, facts)| (key.3, key.2, *facts)))
+    }
+}

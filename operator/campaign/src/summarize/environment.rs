@@ -1,0 +1,132 @@
+//! What the workers ran on.
+
+use std::collections::BTreeMap;
+
+use crds::record::{FabricFacts, HelloRecord};
+use crds::v1alpha1::EnvironmentSummary;
+use serde::Serialize;
+
+use crate::collect::{Outcome, Reports};
+use crate::plan::Plan;
+
+/// What the workers ran on.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Environment {
+    /// When the first stream was begun (RFC 3339, UTC).
+    pub started_at: Option<String>,
+    /// From the beginning of each stream to the end of its last case that counts, in nanoseconds, all streams together.
+    pub duration_nanos: u64,
+    /// Versions of the runners.
+    pub runner_versions: Vec<String>,
+    /// Every worker of every leg, as its last attempt describes it.
+    pub workers: Vec<Worker>,
+    /// What the library returned for each arm at rank 0, last.
+    pub arms: Vec<ArmEndpoints>,
+}
+
+/// One worker.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Worker {
+    /// Number of the leg.
+    pub leg: u32,
+    /// What it said of itself.
+    pub hello: HelloRecord,
+}
+
+/// What the library returned for an arm.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ArmEndpoints {
+    /// Name of the arm.
+    pub arm: String,
+    /// Rank of the worker.
+    pub rank: u32,
+    /// What the library returned.
+    pub fabric: FabricFacts,
+}
+
+pub(super) fn environment(plan: &Plan, reports: &Reports) -> Environment {
+    let mut workers: Vec<Worker> = Vec::new();
+    for from in &reports.hellos {
+        let known = workers
+            .iter_mut()
+            .find(|worker| (worker.leg, worker.hello.rank) == (from.leg, from.record.rank));
+        match known {
+            Some(worker) if worker.hello.identity.attempt <= from.attempt => {
+                worker.hello = from.record.clone()
+            }
+            Some(_) => {}
+            None => workers.push(Worker {
+                leg: from.leg,
+                hello: from.record.clone(),
+            }),
+        }
+    }
+    workers.sort_by_key(|worker| (worker.leg, worker.hello.rank));
+    let endpoints_of = |name: &str| {
+        let mut all = reports.endpoints.iter();
+        let last = all.rfind(|from| from.record.arm == name && from.record.rank == 0)?;
+        Some(ArmEndpoints {
+            arm: name.to_owned(),
+            rank: 0,
+            fabric: last.record.fabric.clone()?,
+        })
+    };
+    Environment {
+        started_at: reports.streams.first().map(|stream| stream.started_at.clone()),
+        duration_nanos: duration(reports),
+        runner_versions: distinct(reports.streams.iter().map(|stream| stream.runner_version.clone())),
+        arms: plan
+            .arms
+            .iter()
+            .filter_map(|arm| endpoints_of(&arm.name))
+            .collect(),
+        workers,
+    }
+}
+
+fn duration(reports: &Reports) -> u64 {
+    let mut ends: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    for case in &reports.cases {
+        let window = match &case.outcome {
+            Outcome::Measured(measured) => measured.initiator.window_nanos.max(measured.target.window_nanos),
+            Outcome::Checked(_) | Outcome::Failed(_) => 0,
+        };
+        let end = ends.entry((case.leg, case.attempt)).or_default();
+        *end = (*end).max(case.started_nanos + window);
+    }
+    ends.values().sum()
+}
+
+impl Environment {
+    /// The few lines that stand in the status.
+    pub fn summary(&self) -> EnvironmentSummary {
+        let hosts = || self.workers.iter().map(|worker| &worker.hello.environment);
+        let polling = self.arms.iter().flat_map(|arm| arm.fabric.polling.values());
+        EnvironmentSummary {
+            kernels: distinct(hosts().map(|host| host.kernel.clone())),
+            cpu_models: distinct(hosts().map(|host| host.cpu_model.clone())),
+            libraries: self.libraries(),
+            polling: distinct(polling.map(|polling| format!("{polling:?}"))),
+        }
+    }
+
+    /// Libraries that were loaded, with version and path.
+    pub fn libraries(&self) -> Vec<String> {
+        let libraries = self.arms.iter().filter_map(|arm| arm.fabric.library.as_ref());
+        distinct(libraries.map(|library| format!("{} {} ({})", library.name, library.version, library.path)))
+    }
+}
+
+/// Each value once, in the order of its first appearance.
+fn distinct(values: impl Iterator<Item = String>) -> Vec<String> {
+    let mut once = Vec::new();
+    for value in values {
+        if !once.contains(&value) {
+            once.push(value);
+        }
+    }
+    once
+}

@@ -1,0 +1,52 @@
+//! Did an optimization take part? Each in its file, by counters of the posts and of the interfaces.
+
+mod coalesce;
+mod doorbell;
+mod inject;
+
+use crds::v1alpha1::{Engagement, Optimization};
+use serde::Serialize;
+
+use super::CellSummary;
+use crate::collect::Measured;
+use crate::plan::Plan;
+
+/// Whether an optimization took part in an arm at a size, and how that is known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Evidence {
+    /// Which.
+    pub optimization: Optimization,
+    /// Whether it took part.
+    pub engagement: Engagement,
+    /// Why that is known, or why not.
+    pub reason: String,
+}
+
+/// Evidence for every optimization that the arm of `cell` asks for; `valid` are its cases that can be trusted. Without
+/// any there is none: that nothing was seen says nothing of the arm.
+pub(super) fn of_cell(plan: &Plan, cell: &CellSummary, valid: &[&Measured]) -> Vec<Evidence> {
+    let Some(planned) = plan.cell(cell.scenario, cell.size_bytes, cell.arm) else {
+        return Vec::new();
+    };
+    if valid.is_empty() {
+        return Vec::new();
+    }
+    let baseline = plan.cell(cell.scenario, cell.size_bytes, plan.baseline);
+    let judge = |asked: &crate::posting::PlannedOptimization| {
+        let (engagement, reason) = match &asked.not_applicable {
+            Some(reason) => (Engagement::NotApplicable, reason.clone()),
+            None => match asked.optimization {
+                Optimization::Inject => inject::judge(&cell.counters),
+                Optimization::Doorbell => doorbell::judge(&cell.counters),
+                Optimization::Coalesce => coalesce::judge(planned, baseline, &cell.counters, valid),
+            },
+        };
+        Evidence {
+            optimization: asked.optimization,
+            engagement,
+            reason,
+        }
+    };
+    planned.optimizations.iter().map(judge).collect()
+}

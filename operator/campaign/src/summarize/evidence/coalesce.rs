@@ -1,0 +1,164 @@
+//! Coalescing: fewer rails for a transfer. The byte counters of interfaces show it where every rail has one of its
+//! own; where rails share an interface there are only the own counters.
+
+use std::collections::BTreeMap;
+
+use crds::record::PostingCounters;
+use crds::v1alpha1::Engagement;
+
+use crate::collect::Measured;
+use crate::plan::Cell;
+
+/// Bytes on an idle interface that are no part of the transfers, as a part of the payload.
+const IDLE_PART: f64 = 0.01;
+/// Bytes on an idle interface that are no part of the transfers, for each case: address resolution and the like.
+const IDLE_BYTES: u64 = 64 * 1024;
+
+pub(super) fn judge(
+    planned: &Cell,
+    baseline: Option<&Cell>,
+    counters: &PostingCounters,
+    valid: &[&Measured],
+) -> (Engagement, String) {
+    let shape = |cell: &Cell| (cell.rails, cell.chunk_bytes, cell.last_chunk_bytes);
+    let Some(baseline) = baseline.filter(|baseline| shape(baseline) != shape(planned)) else {
+        let reason = format!("same plan as the baseline: {} rails", planned.rails);
+        return (Engagement::NotApplicable, reason);
+    };
+    let change = format!("{} rails -> {}", baseline.rails, planned.rails);
+    if counters.rails_planned != planned.rails {
+        let reason = format!(
+            "{change} was planned, the runner striped over {} rails",
+            counters.rails_planned
+        );
+        return (Engagement::NotEngaged, reason);
+    }
+    let used = counters.bytes_per_rail.iter().filter(|bytes| **bytes > 0).count() as u64;
+    if used < planned.rails {
+        let reason = format!("{change} was planned, only {used} rails carried bytes");
+        return (Engagement::NotEngaged, reason);
+    }
+    let Some(interfaces) = interfaces_by_rail(counters.bytes_per_rail.len(), valid) else {
+        let reason = format!("{change} by the runner's counters; the rails have no interface of their own");
+        return (Engagement::RequestedOnly, reason);
+    };
+    if used > planned.rails {
+        let reason = format!("{change}, taken in turn by the transfers: all {used} rails carry bytes");
+        return (Engagement::RequestedOnly, reason);
+    }
+    let payload: u64 = counters.bytes_per_rail.iter().sum();
+    let idle = (payload as f64 * IDLE_PART) as u64 + IDLE_BYTES * valid.len() as u64;
+    let rails = counters.bytes_per_rail.iter().enumerate();
+    let wrong = rails.clone().find_map(|(rail, posted)| {
+        let counted = interfaces.get(&rail).copied().unwrap_or_default();
+        let fits = match posted {
+            0 => counted <= idle,
+            posted => counted as f64 >= *posted as f64 * super::super::COVERAGE,
+        };
+        (!fits).then(|| format!("rail {rail} posted {posted} bytes, its interface counted {counted}"))
+    });
+    match wrong {
+        Some(wrong) => (
+            Engagement::NotEngaged,
+            format!("{change} was planned, but {wrong}"),
+        ),
+        None => {
+            let reason = format!("{change}: the interfaces of the other rails counted nothing");
+            (Engagement::Confirmed, reason)
+        }
+    }
+}
+
+/// Bytes that the interface of each rail counted at the initiators, both ways, all cases together; nothing unless
+/// every rail has one of its own.
+fn interfaces_by_rail(rails: usize, valid: &[&Measured]) -> Option<BTreeMap<usize, u64>> {
+    let mut counted = BTreeMap::new();
+    for measured in valid {
+        for delta in &measured.initiator.interfaces {
+            let [rail] = delta.rails.as_slice() else {
+                return None;
+            };
+            *counted.entry(*rail as usize).or_insert(0) += delta.tx_bytes + delta.rx_bytes;
+        }
+    }
+    (rails > 1 && counted.len() == rails).then_some(counted)
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::record::InterfaceDelta;
+
+    use super::*;
+    use crate::collect::Side;
+
+    fn cell(rails: u64) -> Cell {
+        Cell {
+            size_bytes: 32 << 10,
+            arm: 0,
+            rails,
+            chunk_bytes: (32 << 10) / rails,
+            last_chunk_bytes: (32 << 10) / rails,
+            posts_per_burst: 1,
+            more_per_burst: 0,
+            optimizations: Vec::new(),
+            same_as_baseline: false,
+        }
+    }
+
+    fn counters(bytes_per_rail: &[u64], rails_planned: u64) -> PostingCounters {
+        PostingCounters {
+            rails_planned,
+            bytes_per_rail: bytes_per_rail.to_vec(),
+            ..PostingCounters::default()
+        }
+    }
+
+    fn measured(interfaces: &[(&str, &[u32], u64)]) -> Measured {
+        let delta = |(name, rails, tx_bytes): &(&str, &[u32], u64)| InterfaceDelta {
+            name: (*name).into(),
+            rails: rails.to_vec(),
+            tx_bytes: *tx_bytes,
+            rx_bytes: 0,
+            retransmits: None,
+            interval_nanos: 1,
+            line_bits_per_second: None,
+        };
+        Measured {
+            initiator: Side {
+                interfaces: interfaces.iter().map(delta).collect(),
+                ..Side::default()
+            },
+            target: Side::default(),
+        }
+    }
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn interfaces_of_their_own_confirm_or_contradict_it() {
+        let own = |idle: u64| {
+            measured(&[
+                ("a", &[0], 101 * MIB),
+                ("b", &[1], 101 * MIB),
+                ("c", &[2], idle),
+                ("d", &[3], 0),
+            ])
+        };
+        let posts = counters(&[100 * MIB, 100 * MIB, 0, 0], 2);
+        let judge = |measured: &Measured| judge(&cell(2), Some(&cell(4)), &posts, &[measured]).0;
+        assert_eq!(judge(&own(1000)), Engagement::Confirmed);
+        assert_eq!(judge(&own(50 * MIB)), Engagement::NotEngaged);
+        let shared = measured(&[("lo", &[0, 1, 2, 3], 400 * MIB)]);
+        assert_eq!(judge(&shared), Engagement::RequestedOnly);
+    }
+
+    #[test]
+    fn the_same_plan_is_not_applicable_and_another_one_not_engaged() {
+        let posts = counters(&[MIB; 4], 4);
+        let shared = measured(&[("lo", &[0, 1, 2, 3], 4 * MIB)]);
+        let same = judge(&cell(4), Some(&cell(4)), &posts, &[&shared]);
+        assert_eq!(same.0, Engagement::NotApplicable);
+        let other = judge(&cell(2), Some(&cell(4)), &posts, &[&shared]);
+        assert_eq!(other.0, Engagement::NotEngaged);
+    }
+}

@@ -1,0 +1,282 @@
+//! Did the bytes use the fabric that was asked for? Byte counters of interfaces against the payload.
+//!
+//! Every interface must have sent at least what the rails on it posted, and received what they were sent. Pairs that
+//! run at the same time and share an interface (all workers on one machine do) see each other's bytes, so their
+//! payloads are added up and held against the largest of their readings: they start behind a barrier, and the last
+//! to end has counted for all.
+
+mod needs;
+mod provider;
+
+use std::collections::BTreeMap;
+
+use crds::assignment::Pass;
+use crds::record::InterfaceDelta;
+use crds::v1alpha1::FabricProof;
+use serde::Serialize;
+
+use super::{EndpointIndex, Judgement};
+use crate::collect::{Case, Measured, Outcome, Reports, Side};
+use crate::plan::Plan;
+
+/// Part of the payload that counters must cover. Headers make them count more, never less; the missing hundredth is
+/// for counters that are read while the last frame is under way.
+pub const COVERAGE: f64 = 0.99;
+
+/// How it is known that the bytes of a case used the fabric.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CaseProof {
+    /// How sure it is.
+    pub proof: FabricProof,
+    /// Why.
+    pub reason: String,
+}
+
+/// How it is known for a whole run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FabricEvidence {
+    /// The weakest proof of any case.
+    pub proof: FabricProof,
+    /// Providers, as the library returned them.
+    pub provider: String,
+    /// Why the proof is what it is.
+    pub reason: String,
+    /// Interfaces whose counters were read.
+    pub interfaces: Vec<String>,
+    /// Bytes these sent while cases were measured; nothing where no interface was read.
+    pub counted_bytes: Option<u64>,
+    /// Payload bytes they had to send in the same cases.
+    pub payload_bytes: u64,
+}
+
+/// The proofs of all cases, and the readings they rest on.
+#[derive(Debug)]
+pub(super) struct Proofs {
+    /// By case, nothing for cases that measured nothing.
+    pub(super) cases: Vec<Option<CaseProof>>,
+    readings: Vec<Reading>,
+}
+
+/// One interface while some cases ran.
+#[derive(Debug)]
+struct Reading {
+    interface: String,
+    end_nanos: u64,
+    cases: Vec<usize>,
+    sent: u64,
+    received: u64,
+    counted_sent: u64,
+    counted_received: u64,
+}
+
+impl Reading {
+    fn covers(&self) -> bool {
+        let covered = |counted: u64, needed: u64| counted as f64 >= needed as f64 * COVERAGE;
+        covered(self.counted_sent, self.sent) && covered(self.counted_received, self.received)
+    }
+}
+
+/// Block, arm, host and interface: what is read together.
+type Place = (u32, usize, String, String);
+
+/// Proves every measured case of `reports`.
+pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_>) -> Proofs {
+    let mut readings: BTreeMap<Place, Vec<Reading>> = BTreeMap::new();
+    let mut order: Vec<usize> = (0..reports.cases.len()).collect();
+    order.sort_by_key(|index| reports.cases.get(*index).map(|case| case.started_nanos));
+    for index in order {
+        let Some((case, measured)) = measured(reports, index) else {
+            continue;
+        };
+        let Some(scenario) = plan.scenarios.get(case.scenario) else {
+            continue;
+        };
+        let (initiator, target) = needs::of(&scenario.assignment.workload, measured);
+        for (rank, side, need) in [
+            (case.initiator, &measured.initiator, initiator),
+            (case.target, &measured.target, target),
+        ] {
+            for delta in &side.interfaces {
+                let host = host(reports, case, rank);
+                let place = (case.block, case.arm, host, delta.name.clone());
+                add(
+                    readings.entry(place).or_default(),
+                    index,
+                    case,
+                    side,
+                    delta,
+                    &need,
+                );
+            }
+        }
+    }
+    let readings: Vec<Reading> = readings.into_values().flatten().collect();
+    let mut of_case: BTreeMap<usize, Vec<&Reading>> = BTreeMap::new();
+    for reading in &readings {
+        for case in &reading.cases {
+            of_case.entry(*case).or_default().push(reading);
+        }
+    }
+    let prove_case = |index: usize| {
+        let (case, measured) = measured(reports, index)?;
+        let own = of_case.get(&index).map_or(&[][..], Vec::as_slice);
+        Some(
+            provider::contradiction(plan, case, endpoints)
+                .unwrap_or_else(|| proof(plan, case, measured, own, endpoints)),
+        )
+    };
+    Proofs {
+        cases: (0..reports.cases.len()).map(prove_case).collect(),
+        readings,
+    }
+}
+
+fn measured(reports: &Reports, index: usize) -> Option<(&Case, &Measured)> {
+    let case = reports.cases.get(index)?;
+    match &case.outcome {
+        Outcome::Measured(measured) if case.pass == Pass::Measure => Some((case, measured)),
+        _ => None,
+    }
+}
+
+/// Workers of one host see the same interfaces.
+fn host(reports: &Reports, case: &Case, rank: u32) -> String {
+    let hello = reports
+        .hellos
+        .iter()
+        .find(|from| (from.leg, from.attempt, from.record.rank) == (case.leg, case.attempt, rank));
+    hello.map_or_else(
+        || format!("rank {rank}"),
+        |from| from.record.environment.hostname.clone(),
+    )
+}
+
+fn add(
+    readings: &mut Vec<Reading>,
+    index: usize,
+    case: &Case,
+    side: &Side,
+    delta: &InterfaceDelta,
+    need: &needs::Need,
+) {
+    let end_nanos = case.started_nanos + delta.interval_nanos.max(side.window_nanos);
+    let at_the_same_time = readings
+        .iter_mut()
+        .find(|reading| case.started_nanos < reading.end_nanos);
+    let reading = match at_the_same_time {
+        Some(reading) => reading,
+        None => {
+            readings.push(Reading {
+                interface: delta.name.clone(),
+                end_nanos,
+                cases: Vec::new(),
+                sent: 0,
+                received: 0,
+                counted_sent: 0,
+                counted_received: 0,
+            });
+            let Some(reading) = readings.last_mut() else {
+                return;
+            };
+            reading
+        }
+    };
+    reading.end_nanos = reading.end_nanos.max(end_nanos);
+    reading.cases.push(index);
+    reading.sent += need.sent_on(&delta.rails);
+    reading.received += need.received_on(&delta.rails);
+    reading.counted_sent = reading.counted_sent.max(delta.tx_bytes);
+    reading.counted_received = reading.counted_received.max(delta.rx_bytes);
+}
+
+fn proof(
+    plan: &Plan,
+    case: &Case,
+    measured: &Measured,
+    readings: &[&Reading],
+    endpoints: &EndpointIndex<'_>,
+) -> CaseProof {
+    let provider = endpoints
+        .of(case, case.initiator)
+        .map_or(plan.transport.library(), |facts| facts.provider.as_str());
+    let declared = |reason: String| CaseProof {
+        proof: FabricProof::Declared,
+        reason,
+    };
+    if let Some(short) = readings.iter().find(|reading| !reading.covers()) {
+        return CaseProof {
+            proof: FabricProof::Contradicted,
+            reason: format!(
+                "{} counted {} bytes sent and {} received, the payload is {} and {}",
+                short.interface, short.counted_sent, short.counted_received, short.sent, short.received
+            ),
+        };
+    }
+    if readings.is_empty() {
+        return declared(format!("{provider} uses no interface with byte counters"));
+    }
+    let Some(posted) = &measured.initiator.posted else {
+        return declared("the initiator reports no posts".into());
+    };
+    let per_rail = &posted.counters.bytes_per_rail;
+    if (per_rail.iter().sum::<u64>() as f64) < posted.payload_bytes as f64 * COVERAGE {
+        return declared("the initiator's bytes per rail do not add up to its payload".into());
+    }
+    let interfaces = || {
+        measured
+            .initiator
+            .interfaces
+            .iter()
+            .chain(&measured.target.interfaces)
+    };
+    let uncovered = per_rail.iter().enumerate().find(|(rail, bytes)| {
+        **bytes > 0 && !interfaces().any(|delta| delta.rails.iter().any(|covered| *covered as usize == *rail))
+    });
+    if let Some((rail, _)) = uncovered {
+        return declared(format!("rail {rail} has no interface with byte counters"));
+    }
+    let mut names: Vec<&str> = readings
+        .iter()
+        .map(|reading| reading.interface.as_str())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    CaseProof {
+        proof: FabricProof::Verified,
+        reason: format!("the byte counters of {} cover the payload", names.join(", ")),
+    }
+}
+
+/// One answer for the run: the weakest proof of its cases. Bytes are those of cases that are valid.
+pub(super) fn sum_up(
+    proofs: &Proofs,
+    judgements: &[Judgement],
+    endpoints: &EndpointIndex<'_>,
+) -> Option<FabricEvidence> {
+    let weakest = proofs.cases.iter().flatten().min_by_key(|proof| proof.proof)?;
+    let mut providers: Vec<&str> = endpoints
+        .all()
+        .map(|(_, _, facts)| facts.provider.as_str())
+        .collect();
+    providers.sort_unstable();
+    providers.dedup();
+    let valid = |reading: &&Reading| {
+        let mut cases = reading.cases.iter();
+        cases.all(|case| judgements.get(*case).is_some_and(Judgement::is_valid))
+    };
+    let readings: Vec<&Reading> = proofs.readings.iter().filter(valid).collect();
+    let mut interfaces: Vec<String> = readings.iter().map(|reading| reading.interface.clone()).collect();
+    interfaces.sort_unstable();
+    interfaces.dedup();
+    let counted: u64 = readings.iter().map(|reading| reading.counted_sent).sum();
+    Some(FabricEvidence {
+        proof: weakest.proof,
+        provider: providers.join(", "),
+        reason: weakest.reason.clone(),
+        counted_bytes: (!interfaces.is_empty()).then_some(counted),
+        payload_bytes: readings.iter().map(|reading| reading.sent).sum(),
+        interfaces,
+    })
+}

@@ -1,0 +1,98 @@
+//! Is the provider that was returned the one that was asked for?
+
+use crds::record::FabricFacts;
+use crds::v1alpha1::{FabricProof, LibfabricProvider, TransportSpec};
+
+use super::CaseProof;
+use crate::collect::Case;
+use crate::plan::Plan;
+use crate::summarize::EndpointIndex;
+
+/// The contradiction, where another provider than the one asked for carried the case.
+pub(super) fn contradiction(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Option<CaseProof> {
+    let mut ranks = [case.initiator, case.target].into_iter();
+    ranks.find_map(|rank| {
+        let facts = endpoints.of(case, rank)?;
+        let asked = other_than_asked(&plan.transport, facts)?;
+        Some(CaseProof {
+            proof: FabricProof::Contradicted,
+            reason: format!(
+                "asked for {asked}, the library returned provider {}, fabric {}",
+                facts.provider, facts.fabric
+            ),
+        })
+    })
+}
+
+/// What was asked for, where `facts` are of something else.
+fn other_than_asked(transport: &TransportSpec, facts: &FabricFacts) -> Option<String> {
+    let provider = facts.provider.as_str();
+    let (asked, same) = match transport {
+        TransportSpec::Loopback(_) => ("loopback".to_owned(), facts.library.is_none()),
+        TransportSpec::Libfabric(libfabric) => {
+            let same = match libfabric.provider {
+                // Native TCP is called `net` before libfabric 2.0.
+                LibfabricProvider::Tcp => matches!(provider, "tcp" | "net"),
+                LibfabricProvider::Net => provider == "net",
+                LibfabricProvider::TcpRxm => provider == "tcp;ofi_rxm",
+                LibfabricProvider::Shm => provider == "shm",
+                LibfabricProvider::Verbs => provider == "verbs;ofi_rxm",
+                LibfabricProvider::Efa => provider == "efa" && facts.fabric != "efa-direct",
+                LibfabricProvider::EfaDirect => provider == "efa" && facts.fabric == "efa-direct",
+            };
+            (format!("provider {}", libfabric.provider.name()), same)
+        }
+        // These libraries choose their devices themselves; byte counters say whether a NIC carried the bytes.
+        TransportSpec::Ucx(_) | TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => {
+            let library = transport.library();
+            let same = facts
+                .library
+                .as_ref()
+                .is_some_and(|found| found.name.contains(library));
+            (
+                format!("library {library}"),
+                same || transport.library() == "verbs",
+            )
+        }
+    };
+    (!same).then_some(asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::v1alpha1::Libfabric;
+
+    use super::*;
+
+    fn facts(provider: &str, fabric: &str) -> FabricFacts {
+        FabricFacts {
+            provider: provider.into(),
+            fabric: fabric.into(),
+            ..FabricFacts::default()
+        }
+    }
+
+    #[test]
+    fn another_provider_is_a_contradiction() {
+        let asked = |provider| TransportSpec::Libfabric(Libfabric { provider, rails: 1 });
+        assert_eq!(
+            other_than_asked(&asked(LibfabricProvider::Tcp), &facts("net", "a")),
+            None
+        );
+        assert_eq!(
+            other_than_asked(&asked(LibfabricProvider::Efa), &facts("efa", "efa")),
+            None
+        );
+        for (provider, found) in [
+            (LibfabricProvider::Efa, facts("shm", "shm")),
+            (LibfabricProvider::Efa, facts("efa", "efa-direct")),
+            (LibfabricProvider::EfaDirect, facts("efa", "efa")),
+            (LibfabricProvider::Tcp, facts("tcp;ofi_rxm", "a")),
+        ] {
+            assert!(
+                other_than_asked(&asked(provider), &found).is_some(),
+                "{provider:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! How far each pair of nodes is from the others: description, for a reader who looks for a bad node or cable.
+
+use std::collections::BTreeMap;
+
+use crds::assignment::Pass;
+use crds::v1alpha1::Metric;
+use serde::Serialize;
+
+use super::{Judgement, statistic};
+use crate::collect::{Outcome, Reports};
+use crate::plan::Plan;
+use crate::stats::Direction;
+use crate::stats::median_of;
+
+/// Fewest pairs that have one which stands out: of two, nobody could say which.
+pub const MIN_PAIRS: usize = 3;
+
+/// The baseline of one pair of nodes against the median pair, on the primary metric of the scenario.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PairDeviation {
+    /// Index of the scenario in the plan.
+    pub scenario: usize,
+    /// Message or transfer size in bytes.
+    pub size_bytes: u64,
+    /// Node of the initiator.
+    pub initiator: String,
+    /// Node of the target.
+    pub target: String,
+    /// Natural logarithm of the pair's median over its rounds by the median of the pairs.
+    pub log_ratio: f64,
+}
+
+/// One node against the others, on the primary metrics of all scenarios.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeDeviation {
+    /// The node.
+    pub node: String,
+    /// Median over its pairs, scenarios and sizes of [`PairDeviation::log_ratio`], of which the sign says here whether the pair
+    /// is worse: of a throughput it is turned round.
+    pub worse_log_ratio: f64,
+}
+
+/// Nodes of initiator and target.
+type Pair<'a> = (&'a str, &'a str);
+
+/// Every pair of at least [`MIN_PAIRS`], those that deviate most first.
+///
+/// Pairs are known by their nodes: ranks change places between legs.
+pub(super) fn pairs(plan: &Plan, reports: &Reports, judgements: &[Judgement]) -> Vec<PairDeviation> {
+    let nodes = nodes(reports);
+    let mut values: BTreeMap<(usize, u64), BTreeMap<Pair<'_>, Vec<f64>>> = BTreeMap::new();
+    for (case, judgement) in reports.cases.iter().zip(judgements) {
+        let counts = case.pass == Pass::Measure && case.arm == plan.baseline && judgement.is_valid();
+        let Outcome::Measured(measured) = &case.outcome else {
+            continue;
+        };
+        let node = |rank| nodes.get(&(case.leg, case.attempt, rank)).copied();
+        let pair = node(case.initiator).zip(node(case.target));
+        let (true, Some(pair), Some(planned)) = (counts, pair, plan.scenarios.get(case.scenario)) else {
+            continue;
+        };
+        let value = statistic(&planned.assignment.workload, measured, planned.primary);
+        let of_cell = values.entry((case.scenario, case.size_bytes)).or_default();
+        of_cell.entry(pair).or_default().extend(value);
+    }
+    let mut all: Vec<PairDeviation> = values.into_iter().flat_map(deviations).collect();
+    all.sort_by(|one, other| other.log_ratio.abs().total_cmp(&one.log_ratio.abs()));
+    all
+}
+
+/// Every node of `pairs`, the worst first. All pairs count, not those alone that deviate most: of these a good node has only
+/// the ones with a bad one.
+/// `primary` are the primary metrics of the scenarios.
+pub(super) fn node_deviations(primary: &[Metric], pairs: &[PairDeviation]) -> Vec<NodeDeviation> {
+    let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for pair in pairs {
+        let Some(metric) = primary.get(pair.scenario) else {
+            continue;
+        };
+        let worse = match Direction::from(*metric) {
+            Direction::LowerIsBetter => pair.log_ratio,
+            Direction::HigherIsBetter => -pair.log_ratio,
+        };
+        for node in [&pair.initiator, &pair.target] {
+            values.entry(node).or_default().push(worse);
+        }
+    }
+    let of_node = |(node, mut values): (&str, Vec<f64>)| {
+        Some(NodeDeviation {
+            node: node.to_owned(),
+            worse_log_ratio: median_of(&mut values)?,
+        })
+    };
+    let mut all: Vec<NodeDeviation> = values.into_iter().filter_map(of_node).collect();
+    all.sort_by(|one, other| other.worse_log_ratio.total_cmp(&one.worse_log_ratio));
+    all
+}
+
+/// The node of each worker, by leg, attempt and rank.
+fn nodes(reports: &Reports) -> BTreeMap<(u32, u32, u32), &str> {
+    let hellos = reports.hellos.iter().map(|from| {
+        let host = &from.record.environment;
+        let node = host.node.as_ref().unwrap_or(&host.hostname);
+        ((from.leg, from.attempt, from.record.rank), node.as_str())
+    });
+    hellos.collect()
+}
+
+fn deviations(
+    ((scenario, size_bytes), pairs): ((usize, u64), BTreeMap<Pair<'_>, Vec<f64>>),
+) -> Vec<PairDeviation> {
+    let of_pair = |(pair, mut values): (_, Vec<f64>)| Some((pair, median_of(&mut values)?));
+    let medians: Vec<(Pair<'_>, f64)> = pairs.into_iter().filter_map(of_pair).collect();
+    let mut values: Vec<f64> = medians.iter().map(|(_, median)| *median).collect();
+    let Some(typical) = median_of(&mut values).filter(|_| medians.len() >= MIN_PAIRS) else {
+        return Vec::new();
+    };
+    let deviation = |((initiator, target), median): (Pair<'_>, f64)| PairDeviation {
+        scenario,
+        size_bytes,
+        initiator: initiator.to_owned(),
+        target: target.to_owned(),
+        log_ratio: median.ln() - typical.ln(),
+    };
+    medians.into_iter().map(deviation).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_pairs_are_held_against_their_median_and_two_are_not() {
+        let mut pairs: BTreeMap<Pair<'_>, Vec<f64>> = [
+            (("a", "b"), vec![10.0, 90.0, 11.0]),
+            (("b", "a"), vec![10.0, 12.0]),
+        ]
+        .into();
+        assert_eq!(deviations(((0, 64), pairs.clone())), []);
+        pairs.insert(("a", "c"), vec![22.0]);
+        let found = deviations(((1, 64), pairs));
+        let ratios: Vec<(&str, &str, f64)> = found
+            .iter()
+            .map(|pair| {
+                (
+                    pair.initiator.as_str(),
+                    pair.target.as_str(),
+                    pair.log_ratio.exp(),
+                )
+            })
+            .collect();
+        for ((initiator, target, ratio), expected) in
+            ratios
+                .iter()
+                .zip([("a", "b", 1.0), ("a", "c", 2.0), ("b", "a", 1.0)])
+        {
+            assert_eq!((*initiator, *target), (expected.0, expected.1));
+            assert!((ratio - expected.2).abs() < 1e-12, "{ratio}");
+        }
+        assert_eq!(ratios.len(), 3);
+        assert_eq!(found[0].scenario, 1);
+    }
+
+    #[test]
+    fn a_bad_node_does_not_make_the_others_bad() {
+        let nodes = ["a", "b", "c", "x"];
+        let mut pairs = Vec::new();
+        for (index, one) in nodes.iter().enumerate() {
+            for other in &nodes[index + 1..] {
+                pairs.push(PairDeviation {
+                    scenario: 0,
+                    size_bytes: 64,
+                    initiator: (*one).to_owned(),
+                    target: (*other).to_owned(),
+                    log_ratio: if *other == "x" { 0.5 } else { 0.0 },
+                });
+            }
+        }
+        let found = node_deviations(&[Metric::LatencyP50], &pairs);
+        let found: Vec<(&str, f64)> = found
+            .iter()
+            .map(|node| (node.node.as_str(), node.worse_log_ratio))
+            .collect();
+        assert_eq!(found, [("x", 0.5), ("a", 0.0), ("b", 0.0), ("c", 0.0)]);
+    }
+}

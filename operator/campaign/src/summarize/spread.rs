@@ -1,0 +1,75 @@
+//! One value a round, summed up.
+
+use serde::Serialize;
+
+use crate::stats::{median_of, signed_rank};
+
+/// Two-sided level of the interval around a single point, for description only: verdicts use the level of their
+/// family.
+pub const POINT_LEVEL: f64 = 0.05;
+
+/// Values of the rounds, in the unit of their metric.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Spread {
+    /// Number of rounds.
+    pub rounds: usize,
+    /// Median of the rounds.
+    pub median: f64,
+    /// Smallest round.
+    pub min: f64,
+    /// Largest round.
+    pub max: f64,
+    /// Lower end of the signed-rank interval of the rounds' logarithms at [`POINT_LEVEL`]; nothing where there are
+    /// too few rounds.
+    pub lower: Option<f64>,
+    /// Upper end of it.
+    pub upper: Option<f64>,
+    /// Round and value, ascending by round.
+    pub values: Vec<(u32, f64)>,
+}
+
+impl Spread {
+    /// The spread of `values`, pairs of round and value; all above zero. `None` without any.
+    pub fn of(values: Vec<(u32, f64)>) -> Option<Self> {
+        let mut sorted: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
+        let median = median_of(&mut sorted)?;
+        let logs: Vec<f64> = sorted.iter().map(|value| value.ln()).collect();
+        let finite = logs.iter().all(|log| log.is_finite());
+        let interval = finite
+            .then(|| signed_rank::interval(&logs, POINT_LEVEL))
+            .flatten();
+        Some(Self {
+            rounds: values.len(),
+            median,
+            min: *sorted.first()?,
+            max: *sorted.last()?,
+            lower: interval.map(|interval| interval.lower.exp()),
+            upper: interval.map(|interval| interval.upper.exp()),
+            values,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn six_rounds_have_an_interval_and_five_have_none() {
+        let values = |count: u32| {
+            (1..=count)
+                .map(|round| (round, 100.0 + f64::from(round)))
+                .collect()
+        };
+        let five = Spread::of(values(5)).unwrap();
+        assert_eq!(
+            (five.median, five.min, five.max, five.lower),
+            (103.0, 101.0, 105.0, None)
+        );
+        let six = Spread::of(values(6)).unwrap();
+        assert_eq!(six.median, 103.5);
+        assert!(six.lower.is_some_and(|lower| (101.0..103.5).contains(&lower)));
+        assert_eq!(Spread::of(Vec::new()), None);
+    }
+}

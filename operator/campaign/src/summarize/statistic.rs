@@ -1,0 +1,68 @@
+//! One number of one case.
+
+use crds::assignment::Workload;
+use crds::v1alpha1::{Direction, Metric};
+
+use crate::collect::{Measured, PostedSide};
+use crate::stats::Distribution;
+
+/// Every metric, in the order of reports.
+pub const METRICS: [Metric; 7] = [
+    Metric::LatencyP50,
+    Metric::LatencyP95,
+    Metric::LatencyP99,
+    Metric::LatencyP999,
+    Metric::Throughput,
+    Metric::CompletionRate,
+    Metric::CpuSecondsPerGib,
+];
+
+const BYTES_PER_GIB: f64 = (1_u64 << 30) as f64;
+
+/// The sides whose posts are measured: the initiator, and the target too where both post at the same time. The
+/// echo of a ping-pong is part of the initiator's operation and no operation of its own.
+pub fn posters<'a>(workload: &Workload, measured: &'a Measured) -> impl Iterator<Item = &'a PostedSide> {
+    let both = matches!(workload, Workload::Transfer(transfer) if transfer.direction == Direction::Both);
+    let target = measured.target.posted.as_ref().filter(|_| both);
+    measured.initiator.posted.iter().chain(target)
+}
+
+/// Latencies of all operations of a case.
+pub fn latency(workload: &Workload, measured: &Measured) -> Distribution {
+    let mut all = Distribution::default();
+    posters(workload, measured).for_each(|posted| all.merge(&posted.latency));
+    all
+}
+
+/// The value of `metric` in a case, above zero: nanoseconds, payload bytes a second, operations a second, or CPU
+/// seconds of both sides for a GiB of payload. `None` where the case has none.
+pub fn statistic(workload: &Workload, measured: &Measured, metric: Metric) -> Option<f64> {
+    let quantile = |quantile: f64| {
+        latency(workload, measured)
+            .quantile(quantile)
+            .map(|nanos| nanos as f64)
+    };
+    let rate = |amount: fn(&PostedSide) -> u64| {
+        let rates = posters(workload, measured).map(|posted| {
+            let seconds = posted.elapsed_nanos as f64 / 1e9;
+            (seconds > 0.0).then(|| amount(posted) as f64 / seconds)
+        });
+        rates.sum::<Option<f64>>()
+    };
+    let value = match metric {
+        Metric::LatencyP50 => quantile(0.5),
+        Metric::LatencyP95 => quantile(0.95),
+        Metric::LatencyP99 => quantile(0.99),
+        Metric::LatencyP999 => quantile(0.999),
+        Metric::Throughput => rate(|posted| posted.payload_bytes),
+        Metric::CompletionRate => rate(|posted| posted.operations),
+        Metric::CpuSecondsPerGib => {
+            let payload: u64 = posters(workload, measured)
+                .map(|posted| posted.payload_bytes)
+                .sum();
+            let seconds = (measured.initiator.cpu_nanos + measured.target.cpu_nanos) as f64 / 1e9;
+            Some(seconds * BYTES_PER_GIB / payload as f64)
+        }
+    };
+    value.filter(|value| value.is_finite() && *value > 0.0)
+}

@@ -1,0 +1,232 @@
+//! Can the numbers of a case be trusted? Every reason why not, typed.
+//!
+//! EAGAIN is none: a full queue is what a transfer window is there to make.
+
+use std::collections::BTreeMap;
+
+use crds::assignment::Pass;
+use crds::record::{FailureReason, IntegrityReport};
+use crds::v1alpha1::FabricProof;
+use serde::Serialize;
+use snafu::Snafu;
+
+use super::endpoints::identity;
+use super::fabric::Proofs;
+use super::statistic::posters;
+use super::{CaseProof, EndpointIndex, limits};
+use crate::collect::{Case, Measured, Outcome, Reports};
+use crate::plan::{Plan, PlannedScenario};
+
+/// Why the numbers of a case cannot be trusted.
+#[derive(Debug, Clone, PartialEq, Snafu, Serialize)]
+#[serde(rename_all = "camelCase", tag = "reason")]
+pub enum Invalid {
+    /// It was not measured.
+    #[snafu(display("failed ({failure:?}): {message}"))]
+    Failed {
+        /// What kind.
+        failure: FailureReason,
+        /// In words.
+        message: String,
+    },
+    /// It ended without an operation, a byte or a time.
+    #[snafu(display("nothing was measured"))]
+    NothingMeasured,
+    /// The bytes did not use the fabric that was asked for.
+    #[snafu(display("fabric contradicted: {message}"))]
+    FabricContradicted {
+        /// What contradicts it.
+        message: String,
+    },
+    /// More than the links can carry.
+    #[snafu(display("above line rate: {measured_bits_per_second} of {line_bits_per_second} bit/s"))]
+    AboveLineRate {
+        /// Payload rate.
+        measured_bits_per_second: u64,
+        /// Rate of the links of the rails that were used.
+        line_bits_per_second: u64,
+    },
+    /// Faster than bytes can move.
+    #[snafu(display(
+        "median latency of {measured_nanos} ns is below the physical floor of {floor_nanos} ns: {floor}"
+    ))]
+    BelowFloor {
+        /// Median one-way latency.
+        measured_nanos: u64,
+        /// Shortest that is possible.
+        floor_nanos: u64,
+        /// What makes it so.
+        floor: String,
+    },
+    /// The control group was throttled in the window.
+    #[snafu(display("the CPU was throttled for {nanos} ns in the window: raise the CPU limit"))]
+    Throttled {
+        /// For so long, both sides together.
+        nanos: u64,
+    },
+    /// A pinned thread was moved.
+    #[snafu(display("a measuring thread was moved to another processor {migrations} times"))]
+    Migrated {
+        /// Times, both sides together.
+        migrations: u64,
+    },
+    /// The frequency governor changed in the window.
+    #[snafu(display("the frequency governor changed in the window"))]
+    GovernorChanged,
+    /// The integrity pass of this arm and size found wrong bytes.
+    #[snafu(display("integrity: {message}"))]
+    Integrity {
+        /// What it found, or why it could not look.
+        message: String,
+    },
+    /// Another library, provider or number of rails than in the first round.
+    #[snafu(display("rank {rank} changed: {found}, in the first round {first}"))]
+    Changed {
+        /// Rank of the worker.
+        rank: u32,
+        /// What it is.
+        found: String,
+        /// What it was.
+        first: String,
+    },
+}
+
+/// Whether a case can be trusted, and how it is known that its bytes used the fabric.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Judgement {
+    /// Every reason why not; empty for a case that can.
+    pub invalid: Vec<Invalid>,
+    /// The proof, for a case that was measured.
+    pub proof: Option<CaseProof>,
+}
+
+impl Judgement {
+    /// Whether the case can be trusted.
+    pub fn is_valid(&self) -> bool {
+        self.invalid.is_empty()
+    }
+}
+
+/// Judges every case, in their order.
+pub(super) fn judge(
+    plan: &Plan,
+    reports: &Reports,
+    endpoints: &EndpointIndex<'_>,
+    proofs: &Proofs,
+) -> Vec<Judgement> {
+    let corrupt = integrity_failures(reports);
+    let judge_case = |(index, case): (usize, &Case)| {
+        let proof = proofs.cases.get(index).cloned().flatten();
+        let mut invalid = own_reasons(plan, case, endpoints);
+        if let Some(contradicted) = proof
+            .iter()
+            .find(|proof| proof.proof == FabricProof::Contradicted)
+        {
+            invalid.push(Invalid::FabricContradicted {
+                message: contradicted.reason.clone(),
+            });
+        }
+        if case.pass == Pass::Measure {
+            let message = corrupt.get(&(case.scenario, case.size_bytes, case.arm)).cloned();
+            invalid.extend(message.map(|message| Invalid::Integrity { message }));
+        }
+        Judgement { invalid, proof }
+    };
+    reports.cases.iter().enumerate().map(judge_case).collect()
+}
+
+fn own_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<Invalid> {
+    let measured = match &case.outcome {
+        Outcome::Measured(measured) => measured,
+        Outcome::Checked(_) => return Vec::new(),
+        Outcome::Failed(failure) => {
+            return vec![Invalid::Failed {
+                failure: failure.reason,
+                message: failure.message.clone(),
+            }];
+        }
+    };
+    let Some(scenario) = plan.scenarios.get(case.scenario) else {
+        return vec![Invalid::NothingMeasured];
+    };
+    let mut invalid = Vec::new();
+    if !took_times(scenario, case, measured) {
+        invalid.push(Invalid::NothingMeasured);
+    }
+    let sides = [&measured.initiator, &measured.target];
+    let throttled = sides.iter().filter_map(|side| side.throttled_nanos).sum();
+    if throttled > 0 {
+        invalid.push(Invalid::Throttled { nanos: throttled });
+    }
+    let migrations = sides.iter().map(|side| side.migrations).sum();
+    if migrations > 0 {
+        invalid.push(Invalid::Migrated { migrations });
+    }
+    if sides.iter().any(|side| side.governor_changed) {
+        invalid.push(Invalid::GovernorChanged);
+    }
+    invalid.extend([case.initiator, case.target].iter().find_map(|rank| {
+        let (now, first) = (endpoints.of(case, *rank)?, endpoints.first(*rank, case.arm)?);
+        (identity(now) != identity(first)).then(|| Invalid::Changed {
+            rank: *rank,
+            found: identity(now),
+            first: identity(first),
+        })
+    }));
+    invalid.extend(limits::above_line_rate(case, measured, endpoints));
+    invalid.extend(limits::below_floor(scenario, case, measured, endpoints));
+    invalid
+}
+
+fn took_times(scenario: &PlannedScenario, case: &Case, measured: &Measured) -> bool {
+    let complete = |side: &crate::collect::PostedSide| {
+        side.operations > 0
+            && side.elapsed_nanos > 0
+            && side.latency.count() > 0
+            && (side.payload_bytes > 0 || case.size_bytes == 0)
+    };
+    let mut sides = posters(&scenario.assignment.workload, measured).peekable();
+    sides.peek().is_some() && sides.all(complete)
+}
+
+/// Scenario, size and arm of each integrity pass that did not find every byte right, and what it found.
+fn integrity_failures(reports: &Reports) -> BTreeMap<(usize, u64, usize), String> {
+    let checks = reports.cases.iter().filter(|case| case.pass == Pass::Integrity);
+    let failures = checks.filter_map(|case| {
+        let found = match &case.outcome {
+            Outcome::Checked(report) => what_is_wrong(report)?,
+            Outcome::Failed(failure) => {
+                format!(
+                    "the bytes were not checked ({:?}): {}",
+                    failure.reason, failure.message
+                )
+            }
+            Outcome::Measured(_) => return None,
+        };
+        let message = format!("ranks {} to {}: {found}", case.initiator, case.target);
+        Some(((case.scenario, case.size_bytes, case.arm), message))
+    });
+    failures.collect()
+}
+
+fn what_is_wrong(report: &IntegrityReport) -> Option<String> {
+    if let Some(bad) = &report.first_mismatch {
+        return Some(format!(
+            "transfer {}, offset {} is {:#04x} instead of {:#04x}",
+            bad.transfer, bad.offset_bytes, bad.found, bad.expected
+        ));
+    }
+    if report.torn_chunks > 0 || report.duplicated_chunks > 0 {
+        return Some(format!(
+            "{} chunks were torn, {} came twice",
+            report.torn_chunks, report.duplicated_chunks
+        ));
+    }
+    if report.crc32c_expected != report.crc32c_found {
+        return Some(format!(
+            "CRC32C {} instead of {}",
+            report.crc32c_found, report.crc32c_expected
+        ));
+    }
+    (report.bytes == 0 && report.transfers == 0).then(|| "nothing was checked".to_owned())
+}

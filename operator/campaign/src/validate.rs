@@ -1,0 +1,182 @@
+//! Validates what the schema cannot express, applies defaults, and proves that the variants differ. Pure.
+//!
+//! The rules of the schema are assumed to hold: the API server or the manifest reader has checked them.
+
+mod expectations;
+mod identical;
+mod memory;
+mod problem;
+mod scenarios;
+mod variants;
+
+use crds::assignment::{InstrumentProcess, ScenarioAssignment};
+use crds::v1alpha1::{BenchmarkRun, Expectation, LibfabricProvider, Metric, Sampling, TransportSpec};
+
+use super::figures::clipped;
+use super::posting::{Burst, Tuning};
+use problem::Reporter;
+pub use problem::{Problem, ProblemKind, Problems};
+
+/// A run whose names, sizes and quantities are valid, with defaults applied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValidatedRun {
+    /// Name of the run; a DNS label.
+    pub name: String,
+    /// Library, provider and number of rails.
+    pub transport: TransportSpec,
+    /// Number of workers.
+    pub workers: u32,
+    /// Seed, confidence, margin and control. `rounds` is unset if the spec does not set it: the planner has its default.
+    pub sampling: Sampling,
+    /// The variants, in the order of the spec.
+    pub variants: Vec<ValidatedVariant>,
+    /// Index of the baseline in `variants`.
+    pub baseline: usize,
+    /// The scenarios, in the order of the spec.
+    pub scenarios: Vec<ValidatedScenario>,
+    /// The expectations. Each names an existing variant and scenario, and selects at least one size.
+    pub expectations: Vec<Expectation>,
+    /// Deadline from the first ready worker to the last record, in seconds.
+    pub active_deadline_seconds: u32,
+    /// Deadline of a single case, in seconds.
+    pub case_deadline_seconds: u32,
+}
+
+/// A variant with defaults applied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValidatedVariant {
+    /// Name.
+    pub name: String,
+    /// Image of its pods, if the variant or the run names one.
+    pub image: Option<String>,
+    /// Environment and library of its instrument process.
+    pub process: InstrumentProcess,
+    /// How the variant posts messages.
+    pub tuning: Tuning,
+}
+
+impl ValidatedVariant {
+    /// Whether both variants can share an instrument process, which leaves tuning as their only difference.
+    pub fn shares_process(&self, other: &Self) -> bool {
+        self.image == other.image && self.process == other.process
+    }
+}
+
+/// A scenario with defaults applied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValidatedScenario {
+    /// The part of the assignment that describes the scenario to workers.
+    pub assignment: ScenarioAssignment,
+    /// Sizes in bytes, in the order of the spec; unique and above 0.
+    pub sizes: Vec<u64>,
+    /// The primary metric, which determines verdicts.
+    pub primary: Metric,
+    /// Whether every byte is verified once before the measured rounds.
+    pub integrity: bool,
+}
+
+impl ValidatedScenario {
+    /// The messages that the posting side posts together.
+    pub fn burst(&self) -> Burst {
+        Burst::of(&self.assignment.workload)
+    }
+}
+
+/// Validates a run.
+///
+/// # Errors
+/// All problems, each with the path of its field and a remedy.
+pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
+    let mut report = Reporter::default();
+    let spec = &run.spec;
+    let name = run.metadata.name.clone().unwrap_or_default();
+    if let Err(problem) = check_name(&name) {
+        report.add("metadata.name", problem);
+    }
+    let variants = variants::expand(spec, &mut report);
+    let baseline = variants.iter().position(|variant| variant.name == spec.baseline);
+    let scenarios = scenarios::expand(spec, &mut report);
+    check_rails(spec, &mut report);
+    memory::check(spec, &variants, &scenarios, &mut report);
+    expectations::check(spec, &scenarios, &mut report);
+    let Some(baseline) = baseline else {
+        let known = variants.into_iter().map(|variant| variant.name).collect();
+        report.add(
+            "spec.baseline",
+            ProblemKind::UnknownBaseline {
+                name: spec.baseline.clone(),
+                known,
+            },
+        );
+        return Err(report.into_problems());
+    };
+    // Variants of an invalid spec may be identical because of a problem that is already reported.
+    if report.is_empty() {
+        identical::check(spec, &variants, &scenarios, &mut report);
+    }
+    if !report.is_empty() {
+        return Err(report.into_problems());
+    }
+    Ok(ValidatedRun {
+        name,
+        transport: spec.transport.clone(),
+        workers: spec.placement.workers,
+        sampling: spec.sampling,
+        variants,
+        baseline,
+        scenarios,
+        expectations: spec.expectations.clone(),
+        active_deadline_seconds: spec.run_policy.active_deadline_seconds,
+        case_deadline_seconds: spec.run_policy.case_deadline_seconds,
+    })
+}
+
+/// Checks the name of a run.
+///
+/// # Errors
+/// The requirements on a name, if `name` is not valid.
+pub fn check_name(name: &str) -> Result<(), ProblemKind> {
+    match is_label(name, MAX_NAME) {
+        true => Ok(()),
+        false => Err(ProblemKind::RunName {
+            name: clipped(name, MAX_SHOWN_NAME),
+        }),
+    }
+}
+
+/// Maximum length of an invalid name in a message, in characters.
+const MAX_SHOWN_NAME: usize = 80;
+/// Maximum length of a name: pods, Services and result directories append suffixes to it and must remain DNS labels.
+const MAX_NAME: usize = 52;
+
+/// Whether `name` is a DNS label (RFC 1123, section 2.1) of at most `longest` characters.
+pub fn is_label(name: &str, longest: usize) -> bool {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    (1..=longest).contains(&name.len())
+        && name.chars().all(inner)
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+}
+
+/// Checks that a worker requests an EFA device for each EFA rail.
+fn check_rails(spec: &crds::v1alpha1::BenchmarkRunSpec, report: &mut Reporter) {
+    let TransportSpec::Libfabric(libfabric) = &spec.transport else {
+        return;
+    };
+    let on_efa = matches!(
+        libfabric.provider,
+        LibfabricProvider::Efa | LibfabricProvider::EfaDirect
+    );
+    if on_efa && libfabric.rails > spec.resources.efas {
+        report.add(
+            "spec.transport.libfabric.rails",
+            ProblemKind::MoreRailsThanEfas {
+                rails: libfabric.rails,
+                efas: spec.resources.efas,
+            },
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,277 @@
+//! Proves that variants of one process differ at some size, or reports which value makes them identical.
+//!
+//! Variants that are identical because of the transport (one rail) are valid: their result is `NotApplicable`.
+
+use crds::striping::{StripingPolicy, StripingRule};
+use crds::units::Size;
+use crds::v1alpha1::BenchmarkRunSpec;
+
+use super::problem::Reporter;
+use super::{ProblemKind, ValidatedScenario, ValidatedVariant};
+use crate::posting::{Posting, Tuning};
+
+/// Number of rails that is used to distinguish striping rules if the transport has a single rail.
+const MANY_RAILS: [u32; 4] = [2, 4, 8, 64];
+
+/// Reports every pair of variants that would send the same bytes the same way at every size.
+pub(super) fn check(
+    spec: &BenchmarkRunSpec,
+    variants: &[ValidatedVariant],
+    scenarios: &[ValidatedScenario],
+    report: &mut Reporter,
+) {
+    let comparison = Comparison {
+        spec,
+        scenarios,
+        rails: spec.transport.rails(),
+    };
+    for (second, variant) in variants.iter().enumerate() {
+        for (first, earlier) in variants[..second].iter().enumerate() {
+            let (a, b) = (earlier.tuning, variant.tuning);
+            let alike = variant.shares_process(earlier)
+                && comparison.same_everywhere(a, b, comparison.rails)
+                && !comparison.differs_with_more_rails(a, b);
+            if alike {
+                // The remedy is to change the variant, not the baseline.
+                let subject = if variant.name == spec.baseline {
+                    first
+                } else {
+                    second
+                };
+                for cause in comparison.causes(a, b, subject) {
+                    let Cause { path, reason, advice } = cause;
+                    let (first, second) = (variant.name.clone(), earlier.name.clone());
+                    report.add(
+                        path,
+                        ProblemKind::IdenticalVariants {
+                            first,
+                            second,
+                            reason,
+                            advice,
+                        },
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// The value that makes two variants identical.
+struct Cause {
+    path: String,
+    reason: String,
+    advice: String,
+}
+
+struct Comparison<'a> {
+    spec: &'a BenchmarkRunSpec,
+    scenarios: &'a [ValidatedScenario],
+    rails: u32,
+}
+
+impl Comparison<'_> {
+    fn same_everywhere(&self, a: Tuning, b: Tuning, rails: u32) -> bool {
+        self.scenarios.iter().all(|scenario| {
+            let posting = |tuning, size| Posting::of(tuning, scenario.burst(), size, rails);
+            scenario
+                .sizes
+                .iter()
+                .all(|size| posting(a, *size) == posting(b, *size))
+        })
+    }
+
+    fn differs_with_more_rails(&self, a: Tuning, b: Tuning) -> bool {
+        self.rails == 1 && MANY_RAILS.iter().any(|rails| !self.same_everywhere(a, b, *rails))
+    }
+
+    fn causes(&self, a: Tuning, b: Tuning, subject: usize) -> Vec<Cause> {
+        let variant = format!("spec.variants[{subject}]");
+        let mut causes = Vec::new();
+        if a.striping != b.striping {
+            causes.push(self.striping(a.striping, b.striping, subject));
+        }
+        if a.doorbell_max_batch != b.doorbell_max_batch {
+            causes.push(self.doorbell(a.doorbell_max_batch, b.doorbell_max_batch, &variant));
+        }
+        if a.inject_max_bytes != b.inject_max_bytes {
+            causes.push(self.inject(a.inject_max_bytes, b.inject_max_bytes, &variant));
+        }
+        if causes.is_empty() {
+            causes.push(Cause {
+                path: variant,
+                reason: "it has the tuning, environment and image of another variant".to_owned(),
+                advice: "Change or remove it; spec.sampling.control measures the noise floor".to_owned(),
+            });
+        }
+        causes
+    }
+
+    fn striping(&self, a: StripingRule, b: StripingRule, subject: usize) -> Cause {
+        let (smallest, largest) = self.size_range();
+        let striped_from = [a, b]
+            .into_iter()
+            .filter(|rule| rule.policy != StripingPolicy::Single);
+        let threshold = striped_from.map(|rule| rule.threshold_bytes).min().unwrap_or(0);
+        if threshold > largest {
+            let (path, given) =
+                self.striping_field(subject, "thresholdBytes", |striping| striping.threshold_bytes);
+            return Cause {
+                path,
+                reason: format!(
+                    "{}{given} is above every size of {}",
+                    Size(threshold),
+                    self.sizes()
+                ),
+                advice: format!("Set it to {smallest} or less"),
+            };
+        }
+        let coalescing = [a, b]
+            .into_iter()
+            .filter(|rule| rule.policy == StripingPolicy::NixlCoalesce);
+        if let Some(min_chunk) = coalescing.map(|rule| rule.min_chunk_bytes).max() {
+            let (path, given) =
+                self.striping_field(subject, "minChunkBytes", |striping| striping.min_chunk_bytes);
+            let reach = min_chunk.saturating_mul(self.rails.into());
+            return Cause {
+                path,
+                reason: format!(
+                    "{}{given} is not above any chunk size of {}",
+                    Size(min_chunk),
+                    self.sizes()
+                ),
+                advice: format!(
+                    "Increase it, or add a size of at least {} and below {}",
+                    Size(threshold),
+                    Size(reach)
+                ),
+            };
+        }
+        Cause {
+            path: format!("spec.variants[{subject}].striping"),
+            reason: format!(
+                "both rules cut every size of {} into the same chunks",
+                self.sizes()
+            ),
+            advice: "Change the policy or the sizes".to_owned(),
+        }
+    }
+
+    /// Path of the field that sets a number of the striping rule, and a note if the number is a default.
+    fn striping_field(
+        &self,
+        subject: usize,
+        field: &str,
+        get: fn(crds::v1alpha1::Striping) -> Option<Size>,
+    ) -> (String, &'static str) {
+        let of_variant = self
+            .spec
+            .variants
+            .get(subject)
+            .and_then(|variant| variant.striping);
+        if of_variant.and_then(get).is_some() {
+            (format!("spec.variants[{subject}].striping.{field}"), "")
+        } else if self.spec.striping.and_then(get).is_some() {
+            (format!("spec.striping.{field}"), "")
+        } else {
+            (format!("spec.striping.{field}"), " (the default)")
+        }
+    }
+
+    fn doorbell(&self, a: Option<u32>, b: Option<u32>, variant: &str) -> Cause {
+        if let (Some(a), Some(b)) = (a, b) {
+            return Cause {
+                path: format!("{variant}.doorbell.maxBatch"),
+                reason: format!("no burst posts more than {} messages on a rail", a.min(b)),
+                advice: "Choose values below that, or increase the batch of a transfer scenario".to_owned(),
+            };
+        }
+        let batched = self
+            .spec
+            .scenarios
+            .iter()
+            .enumerate()
+            .find_map(|(index, scenario)| {
+                let transfer = scenario.transfer.as_ref()?;
+                (transfer.operation != crds::v1alpha1::TransferOperation::Read)
+                    .then_some((index, transfer.batch))
+            });
+        match batched {
+            Some((index, batch)) => Cause {
+                path: format!("spec.scenarios[{index}].transfer.batch"),
+                reason: format!("a batch of {batch} posts at most one message per rail in a burst"),
+                advice: format!("Set it to {} or more", 2 * self.rails),
+            },
+            None => Cause {
+                path: format!("{variant}.doorbell"),
+                reason: "no scenario posts several messages or writes in one burst".to_owned(),
+                advice: format!(
+                    "Add a transfer of operation Write with batch {}, or remove it",
+                    2 * self.rails
+                ),
+            },
+        }
+    }
+
+    /// Reason why the first scenario cannot inject, if no scenario can.
+    fn never_injected(&self) -> Option<&'static str> {
+        let mut reasons = self
+            .scenarios
+            .iter()
+            .map(|scenario| scenario.burst().never_injected());
+        let first = reasons.next().flatten()?;
+        reasons.all(|reason| reason.is_some()).then_some(first)
+    }
+
+    fn inject(&self, a: Option<u64>, b: Option<u64>, variant: &str) -> Cause {
+        let (smallest, _) = self.size_range();
+        let path = format!("{variant}.inject.maxBytes");
+        let value = a.max(b).unwrap_or(0);
+        if let Some(never) = self.never_injected() {
+            let reason = format!("no scenario can inject: {never}");
+            let advice =
+                "Add a ping-pong, or a transfer of operation WriteImmediate or Send, or remove inject"
+                    .to_owned();
+            return Cause { path, reason, advice };
+        }
+        let (reason, advice) = match (a, b) {
+            (Some(a), Some(b)) => (
+                format!(
+                    "no size of {} lies between {} and {}",
+                    self.sizes(),
+                    Size(a.min(b)),
+                    Size(a.max(b))
+                ),
+                "Choose limits with a size between them".to_owned(),
+            ),
+            _ => (
+                format!("{} is below every size of {}", Size(value), self.sizes()),
+                format!("Set it to {smallest} or more"),
+            ),
+        };
+        Cause { path, reason, advice }
+    }
+
+    fn size_range(&self) -> (Size, u64) {
+        let sizes = || {
+            self.scenarios
+                .iter()
+                .flat_map(|scenario| scenario.sizes.iter().copied())
+        };
+        (Size(sizes().min().unwrap_or(0)), sizes().max().unwrap_or(0))
+    }
+
+    /// The scenarios with their size ranges, such as `scenario "mid" (16Ki to 128Ki)`.
+    fn sizes(&self) -> String {
+        let ranges = self.scenarios.iter().map(|scenario| {
+            let smallest = Size(scenario.sizes.iter().copied().min().unwrap_or(0));
+            let largest = Size(scenario.assignment.max_size_bytes);
+            format!("\"{}\" ({smallest} to {largest})", scenario.assignment.name)
+        });
+        let noun = if self.scenarios.len() == 1 {
+            "scenario"
+        } else {
+            "scenarios"
+        };
+        format!("{noun} {}", ranges.collect::<Vec<_>>().join(", "))
+    }
+}

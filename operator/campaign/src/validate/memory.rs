@@ -1,0 +1,114 @@
+//! Validates memory kinds: huge pages and GPUs must be requested, and device memory cannot be injected.
+
+use std::collections::BTreeSet;
+
+use crds::assignment::memory::threads;
+use crds::units::Size;
+use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind};
+
+use super::problem::Reporter;
+use super::scenarios::process_bytes;
+use super::{ProblemKind, ValidatedScenario, ValidatedVariant};
+use crate::posting::Posting;
+
+const HUGE_PAGE_BYTES: u64 = 2 << 20;
+
+/// Validates the resources that the memory of the scenarios needs.
+pub(super) fn check(
+    spec: &BenchmarkRunSpec,
+    variants: &[ValidatedVariant],
+    scenarios: &[ValidatedScenario],
+    report: &mut Reporter,
+) {
+    check_huge_pages(spec, variants, scenarios, report);
+    for (index, scenario) in scenarios.iter().enumerate() {
+        if scenario.assignment.memory != MemoryKind::Cuda {
+            continue;
+        }
+        let path = format!("spec.scenarios[{index}].memory");
+        if spec.resources.gpus == 0 {
+            report.add(&path, ProblemKind::NoGpu);
+        }
+        for variant in variants {
+            if let Some(kind) = injects_device_memory(spec.transport.rails(), variant, scenario) {
+                report.add(&path, kind);
+            }
+        }
+    }
+}
+
+fn injects_device_memory(
+    rails: u32,
+    variant: &ValidatedVariant,
+    scenario: &ValidatedScenario,
+) -> Option<ProblemKind> {
+    let max = variant.tuning.inject_max_bytes?;
+    let injected = scenario.sizes.iter().filter(|size| {
+        let posting = Posting::of(variant.tuning, scenario.burst(), **size, rails);
+        posting.injected.0 || posting.injected.1
+    });
+    let size = injected.min()?;
+    Some(ProblemKind::InjectOnDevice {
+        variant: variant.name.clone(),
+        size: Size(*size),
+        max: Size(max),
+    })
+}
+
+/// Checks the huge pages of a worker. All its instrument processes hold their memory, including those that are idle.
+fn check_huge_pages(
+    spec: &BenchmarkRunSpec,
+    variants: &[ValidatedVariant],
+    scenarios: &[ValidatedScenario],
+    report: &mut Reporter,
+) {
+    let path = "spec.resources.hugepages2Mi";
+    let given = spec.resources.hugepages_2mi.unwrap_or_default();
+    if !given.bytes().is_multiple_of(HUGE_PAGE_BYTES) {
+        report.add(path, ProblemKind::HugePagesMultiple { given });
+    }
+    let processes = processes_of_a_worker(spec, variants);
+    let on_huge_pages = scenarios
+        .iter()
+        .filter(|scenario| scenario.assignment.memory == MemoryKind::HugePages);
+    let rails = spec.transport.rails();
+    let needs = on_huge_pages.map(|scenario| {
+        let threads = u64::from(threads(&scenario.assignment.workload));
+        let of_thread = process_bytes(&scenario.assignment, rails) / threads.max(1);
+        let needed = of_thread
+            .next_multiple_of(HUGE_PAGE_BYTES)
+            .saturating_mul(threads * processes);
+        (needed, &scenario.assignment.name)
+    });
+    if let Some((needed, scenario)) = needs.max()
+        && needed > given.bytes()
+    {
+        report.add(
+            path,
+            ProblemKind::TooFewHugePages {
+                given,
+                needed: Size(needed),
+                processes,
+                scenario: scenario.clone(),
+            },
+        );
+    }
+}
+
+/// Maximum number of instrument processes of one worker: one for each environment, and a second one for the baseline if
+/// environments are compared and a control is requested.
+fn processes_of_a_worker(spec: &BenchmarkRunSpec, variants: &[ValidatedVariant]) -> u64 {
+    let images: BTreeSet<_> = variants.iter().map(|variant| &variant.image).collect();
+    let most = images.into_iter().map(|image| {
+        let gang = variants.iter().filter(|variant| variant.image == *image);
+        let mut environments: Vec<_> = Vec::new();
+        for variant in gang {
+            if !environments.contains(&&variant.process) {
+                environments.push(&variant.process);
+            }
+        }
+        environments.len()
+    });
+    let most = most.max().unwrap_or(1);
+    (most + usize::from(most > 1 && spec.sampling.control)) as u64
+}

@@ -1,0 +1,257 @@
+//! Problems of a run: the path of the field, the cause and the remedy.
+
+use std::fmt;
+
+use crds::units::{Size, Span};
+use crds::v1alpha1::Metric;
+use snafu::Snafu;
+
+/// One problem of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// Path of the field, such as `spec.variants[2].striping.thresholdBytes`.
+    pub path: String,
+    /// Cause and remedy.
+    pub kind: ProblemKind,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.kind)
+    }
+}
+
+/// All problems of a run; never empty.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problems(pub Vec<Problem>);
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// Cause and remedy of a problem.
+#[derive(Clone, Debug, PartialEq, Snafu)]
+pub enum ProblemKind {
+    /// The name of the run is not a DNS label, or too long for the objects that are named after it.
+    #[snafu(display(
+        "`{name}` is not a valid name: pods and directories are named after the run, so it must have 1 to 52 lowercase \
+         letters, digits and `-`, and start and end with a letter or digit. Choose another name"
+    ))]
+    RunName {
+        /// The name.
+        name: String,
+    },
+    /// The baseline is not a variant.
+    #[snafu(display("`{name}` is not a variant. Use one of {}", known.join(", ")))]
+    UnknownBaseline {
+        /// The name.
+        name: String,
+        /// Names of all variants.
+        known: Vec<String>,
+    },
+    /// Two entries of a list have the same name.
+    #[snafu(display("`{name}` is already the name of {first}. Use a unique name"))]
+    DuplicateName {
+        /// The name.
+        name: String,
+        /// Path of the entry that has this name already.
+        first: String,
+    },
+    /// The environment variable is reserved for fabricbench.
+    #[snafu(display("`{name}` is reserved for fabricbench. Remove it"))]
+    ReservedVariable {
+        /// Name of the variable.
+        name: String,
+    },
+    /// A size is 0 or above the limit.
+    #[snafu(display("{size} is not between 1 and {most} bytes. Choose another size"))]
+    SizeBounds {
+        /// The size.
+        size: Size,
+        /// The limit.
+        most: Size,
+    },
+    /// A list contains a size twice.
+    #[snafu(display(
+        "{size} is in the list twice. Remove one; spec.sampling.rounds sets the number of repeats"
+    ))]
+    DuplicateSize {
+        /// The size.
+        size: Size,
+    },
+    /// A number of bytes that must be positive is 0.
+    #[snafu(display("0 bytes have no effect. {advice}"))]
+    NoBytes {
+        /// The remedy.
+        advice: &'static str,
+    },
+    /// A duration is too short to measure, or longer than the deadline of a case allows.
+    #[snafu(display(
+        "{given} is not between {least} and {most}, which leaves time for the rest of a case within \
+         spec.runPolicy.caseDeadlineSeconds. Choose another duration"
+    ))]
+    SpanBounds {
+        /// The duration given.
+        given: Span,
+        /// Minimum.
+        least: Span,
+        /// Maximum.
+        most: Span,
+    },
+    /// The messages in flight need more memory than an instrument process may use.
+    #[snafu(display(
+        "messages in flight need {needed} in every instrument process, which may use {most}. Reduce threads or the \
+         largest size"
+    ))]
+    TooMuchMemory {
+        /// Memory of all threads, in bytes.
+        needed: Size,
+        /// The limit.
+        most: Size,
+    },
+    /// The metric does not apply to the scenario.
+    #[snafu(display(
+        "{metric} of a ping-pong is the inverse of its latency, since one message is in flight. Use LatencyP50, or a \
+         transfer scenario"
+    ))]
+    MetricDoesNotFit {
+        /// The metric.
+        metric: Metric,
+    },
+    /// The run requests fewer huge pages than its scenarios need.
+    #[snafu(display(
+        "{given} of huge pages are not enough: {processes} instrument processes need {needed} for scenario \
+         \"{scenario}\". Request {needed} or more"
+    ))]
+    TooFewHugePages {
+        /// Amount that the spec requests.
+        given: Size,
+        /// Amount that all processes need together.
+        needed: Size,
+        /// Instrument processes that hold memory at the same time.
+        processes: u64,
+        /// The scenario that needs the most memory.
+        scenario: String,
+    },
+    /// The amount of huge pages is not a multiple of the page size.
+    #[snafu(display("{given} is not a multiple of 2Mi. Round it up"))]
+    HugePagesMultiple {
+        /// Amount that the spec requests.
+        given: Size,
+    },
+    /// A scenario uses GPU memory, and the run requests no GPU.
+    #[snafu(display(
+        "memory Cuda needs a GPU, and spec.resources.gpus is 0. Request one, or use memory Heap"
+    ))]
+    NoGpu,
+    /// A variant injects messages from device memory.
+    #[snafu(display(
+        "messages in memory Cuda cannot be injected, and variant \"{variant}\" injects messages of {size}. Use memory Heap \
+         or sizes above {max}, or remove the variant's inject"
+    ))]
+    InjectOnDevice {
+        /// The variant.
+        variant: String,
+        /// The smallest size that it injects.
+        size: Size,
+        /// The variant's limit.
+        max: Size,
+    },
+    /// The run uses more rails than it requests EFA devices.
+    #[snafu(display(
+        "every rail needs an EFA device: rails is {rails}, and spec.resources.efas is {efas}. Request {rails} devices, or use \
+         fewer rails"
+    ))]
+    MoreRailsThanEfas {
+        /// Number of rails.
+        rails: u32,
+        /// Number of devices requested.
+        efas: u32,
+    },
+    /// An expectation names a variant or scenario that does not exist.
+    #[snafu(display("`{name}` is not {what}. Use one of {}", known.join(", ")))]
+    UnknownName {
+        /// The name.
+        name: String,
+        /// What the name must refer to.
+        what: &'static str,
+        /// Valid names.
+        known: Vec<String>,
+    },
+    /// The range of an expectation contains no size of its scenario.
+    #[snafu(display(
+        "the range contains no size of scenario \"{scenario}\" ({}). Widen it",
+        list(sizes)
+    ))]
+    NoSizeSelected {
+        /// The scenario.
+        scenario: String,
+        /// Sizes of the scenario.
+        sizes: Vec<Size>,
+    },
+    /// Two variants would send the same bytes the same way.
+    #[snafu(display(
+        "{reason}, so \"{first}\" and \"{second}\" would send the same bytes the same way. {advice}"
+    ))]
+    IdenticalVariants {
+        /// One variant.
+        first: String,
+        /// The other variant.
+        second: String,
+        /// The value that makes them identical.
+        reason: String,
+        /// The remedy.
+        advice: String,
+    },
+}
+
+fn list(sizes: &[Size]) -> String {
+    let sizes: Vec<_> = sizes.iter().map(Size::to_string).collect();
+    sizes.join(", ")
+}
+
+/// Collects the problems of a run.
+#[derive(Debug, Default)]
+pub(super) struct Reporter(Vec<Problem>);
+
+impl Reporter {
+    pub(super) fn add(&mut self, path: impl Into<String>, kind: ProblemKind) {
+        self.0.push(Problem {
+            path: path.into(),
+            kind,
+        });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn into_problems(self) -> Problems {
+        Problems(self.0)
+    }
+
+    /// Reports every name in a list that an earlier entry has. `field` is the path of the list.
+    pub(super) fn unique_names<'a>(&mut self, field: &str, names: impl IntoIterator<Item = &'a str>) {
+        let mut seen: Vec<&str> = Vec::new();
+        for (index, name) in names.into_iter().enumerate() {
+            if let Some(first) = seen.iter().position(|earlier| *earlier == name) {
+                self.add(
+                    format!("{field}[{index}].name"),
+                    ProblemKind::DuplicateName {
+                        name: name.to_owned(),
+                        first: format!("{field}[{first}]"),
+                    },
+                );
+            }
+            seen.push(name);
+        }
+    }
+}

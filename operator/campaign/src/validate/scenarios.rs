@@ -1,0 +1,164 @@
+//! Validates scenarios: sizes, iterations, durations, and the memory of messages in flight.
+
+use std::time::Duration;
+
+use crds::assignment::{Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload, memory};
+use crds::units::{Size, Span};
+use crds::v1alpha1::{BenchmarkRunSpec, Metric, PingPong, Scenario, Transfer};
+
+use super::problem::Reporter;
+use super::{ProblemKind, ValidatedScenario};
+
+/// Maximum message size: the largest RDMA write of an EFA device.
+const MAX_SIZE_BYTES: u64 = 1 << 30;
+/// Maximum memory of a scenario in one instrument process. Each environment arm has its own process, so this limit
+/// already requires a large node.
+const MAX_PROCESS_BYTES: u64 = 16 << 30;
+/// Default number of measured round trips or transfers, as in the test procedures.
+const DEFAULT_ITERATIONS: u32 = 1000;
+/// Warm-up round trips or transfers where nothing is said.
+const DEFAULT_WARMUP: u32 = 100;
+/// Shortest time worth measuring for.
+const MIN_DURATION: Duration = Duration::from_millis(1);
+
+/// The scenarios of `spec`, in its order. Those that are neither ping-pong nor transfer, which the schema refuses, are
+/// left out.
+pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<ValidatedScenario> {
+    report.unique_names(
+        "spec.scenarios",
+        spec.scenarios.iter().map(|scenario| scenario.name.as_str()),
+    );
+    let deadline = spec.run_policy.case_deadline_seconds;
+    let scenarios = spec.scenarios.iter().enumerate();
+    scenarios
+        .filter_map(|(index, scenario)| {
+            let mut scope = Scope {
+                path: format!("spec.scenarios[{index}]"),
+                rails: spec.transport.rails(),
+                case_deadline: Duration::from_secs(deadline.into()),
+                report,
+            };
+            scope.expand(scenario)
+        })
+        .collect()
+}
+
+struct Scope<'a> {
+    path: String,
+    rails: u32,
+    case_deadline: Duration,
+    report: &'a mut Reporter,
+}
+
+impl Scope<'_> {
+    fn expand(&mut self, scenario: &Scenario) -> Option<ValidatedScenario> {
+        let (field, workload, fallback) = match (&scenario.ping_pong, &scenario.transfer) {
+            (Some(ping_pong), _) => ("pingPong", self.ping_pong(ping_pong), Metric::LatencyP50),
+            (None, Some(transfer)) => ("transfer", self.transfer(transfer), Metric::Throughput),
+            (None, None) => return None,
+        };
+        let primary = scenario.primary_metric.unwrap_or(fallback);
+        if !metric_fits(primary, &workload) {
+            self.add("primaryMetric", ProblemKind::MetricDoesNotFit { metric: primary });
+        }
+        let sizes = self.sizes(field, scenario.sizes());
+        let assignment = ScenarioAssignment {
+            name: scenario.name.clone(),
+            memory: scenario.memory,
+            polling: scenario.polling,
+            workload,
+            max_size_bytes: sizes.iter().copied().max().unwrap_or(0),
+        };
+        let needed = process_bytes(&assignment, self.rails);
+        if needed > MAX_PROCESS_BYTES {
+            let (needed, most) = (Size(needed), Size(MAX_PROCESS_BYTES));
+            self.add(field, ProblemKind::TooMuchMemory { needed, most });
+        }
+        Some(ValidatedScenario {
+            assignment,
+            sizes,
+            primary,
+            integrity: scenario.integrity,
+        })
+    }
+
+    fn ping_pong(&mut self, given: &PingPong) -> Workload {
+        Workload::PingPong(PingPongWorkload {
+            operation: given.operation,
+            measured: self.measured("pingPong", given.iterations, given.duration),
+            warmup: self.warmup("pingPong", given.warmup, given.warmup_duration),
+        })
+    }
+
+    fn transfer(&mut self, given: &Transfer) -> Workload {
+        Workload::Transfer(TransferWorkload {
+            operation: given.operation,
+            window: given.window,
+            batch: given.batch,
+            threads: given.threads,
+            direction: given.direction,
+            measured: self.measured("transfer", given.iterations, given.duration),
+            warmup: self.warmup("transfer", given.warmup, given.warmup_duration),
+        })
+    }
+
+    fn measured(&mut self, field: &str, iterations: Option<u32>, duration: Option<Span>) -> Extent {
+        self.span(&format!("{field}.duration"), duration, MIN_DURATION);
+        extent(iterations, duration, DEFAULT_ITERATIONS)
+    }
+
+    fn warmup(&mut self, field: &str, iterations: Option<u32>, duration: Option<Span>) -> Extent {
+        self.span(&format!("{field}.warmupDuration"), duration, Duration::ZERO);
+        extent(iterations, duration, DEFAULT_WARMUP)
+    }
+
+    /// Measurement and warm-up may each take up to half of the deadline of a case.
+    fn span(&mut self, field: &str, given: Option<Span>, least: Duration) {
+        let most = self.case_deadline / 2;
+        if let Some(given) = given.filter(|given| !(least..=most).contains(&given.0)) {
+            let (least, most) = (Span(least), Span(most));
+            self.add(field, ProblemKind::SpanBounds { given, least, most });
+        }
+    }
+
+    /// The valid sizes, in bytes.
+    fn sizes(&mut self, field: &str, given: &[Size]) -> Vec<u64> {
+        let mut sizes = Vec::new();
+        for (index, size) in given.iter().copied().enumerate() {
+            let field = format!("{field}.sizes[{index}]");
+            if !(1..=MAX_SIZE_BYTES).contains(&size.bytes()) {
+                let most = Size(MAX_SIZE_BYTES);
+                self.add(&field, ProblemKind::SizeBounds { size, most });
+            } else if sizes.contains(&size.bytes()) {
+                self.add(&field, ProblemKind::DuplicateSize { size });
+            } else {
+                sizes.push(size.bytes());
+            }
+        }
+        sizes
+    }
+
+    fn add(&mut self, field: &str, kind: ProblemKind) {
+        self.report.add(format!("{}.{field}", self.path), kind);
+    }
+}
+
+/// Memory of `scenario` in one instrument process, in bytes: a send area and a receive area for each thread.
+pub(super) fn process_bytes(scenario: &ScenarioAssignment, rails: u32) -> u64 {
+    let threads = u64::from(memory::threads(&scenario.workload));
+    scenario.area_bytes(rails.into()).saturating_mul(2 * threads)
+}
+
+fn extent(iterations: Option<u32>, duration: Option<Span>, default: u32) -> Extent {
+    match duration {
+        Some(duration) => Extent::DurationNanos(u64::try_from(duration.0.as_nanos()).unwrap_or(u64::MAX)),
+        None => Extent::Iterations(iterations.unwrap_or(default)),
+    }
+}
+
+/// Whether `metric` is meaningful for `workload`. With one message in flight, the rates of a ping-pong are the inverse of
+/// its latency.
+pub(super) fn metric_fits(metric: Metric, workload: &Workload) -> bool {
+    let rate = matches!(metric, Metric::Throughput | Metric::CompletionRate);
+    !(rate && matches!(workload, Workload::PingPong(_)))
+}

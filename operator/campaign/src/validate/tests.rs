@@ -1,0 +1,181 @@
+//! Tests defaults, and mistakes that the schema cannot find.
+
+use crds::assignment::{Extent, Workload};
+use crds::striping::{NIXL_THRESHOLD_BYTES, StripingPolicy};
+use crds::v1alpha1::{BenchmarkRun, Metric};
+
+use super::*;
+
+/// A run with the variants, transport and scenarios in `spec`.
+fn run(spec: &str) -> BenchmarkRun {
+    let head = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: test}\nspec:\n";
+    let spec: String = spec.lines().map(|line| format!("  {line}\n")).collect();
+    crate::fixture::run(&format!("{head}  baseline: a\n{spec}"))
+}
+
+fn problems(spec: &str) -> Vec<String> {
+    match validate(&run(spec)) {
+        Ok(_) => Vec::new(),
+        Err(problems) => problems.0.iter().map(Problem::to_string).collect(),
+    }
+}
+
+const TCP: &str = "transport: {libfabric: {provider: tcp, rails: 4}}\n";
+const SHM: &str = "transport: {libfabric: {provider: shm}}\n";
+const MID: &str = "scenarios: [{name: mid, transfer: {sizes: [16Ki, 32Ki, 128Ki], batch: 16}}]\n";
+
+#[test]
+fn defaults_are_filled_in() {
+    let valid = validate(&run(&format!(
+        "variants: [{{name: a}}]\n{TCP}scenarios: [{{name: small, pingPong: {{sizes: [64]}}}}, {{name: mid, transfer: {{sizes: [1Ki, 1k]}}}}]"
+    )))
+    .unwrap();
+    let Workload::PingPong(ping_pong) = &valid.scenarios[0].assignment.workload else {
+        panic!("expected a ping-pong");
+    };
+    assert_eq!(ping_pong.measured, Extent::Iterations(1000));
+    assert_eq!(ping_pong.warmup, Extent::Iterations(100));
+    assert_eq!(valid.scenarios[0].primary, Metric::LatencyP50);
+    assert_eq!(valid.scenarios[1].primary, Metric::Throughput);
+    assert_eq!(valid.scenarios[1].sizes, [1024, 1000]);
+    assert_eq!(valid.variants[0].tuning.striping.policy, StripingPolicy::Nixl);
+    assert_eq!(
+        valid.variants[0].tuning.striping.threshold_bytes,
+        NIXL_THRESHOLD_BYTES
+    );
+}
+
+#[test]
+fn variant_inherits_unset_values_from_the_run() {
+    let valid = validate(&run(&format!(
+        "striping: {{policy: Nixl, thresholdBytes: 16Ki}}\nvariants: [{{name: a}}, {{name: b, striping: {{policy: NixlCoalesce}}}}]\n{TCP}{MID}"
+    )))
+    .unwrap();
+    let rule = valid.variants[1].tuning.striping;
+    assert_eq!(
+        (rule.policy, rule.threshold_bytes),
+        (StripingPolicy::NixlCoalesce, 16 << 10)
+    );
+}
+
+#[test]
+fn rejects_threshold_above_every_size() {
+    let striping = "{policy: NixlCoalesce, thresholdBytes: 262144}";
+    let found = problems(&format!(
+        "variants: [{{name: a}}, {{name: b, striping: {striping}}}]\n{TCP}{MID}"
+    ));
+    // The baseline stripes 128Ki by NIXL's own threshold, the variant does not: they differ there.
+    assert_eq!(found, [""; 0]);
+    let found = problems(&format!(
+        "striping: {{policy: Nixl, thresholdBytes: 262144}}\nvariants: [{{name: a}}, {{name: b, striping: {striping}}}]\n{TCP}{MID}"
+    ));
+    assert_eq!(
+        found,
+        [
+            "spec.variants[1].striping.thresholdBytes: 256Ki is above every size of scenario \"mid\" (16Ki to 128Ki), so \
+          \"b\" and \"a\" would send the same bytes the same way. Set it to 16Ki or less"
+        ]
+    );
+}
+
+#[test]
+fn rejects_default_threshold_above_every_size_at_the_field_that_sets_it() {
+    let found = problems(&format!(
+        "variants: [{{name: a}}, {{name: b, striping: {{policy: NixlCoalesce}}}}]\n{TCP}scenarios: [{{name: mid, transfer: {{sizes: [16Ki, 64Ki]}}}}]"
+    ));
+    assert!(
+        found[0].starts_with("spec.striping.thresholdBytes: 128Ki (the default) is above"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn accepts_variants_that_are_identical_because_of_a_single_rail() {
+    let spec = format!(
+        "striping: {{policy: Nixl, thresholdBytes: 16Ki}}\nvariants: [{{name: a}}, {{name: b, striping: {{policy: NixlCoalesce}}}}]\n{SHM}{MID}"
+    );
+    assert_eq!(problems(&spec), [""; 0]);
+}
+
+#[test]
+fn rejects_inject_below_every_size_and_doorbell_without_bursts() {
+    let small = "scenarios: [{name: small, pingPong: {sizes: [64, 128]}}]";
+    let found = problems(&format!(
+        "variants: [{{name: a}}, {{name: b, inject: {{maxBytes: 32}}}}]\n{TCP}{small}"
+    ));
+    assert!(
+        found[0].starts_with("spec.variants[1].inject.maxBytes: 32 is below every size"),
+        "{found:?}"
+    );
+    let found = problems(&format!(
+        "variants: [{{name: a}}, {{name: b, doorbell: {{maxBatch: 4}}}}]\n{TCP}{small}"
+    ));
+    assert!(
+        found[0].starts_with("spec.variants[1].doorbell: no scenario posts"),
+        "{found:?}"
+    );
+    let found = problems(&format!(
+        "variants: [{{name: a}}, {{name: b, doorbell: {{maxBatch: 4}}}}]\n{TCP}scenarios: [{{name: mid, transfer: {{sizes: [1Mi]}}}}]"
+    ));
+    assert!(
+        found[0].starts_with("spec.scenarios[0].transfer.batch: a batch of 1 posts at most one message"),
+        "{found:?}"
+    );
+    assert!(found[0].ends_with("Set it to 8 or more"), "{found:?}");
+}
+
+#[test]
+fn accepts_identical_tuning_in_separate_processes() {
+    let spec = format!(
+        "variants: [{{name: a}}, {{name: b, env: [{{name: FI_X, value: '1'}}]}}, {{name: c, image: other}}]\n{TCP}{MID}"
+    );
+    assert_eq!(problems(&spec), [""; 0]);
+    let spec = format!("variants: [{{name: a}}, {{name: b}}]\n{TCP}{MID}");
+    assert!(problems(&spec)[0].starts_with("spec.variants[1]: it has the tuning"));
+}
+
+#[test]
+fn rejects_device_memory_only_if_a_message_would_be_injected() {
+    let spec = |sizes: &str| {
+        format!(
+            "resources: {{gpus: 1}}\nvariants: [{{name: a}}, {{name: b, inject: {{maxBytes: 256}}, doorbell: {{maxBatch: 4}}}}]\n{TCP}scenarios: [{{name: large, memory: Cuda, transfer: {{operation: WriteImmediate, sizes: [{sizes}], batch: 4}}}}]"
+        )
+    };
+    assert_eq!(problems(&spec("128Ki")), [""; 0]);
+    assert!(
+        problems(&spec("64, 128Ki"))[0]
+            .starts_with("spec.scenarios[0].memory: messages in memory Cuda cannot be injected")
+    );
+}
+
+#[test]
+fn huge_pages_are_required_for_every_process() {
+    let spec = |pages: &str, control: bool| {
+        format!(
+            "sampling: {{control: {control}}}\nresources: {{hugepages2Mi: {pages}}}\nvariants: [{{name: a}}, {{name: b, library: /opt}}]\n{TCP}scenarios: [{{name: large, memory: HugePages, transfer: {{sizes: [1Mi], window: 16}}}}]"
+        )
+    };
+    // 16 MiB an area, two of them in each of three processes.
+    assert_eq!(problems(&spec("96Mi", true)), [""; 0]);
+    assert!(problems(&spec("94Mi", true))[0].contains("3 instrument processes need 96Mi"));
+    assert_eq!(problems(&spec("64Mi", false)), [""; 0]);
+}
+
+#[test]
+fn all_problems_are_reported_at_once() {
+    let found = problems(&format!(
+        "variants: [{{name: a}}]\n{TCP}scenarios: [{{name: s, pingPong: {{sizes: [0, 64, 64, 2Gi]}}}}]"
+    ));
+    let paths: Vec<_> = found
+        .iter()
+        .filter_map(|problem| problem.split(": ").next())
+        .collect();
+    assert_eq!(
+        paths,
+        [
+            "spec.scenarios[0].pingPong.sizes[0]",
+            "spec.scenarios[0].pingPong.sizes[2]",
+            "spec.scenarios[0].pingPong.sizes[3]"
+        ]
+    );
+}

@@ -1,0 +1,101 @@
+//! Holds the statistics of campaigns against simulated ones whose truth is known.
+//!
+//! All draws are seeded, so nothing here passes or fails by chance; the bounds are four standard errors
+//! wide, which is what another seed would stay within.
+
+mod simulation;
+
+use simulation::experiments::{self, Coverage, Share};
+use simulation::noise::Noise;
+use simulation::report;
+
+/// Standard errors that a simulated share may lie from its truth.
+const TOLERANCE: f64 = 4.0;
+
+fn standard_errors_above(expected: f64, share: &Share) -> f64 {
+    (share.share - expected) / share.standard_error(expected)
+}
+
+fn assert_documented(section: &str) {
+    let document = include_str!("../../../../docs/simulated-coverage.md");
+    assert!(
+        document.contains(section),
+        "docs/simulated-coverage.md does not hold this section; regenerate it with \
+         `make generate-all`:\n{section}"
+    );
+}
+
+fn assert_exact(rows: &[Coverage]) {
+    for row in rows {
+        assert!(row.covered.share >= 0.94, "{row:?}");
+        let expected = report::exact_coverage(row.setting.rounds);
+        assert!(
+            standard_errors_above(expected, &row.covered).abs() < TOLERANCE,
+            "{row:?}, not {expected}"
+        );
+    }
+}
+
+#[test]
+fn the_document_says_what_is_simulated() {
+    assert_documented(report::INTRODUCTION);
+}
+
+#[test]
+fn intervals_hold_the_effect_as_often_as_they_say() {
+    let rows = experiments::random_order(1);
+    assert_exact(&rows);
+    assert_documented(&report::random_order(1, &rows));
+}
+
+#[test]
+fn intervals_hold_the_effect_as_often_as_they_say_over_sixteen_pairs() {
+    let rows = experiments::random_order(16);
+    assert_exact(&rows);
+    assert_documented(&report::random_order(16, &rows));
+}
+
+#[test]
+fn a_fixed_order_fails_on_a_machine_that_changes() {
+    let rows = experiments::fixed_order();
+    let least = |noise: Noise| {
+        let of_noise = rows.iter().filter(|row| row.setting.noise == noise);
+        of_noise
+            .map(|row| row.covered.share)
+            .fold(f64::INFINITY, f64::min)
+    };
+    assert!(least(Noise::Drifting) < 0.7, "{rows:?}");
+    assert!(least(Noise::Warming) < 0.7, "{rows:?}");
+    assert!(least(Noise::Normal) > 0.94, "{rows:?}");
+    assert_documented(&report::fixed_order(&rows));
+}
+
+#[test]
+fn pairs_are_no_repeats() {
+    let rows = experiments::pairs_as_repeats();
+    assert!(rows.iter().all(|row| row.covered.share < 0.8), "{rows:?}");
+    assert_documented(&report::pairs_as_repeats(&rows));
+}
+
+#[test]
+fn any_false_verdict_in_a_scenario_has_at_most_five_percent() {
+    let rows = experiments::false_verdicts();
+    for row in &rows {
+        assert!(standard_errors_above(0.05, &row.any) < TOLERANCE, "{row:?}");
+        // A method that never says anything would pass the line above.
+        assert!(row.any.share > 0.005, "{row:?}");
+    }
+    assert_documented(&report::false_verdicts(&rows));
+}
+
+#[test]
+fn an_effect_of_the_detectable_size_is_found_about_as_often_as_said() {
+    let rows = experiments::power();
+    for row in &rows {
+        assert!((0.65..0.9).contains(&row.found.share), "{row:?}");
+        if row.noise == Noise::Normal {
+            assert!((row.found.share - 0.8).abs() < 0.05, "{row:?}");
+        }
+    }
+    assert_documented(&report::power(&rows));
+}

@@ -1,0 +1,92 @@
+//! One simulated scenario and size: rounds of blocks, as a campaign measures them.
+
+use fabricbench_campaign::stats::{Pair, round_effect};
+use rand::Rng;
+use rand::seq::SliceRandom;
+
+use super::noise::{Noise, Weather};
+
+/// Arms in a block, the baseline among them.
+pub const ARMS: usize = 5;
+
+/// Standard deviation of the logarithm of a case's statistic for one unit of noise.
+const SPREAD: f64 = 0.05;
+
+/// Weather of a round as a part of the noise of one of several pairs.
+const SHARED: f64 = 0.5;
+
+/// Latency of the baseline without noise, microseconds.
+const BASELINE: f64 = 4.13;
+
+/// The order of the arms within a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Drawn anew for each block.
+    Random,
+    /// The baseline first, then always the same.
+    Fixed,
+}
+
+/// What is simulated.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// Noise of the cases.
+    pub noise: Noise,
+    /// Order in the blocks.
+    pub order: Order,
+    /// Pairs of workers, each with one value per case.
+    pub pairs: usize,
+    /// Rounds of the campaign.
+    pub rounds: usize,
+}
+
+impl Setting {
+    /// One campaign at one size: for each of the first `compared` arms beside the baseline its rounds, and
+    /// for each round its pairs. Every arm's true effect is `effect`, a log ratio to the baseline.
+    pub fn measure(&self, compared: usize, effect: f64, rng: &mut impl Rng) -> Vec<Vec<Vec<Pair>>> {
+        let mut weather = Weather::new(self.noise, rng);
+        let mut arms = vec![Vec::with_capacity(self.rounds); compared];
+        for _ in 0..self.rounds {
+            let mut place_of_arm: [usize; ARMS] = std::array::from_fn(|arm| arm);
+            if self.order == Order::Random {
+                place_of_arm.shuffle(rng);
+            }
+            let block: [f64; ARMS] = weather.block(rng);
+            let mut value = |arm: usize| {
+                let shared = block[place_of_arm[arm]];
+                let noise = match self.pairs {
+                    1 => shared,
+                    _ => SHARED * shared + self.noise.independent(rng),
+                };
+                let effect = if arm == 0 { 0.0 } else { effect };
+                BASELINE * (effect + SPREAD * noise).exp()
+            };
+            let baseline: Vec<f64> = (0..self.pairs).map(|_| value(0)).collect();
+            for (index, rounds) in arms.iter_mut().enumerate() {
+                let pairs = baseline.iter().map(|&baseline| Pair {
+                    arm: value(index + 1),
+                    baseline,
+                });
+                rounds.push(pairs.collect::<Vec<Pair>>());
+            }
+        }
+        arms
+    }
+}
+
+/// The effect of each round.
+pub fn round_effects(rounds: &[Vec<Pair>]) -> Vec<f64> {
+    rounds
+        .iter()
+        .filter_map(|pairs| round_effect(pairs).expect("simulated values are positive"))
+        .collect()
+}
+
+/// The effect of each pair in each round, as if they were repeats.
+pub fn pair_effects(rounds: &[Vec<Pair>]) -> Vec<f64> {
+    rounds
+        .iter()
+        .flatten()
+        .map(|pair| (pair.arm / pair.baseline).ln())
+        .collect()
+}

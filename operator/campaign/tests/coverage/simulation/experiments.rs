@@ -1,0 +1,249 @@
+//! What is asked of the simulated campaigns.
+
+use crds::v1alpha1::Verdict;
+use fabricbench_campaign::stats::{Direction, Family, Margin, judge, paired, signed_rank};
+
+use super::campaign::{ARMS, Order, Setting, pair_effects, round_effects};
+use super::generator;
+use super::noise::Noise;
+
+/// Campaigns behind each coverage that must be exact.
+const CAMPAIGNS: usize = 10_000;
+
+/// Campaigns behind each figure that need not be.
+const FEW_CAMPAIGNS: usize = 2_000;
+
+/// Campaigns behind each figure that is far off.
+const FEWEST_CAMPAIGNS: usize = 500;
+
+/// Sizes of the family: with four arms 28 comparisons.
+const SIZES: usize = 7;
+
+/// Margin of the verdicts, percent.
+const MARGIN_PERCENT: f64 = 2.0;
+
+/// How often something happened in simulated campaigns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Share {
+    /// Share of the campaigns, 0 to 1.
+    pub share: f64,
+    /// Campaigns in which it was counted.
+    pub campaigns: usize,
+}
+
+impl Share {
+    fn count(campaigns: usize, happened: impl FnMut(usize) -> bool) -> Share {
+        let count = (0..campaigns).map(happened).filter(|happened| *happened).count();
+        Share {
+            share: count as f64 / campaigns as f64,
+            campaigns,
+        }
+    }
+
+    /// Standard error of a share counted like this whose truth is `expected`.
+    pub fn standard_error(&self, expected: f64) -> f64 {
+        (expected * (1.0 - expected) / self.campaigns as f64).sqrt()
+    }
+}
+
+/// How a campaign's values become the interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// One value per round: the median of its pairs.
+    Round,
+    /// One value per pair and round, as if they were repeats.
+    Pair,
+}
+
+/// Coverage of the nominal 95 percent interval of one comparison.
+#[derive(Debug, Clone, Copy)]
+pub struct Coverage {
+    /// What was simulated.
+    pub setting: Setting,
+    /// How often the interval held the true effect.
+    pub covered: Share,
+}
+
+/// One comparison at 95 percent.
+pub fn single() -> Family {
+    Family::new(1, 95.0).expect("a valid family")
+}
+
+/// Four arms at seven sizes, 95 percent together.
+pub fn family_of_28() -> Family {
+    Family::new((SIZES * (ARMS - 1)) as u32, 95.0).expect("a valid family")
+}
+
+/// The method as it is: order drawn at random, one value per round.
+pub fn random_order(pairs: usize) -> Vec<Coverage> {
+    let settings = settings(&Noise::ALL, Order::Random, pairs, &[6, 10, 30]);
+    coverage(&settings, Unit::Round, CAMPAIGNS, 1_000 * pairs as u64)
+}
+
+/// The same with the baseline first in every block, and the arms always in the same order.
+pub fn fixed_order() -> Vec<Coverage> {
+    let noises = [Noise::Normal, Noise::Wandering, Noise::Drifting, Noise::Warming];
+    coverage(
+        &settings(&noises, Order::Fixed, 1, &[6, 10, 30]),
+        Unit::Round,
+        FEW_CAMPAIGNS,
+        100_000,
+    )
+}
+
+/// The same with 16 pairs taken for as many repeats.
+pub fn pairs_as_repeats() -> Vec<Coverage> {
+    let settings = settings(&[Noise::Normal], Order::Random, 16, &[6, 10]);
+    coverage(&settings, Unit::Pair, FEWEST_CAMPAIGNS, 200_000)
+}
+
+fn settings(noises: &[Noise], order: Order, pairs: usize, rounds: &[usize]) -> Vec<Setting> {
+    let of_noise = |&noise: &Noise| {
+        rounds.iter().map(move |&rounds| Setting {
+            noise,
+            order,
+            pairs,
+            rounds,
+        })
+    };
+    noises.iter().flat_map(of_noise).collect()
+}
+
+/// Coverage in each setting, with streams of random numbers from `stream` on.
+fn coverage(settings: &[Setting], unit: Unit, campaigns: usize, stream: u64) -> Vec<Coverage> {
+    (stream..)
+        .zip(settings)
+        .map(|(stream, &setting)| Coverage {
+            setting,
+            covered: covered(&setting, unit, campaigns, stream),
+        })
+        .collect()
+}
+
+/// How often the interval holds the true effect, a value that falls by 6 percent.
+fn covered(setting: &Setting, unit: Unit, campaigns: usize, stream: u64) -> Share {
+    let effect = 0.94_f64.ln();
+    let mut rng = generator(stream);
+    Share::count(campaigns, |_| {
+        let arms = setting.measure(1, effect, &mut rng);
+        let values = match unit {
+            Unit::Round => round_effects(&arms[0]),
+            Unit::Pair => pair_effects(&arms[0]),
+        };
+        let interval = signed_rank::interval(&values, single().level()).expect("enough rounds");
+        (interval.lower..=interval.upper).contains(&effect)
+    })
+}
+
+/// How often a scenario has any false verdict.
+#[derive(Debug, Clone, Copy)]
+pub struct FalseVerdicts {
+    /// Noise of the cases.
+    pub noise: Noise,
+    /// The margin, at whose upper edge all true effects lie: 0 is no effect and no margin.
+    pub margin_percent: f64,
+    /// How often any of the 28 comparisons was `Improved` or `Regressed`.
+    pub any: Share,
+}
+
+/// False verdicts of 28 comparisons in 15 rounds where they are likeliest, with every true effect on the
+/// edge of the margin.
+pub fn false_verdicts() -> Vec<FalseVerdicts> {
+    let settings = [Noise::Normal, Noise::Skewed, Noise::Drifting]
+        .into_iter()
+        .flat_map(|noise| [0.0, MARGIN_PERCENT].map(|margin_percent| (noise, margin_percent)));
+    (300_000..)
+        .zip(settings)
+        .map(|(stream, (noise, margin_percent))| FalseVerdicts {
+            noise,
+            margin_percent,
+            any: any_false_verdict(noise, margin_percent, stream),
+        })
+        .collect()
+}
+
+fn any_false_verdict(noise: Noise, margin_percent: f64, stream: u64) -> Share {
+    let family = family_of_28();
+    let margin = Margin::from_percent(margin_percent).expect("a valid margin");
+    let rounds = family.recommended_rounds() as usize;
+    let setting = Setting {
+        noise,
+        order: Order::Random,
+        pairs: 1,
+        rounds,
+    };
+    let mut rng = generator(stream);
+    Share::count(FEW_CAMPAIGNS, |_| {
+        // Each size is a block of its own, with noise of its own.
+        let sizes: Vec<_> = (0..SIZES)
+            .map(|_| setting.measure(ARMS - 1, margin.log_ratio(), &mut rng))
+            .collect();
+        sizes.iter().flatten().any(|rounds| {
+            let interval = signed_rank::interval(&round_effects(rounds), family.level());
+            let verdict = judge(
+                &interval.expect("enough rounds"),
+                margin,
+                Direction::LowerIsBetter,
+            );
+            matches!(verdict, Verdict::Improved | Verdict::Regressed)
+        })
+    })
+}
+
+/// What became of an effect of the size that is said to be detectable.
+#[derive(Debug, Clone, Copy)]
+pub struct Power {
+    /// Noise of the cases.
+    pub noise: Noise,
+    /// Comparisons in the family.
+    pub comparisons: u32,
+    /// Rounds of the campaigns: four more than the minimum.
+    pub rounds: usize,
+    /// Median minimum detectable effect that campaigns without an effect report, as log ratio.
+    pub detectable: f64,
+    /// How often an effect of just that size was found.
+    pub found: Share,
+}
+
+/// Takes the median minimum detectable effect of campaigns without an effect, then counts how often an
+/// effect of that size is found.
+pub fn power() -> Vec<Power> {
+    let settings = [Noise::Normal, Noise::Skewed, Noise::Bimodal]
+        .into_iter()
+        .flat_map(|noise| [single(), family_of_28()].map(|family| (noise, family)));
+    (400_000..)
+        .zip(settings)
+        .map(|(stream, (noise, family))| power_of(noise, &family, stream))
+        .collect()
+}
+
+fn power_of(noise: Noise, family: &Family, stream: u64) -> Power {
+    let margin = Margin::from_percent(MARGIN_PERCENT).expect("a valid margin");
+    let rounds = family.recommended_rounds() as usize;
+    let setting = Setting {
+        noise,
+        order: Order::Random,
+        pairs: 1,
+        rounds,
+    };
+    let mut rng = generator(stream);
+    let mut compare = |effect: f64| {
+        let arms = setting.measure(1, effect, &mut rng);
+        paired(&round_effects(&arms[0]), family, margin, Direction::LowerIsBetter)
+    };
+    let mut reported: Vec<f64> = (0..FEW_CAMPAIGNS / 4)
+        .filter_map(|_| compare(0.0).minimum_detectable_effect)
+        .collect();
+    reported.sort_by(f64::total_cmp);
+    let detectable = reported[reported.len() / 2];
+    let found = Share::count(FEW_CAMPAIGNS, |_| {
+        compare(-detectable).verdict == Verdict::Improved
+    });
+    Power {
+        noise,
+        comparisons: family.comparisons(),
+        rounds,
+        detectable,
+        found,
+    }
+}

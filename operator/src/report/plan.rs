@@ -1,0 +1,233 @@
+//! A plan as text: what runs, how it is posted at each size, what cannot take part and why.
+
+mod scenario;
+
+use std::fmt::Write;
+
+use crds::striping::StripingPolicy;
+use crds::units::Size;
+use crds::v1alpha1::TransportSpec;
+
+use campaign::plan::{Arm, Leg, Plan, Separation, estimate, hash};
+use campaign::plan_check;
+
+/// `plan` as text, with the notes of the plan check.
+pub fn render(plan: &Plan) -> String {
+    let mut out = String::new();
+    // Writing into a String cannot fail.
+    let _ = write_text(plan, &mut out);
+    out
+}
+
+fn write_text(plan: &Plan, out: &mut String) -> std::fmt::Result {
+    writeln!(
+        out,
+        "{}   {} · {} workers · {} · seed {} · {} % confidence · margin {} %",
+        plan.run,
+        transport(&plan.transport),
+        plan.workers,
+        counted(plan.rounds.into(), "round"),
+        plan.sampling.seed,
+        plan.sampling.confidence_percent,
+        plan.sampling.margin_percent,
+    )?;
+    writeln!(out, "  plan      {}", hash(plan))?;
+    let estimate = estimate(plan);
+    writeln!(
+        out,
+        "  estimate  {} · {} of payload · {} of records · about {} (at {} and {}/s a rail)",
+        counted(estimate.cases, "case"),
+        decimal(estimate.payload_bytes),
+        decimal(estimate.stream_bytes),
+        time(estimate.seconds),
+        micros(estimate.assumption.latency_nanos),
+        decimal(estimate.assumption.rail_bytes_per_second),
+    )?;
+    writeln!(out, "\n  arms")?;
+    for line in arms(plan) {
+        writeln!(out, "    {line}")?;
+    }
+    writeln!(out, "\n  legs")?;
+    legs(plan, out)?;
+    for index in 0..plan.scenarios.len() {
+        writeln!(out)?;
+        scenario::write(plan, index, out)?;
+    }
+    let notes = plan_check::check(plan);
+    if !notes.is_empty() {
+        writeln!(out)?;
+    }
+    for note in notes {
+        writeln!(out, "  {note}")?;
+    }
+    Ok(())
+}
+
+fn transport(transport: &TransportSpec) -> String {
+    let what = match transport {
+        TransportSpec::Libfabric(libfabric) => format!("libfabric {}", libfabric.provider.name()),
+        TransportSpec::Nixl(nixl) => format!("nixl {:?}", nixl.backend).to_lowercase(),
+        TransportSpec::Ucx(ucx) => {
+            let transports: Vec<_> = ucx
+                .transports
+                .iter()
+                .map(|transport| format!("{transport:?}"))
+                .collect();
+            format!("ucx {}", transports.join(",").to_lowercase())
+        }
+        TransportSpec::Loopback(_) | TransportSpec::Verbs(_) => transport.library().to_owned(),
+    };
+    format!("{what} · {}", counted(transport.rails().into(), "rail"))
+}
+
+fn arms(plan: &Plan) -> Vec<String> {
+    let mut table = plain_table();
+    for (index, arm) in plan.arms.iter().enumerate() {
+        let role = match (index == plan.baseline, arm.control) {
+            (true, _) => "baseline".to_owned(),
+            (_, Some(separation)) => format!("control of {}", factor(separation)),
+            (_, None) => format!("differs in {}", factor(arm.separation)),
+        };
+        table.add_row(vec![arm.name.clone(), role, tuning(arm), process(arm)]);
+    }
+    lines(&table)
+}
+
+/// A table without borders, its columns two blanks apart.
+fn plain_table() -> comfy_table::Table {
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::presets::NOTHING);
+    table
+}
+
+fn lines(table: &comfy_table::Table) -> Vec<String> {
+    // Without borders every line still begins with the padding of its first cell.
+    let unpadded = |line: String| line.strip_prefix(' ').unwrap_or(&line).trim_end().to_owned();
+    table.lines().map(unpadded).collect()
+}
+
+/// What two arms that are separated this way differ in.
+fn factor(separation: Separation) -> &'static str {
+    match separation {
+        Separation::Tuning => "tuning",
+        Separation::Environment => "environment",
+        Separation::Image => "image",
+    }
+}
+
+fn tuning(arm: &Arm) -> String {
+    let mut parts = Vec::new();
+    if let Some(most) = arm.inject_max_bytes {
+        parts.push(format!("inject to {}", Size(most)));
+    }
+    if let Some(most) = arm.doorbell_max_batch {
+        parts.push(format!("doorbell for {most}"));
+    }
+    let threshold = Size(arm.striping.threshold_bytes);
+    parts.push(match arm.striping.policy {
+        StripingPolicy::Single => "one rail a transfer".to_owned(),
+        StripingPolicy::Nixl => format!("striped from {threshold}"),
+        StripingPolicy::NixlCoalesce => {
+            format!(
+                "coalesced to {} chunks from {threshold}",
+                Size(arm.striping.min_chunk_bytes)
+            )
+        }
+    });
+    parts.join(", ")
+}
+
+fn process(arm: &Arm) -> String {
+    let env = arm
+        .process
+        .env
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"));
+    let library = arm
+        .process
+        .library
+        .iter()
+        .map(|library| format!("library {library}"));
+    let image = arm.image.iter().map(|image| format!("image {}", short(image)));
+    env.chain(library).chain(image).collect::<Vec<_>>().join(" ")
+}
+
+/// Legs of one gang in a line; legs in turn by what they have in common.
+fn legs(plan: &Plan, out: &mut String) -> std::fmt::Result {
+    const SHOWN: usize = 8;
+    for leg in plan.legs.iter().take(SHOWN) {
+        writeln!(out, "    {}", leg_line(plan, leg))?;
+    }
+    if plan.legs.len() > SHOWN {
+        writeln!(out, "    ... {} legs in all", plan.legs.len())?;
+    }
+    Ok(())
+}
+
+fn leg_line(plan: &Plan, leg: &Leg) -> String {
+    let rounds: Vec<_> = leg.rounds.iter().map(|round| round.round).collect();
+    let rounds = match (rounds.first(), rounds.last()) {
+        (Some(first), Some(last)) if first != last => format!("rounds {first} to {last}"),
+        (Some(only), _) => format!("round {only}"),
+        (None, _) => "no round".to_owned(),
+    };
+    let blocks: usize = leg.rounds.iter().map(|round| round.blocks.len()).sum();
+    let arms = leg
+        .arms
+        .iter()
+        .filter_map(|(arm, _)| plan.arms.get(*arm))
+        .map(|arm| arm.name.as_str());
+    let image = leg
+        .image
+        .as_ref()
+        .map_or_else(String::new, |image| format!(" · {}", short(image)));
+    format!(
+        "{}   {rounds} · {} · {} · {}{image}",
+        leg.leg,
+        counted(blocks as u64, "block"),
+        counted(leg.processes.len() as u64, "process"),
+        arms.collect::<Vec<_>>().join(", "),
+    )
+}
+
+/// An image with the first digits of its digest.
+fn short(image: &str) -> String {
+    const DIGITS: usize = 12;
+    match image.split_once("@sha256:") {
+        Some((name, digest)) => format!("{name}@{}", digest.chars().take(DIGITS).collect::<String>()),
+        None => image.to_owned(),
+    }
+}
+
+fn counted(count: u64, noun: &str) -> String {
+    let plural = if count == 1 {
+        ""
+    } else if noun.ends_with('s') {
+        "es"
+    } else {
+        "s"
+    };
+    format!("{count} {noun}{plural}")
+}
+
+/// Bytes in decimal units, two significant decimals at most.
+fn decimal(bytes: u64) -> String {
+    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    let value = bytes as f64;
+    match units.iter().find(|(factor, _)| value >= *factor) {
+        Some((factor, unit)) => format!("{:.1} {unit}", value / factor),
+        None => format!("{bytes} B"),
+    }
+}
+
+fn micros(nanos: u64) -> String {
+    format!("{} us", nanos as f64 / 1e3)
+}
+
+fn time(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds.div_ceil(60)),
+        _ => format!("{:.1} h", seconds as f64 / 3600.0),
+    }
+}

@@ -1,0 +1,166 @@
+//! One scenario of a plan: a table of rails and chunks by size and arm, and what cannot take part.
+
+use std::fmt::Write;
+
+use crds::assignment::{Extent, ScenarioAssignment, Workload};
+use crds::units::{Size, Span};
+
+use super::{counted, lines, plain_table};
+use campaign::plan::{Cell, Plan, PlannedScenario};
+
+pub(super) fn write(plan: &Plan, index: usize, out: &mut String) -> std::fmt::Result {
+    let Some(scenario) = plan.scenarios.get(index) else {
+        return Ok(());
+    };
+    writeln!(
+        out,
+        "  {}   {}",
+        scenario.assignment.name,
+        workload(&scenario.assignment)
+    )?;
+    writeln!(
+        out,
+        "    verdicts on {:?}, {}, from {} on{}",
+        scenario.primary,
+        counted(scenario.comparisons.into(), "comparison"),
+        counted(scenario.minimum_rounds.into(), "round"),
+        if scenario.integrity {
+            "; every byte checked in round 0"
+        } else {
+            ""
+        },
+    )?;
+    for line in table(plan, scenario) {
+        writeln!(out, "    {line}")?;
+    }
+    for line in not_applicable(plan, scenario) {
+        writeln!(out, "    n/a {line}")?;
+    }
+    Ok(())
+}
+
+fn workload(scenario: &ScenarioAssignment) -> String {
+    let (what, measured, warmup, noun) = match &scenario.workload {
+        Workload::PingPong(work) => (
+            format!("ping-pong {:?}", work.operation),
+            work.measured,
+            work.warmup,
+            "round trips",
+        ),
+        Workload::Transfer(work) => (
+            format!(
+                "transfer {:?} {:?} · window {} · batch {} · {}",
+                work.operation,
+                work.direction,
+                work.window,
+                work.batch,
+                counted(work.threads.into(), "thread"),
+            ),
+            work.measured,
+            work.warmup,
+            "transfers",
+        ),
+    };
+    let polling = scenario
+        .polling
+        .map_or_else(String::new, |polling| format!(" · {polling:?}"));
+    format!(
+        "{what} · {:?}{polling} · {} after {} of warm-up",
+        scenario.memory,
+        extent(measured, noun),
+        extent(warmup, noun)
+    )
+}
+
+fn extent(extent: Extent, noun: &str) -> String {
+    match extent {
+        Extent::Iterations(count) => format!("{count} {noun}"),
+        Extent::DurationNanos(nanos) => Span(std::time::Duration::from_nanos(nanos)).to_string(),
+    }
+}
+
+fn table(plan: &Plan, scenario: &PlannedScenario) -> Vec<String> {
+    let arms = || {
+        plan.arms
+            .iter()
+            .enumerate()
+            .filter(|(_, arm)| arm.control.is_none())
+    };
+    let mut table = plain_table();
+    table.set_header(std::iter::once("size".to_owned()).chain(arms().map(|(_, arm)| arm.name.clone())));
+    for size in &scenario.sizes {
+        let cells = arms().map(|(arm, _)| {
+            let found = scenario
+                .cells
+                .iter()
+                .find(|cell| cell.arm == arm && cell.size_bytes == *size);
+            found.map_or_else(String::new, |cell| text(cell, arm == plan.baseline))
+        });
+        table.add_row(std::iter::once(Size(*size).to_string()).chain(cells));
+    }
+    lines(&table)
+}
+
+/// A cell as `2 x 16Ki, 15/16 more`, or what it does as the baseline.
+fn text(cell: &Cell, baseline: bool) -> String {
+    if cell.same_as_baseline && !baseline {
+        return "as baseline".to_owned();
+    }
+    let mut text = format!("{} x {}", cell.rails, Size(cell.chunk_bytes));
+    if cell.last_chunk_bytes != cell.chunk_bytes {
+        text.push_str(&format!(" (last {})", Size(cell.last_chunk_bytes)));
+    }
+    if cell.more_per_burst > 0 {
+        text.push_str(&format!(
+            ", {}/{} more",
+            cell.more_per_burst, cell.posts_per_burst
+        ));
+    } else if cell.posts_per_burst > 1 {
+        text.push_str(&format!(", {} posts", cell.posts_per_burst));
+    }
+    let injected = cell.optimizations.iter().any(|planned| {
+        planned.optimization == crds::v1alpha1::Optimization::Inject && planned.not_applicable.is_none()
+    });
+    if injected {
+        text.push_str(", injected");
+    }
+    text
+}
+
+/// What cannot take part, a line for each reason, as `doorbell at 64, 128: one post on a rail in a burst`.
+fn not_applicable(plan: &Plan, scenario: &PlannedScenario) -> Vec<String> {
+    let mut grouped: Vec<(String, String, Vec<String>)> = Vec::new();
+    for (index, arm) in plan
+        .arms
+        .iter()
+        .enumerate()
+        .filter(|(_, arm)| arm.control.is_none())
+    {
+        for cell in scenario.cells.iter().filter(|cell| cell.arm == index) {
+            for planned in &cell.optimizations {
+                let Some(reason) = &planned.not_applicable else {
+                    continue;
+                };
+                let what = format!("{} {:?}", arm.name, planned.optimization);
+                let size = Size(cell.size_bytes).to_string();
+                match grouped
+                    .iter_mut()
+                    .find(|(group, why, _)| *group == what && why == reason)
+                {
+                    Some((_, _, sizes)) => sizes.push(size),
+                    None => grouped.push((what, reason.clone(), vec![size])),
+                }
+            }
+        }
+    }
+    let all = scenario.sizes.len();
+    let lines = grouped.into_iter().map(|(what, reason, sizes)| {
+        let sizes = if sizes.len() == all {
+            "every size".to_owned()
+        } else {
+            sizes.join(", ")
+        };
+        format!("{what} at {sizes}: {reason}")
+    });
+    lines.collect()
+}

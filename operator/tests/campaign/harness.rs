@@ -1,0 +1,292 @@
+//! Starts `fabricbench` commands and observes their processes and output.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tempfile::TempDir;
+
+use super::processes::{MARK, Process, find_marked, shared_memory_of};
+
+/// Timeout of a campaign.
+const TIMEOUT: Duration = Duration::from_secs(600);
+/// Timeout for processes to exit after the campaign has finished.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Interval between two checks of a condition.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+static MACHINE: Mutex<()> = Mutex::new(());
+
+/// Root directory of the workspace.
+pub fn workspace() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// The `fabricbench` command with `arguments`.
+pub fn fabricbench<const N: usize>(arguments: [&str; N]) -> Command {
+    let binary = Path::new(env!("CARGO_BIN_EXE_fabricbench"));
+    let runner = binary.with_file_name("fabricbench-runner");
+    assert!(
+        runner.is_file(),
+        "{} does not exist; run cargo build -p fabricbench-runner",
+        runner.display()
+    );
+    let mut command = Command::new(binary);
+    command.args(arguments);
+    command
+}
+
+/// A running command. Only one exists at a time.
+pub struct RunningCommand {
+    child: Child,
+    mark: String,
+    directory: TempDir,
+    /// Ids of all processes of the campaign that were observed so far.
+    seen: BTreeSet<u32>,
+    _machine: MutexGuard<'static, ()>,
+}
+
+/// Exit status and output of a command.
+#[derive(Debug)]
+pub struct CommandOutput {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl RunningCommand {
+    /// Starts `command` in a new process group, as a shell does.
+    pub fn start(mut command: Command) -> Self {
+        // A failed test releases the lock too, although it poisons the mutex.
+        let machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+        let directory = TempDir::new().unwrap();
+        let mark = directory.path().display().to_string();
+        let file = |name: &str| File::create(directory.path().join(name)).unwrap();
+        let child = command
+            .env(MARK, &mark)
+            .stdin(Stdio::null())
+            .stdout(file("stdout"))
+            .stderr(file("stderr"))
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        Self {
+            child,
+            mark,
+            directory,
+            seen: BTreeSet::new(),
+            _machine: machine,
+        }
+    }
+
+    /// Running processes of the campaign, including the command itself.
+    pub fn processes(&mut self) -> Vec<Process> {
+        let found = find_marked(&self.mark);
+        self.seen.extend(found.iter().map(|process| process.pid));
+        found
+    }
+
+    /// Waits until `check` returns a value. Fails if the command exits first.
+    pub fn wait_for<T>(&mut self, mut check: impl FnMut(&mut Self) -> Option<T>) -> T {
+        let deadline = Instant::now() + TIMEOUT;
+        loop {
+            if let Some(value) = check(self) {
+                return value;
+            }
+            let status = self.child.try_wait().unwrap();
+            assert!(status.is_none(), "the command exited: {}", self.all_output());
+            assert!(
+                Instant::now() < deadline,
+                "no result within {TIMEOUT:?}: {}",
+                self.all_output()
+            );
+            sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// Waits for the process of the worker of `rank`.
+    pub fn worker(&mut self, rank: u32) -> Process {
+        self.wait_for(|running| running.processes().into_iter().find(|one| one.is_worker(rank)))
+    }
+
+    /// Waits for an instrument of the worker of `rank`.
+    pub fn instrument(&mut self, rank: u32) -> Process {
+        let worker = self.worker(rank).pid;
+        self.wait_for(|running| {
+            let mut processes = running.processes().into_iter();
+            processes.find(|one| one.is_instrument() && one.parent == worker)
+        })
+    }
+
+    /// Sends a signal to the command only.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Sends a signal to the process group, as a terminal does.
+    pub fn signal_group(&self, signal: Signal) {
+        kill_process_group(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for the command to exit. Fails if processes or shared memory of the campaign remain.
+    pub fn wait(mut self) -> CommandOutput {
+        let deadline = Instant::now() + TIMEOUT;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            self.processes();
+            assert!(
+                Instant::now() < deadline,
+                "still running after {TIMEOUT:?}: {}",
+                self.all_output()
+            );
+            sleep(POLL_INTERVAL);
+        };
+        self.assert_nothing_remains();
+        CommandOutput {
+            status,
+            stdout: self.read("stdout"),
+            stderr: self.read("stderr"),
+        }
+    }
+
+    fn assert_nothing_remains(&mut self) {
+        let deadline = Instant::now() + EXIT_TIMEOUT;
+        loop {
+            let remaining = self.processes();
+            if remaining.is_empty() {
+                break;
+            }
+            assert!(Instant::now() < deadline, "remaining processes: {remaining:?}");
+            sleep(POLL_INTERVAL);
+        }
+        let files = shared_memory_of(&self.seen);
+        assert!(files.is_empty(), "remaining files in /dev/shm: {files:?}");
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.directory.path().join(name)).unwrap()
+    }
+
+    fn all_output(&self) -> String {
+        format!("{}\n{}", self.read("stdout"), self.read("stderr"))
+    }
+}
+
+impl Drop for RunningCommand {
+    /// Kills all processes of the campaign, so that a failed test leaves none.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        for process in find_marked(&self.mark) {
+            let _ = kill_process(process.id(), Signal::KILL);
+        }
+    }
+}
+
+impl CommandOutput {
+    /// Fails with the whole output unless the exit status is `code`.
+    #[track_caller]
+    pub fn expect_code(self, code: i32) -> Self {
+        assert_eq!(self.status.code(), Some(code), "{self}");
+        self
+    }
+
+    /// Fails unless the command was killed by `signal`.
+    #[track_caller]
+    pub fn expect_signal(self, signal: Signal) -> Self {
+        assert_eq!(self.status.signal(), Some(signal.as_raw()), "{self}");
+        self
+    }
+
+    /// Fails unless standard output contains `text`, regardless of line breaks.
+    #[track_caller]
+    pub fn expect_stdout(&self, text: &str) {
+        let flat = self.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(text), "not in standard output: {text}\n{self}");
+    }
+
+    /// Fails unless standard error contains `text`.
+    #[track_caller]
+    pub fn expect_stderr(&self, text: &str) {
+        assert!(
+            self.stderr.contains(text),
+            "not in standard error: {text}\n{self}"
+        );
+    }
+}
+
+impl std::fmt::Display for CommandOutput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}\n{}\n{}", self.status, self.stdout, self.stderr)
+    }
+}
+
+/// Temporary directory of a test with its manifest and output.
+pub struct TestDir {
+    directory: TempDir,
+}
+
+impl TestDir {
+    pub fn new() -> Self {
+        Self {
+            directory: TempDir::new().unwrap(),
+        }
+    }
+
+    /// Writes a manifest and returns its path.
+    pub fn manifest(&self, text: &str) -> String {
+        let path = self.directory.path().join("run.yaml");
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+
+    /// Directory for `--output`.
+    pub fn output_dir(&self) -> PathBuf {
+        self.directory.path().join("output")
+    }
+
+    /// Directory of the run `name`.
+    pub fn run_dir(&self, name: &str) -> PathBuf {
+        self.output_dir().join(name)
+    }
+
+    /// The command that runs `manifest` into [`Self::output_dir`].
+    pub fn run(&self, manifest: &str) -> Command {
+        self.command(manifest, "--output")
+    }
+
+    /// Writes a shell script that runs the real runner, with `before` in front of its command, and returns its path.
+    pub fn runner(&self, before: &str) -> String {
+        let real = Path::new(env!("CARGO_BIN_EXE_fabricbench")).with_file_name("fabricbench-runner");
+        let file = self.directory.path().join("runner");
+        let script = format!("#!/bin/sh\n{before} '{}' \"$@\"\n", real.display());
+        fs::write(&file, script).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+        file.display().to_string()
+    }
+
+    /// The command that runs `manifest` with another runner.
+    pub fn run_with(&self, runner: &str, manifest: &str) -> Command {
+        let mut command = self.run(manifest);
+        command.args(["--runner", runner]);
+        command
+    }
+
+    /// The command that resumes the run in [`Self::output_dir`].
+    pub fn resume(&self, manifest: &str) -> Command {
+        self.command(manifest, "--resume")
+    }
+
+    fn command(&self, manifest: &str, option: &str) -> Command {
+        fabricbench(["run", manifest, option, &self.output_dir().display().to_string()])
+    }
+}

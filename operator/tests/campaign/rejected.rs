@@ -1,0 +1,199 @@
+//! Unavailable resources are rejected or fail with a reason. They are never replaced by others.
+
+use std::fs;
+
+use crds::record::{CaseResult, FailureReason};
+use crds::v1alpha1::{Engagement, State};
+
+use super::harness::{CommandOutput, RunningCommand, TestDir};
+use super::libraries::newer_library;
+use super::manifest::{INJECT_64, LOOPBACK, NAME, SHM, SHORT, TCP, run};
+use super::mount_namespace::new_namespaces;
+use super::stored_run::StoredRun;
+
+const ROUNDS: &str = "sampling: {rounds: 2}";
+
+fn run_manifest(manifest: &str) -> (TestDir, CommandOutput) {
+    let dir = TestDir::new();
+    let output = RunningCommand::start(dir.run(&dir.manifest(manifest))).wait();
+    (dir, output)
+}
+
+/// Checks that the campaign of `manifest` exits with status 3 and that every case failed with `reason` and a message that
+/// contains `text`.
+#[track_caller]
+fn check_all_cases_fail(manifest: &str, reason: FailureReason, text: &str) {
+    let (dir, output) = run_manifest(manifest);
+    assert_all_cases_failed(&dir, output, reason, text);
+}
+
+#[track_caller]
+fn assert_all_cases_failed(dir: &TestDir, output: CommandOutput, reason: FailureReason, text: &str) {
+    let output = output.expect_code(3);
+    output.expect_stdout(&format!("failed ({reason:?})"));
+    output.expect_stdout(&format!("verdict nothing was measured: {reason:?}"));
+    output.expect_stdout(text);
+    let stored = StoredRun::read(&dir.run_dir(NAME));
+    stored.assert_all_failed(reason);
+    assert_eq!(stored.status().state, Some(State::Failed));
+    let failed = stored.condition("Failed");
+    assert_eq!(
+        (failed.status.as_str(), failed.reason.as_str()),
+        ("True", "NothingMeasured")
+    );
+    assert!(failed.message.contains(text), "{}", failed.message);
+    assert_eq!(stored.condition("Complete").status, "False");
+}
+
+#[test]
+fn provider_without_a_device_fails() {
+    let efa = "{libfabric: {provider: efa, rails: 1}}";
+    let manifest = run(INJECT_64, efa, SHORT, &[ROUNDS, "resources: {efas: 1}"]);
+    check_all_cases_fail(&manifest, FailureReason::NoDevice, "efa");
+}
+
+#[test]
+fn transport_that_is_not_compiled_in_fails() {
+    let manifest = run(INJECT_64, "{verbs: {rails: 1}}", SHORT, &[ROUNDS]);
+    check_all_cases_fail(&manifest, FailureReason::NotCompiled, "no transport verbs");
+}
+
+#[test]
+fn too_many_huge_pages_fail() {
+    let free = fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
+    let free: u64 = free.map_or(0, |pages| pages.trim().parse().unwrap());
+    // 64 transfers of 64 MiB in flight.
+    assert!(
+        free < 2048,
+        "this test needs a machine with less than 4 GiB of free huge pages; {free} pages are free"
+    );
+    let scenarios =
+        "[{name: large, memory: HugePages, transfer: {sizes: [64Mi], window: 64, batch: 4, iterations: 1}}]";
+    let manifest = run(
+        "[{name: baseline}, {name: doorbell, doorbell: {maxBatch: 4}}]",
+        LOOPBACK,
+        scenarios,
+        &[ROUNDS, "resources: {hugepages2Mi: 64Gi, cpus: 2, memory: 1Gi}"],
+    );
+    check_all_cases_fail(&manifest, FailureReason::MemoryUnavailable, "vm.nr_hugepages");
+}
+
+#[test]
+fn gpu_memory_without_a_driver_fails() {
+    assert!(
+        !fs::exists("/dev/nvidiactl").unwrap(),
+        "this test needs a machine without a GPU"
+    );
+    let variants = "[{name: baseline}, {name: doorbell, doorbell: {maxBatch: 4}}]";
+    let scenarios = "[{name: large, memory: Cuda, transfer: {operation: Write, sizes: [1Ki], window: 8, batch: 4, iterations: 200}}]";
+    let manifest = run(variants, LOOPBACK, scenarios, &[ROUNDS, "resources: {gpus: 1}"]);
+    check_all_cases_fail(&manifest, FailureReason::MemoryUnavailable, "no CUDA driver");
+}
+
+#[test]
+fn separate_dev_shm_of_workers_fails() {
+    let dir = TestDir::new();
+    let separate = new_namespaces("mount -t tmpfs none /dev/shm");
+    let variants = format!(
+        "[{{name: baseline}}, {{name: newer, library: {}}}]",
+        newer_library()
+    );
+    let manifest = dir.manifest(&run(&variants, SHM, SHORT, &[ROUNDS]));
+    let output = RunningCommand::start(dir.run_with(&dir.runner(&separate), &manifest)).wait();
+    assert_all_cases_failed(
+        &dir,
+        output,
+        FailureReason::FabricUnreachable,
+        "is not in this worker's /dev/shm",
+    );
+}
+
+#[test]
+fn missing_library_fails_only_its_arm() {
+    let variants = "[{name: baseline}, {name: other, library: /nowhere/lib}]";
+    let (dir, output) = run_manifest(&run(variants, TCP, SHORT, &[ROUNDS]));
+    let output = output.expect_code(3);
+    output.expect_stdout("failed (LibraryAbsent)");
+    output.expect_stdout("/nowhere/lib");
+    let stored = StoredRun::read(&dir.run_dir(NAME));
+    stored.assert_complete();
+    assert_eq!(
+        stored.reasons("other").into_iter().collect::<Vec<_>>(),
+        ["LibraryAbsent"]
+    );
+    assert_eq!(
+        stored
+            .failures()
+            .iter()
+            .filter(|(case, _)| case.arm != "other")
+            .count(),
+        0
+    );
+    let mut results = stored.status().results.iter();
+    assert!(results.any(|result| result.arm == "baseline" && result.p50_nanos.is_some()));
+}
+
+#[test]
+fn inject_above_the_provider_limit_gives_no_verdict() {
+    let variants = "[{name: baseline}, {name: fi-inject, inject: {maxBytes: 256}}]";
+    let (dir, output) = run_manifest(&run(variants, TCP, SHORT, &[ROUNDS]));
+    output
+        .expect_code(0)
+        .expect_stdout("NotEngaged: over the inject limit of 128 B");
+    let stored = StoredRun::read(&dir.run_dir(NAME));
+    stored.assert_complete();
+    let mut posts_above_limit = 0;
+    for case in stored.cases().into_iter().filter(|case| case.arm == "fi-inject") {
+        let CaseResult::Measured(measured) = &case.result else {
+            continue;
+        };
+        let counters = &measured.initiator.posted.as_ref().unwrap().counters;
+        let (injected, over_limit) = (counters.injected, counters.over_limit);
+        match case.size_bytes {
+            64 => assert_eq!((injected, over_limit), (counters.posts, 0)),
+            _ => assert_eq!((injected, over_limit), (0, counters.posts)),
+        }
+        assert_eq!(counters.inject_limit_bytes, Some(128));
+        posts_above_limit += over_limit;
+    }
+    assert_eq!(posts_above_limit, 2 * 200, "posts of two rounds");
+    let status = stored.status();
+    let is_above_limit = |size: u64, arm: &str| size == 256 && arm == "fi-inject";
+    let result = status
+        .results
+        .iter()
+        .find(|one| is_above_limit(one.size_bytes, &one.arm))
+        .unwrap();
+    assert_eq!(result.optimizations[0].engagement, Engagement::NotEngaged);
+    let mut comparisons = status.comparisons.iter();
+    let comparison = comparisons
+        .find(|one| is_above_limit(one.size_bytes, &one.arm))
+        .unwrap();
+    assert_eq!(comparison.verdict, None);
+    assert!(
+        comparison.reason.as_ref().unwrap().starts_with("NotEngaged"),
+        "{comparison:?}"
+    );
+}
+
+#[test]
+fn rejects_an_invalid_manifest_before_starting() {
+    let on_gpu = "[{name: small, memory: Cuda, pingPong: {sizes: [64], iterations: 200}}]";
+    let efa = "{libfabric: {provider: efa, rails: 4}}";
+    for (manifest, message) in [
+        (
+            run(INJECT_64, LOOPBACK, on_gpu, &["resources: {gpus: 1}"]),
+            "spec.scenarios[0].memory: memory Cuda cannot be injected",
+        ),
+        (
+            run(INJECT_64, efa, SHORT, &["resources: {efas: 2}"]),
+            "spec.transport.libfabric.rails: every rail needs an EFA device: rails is 4, spec.resources.efas is 2",
+        ),
+    ] {
+        let (dir, output) = run_manifest(&manifest);
+        let output = output.expect_code(2);
+        output.expect_stderr(message);
+        assert_eq!(output.stdout, "");
+        assert!(!dir.output_dir().exists());
+    }
+}

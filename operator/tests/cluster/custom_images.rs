@@ -1,0 +1,111 @@
+//! Images without the runner, into which the operator injects it. An image of another distribution with its own C library and
+//! libfabric is measured. For an image that lacks a requirement, the status names it.
+
+use std::collections::BTreeSet;
+
+use crds::v1alpha1::{BenchmarkRunStatus, CaseValidity, State};
+
+use super::test_namespace::{TestNamespace, condition, planned, reports, with_rounds};
+use super::testbed::testbed;
+
+/// Directory of the Dockerfile, relative to the root of the repository.
+const DIRECTORY: &str = "operator/tests/cluster/images/foreign";
+/// An image that contains only a static binary.
+const WITHOUT_LIBC: &str = "fabricbench.dev/testbed/pause:1";
+
+/// Builds an image and loads it into the nodes if necessary. Returns its name.
+fn load_image(target: &str) -> String {
+    let directory = super::cluster::root().join(DIRECTORY);
+    testbed(&["load", &format!("{}:{target}", directory.display())])
+        .trim()
+        .to_owned()
+}
+
+/// Final status of a campaign whose second variant uses `image`.
+async fn run_with_image(namespace: &TestNamespace, name: &str, image: &str) -> BenchmarkRunStatus {
+    let mut run = with_rounds(name, 1);
+    run.spec.variants[1].image = Some(image.to_owned());
+    namespace.create(&run).await;
+    namespace.wait_for_end(name).await
+}
+
+#[tokio::test]
+async fn measures_an_image_of_another_distribution_with_the_same_runner() {
+    let image = load_image("newer");
+    let namespace = TestNamespace::new().await;
+    let _operator = namespace.operator();
+    run_with_image(&namespace, "foreign", &image).await;
+    let status = namespace.wait_for_completion("foreign").await;
+    let run = namespace.runs.get("foreign").await.unwrap();
+    let reports = reports(&run, &planned(&run), &namespace.lines(&run).await);
+    let versions: BTreeSet<_> = reports
+        .streams
+        .iter()
+        .map(|stream| &stream.runner_version)
+        .collect();
+    let digests: BTreeSet<_> = status
+        .execution
+        .unwrap()
+        .attempts
+        .into_iter()
+        .map(|attempt| attempt.image_digest)
+        .collect();
+    let libraries = status.environment.unwrap().libraries;
+    println!("runner {versions:?}\nimages {digests:#?}\nlibraries {libraries:#?}");
+    assert_eq!(versions.len(), 1, "all arms must use the same runner");
+    assert_eq!((digests.len(), digests.contains(&None)), (2, false));
+    assert_eq!(libraries.len(), 2, "each image must use its own libfabric");
+    namespace.delete().await;
+}
+
+/// Reason that the variant with `image` is invalid in a complete campaign.
+async fn invalid_reason(name: &str, image: &str) -> String {
+    let namespace = TestNamespace::new().await;
+    let _operator = namespace.operator();
+    let status = run_with_image(&namespace, name, image).await;
+    assert_eq!(status.state, Some(State::Complete), "{:#?}", status.conditions);
+    let arm = |arm: &str| status.results.iter().find(|result| result.arm == arm).unwrap();
+    assert_eq!(
+        arm("baseline").validity,
+        CaseValidity::Valid,
+        "the other arm must be valid"
+    );
+    assert_eq!(arm("fi-inject").validity, CaseValidity::Invalid);
+    let reason = arm("fi-inject").reason.clone().unwrap();
+    println!("{name}: {reason}");
+    namespace.delete().await;
+    reason
+}
+
+#[tokio::test]
+async fn reports_a_missing_libfabric() {
+    let reason = invalid_reason("without-libfabric", &load_image("bare")).await;
+    assert!(
+        reason.contains("LibraryAbsent") && reason.contains("libfabric.so.1 not found"),
+        "{reason}"
+    );
+}
+
+#[tokio::test]
+async fn reports_an_outdated_libfabric() {
+    let reason = invalid_reason("older-libfabric", &load_image("older")).await;
+    assert!(
+        reason.contains("LibraryAbsent") && reason.contains("1.17 or later"),
+        "{reason}"
+    );
+}
+
+#[tokio::test]
+async fn reports_a_missing_c_library() {
+    let namespace = TestNamespace::new().await;
+    let _operator = namespace.operator();
+    let status = run_with_image(&namespace, "without-libc", WITHOUT_LIBC).await;
+    let (_, reason, message) = condition(&status, "Failed").unwrap();
+    println!("{reason}: {message}");
+    assert_eq!(
+        (status.state, reason.as_str()),
+        (Some(State::Failed), "WorkerNotStarted")
+    );
+    assert!(message.contains("glibc"), "{message}");
+    namespace.delete().await;
+}

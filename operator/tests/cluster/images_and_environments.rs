@@ -1,0 +1,99 @@
+//! Variants with different images, whose gangs alternate, and variants with different environments, which one gang
+//! interleaves.
+
+use std::collections::BTreeSet;
+
+use crds::v1alpha1::{BenchmarkRunStatus, EnvVar, Variant, Verdict};
+
+use super::test_namespace::{TestNamespace, planned, reports, with_rounds};
+use super::testbed::image_of;
+
+fn arms_improved_or_regressed<'a>(
+    status: &'a BenchmarkRunStatus,
+    arm: &'a str,
+) -> impl Iterator<Item = Verdict> + 'a {
+    let comparisons = status
+        .comparisons
+        .iter()
+        .filter(move |one| one.arm.starts_with(arm));
+    comparisons
+        .filter_map(|one| one.verdict)
+        .filter(|verdict| matches!(verdict, Verdict::Improved | Verdict::Regressed))
+}
+
+#[tokio::test]
+async fn variants_with_different_images_alternate_on_the_same_nodes() {
+    let namespace = TestNamespace::new().await;
+    let _operator = namespace.operator();
+    // The number of legs equals the number of attempts that the status keeps.
+    let mut run = with_rounds("images", 2);
+    run.spec.variants[0].image = Some(image_of("baseline"));
+    run.spec.variants[1].image = Some(image_of("fi-inject"));
+    for target in ["doorbell", "coalesce", "combined"] {
+        run.spec.variants.push(Variant {
+            name: target.to_owned(),
+            image: Some(image_of(target)),
+            ..Variant::default()
+        });
+    }
+    namespace.create(&run).await;
+    let status = namespace.wait_for_completion("images").await;
+
+    let run = namespace.runs.get("images").await.unwrap();
+    let (plan, lines) = (planned(&run), namespace.lines(&run).await);
+    let attempts = &status.execution.as_ref().unwrap().attempts;
+    let legs: Vec<_> = attempts.iter().map(|attempt| attempt.leg).collect();
+    let expected: Vec<u32> = (0..u32::try_from(plan.legs.len()).unwrap()).collect();
+    assert_eq!(legs, expected, "the legs must follow the order of the plan");
+    let order: Vec<_> = plan.legs.iter().map(|leg| leg.image.clone()).collect();
+    println!("{} legs: {order:?}", legs.len());
+    let hellos = reports(&run, &plan, &lines).hellos;
+    let mut nodes = BTreeSet::new();
+    for leg in expected {
+        let hellos_of_leg = hellos.iter().filter(|hello| hello.leg == leg);
+        let hosts: BTreeSet<_> = hellos_of_leg
+            .map(|hello| hello.record.environment.node.clone().unwrap())
+            .collect();
+        assert_eq!(hosts.len(), 2, "the workers must run on distinct hosts");
+        nodes.insert(hosts);
+    }
+    assert_eq!(nodes.len(), 1, "every leg must use the same nodes: {nodes:?}");
+    let digests: BTreeSet<_> = attempts
+        .iter()
+        .map(|attempt| attempt.image_digest.clone().unwrap())
+        .collect();
+    assert_eq!(digests.len(), 5, "{digests:?}");
+    println!(
+        "the workers ran for {} s",
+        status.execution.as_ref().unwrap().active_seconds
+    );
+    namespace.delete().await;
+}
+
+#[tokio::test]
+async fn identical_environments_are_interleaved_in_one_gang_without_difference() {
+    let namespace = TestNamespace::new().await;
+    let _operator = namespace.operator();
+    let mut run = with_rounds("environments", 10);
+    // A variable that nothing reads requires a separate process but does not change the measurement.
+    run.spec.variants[1] = Variant {
+        name: "same".to_owned(),
+        env: vec![EnvVar {
+            name: "NOTHING_READS_THIS".to_owned(),
+            value: "1".to_owned(),
+        }],
+        ..Variant::default()
+    };
+    namespace.create(&run).await;
+    let status = namespace.wait_for_completion("environments").await;
+    assert_eq!(
+        status.execution.as_ref().unwrap().attempts.len(),
+        1,
+        "expected a single gang"
+    );
+    for arm in ["same", "control"] {
+        let differences: Vec<_> = arms_improved_or_regressed(&status, arm).collect();
+        assert!(differences.is_empty(), "{:#?}", status.comparisons);
+    }
+    namespace.delete().await;
+}

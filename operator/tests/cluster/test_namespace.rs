@@ -1,0 +1,218 @@
+//! Namespaces in which tests run short campaigns, and the checks at the end of each campaign.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, Progress, State};
+use fabricbench_operator::campaign::collect::{Reports, collect};
+use fabricbench_operator::campaign::plan::{Plan, hash, plan};
+use fabricbench_operator::campaign::validate::validate;
+use fabricbench_operator::run_controller::build::{labels, names};
+use fabricbench_operator::run_controller::record_chain::ChainReader;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+
+use super::cluster::{client, create_namespace, kubeconfig, run, until_within};
+use super::operator::Operator;
+use super::start;
+
+/// Timeout of a short campaign, including the recovery of a node.
+pub const TIMEOUT: Duration = Duration::from_secs(420);
+
+/// A namespace of one test.
+pub struct TestNamespace {
+    pub client: Client,
+    pub name: String,
+    pub runs: Api<BenchmarkRun>,
+    pub pods: Api<Pod>,
+}
+
+impl TestNamespace {
+    /// Creates a namespace that enforces the `restricted` Pod Security Standard.
+    pub async fn new() -> Self {
+        let client = client().await;
+        let name = create_namespace(&client).await;
+        let namespaces: Api<Namespace> = Api::all(client.clone());
+        let label = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
+        let params = PatchParams::default();
+        namespaces
+            .patch(&name, &params, &Patch::Merge(label))
+            .await
+            .unwrap();
+        Self::existing(&name, &client)
+    }
+
+    /// An existing namespace.
+    pub fn existing(name: &str, client: &Client) -> Self {
+        Self {
+            runs: Api::namespaced(client.clone(), name),
+            pods: Api::namespaced(client.clone(), name),
+            client: client.clone(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// Starts an operator for this namespace with the permissions of the test kubeconfig.
+    pub fn operator(&self) -> Operator {
+        self.operator_with(&kubeconfig())
+    }
+
+    /// Starts an operator for this namespace with another kubeconfig.
+    pub fn operator_with(&self, kubeconfig: &Path) -> Operator {
+        let arguments = ["--no-leader-election", "--namespace", &self.name];
+        start::operator(kubeconfig, &arguments)
+    }
+
+    /// Starts an operator for all namespaces, which watches nodes and all runs.
+    pub fn cluster_operator(&self) -> Operator {
+        start::operator(&kubeconfig(), &["--no-leader-election"])
+    }
+
+    pub async fn create(&self, run: &BenchmarkRun) {
+        self.runs.create(&PostParams::default(), run).await.unwrap();
+    }
+
+    pub async fn patch(&self, name: &str, change: Value) -> Result<BenchmarkRun, kube::Error> {
+        let (params, change) = (PatchParams::default(), Patch::Merge(change));
+        self.runs.patch(name, &params, &change).await
+    }
+
+    /// Waits until a run is deleted.
+    pub async fn wait_for_deletion(&self, name: &str) {
+        until_within(TIMEOUT, || async {
+            self.runs.get_opt(name).await.unwrap().is_none().then_some(())
+        })
+        .await;
+    }
+
+    pub async fn status(&self, name: &str) -> BenchmarkRunStatus {
+        self.runs.get(name).await.unwrap().status.unwrap_or_default()
+    }
+
+    /// Waits until at least `blocks` blocks are measured and stored.
+    pub async fn wait_for_blocks(&self, name: &str, blocks: u32) {
+        until_within(TIMEOUT, || async {
+            (blocks_done(&self.status(name).await) >= blocks).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until a run is complete or failed.
+    pub async fn wait_for_end(&self, name: &str) -> BenchmarkRunStatus {
+        until_within(TIMEOUT, || async {
+            let status = self.status(name).await;
+            matches!(status.state, Some(State::Complete | State::Failed)).then_some(status)
+        })
+        .await
+    }
+
+    /// Waits until a run is complete and checks that every block was measured once.
+    pub async fn wait_for_completion(&self, name: &str) -> BenchmarkRunStatus {
+        let status = self.wait_for_end(name).await;
+        assert_eq!(status.state, Some(State::Complete), "{:#?}", status.conditions);
+        let run = self.runs.get(name).await.unwrap();
+        let (plan, lines) = (planned(&run), self.lines(&run).await);
+        let distinct: BTreeSet<_> = lines.lines().collect();
+        assert_eq!(distinct.len(), lines.lines().count(), "a record was stored twice");
+        let reports = reports(&run, &plan, &lines);
+        assert!(reports.faults.is_empty(), "{:#?}", reports.faults);
+        let progress = status.progress.clone().unwrap();
+        assert_eq!(reports.blocks_done(), progress.blocks_total);
+        assert_eq!(progress.blocks_done, progress.blocks_total);
+        self.assert_jobs_belong_to_attempts(&run, &status).await;
+        status
+    }
+
+    /// Checks that every existing Job of a run belongs to an attempt in its status.
+    async fn assert_jobs_belong_to_attempts(&self, run: &BenchmarkRun, status: &BenchmarkRunStatus) {
+        let attempts = &status.execution.as_ref().unwrap().attempts;
+        let jobs: Api<Job> = Api::namespaced(self.client.clone(), &self.name);
+        let params = ListParams::default().labels(&labels::selector(run.metadata.uid.as_deref().unwrap()));
+        for job in jobs.list(&params).await.unwrap() {
+            let uid = job.metadata.uid.unwrap();
+            assert!(
+                attempts.iter().any(|attempt| attempt.job_uid == uid),
+                "Job {uid} belongs to no attempt"
+            );
+        }
+    }
+
+    /// Reads the records of a run from its ConfigMaps.
+    pub async fn lines(&self, run: &BenchmarkRun) -> String {
+        let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.name);
+        let uid = run.metadata.uid.as_deref().unwrap();
+        let seen = run.status.as_ref().and_then(|status| status.records.as_ref());
+        let mut reader = ChainReader::new(seen.map(|records| records.sha256.clone()));
+        let mut lines = Vec::new();
+        while let Some(part) = maps.get_opt(&names::records(uid, reader.next())).await.unwrap() {
+            reader
+                .read(&part, |piece| lines.extend_from_slice(piece))
+                .unwrap();
+        }
+        reader.finish().unwrap();
+        String::from_utf8(lines).unwrap()
+    }
+
+    /// A pod with the worker of rank `rank` that is not terminating, of any run in this namespace.
+    pub async fn worker(&self, rank: u32) -> Option<Pod> {
+        let label = format!("batch.kubernetes.io/job-completion-index={rank}");
+        let params = ListParams::default().labels(&label);
+        let pods = self.pods.list(&params).await.unwrap().items;
+        pods.into_iter()
+            .find(|pod| pod.metadata.deletion_timestamp.is_none())
+    }
+
+    /// Deletes the namespace and waits until it no longer exists.
+    pub async fn delete(self) {
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        let _ = namespaces.delete(&self.name, &DeleteParams::default()).await;
+        until_within(TIMEOUT, || async {
+            namespaces
+                .get_opt(&self.name)
+                .await
+                .unwrap()
+                .is_none()
+                .then_some(())
+        })
+        .await;
+    }
+}
+
+/// The plan of a run.
+pub fn planned(run: &BenchmarkRun) -> Plan {
+    plan(&validate(run).unwrap()).unwrap()
+}
+
+/// Collects the records.
+pub fn reports(run: &BenchmarkRun, plan: &Plan, lines: &str) -> Reports {
+    let uid = run.metadata.uid.as_deref().unwrap();
+    collect(plan, uid, &hash(plan), lines.as_bytes())
+}
+
+/// The campaign of these tests with `rounds` rounds.
+pub fn with_rounds(name: &str, rounds: u32) -> BenchmarkRun {
+    let mut run = run(name);
+    run.spec.sampling.rounds = Some(rounds);
+    run
+}
+
+/// Number of measured blocks.
+pub fn blocks_done(status: &BenchmarkRunStatus) -> u32 {
+    status
+        .progress
+        .as_ref()
+        .map_or(0, |Progress { blocks_done, .. }| *blocks_done)
+}
+
+/// Status, reason and message of a condition.
+pub fn condition(status: &BenchmarkRunStatus, name: &str) -> Option<(String, String, String)> {
+    let found = status
+        .conditions
+        .iter()
+        .find(|condition| condition.type_ == name)?;
+    Some((found.status.clone(), found.reason.clone(), found.message.clone()))
+}

@@ -1,0 +1,241 @@
+//! The endpoints and memory of one arm at one worker. Each measuring thread has its own endpoints; the memory is shared
+//! with the other arms of the process.
+//!
+//! [`ArmEndpoints::open`] opens as many transports as the largest number of threads in any scenario, each on its own
+//! pinned thread, and records the cost. [`ArmEndpoints::offer`] and [`ArmEndpoints::connect`] exchange addresses between
+//! two workers, after which `scenario::run_case` measures. If memory of a kind cannot be allocated or registered, only
+//! the scenarios that use it fail.
+
+mod buffers;
+pub(crate) mod endpoint_thread;
+pub mod layout;
+mod offer;
+mod open;
+pub(crate) mod receives;
+pub(crate) mod tokens;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use crds::assignment::{ArmAssignment, Assignment};
+use crds::record::{CaseFailure, ColdRecord, FabricFacts, FailureReason};
+use crds::v1alpha1::{MemoryKind, Polling};
+
+pub use buffers::Buffers;
+use endpoint_thread::{EndpointThread, ThreadPeer};
+pub use offer::{ArmOffer, RegionOffer, ThreadOffer};
+
+use crate::measure::clock;
+use crate::measure::window::UsageCounters;
+use crate::topology::{self, SystemRoots};
+use crate::transport::{OpenConfig, Region, RemoteRegion, Transport, TransportError};
+
+/// The endpoints and memory of one arm at one worker.
+pub struct ArmEndpoints<T: Transport> {
+    pub(crate) threads: Vec<EndpointThread<T>>,
+    pub(crate) kinds: Vec<(MemoryKind, layout::Layout)>,
+    /// Failure of each memory kind that cannot be used, by index of the kind.
+    pub(crate) refused: Vec<Option<CaseFailure>>,
+    pub(crate) usage: UsageCounters,
+    pub(crate) roots: SystemRoots,
+    /// Polling mode of scenarios that do not set one.
+    pub(crate) polling: Polling,
+    /// Evidence lines already reported, with the message size.
+    pub(crate) evidence: BTreeSet<(u64, String)>,
+    facts: FabricFacts,
+    cold: ColdRecord,
+}
+
+/// The configuration with which `arm` opens its transport at worker `rank`.
+pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> OpenConfig {
+    let binding = assignment.bindings.get(rank as usize);
+    let process = assignment.processes.get(arm.process as usize);
+    let scenarios = &assignment.scenarios;
+    OpenConfig {
+        spec: assignment.transport.clone(),
+        rails: binding.map(|binding| binding.rails.clone()).unwrap_or_default(),
+        library: process
+            .and_then(|process| process.library.clone())
+            .map(PathBuf::from),
+        inject_bytes: arm.inject_max_bytes,
+        depth: layout::depth(assignment),
+        uses_wait: scenarios
+            .iter()
+            .any(|scenario| scenario.polling == Some(Polling::Wait)),
+        device_memory: scenarios
+            .iter()
+            .any(|scenario| scenario.memory == MemoryKind::Cuda),
+        peers: assignment.workers.saturating_sub(1) as usize,
+    }
+}
+
+/// Polling mode of scenarios that do not set one: spin if each measuring thread has a CPU of its own, otherwise yield.
+pub fn default_polling(cpus: usize, assignment: &Assignment) -> Polling {
+    if cpus >= layout::most_threads(assignment) as usize {
+        Polling::Spin
+    } else {
+        Polling::Yield
+    }
+}
+
+impl<T: Transport> ArmEndpoints<T> {
+    /// Opens the endpoints of `arm`, and allocates and registers the memory of every scenario. Threads are pinned to
+    /// `cpus` in turn, or not pinned if `cpus` is empty. `polling` applies to scenarios that do not set a polling mode.
+    /// `buffers` belongs to the process and is shared by its arms.
+    ///
+    /// # Errors
+    /// If the transport cannot be opened with `config`, or a thread cannot be pinned. A failure to allocate or register
+    /// memory is not returned here: it fails the scenarios that use the memory.
+    pub fn open(
+        arm: &ArmAssignment,
+        assignment: &Assignment,
+        config: &OpenConfig,
+        polling: Polling,
+        cpus: &[u32],
+        buffers: &mut Buffers,
+    ) -> Result<Self, TransportError> {
+        let thread_count = layout::most_threads(assignment) as usize;
+        let mut threads = Vec::with_capacity(thread_count);
+        let mut refused = vec![None; buffers.layouts().len()];
+        let mut cold = ColdRecord {
+            arm: arm.name.clone(),
+            ..ColdRecord::default()
+        };
+        let mut memory = Vec::new();
+        for number in 0..thread_count {
+            let cpu = cpus.get(number % cpus.len().max(1)).copied();
+            let opened = open::endpoint_thread::<T>(number, config, cpu, buffers)?;
+            if number == 0 {
+                cold.thread_start_nanos = opened.thread_start_nanos;
+                memory = opened.memory;
+            }
+            cold.open_nanos += opened.open_nanos;
+            cold.registration_nanos += opened.registration_nanos;
+            cold.registered_bytes += opened.registered_bytes;
+            for (refused, thread_refused) in refused.iter_mut().zip(opened.refused) {
+                *refused = refused.take().or(thread_refused);
+            }
+            threads.push(opened.thread);
+        }
+        let roots = SystemRoots::default();
+        let pinned: Vec<u32> = threads.iter().filter_map(|thread| thread.cpu).collect();
+        let mut facts = threads
+            .first()
+            .map(|thread| thread.transport.facts().clone())
+            .unwrap_or_default();
+        topology::complete_rail_facts(&mut facts, &roots);
+        let scenarios = assignment.scenarios.iter();
+        facts.polling = scenarios
+            .map(|scenario| (scenario.name.clone(), scenario.polling.unwrap_or(polling)))
+            .collect();
+        facts.memory = assignment
+            .scenarios
+            .iter()
+            .filter_map(|scenario| {
+                let facts = memory.iter().find(|facts| facts.kind() == scenario.memory)?;
+                Some(facts.for_scenario(&scenario.name))
+            })
+            .collect();
+        let usage = UsageCounters::find(&roots, &pinned);
+        facts.pinned_cpus = pinned;
+        Ok(Self {
+            threads,
+            kinds: buffers.layouts().to_vec(),
+            refused,
+            usage,
+            roots,
+            polling,
+            evidence: BTreeSet::new(),
+            facts,
+            cold,
+        })
+    }
+
+    /// The addresses and memory keys with which a peer reaches this worker.
+    pub fn offer(&self) -> ArmOffer {
+        let threads = self.threads.iter().map(|thread| {
+            let with_kind = self.kinds.iter().zip(&thread.data);
+            let regions = with_kind.filter_map(|((kind, _), region)| {
+                let region = region.as_ref()?.remote();
+                Some(RegionOffer { kind: *kind, region })
+            });
+            ThreadOffer {
+                addresses: thread.transport.addresses().clone(),
+                regions: regions.collect(),
+            }
+        });
+        ArmOffer {
+            threads: threads.collect(),
+        }
+    }
+
+    /// Connects the endpoints to those of worker `rank`.
+    ///
+    /// # Errors
+    /// If `offer` does not match the local layout, or the library rejects an address.
+    pub fn connect(&mut self, rank: u32, offer: &ArmOffer) -> Result<(), TransportError> {
+        if offer.threads.len() != self.threads.len() {
+            let (remote, local) = (offer.threads.len(), self.threads.len());
+            return Err(mismatch(format!(
+                "rank {rank} offers endpoints for {remote} threads, but this worker has {local}; use the same assignment and runner \
+                 version for all workers"
+            )));
+        }
+        let start = clock::now();
+        for (thread, offered) in self.threads.iter_mut().zip(&offer.threads) {
+            let rails = thread.transport.rails();
+            let mut regions = Vec::with_capacity(self.kinds.len());
+            for (kind, layout) in &self.kinds {
+                let region = offered.regions.iter().find(|region| region.kind == *kind);
+                let region = region.map(|region| region.region.clone());
+                check_region(rank, *kind, *layout, rails, region.as_ref())?;
+                regions.push(region);
+            }
+            let peer = thread.transport.connect(&offered.addresses)?;
+            thread.peers.retain(|known| known.rank != rank);
+            thread.peers.push(ThreadPeer { rank, peer, regions });
+        }
+        self.cold.address_insertion_nanos += clock::now().saturating_sub(start);
+        Ok(())
+    }
+
+    /// Facts reported by the library, plus the memory and polling mode of each scenario and the pinned CPUs.
+    pub fn facts(&self) -> &FabricFacts {
+        &self.facts
+    }
+
+    /// Costs of this arm before its first measured operation. The caller fills in `round` and `rank`.
+    pub fn cold(&self) -> ColdRecord {
+        ColdRecord {
+            first_post_nanos: self.threads.first().and_then(|thread| thread.first_post.nanos()),
+            ..self.cold.clone()
+        }
+    }
+}
+
+fn check_region(
+    rank: u32,
+    kind: MemoryKind,
+    layout: layout::Layout,
+    rails: usize,
+    region: Option<&RemoteRegion>,
+) -> Result<(), TransportError> {
+    let matches_layout =
+        region.is_none_or(|region| region.rails.len() == rails && region.length >= layout.total_bytes());
+    if matches_layout {
+        return Ok(());
+    }
+    Err(mismatch(format!(
+        "rank {rank} offers {kind:?} memory that is not {} bytes on {rails} rails; use the same assignment and runner \
+         version for all workers",
+        layout.total_bytes()
+    )))
+}
+
+fn mismatch(message: String) -> TransportError {
+    TransportError {
+        reason: FailureReason::InvalidAssignment,
+        operation: "connect",
+        message,
+    }
+}

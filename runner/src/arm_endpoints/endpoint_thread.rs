@@ -1,0 +1,128 @@
+//! The endpoints and memory of one measuring thread. No other thread accesses them.
+
+use std::sync::Arc;
+
+use crds::record::FailureReason;
+
+use super::receives::Receives;
+use super::tokens::Tokens;
+use crate::measure::clock;
+use crate::memory::Memory;
+use crate::scenario::immediate::CaseTag;
+use crate::transport::{
+    Completion, CompletionKind, Peer, PostError, Region, RemoteRegion, Transport, TransportError,
+};
+
+/// Completions read in one poll, as in NIXL's libfabric backend.
+const COMPLETIONS: usize = 16;
+
+/// The endpoints and memory of one measuring thread.
+pub struct EndpointThread<T: Transport> {
+    pub(crate) transport: T,
+    /// Memory that control messages are sent from and received in.
+    pub(crate) control: T::Region,
+    /// Memory of each kind, in the order of [`ArmEndpoints::kinds`](super::ArmEndpoints); `None` if it is unavailable.
+    pub(crate) data: Vec<Option<T::Region>>,
+    /// Post tokens of each rail.
+    pub(crate) tokens: Box<[Tokens]>,
+    pub(crate) receives: Receives,
+    pub(crate) completions: Box<[Completion]>,
+    pub(crate) peers: Vec<ThreadPeer>,
+    /// A `Ready` signal that arrived before this side started the case: the case tag, and the number of drain messages
+    /// the peer requested.
+    pub(crate) early_ready: Option<(CaseTag, u64)>,
+    pub(crate) first_post: FirstPost,
+    /// Reason no further case can run on this thread.
+    pub(crate) broken: Option<String>,
+    /// CPU that the thread is pinned to.
+    pub(crate) cpu: Option<u32>,
+}
+
+/// The peer's side of an endpoint thread.
+#[derive(Clone, Debug)]
+pub struct ThreadPeer {
+    /// Rank of the peer.
+    pub(crate) rank: u32,
+    /// Handle of the peer in the transport.
+    pub(crate) peer: Peer,
+    /// The peer's memory of each kind, in the order of [`ArmEndpoints::kinds`](super::ArmEndpoints).
+    pub(crate) regions: Vec<Option<RemoteRegion>>,
+}
+
+/// Time that the first post of a thread took to complete.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FirstPost {
+    posted: Option<u64>,
+    nanos: Option<u64>,
+}
+
+impl FirstPost {
+    /// Records that a control message is about to be posted.
+    pub(crate) fn record_post(&mut self) {
+        self.posted.get_or_insert_with(clock::now);
+    }
+
+    /// Records that a control message completed.
+    pub(crate) fn record_completion(&mut self) {
+        if let (Some(posted), None) = (self.posted, self.nanos) {
+            self.nanos = Some(clock::now().saturating_sub(posted));
+        }
+    }
+
+    /// Nanoseconds from the first post to its completion; `None` until it completes.
+    pub(crate) fn nanos(&self) -> Option<u64> {
+        self.nanos
+    }
+}
+
+impl<T: Transport> EndpointThread<T> {
+    /// Combines `transport` with its registered memory, with up to `depth` posts in flight on each rail.
+    pub(crate) fn new(
+        transport: T,
+        control: T::Region,
+        data: Vec<Option<T::Region>>,
+        depth: usize,
+        cpu: Option<u32>,
+    ) -> Self {
+        let rails = transport.rails();
+        let empty = Completion {
+            rail: 0,
+            kind: CompletionKind::Posted { token: 0 },
+        };
+        Self {
+            transport,
+            control,
+            data,
+            tokens: (0..rails).map(|_| Tokens::new(depth)).collect(),
+            receives: Receives::new(rails),
+            completions: vec![empty; COMPLETIONS].into(),
+            peers: Vec::new(),
+            early_ready: None,
+            first_post: FirstPost::default(),
+            broken: None,
+            cpu,
+        }
+    }
+
+    /// The memory of a kind, by index.
+    pub(crate) fn memory(&self, kind: usize) -> Option<Arc<Memory>> {
+        let region = self.data.get(kind)?.as_ref()?;
+        Some(Arc::clone(region.memory()))
+    }
+
+    /// The connected peer with this rank.
+    pub(crate) fn peer(&self, rank: u32) -> Option<&ThreadPeer> {
+        self.peers.iter().find(|peer| peer.rank == rank)
+    }
+}
+
+/// The error for a receive that the library rejected.
+pub(crate) fn receive_refused(error: PostError) -> TransportError {
+    TransportError {
+        reason: FailureReason::PostFailed,
+        operation: "post_receive",
+        message: format!(
+            "a receive cannot be posted ({error:?}), so no message can arrive over this provider"
+        ),
+    }
+}

@@ -1,0 +1,194 @@
+//! Memory layout of a case. Pure. Both sides compute the same layout from the assignment, so offsets are not exchanged.
+//!
+//! The memory of one kind at one thread has two areas of equal size: transfers are read from the source area and written
+//! to the landing area. An area is divided into slots, one for each transfer in flight if the memory budget allows. If it
+//! does not, transfers in flight share slots in a measuring pass, and fewer transfers are in flight in an integrity pass.
+
+use crds::assignment::Assignment;
+pub use crds::assignment::memory::{
+    AREA_BUDGET_BYTES, CONTROL_BYTES, MAX_RECEIVES, PING_PONG_WINDOW, SLOT_ALIGNMENT, SPARE_RECEIVES,
+    is_send, receives_on_a_rail, threads, window,
+};
+use crds::striping::Stripes;
+use crds::v1alpha1::MemoryKind;
+
+/// Control messages in flight on a rail.
+pub const CONTROL_TOKENS: usize = 16;
+
+/// Memory of one kind at one thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Bytes of the source area, and of the landing area.
+    pub area_bytes: u64,
+}
+
+/// Slots of equal size in an area.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slots {
+    /// Distance between two slots, in bytes.
+    pub stride: u64,
+    /// Number of slots, at least 1.
+    pub count: u64,
+}
+
+impl Slots {
+    /// As many as `wanted` slots of `bytes` bytes, limited to what fits into `area_bytes`.
+    pub fn fit(area_bytes: u64, bytes: u64, wanted: u64) -> Self {
+        let stride = bytes.max(1).next_multiple_of(SLOT_ALIGNMENT);
+        Self {
+            stride,
+            count: (area_bytes / stride).clamp(1, wanted.max(1)),
+        }
+    }
+
+    /// Offset of slot `index` in the area; indexes beyond the last slot wrap around.
+    pub fn offset(self, index: u64) -> u64 {
+        index % self.count * self.stride
+    }
+}
+
+impl Layout {
+    /// Memory that the scenarios of `kind` need at each thread; `None` if no scenario uses `kind`.
+    pub fn new(assignment: &Assignment, kind: MemoryKind) -> Option<Self> {
+        let rails = u64::from(assignment.transport.rails());
+        let scenarios = assignment
+            .scenarios
+            .iter()
+            .filter(|scenario| scenario.memory == kind);
+        let area_bytes = scenarios.map(|scenario| scenario.area_bytes(rails)).max()?;
+        Some(Self { area_bytes })
+    }
+
+    /// Size of both areas together, in bytes.
+    pub fn total_bytes(self) -> u64 {
+        2 * self.area_bytes
+    }
+
+    /// Offset of the landing area.
+    pub fn landing_offset(self) -> u64 {
+        self.area_bytes
+    }
+}
+
+/// Number of posts in flight that an endpoint must support, over all scenarios.
+pub fn depth(assignment: &Assignment) -> usize {
+    let windows = assignment
+        .scenarios
+        .iter()
+        .map(|scenario| window(&scenario.workload));
+    windows.max().unwrap_or(1) as usize + CONTROL_TOKENS
+}
+
+/// Largest number of threads of any scenario.
+pub fn most_threads(assignment: &Assignment) -> u32 {
+    let threads = assignment
+        .scenarios
+        .iter()
+        .map(|scenario| threads(&scenario.workload));
+    threads.max().unwrap_or(1).max(1)
+}
+
+/// Locations at which the messages of one case are received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiveLayout {
+    /// Receives posted on each rail.
+    pub per_rail: u32,
+    /// Length of each receive, in bytes.
+    pub length: u64,
+    /// Slots in the landing area.
+    pub slots: Slots,
+    /// Whether every receive has a slot of its own; otherwise the receives of a rail share one.
+    pub exclusive: bool,
+}
+
+impl ReceiveLayout {
+    /// Receives for `in_flight` messages with these stripes on any of `rails` rails.
+    pub fn new(layout: Layout, stripes: Stripes, in_flight: u32, rails: u64) -> Self {
+        let length = stripes
+            .last_chunk_bytes
+            .max(stripes.chunk_bytes)
+            .max(CONTROL_BYTES);
+        let per_rail = receives_on_a_rail(in_flight);
+        let wanted = rails * u64::from(per_rail);
+        let slots = Slots::fit(layout.area_bytes, length, wanted);
+        Self {
+            per_rail,
+            length,
+            slots,
+            exclusive: slots.count == wanted,
+        }
+    }
+
+    /// Offset in the landing area of receive `token` on `rail`.
+    pub fn offset(self, rail: usize, token: u32) -> u64 {
+        let index = if self.exclusive {
+            rail as u64 * u64::from(self.per_rail) + u64::from(token)
+        } else {
+            rail as u64
+        };
+        self.slots.offset(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::striping::{StripingPolicy, StripingRule};
+
+    use super::*;
+
+    const RULE: StripingRule = StripingRule {
+        policy: StripingPolicy::Nixl,
+        threshold_bytes: 16 * 1024,
+        min_chunk_bytes: 16 * 1024,
+    };
+
+    #[test]
+    fn aligns_slots_and_wraps_around_when_space_is_short() {
+        let slots = Slots::fit(1000, 65, 16);
+        assert_eq!(
+            slots,
+            Slots {
+                stride: 128,
+                count: 7
+            }
+        );
+        assert_eq!((slots.offset(6), slots.offset(7)), (768, 0));
+        assert_eq!(Slots::fit(100, 1 << 20, 4).count, 1);
+    }
+
+    #[test]
+    fn gives_each_receive_its_own_slot_when_space_allows() {
+        let layout = Layout { area_bytes: 1 << 20 };
+        let roomy = ReceiveLayout::new(layout, RULE.stripes(4096, 2), 16, 2);
+        assert!(roomy.exclusive);
+        let mut offsets: Vec<u64> = (0..2)
+            .flat_map(|rail| (0..roomy.per_rail).map(move |token| roomy.offset(rail, token)))
+            .collect();
+        offsets.sort_unstable();
+        assert!(offsets.windows(2).all(|pair| pair[1] - pair[0] >= roomy.length));
+    }
+
+    #[test]
+    fn keeps_chunks_of_a_message_apart_when_space_is_short() {
+        let layout = Layout {
+            area_bytes: (1 << 20) + 4 * SLOT_ALIGNMENT,
+        };
+        let tight = ReceiveLayout::new(layout, RULE.stripes(1 << 20, 4), 1, 4);
+        assert!(!tight.exclusive);
+        let offsets: Vec<u64> = (0..4).map(|rail| tight.offset(rail, 3)).collect();
+        assert!(
+            offsets.windows(2).all(|pair| pair[1] - pair[0] >= tight.length),
+            "{offsets:?}"
+        );
+        assert!(offsets[3] + tight.length <= layout.area_bytes);
+    }
+
+    #[test]
+    fn reserves_room_for_control_messages() {
+        let layout = Layout { area_bytes: 1 << 20 };
+        assert_eq!(
+            ReceiveLayout::new(layout, RULE.stripes(1, 4), 1, 4).length,
+            CONTROL_BYTES
+        );
+    }
+}

@@ -1,0 +1,34 @@
+//! Addresses and memory keys that an arm sends to a peer over the rendezvous connection, so that the peer can reach it.
+
+use crds::v1alpha1::MemoryKind;
+use serde::{Deserialize, Serialize};
+
+use crate::transport::{EndpointAddresses, RemoteRegion};
+
+/// Addresses of an arm's endpoints and memory at one worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ArmOffer {
+    /// Offers by thread.
+    pub threads: Vec<ThreadOffer>,
+}
+
+/// Addresses of one thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ThreadOffer {
+    /// Endpoint addresses, by rail.
+    pub addresses: EndpointAddresses,
+    /// Registered memory.
+    pub regions: Vec<RegionOffer>,
+}
+
+/// Remote access to memory of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RegionOffer {
+    /// Memory kind.
+    pub kind: MemoryKind,
+    /// Address and key, by rail.
+    pub region: RemoteRegion,
+}

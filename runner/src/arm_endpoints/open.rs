@@ -1,0 +1,166 @@
+//! Opens an arm's endpoints and registers its memory, each on the thread that uses them, and measures the cost.
+
+use std::thread;
+
+use crds::record::{CaseFailure, FailureReason, MemoryFacts};
+use crds::v1alpha1::MemoryKind;
+
+use super::buffers::Buffers;
+use super::endpoint_thread::{EndpointThread, receive_refused};
+use super::receives::{self, ReceivePlan, Regions};
+use crate::measure::{clock, cpu};
+use crate::memory::Memory;
+use crate::transport::{OpenConfig, Region, Transport, TransportError};
+
+/// An opened endpoint thread and its costs.
+pub(super) struct OpenedThread<T: Transport> {
+    pub(super) thread: EndpointThread<T>,
+    /// Failure of each memory kind that cannot be used, in the order of [`Buffers::layouts`].
+    pub(super) refused: Vec<Option<CaseFailure>>,
+    pub(super) memory: Vec<KindFacts>,
+    pub(super) thread_start_nanos: u64,
+    pub(super) open_nanos: u64,
+    pub(super) registration_nanos: u64,
+    pub(super) registered_bytes: u64,
+}
+
+/// How memory of a kind was allocated and registered.
+#[derive(Clone, Debug)]
+pub(super) struct KindFacts {
+    kind: MemoryKind,
+    bytes: u64,
+    registration: &'static str,
+    numa_node: Option<u32>,
+}
+
+impl KindFacts {
+    /// The record entry of a scenario that uses this memory.
+    pub(super) fn for_scenario(&self, scenario: &str) -> MemoryFacts {
+        MemoryFacts {
+            scenario: scenario.to_owned(),
+            kind: self.kind,
+            bytes: self.bytes,
+            registration: self.registration.to_owned(),
+            numa_node: self.numa_node,
+        }
+    }
+
+    /// Kind of the memory.
+    pub(super) fn kind(&self) -> MemoryKind {
+        self.kind
+    }
+}
+
+/// Opens endpoint thread `number` on a thread that is first pinned to `cpu`, so that the library and the kernel allocate
+/// its memory near that CPU.
+pub(super) fn endpoint_thread<T: Transport>(
+    number: usize,
+    config: &OpenConfig,
+    cpu: Option<u32>,
+    buffers: &mut Buffers,
+) -> Result<OpenedThread<T>, TransportError> {
+    thread::scope(|scope| {
+        let requested = clock::now();
+        let opening = thread::Builder::new()
+            .name(format!("open-{number}"))
+            .spawn_scoped(scope, move || {
+                let thread_start_nanos = clock::now().saturating_sub(requested);
+                on_thread(number, config, cpu, buffers, thread_start_nanos)
+            });
+        let opening =
+            opening.map_err(|error| internal("thread", format!("a thread cannot be started: {error}")))?;
+        let panicked = || internal("open", "the thread that opens the transport panicked".to_owned());
+        opening.join().map_err(|_| panicked())?
+    })
+}
+
+fn on_thread<T: Transport>(
+    number: usize,
+    config: &OpenConfig,
+    cpu: Option<u32>,
+    buffers: &mut Buffers,
+    thread_start_nanos: u64,
+) -> Result<OpenedThread<T>, TransportError> {
+    if let Some(cpu) = cpu {
+        cpu::pin(cpu).map_err(|error| TransportError {
+            reason: FailureReason::Refused,
+            operation: "sched_setaffinity",
+            message: error.to_string(),
+        })?;
+    }
+    let start = clock::now();
+    let mut transport = T::open(config)?;
+    let open_nanos = clock::now().saturating_sub(start);
+
+    let control_bytes = receives::control_bytes(transport.rails());
+    let control_memory = Memory::allocate(MemoryKind::Heap, control_bytes as usize)
+        .map_err(|error| internal("control memory", error.to_string()))?;
+    let kinds = buffers.layouts().len();
+    // Allocated before the clock starts, because only registration is timed.
+    let allocated: Vec<_> = (0..kinds).map(|kind| buffers.get(kind, number)).collect();
+
+    let start = clock::now();
+    let control = transport.register(control_memory)?;
+    let mut registered_bytes = control_bytes;
+    let (mut data, mut refused, mut memory) = (Vec::new(), Vec::new(), Vec::new());
+    for buffer in allocated {
+        let registered = buffer
+            .map_err(|error| CaseFailure {
+                reason: error.reason(),
+                message: error.to_string(),
+            })
+            .and_then(|buffer| {
+                transport.register(buffer).map_err(|error| CaseFailure {
+                    reason: error.reason,
+                    message: error.to_string(),
+                })
+            });
+        match registered {
+            Ok(region) => {
+                registered_bytes += region.memory().length() as u64;
+                memory.push(KindFacts {
+                    kind: region.memory().kind(),
+                    bytes: region.memory().length() as u64,
+                    registration: region.registration(),
+                    numa_node: None,
+                });
+                data.push(Some(region));
+                refused.push(None);
+            }
+            Err(failure) => {
+                data.push(None);
+                refused.push(Some(failure));
+            }
+        }
+    }
+    let registration_nanos = clock::now().saturating_sub(start);
+    for (facts, region) in memory.iter_mut().zip(data.iter().flatten()) {
+        facts.numa_node = region.memory().numa_node();
+    }
+
+    let mut thread = EndpointThread::new(transport, control, data, config.depth, cpu);
+    thread.receives.change(ReceivePlan::Control);
+    let regions = Regions {
+        control: &thread.control,
+        data: &thread.data,
+    };
+    let posted = thread.receives.post_deferred(&mut thread.transport, regions);
+    posted.map_err(receive_refused)?;
+    Ok(OpenedThread {
+        thread,
+        refused,
+        memory,
+        thread_start_nanos,
+        open_nanos,
+        registration_nanos,
+        registered_bytes,
+    })
+}
+
+fn internal(operation: &'static str, message: String) -> TransportError {
+    TransportError {
+        reason: FailureReason::Internal,
+        operation,
+        message,
+    }
+}

@@ -1,0 +1,258 @@
+//! The receive queue of one thread. Receives are always posted; each is posted again as soon as a message consumes it.
+//!
+//! A posted receive cannot be withdrawn, and a message consumes the oldest one, whatever its size. When a case needs
+//! receives of another size or in other memory, the queue is therefore drained: the peer sends as many messages on each
+//! rail as there are old receives, and every consumed receive is posted again in the form that the case needs.
+
+use super::layout::{CONTROL_BYTES, ReceiveLayout};
+use crate::transport::{PostError, Rail, Transport};
+
+/// Receives on each rail between cases that send: enough for the control messages that may be in flight.
+pub const CONTROL_RECEIVES: u32 = 8;
+
+/// Size and location of the receives of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceivePlan {
+    /// Control messages only, in the thread's control memory.
+    Control,
+    /// Control messages and payload, in memory `region` of the thread, starting at `base`.
+    Data {
+        /// Index of the memory region.
+        region: usize,
+        /// Offset of the landing area in the region.
+        base: u64,
+        /// Receives in the landing area.
+        layout: ReceiveLayout,
+    },
+}
+
+/// Location of a receive in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Index of the memory region; `None` for control memory.
+    pub region: Option<usize>,
+    /// Offset in the region.
+    pub offset: u64,
+    /// Length in bytes.
+    pub length: u64,
+}
+
+/// Receives of one thread, on all rails.
+#[derive(Debug)]
+pub struct Receives {
+    plan: ReceivePlan,
+    generation: u32,
+    rails: Box<[RailReceives]>,
+    /// Receives that the library had no room for, to be posted at the next poll.
+    deferred: Vec<(Rail, u32)>,
+}
+
+#[derive(Debug, Default)]
+struct RailReceives {
+    /// Posted receives, by token.
+    posted: Vec<Option<Posted>>,
+    /// Number of posted receives of an earlier plan.
+    old: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Posted {
+    place: Place,
+    generation: u32,
+}
+
+impl ReceivePlan {
+    fn per_rail(&self) -> u32 {
+        match self {
+            Self::Control => CONTROL_RECEIVES,
+            Self::Data { layout, .. } => layout.per_rail,
+        }
+    }
+
+    fn place(&self, rail: Rail, token: u32) -> Place {
+        match self {
+            // Control messages are sent from the first slot of control memory.
+            Self::Control => Place {
+                region: None,
+                offset: (1 + rail as u64 * u64::from(CONTROL_RECEIVES) + u64::from(token)) * CONTROL_BYTES,
+                length: CONTROL_BYTES,
+            },
+            Self::Data { region, base, layout } => Place {
+                region: Some(*region),
+                offset: base + layout.offset(rail, token),
+                length: layout.length,
+            },
+        }
+    }
+}
+
+/// Bytes of control memory for `rails` rails.
+pub fn control_bytes(rails: usize) -> u64 {
+    (1 + rails as u64 * u64::from(CONTROL_RECEIVES)) * CONTROL_BYTES
+}
+
+impl Receives {
+    /// An empty queue on `rails` rails.
+    pub fn new(rails: usize) -> Self {
+        Self {
+            plan: ReceivePlan::Control,
+            generation: 0,
+            rails: (0..rails).map(|_| RailReceives::default()).collect(),
+            deferred: Vec::new(),
+        }
+    }
+
+    /// Changes to `plan`. Missing receives are posted by [`Receives::post_deferred`]. Returns the number of messages that
+    /// each rail needs to consume the receives of earlier plans. This is the only method that allocates memory.
+    pub fn change(&mut self, plan: ReceivePlan) -> u32 {
+        for (rail, token) in self.deferred.drain(..) {
+            self.rails[rail].posted[token as usize] = None;
+        }
+        if plan != self.plan {
+            self.plan = plan;
+            self.generation += 1;
+        }
+        let generation = self.generation;
+        let wanted = plan.per_rail();
+        self.deferred.reserve(self.rails.len() * wanted as usize);
+        for (rail, receives) in self.rails.iter_mut().enumerate() {
+            let is_old = |posted: &&Posted| posted.generation != generation;
+            receives.old = receives.posted.iter().flatten().filter(is_old).count() as u32;
+            let known = receives.posted.len().max(wanted as usize);
+            receives.posted.resize(known, None);
+            for token in 0..wanted {
+                let posted = &mut receives.posted[token as usize];
+                if posted.is_none() {
+                    let place = plan.place(rail, token);
+                    *posted = Some(Posted { place, generation });
+                    self.deferred.push((rail, token));
+                }
+            }
+        }
+        self.rails.iter().map(|receives| receives.old).max().unwrap_or(0)
+    }
+
+    /// Whether all receives of earlier plans are consumed and none wait to be posted.
+    pub fn is_drained(&self) -> bool {
+        self.deferred.is_empty() && self.rails.iter().all(|receives| receives.old == 0)
+    }
+
+    /// Location of the posted receive `token` of `rail`.
+    #[inline]
+    pub fn place(&self, rail: Rail, token: u32) -> Option<Place> {
+        let posted = self.rails.get(rail)?.posted.get(token as usize)?;
+        posted.map(|posted| posted.place)
+    }
+
+    /// Handles consumption of the receive `token` of `rail`: posts it again if the plan still includes it.
+    ///
+    /// # Errors
+    /// If the library rejects the receive.
+    #[inline]
+    pub fn repost<T: Transport>(
+        &mut self,
+        rail: Rail,
+        token: u32,
+        transport: &mut T,
+        regions: Regions<'_, T>,
+    ) -> Result<(), PostError> {
+        let Some(receives) = self.rails.get_mut(rail) else {
+            return Ok(());
+        };
+        let Some(Some(posted)) = receives.posted.get_mut(token as usize) else {
+            return Ok(());
+        };
+        if posted.generation != self.generation {
+            receives.old -= 1;
+            if token >= self.plan.per_rail() {
+                receives.posted[token as usize] = None;
+                return Ok(());
+            }
+            *posted = Posted {
+                place: self.plan.place(rail, token),
+                generation: self.generation,
+            };
+        }
+        let place = posted.place;
+        self.post(rail, token, place, transport, regions)
+    }
+
+    #[inline]
+    fn post<T: Transport>(
+        &mut self,
+        rail: Rail,
+        token: u32,
+        place: Place,
+        transport: &mut T,
+        regions: Regions<'_, T>,
+    ) -> Result<(), PostError> {
+        let region = match place.region {
+            Some(index) => regions.data(index),
+            None => Some(regions.control),
+        };
+        let Some(region) = region else {
+            return Ok(());
+        };
+        match transport.post_receive(rail, region, place.offset, place.length, token) {
+            Err(PostError::Again) => {
+                self.deferred.push((rail, token));
+                Ok(())
+            }
+            posted => posted,
+        }
+    }
+
+    /// Whether receives are waiting to be posted.
+    #[inline]
+    pub fn has_deferred(&self) -> bool {
+        !self.deferred.is_empty()
+    }
+
+    /// Posts the waiting receives until the library has no more room.
+    ///
+    /// # Errors
+    /// If the library rejects a receive.
+    pub fn post_deferred<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        regions: Regions<'_, T>,
+    ) -> Result<(), PostError> {
+        for _ in 0..self.deferred.len() {
+            let Some((rail, token)) = self.deferred.pop() else {
+                break;
+            };
+            let waiting = self.deferred.len();
+            let Some(place) = self.place(rail, token) else {
+                continue;
+            };
+            self.post(rail, token, place, transport, regions)?;
+            if self.deferred.len() > waiting {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Registered memory of one thread.
+pub struct Regions<'a, T: Transport> {
+    /// Control memory.
+    pub control: &'a T::Region,
+    /// Memory of each kind; `None` if it is unavailable.
+    pub data: &'a [Option<T::Region>],
+}
+
+impl<T: Transport> Clone for Regions<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Transport> Copy for Regions<'_, T> {}
+
+impl<'a, T: Transport> Regions<'a, T> {
+    #[inline]
+    fn data(self, index: usize) -> Option<&'a T::Region> {
+        self.data.get(index)?.as_ref()
+    }
+}

@@ -1,0 +1,332 @@
+//! The coordinator's side of the rendezvous: listens until every rank has joined. Uses TCP.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crds::assignment::{LegIdentity, Rendezvous};
+use crds::record::{CaseFailure, FailureReason};
+use snafu::{ResultExt, Snafu};
+
+use super::admission::Admission;
+use super::message::{Answer, Envelope, MAX_HELLO_BYTES, Refusal, WorkerCpus, WorkerHello};
+use crate::frame::{self, FrameError, FrameReader};
+
+/// Timeout for the first message of a connection.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout for sending an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+/// Limit of connections whose first message is being read: the largest number of workers, and as many unknown peers.
+const MAX_PENDING: usize = 128;
+/// Interval at which the stop flag is checked.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Reason the rendezvous failed.
+#[derive(Debug, Snafu)]
+pub enum RendezvousError {
+    /// The coordinator cannot listen on the address.
+    #[snafu(display("assignment.rendezvous: cannot listen on {address}: {source}"))]
+    Listen {
+        /// Address and port.
+        address: String,
+        /// Error of the system call.
+        source: io::Error,
+    },
+    /// Not all ranks joined in time.
+    #[snafu(display(
+        "rank {ranks} did not join within {seconds} s ({joined} of {workers} workers joined; refused connections: \
+         {refused}); check that the worker is scheduled and running, that the coordinator's name resolves and that the \
+         worker may connect to port {port}"
+    ))]
+    Missing {
+        /// The missing ranks, separated by commas.
+        ranks: String,
+        /// Rendezvous timeout in seconds.
+        seconds: u32,
+        /// Number of workers that joined, including the coordinator.
+        joined: usize,
+        /// Number of workers of the attempt.
+        workers: u32,
+        /// Numbers of refused connections by reason, as text.
+        refused: String,
+        /// Port of the coordinator.
+        port: u16,
+    },
+    /// The coordinator received a signal to stop.
+    #[snafu(display("stopped by a signal during the rendezvous"))]
+    Stopped,
+}
+
+impl RendezvousError {
+    /// The failure in the form that records use.
+    pub fn failure(&self) -> CaseFailure {
+        let reason = match self {
+            Self::Listen { .. } => FailureReason::InvalidAssignment,
+            Self::Missing { .. } => FailureReason::WorkerMissing,
+            Self::Stopped => FailureReason::Interrupted,
+        };
+        CaseFailure {
+            reason,
+            message: self.to_string(),
+        }
+    }
+}
+
+/// A worker that was admitted.
+#[derive(Debug)]
+pub struct JoinedPeer {
+    /// Rank of the worker.
+    pub rank: u32,
+    /// First message of the worker.
+    pub hello: WorkerHello,
+    /// Connection to the worker.
+    pub reader: FrameReader<TcpStream>,
+}
+
+/// Result of a successful rendezvous.
+#[derive(Debug)]
+pub struct AdmittedPeers {
+    /// All ranks except the coordinator, in order.
+    pub peers: Vec<JoinedPeer>,
+    /// Number of refused connections, by reason.
+    pub refused: BTreeMap<Refusal, u32>,
+}
+
+/// Listens on the address of `rendezvous`.
+///
+/// # Errors
+/// If the name does not resolve or the port cannot be bound.
+pub fn listen(rendezvous: &Rendezvous) -> Result<TcpListener, RendezvousError> {
+    let address = format!("{}:{}", rendezvous.bind, rendezvous.port);
+    let open = || {
+        let addresses: Vec<_> = (rendezvous.bind.as_str(), rendezvous.port)
+            .to_socket_addrs()?
+            .collect();
+        let listener = TcpListener::bind(addresses.as_slice())?;
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    };
+    open().context(ListenSnafu { address })
+}
+
+/// Waits on `listener` until ranks 1 to `workers - 1` have joined, the timeout of `rendezvous` expires, or `stopped`
+/// returns true.
+///
+/// # Errors
+/// If ranks are missing at the timeout, or the coordinator was stopped. The peers that joined are notified.
+pub fn wait_for_peers(
+    listener: &TcpListener,
+    identity: &LegIdentity,
+    workers: u32,
+    rendezvous: &Rendezvous,
+    stopped: impl Fn() -> bool,
+) -> Result<AdmittedPeers, RendezvousError> {
+    let deadline = Instant::now() + Duration::from_secs(rendezvous.timeout_seconds.into());
+    let mut acceptor = Acceptor::new(identity.clone(), workers);
+    loop {
+        acceptor.admit_arrivals();
+        acceptor.drop_disconnected();
+        if acceptor.peers.len() as u32 == workers - 1 {
+            return Ok(AdmittedPeers {
+                peers: acceptor.peers.into_values().collect(),
+                refused: acceptor.admission.refused().clone(),
+            });
+        }
+        let error = if stopped() {
+            RendezvousError::Stopped
+        } else if Instant::now() >= deadline {
+            acceptor.missing(workers, rendezvous)
+        } else {
+            let tick = deadline.min(Instant::now() + TICK);
+            if frame::readable(listener, tick).unwrap_or(false) {
+                acceptor.accept(listener);
+            }
+            continue;
+        };
+        acceptor.cancel(&error.failure());
+        return Err(error);
+    }
+}
+
+/// Notifies the peers that all workers have joined, and sends each its CPUs from `cpus`, which is indexed by rank.
+pub fn welcome(admitted: &AdmittedPeers, identity: &LegIdentity, cpus: &[WorkerCpus]) {
+    for peer in &admitted.peers {
+        let own = cpus.get(peer.rank as usize).cloned().unwrap_or_default();
+        if let Err(error) = answer(peer.reader.stream(), identity, Answer::Welcome(own)) {
+            // The thread that reads from the connection handles the loss.
+            tracing::warn!(rank = peer.rank, %error, "a worker disconnected as soon as all workers had joined");
+        }
+    }
+}
+
+struct Arrival {
+    reader: FrameReader<TcpStream>,
+    hello: Result<Box<Envelope<WorkerHello>>, Refusal>,
+}
+
+struct Acceptor {
+    admission: Admission,
+    identity: LegIdentity,
+    peers: BTreeMap<u32, JoinedPeer>,
+    pending: Arc<AtomicUsize>,
+    sender: SyncSender<Arrival>,
+    arrivals: Receiver<Arrival>,
+}
+
+impl Acceptor {
+    fn new(identity: LegIdentity, workers: u32) -> Self {
+        let (sender, arrivals) = sync_channel(MAX_PENDING);
+        Self {
+            admission: Admission::new(identity.clone(), workers),
+            identity,
+            peers: BTreeMap::new(),
+            pending: Arc::default(),
+            sender,
+            arrivals,
+        }
+    }
+
+    /// Accepts a connection. A separate thread reads its first message, so that a slow sender does not delay others.
+    fn accept(&mut self, listener: &TcpListener) {
+        let Ok((stream, _)) = listener.accept() else {
+            return;
+        };
+        if self.pending.load(Ordering::Relaxed) >= MAX_PENDING {
+            self.refuse(&stream, Refusal::TooMany);
+            return;
+        }
+        self.pending.fetch_add(1, Ordering::Relaxed);
+        let pending = Arc::clone(&self.pending);
+        let sender = self.sender.clone();
+        let read = move || {
+            let mut reader = FrameReader::new(stream);
+            let hello = first_message(&mut reader);
+            // The acceptor may have finished.
+            let _ = sender.send(Arrival { reader, hello });
+            pending.fetch_sub(1, Ordering::Relaxed);
+        };
+        let started = thread::Builder::new().name("hello-reader".into()).spawn(read);
+        if started.is_err() {
+            self.pending.fetch_sub(1, Ordering::Relaxed);
+            self.admission.count(Refusal::TooMany);
+        }
+    }
+
+    /// Admits or refuses the connections whose first message has been read.
+    fn admit_arrivals(&mut self) {
+        while let Ok(Arrival { reader, hello }) = self.arrivals.try_recv() {
+            let checked = hello.and_then(|hello| self.admission.check(&hello).map(|()| hello));
+            let checked = checked.and_then(|hello| {
+                let taken = self.peers.get(&hello.rank).is_some_and(is_connected);
+                if taken { Err(Refusal::RankTaken) } else { Ok(hello) }
+            });
+            match checked {
+                Err(refusal) => self.refuse(reader.stream(), refusal),
+                Ok(hello) => {
+                    tracing::info!(rank = hello.rank, "a worker joined");
+                    let peer = JoinedPeer {
+                        rank: hello.rank,
+                        hello: hello.message,
+                        reader,
+                    };
+                    self.peers.insert(hello.rank, peer);
+                }
+            }
+        }
+    }
+
+    /// Removes peers that disconnected while waiting, so that a restarted worker can join with the same rank.
+    fn drop_disconnected(&mut self) {
+        self.peers.retain(|rank, peer| {
+            let connected = is_connected(peer);
+            if !connected {
+                tracing::warn!(rank, "a worker disconnected before all workers had joined");
+            }
+            connected
+        });
+    }
+
+    fn refuse(&mut self, stream: &TcpStream, reason: Refusal) {
+        self.admission.count(reason);
+        let message = self.admission.describe(reason);
+        tracing::warn!(?reason, "refused a connection");
+        // The sender may have disconnected.
+        let _ = answer(stream, &self.identity, Answer::Refused { reason, message });
+    }
+
+    fn missing(&self, workers: u32, rendezvous: &Rendezvous) -> RendezvousError {
+        let missing: Vec<_> = (1..workers)
+            .filter(|rank| !self.peers.contains_key(rank))
+            .map(|rank| rank.to_string())
+            .collect();
+        RendezvousError::Missing {
+            ranks: missing.join(", "),
+            seconds: rendezvous.timeout_seconds,
+            joined: self.peers.len() + 1,
+            workers,
+            refused: refused_text(self.admission.refused()),
+            port: rendezvous.port,
+        }
+    }
+
+    /// Notifies the peers that joined of the failed rendezvous.
+    fn cancel(&self, failure: &CaseFailure) {
+        for peer in self.peers.values() {
+            // The peer may have disconnected.
+            let _ = answer(
+                peer.reader.stream(),
+                &self.identity,
+                Answer::Cancelled(failure.clone()),
+            );
+        }
+    }
+}
+
+/// Numbers of refused connections by reason, such as `2 Garbage, 1 OtherRun`, or `none`.
+pub fn refused_text(refused: &BTreeMap<Refusal, u32>) -> String {
+    if refused.is_empty() {
+        return "none".into();
+    }
+    let counts: Vec<_> = refused
+        .iter()
+        .map(|(reason, count)| format!("{count} {reason:?}"))
+        .collect();
+    counts.join(", ")
+}
+
+fn first_message(reader: &mut FrameReader<TcpStream>) -> Result<Box<Envelope<WorkerHello>>, Refusal> {
+    let blocking = reader.stream().set_nonblocking(false);
+    let line = blocking.map_err(|_| Refusal::Garbage).and_then(|()| {
+        match reader.read(MAX_HELLO_BYTES, Some(Instant::now() + HELLO_TIMEOUT)) {
+            Ok(line) => Ok(line),
+            Err(FrameError::TooLong { .. }) => Err(Refusal::TooLong),
+            Err(FrameError::TooSlow) => Err(Refusal::TooSlow),
+            Err(_) => Err(Refusal::Garbage),
+        }
+    })?;
+    serde_json::from_slice(&line).map_err(|_| Refusal::Garbage)
+}
+
+/// Whether a waiting peer is still connected. It sends nothing while it waits, so readable data means the end of the
+/// stream.
+fn is_connected(peer: &JoinedPeer) -> bool {
+    !frame::readable(peer.reader.stream(), Instant::now()).unwrap_or(true)
+}
+
+fn answer(stream: &TcpStream, identity: &LegIdentity, message: Answer) -> Result<(), FrameError> {
+    let envelope = Envelope {
+        identity: identity.clone(),
+        rank: 0,
+        message,
+    };
+    let mut stream = stream;
+    stream
+        .set_write_timeout(Some(ANSWER_TIMEOUT))
+        .map_err(|source| FrameError::Broken { source })?;
+    frame::write(&mut stream, &envelope, MAX_HELLO_BYTES)
+}

@@ -1,0 +1,170 @@
+//! The peers' side of the rendezvous: connects to the coordinator and waits to be admitted. Uses TCP.
+
+use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crds::assignment::{LegIdentity, Rendezvous};
+use crds::record::{CaseFailure, FailureReason};
+use snafu::{ResultExt, Snafu};
+
+use super::message::{Answer, Envelope, MAX_HELLO_BYTES, Refusal, WorkerCpus, WorkerHello};
+use crate::frame::{self, FrameError, FrameReader};
+
+/// Interval between attempts to connect: the coordinator's pod may still be starting.
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
+/// Timeout of one attempt to connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Additional wait, after the rendezvous timeout, for the coordinator's message that the rendezvous failed.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Reason a worker could not join.
+#[derive(Debug, Snafu)]
+pub enum JoinError {
+    /// The coordinator does not answer.
+    #[snafu(display(
+        "cannot connect to the coordinator (rank 0) at {address} within {seconds} s: {source}; check that it is \
+         running, that its name resolves and that the port is open"
+    ))]
+    Unreachable {
+        /// Address of the coordinator.
+        address: String,
+        /// Rendezvous timeout in seconds.
+        seconds: u32,
+        /// Error of the last attempt.
+        source: io::Error,
+    },
+    /// The connection failed, or the other side does not follow the protocol.
+    #[snafu(display("connection to the coordinator at {address} failed: {source}"))]
+    Broken {
+        /// Address of the coordinator.
+        address: String,
+        /// Failure of the connection.
+        source: FrameError,
+    },
+    /// The coordinator belongs to another attempt.
+    #[snafu(display("the coordinator at {address} belongs to another run, plan, leg or attempt"))]
+    OtherCoordinator {
+        /// Address of the coordinator.
+        address: String,
+    },
+    /// The coordinator refused this worker.
+    #[snafu(display("{message} ({reason:?})"))]
+    Refused {
+        /// Reason of the refusal.
+        reason: Refusal,
+        /// Explanation from the coordinator.
+        message: String,
+    },
+    /// The coordinator reported that the rendezvous failed.
+    #[snafu(display("{}", failure.message))]
+    Cancelled {
+        /// Failure of the rendezvous.
+        failure: CaseFailure,
+    },
+    /// The worker received a signal to stop.
+    #[snafu(display("stopped by a signal during the rendezvous"))]
+    Stopped,
+}
+
+impl JoinError {
+    /// The failure in the form that records use.
+    pub fn failure(&self) -> CaseFailure {
+        let reason = match self {
+            Self::Unreachable { .. } => FailureReason::WorkerMissing,
+            Self::Broken { .. } => FailureReason::PeerLost,
+            Self::OtherCoordinator { .. } | Self::Refused { .. } => FailureReason::StrangerRefused,
+            Self::Cancelled { failure } => failure.reason,
+            Self::Stopped => FailureReason::Interrupted,
+        };
+        CaseFailure {
+            reason,
+            message: self.to_string(),
+        }
+    }
+}
+
+/// Connects to the coordinator, sends `hello` and waits until all workers have joined. `stopped` reports whether a signal
+/// has stopped this worker.
+///
+/// # Errors
+/// If the coordinator cannot be reached in time, refuses this worker or cancels the rendezvous.
+pub fn join(
+    rendezvous: &Rendezvous,
+    identity: &LegIdentity,
+    rank: u32,
+    hello: WorkerHello,
+    stopped: impl Fn() -> bool,
+) -> Result<(WorkerCpus, FrameReader<TcpStream>), JoinError> {
+    let start = Instant::now();
+    let timeout = Duration::from_secs(rendezvous.timeout_seconds.into());
+    let address = format!("{}:{}", rendezvous.host, rendezvous.port);
+    let mut stream = loop {
+        match connect(rendezvous) {
+            Ok(stream) => break stream,
+            Err(_) if stopped() => return StoppedSnafu.fail(),
+            Err(_) if start.elapsed() < timeout => thread::sleep(RETRY_INTERVAL),
+            Err(source) => {
+                let seconds = rendezvous.timeout_seconds;
+                return Err(source).context(UnreachableSnafu { address, seconds });
+            }
+        }
+    };
+    let envelope = Envelope {
+        identity: identity.clone(),
+        rank,
+        message: hello,
+    };
+    let sent = stream
+        .set_write_timeout(Some(CONNECT_TIMEOUT))
+        .map_err(|source| FrameError::Broken { source })
+        .and_then(|()| frame::write(&mut stream, &envelope, MAX_HELLO_BYTES));
+    if sent.is_err() && stopped() {
+        // The coordinator may have received the signal as well and closed the connection.
+        return StoppedSnafu.fail();
+    }
+    sent.context(BrokenSnafu {
+        address: address.as_str(),
+    })?;
+    let mut reader = FrameReader::new(stream);
+    let deadline = start + timeout + GRACE;
+    let line = loop {
+        let tick = Instant::now() + RETRY_INTERVAL;
+        match reader.read(MAX_HELLO_BYTES, Some(tick.min(deadline))) {
+            Err(_) if stopped() => return StoppedSnafu.fail(),
+            Err(FrameError::TooSlow) if tick < deadline => {}
+            result => {
+                break result.context(BrokenSnafu {
+                    address: address.as_str(),
+                })?;
+            }
+        }
+    };
+    let answer: Envelope<Answer> = serde_json::from_slice(&line)
+        .map_err(|source| FrameError::Syntax { source })
+        .context(BrokenSnafu {
+            address: address.as_str(),
+        })?;
+    match answer.message {
+        Answer::Refused { reason, message } => RefusedSnafu { reason, message }.fail(),
+        _ if answer.identity != *identity || answer.rank != 0 => OtherCoordinatorSnafu { address }.fail(),
+        Answer::Welcome(cpus) => Ok((cpus, reader)),
+        Answer::Cancelled(failure) => CancelledSnafu { failure }.fail(),
+    }
+}
+
+fn connect(rendezvous: &Rendezvous) -> io::Result<TcpStream> {
+    let mut last = io::Error::other("the host name has no address");
+    for address in (rendezvous.host.as_str(), rendezvous.port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+            Ok(stream) => {
+                // Messages are small, and the sender waits for each answer.
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}

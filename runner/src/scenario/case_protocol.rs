@@ -1,0 +1,243 @@
+//! The steps of a measured case, executed jointly by the threads of both sides.
+//!
+//! Thread 0 leads: it exchanges `START` and `STOP` with thread 0 of the other side, opens and closes the window of its
+//! process and reads the interface counters just outside the window. The other threads serve their peers until the
+//! gate opens.
+
+use crds::assignment::Extent;
+use crds::record::{CaseFailure, InterfaceDelta, PostingCounters, RailFacts, SideReport};
+
+use super::case::Role;
+use super::engine::Engine;
+use super::immediate::Signal;
+use crate::measure::cpu;
+use crate::measure::recorder::Recorder;
+use crate::measure::window::{UsageCounters, Window};
+use crate::topology::SystemRoots;
+use crate::topology::counters::{self, Reading};
+use crate::transport::Transport;
+
+/// The work of one thread in a case.
+///
+/// The default implementation posts nothing and only serves the peer.
+pub trait Work<T: Transport> {
+    /// Runs the warm-up, before the window opens.
+    fn warm_up(&mut self, _engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
+        Ok(())
+    }
+
+    /// Runs the measured operations; `None` if this side does not post.
+    fn run(&mut self, _engine: &mut Engine<'_, T>) -> Result<Option<Measurement>, CaseFailure> {
+        Ok(None)
+    }
+
+    /// Serves the peer until `until` holds.
+    fn serve(
+        &mut self,
+        engine: &mut Engine<'_, T>,
+        activity: &'static str,
+        until: impl Fn(&Engine<'_, T>) -> bool,
+    ) -> Result<(), CaseFailure> {
+        engine.serve_until(activity, until)
+    }
+}
+
+/// Measurements of one thread in the window.
+#[derive(Debug)]
+pub struct Measurement {
+    /// Round trips or transfers completed.
+    pub operations: u64,
+    /// Time of the first post, in nanoseconds of the clock.
+    pub first_post: u64,
+    /// Time at which the last operation completed, in nanoseconds of the clock.
+    pub last_completion: u64,
+    /// Latency samples.
+    pub recorder: Recorder,
+}
+
+/// Report of one thread in a measured case.
+#[derive(Debug)]
+pub struct ThreadReport {
+    /// Measurements and posting counters; `None` if this side does not post.
+    pub measurement: Option<(Measurement, PostingCounters)>,
+    /// Whether the thread ran on a CPU other than the one it is pinned to.
+    pub migrated: bool,
+    /// Resource usage of the process; only thread 0 reports it.
+    pub side: Option<SideReport>,
+}
+
+/// The side and thread that execute the steps.
+#[derive(Clone, Copy, Debug)]
+pub struct SideContext<'a> {
+    /// Role of this side.
+    pub role: Role,
+    /// Whether both sides post.
+    pub bidirectional: bool,
+    /// Whether this is thread 0.
+    pub leads: bool,
+    /// Sources of the resource usage of the process.
+    pub usage: &'a UsageCounters,
+    /// Rails whose interface counters are read.
+    pub rails: &'a [RailFacts],
+    /// Mount points of sysfs and procfs.
+    pub roots: &'a SystemRoots,
+}
+
+/// A window that the leader thread opened.
+struct OpenWindow {
+    window: Window,
+    before: Reading,
+}
+
+/// Operations or time left. The time only matters if the extent is a duration.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    left: u64,
+    end: u64,
+}
+
+impl Budget {
+    /// Budget of `extent`, starting at `now`.
+    pub(super) fn new(extent: Extent, now: u64) -> Self {
+        match extent {
+            Extent::Iterations(count) => Self {
+                left: u64::from(count),
+                end: u64::MAX,
+            },
+            Extent::DurationNanos(nanos) => Self {
+                left: u64::MAX,
+                end: now.saturating_add(nanos),
+            },
+        }
+    }
+
+    /// Operations that may still be started at time `now`, at most `wanted`.
+    #[inline]
+    pub(super) fn available(&self, wanted: u32, now: u64) -> u32 {
+        if now >= self.end {
+            return 0;
+        }
+        u64::from(wanted).min(self.left) as u32
+    }
+
+    /// Accounts for `count` operations that were started.
+    #[inline]
+    pub(super) fn spend(&mut self, count: u32) {
+        self.left -= u64::from(count);
+    }
+}
+
+/// Executes all steps of a measured case.
+pub fn measure<T: Transport>(
+    engine: &mut Engine<'_, T>,
+    work: &mut impl Work<T>,
+    side: SideContext<'_>,
+) -> Result<ThreadReport, CaseFailure> {
+    engine.synchronize()?;
+    work.warm_up(engine)?;
+    engine.wait_for_own_completions()?;
+    engine.gate.arrive_warm();
+    let window = open_window(engine, work, side)?;
+    engine.posting.start_window();
+    let cpu_before = cpu::current();
+    let measurement = work.run(engine)?;
+    let cpu_after = cpu::current();
+    engine.gate.arrive_done();
+    let counters = engine.posting.counters().clone();
+    let side = close_window(engine, work, side, window)?;
+    let pinned = engine.thread.cpu;
+    Ok(ThreadReport {
+        measurement: measurement.map(|measurement| (measurement, counters)),
+        migrated: pinned.is_some_and(|cpu| cpu_before != cpu || cpu_after != cpu),
+        side,
+    })
+}
+
+fn open_window<T: Transport>(
+    engine: &mut Engine<'_, T>,
+    work: &mut impl Work<T>,
+    side: SideContext<'_>,
+) -> Result<Option<OpenWindow>, CaseFailure> {
+    if !side.leads {
+        // Thread 0 opens the window without waking sleeping threads, so a thread that slept here would post late.
+        engine.awake = true;
+        work.serve(engine, "waiting for the window to open", |engine| {
+            engine.gate.window_is_open()
+        })?;
+        engine.awake = false;
+        return Ok(None);
+    }
+    let (window, before);
+    match side.role {
+        Role::Initiator => {
+            work.serve(engine, "waiting for the warm-up of all threads", |engine| {
+                engine.gate.all_warm()
+            })?;
+            before = Reading::take(side.rails, side.roots);
+            engine.signal(Signal::Start)?;
+            work.serve(engine, "waiting for the target's window to open", |engine| {
+                engine.inbox.started
+            })?;
+            window = side.usage.open();
+            engine.gate.open_window();
+        }
+        Role::Target => {
+            work.serve(engine, "waiting for the initiator's warm-up", |engine| {
+                engine.inbox.start && engine.gate.all_warm()
+            })?;
+            before = Reading::take(side.rails, side.roots);
+            window = side.usage.open();
+            engine.gate.open_window();
+            engine.signal(Signal::Started)?;
+        }
+    }
+    Ok(Some(OpenWindow { window, before }))
+}
+
+fn close_window<T: Transport>(
+    engine: &mut Engine<'_, T>,
+    work: &mut impl Work<T>,
+    side: SideContext<'_>,
+    open: Option<OpenWindow>,
+) -> Result<Option<SideReport>, CaseFailure> {
+    let Some(OpenWindow { window, before }) = open else {
+        work.serve(engine, "waiting for the case to end", |engine| {
+            engine.gate.ended()
+        })?;
+        engine.wait_for_own_completions()?;
+        return Ok(None);
+    };
+    let mut report = match side.role {
+        Role::Initiator => {
+            work.serve(engine, "waiting for all threads to drain", |engine| {
+                engine.gate.all_done()
+            })?;
+            let closed = if side.bidirectional {
+                Err(window)
+            } else {
+                Ok(side.usage.close(window))
+            };
+            engine.signal(Signal::Stop)?;
+            work.serve(engine, "waiting for the target's window to close", |engine| {
+                engine.inbox.stopped
+            })?;
+            closed.unwrap_or_else(|window| side.usage.close(window))
+        }
+        Role::Target => {
+            work.serve(engine, "waiting for the initiator's window to close", |engine| {
+                engine.inbox.stop && engine.gate.all_done()
+            })?;
+            let closed = side.usage.close(window);
+            engine.signal(Signal::Stopped)?;
+            closed
+        }
+    };
+    engine.wait_for_own_completions()?;
+    report.interfaces = interface_deltas(side, &before);
+    engine.gate.end();
+    Ok(Some(report))
+}
+
+fn interface_deltas(side: SideContext<'_>, before: &Reading) -> Vec<InterfaceDelta> {
+    counters::delta(before, &Reading::take(side.rails, side.roots), side.rails)
+}

@@ -1,0 +1,282 @@
+//! Opens the library, queries the devices of the requested provider, and selects one for each rail. Loads the library
+//! and initializes its providers, but opens no endpoint.
+
+use super::error::{library_absent, no_device, provider_mismatch, rail_refused, refused};
+use super::ffi::{self, Info};
+use super::rules::attributes::Attributes;
+use super::rules::environment;
+use super::rules::hints::{Hints, Requirements, hint_candidates};
+use super::rules::provider::{RequestedProvider, resolve};
+use super::rules::rails::assign_devices;
+use crate::transport::{OpenConfig, Rail, TransportError};
+use crds::v1alpha1::{Libfabric, LibfabricProvider, TransportSpec};
+use libfabric_sys::{Library, Source};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Device that a rail is opened on.
+pub(super) struct RailDevice {
+    pub info: Info,
+    pub attributes: Attributes,
+    /// Address that the endpoint must have once it is open.
+    pub source: Option<IpAddr>,
+}
+
+/// The opened library, the requested provider, and one device for each rail.
+pub(super) struct DiscoveredDevices {
+    pub library: Arc<Library>,
+    pub requested: RequestedProvider,
+    pub rails: Vec<RailDevice>,
+}
+
+/// Opens the library and selects a device for each rail.
+///
+/// # Errors
+///
+/// `LibraryAbsent`, `NoDevice`, `ProviderMismatch` or `Refused`.
+pub(super) fn discover(config: &OpenConfig) -> Result<DiscoveredDevices, TransportError> {
+    let TransportSpec::Libfabric(Libfabric { provider, rails }) = &config.spec else {
+        return Err(refused(
+            "open",
+            format!(
+                "the libfabric transport cannot open the library {}",
+                config.spec.library()
+            ),
+        ));
+    };
+    let rails = usize::try_from(*rails).unwrap_or(usize::MAX);
+    if !config.rails.is_empty() && config.rails.len() != rails {
+        return Err(refused(
+            "open",
+            format!(
+                "{rails} rails requested, but {} rail sources given",
+                config.rails.len()
+            ),
+        ));
+    }
+    let source = config.library.clone().map_or(Source::Search, Source::Path);
+    let library = Arc::new(Library::open(&source).map_err(|e| library_absent(&e))?);
+    let version = library.identity().version;
+    environment::check_variables(*provider, version, |name| std::env::var(name).ok())
+        .map_err(|m| refused("open", m))?;
+    let requested = resolve(*provider, version).map_err(|m| no_device("fi_getinfo", m))?;
+    let search = DeviceSearch {
+        library: &library,
+        requested,
+        config,
+    };
+    let rails = match requested.provider {
+        LibfabricProvider::Efa | LibfabricProvider::EfaDirect => search.by_nic(rails),
+        LibfabricProvider::Verbs if config.rails.iter().all(|rail| rail.parse::<IpAddr>().is_err()) => {
+            search.by_nic(rails)
+        }
+        LibfabricProvider::Shm => search.without_source(rails),
+        _ => search.by_address(rails),
+    }?;
+    Ok(DiscoveredDevices {
+        library,
+        requested,
+        rails,
+    })
+}
+
+struct DeviceSearch<'a> {
+    library: &'a Arc<Library>,
+    requested: RequestedProvider,
+    config: &'a OpenConfig,
+}
+
+impl DeviceSearch<'_> {
+    /// Selects one NIC per rail: the configured ones, or the first ones by name.
+    fn by_nic(&self, rails: usize) -> Result<Vec<RailDevice>, TransportError> {
+        let found = self.query(None)?;
+        let candidates: Vec<Attributes> = found.iter().map(|(_, attributes)| attributes.clone()).collect();
+        let indexes = assign_devices(&candidates, &self.config.rails, rails)
+            .map_err(|message| no_device("fi_getinfo", message))?;
+        let mut found: Vec<_> = found.into_iter().map(Some).collect();
+        let mut devices = Vec::with_capacity(rails);
+        for index in indexes {
+            // Each index occurs once, so every rail gets a device.
+            devices.extend(found[index].take().map(|(info, attributes)| RailDevice {
+                info,
+                attributes,
+                source: None,
+            }));
+        }
+        Ok(devices)
+    }
+
+    /// Selects the device of each source address. Without addresses, all rails use the first device that the library
+    /// returns, because a rail over TCP is an endpoint, not a device.
+    fn by_address(&self, rails: usize) -> Result<Vec<RailDevice>, TransportError> {
+        (0..rails)
+            .map(|rail| {
+                let source = self
+                    .config
+                    .rails
+                    .get(rail)
+                    .map(|text| parse_address(rail, text))
+                    .transpose()?;
+                self.first(source)
+            })
+            .collect()
+    }
+
+    fn without_source(&self, rails: usize) -> Result<Vec<RailDevice>, TransportError> {
+        if !self.config.rails.is_empty() {
+            let message = "shm endpoints have neither an address nor a device: leave the rail sources empty";
+            return Err(refused("open", message.to_owned()));
+        }
+        (0..rails).map(|_| self.first(None)).collect()
+    }
+
+    fn first(&self, source: Option<IpAddr>) -> Result<RailDevice, TransportError> {
+        let Some((info, attributes)) = self.query(source)?.into_iter().next() else {
+            return Err(self.no_device_found(source));
+        };
+        Ok(RailDevice {
+            info,
+            attributes,
+            source,
+        })
+    }
+
+    /// Queries the usable devices of exactly the requested provider. The result is never empty.
+    fn query(&self, source: Option<IpAddr>) -> Result<Vec<(Info, Attributes)>, TransportError> {
+        let requirements = Requirements {
+            inject_size: usize::try_from(self.config.inject_bytes.unwrap_or(0)).unwrap_or(usize::MAX),
+            device_memory: self.config.device_memory,
+        };
+        let mut mismatches = Vec::new();
+        for hints in hint_candidates(&self.requested, requirements) {
+            let (matching, others): (Vec<_>, Vec<_>) = self
+                .get_info(&hints, source)?
+                .into_iter()
+                .partition(|(_, attributes)| attributes.matches(&self.requested));
+            mismatches.extend(
+                others
+                    .into_iter()
+                    .map(|(_, attributes)| format!("{} ({})", attributes.provider, attributes.fabric)),
+            );
+            if !matching.is_empty() {
+                return self.ensure_depth(matching, &hints, source);
+            }
+        }
+        if mismatches.is_empty() {
+            return Err(self.no_device_found(source));
+        }
+        let message = format!(
+            "requested provider {} (in libfabric {}: {}{}), but the library returned only {}",
+            self.requested.provider.name(),
+            self.library.identity().version,
+            self.requested.name,
+            self.requested
+                .fabric
+                .map(|fabric| format!(", fabric {fabric}"))
+                .unwrap_or_default(),
+            mismatches.join(", ")
+        );
+        Err(provider_mismatch("fi_getinfo", message))
+    }
+
+    /// Keeps the provider's default queue depth if it is sufficient, because a hint would replace it. Otherwise
+    /// queries again with the required depth.
+    fn ensure_depth(
+        &self,
+        mut found: Vec<(Info, Attributes)>,
+        hints: &Hints,
+        source: Option<IpAddr>,
+    ) -> Result<Vec<(Info, Attributes)>, TransportError> {
+        let depth = self.config.depth;
+        let is_shallow =
+            |attributes: &Attributes| attributes.transmit_depth < depth || attributes.receive_depth < depth;
+        if let Some((_, attributes)) = found.iter().find(|(_, attributes)| is_shallow(attributes)) {
+            let default_depth = attributes.transmit_depth.min(attributes.receive_depth);
+            let deeper = Hints {
+                depth,
+                ..hints.clone()
+            };
+            found = self.get_info(&deeper, source)?;
+            found.retain(|(_, attributes)| attributes.matches(&self.requested) && !is_shallow(attributes));
+            if found.is_empty() {
+                let message = format!(
+                    "{depth} posts in flight requested, but an endpoint of {} has a default depth of {default_depth} \
+                     and does not support more",
+                    self.requested.name
+                );
+                return Err(refused("fi_getinfo", message));
+            }
+        }
+        for (_, attributes) in &found {
+            attributes
+                .check_supported()
+                .map_err(|message| refused("fi_getinfo", message))?;
+        }
+        Ok(found)
+    }
+
+    fn get_info(
+        &self,
+        hints: &Hints,
+        source: Option<IpAddr>,
+    ) -> Result<Vec<(Info, Attributes)>, TransportError> {
+        let infos = ffi::get_info(self.library, hints, source).map_err(|e| rail_refused(0, &e))?;
+        Ok(infos
+            .into_iter()
+            .map(|info| {
+                let attributes = info.attributes();
+                (info, attributes)
+            })
+            .collect())
+    }
+
+    fn no_device_found(&self, source: Option<IpAddr>) -> TransportError {
+        let identity = self.library.identity();
+        let providers: Vec<_> = self
+            .library
+            .providers()
+            .unwrap_or_default()
+            .into_iter()
+            .map(|provider| provider.name)
+            .collect();
+        let filter = std::env::var("FI_PROVIDER").map(|v| format!(" (filtered by FI_PROVIDER={v})"));
+        let message = format!(
+            "no device of provider {}{}: libfabric {} at {} has the providers {}{}. {}",
+            self.requested.provider.name(),
+            source.map(|address| format!(" at {address}")).unwrap_or_default(),
+            identity.version,
+            identity.path.display(),
+            providers.join(", "),
+            filter.unwrap_or_default(),
+            advice(self.requested.provider),
+        );
+        no_device("fi_getinfo", message)
+    }
+}
+
+fn parse_address(rail: Rail, text: &str) -> Result<IpAddr, TransportError> {
+    text.parse().map_err(|_| {
+        refused(
+            "open",
+            format!("the source of rail {rail} must be an IP address, not {text:?}"),
+        )
+    })
+}
+
+/// Requirements of a provider, and commands that check them.
+pub(super) fn advice(provider: LibfabricProvider) -> &'static str {
+    match provider {
+        LibfabricProvider::Efa | LibfabricProvider::EfaDirect => {
+            "Required: an instance type with EFA, the device in the container (resource vpc.amazonaws.com/efa, \
+             /dev/infiniband), and a libfabric with the efa provider. Try: fi_info -p efa"
+        }
+        LibfabricProvider::Verbs => {
+            "Required: an RDMA device with an IP address, the device in the container (/dev/infiniband), and a \
+             libfabric with the verbs provider. Try: fi_info -p verbs, ibv_devinfo"
+        }
+        LibfabricProvider::Shm => "Required: a writable /dev/shm. Try: fi_info -p shm",
+        LibfabricProvider::Tcp | LibfabricProvider::Net | LibfabricProvider::TcpRxm => {
+            "Required: an interface that is up and has the source address. Try: ip address; fi_info -p tcp"
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Opens the rails and describes the endpoints that the library returned. Reads the list of network interfaces.
+
+use super::discovery::{self, DiscoveredDevices, RailDevice};
+use super::error::{provider_mismatch, rail_refused, refused};
+use super::ffi::{Limits, Rail, RailConfig};
+use super::rules::address;
+use super::rules::attributes::{Attributes, mr_mode_names};
+use super::{Libfabric, ffi};
+use crate::transport::{EndpointAddresses, OpenConfig, TransportError};
+use crds::record::{FabricFacts, FailureReason, InjectLimits, LibraryFacts, RailFacts};
+use crds::v1alpha1::LibfabricProvider;
+use libfabric_sys::Identity;
+use libfabric_sys::bindings::FI_EADDRNOTAVAIL;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Directory in which the kernel lists the network interfaces.
+const INTERFACES: &str = "/sys/class/net";
+
+pub(super) fn open(config: &OpenConfig) -> Result<Libfabric, TransportError> {
+    if config.depth == 0 || u32::try_from(config.depth).is_err() {
+        return Err(refused(
+            "open",
+            format!(
+                "{} posts in flight requested; must be 1 to {}",
+                config.depth,
+                u32::MAX
+            ),
+        ));
+    }
+    let DiscoveredDevices {
+        library,
+        requested,
+        rails,
+    } = discovery::discover(config)?;
+    let rail_config = RailConfig {
+        depth: config.depth,
+        peers: config.peers,
+        uses_wait: config.uses_wait,
+        forbid_shared_memory: requested.provider == LibfabricProvider::Efa,
+    };
+    let mut opened = Vec::with_capacity(rails.len());
+    let mut facts = Vec::with_capacity(rails.len());
+    for (number, device) in rails.into_iter().enumerate() {
+        let RailDevice {
+            info,
+            attributes,
+            source,
+        } = device;
+        let source_text = config
+            .rails
+            .get(number)
+            .map_or("chosen by the library", String::as_str);
+        let rail = Rail::open(info, rail_config)
+            .map_err(|e| open_error(number, &e, requested.provider, config.uses_wait, source_text))?;
+        let bound = address::ip_address(rail.name());
+        if let (Some(source), Some(bound)) = (source, bound)
+            && source != bound
+        {
+            let message =
+                format!("rail {number} has the source address {source}, but its endpoint is at {bound}");
+            return Err(provider_mismatch("fi_getname", message));
+        }
+        facts.push((rail_facts(&rail, &attributes), attributes));
+        opened.push(rail);
+    }
+    let addresses = EndpointAddresses {
+        rails: opened.iter().map(|rail| rail.name().to_vec()).collect(),
+    };
+    let facts = fabric_facts(library.identity(), facts, &opened);
+    Ok(Libfabric {
+        rails: opened,
+        provider: requested.provider,
+        addresses,
+        facts,
+        next_rail: 0,
+        failure: None,
+    })
+}
+
+/// Error of opening a rail, with the known cause of this refusal.
+fn open_error(
+    rail: usize,
+    error: &ffi::CallError,
+    provider: LibfabricProvider,
+    uses_wait: bool,
+    source: &str,
+) -> TransportError {
+    let mut failure = rail_refused(rail, error);
+    if error.number == FI_EADDRNOTAVAIL {
+        failure.reason = FailureReason::NoDevice;
+        failure.message += &format!(" for the source {source}. {}", discovery::advice(provider));
+    }
+    if uses_wait && matches!(error.call, "fi_cq_open" | "fi_control(FI_GETWAIT)") {
+        failure.message += &format!(
+            "; {} does not support waiting on its completion queue: use polling Spin or Yield",
+            provider.name()
+        );
+    }
+    if provider == LibfabricProvider::Verbs && error.call == "fi_enable" {
+        failure.message +=
+            "; soft-RoCE devices need FI_UNIVERSE_SIZE close to the number of peers (16 is usually enough)";
+    }
+    failure
+}
+
+fn rail_facts(rail: &Rail, attributes: &Attributes) -> RailFacts {
+    let nic = attributes.nic.as_ref();
+    // libfabric names a TCP domain after its network interface.
+    let interface = || {
+        Path::new(INTERFACES)
+            .join(&attributes.domain)
+            .exists()
+            .then(|| attributes.domain.clone())
+    };
+    RailFacts {
+        domain: attributes.domain.clone(),
+        interface: nic
+            .map(|nic| nic.name.clone())
+            .filter(|name| !name.is_empty())
+            .or_else(interface),
+        pci: nic.and_then(|nic| nic.pci.clone()),
+        address: address::display(rail.name()),
+        line_bits_per_second: nic.map(|nic| nic.speed as u64).filter(|speed| *speed > 0),
+    }
+}
+
+/// Description of all rails. Each limit is the smallest one of the rails.
+fn fabric_facts(identity: &Identity, rails: Vec<(RailFacts, Attributes)>, opened: &[Rail]) -> FabricFacts {
+    let smallest = |limit: fn(&Limits) -> usize| {
+        opened
+            .iter()
+            .map(|r| limit(&r.limits()) as u64)
+            .min()
+            .unwrap_or(0)
+    };
+    let inject_limits = InjectLimits {
+        send_bytes: smallest(|l| l.inject_send),
+        write_bytes: smallest(|l| l.inject_write),
+    };
+    let emulated: BTreeSet<_> = opened.iter().flat_map(|rail| rail.emulated().to_vec()).collect();
+    let depth = rails
+        .iter()
+        .map(|(_, attributes)| attributes.transmit_depth as u64)
+        .min()
+        .unwrap_or(0);
+    let first = rails
+        .first()
+        .map(|(_, attributes)| attributes.clone())
+        .unwrap_or_default();
+    FabricFacts {
+        library: Some(LibraryFacts {
+            name: "libfabric".to_owned(),
+            version: identity.version.to_string(),
+            api_version: identity.api.to_string(),
+            path: identity.path.display().to_string(),
+            build_id: Some(identity.build.clone()),
+        }),
+        provider: first.provider.clone(),
+        fabric: first.fabric.clone(),
+        inject_limits,
+        transmit_depth: depth,
+        max_message_bytes: smallest(|l| l.message.max(l.rma)),
+        registration_mode: mr_mode_names(first.mr_mode),
+        progress: first.progress_mode(),
+        emulated: emulated.into_iter().collect(),
+        rails: rails.into_iter().map(|(facts, _)| facts).collect(),
+        ..FabricFacts::default()
+    }
+}

@@ -1,0 +1,52 @@
+//! Connects peers, and checks their addresses before the library reads them. Looks for the shared-memory files of shm
+//! peers in `/dev/shm`.
+
+use super::Libfabric;
+use super::error::{rail_refused, refused};
+use super::rules::address;
+use crate::transport::{EndpointAddresses, Peer, TransportError};
+use crds::record::FailureReason;
+use crds::v1alpha1::LibfabricProvider;
+use std::path::Path;
+
+/// Directory of the shared-memory files of shm endpoints.
+const SHARED_MEMORY: &str = "/dev/shm";
+
+pub(super) fn connect(transport: &mut Libfabric, peer: &EndpointAddresses) -> Result<Peer, TransportError> {
+    if peer.rails.len() != transport.rails.len() {
+        let message = format!(
+            "the peer has {} rails, but this side has {}: open both sides with the same number of rails",
+            peer.rails.len(),
+            transport.rails.len()
+        );
+        return Err(refused("fi_av_insert", message));
+    }
+    let mut number = 0;
+    for (index, (rail, name)) in transport.rails.iter_mut().zip(&peer.rails).enumerate() {
+        let padded = address::pad(name, rail.name()).map_err(|m| refused("fi_av_insert", m))?;
+        if transport.provider == LibfabricProvider::Shm {
+            check_shared_memory(name)?;
+        }
+        number = rail.connect(&padded).map_err(|e| rail_refused(index, &e))?;
+    }
+    Ok(number)
+}
+
+/// Checks that this worker can open the shared memory of a peer. If it cannot, the shm provider would answer every post
+/// to the peer with EAGAIN indefinitely.
+fn check_shared_memory(name: &[u8]) -> Result<(), TransportError> {
+    let file = address::shared_memory_file(name).filter(|file| Path::new(SHARED_MEMORY).join(file).exists());
+    if file.is_some() {
+        return Ok(());
+    }
+    let message = format!(
+        "the peer's endpoint {} is not in this worker's {SHARED_MEMORY}: both workers must be on one host and share \
+         this directory (by default each pod has its own)",
+        address::display(name)
+    );
+    Err(TransportError {
+        reason: FailureReason::FabricUnreachable,
+        operation: "fi_av_insert",
+        message,
+    })
+}

@@ -1,0 +1,292 @@
+//! Rejected configurations, posts and peers, and the reasons of their errors.
+
+use super::harness::{DEPTH, LENGTH, PostRequest, Setup, setups};
+use crate::transport::libfabric::Libfabric;
+use crate::transport::libfabric::rules::errors::completion_failure_reason;
+use crate::transport::{CompletionKind, EndpointAddresses, Operation, PostError, Transport, TransportError};
+use crds::record::FailureReason;
+use crds::v1alpha1::LibfabricProvider;
+use libfabric_sys::bindings::{FI_EBUSY, FI_EINVAL, FI_EMSGSIZE};
+
+fn open_error(setup: &Setup) -> TransportError {
+    match Libfabric::open(&setup.config()) {
+        Ok(_) => panic!("{setup:?} opened"),
+        Err(error) => error,
+    }
+}
+
+fn system_setup(provider: LibfabricProvider) -> Setup {
+    Setup {
+        provider,
+        library: None,
+        rails: vec![],
+    }
+}
+
+#[test]
+fn reports_missing_device_and_its_requirements() {
+    for provider in [LibfabricProvider::Efa, LibfabricProvider::Verbs] {
+        let error = open_error(&system_setup(provider));
+        // An old library that would use shared memory is rejected before it is queried for devices.
+        let shared_memory = error.message.contains("FI_EFA_ENABLE_SHM_TRANSFER");
+        assert!(
+            error.reason == FailureReason::NoDevice || shared_memory,
+            "{error}"
+        );
+        assert!(error.message.contains("Required:") || shared_memory, "{error}");
+    }
+    let error = open_error(&Setup {
+        rails: vec!["203.0.113.77"],
+        ..system_setup(LibfabricProvider::Tcp)
+    });
+    assert_eq!(error.reason, FailureReason::NoDevice, "{error}");
+    assert!(error.message.contains("203.0.113.77"), "{error}");
+}
+
+#[test]
+fn never_replaces_absent_library() {
+    let error = open_error(&Setup {
+        library: Some("/nowhere".into()),
+        ..system_setup(LibfabricProvider::Shm)
+    });
+    assert_eq!(error.reason, FailureReason::LibraryAbsent, "{error}");
+    assert!(error.message.contains("/nowhere"), "{error}");
+}
+
+#[test]
+fn rejects_rail_sources_that_do_not_fit() {
+    let mut config = system_setup(LibfabricProvider::Tcp).config();
+    config.rails = vec!["127.0.0.1".to_owned(), "127.0.0.2".to_owned()];
+    assert_eq!(
+        Libfabric::open(&config).err().unwrap().reason,
+        FailureReason::Refused
+    );
+    let name = open_error(&Setup {
+        rails: vec!["lo"],
+        ..system_setup(LibfabricProvider::Tcp)
+    });
+    assert!(name.message.contains("must be an IP address"), "{name}");
+    let shm = open_error(&Setup {
+        rails: vec!["127.0.0.1"],
+        ..system_setup(LibfabricProvider::Shm)
+    });
+    assert!(shm.message.contains("leave the rail sources empty"), "{shm}");
+}
+
+#[test]
+fn refuses_injection_above_the_limit() {
+    for setup in setups() {
+        let mut pair = setup.pair();
+        let limits = pair.initiator.transport.facts().inject_limits;
+        let remote = pair.remote(0);
+        let inject = |operation, length| PostRequest {
+            inject: true,
+            ..PostRequest::new(operation, length)
+        };
+        let send = inject(Operation::Send { immediate: 0 }, limits.send_bytes + 1);
+        let write = inject(
+            Operation::WriteImmediate {
+                remote,
+                remote_offset: 0,
+                immediate: 0,
+            },
+            limits.write_bytes + 1,
+        );
+        for request in [send, write] {
+            assert_eq!(
+                pair.initiator.post(request),
+                Err(PostError::Refused(FI_EMSGSIZE)),
+                "{setup:?}"
+            );
+        }
+        let with_more = PostRequest {
+            more: true,
+            ..inject(Operation::Send { immediate: 0 }, 8)
+        };
+        assert_eq!(pair.initiator.post(with_more), Err(PostError::Refused(FI_EINVAL)));
+        let remote_offset = 0;
+        for unannounced in [
+            Operation::Read {
+                remote,
+                remote_offset,
+            },
+            Operation::Write {
+                remote,
+                remote_offset,
+            },
+        ] {
+            let refused = pair.initiator.post(inject(unannounced, 8));
+            assert_eq!(refused, Err(PostError::Refused(FI_EINVAL)), "{unannounced:?}");
+        }
+    }
+}
+
+#[test]
+fn refuses_invalid_arguments() {
+    let mut pair = setups()[0].pair();
+    let operation = Operation::Write {
+        remote: pair.remote(0),
+        remote_offset: 0,
+    };
+    let refused = Err(PostError::Refused(FI_EINVAL));
+    let request = PostRequest::new(operation, 8);
+    assert_eq!(pair.initiator.post(PostRequest { rail: 1, ..request }), refused);
+    assert_eq!(
+        pair.initiator.post(PostRequest {
+            token: DEPTH as u32,
+            ..request
+        }),
+        refused
+    );
+    assert_eq!(
+        pair.initiator.post(PostRequest {
+            offset: LENGTH as u64 - 7,
+            ..request
+        }),
+        refused
+    );
+    assert_eq!(
+        pair.initiator.post(PostRequest {
+            offset: u64::MAX,
+            ..request
+        }),
+        refused
+    );
+    let (initiator, target) = (&mut pair.initiator, &mut pair.target);
+    let foreign = target.transport.post_receive(0, &initiator.region, 0, 8, 0);
+    assert_eq!(foreign, refused, "memory of another transport");
+}
+
+#[test]
+fn refuses_token_in_flight() {
+    let mut pair = setups()[0].pair();
+    let target = &mut pair.target;
+    target
+        .transport
+        .post_receive(0, &target.region, 0, 64, 3)
+        .unwrap();
+    let again = target.transport.post_receive(0, &target.region, 0, 64, 3);
+    assert_eq!(again, Err(PostError::Refused(FI_EBUSY)));
+    pair.post(PostRequest::new(Operation::Send { immediate: 1 }, 8));
+    let observed = pair.poll_until(|observed| !observed.target.is_empty());
+    assert_eq!(
+        observed.target,
+        [CompletionKind::Received {
+            token: 3,
+            immediate: Some(1),
+            length: 8
+        }]
+    );
+    let target = &mut pair.target;
+    target
+        .transport
+        .post_receive(0, &target.region, 0, 64, 3)
+        .unwrap();
+}
+
+#[test]
+fn rejects_invalid_peer_addresses() {
+    for setup in setups() {
+        let mut pair = setup.pair();
+        let transport = &mut pair.initiator.transport;
+        let names = |names: &[&[u8]]| EndpointAddresses {
+            rails: names.iter().map(|name| name.to_vec()).collect(),
+        };
+        let error = transport.connect(&names(&[b"x", b"y"])).unwrap_err();
+        assert!(error.message.contains("2 rails"), "{error}");
+        let error = transport.connect(&names(&[b"x"])).unwrap_err();
+        assert_eq!(error.reason, FailureReason::Refused, "{setup:?}: {error}");
+    }
+}
+
+#[test]
+fn reports_shared_memory_of_another_mount_namespace() {
+    for setup in setups()
+        .into_iter()
+        .filter(|setup| setup.provider == LibfabricProvider::Shm)
+    {
+        let mut pair = setup.pair();
+        let elsewhere = EndpointAddresses {
+            rails: vec![b"fi_shm://4194305:0:0\0".to_vec()],
+        };
+        let error = pair.initiator.transport.connect(&elsewhere).unwrap_err();
+        assert_eq!(error.reason, FailureReason::FabricUnreachable, "{error}");
+        assert!(error.message.contains("/dev/shm"), "{error}");
+    }
+}
+
+#[test]
+fn reports_provider_error_of_write_to_unregistered_memory() {
+    for setup in setups()
+        .into_iter()
+        .filter(|setup| setup.provider == LibfabricProvider::Tcp)
+    {
+        let mut pair = setup.pair();
+        let mut remote = pair.remote(0);
+        remote.key = 0x7777;
+        pair.post(PostRequest {
+            token: 2,
+            ..PostRequest::new(
+                Operation::Write {
+                    remote,
+                    remote_offset: 0,
+                },
+                8,
+            )
+        });
+        let error = pair.retry_until_some(|pair| {
+            let _ = pair.target.poll();
+            pair.initiator.poll().err()
+        });
+        assert!(
+            error.message.starts_with("rail 0: the post with token 2: "),
+            "{error}"
+        );
+        assert!(error.message.contains("provider error"), "{error}");
+    }
+}
+
+#[test]
+fn reports_closed_peer_as_lost() {
+    for setup in setups()
+        .into_iter()
+        .filter(|setup| setup.provider == LibfabricProvider::Tcp)
+    {
+        let mut pair = setup.pair();
+        let operation = Operation::Write {
+            remote: pair.remote(0),
+            remote_offset: 0,
+        };
+        pair.post(PostRequest::new(operation, 64));
+        pair.poll_until(|observed| observed.initiator.len() == 1);
+        let super::harness::Pair {
+            mut initiator,
+            target,
+            ..
+        } = pair;
+        drop(target);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let mut token = 0;
+        let reason = loop {
+            assert!(
+                std::time::Instant::now() < deadline,
+                "{setup:?}: the loss was not detected"
+            );
+            token = (token + 1) % DEPTH as u32;
+            match initiator.post(PostRequest {
+                token,
+                ..PostRequest::new(operation, 64)
+            }) {
+                Ok(()) | Err(PostError::Again | PostError::Refused(FI_EBUSY)) => {}
+                Err(PostError::Failed(number)) => break completion_failure_reason(number, 0),
+                Err(other) => panic!("{setup:?}: {other:?}"),
+            }
+            if let Err(error) = initiator.poll() {
+                println!("{setup:?}: {error}");
+                break error.reason;
+            }
+            std::thread::yield_now();
+        };
+        assert_eq!(reason, FailureReason::PeerLost, "{setup:?}");
+    }
+}

@@ -1,0 +1,82 @@
+//! Selects the transport type of a specification, the only dynamic dispatch over transports. Another transport is never
+//! substituted. Pure.
+
+use crds::record::FailureReason;
+use crds::v1alpha1::TransportSpec;
+
+use super::libfabric::{self, Libfabric};
+use super::loopback::Loopback;
+use super::{Transport, TransportError};
+
+/// Work that is generic over the transport type.
+pub trait TransportVisitor {
+    /// Result of the work.
+    type Output;
+
+    /// Does the work with transport `T`.
+    fn visit<T: Transport + 'static>(self) -> Self::Output;
+}
+
+/// Arm at one worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArmRank<'a> {
+    /// Name of the arm.
+    pub arm: &'a str,
+    /// Rank of the worker.
+    pub rank: u32,
+}
+
+/// Set of transports from which an instrument selects the transport of an arm.
+pub trait TransportSelector {
+    /// Calls `visitor` with the transport type that `spec` names, for the arm `arm`.
+    ///
+    /// # Errors
+    /// `NotCompiled` if this binary does not have the transport.
+    fn select<W: TransportVisitor>(
+        &self,
+        arm: ArmRank<'_>,
+        spec: &TransportSpec,
+        visitor: W,
+    ) -> Result<W::Output, TransportError>;
+}
+
+/// Transports of this binary.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BuiltInTransports;
+
+impl TransportSelector for BuiltInTransports {
+    fn select<W: TransportVisitor>(
+        &self,
+        _arm: ArmRank<'_>,
+        spec: &TransportSpec,
+        visitor: W,
+    ) -> Result<W::Output, TransportError> {
+        match spec {
+            TransportSpec::Loopback(_) => Ok(visitor.visit::<Loopback>()),
+            TransportSpec::Libfabric(_) => Ok(visitor.visit::<Libfabric>()),
+            TransportSpec::Ucx(_) | TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => {
+                Err(not_compiled(spec))
+            }
+        }
+    }
+}
+
+/// Environment variables, with their values, that an instrument process needs for `spec` and `peers` peers unless its
+/// user sets them.
+pub fn required_environment(spec: &TransportSpec, peers: usize) -> Vec<(&'static str, String)> {
+    match spec {
+        TransportSpec::Libfabric(spec) => libfabric::required_environment(spec.provider, peers),
+        _ => Vec::new(),
+    }
+}
+
+fn not_compiled(spec: &TransportSpec) -> TransportError {
+    TransportError {
+        reason: FailureReason::NotCompiled,
+        operation: "selecting the transport",
+        message: format!(
+            "this runner does not support the transport {}: set spec.transport to loopback or libfabric",
+            spec.library()
+        ),
+    }
+}

@@ -1,0 +1,68 @@
+//! Constants that are newer than the 1.17 headers, each with the release that introduced it, and constants that
+//! bindgen cannot translate (casts). A constant must not be used with a library older than its release: option
+//! numbers are plain integers, and an old provider may interpret one as another option.
+//!
+//! Source: `include/rdma/{fabric,fi_domain,fi_endpoint,fi_ext}.h` of the named releases.
+
+use crate::library::Version;
+use std::ffi::c_int;
+
+/// `fi_addr_t` of an unspecified peer: a receive accepts messages of any peer. Part of every release.
+pub const FI_ADDR_UNSPEC: u64 = u64::MAX;
+
+/// Whether the provider may call CUDA for this endpoint, `bool`.
+pub const FI_OPT_CUDA_API_PERMITTED: EndpointOption = EndpointOption::new(10, 1, 18);
+/// Whether the provider may use shared memory for peers on the same host, `bool`.
+pub const FI_OPT_SHARED_MEMORY_PERMITTED: EndpointOption = EndpointOption::new(11, 1, 21);
+/// Largest untagged message, bytes, `size_t`.
+pub const FI_OPT_MAX_MSG_SIZE: EndpointOption = EndpointOption::new(12, 1, 22);
+/// Largest tagged message, bytes, `size_t`.
+pub const FI_OPT_MAX_TAGGED_SIZE: EndpointOption = EndpointOption::new(13, 1, 22);
+/// Largest RMA transfer, bytes, `size_t`.
+pub const FI_OPT_MAX_RMA_SIZE: EndpointOption = EndpointOption::new(14, 1, 22);
+/// Largest atomic transfer, bytes, `size_t`.
+pub const FI_OPT_MAX_ATOMIC_SIZE: EndpointOption = EndpointOption::new(15, 1, 22);
+/// Largest `fi_inject` and `fi_injectdata`, bytes, `size_t`.
+pub const FI_OPT_INJECT_MSG_SIZE: EndpointOption = EndpointOption::new(16, 1, 22);
+/// Largest `fi_tinject`, bytes, `size_t`.
+pub const FI_OPT_INJECT_TAGGED_SIZE: EndpointOption = EndpointOption::new(17, 1, 22);
+/// Largest `fi_inject_write`, bytes, `size_t`.
+pub const FI_OPT_INJECT_RMA_SIZE: EndpointOption = EndpointOption::new(18, 1, 22);
+/// Largest `fi_inject_atomic`, bytes, `size_t`.
+pub const FI_OPT_INJECT_ATOMIC_SIZE: EndpointOption = EndpointOption::new(19, 1, 22);
+
+/// Base of the efa provider's own options: they count up from the negated `FI_PROV_SPECIFIC_EFA`.
+const EFA: c_int = -(0xefa << 16);
+/// Whether RMA reads are emulated with messages, `bool`, read-only.
+pub const FI_OPT_EFA_EMULATED_READ: EndpointOption = EndpointOption::new(EFA + 1, 1, 18);
+/// Whether RMA writes are emulated with messages, `bool`, read-only.
+pub const FI_OPT_EFA_EMULATED_WRITE: EndpointOption = EndpointOption::new(EFA + 2, 1, 18);
+/// Whether atomics are emulated with messages, `bool`, read-only.
+pub const FI_OPT_EFA_EMULATED_ATOMICS: EndpointOption = EndpointOption::new(EFA + 3, 1, 18);
+/// Whether the endpoint may use the RDMA of the device, `bool`.
+pub const FI_OPT_EFA_USE_DEVICE_RDMA: EndpointOption = EndpointOption::new(EFA + 4, 1, 18);
+/// Whether sends and receives are ordered within aligned blocks of 128 bytes, `bool`.
+pub const FI_OPT_EFA_SENDRECV_IN_ORDER_ALIGNED_128_BYTES: EndpointOption =
+    EndpointOption::new(EFA + 5, 1, 18);
+/// Whether RDMA writes are ordered within aligned blocks of 128 bytes, `bool`.
+pub const FI_OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES: EndpointOption = EndpointOption::new(EFA + 6, 1, 18);
+/// Whether all peers have the same configuration, `bool`.
+pub const FI_OPT_EFA_HOMOGENEOUS_PEERS: EndpointOption = EndpointOption::new(EFA + 7, 2, 2);
+
+/// Option of `fi_getopt` and `fi_setopt` at the level `FI_OPT_ENDPOINT`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndpointOption {
+    /// Number of the option in the library.
+    pub number: c_int,
+    /// First release that has the option.
+    pub since: Version,
+}
+
+impl EndpointOption {
+    const fn new(number: c_int, major: u16, minor: u16) -> Self {
+        Self {
+            number,
+            since: Version::new(major, minor),
+        }
+    }
+}
