@@ -162,7 +162,7 @@ impl Reconciler<'_> {
         let retry = refusal.filter(|(refused, _)| !refused.permanent);
         let retry = retry.map(|_| REFUSAL_RETRY + SLACK);
         match until.into_iter().chain(retry).min() {
-            Some(delay) => Requeue::RequeueAfter(delay),
+            Some(delay) => Requeue::After(delay),
             None => Requeue::AwaitChange,
         }
     }
