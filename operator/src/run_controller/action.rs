@@ -28,20 +28,20 @@ pub enum Action {
     },
     /// Read the record chain into the collector.
     ReadRecords,
-    /// Write this execution state to the status before acting on it. The run's resource version is a precondition, so that
-    /// a stale cache cannot undo a newer write.
+    /// Write this execution state to the status before acting on it. The run's resource version is a precondition, so
+    /// that a stale cache cannot undo a newer write.
     RecordProgress(Box<ExecutionState>),
     /// Create the Job of an attempt. Its prerequisites ([`Action::CreatePrerequisites`]) are created first, unless the
-    /// Job waits in a queue. An existing Job with the run's UID and the plan's hash is accepted. The next decision follows
-    /// at low priority if the Job waits in a queue.
+    /// Job waits in a queue. An existing Job with the run's UID and the plan's hash is accepted. The next decision
+    /// follows at low priority if the Job waits in a queue.
     CreateJob {
         /// Leg and number of the attempt.
         attempt: AttemptId,
         /// Nodes of the workers. If empty, the scheduler chooses.
         nodes: Vec<String>,
     },
-    /// Add [`crds::names::FINALIZER`] if it is missing, and create the Service of an attempt, then its ConfigMap, without
-    /// which no worker starts. Existing objects of the run and plan are accepted.
+    /// Add [`crds::names::FINALIZER`] if it is missing, and create the Service of an attempt, then its ConfigMap,
+    /// without which no worker starts. Existing objects of the run and plan are accepted.
     CreatePrerequisites {
         /// Leg and number of the attempt.
         attempt: AttemptId,

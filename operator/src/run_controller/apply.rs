@@ -1,7 +1,7 @@
 //! Creates (never updates) and deletes the objects of an attempt, and patches and deletes the run. I/O.
 //!
-//! Names are derived from run, leg and attempt. An existing object with that name is accepted only if its owner's UID and
-//! its plan hash match.
+//! Names are derived from run, leg and attempt. An existing object with that name is accepted only if its owner's UID
+//! and its plan hash match.
 
 use std::fmt::Debug;
 
@@ -221,8 +221,8 @@ impl Applier<'_> {
     }
 }
 
-/// Only 422 is permanent, because the object is invalid. 403, and 400 from an admission webhook, depend on quotas, policies
-/// and permissions, which may change.
+/// Only 422 is permanent, because the object is invalid. 403, and 400 from an admission webhook, depend on quotas,
+/// policies and permissions, which may change.
 fn refused<T>(kind: String, name: String, status: &Status) -> Result<T, ApplyError> {
     RefusedSnafu {
         kind,

@@ -37,7 +37,8 @@ pub struct OperatorConfig {
     pub image_pull_secrets: Vec<String>,
     /// Allowed prefixes of images in a run; empty allows every image.
     pub allowed_images: Vec<String>,
-    /// Allowed names of environment variables in a variant. A trailing `*` matches every suffix; empty allows every name.
+    /// Allowed names of environment variables in a variant. A trailing `*` matches every suffix; empty allows every
+    /// name.
     pub allowed_env: Vec<String>,
     /// Whether workers run as root with `IPC_LOCK` and no other capability, for nodes whose container runtime limits
     /// locked memory. The capability has no effect for other users.

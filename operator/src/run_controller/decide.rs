@@ -1,8 +1,8 @@
 //! Decides the next action for a run from its observed state. Pure: equal inputs give equal decisions.
 //!
-//! The execution state is written before it is acted on ([`Action::RecordProgress`]), the next attempt starts only after an
-//! uncached list has shown no pod of the previous one, and a persisted block is never measured again. So the controller may
-//! be killed at any instruction: the next process observes and decides the same.
+//! The execution state is written before it is acted on ([`Action::RecordProgress`]), the next attempt starts only
+//! after an uncached list has shown no pod of the previous one, and a persisted block is never measured again. So the
+//! controller may be killed at any instruction: the next process observes and decides the same.
 
 mod attempt;
 mod cleanup;

@@ -76,7 +76,8 @@ impl Reconciler<'_> {
         };
         if let Some(lines) = take(active_follower) {
             if let Err(error) = store.append(self.snapshot.object, &lines).await {
-                // The write may have succeeded nevertheless: the records are read again, and the log from its first byte.
+                // The write may have succeeded nevertheless: the records are read again, and the log from its first
+                // byte.
                 *records = match error.is_permanent() {
                     true => SessionRecords::Broken(error.to_string()),
                     false => SessionRecords::Unread,
@@ -161,7 +162,7 @@ impl Reconciler<'_> {
         let retry = refusal.filter(|(refused, _)| !refused.permanent);
         let retry = retry.map(|_| REFUSAL_RETRY + SLACK);
         match until.into_iter().chain(retry).min() {
-            Some(delay) => Requeue::RequeueAfter(delay),
+            Some(delay) => Requeue::After(delay),
             None => Requeue::AwaitChange,
         }
     }

@@ -84,8 +84,8 @@ impl Drop for Follower {
 }
 
 impl Follower {
-    /// Starts to follow the log of `source`. Lines before `resume` are persisted already. `wake` is called when there are
-    /// lines to persist or the log has ended.
+    /// Starts to follow the log of `source`. Lines before `resume` are persisted already. `wake` is called when there
+    /// are lines to persist or the log has ended.
     pub(super) fn start(
         client: Client,
         source: LogSource,
@@ -119,8 +119,8 @@ impl Follower {
         }
     }
 
-    /// Takes the lines to persist, if a write is due: whole blocks, or every line if the log was read to its end or a block
-    /// exceeds the buffer.
+    /// Takes the lines to persist, if a write is due: whole blocks, or every line if the log was read to its end or a
+    /// block exceeds the buffer.
     pub(super) fn take_due(&self) -> Option<Vec<u8>> {
         let mut state = self.shared.lock();
         if !state.is_due(Instant::now()) {
@@ -212,7 +212,8 @@ async fn follow(api: Api<Pod>, source: LogSource, shared: Arc<Shared>, wake: imp
         }
         {
             let mut state = shared.lock();
-            // A read that started after the container had terminated and reached the end of the log has seen every line.
+            // A read that started after the container had terminated and reached the end of the log has seen every
+            // line.
             let complete = state.stream.is_over() || (terminated_before && result.is_ok());
             if complete {
                 state.stream.finish();

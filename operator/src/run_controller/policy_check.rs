@@ -14,8 +14,8 @@ pub fn refusal(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> {
     }) = &spec.transport
     {
         return Some(
-            "spec.transport.libfabric.provider: shm requires both workers on one host, but in a cluster they run on different \
-             nodes. Use tcp, or `fabricbench run` on one machine"
+            "spec.transport.libfabric.provider: shm requires both workers on one host, but in a cluster they run on \
+             different nodes. Use tcp, or `fabricbench run` on one machine"
                 .to_owned(),
         );
     }

@@ -161,34 +161,34 @@ fn mismatch(node: &NodeState, requirements: &Requirements<'_>) -> Option<String>
 }
 
 /// The first resource of which a node has less than a worker requests.
-fn shortage(has: &Amounts, wants: &WorkerResources) -> Option<String> {
-    let count = |has: u64, wants: u32, what: &str| {
-        (has < u64::from(wants)).then(|| format!("{has} of {wants} {what}"))
+fn shortage(available: &Amounts, requested: &WorkerResources) -> Option<String> {
+    let count = |available: u64, requested: u32, name: &str| {
+        (available < u64::from(requested)).then(|| format!("{available} of {requested} {name}"))
     };
-    let bytes = |has: u64, wants: u64, what: &str| {
-        (has < wants).then(|| format!("{} of {} of {what}", Size(has), Size(wants)))
+    let bytes = |available: u64, requested: u64, name: &str| {
+        (available < requested).then(|| format!("{} of {} of {name}", Size(available), Size(requested)))
     };
-    let cpus = (has.cpu_millis < u64::from(wants.cpus) * 1000)
-        .then(|| format!("{} of {} CPUs", millis(has.cpu_millis), wants.cpus));
-    count(has.gpus, wants.gpus, "GPUs")
-        .or_else(|| count(has.efas, wants.efas, "EFA devices"))
-        .or_else(|| bytes(has.huge_pages, wants.huge_pages, "huge pages (2 MiB)"))
+    let cpus = (available.cpu_millis < u64::from(requested.cpus) * 1000)
+        .then(|| format!("{} of {} CPUs", millis(available.cpu_millis), requested.cpus));
+    count(available.gpus, requested.gpus, "GPUs")
+        .or_else(|| count(available.efas, requested.efas, "EFA devices"))
+        .or_else(|| bytes(available.huge_pages, requested.huge_pages, "huge pages (2 MiB)"))
         .or(cpus)
-        .or_else(|| bytes(has.memory, wants.memory, "memory"))
+        .or_else(|| bytes(available.memory, requested.memory, "memory"))
 }
 
 /// The first device of which an exclusive worker would leave some unused.
-fn surplus(has: &Amounts, wants: &WorkerResources) -> Option<String> {
-    let unused = |has: u64, wants: u32, what: &str, field: &str| {
-        (has > u64::from(wants)).then(|| {
+fn surplus(available: &Amounts, requested: &WorkerResources) -> Option<String> {
+    let unused = |available: u64, requested: u32, name: &str, field: &str| {
+        (available > u64::from(requested)).then(|| {
             format!(
-                "has {has} {what} but a worker requests {wants}, and an exclusive worker must request all of them: set \
-                 spec.resources.{field} to {has}, or spec.placement.exclusive to false"
+                "has {available} {name} but a worker requests {requested}, and an exclusive worker must request all of \
+                 them: set spec.resources.{field} to {available}, or spec.placement.exclusive to false"
             )
         })
     };
-    unused(has.gpus, wants.gpus, "GPUs", "gpus")
-        .or_else(|| unused(has.efas, wants.efas, "EFA devices", "efas"))
+    unused(available.gpus, requested.gpus, "GPUs", "gpus")
+        .or_else(|| unused(available.efas, requested.efas, "EFA devices", "efas"))
 }
 
 fn millis(millis: u64) -> String {
@@ -198,8 +198,8 @@ fn millis(millis: u64) -> String {
     }
 }
 
-/// Matches like the scheduler: a missing key matches every key, a missing effect every effect, and the default operator is
-/// `Equal`.
+/// Matches like the scheduler: a missing key matches every key, a missing effect every effect, and the default operator
+/// is `Equal`.
 fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let effect = toleration
         .effect

@@ -32,7 +32,7 @@ pub(super) enum Requeue {
     /// priority.
     LowPriority,
     /// After this delay.
-    RequeueAfter(Duration),
+    After(Duration),
     /// After a delay that grows with each consecutive failure.
     Backoff,
 }

@@ -140,5 +140,5 @@ async fn reconcile_steps(
             StepResult::Done(requeue) => return Ok(requeue),
         }
     }
-    Ok(Requeue::RequeueAfter(MAX_STEPS_DELAY))
+    Ok(Requeue::After(MAX_STEPS_DELAY))
 }

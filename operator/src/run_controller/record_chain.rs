@@ -111,8 +111,8 @@ pub struct Part {
 }
 
 impl RecordChain {
-    /// The chain with whole `lines` (including newlines) appended, and the parts to write, in order. `self` remains valid
-    /// until they are written.
+    /// The chain with whole `lines` (including newlines) appended, and the parts to write, in order. `self` remains
+    /// valid until they are written.
     ///
     /// # Errors
     /// If `lines` exceed [`MAX_APPEND_BYTES`] or the chain is full.

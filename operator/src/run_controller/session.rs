@@ -1,5 +1,5 @@
-//! In-memory state of a run between two reconciliations, all of which can be recovered from the cluster. To save memory,
-//! a waiting run has no plan here, and a finished run has no session.
+//! In-memory state of a run between two reconciliations, all of which can be recovered from the cluster. To save
+//! memory, a waiting run has no plan here, and a finished run has no session.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -49,7 +49,7 @@ async fn release(context: &Context, key: &RunKey, metadata: &ObjectMeta) -> Resu
         applier.delete(&name, &job.uid).await?;
     }
     if !jobs.is_empty() || !observe::list_pods(client, key, uid).await?.is_empty() {
-        return Ok(Requeue::RequeueAfter(POD_LIST_INTERVAL));
+        return Ok(Requeue::After(POD_LIST_INTERVAL));
     }
     let finalizers = metadata.finalizers.clone().unwrap_or_default();
     let version = metadata.resource_version.as_deref().unwrap_or_default();

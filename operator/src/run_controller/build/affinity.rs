@@ -1,4 +1,5 @@
-//! Placement of the workers of an attempt: one worker on a node, all in one zone, on the nodes of the earlier legs. Pure.
+//! Placement of the workers of an attempt: one worker on a node, all in one zone, on the nodes of the earlier legs.
+//! Pure.
 
 use std::collections::BTreeMap;
 

@@ -10,8 +10,8 @@ const INSTALL_DIRECTORY: &str = "/fabricbench";
 /// Name of that volume.
 pub(super) const INSTALL_VOLUME: &str = "runner";
 
-/// Whether the runner must be copied into the image: into every image but the runner's own, even if it contains a runner,
-/// so that all arms are measured by the same binary.
+/// Whether the runner must be copied into the image: into every image but the runner's own, even if it contains a
+/// runner, so that all arms are measured by the same binary.
 pub(super) fn needs_installer(attempt: &AttemptInputs<'_>) -> bool {
     attempt.image() != attempt.config.runner_image
 }

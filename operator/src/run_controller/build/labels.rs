@@ -34,7 +34,8 @@ pub fn selector(uid: &str) -> String {
     format!("{}={uid}", names::LABEL_RUN_UID)
 }
 
-/// Owner reference that makes the run the controller of an object, so that the object is garbage-collected with the run.
+/// Owner reference that makes the run the controller of an object, so that the object is garbage-collected with the
+/// run.
 pub fn owner(run: &BenchmarkRun) -> OwnerReference {
     OwnerReference {
         api_version: BenchmarkRun::api_version(&()).into_owned(),

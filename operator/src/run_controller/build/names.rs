@@ -1,7 +1,7 @@
 //! Names of the objects of an attempt. Pure.
 //!
-//! They depend only on the run's UID, leg and attempt, so that a second creation finds the existing object. The host name of
-//! a pod is the Job's name and the pod's index, and must be a DNS label.
+//! They depend only on the run's UID, leg and attempt, so that a second creation finds the existing object. The host
+//! name of a pod is the Job's name and the pod's index, and must be a DNS label.
 
 use sha2::{Digest, Sha256};
 

@@ -1,7 +1,7 @@
 //! The pod template of a worker. Pure.
 //!
-//! It meets the `restricted` Pod Security Standard: no root user, privileges, capabilities, host namespaces or token, and
-//! only `/tmp` and `/dev/shm` are writable. The exception is [`super::OperatorConfig::ipc_lock`].
+//! It meets the `restricted` Pod Security Standard: no root user, privileges, capabilities, host namespaces or token,
+//! and only `/tmp` and `/dev/shm` are writable. The exception is [`super::OperatorConfig::ipc_lock`].
 
 use k8s_openapi::api::core::v1::{
     Capabilities, ConfigMapVolumeSource, Container, EmptyDirVolumeSource, LocalObjectReference,

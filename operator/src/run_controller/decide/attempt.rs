@@ -213,8 +213,8 @@ impl<'a> AttemptView<'a> {
         ))
     }
 
-    /// Outcome because of the worker with the lowest rank that cannot continue. After all workers ran, a worker without a
-    /// pod counts as deleted.
+    /// Outcome because of the worker with the lowest rank that cannot continue. After all workers ran, a worker without
+    /// a pod counts as deleted.
     pub(super) fn failure(&self) -> Option<AttemptOutcome> {
         (0..self.inputs.policy.workers).find_map(|rank| {
             let pod = self.pods.iter().find(|pod| pod.rank == rank);

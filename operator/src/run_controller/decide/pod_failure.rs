@@ -8,8 +8,8 @@ use super::outcome::AttemptOutcome;
 use crate::run_controller::observed::{ContainerReason, ContainerTermination, PodPhase, PodState};
 use crds::v1alpha1::Reason;
 
-/// How long the kubelet may retry to pull an image or to create a container before the attempt is abandoned. Its retries
-/// come after 10, 20 and 40 s.
+/// How long the kubelet may retry to pull an image or to create a container before the attempt is abandoned. Its
+/// retries come after 10, 20 and 40 s.
 const KUBELET_RETRY_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Exit codes after SIGKILL and SIGTERM.

@@ -42,8 +42,8 @@ impl Waiting {
         Self::new(
             Reason::FailedCreate,
             format!(
-                "only {created} of {workers} pods were created. The events of the Job show the cause (kubectl describe job), \
-                 usually a quota, a policy or a missing priority class"
+                "only {created} of {workers} pods were created. The events of the Job show the cause (kubectl describe \
+                 job), usually a quota, a policy or a missing priority class"
             ),
         )
     }

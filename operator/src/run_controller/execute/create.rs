@@ -52,7 +52,7 @@ impl Reconciler<'_> {
             return Ok(StepResult::Done(match queued {
                 // The first Jobs of other runs come before the prerequisites of this one.
                 true => Requeue::LowPriority,
-                false => Requeue::RequeueAfter(Duration::ZERO),
+                false => Requeue::After(Duration::ZERO),
             }));
         }
         Ok(StepResult::Done(Requeue::AwaitChange))

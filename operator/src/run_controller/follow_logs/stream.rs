@@ -1,5 +1,5 @@
-//! Splits the bytes of a log into verified lines. Each line is returned once, even if the log is read several times from
-//! its beginning. Pure.
+//! Splits the bytes of a log into verified lines. Each line is returned once, even if the log is read several times
+//! from its beginning. Pure.
 
 use crds::record::{Chain, EndRecord, LineError, MAX_LINE_BYTES, MAX_STREAM_BYTES, Record};
 
@@ -69,8 +69,8 @@ impl Stream {
             self.fault = Some(format!("line {} is not valid UTF-8", self.chain.next()));
             return;
         };
-        // A pod's log mixes stdout and stderr. Lines that are not records are skipped; a damaged record is detected by the
-        // sequence number of the next one.
+        // A pod's log mixes stdout and stderr. Lines that are not records are skipped; a damaged record is detected by
+        // the sequence number of the next one.
         if !text.starts_with(LINE_START) {
             return;
         }

@@ -165,7 +165,7 @@ impl Schedule {
         let failed_before = *failures > 0;
         *failures = match requeue {
             Requeue::Backoff => failures.saturating_add(1),
-            Requeue::AwaitChange | Requeue::LowPriority | Requeue::RequeueAfter(_) => 0,
+            Requeue::AwaitChange | Requeue::LowPriority | Requeue::After(_) => 0,
         };
         let failures = *failures;
         self.failing = self.failing - usize::from(failed_before) + usize::from(failures > 0);
@@ -178,7 +178,7 @@ impl Schedule {
             Requeue::AwaitChange => {
                 self.runs.remove(&run);
             }
-            Requeue::RequeueAfter(delay) => self.delay(run, delay, now),
+            Requeue::After(delay) => self.delay(run, delay, now),
             Requeue::Backoff => self.delay(run, backoff(failures), now),
         }
     }

@@ -208,7 +208,7 @@ async fn delayed_run_is_reconciled_when_it_is_due_or_changes() {
     let times: Mutex<Vec<u64>> = Mutex::default();
     let reconcile = |_| {
         times.lock().unwrap().push(begin.elapsed().as_secs());
-        async { Requeue::RequeueAfter(Duration::from_secs(10)) }
+        async { Requeue::After(Duration::from_secs(10)) }
     };
     let processing = queue.process(Shutdown::listen().unwrap(), reconcile, || {});
     let scenario = async {

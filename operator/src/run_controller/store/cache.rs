@@ -54,8 +54,8 @@ impl<K: Clone + Ord, V: Clone> Cache<K, V> {
         found.map(|(key, _)| key.clone()).collect()
     }
 
-    /// Inserts an object that was seen outside of the watch, unless the watch has shown it already. It is kept at the end
-    /// of a list in progress, which may have started before the object was created.
+    /// Inserts an object that was seen outside of the watch, unless the watch has shown it already. It is kept at the
+    /// end of a list in progress, which may have started before the object was created.
     pub(in crate::run_controller) fn insert_if_absent(&self, scope: usize, key: K, value: V) {
         let mut contents = self.lock();
         if let Some(listing) = contents.listing.get_mut(&scope) {

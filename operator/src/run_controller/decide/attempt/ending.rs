@@ -11,8 +11,8 @@ use super::AttemptView;
 use crate::run_controller::observed::{PodState, StreamState};
 use crds::v1alpha1::Reason;
 
-/// How long after the end of worker 0 the cause of another worker's loss may become known: an unreachable node is detected
-/// after 50 s, and its pods are deleted a minute later.
+/// How long after the end of worker 0 the cause of another worker's loss may become known: an unreachable node is
+/// detected after 50 s, and its pods are deleted a minute later.
 const LOSS_DETECTION_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Assessment of the end of worker 0.

@@ -1,5 +1,5 @@
-//! Simulates a small cluster in which pods start, fail and get lost, logs are truncated, caches are stale, the controller is
-//! killed and loses its memory, and the user suspends, resumes and deletes the run at any time.
+//! Simulates a small cluster in which pods start, fail and get lost, logs are truncated, caches are stale, the
+//! controller is killed and loses its memory, and the user suspends, resumes and deletes the run at any time.
 
 mod cluster;
 mod controller;
