@@ -23,7 +23,7 @@ import status
 
 CHART = pathlib.Path(__file__).resolve().parents[2] / "fabricbench"
 # Nothing has failed in an operator that has just begun.
-MAY_BE_EMPTY = {("operator", "Passes that fail, by category", "A")}
+MAY_BE_EMPTY = {("operator", "Failed reconciliations by category", "A")}
 # An operator whose runs are all finished asks the API server for nothing, so that there is no part of it that failed.
 RULES_MAY_BE_EMPTY = {"job:fabricbench_api_request_errors:ratio_rate5m"}
 
