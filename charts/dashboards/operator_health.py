@@ -164,7 +164,7 @@ def statuses():
     return parts.lines(
         "Status updates",
         "Statuses that were written to the API server, or not written because they were unchanged.",
-        [over_time(rate("fabricbench_status_total", "outcome"), "{{outcome}}")],
+        [over_time(rate("fabricbench_status_updates_total", "outcome"), "{{outcome}}")],
         "ops",
         "No status updates in this time range",
         12,

@@ -3,11 +3,11 @@
 Usage: check.py [--texts DIRECTORY] [--scrape URL]... [--then COMMAND] [--partly] RUN.json...
 
 Prometheus is the one on PATH. It scrapes each URL, a running operator's /metrics, and each *.prom of DIRECTORY, the
-metrics of a report. RUN.json is a finished BenchmarkRun that they speak of. Without an operator, only the dashboard of
-a campaign is asked. With --partly the runs have not everything that dashboards show, and a query may find nothing of what
-the status does not say either. COMMAND is carried out at the end; no alert may be left after it. Fails with all that is wrong: a
-query that is refused, one that finds nothing, a number that is not the status's, an alert that should fire or should
-not.
+metrics of a report. RUN.json is a finished BenchmarkRun that they describe. Without an operator, only the dashboard of
+a campaign is queried. With --partly the runs do not contain everything that dashboards show, and a query may find nothing if
+the status does not contain the value either. COMMAND is executed at the end, and no alert may fire after it. Prints all
+problems: a query that is rejected or finds nothing, a value that differs from the status, an alert that should or should not
+fire.
 """
 
 import argparse
