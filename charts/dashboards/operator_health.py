@@ -162,8 +162,8 @@ def waiting():
 
 def statuses():
     return parts.lines(
-        "Statuses",
-        "Written to the API server, or left alone because nothing had changed.",
+        "Status updates",
+        "Statuses that were written to the API server, or not written because they were unchanged.",
         [over_time(rate("fabricbench_status_updates_total", "outcome"), "{{outcome}}")],
         "ops",
         "No status was computed in this time",

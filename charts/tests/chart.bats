@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
-# The chart without a cluster. Run by .ci/chart, which brings the tools.
+# Tests of the chart without a cluster. Run by .ci/chart, which provides the tools.
 
 setup() { load lib/chart; }
 
 @test "helm lint accepts every valid values file" {
     for values in $(values_files); do
-        # What the cluster has, lint cannot be told.
+        # lint has no option for the API versions of the cluster.
         helm lint --strict --quiet --kube-version "$KUBERNETES_VERSION" "$CHART" --values "$values" \
             --set prometheus.serviceMonitor.enabled=false,prometheus.rules.enabled=false
     done
@@ -29,7 +29,7 @@ setup() { load lib/chart; }
         rendered --values "$values" | conform
     done
     conform <"$CHART/crds/benchmarkruns.yaml"
-    # A release's own namespace is in no file of values.
+    # The namespace of a release is not in the values files.
     rendered --namespace 2024 --set prometheus.serviceMonitor.enabled=true,dashboards.enabled=true | conform
     rendered --namespace 2024 --set namespaced.enabled=true | conform
 }
@@ -50,18 +50,18 @@ setup() { load lib/chart; }
         key=$(head -n 1 "$values")
         key=${key#\# }
         run rendered --values "$values"
-        [ "$status" -ne 0 ] || { echo "${values##*/} is taken"; false; }
+        [ "$status" -ne 0 ] || { echo "${values##*/} is accepted"; false; }
         refused "$key" "$output" || { echo "${values##*/}: $key is not named: $output"; false; }
-        # Wrong in one place: else a second mistake could hide that the first is taken.
+        # There must be exactly one error, because a second one could hide that the first is accepted.
         [ "$(grep -c "^- at '\|execution error at" <<<"$output")" -eq 1 ] || { echo "${values##*/}: $output"; false; }
         count=$((count + 1))
     done
-    echo "# $count files of wrong values" >&3
+    echo "# $count invalid values files" >&3
     [ "$count" -ge 30 ]
 }
 
-# refused KEY MESSAGE: whether the message names the key: the template's, in a sentence of its own, or the schema's, as the
-# key or what it belongs to and the key.
+# refused KEY MESSAGE: whether the message names the key. Templates print the key in a sentence, the schema the key or its
+# parent and the key.
 refused() {
     local key=$1 parent='' leaf=$1 pointer
     [[ $2 != *"execution error at (fabricbench/templates/"*"): $key: "* ]] || return 0
@@ -73,7 +73,7 @@ refused() {
 }
 
 @test "the schema rejects unknown keys at every level" {
-    # Helm writes what it likes into `global`.
+    # Helm writes arbitrary values into `global`.
     run jq --compact-output '[paths(objects | .type == "object" and .additionalProperties != false)]' "$CHART/values.schema.json"
     [ "$output" = '[["properties","global"]]' ]
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The chart in a real Kubernetes: installed, upgraded and uninstalled, for the whole cluster and for a namespace. The tests
-# build on each other. Run by .ci/chart-test, which brings the cluster and the images.
+# Tests of the chart in a real cluster: installation, upgrade and uninstallation, cluster-wide and for one namespace. The tests
+# depend on each other. Run by .ci/chart-test, which provides the cluster and the images.
 
 bats_require_minimum_version 1.5.0
 
@@ -8,7 +8,7 @@ setup_file() {
     load lib/cluster
     load ../../testbed/tests/lib/images
     probe_load
-    # Pods of the operator and of the upgrade are restricted like all others.
+    # The pods of the operator and of the upgrade also satisfy the restricted standard.
     for namespace in fabricbench-system campaigns monitoring benchmarks elsewhere; do namespace_fresh "$namespace"; done
     kubectl delete crd benchmarkruns.fabricbench.dev --ignore-not-found
     for namespace in campaigns monitoring; do apply "$namespace" pod.yaml NAME=probe NODE=node-1; done
@@ -31,10 +31,10 @@ teardown_file() {
 
 setup() { load lib/cluster; }
 
-# A test that failed leaves it, and bats would wait for it.
+# A failed test leaves the process running, and bats would wait for it.
 teardown() { if [ "${forwarder:-}" ]; then kill "$forwarder" 2>/dev/null || true; fi; }
 
-# Where worker 0 listens for the others, and the operator is scraped.
+# Ports of the rendezvous of worker 0 and of the operator's metrics.
 RENDEZVOUS_PORT=7469
 METRICS_PORT=8080
 
@@ -48,7 +48,7 @@ METRICS_PORT=8080
 @test "Prometheus and the report agree with the status, and an alert fires until its run is deleted" {
     campaign campaigns missed 9 '.spec.expectations = [{variant: "fi-inject", scenario: "small", sizes: {below: 100},
         metric: "LatencyP50", decreasePercent: {min: 90, max: 99}}]'
-    # One of its variants cannot be measured.
+    # One variant of the run cannot be measured.
     campaign campaigns untrusted 6 '.spec.variants += [{name: "absent", library: "/nowhere"}]'
     for run in missed untrusted; do
         await "$PATIENCE" "the end of $run" ended campaigns "$run"
@@ -111,7 +111,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     readme Upgrade --wait --timeout 3m --set podAnnotations.revision=second
     crd_is_current
     [ "$(operator_uid fabricbench-system)" != "$operator" ]
-    # Else nothing was in progress, and nothing is shown.
+    # The run must have been in progress, or the test shows nothing.
     state_is Running campaigns upgraded
     done_before=$(of_run campaigns upgraded .status.progress.blocksDone)
     workers campaigns upgraded | diff "$BATS_TEST_TMPDIR/before" -

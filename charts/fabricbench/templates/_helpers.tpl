@@ -53,8 +53,8 @@ app.kubernetes.io/component: operator
 
 {{/*
 Metadata of an object: (dict "root" $ "suffix" SUFFIX "namespace" NAMESPACE "component" COMPONENT "labels" MORE
-"annotations" MORE), all but the first optional. Its name is the release's with the suffix (operator), or the "name" that
-is given; an object of the cluster has no namespace.
+"annotations" MORE), all except the first are optional. The name is the full name with the suffix (default: operator), or "name".
+Cluster-scoped objects have no namespace.
 */}}
 {{- define "fabricbench.metadata" -}}
 name: {{ default (printf "%s-%s" (include "fabricbench.fullname" .root) (default "operator" .suffix)) .name | quote }}

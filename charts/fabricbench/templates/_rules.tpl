@@ -37,8 +37,8 @@
 {{- end }}
 
 {{/*
-What `fabricbench report` and `fabricbench logs` read besides. Only Roles of single namespaces need it: `view`, `edit` and
-`admin`, to which the roles of the whole cluster are added, have it.
+Permissions that `fabricbench report` and `fabricbench logs` need in addition. Only namespaced Roles need them: the cluster roles
+`view`, `edit` and `admin`, to which the cluster-wide roles are aggregated, already have them.
 */}}
 {{- define "fabricbench.reportRules" -}}
 - apiGroups: [""]

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# What the chart's tests share: where it is, and how it is rendered without a cluster.
+# Shared functions of the chart's tests: its location, and rendering without a cluster.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 CHART=$ROOT/charts/fabricbench
-# The testbed's: without one helm takes the version of the library it was built with.
+# The version of the testbed. By default helm uses the version of the library it was built with.
 KUBERNETES_VERSION=$(awk '$1 == "k8s.io/kubernetes" {print $2}' "$ROOT/testbed/tools/kubernetes/go.mod")
 
 # rendered ARGUMENT...: the chart's manifests, as an installation with these arguments of helm would apply them to a cluster
@@ -16,17 +16,17 @@ rendered() {
 # json: each document of YAML on standard input as a line of JSON.
 json() { yq --compact-output 'select(. != null)'; }
 
-# values_files: the defaults (as an empty file), and each file of values that is right.
+# values_files: the defaults (as an empty file), and each valid values file.
 values_files() { printf '%s\n' /dev/null "$ROOT"/charts/tests/values/*.yaml; }
 
-# conform: checks manifests on standard input against the API server's schemas, and ours where it has none.
+# conform: checks manifests on standard input against the schemas of the API server, and charts/tests/schemas for others.
 conform() {
     kubeconform -strict -summary -output text \
         -schema-location "$FABRICBENCH_KUBERNETES_SCHEMAS/{{ .ResourceKind }}{{ .KindSuffix }}.json" \
         -schema-location "$ROOT/charts/tests/schemas/{{ .ResourceKind }}{{ .KindSuffix }}.json"
 }
 
-# rights ACCOUNT: what the manifests on standard input let the account do, one right a line, wherever it is given.
+# rights ACCOUNT: permissions of the account in the manifests on standard input, one per line.
 rights() {
     json | jq --slurp --raw-output --arg account "$1" '
         . as $all

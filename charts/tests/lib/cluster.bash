@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The chart in the testbed's cluster: helm, campaigns, and what a probe reaches.
+# The chart in the testbed's cluster: helm, campaigns, and network probes.
 
 # shellcheck source=/dev/null
 . "$(dirname "${BASH_SOURCE[0]}")/../../../testbed/tests/lib/common.bash"
@@ -7,7 +7,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/chart.bash"
 export KUBECONFIG=$SITE/kubeconfig
 
-# readme SECTION [ARGUMENT]...: carries out the first command of that section of the chart's README, with our images.
+# readme SECTION [ARGUMENT]...: executes the first command of that section of the chart's README, with the images of the test.
 readme() {
     local command
     command=$(awk -v section="## $1" '$0 == section {found = 1} found && /^```/ {if (inside) exit; inside = 1; next} inside' \
@@ -17,17 +17,17 @@ readme() {
     command=${command//runner.image.tag=TAG/runner.image.tag=runner}
     command=${command//image.tag=TAG/image.tag=dev}
     echo "\$ $command ${*:2}"
-    # The command is of paths in the repository.
+    # The command contains paths in the repository.
     (cd "$ROOT" && eval "$command ${*:2}")
 }
 
-# campaign NAMESPACE NAME ROUNDS [FILTER]: of jq, for what else the run has.
+# campaign NAMESPACE NAME ROUNDS [FILTER]: prints a run; the jq FILTER adds fields.
 campaign() {
     render "$ROOT/charts/tests/manifests/campaign.yaml" "NAME=$2" "ROUNDS=$3" | json | jq "${4:-.}" |
         kubectl -n "$1" create -f -
 }
 
-# of_run NAMESPACE NAME FILTER: of jq.
+# of_run NAMESPACE NAME FILTER: applies the jq FILTER to the run.
 of_run() { kubectl -n "$1" get bench "$2" -o json | jq -r "$3"; }
 
 # state_is STATE NAMESPACE NAME
@@ -35,10 +35,10 @@ state_is() { [ "$(of_run "$2" "$3" .status.state)" = "$1" ]; }
 
 ended() { state_is Complete "$@" || state_is Failed "$@"; }
 
-# measured NAMESPACE NAME BLOCKS: whether so many are done, and it goes on.
+# measured NAMESPACE NAME BLOCKS: whether at least BLOCKS are measured and the run is in progress.
 measured() { [ "$(of_run "$1" "$2" '.status.progress.blocksDone // 0')" -ge "$3" ]; }
 
-# completes NAMESPACE NAME: awaits the end; every arm has every round at every size, of one attempt, and nothing is lost.
+# completes NAMESPACE NAME: waits for the end, and verifies that every arm has every round at every size from one attempt.
 completes() {
     await "$PATIENCE" "the end of $2" ended "$1" "$2" || true
     if ! state_is Complete "$1" "$2"; then
@@ -55,8 +55,8 @@ completes() {
         and (.status.execution.disruptions // 0) == 0'
 }
 
-# metrics_served NAMESPACE: leaves in `metrics` the address at which this machine reaches those of the operator, for as long
-# as the process `forwarder` lives.
+# metrics_served NAMESPACE: sets `metrics` to an address of the operator's metrics that this machine can reach while the
+# process `forwarder` is running.
 metrics_served() {
     local said=$BATS_TEST_TMPDIR/forwarder
     kubectl -n "$1" port-forward "pod/$(operator_pod "$1")" ":$METRICS_PORT" >"$said" 2>&1 3>&- &
@@ -65,8 +65,8 @@ metrics_served() {
     metrics=http://$(sed -n 's/^Forwarding from \(127[^ ]*\) .*/\1/p' "$said")/metrics
 }
 
-# says_the_same NAMESPACE OPERATOR-NAMESPACE RUN...: whether these, which are all there are and have ended, are told alike by
-# their status, by a Prometheus that scrapes the operator, with its dashboards and alerts, and by their reports. Deletes them.
+# says_the_same NAMESPACE OPERATOR-NAMESPACE RUN...: whether the status, a Prometheus that scrapes the operator (with dashboards
+# and alerts) and the reports agree on these runs, which must be all runs and finished. Deletes the runs.
 says_the_same() {
     local namespace=$1 run runs=()
     metrics_served "$2"
@@ -84,7 +84,7 @@ says_the_same() {
     kill "$forwarder"
 }
 
-# figures RUN: what metrics on standard input say that was measured of the run, without its state.
+# figures RUN: the measured values of the run in the metrics on standard input, without its state.
 figures() { grep -E "^fabricbench_(arm|comparison|pair)_[a-z_]*\{.*[{,]run=\"$1\"" | sort; }
 
 # workers NAMESPACE RUN: name, UID and restarts of each pod.
@@ -93,7 +93,7 @@ workers() {
         jq -r '.items[] | [.metadata.name, .metadata.uid, .status.containerStatuses[].restartCount] | @tsv' | sort
 }
 
-# operator_uid NAMESPACE: of the pod that works, once there is one alone.
+# operator_uid NAMESPACE: UID of the operator's pod, once there is only one.
 operator_uid() { kubectl -n "$1" get pod "$(operator_pod "$1")" -o 'jsonpath={.metadata.uid}'; }
 
 operator_pod() {
@@ -109,10 +109,10 @@ address() { kubectl -n "$1" get pods -l "$2" -o json | jq -er '.items | select(l
 # rank_0 RUN: the selector of its worker 0, which listens for the others.
 rank_0() { printf 'fabricbench.dev/run=%s,batch.kubernetes.io/job-completion-index=0' "$1"; }
 
-# probe_answered NAMESPACE ADDRESS: whether anything at the address answers the probe there, were it a refusal.
+# probe_answered NAMESPACE ADDRESS: whether the probe receives any response from the address, including a refusal.
 probe_answered() { probe_asks "$@" && [[ $said != *"dial tcp"*timeout* ]]; }
 
-# probe_dropped NAMESPACE ADDRESS: whether what it sends is dropped, twice: a single answer may be late.
+# probe_dropped NAMESPACE ADDRESS: whether two requests of the probe are dropped, because a single response may be late.
 probe_dropped() {
     for _ in 1 2; do
         probe_asks "$@" || return 1
@@ -120,14 +120,14 @@ probe_dropped() {
     done
 }
 
-# probe_asks NAMESPACE ADDRESS: leaves in `said` what the probe said; fails where it could not be asked.
+# probe_asks NAMESPACE ADDRESS: sets `said` to the output of the probe; fails if the probe cannot be executed.
 probe_asks() {
     said=$(probe "$1" probe ask tcp "$2" 2>&1) || true
     echo "$1 asks $2: $said"
     [[ $said != *"Error from server"* && $said != *"unable to upgrade"* ]]
 }
 
-# inventory: everything that is in the cluster but events, and the API server's own entry of a resource's version.
+# inventory: all objects of the cluster except events and the APIService objects that the API server creates.
 inventory() {
     local kinds
     kinds=$(kubectl api-resources --verbs=list -o name | grep -vE '^(events|componentstatuses|apiservices)' | paste -sd,)
@@ -135,17 +135,17 @@ inventory() {
         jq -r '.items[] | "\(.kind) \(.metadata.namespace // "") \(.metadata.name)"' | sort
 }
 
-# only_crd_is_new FILE: whether the cluster holds what it held when FILE was written, and the resource.
+# only_crd_is_new FILE: whether the cluster contains only the objects in FILE and the resource definition.
 only_crd_is_new() {
     inventory >"$BATS_TEST_TMPDIR/inventory"
     diff <(sort - "$1" <<<'CustomResourceDefinition  benchmarkruns.fabricbench.dev') "$BATS_TEST_TMPDIR/inventory"
 }
 
-# older_crd: the resource as an older version could have had it.
+# older_crd: the resource definition as in a hypothetical older version.
 older_crd() {
     json <"$CHART/crds/benchmarkruns.yaml" |
         jq '.spec.versions[0] |= (.additionalPrinterColumns |= map(select(.name != "Best")) | del(.schema.openAPIV3Schema.properties.status.properties.best))'
 }
 
-# crd_is_current: whether applying the chart's would change nothing.
+# crd_is_current: whether applying the chart's resource definition would change nothing.
 crd_is_current() { kubectl diff --server-side --force-conflicts -f "$CHART/crds/benchmarkruns.yaml"; }

@@ -1,18 +1,18 @@
-"""The queries of a dashboard as a browser sends them: variables filled in, repeated panels one by one. Reads files."""
+"""Queries of a dashboard as a browser sends them, with variables substituted and panels repeated. Reads files."""
 
 import dataclasses
 import json
 import re
 
 RANGE_SECONDS = 30
-# What Grafana fills in itself. Long enough for any scrape of the test to be in it.
+# Variables that Grafana provides. The ranges are long enough to contain every scrape of the test.
 BUILT_IN = {"__range": f"{RANGE_SECONDS}s", "__rate_interval": f"{RANGE_SECONDS}s"}
 LABEL_VALUES = re.compile(r"^label_values\((?P<metric>.*), (?P<label>\w+)\)$")
 
 
 @dataclasses.dataclass(frozen=True)
 class Query:
-    """One query of one panel, filled in for `selection` (name of a variable: value)."""
+    """One query of one panel, with the variables of `selection` (name: value) substituted."""
 
     panel: str
     ref: str
@@ -26,7 +26,7 @@ def read(path):
 
 
 def filled(text, selection):
-    """`text` with its variables; one that has no value is an error in the dashboard. `$1` is PromQL's own."""
+    """Substitutes variables in `text`. A variable without a value is an error in the dashboard. `$1` belongs to PromQL."""
 
     def value(match):
         name = match[1] or match[2]
@@ -36,7 +36,7 @@ def filled(text, selection):
 
 
 def selections(board, api):
-    """Every choice that a user has: {name: value}. Where several may be chosen: each alone, and all of them."""
+    """Every selection: {name: value}. For a variable with several values: each separately, and all of them."""
     found = [{}]
     for variable in board["templating"]["list"]:
         if variable["type"] != "datasource":
@@ -65,17 +65,17 @@ def choices(variable, selection, api):
 
 
 def is_all(value):
-    """No name of an arm, scenario or namespace begins so."""
+    """A prefix that no name of an arm, scenario or namespace has."""
     return value.startswith("(")
 
 
 def escaped(value):
-    """As Grafana writes a value of which several may be chosen: in a regular expression, in a quoted text."""
+    """Escapes a value as Grafana does for variables with several values: for a regular expression in a quoted string."""
     return re.sub(r"[$^*{}\[\]'+?.()|]", r"\\\\\g<0>", value.replace("\\", "\\" * 4))
 
 
 def queries(board, api):
-    """Each different query once. What is repeated, or stands in a repeated row, sees one value; all else sees all."""
+    """Each different query once. Repeated panels and panels of repeated rows get one value; others get all values."""
     several = {variable["name"] for variable in board["templating"]["list"] if variable["multi"]}
     seen = set()
     for selection in selections(board, api):

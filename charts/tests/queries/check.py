@@ -1,13 +1,13 @@
 """Runs every query of the dashboards and every rule in a real Prometheus, and compares what they find with the status.
 
-Usage: check.py [--texts FOLDER] [--scrape URL]... [--then COMMAND] [--partly] RUN.json...
+Usage: check.py [--texts DIRECTORY] [--scrape URL]... [--then COMMAND] [--partly] RUN.json...
 
-Prometheus is the one on PATH. It scrapes each URL, a running operator's /metrics, and each *.prom of FOLDER, the
-metrics of a report. RUN.json is a finished BenchmarkRun that they speak of. Without an operator, only the dashboard of
-a campaign is asked. With --partly the runs have not everything that dashboards show, and a query may find nothing of what
-the status does not say either. COMMAND is carried out at the end; no alert may be left after it. Fails with all that is wrong: a
-query that is refused, one that finds nothing, a number that is not the status's, an alert that should fire or should
-not.
+Prometheus is the one on PATH. It scrapes each URL, a running operator's /metrics, and each *.prom of DIRECTORY, the
+metrics of a report. RUN.json is a finished BenchmarkRun that they describe. Without an operator, only the dashboard of
+a campaign is queried. With --partly the runs do not contain everything that dashboards show, and a query may find nothing if
+the status does not contain the value either. COMMAND is executed at the end, and no alert may fire after it. Prints all
+problems: a query that is rejected or finds nothing, a value that differs from the status, an alert that should or should not
+fire.
 """
 
 import argparse
@@ -22,9 +22,9 @@ import prometheus
 import status
 
 CHART = pathlib.Path(__file__).resolve().parents[2] / "fabricbench"
-# Nothing has failed in an operator that has just begun.
-MAY_BE_EMPTY = {("operator", "Passes that fail, by category", "A")}
-# An operator whose runs are all finished asks the API server for nothing, so that there is no part of it that failed.
+# No reconciliation has failed in an operator that has just started.
+MAY_BE_EMPTY = {("operator", "Failed reconciliations by category", "A")}
+# An operator sends no requests if all runs are finished, so there is no ratio of failed requests.
 RULES_MAY_BE_EMPTY = {"job:fabricbench_api_request_errors:ratio_rate5m"}
 
 
@@ -37,13 +37,13 @@ def main():
     parser.add_argument("runs", nargs="+", type=pathlib.Path)
     arguments = parser.parse_args()
     runs = [status.Run(boards.read(path)) for path in arguments.runs]
-    # An operator's own numbers, and pairs of nodes, are in no report of a campaign on one machine.
+    # The report of a campaign on one machine contains no metrics of the operator and no pairs of nodes.
     names = ["campaign", "fleet", "operator"] if arguments.scrape else ["campaign"]
     with tempfile.TemporaryDirectory() as scratch:
-        folder = pathlib.Path(scratch)
-        rules = [impatient(path, folder) for path in sorted((CHART / "rules").glob("*.yaml"))]
-        with prometheus.served(arguments.texts or folder) as texts:
-            with prometheus.running(folder, texts + arguments.scrape, rules) as api:
+        directory = pathlib.Path(scratch)
+        rules = [impatient(path, directory) for path in sorted((CHART / "rules").glob("*.yaml"))]
+        with prometheus.served(arguments.texts or directory) as texts:
+            with prometheus.running(directory, texts + arguments.scrape, rules) as api:
                 wrong = [line for name in names for line in check_board(api, name, runs, arguments.partly)]
                 wrong += check_rules(api, runs, with_operator=bool(arguments.scrape))
                 if arguments.then:
@@ -55,15 +55,15 @@ def main():
     sys.exit(1 if wrong else 0)
 
 
-def impatient(path, folder):
-    """A copy of the rules whose alerts end with their cause: that they last five minutes longer is promtool's to test."""
-    copy = folder / path.name
+def impatient(path, directory):
+    """Copies the rules without keep_firing_for, which promtool tests."""
+    copy = directory / path.name
     copy.write_text(path.read_text(encoding="utf-8").replace("keep_firing_for: 5m", "keep_firing_for: 0s"), "utf-8")
     return copy
 
 
 def check_board(api, name, runs, partly):
-    """Lines that say what is wrong with the dashboard `name`."""
+    """Problems of the dashboard `name`."""
     found_something, asked, compared = set(), set(), 0
     for query in boards.queries(boards.read(CHART / "dashboards" / f"{name}.json"), api):
         place = (name, query.panel, query.ref)

@@ -1,4 +1,4 @@
-"""What dashboards and recording rules must find of some finished runs. Pure."""
+"""Expected results of dashboards and recording rules for finished runs. No I/O."""
 
 import of_campaign
 import of_fleet
@@ -23,7 +23,7 @@ def ratios(runs, chosen_ones):
 
 
 def claims(run):
-    """What a finished run that can be trusted claims of its variants."""
+    """Effects of the variants of a finished, trusted run."""
     found = [one for one in run.status["comparisons"] if one["primary"] and not one["negativeControl"]]
     return run.shown(found) if run.is_good() else []
 
@@ -38,7 +38,7 @@ RECORDED = {
 
 
 def rows_of(place, runs, selection):
-    """What the query at `place` must find; nothing where the status does not say it."""
+    """Expected result of the query at `place`, or nothing if the status does not contain it."""
     board, *panel = place
     panel = tuple(panel)
     if board == "fleet" and panel in of_fleet.FLEET:

@@ -1,4 +1,4 @@
-"""What the Campaign dashboard must show of a run, worked out from the status alone. Pure.
+"""Expected results of the Campaign dashboard, computed only from the status of a run. No I/O.
 
 One function for each query. Effects are parts per million in the status and ratios in the metrics, times nanoseconds
 there and seconds here.
@@ -71,7 +71,7 @@ def verdicts(run, selection):
 
 
 def verdict(comparison):
-    """The verdict, or else why there is none."""
+    """The verdict, or the reason why it is withheld."""
     return comparison.get("verdict") or comparison.get("withheld", "None")
 
 

@@ -1,11 +1,11 @@
-"""What the Fleet dashboard must show of some runs, worked out from their status alone. Pure."""
+"""Expected results of the Fleet dashboard, computed only from the status of runs. No I/O."""
 
 from of_campaign import progress
 from status import row, rows, size
 
 
 def pairs(run):
-    """By run, scenario, size and nodes: how far from the median pair."""
+    """Deviation from the median pair by run, scenario, size and nodes."""
     return rows(
         row(
             one["deviationPpm"] / 1e6,
@@ -21,7 +21,7 @@ def pairs(run):
 
 
 def nodes(run):
-    """By run and node: how far its pairs lie from the median pair."""
+    """Median deviation of the pairs of a node by run and node."""
     return rows(
         row(one["deviationPpm"] / 1e6, run_namespace=run.namespace, run=run.name, node=one["name"])
         for one in run.status.get("nodes", [])
@@ -33,7 +33,7 @@ def distances(deviations):
 
 
 def each(value):
-    """One row for each run of which `value` knows something."""
+    """One row for each run for which `value` returns a value."""
 
     def of_runs(runs, _):
         known = [(run, value(run)) for run in runs]
@@ -60,7 +60,7 @@ def about(run):
 
 
 def trend(field, scale=1e-6):
-    """The chosen comparison in each run that has it, and can be trusted."""
+    """The selected comparison in each trusted run that has it."""
 
     def of_run(runs, selection):
         return rows(

@@ -1,4 +1,4 @@
-"""A Prometheus of its own for as long as a test lasts, on 127.0.0.1, and questions to it. I/O."""
+"""Starts a Prometheus on 127.0.0.1 for the duration of a test and queries it. I/O."""
 
 import contextlib
 import http.server
@@ -16,11 +16,11 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 class QueryError(Exception):
-    """Prometheus refuses a question; the text is its own."""
+    """Error response of Prometheus with its message."""
 
 
 class Api:
-    """Questions to the Prometheus at `url`."""
+    """HTTP API of the Prometheus at `url`."""
 
     def __init__(self, url):
         self.url = url
@@ -55,7 +55,7 @@ def free_port():
 
 
 def awaited(condition, what, seconds=30, besides=lambda: None):
-    """Waits until `condition` holds; `besides` may say why it never will."""
+    """Waits until `condition` holds; `besides` may return why it never will."""
     end = time.monotonic() + seconds
     while not (found := condition()):
         if reason := besides():
@@ -67,14 +67,14 @@ def awaited(condition, what, seconds=30, besides=lambda: None):
 
 
 @contextlib.contextmanager
-def served(folder):
-    """Serves the *.prom files of `folder` as OpenMetrics; gives their addresses."""
+def served(directory):
+    """Serves the *.prom files of `directory` as OpenMetrics; returns their addresses."""
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         extensions_map = {".prom": OPENMETRICS}
 
         def __init__(self, *arguments):
-            super().__init__(*arguments, directory=str(folder))
+            super().__init__(*arguments, directory=str(directory))
 
         def log_message(self, *_):
             pass
@@ -82,13 +82,13 @@ def served(folder):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}"
-        yield [f"{address}/{path.name}" for path in sorted(pathlib.Path(folder).glob("*.prom"))]
+        yield [f"{address}/{path.name}" for path in sorted(pathlib.Path(directory).glob("*.prom"))]
         server.shutdown()
 
 
 @contextlib.contextmanager
-def running(folder, targets, rules):
-    """Prometheus with its files in `folder`, scraping `targets` each second, its rules loaded; gives its `Api`."""
+def running(directory, targets, rules):
+    """Prometheus with its files in `directory`, scraping `targets` each second, its rules loaded; returns its `Api`."""
     scrapes = []
     for number, target in enumerate(targets):
         url = urllib.parse.urlsplit(target)
@@ -100,16 +100,16 @@ def running(folder, targets, rules):
         "scrape_configs": scrapes,
     }
     # JSON is YAML.
-    (folder / "prometheus.yml").write_text(json.dumps(config), encoding="utf-8")
+    (directory / "prometheus.yml").write_text(json.dumps(config), encoding="utf-8")
     port = free_port()
     command = [
         "prometheus",
-        f"--config.file={folder}/prometheus.yml",
-        f"--storage.tsdb.path={folder}/data",
+        f"--config.file={directory}/prometheus.yml",
+        f"--storage.tsdb.path={directory}/data",
         f"--web.listen-address=127.0.0.1:{port}",
         "--log.level=warn",
     ]
-    log_path = folder / "prometheus.log"
+    log_path = directory / "prometheus.log"
     with log_path.open("w", encoding="utf-8") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env={"PATH": "/usr/bin:/bin", "GOMAXPROCS": "2"})
         try:
@@ -139,7 +139,7 @@ def answers(url):
 
 
 def scraped(api, targets):
-    """Each target twice, for a rate takes two; and the rules once on what was scraped."""
+    """Waits for two scrapes of each target, which a rate needs, and one evaluation of the rules after them."""
     if len(api.rows("sum_over_time(up[1m]) >= 3")) < targets:
         return False
     groups = api.get("rules")["groups"]
@@ -147,7 +147,7 @@ def scraped(api, targets):
 
 
 def refused(api):
-    """What is wrong with a target, where its text is not understood."""
+    """Scrape error of a target whose text cannot be parsed, if any."""
     for target in api.get("targets")["activeTargets"]:
         if target["lastError"]:
             return f"{target['scrapeUrl']}: {target['lastError']}"

@@ -1,4 +1,4 @@
-"""A finished run as its status tells it, and rows as Prometheus gives them: {labels: value}. Pure."""
+"""A finished run by its status, and rows as Prometheus returns them: {labels: value}. No I/O."""
 
 import datetime
 import math
@@ -18,7 +18,7 @@ def rows(found):
 
 
 def differences(found, want):
-    """What `found` lacks, has too much, or has otherwise; numbers are equal to one part in a billion."""
+    """Missing, additional and different rows of `found`; numbers are equal within one part in a billion."""
     for labels in found.keys() | want.keys():
         name = ", ".join(f"{label}={value}" for label, value in sorted(labels))
         if labels not in found:
@@ -38,12 +38,12 @@ def cell(comparison):
 
 
 def seconds(time):
-    """Whole seconds since 1970, as the metrics have them."""
+    """Whole seconds since 1970, as in the metrics."""
     return math.floor(datetime.datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", time)).timestamp())
 
 
 class Alert(typing.NamedTuple):
-    """What tells an alert from others."""
+    """Labels that identify an alert."""
 
     name: str
     run: str = ""
@@ -89,7 +89,7 @@ class Run:
         return [one for one in found if not one["negativeControl"]]
 
     def withheld(self):
-        """Scenario, size and arm of each comparison whose verdict is withheld; controls have none to give."""
+        """Scenario, size and arm of each comparison with a withheld verdict, without controls."""
         claims = [one for one in self.status["comparisons"] if one["primary"] and not one["negativeControl"]]
         return {cell(one) for one in claims if "verdict" not in one}
 
@@ -99,11 +99,11 @@ class Run:
         return [one for one in comparisons if one["negativeControl"] or cell(one) not in withheld]
 
     def is_good(self):
-        """Whether it is complete, and every number of it can be trusted."""
+        """Whether the run is complete and every value can be trusted."""
         return self.status["outcome"] in ("Passed", "Missed")
 
     def alerts(self):
-        """Each alert that must fire."""
+        """Alerts that must fire."""
         if self.status["state"] == "Failed":
             yield Alert("FabricbenchRunFailed", self.name)
         elif self.status["outcome"] == "Untrusted":
