@@ -1,10 +1,10 @@
-//! What a user's shell, manual and kubectl get of the program.
+//! Shell completion, manual pages, the kubectl plugin and error messages of the command line.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Output};
 
-use super::program::{Running, fabricbench};
+use super::harness::{RunningCommand, fabricbench};
 
 fn succeeded(mut command: Command) -> String {
     let Output {
@@ -17,7 +17,7 @@ fn succeeded(mut command: Command) -> String {
 }
 
 #[test]
-fn a_shell_completes_every_command() {
+fn completions_contain_every_command() {
     for shell in ["bash", "zsh", "fish"] {
         let script = succeeded(fabricbench(["completions", shell]));
         for command in ["run", "plan", "report", "compare", "logs", "operator"] {
@@ -27,25 +27,25 @@ fn a_shell_completes_every_command() {
 }
 
 #[test]
-fn every_command_has_a_manual_page() {
-    let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().join("man1");
-    succeeded(fabricbench(["man", place.to_str().unwrap()]));
+fn writes_a_manual_page_for_every_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let man_dir = directory.path().join("man1");
+    succeeded(fabricbench(["man", man_dir.to_str().unwrap()]));
     for page in [
         "fabricbench.1",
         "fabricbench-run.1",
         "fabricbench-report.1",
         "fabricbench-logs.1",
     ] {
-        let text = fs::read_to_string(place.join(page)).unwrap();
+        let text = fs::read_to_string(man_dir.join(page)).unwrap();
         assert!(text.contains(".TH fabricbench"), "{page}: {text:.200}");
     }
 }
 
 #[test]
-fn kubectl_finds_a_plugin_that_speaks_as_it_was_called() {
-    let folder = tempfile::tempdir().unwrap();
-    let plugin = folder.path().join("kubectl-fabricbench");
+fn kubectl_plugin_shows_its_own_name_in_help() {
+    let directory = tempfile::tempdir().unwrap();
+    let plugin = directory.path().join("kubectl-fabricbench");
     symlink(env!("CARGO_BIN_EXE_fabricbench"), &plugin).unwrap();
     let mut command = Command::new(&plugin);
     command.args(["report", "--help"]);
@@ -54,42 +54,42 @@ fn kubectl_finds_a_plugin_that_speaks_as_it_was_called() {
 }
 
 #[test]
-fn logs_are_of_a_run_in_a_cluster() {
+fn logs_requires_a_run_in_a_cluster() {
     let output = fabricbench(["logs", "./folder/"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("NAMESPACE/NAME"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("NAMESPACE/NAME"), "{stderr}");
 }
 
 #[test]
-fn a_cluster_that_is_not_there_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("config");
+fn names_the_unreachable_cluster() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("config");
     let report = || {
         let mut command = fabricbench(["report", "default/run"]);
         command.env("KUBECONFIG", &file);
-        Running::start(command).end().exits(3)
+        RunningCommand::start(command).wait().expect_code(3)
     };
     let missing = format!("no cluster configuration: {}: No such file", file.display());
-    report().says(&missing);
+    report().expect_stderr(&missing);
 
-    // Nobody listens on this port.
+    // Connections to this port are refused.
     let cluster = "{name: c, cluster: {server: \"http://127.0.0.1:1\"}}";
     let config = format!(
         "{{apiVersion: v1, kind: Config, current-context: c, clusters: [{cluster}], users: [{{name: c, user: {{}}}}], \
          contexts: [{{name: c, context: {{cluster: c, user: c}}}}]}}"
     );
     std::fs::write(&file, config).unwrap();
-    let ended = report();
-    ended.says("no response from http://127.0.0.1:1");
-    ended.says("Connection refused");
-    ended.says("Check KUBECONFIG");
+    let output = report();
+    output.expect_stderr("no response from http://127.0.0.1:1");
+    output.expect_stderr("Connection refused");
+    output.expect_stderr("Check KUBECONFIG");
 }
 
 #[test]
-fn a_negative_number_is_a_number() {
-    let lines = Running::start(fabricbench(["logs", "default/run", "--tail", "-1"]));
-    lines.end().exits(2).says("-1 is not in 0..");
-    let seed = Running::start(fabricbench(["plan", "examples/demo.yaml", "--seed", "-1"]));
-    seed.end().exits(2).says("-1 is not in 0..");
+fn rejects_negative_numbers() {
+    let lines = RunningCommand::start(fabricbench(["logs", "default/run", "--tail", "-1"]));
+    lines.wait().expect_code(2).expect_stderr("-1 is not in 0..");
+    let seed = RunningCommand::start(fabricbench(["plan", "examples/demo.yaml", "--seed", "-1"]));
+    seed.wait().expect_code(2).expect_stderr("-1 is not in 0..");
 }

@@ -38,7 +38,7 @@ fn resumes_a_stopped_run_and_starts_the_next_one() {
     });
     running.signal_group(Signal::INT);
     let output = running.wait().expect_code(3);
-    output.expect_stderr("demo-shm: not begun");
+    output.expect_stderr("demo-shm: not started");
     assert!(!dir.run_dir("demo-shm").join("run.json").exists());
 
     let output = RunningCommand::start(short(dir.resume(&demo))).wait();
@@ -67,7 +67,7 @@ fn ctrl_c_while_writing_a_report_stops_the_command() {
         .unwrap();
     let output = running.wait().expect_code(3);
     assert!(report.contains("</html>"));
-    output.expect_stderr(&format!("{SECOND}: not begun"));
+    output.expect_stderr(&format!("{SECOND}: not started"));
     assert!(!dir.run_dir(SECOND).join("run.json").exists());
 }
 
@@ -133,6 +133,6 @@ fn rejects_an_image_for_the_whole_run() {
     let output = RunningCommand::start(dir.run(&dir.manifest(&manifest)))
         .wait()
         .expect_code(2);
-    output.expect_stderr("spec.image: an image needs a cluster");
+    output.expect_stderr("spec.image: images require a cluster");
     assert!(!dir.output_dir().exists());
 }

@@ -116,12 +116,12 @@ fn detects_a_replaced_or_missing_file() {
     let duplicated = [lines.join("\n"), lines.join("\n"), String::new()].join("\n");
     fs::write(&records, duplicated).unwrap();
     let output = report(&directory).expect_code(3);
-    output.expect_stdout("is not the file that run.json names");
-    output.expect_stderr("is not the file that run.json names");
+    output.expect_stdout("is not the file that was measured");
+    output.expect_stderr("is not the file that was measured");
     fs::write(&records, "").unwrap();
     report(&directory)
         .expect_code(3)
-        .expect_stderr("is not the file that run.json names");
+        .expect_stderr("is not the file that was measured");
     fs::remove_file(&records).unwrap();
     report(&directory)
         .expect_code(2)
