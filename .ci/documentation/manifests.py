@@ -22,7 +22,7 @@ def check_plans(root, all_pages, scratch):
 def check_schemas(root, all_pages, scratch):
     """Yields the manifests of other kinds that do not match the schemas of Kubernetes."""
     schemas = [os.environ["FABRICBENCH_KUBERNETES_SCHEMAS"], root / "charts/tests/schemas"]
-    locations = [f"-schema-location={folder}/{{{{ .ResourceKind }}}}{{{{ .KindSuffix }}}}.json" for folder in schemas]
+    locations = [f"-schema-location={directory}/{{{{ .ResourceKind }}}}{{{{ .KindSuffix }}}}.json" for directory in schemas]
     for place, file in manifests(root, all_pages, scratch):
         result = run("kubeconform", "-strict", "-skip", "BenchmarkRun", *locations, file)
         if result.returncode != 0:

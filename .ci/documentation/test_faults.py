@@ -34,9 +34,9 @@ def fenced(language, text):
 
 class Faults(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.scratch = Path(folder.name)
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.scratch = Path(directory.name)
 
     def only(self, faults, *expected):
         """Expects one fault for each of `expected`, which it contains."""

@@ -1,4 +1,4 @@
-"""The dashboard of the operator itself: does it act, how fast, what fails. Pure."""
+"""The dashboard of the operator: leadership, reconciliations, errors, API server, process. No I/O."""
 
 from grafana_foundation_sdk.builders import dashboard as builders
 
@@ -6,15 +6,15 @@ import parts
 from parts import now, over_time
 
 SCRAPED = 'job=~"$job", instance=~"$instance"'
-NOT_SCRAPED = "No operator is scraped at this time"
+NOT_SCRAPED = "No operator was scraped at this time"
 
 
 def build():
     board = parts.new(
         "fabricbench-operator",
         "fabricbench / Operator",
-        "Whether the operator does its work: who leads, how long a pass over a run takes, what fails, how the API "
-        "server answers, and what it costs.",
+        "Health of the operator: leadership, duration and errors of reconciliations, responses of the API server, and "
+        "resource usage.",
         "1h",
         "30s",
     )
@@ -22,9 +22,9 @@ def build():
         board = board.with_variable(variable)
     rows = {
         "Now": summary(),
-        "Passes over runs": (passes(), rates(), errors(), waiting(), statuses(), leading()),
+        "Reconciliations": (reconcile_duration(), rates(), errors(), waiting(), statuses(), leading()),
         "API server": (latency(), slowest(), answers()),
-        "Process": (memory(), processor()),
+        "Process": (memory(), cpu()),
     }
     for title, panels in rows.items():
         board = board.with_row(builders.Row(title))
@@ -50,11 +50,11 @@ def summary():
 
     return [
         parts.number(
-            "Replicas", "How many answer.", [now(f"count(fabricbench_leading{{{SCRAPED}}})")], "short", NOT_SCRAPED, 4
+            "Replicas", "Number of scraped replicas.", [now(f"count(fabricbench_leading{{{SCRAPED}}})")], "short", NOT_SCRAPED, 4
         ),
         parts.number(
             "Leading",
-            "How many act. One does, or none for the seconds in which the lease changes hands.",
+            "Number of leading replicas: one, or none for a few seconds while the Lease changes its holder.",
             [total("fabricbench_leading")],
             "short",
             NOT_SCRAPED,
@@ -63,7 +63,7 @@ def summary():
         ),
         parts.number(
             "Waiting runs",
-            "Runs that wait to be looked at.",
+            "Runs that wait for reconciliation.",
             [total("fabricbench_queue_depth")],
             "short",
             NOT_SCRAPED,
@@ -71,7 +71,7 @@ def summary():
         ),
         parts.number(
             "Backing off",
-            "Runs that are looked at again later because of an error.",
+            "Runs that are retried later because of an error.",
             [total("fabricbench_runs_backing_off")],
             "short",
             NOT_SCRAPED,
@@ -87,8 +87,8 @@ def summary():
             4,
         ),
         parts.number(
-            "Passes that fail",
-            "Of all passes in the last quarter of an hour.",
+            "Failed reconciliations",
+            "Share of failed reconciliations in the last 15 minutes.",
             [
                 now(
                     f"(sum(rate(fabricbench_reconcile_errors_total{{{SCRAPED}}}[15m])) or vector(0))"
@@ -96,7 +96,7 @@ def summary():
                 )
             ],
             "percentunit",
-            "No pass in a quarter of an hour",
+            "No reconciliations in the last 15 minutes",
             4,
             [(0, "green"), (0.01, "orange")],
         ),
@@ -108,40 +108,40 @@ def quantile(level, metric, by, more=""):
     return f"histogram_quantile({level}, {rate(metric + '_bucket', labels, more)})"
 
 
-def passes():
+def reconcile_duration():
     metric = "fabricbench_reconcile_duration_seconds"
     return parts.lines(
-        "Time of a pass",
-        "From the beginning of a look at a run to its end. A pass that changes nothing takes microseconds; others wait "
-        "for the API server.",
+        "Reconcile duration",
+        "Duration of one reconciliation of one run. Without changes it takes microseconds; otherwise most of it is spent "
+        "waiting for the API server.",
         [
             over_time(quantile(level, metric, ()), f"p{name}", f"P{name}")
             for level, name in ((0.5, "50"), (0.95, "95"), (0.99, "99"))
         ],
         "s",
-        "No pass in this time",
+        "No reconciliations in this time range",
         12,
     )
 
 
 def rates():
     return parts.lines(
-        "Passes",
-        "Looks at runs, a second.",
+        "Reconciliations",
+        "Reconciliations per second.",
         [over_time(rate("fabricbench_reconcile_duration_seconds_count", "instance"), "{{instance}}")],
         "ops",
-        "No pass in this time",
+        "No reconciliations in this time range",
         12,
     )
 
 
 def errors():
     return parts.lines(
-        "Passes that fail, by category",
-        "The operator's log names runs and causes.",
+        "Failed reconciliations by category",
+        "The operator's log names the runs and the causes.",
         [over_time(rate("fabricbench_reconcile_errors_total", "category"), "{{category}}")],
         "ops",
-        "No pass has failed since the operator began",
+        "No reconciliation has failed since the operator started",
         12,
     )
 
@@ -151,8 +151,8 @@ def waiting():
         return over_time(f"sum({metric}{{{SCRAPED}}})", legend, ref)
 
     return parts.lines(
-        "Runs that wait",
-        "To be looked at, and to be looked at again after an error.",
+        "Waiting runs",
+        "Runs that wait for reconciliation, and runs that wait for a retry after an error.",
         [depth("fabricbench_queue_depth", "waiting", "A"), depth("fabricbench_runs_backing_off", "backing off", "B")],
         "short",
         NOT_SCRAPED,
@@ -166,15 +166,15 @@ def statuses():
         "Statuses that were written to the API server, or not written because they were unchanged.",
         [over_time(rate("fabricbench_status_updates_total", "outcome"), "{{outcome}}")],
         "ops",
-        "No status was computed in this time",
+        "No status updates in this time range",
         12,
     )
 
 
 def leading():
     return parts.lines(
-        "Who leads",
-        "1 for the replica that acts.",
+        "Leader",
+        "1 for the leading replica.",
         [over_time(f"max by (instance) (fabricbench_leading{{{SCRAPED}}})", "{{instance}}")],
         "short",
         NOT_SCRAPED,
@@ -185,44 +185,44 @@ def leading():
 def latency():
     metric = "fabricbench_api_request_duration_seconds"
     return parts.lines(
-        "Time to an answer",
-        "Until the API server's answer begins, over all requests.",
+        "Request latency",
+        "Time until the response of the API server starts, over all requests.",
         [
             over_time(quantile(level, metric, ()), f"p{name}", f"P{name}")
             for level, name in ((0.5, "50"), (0.95, "95"), (0.99, "99"))
         ],
         "s",
-        "No request in this time",
+        "No requests in this time range",
         8,
     )
 
 
 def slowest():
     return parts.lines(
-        "Time to an answer, by verb",
+        "Request latency by verb",
         "99th percentile.",
         [over_time(quantile(0.99, "fabricbench_api_request_duration_seconds", ("verb",)), "{{verb}}")],
         "s",
-        "No request in this time",
+        "No requests in this time range",
         8,
     )
 
 
 def answers():
     return parts.lines(
-        "Answers",
-        "Requests a second, by verb and HTTP status; none: the API server did not answer. 404 and 409 are ordinary: "
-        "something is not there yet, or is there already.",
+        "Responses",
+        "Requests per second by verb and HTTP status; none means that there was no response. 404 and 409 are expected: "
+        "an object does not exist yet, or exists already.",
         [over_time(rate("fabricbench_api_request_duration_seconds_count", "verb, status"), "{{verb}} {{status}}")],
         "reqps",
-        "No request in this time",
+        "No requests in this time range",
         8,
     )
 
 
 def memory():
     return parts.lines(
-        "Memory of each replica",
+        "Memory by replica",
         "Resident memory.",
         [over_time(f"max by (instance) (process_resident_memory_bytes{{{SCRAPED}}})", "{{instance}}")],
         "bytes",
@@ -231,10 +231,10 @@ def memory():
     )
 
 
-def processor():
+def cpu():
     return parts.lines(
-        "CPU of each replica",
-        "Processors in use.",
+        "CPU by replica",
+        "CPUs in use.",
         [over_time(rate("process_cpu_seconds_total", "instance"), "{{instance}}")],
         "short",
         NOT_SCRAPED,

@@ -1,8 +1,8 @@
-//! Bytes of record streams to checked records, in order, each block once. Pure, no I/O.
+//! Converts the bytes of record streams to verified records, in order and each block once. Pure.
 //!
 //! A stream begins with the hello of rank 0 as line 0. Several streams may follow each other: the legs of a run,
 //! attempts of a leg, or the same stream read again after a restart. Of every stream the longest prefix that
-//! proves itself counts; what comes after is a [`Fault`]. A block counts from the first attempt in which its
+//! verifies counts; the rest is a [`Fault`]. A block counts from the first attempt in which its
 //! `block` record verified, and only if every arm the plan gives it has a record.
 
 mod case;
@@ -21,54 +21,54 @@ pub use fault::{BlockFault, Fault, FaultKind, RefusedStream};
 
 use crate::plan::Plan;
 
-/// Everything that verified.
+/// All verified records.
 #[derive(Clone, Debug, Default)]
 pub struct Reports {
-    /// The streams, in the order they were begun.
+    /// The streams, in the order in which they started.
     pub streams: Vec<Stream>,
-    /// What each worker said of itself.
+    /// The hello record of each worker.
     pub hellos: Vec<FromStream<HelloRecord>>,
-    /// What the endpoints of the arms really were.
+    /// The endpoints of the arms, as the library returned them.
     pub endpoints: Vec<FromStream<EndpointsRecord>>,
-    /// What each arm cost before its first measured operation; once for each leg, round, worker and arm.
+    /// Start-up costs of each arm before its first measured operation, for each leg, round, worker and arm.
     pub cold: Vec<FromStream<ColdRecord>>,
     /// The cases of all blocks that count.
     pub cases: Vec<Case>,
-    /// Warnings of the workers, the first [`MAX_WARNINGS`].
+    /// The first [`MAX_WARNINGS`] warnings of the workers.
     pub warnings: Vec<FromStream<WarningRecord>>,
-    /// Warnings beyond these.
+    /// Number of further warnings.
     pub warnings_dropped: u64,
     /// Blocks that count, by leg.
     pub done: BTreeMap<u32, BTreeSet<u32>>,
-    /// What was refused, the first [`MAX_FAULTS`].
+    /// The first [`MAX_FAULTS`] rejected parts of the input.
     pub faults: Vec<Fault>,
-    /// Refusals beyond these.
+    /// Number of further faults.
     pub faults_dropped: u64,
 }
 
-/// Most warnings kept; a run that has more says so.
+/// Maximum number of warnings kept. Further ones are counted.
 pub const MAX_WARNINGS: usize = 1000;
-/// Most faults kept; a file that has more says so.
+/// Maximum number of faults kept. Further ones are counted.
 pub const MAX_FAULTS: usize = 100;
 
-/// One stream, as far as it verified.
+/// The verified part of one stream.
 #[derive(Clone, Debug)]
 pub struct Stream {
     /// Number of the leg.
     pub leg: u32,
     /// Number of the attempt.
     pub attempt: u32,
-    /// When it was begun (RFC 3339, UTC).
+    /// Start time (RFC 3339, UTC).
     pub started_at: String,
     /// Version of the runner.
     pub runner_version: String,
-    /// Lines that verified.
+    /// Number of verified lines.
     pub lines: u64,
-    /// Its last record; nothing where the stream was cut off or is still being written.
+    /// The end record; `None` if the stream was truncated or is still being written.
     pub end: Option<EndRecord>,
 }
 
-/// A record and the stream it came in.
+/// A record and the stream that contains it.
 #[derive(Clone, Debug)]
 pub struct FromStream<T> {
     /// Number of the leg.
@@ -91,9 +91,9 @@ impl Reports {
     }
 }
 
-/// Reads `bytes`, one or many streams, of the run with `uid` and the plan with `plan_hash`.
+/// Reads `bytes`, which contain one or more streams of the run with `uid` and the plan with `plan_hash`.
 ///
-/// Never fails: what cannot be used is a fault in the answer, and everything before it counts.
+/// Never fails: input that cannot be used becomes a fault, and everything before it counts.
 pub fn collect(plan: &Plan, uid: &str, plan_hash: &str, bytes: &[u8]) -> Reports {
     let mut collector = Collector::new(plan, uid, plan_hash);
     collector.feed(bytes);

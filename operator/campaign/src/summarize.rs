@@ -1,5 +1,5 @@
-//! What the records say before anything is compared: which cases can be trusted, what each arm did at each size,
-//! whether its optimizations took part, and whether the bytes used the fabric that was asked for. Pure, no I/O.
+//! Summarizes the records before the comparison: which cases are valid, the results of each arm at each size, whether its
+//! optimizations engaged, and whether the bytes used the requested fabric. Pure.
 
 mod cell;
 mod cold;
@@ -32,49 +32,49 @@ pub use validity::{Invalid, Judgement};
 use super::collect::Reports;
 use super::plan::Plan;
 
-/// Everything the records say before anything is compared.
+/// Summary of the records of a run.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
-    /// Blocks that count.
+    /// Number of verified blocks.
     pub blocks_done: u32,
-    /// Blocks of the plan.
+    /// Number of blocks in the plan.
     pub blocks_total: u32,
-    /// What each arm did at each size: by scenario, size and arm, in the order of the plan.
+    /// Results of each arm at each size, by scenario, size and arm in the order of the plan.
     pub cells: Vec<CellSummary>,
-    /// What each arm cost before its first measured operation.
+    /// Start-up costs of each arm before its first measured operation.
     pub cold: Vec<ColdSummary>,
-    /// Which fabric carried the bytes; nothing before the first measured case.
+    /// The fabric that carried the bytes; `None` before the first measured case.
     pub fabric: Option<FabricEvidence>,
-    /// How far each pair of nodes is from the others, those that deviate most first.
+    /// Deviation of each pair of nodes from the median pair, largest first.
     pub pairs: Vec<PairDeviation>,
-    /// Every node of them, the worst first.
+    /// Deviation of each of these nodes, worst first.
     pub nodes: Vec<NodeDeviation>,
-    /// What the workers ran on.
+    /// Environment of the workers.
     pub environment: Environment,
     /// The evidence lines of the optimizations, each once.
     pub evidence_lines: Vec<String>,
-    /// What a reader must know before trusting the numbers, each once.
+    /// Warnings that qualify the results, each once.
     pub warnings: Vec<String>,
-    /// Whether each case can be trusted, in the order of [`Reports::cases`].
+    /// Validity of each case, in the order of [`Reports::cases`].
     #[serde(skip)]
     pub judgements: Vec<Judgement>,
 }
 
 impl Summary {
-    /// Whether all blocks of the plan count.
+    /// Whether all blocks of the plan are verified.
     pub fn complete(&self) -> bool {
         self.blocks_done >= self.blocks_total
     }
 
-    /// Where every case of the plan failed: why, in the words of the first.
+    /// The reason of the first failure if every case of the plan failed.
     pub fn nothing_measured(&self) -> Option<String> {
         let mut reasons = self.cells.iter().map(CellSummary::failure);
         let first = reasons.next()??;
         reasons.all(|reason| reason.is_some()).then_some(first)
     }
 
-    /// What `arm` did in `scenario` at `size_bytes`; indexes as in the plan.
+    /// Results of `arm` in `scenario` at `size_bytes`. Indexes are those of the plan.
     pub fn cell(&self, scenario: usize, size_bytes: u64, arm: usize) -> Option<&CellSummary> {
         self.cells
             .iter()
@@ -82,7 +82,7 @@ impl Summary {
     }
 }
 
-/// Judges every case of `reports` and sums up what each arm of `plan` did.
+/// Checks every case of `reports` and summarizes the results of each arm of `plan`.
 pub fn summarize(plan: &Plan, reports: &Reports) -> Summary {
     let endpoints = EndpointIndex::new(plan, reports);
     let fabric = fabric::prove(plan, reports, &endpoints);

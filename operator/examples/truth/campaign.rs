@@ -1,4 +1,4 @@
-//! Carries out one campaign with the product's own program.
+//! Runs one campaign with the built `fabricbench` binary.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use std::{env, fs};
 use crds::v1alpha1::BenchmarkRun;
 use tempfile::TempDir;
 
-/// Name and specification of the transports, by turns.
+/// Name and specification of the transports, which alternate.
 pub const TRANSPORTS: [(&str, &str); 2] = [
     ("loopback", "{loopback: {rails: 2}}"),
     ("shm", "{libfabric: {provider: shm, rails: 1}}"),
 ];
 
-/// The programs, and a folder for what they write.
+/// The binaries, and a directory for their output.
 pub struct Programs {
     fabricbench: PathBuf,
     planted: PathBuf,
@@ -25,16 +25,20 @@ impl Programs {
     /// Programs of the same profile as this example.
     pub fn find() -> Result<Self, Box<dyn Error>> {
         let here = env::current_exe()?;
-        let examples = here.parent().ok_or("this example has no build folder")?;
-        let folder = examples.parent().ok_or("this example has no build folder")?;
+        let examples = here
+            .parent()
+            .ok_or("the build directory of this example is unknown")?;
+        let directory = examples
+            .parent()
+            .ok_or("the build directory of this example is unknown")?;
         Ok(Self {
-            fabricbench: existing(folder.join("fabricbench"))?,
+            fabricbench: existing(directory.join("fabricbench"))?,
             planted: existing(examples.join("planted"))?,
             scratch: tempfile::tempdir()?,
         })
     }
 
-    /// Carries out the run that `manifest` names `name`; with the instrument that plants effects, where asked for.
+    /// Runs the run `name` of `manifest`, optionally with the instrument that plants effects.
     pub fn carry_out(
         &self,
         name: &str,

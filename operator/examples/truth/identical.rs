@@ -22,7 +22,7 @@ struct Count {
     no_change: u32,
 }
 
-/// Carries them out and prints what became of each scenario and arm.
+/// Runs them and prints the result of each scenario and arm.
 ///
 /// # Errors
 /// When a campaign does not complete, or more verdicts are false than chance explains.

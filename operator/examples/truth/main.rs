@@ -1,4 +1,4 @@
-//! Are verdicts true? Carries out real campaigns whose answer is known, and counts the wrong ones.
+//! Runs real campaigns whose answer is known, and counts wrong verdicts.
 //!
 //! `cargo run --release -p fabricbench-operator --example truth -- [CAMPAIGNS] [PLANTED]`, with both programs and the
 //! runner's example `planted` built in the same profile.

@@ -27,7 +27,7 @@ struct Count {
     effects: Vec<i64>,
 }
 
-/// Carries out the campaigns and prints what became of each plant.
+/// Runs the campaigns and prints the result of each planted effect.
 ///
 /// # Errors
 /// When a campaign does not complete, an arm is said to be faster, or a plant of at least 50 percent is missed more

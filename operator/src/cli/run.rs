@@ -80,16 +80,16 @@ impl Run {
         let Some(source) = &self.against else {
             return Ok(None);
         };
-        let Source::Directory(folder) = source else {
+        let Source::Directory(directory) = source else {
             return StoredRun::load_complete(source).map(Some);
         };
-        let name = folder_name(&planned.run.metadata.name);
-        let of_name = folder.join(name);
-        if RunDirectory::open(&of_name).is_ok() {
-            return StoredRun::load_complete(&Source::Directory(of_name)).map(Some);
+        let name = directory_name(&planned.run.metadata.name);
+        let named = directory.join(name);
+        if RunDirectory::open(&named).is_ok() {
+            return StoredRun::load_complete(&Source::Directory(named)).map(Some);
         }
-        let others = RunDirectory::find_all(folder);
-        if RunDirectory::open(folder).is_err() && !others.is_empty() {
+        let others = RunDirectory::find_all(directory);
+        if RunDirectory::open(directory).is_err() && !others.is_empty() {
             let others: Vec<String> = others
                 .iter()
                 .map(|run| run.path().display().to_string())
@@ -104,20 +104,20 @@ impl Run {
 
     /// Creates or opens the directories of all runs, so that errors are reported before a measurement starts.
     fn prepare(&self, planned: Vec<PlannedRun>) -> Result<Vec<LocalRun>, Failure> {
-        let folders = self.resume.as_ref().unwrap_or(&self.output);
-        let folder = |planned: &PlannedRun| folders.join(folder_name(&planned.run.metadata.name));
+        let parent = self.resume.as_ref().unwrap_or(&self.output);
+        let directory = |planned: &PlannedRun| parent.join(directory_name(&planned.run.metadata.name));
         // A command with several runs may have been stopped before the later runs started.
-        let has_started = |planned: &PlannedRun| RunDirectory::open(&folder(planned)).is_ok();
+        let has_started = |planned: &PlannedRun| RunDirectory::open(&directory(planned)).is_ok();
         let any_started = planned.iter().any(has_started);
         let mut runs = Vec::new();
         let mut errors = Vec::new();
         for one in planned {
-            let folder = folder(&one);
+            let directory = directory(&one);
             let resumed = self.resume.is_some() && (has_started(&one) || !any_started);
             let PlannedRun { run, plan } = one;
             let prepared = match resumed {
-                true => LocalRun::resume(&run, plan, &folder),
-                false => LocalRun::create(run, plan, &folder),
+                true => LocalRun::resume(&run, plan, &directory),
+                false => LocalRun::create(run, plan, &directory),
             };
             match prepared {
                 Ok(run) => runs.push(run),
@@ -177,15 +177,15 @@ fn show(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
         Some(StopReason::Interrupted) => "interrupted",
         None => return Ok(()),
     };
-    let folders = run.directory().path().parent().unwrap_or(Path::new("."));
+    let parent = run.directory().path().parent().unwrap_or(Path::new("."));
     Err(Failure::incomplete(format!(
         "{why}\nMeasured blocks are kept. Continue with --resume {}",
-        folders.display()
+        parent.display()
     )))
 }
 
 /// Directory name of a run. The schema allows only names without path separators.
-fn folder_name(name: &Option<String>) -> &str {
+fn directory_name(name: &Option<String>) -> &str {
     name.as_deref().unwrap_or("run")
 }
 

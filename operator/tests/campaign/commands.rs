@@ -55,7 +55,7 @@ fn kubectl_plugin_shows_its_own_name_in_help() {
 
 #[test]
 fn logs_requires_a_run_in_a_cluster() {
-    let output = fabricbench(["logs", "./folder/"]).output().unwrap();
+    let output = fabricbench(["logs", "./directory/"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(stderr.contains("NAMESPACE/NAME"), "{stderr}");

@@ -57,7 +57,7 @@ fn detects_reordered_lines() {
         &manifest,
         &text,
         middle + 1,
-        "missing, doubled or re-ordered",
+        "missing, duplicated or reordered",
     );
 }
 
@@ -72,7 +72,7 @@ fn detects_a_missing_line() {
         &manifest,
         &text,
         middle + 1,
-        "missing, doubled or re-ordered",
+        "missing, duplicated or reordered",
     );
 }
 
@@ -97,7 +97,7 @@ fn detects_a_truncated_line() {
     let directory = dir.run_dir(NAME);
     fs::write(directory.join("records.jsonl"), &text).unwrap();
     let output = report(&directory).expect_code(3);
-    output.expect_stdout(&format!("the last line is cut off after {} bytes", cut.len()));
+    output.expect_stdout(&format!("the last line is truncated after {} bytes", cut.len()));
 
     RunningCommand::start(dir.resume(&manifest)).wait().expect_code(0);
     StoredRun::read(&directory).assert_complete();

@@ -1,4 +1,4 @@
-//! Streams that are whole, cut, re-ordered, edited, doubled and of something else.
+//! Streams that are whole, truncated, reordered, modified, duplicated and foreign.
 
 use std::sync::LazyLock;
 

@@ -38,15 +38,15 @@ impl Opener {
             assignment,
             rank,
             process,
-            processors,
+            cpus,
         } = begin;
-        bind(&processors.cpus)?;
+        bind(&cpus.cpus)?;
         let limit = environment::cpu_limit_millis(&SystemRoots::default());
-        let polling = default_polling(own_cpus(&processors, limit), &assignment);
-        let exclusive = processors.sharers == 1;
+        let polling = default_polling(own_cpus(&cpus, limit), &assignment);
+        let exclusive = cpus.sharers == 1;
         Ok(Self {
             buffers: Buffers::new(&assignment),
-            pinned: if exclusive { processors.cpus } else { Vec::new() },
+            pinned: if exclusive { cpus.cpus } else { Vec::new() },
             assignment,
             rank,
             process,

@@ -58,7 +58,7 @@ pub struct Begin {
     /// Index of the process in the assignment.
     pub process: u32,
     /// CPUs of the worker.
-    pub processors: WorkerCpus,
+    pub cpus: WorkerCpus,
 }
 
 /// Reply of the instrument.

@@ -13,7 +13,7 @@
 //!   `Again`, which rings the doorbell for the posts before it.
 //! * The transport detects a peer that closed its endpoint or whose process exited after several thousand polls without
 //!   progress, or after a wait that times out.
-//! * With `Polling::Wait`, a side sleeps on a word of its own segment, which peers change when they publish posts or
+//! * With `Polling::Wait`, a side sleeps on a 32-bit word in its segment, which peers change when they publish posts or
 //!   answers. A peer to which this side has not connected yet cannot be woken, and cannot wake this side; while there
 //!   is such a peer, a sleep lasts at most one millisecond.
 

@@ -1,4 +1,4 @@
-//! One case of one pair, as it is kept: indexes into the plan, histograms as bucket counts.
+//! One case of one pair in its compact form: indexes into the plan, and histograms as bucket counts.
 
 use crds::assignment::Pass;
 use crds::record::{
@@ -18,7 +18,7 @@ pub struct Case {
     pub block: u32,
     /// Number of the round.
     pub round: u32,
-    /// What the round is for.
+    /// Purpose of the round.
     pub pass: Pass,
     /// Index of the scenario in the plan.
     pub scenario: usize,
@@ -30,33 +30,33 @@ pub struct Case {
     pub initiator: u32,
     /// Rank of the target.
     pub target: u32,
-    /// When it was begun, in nanoseconds since the stream was.
+    /// Start time, in nanoseconds since the start of the stream.
     pub started_nanos: u64,
-    /// What came of it.
+    /// Outcome.
     pub outcome: Outcome,
 }
 
-/// What came of a case.
+/// Outcome of a case.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// Times were taken.
+    /// The case was measured.
     Measured(Box<Measured>),
-    /// Bytes were checked.
+    /// The bytes of the case were verified.
     Checked(IntegrityReport),
-    /// Neither.
+    /// The case failed.
     Failed(CaseFailure),
 }
 
-/// What both sides did in the measured window.
+/// Measurements of both sides in the timed window.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// The side that posts first.
+    /// The initiator side.
     pub initiator: Side,
-    /// The side that is addressed.
+    /// The target side.
     pub target: Side,
 }
 
-/// What one side did in the measured window; fields as in [`SideReport`].
+/// Measurements of one side in the timed window. The fields are those of [`SideReport`].
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs, reason = "as documented for the record")]
 pub struct Side {
@@ -69,7 +69,7 @@ pub struct Side {
     pub interfaces: Vec<InterfaceDelta>,
 }
 
-/// What one side posted; fields as in [`crds::record::Posted`].
+/// Posts of one side. The fields are those of [`crds::record::Posted`].
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs, reason = "as documented for the record")]
 pub struct PostedSide {

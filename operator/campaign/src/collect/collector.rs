@@ -1,4 +1,4 @@
-//! Reads streams as they come: from a whole file, or piece by piece from running workers.
+//! Reads streams incrementally: from a file, or in pieces from running workers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,27 +31,27 @@ pub struct Collector {
     reports: Reports,
 }
 
-/// Where in the input the next line stands.
+/// Position in the input.
 #[derive(Debug, Clone)]
 enum Place {
-    /// No stream is open: only line 0 of one can follow.
+    /// No stream is open; only line 0 of a stream can follow.
     Outside,
-    /// In a stream.
+    /// Within a stream.
     Inside(Box<Open>),
-    /// After a fault: everything up to the next line 0 is passed over.
+    /// After a fault; lines are skipped until the next line 0.
     Broken,
 }
 
 #[derive(Debug, Clone)]
 struct Open {
     hello: HelloRecord,
-    /// Its index in [`Reports::streams`].
+    /// Index in [`Reports::streams`].
     index: usize,
     chain: Chain,
     bytes: u64,
     /// Cases since the last block.
     pending: Vec<Case>,
-    /// Why the block that is open cannot count.
+    /// Reason why the open block cannot count.
     doubt: Option<BlockFault>,
     ended: bool,
 }
@@ -63,7 +63,7 @@ impl Open {
 }
 
 impl Collector {
-    /// A collector for streams of the run with `uid` and of `plan`, whose hash is `plan_hash`.
+    /// Creates a collector for streams of the run with `uid` and of `plan`, whose hash is `plan_hash`.
     pub fn new(plan: &Plan, uid: &str, plan_hash: &str) -> Self {
         Self {
             uid: uid.to_owned(),
@@ -78,32 +78,32 @@ impl Collector {
         }
     }
 
-    /// Takes the next bytes of the input, cut anywhere.
+    /// Reads the next bytes of the input, which may end anywhere within a line.
     pub fn feed(&mut self, bytes: &[u8]) {
         let mut framing = std::mem::take(&mut self.framing);
         framing.feed(bytes, |line| self.raw_line(line));
         self.framing = framing;
     }
 
-    /// The input ends here, though perhaps within a line; another stream may follow.
+    /// Ends the input, possibly within a line. Another stream may follow.
     pub fn end_of_input(&mut self) {
         let mut framing = std::mem::take(&mut self.framing);
         framing.rest(|line| self.last_line(line));
         self.place = Place::Outside;
     }
 
-    /// What verified so far.
+    /// The records verified so far.
     pub fn reports(&self) -> &Reports {
         &self.reports
     }
 
-    /// The end of the input, and everything that verified.
+    /// Ends the input and returns all verified records.
     pub fn finish(mut self) -> Reports {
         self.end_of_input();
         self.reports
     }
 
-    /// A line without its newline. One that only lacks that is whole.
+    /// Reads a last line without a newline, which may be complete.
     fn last_line(&mut self, line: RawLine<'_>) {
         let RawLine::Whole(bytes) = line else {
             return self.raw_line(line);
@@ -172,7 +172,7 @@ impl Collector {
         match chain.read(text) {
             Ok(Record::Hello(hello)) if hello.rank == 0 => self.begin(*hello, chain, text.len() as u64 + 1),
             Ok(_) => self.break_off(FaultKind::Misplaced {
-                reason: "a stream begins with the hello of rank 0".into(),
+                reason: "a stream must start with the hello record of rank 0".into(),
             }),
             Err(error) => self.break_off(error.into()),
         }
@@ -242,7 +242,7 @@ impl Collector {
     }
 
     /// A record that continues its stream. Cases and blocks are taken in on every reading, for the blocks of a
-    /// stream that was broken off count when it is read again; everything else only the first time.
+    /// truncated stream count when it is read again; other records count only the first time.
     fn next_record(&mut self, mut open: Box<Open>, record: Record) {
         let (leg, attempt) = open.key();
         let digest = open.chain.digest();
@@ -272,7 +272,7 @@ impl Collector {
                 self.place = Place::Inside(open);
                 return self.break_off(FaultKind::Misplaced {
                     reason: format!(
-                        "the hello of rank {} is of another run, plan or attempt",
+                        "the hello record of rank {} belongs to another run, plan or attempt",
                         hello.rank
                     ),
                 });
@@ -313,7 +313,7 @@ impl Collector {
         let checked = match (doubt, stray) {
             (Some(doubt), _) => Err(doubt),
             (None, Some(case)) => Err(BlockFault::Contradiction {
-                reason: format!("it is of block {}", case.block),
+                reason: format!("it belongs to block {}", case.block),
             }),
             (None, None) => self.expected.check(leg, record.block, record.cases, &cases),
         };
@@ -332,7 +332,7 @@ impl Collector {
         }
     }
 
-    /// Keeps a record that belongs to no block.
+    /// Stores a record that belongs to no block.
     fn keep(&mut self, (leg, attempt): (u32, u32), record: Record) {
         let reports = &mut self.reports;
         match record {

@@ -1,4 +1,4 @@
-//! What the plan lets a stream say.
+//! The blocks and cases that a plan expects in its streams.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,7 +76,7 @@ impl Expected {
             || scenario != Some(&record.scenario)
         {
             return Err(contradiction(format!(
-                "it says round {}, scenario \"{}\", {} bytes; the plan says round {}, scenario \"{}\", {} bytes",
+                "it has round {}, scenario \"{}\", {} bytes; the plan has round {}, scenario \"{}\", {} bytes",
                 record.round,
                 clipped(&record.scenario),
                 record.size_bytes,
@@ -88,14 +88,14 @@ impl Expected {
         let arm = self.arms.iter().position(|name| *name == record.arm);
         let Some(arm) = arm.filter(|arm| block.arms.contains(arm)) else {
             return Err(contradiction(format!(
-                "it has no arm \"{}\"",
+                "the plan has no arm \"{}\"",
                 clipped(&record.arm)
             )));
         };
         let pair = (record.initiator, record.target);
         if pair.0 == pair.1 || pair.0.max(pair.1) >= self.workers {
             return Err(contradiction(format!(
-                "ranks {} and {} are no pair of {} workers",
+                "ranks {} and {} are not a pair of {} workers",
                 pair.0, pair.1, self.workers
             )));
         }
@@ -128,7 +128,7 @@ impl Expected {
         for case in cases {
             if !seen.insert((case.arm, case.initiator, case.target)) {
                 let reason = format!(
-                    "arm \"{}\" came twice for ranks {} and {}",
+                    "arm \"{}\" has two cases for ranks {} and {}",
                     self.arms.get(case.arm).map_or("", String::as_str),
                     case.initiator,
                     case.target
@@ -149,7 +149,7 @@ impl Expected {
     }
 }
 
-/// The first characters of a text that came from outside, so that a fault stays short.
+/// The first characters of untrusted text, which keeps faults short.
 fn clipped(text: &str) -> String {
     text.chars().take(60).collect()
 }

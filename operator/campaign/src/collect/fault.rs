@@ -1,20 +1,20 @@
-//! Why a part of the input does not count.
+//! Faults: parts of the input that do not count.
 
 use std::fmt;
 
 use crds::record::{LineError, MAX_LINE_BYTES, MAX_STREAM_BYTES, RECORD_VERSION};
 use snafu::Snafu;
 
-/// Something in the input that does not count, and where.
+/// A part of the input that does not count.
 #[derive(Debug, Clone)]
 pub struct Fault {
     /// Line of the input, from 1.
     pub line: u64,
-    /// Leg and attempt of the stream it is in, where that is known.
+    /// Leg and attempt of the stream, if known.
     pub stream: Option<(u32, u32)>,
-    /// What is wrong.
+    /// Kind of the fault.
     pub kind: FaultKind,
-    /// Lines after it that were passed over, because they cannot prove themselves without it.
+    /// Number of following lines that are skipped because they cannot be verified without this one.
     pub lines_skipped: u64,
 }
 
@@ -27,43 +27,42 @@ impl fmt::Display for Fault {
         write!(f, ": {}", self.kind)?;
         match self.lines_skipped {
             0 => Ok(()),
-            1 => f.write_str("; it and the line after it do not count"),
-            skipped => write!(f, "; it and {skipped} lines after it do not count"),
+            1 => f.write_str("; this line and the next one do not count"),
+            skipped => write!(f, "; this line and the next {skipped} lines do not count"),
         }
     }
 }
 
-/// What is wrong.
+/// Kind of a fault.
 #[derive(Debug, Clone, PartialEq, Eq, Snafu)]
 pub enum FaultKind {
-    /// The line does not continue its stream: cut, re-ordered, edited, too long or no record.
+    /// The line does not continue its stream: it is truncated, reordered, modified, too long or not a record.
     #[snafu(display("{reason}"))]
     Broken {
-        /// What the reader of the line says.
+        /// Message of the line parser.
         reason: String,
     },
     /// The line is not UTF-8.
-    #[snafu(display("is not UTF-8 text"))]
+    #[snafu(display("the line is not UTF-8 text"))]
     NotText,
-    /// The last line has no end.
-    #[snafu(display("the last line is cut off after {bytes} bytes"))]
+    /// The last line is incomplete.
     CutOff {
-        /// Its length in bytes.
+        /// Length in bytes.
         bytes: usize,
     },
     /// The stream is longer than the plan allows.
     #[snafu(display("the stream is longer than {MAX_STREAM_BYTES} bytes"))]
     StreamTooLong,
-    /// The stream belongs to something else.
+    /// The stream belongs to another run, plan or attempt.
     #[snafu(display("{why}"))]
     Refused {
-        /// To what.
+        /// Reason.
         why: RefusedStream,
     },
-    /// A record that has no place here.
+    /// The record is not allowed at this position.
     #[snafu(display("{reason}"))]
     Misplaced {
-        /// What and why.
+        /// The record and the reason.
         reason: String,
     },
     /// The block does not count.
@@ -71,21 +70,21 @@ pub enum FaultKind {
     Block {
         /// Number of the block.
         block: u32,
-        /// Why.
+        /// Reason.
         why: BlockFault,
     },
 }
 
 impl From<LineError> for FaultKind {
-    /// Without the number of the line in its stream: the fault has that in its file, which is where it is looked up.
+    /// Omits the line number in the stream, because the fault reports the line number in the file.
     fn from(error: LineError) -> Self {
         let reason = match error {
             LineError::TooLong { length, .. } => {
-                format!("it has {length} bytes or more, and no line has more than {MAX_LINE_BYTES}")
+                format!("the line has at least {length} bytes; the maximum is {MAX_LINE_BYTES}")
             }
-            LineError::Syntax { source, .. } => format!("it cannot be read: {source}"),
+            LineError::Syntax { source, .. } => format!("the line cannot be parsed: {source}"),
             LineError::Sequence { expected, found } => format!(
-                "lines before it are missing, doubled or re-ordered (its \"seq\" is {found}, {expected} should follow)"
+                "previous lines are missing, duplicated or reordered (\"seq\" is {found}, expected {expected})"
             ),
             LineError::Chain { .. } => {
                 "it does not fit the lines before it (chained digest differs): the stream was changed"
@@ -96,17 +95,17 @@ impl From<LineError> for FaultKind {
     }
 }
 
-/// Why a whole stream does not count.
+/// Reason why a whole stream does not count.
 #[derive(Debug, Clone, PartialEq, Eq, Snafu)]
 pub enum RefusedStream {
     /// Written by another version of the runner.
-    #[snafu(display("the stream has record version {found}, this program reads version {RECORD_VERSION}"))]
+    #[snafu(display("the stream has record version {found}; this binary reads version {RECORD_VERSION}"))]
     Version {
-        /// Its version.
+        /// Version of the stream.
         found: u32,
     },
     /// Of another run.
-    #[snafu(display("the stream is of the run with UID {found}, expected {expected}"))]
+    #[snafu(display("the stream belongs to the run with UID {found}, expected {expected}"))]
     OtherRun {
         /// UID in the stream.
         found: String,
@@ -114,9 +113,7 @@ pub enum RefusedStream {
         expected: String,
     },
     /// Of another plan.
-    #[snafu(display(
-        "the stream is of the plan {found}, expected {expected}: the spec was changed in between"
-    ))]
+    #[snafu(display("the stream belongs to plan {found}, expected {expected}: the spec has changed"))]
     OtherPlan {
         /// Hash in the stream.
         found: String,
@@ -124,13 +121,13 @@ pub enum RefusedStream {
         expected: String,
     },
     /// Of a leg that the plan does not have.
-    #[snafu(display("the stream is of leg {leg}, which the plan does not have"))]
+    #[snafu(display("the stream belongs to leg {leg}, which the plan does not have"))]
     UnknownLeg {
         /// Number in the stream.
         leg: u32,
     },
     /// Another stream of the same attempt, with other content.
-    #[snafu(display("another stream of leg {leg}, attempt {attempt} came before, with other lines"))]
+    #[snafu(display("an earlier stream of leg {leg}, attempt {attempt} has different lines"))]
     AttemptTwice {
         /// Number of the leg.
         leg: u32,
@@ -139,30 +136,30 @@ pub enum RefusedStream {
     },
 }
 
-/// Why a block does not count.
+/// Reason why a block does not count.
 #[derive(Debug, Clone, PartialEq, Eq, Snafu)]
 pub enum BlockFault {
     /// The plan gives it to another leg, or does not have it.
-    #[snafu(display("the plan does not have it in this leg"))]
+    #[snafu(display("the plan does not have this block in this leg"))]
     Unknown,
-    /// Its cases are not all there.
-    #[snafu(display("its end names {claimed} cases, {found} came"))]
+    /// Some of its cases are missing.
+    #[snafu(display("its block record states {claimed} cases, but there are {found}"))]
     Count {
-        /// As the `block` record says.
+        /// Number in the `block` record.
         claimed: u32,
-        /// Case records of it.
+        /// Number of case records.
         found: usize,
     },
-    /// A case that says something else than the plan.
+    /// A case differs from the plan.
     #[snafu(display("a case contradicts the plan: {reason}"))]
     Contradiction {
         /// What differs.
         reason: String,
     },
-    /// An arm without a case.
+    /// An arm has no case.
     #[snafu(display("the arm \"{arm}\" has no case"))]
     ArmMissing {
-        /// Its name.
+        /// Name of the arm.
         arm: String,
     },
 }

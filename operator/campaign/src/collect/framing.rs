@@ -1,17 +1,17 @@
-//! Chunks of bytes to lines, bounded.
+//! Splits bytes into lines of bounded length.
 
 use crds::record::MAX_LINE_BYTES;
 
 /// A line of the input.
 #[derive(Clone, Copy, Debug)]
 pub enum RawLine<'a> {
-    /// Without its newline.
+    /// A complete line without its newline.
     Whole(&'a [u8]),
-    /// Longer than any line of ours; its bytes are gone.
+    /// A line above the maximum length, whose bytes were dropped.
     TooLong,
 }
 
-/// What is left of the input after the last newline.
+/// The input after the last newline.
 #[derive(Debug, Default, Clone)]
 pub struct Framing {
     rest: Vec<u8>,
@@ -19,7 +19,7 @@ pub struct Framing {
 }
 
 impl Framing {
-    /// Calls `each` with every line that `bytes` completes.
+    /// Calls `each` with every line that `bytes` complete.
     pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(RawLine<'_>)) {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             let (line, after) = bytes.split_at(end);
@@ -35,7 +35,7 @@ impl Framing {
         self.keep(bytes);
     }
 
-    /// Calls `each` with what came after the last newline; not when the input ends with one.
+    /// Calls `each` with the text after the last newline, if there is any.
     pub fn rest(&mut self, each: impl FnOnce(RawLine<'_>)) {
         let rest = std::mem::take(&mut self.rest);
         match (std::mem::take(&mut self.too_long), rest.is_empty()) {

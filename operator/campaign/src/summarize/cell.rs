@@ -1,4 +1,4 @@
-//! What one arm did at one size, over all rounds and pairs.
+//! Results of one arm at one size, over all rounds and pairs.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::plan::{Plan, PlannedScenario};
 use crate::stats::Distribution;
 use crate::stats::median_of;
 
-/// What one arm did at one size, over all rounds and pairs.
+/// Results of one arm at one size, over all rounds and pairs.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CellSummary {
@@ -24,13 +24,13 @@ pub struct CellSummary {
     pub size_bytes: u64,
     /// Index of the arm in the plan.
     pub arm: usize,
-    /// Cases that were recorded.
+    /// Number of recorded cases.
     pub cases: u32,
-    /// Of these, cases that can be trusted.
+    /// Number of valid cases.
     pub valid_cases: u32,
-    /// Rounds with at least one case that can be trusted.
+    /// Number of rounds with at least one valid case.
     pub valid_rounds: Vec<u32>,
-    /// Why the others cannot, the most frequent first.
+    /// Reasons of the invalid cases, the most frequent first.
     pub invalid: Vec<InvalidCases>,
     /// Latencies of all valid cases together, in nanoseconds.
     pub latency: Distribution,
@@ -38,12 +38,12 @@ pub struct CellSummary {
     pub min_nanos: Option<u64>,
     /// Largest latency of a valid case.
     pub max_nanos: Option<u64>,
-    /// Percentiles of the raw samples, where they were kept.
+    /// Percentiles of the raw samples, if they were recorded.
     pub exclusive_quantiles: Option<ExclusiveMedians>,
     /// One value a round of each metric: the median over pairs. Nanoseconds, bytes a second, operations a second,
     /// seconds for a GiB.
     pub metrics: BTreeMap<Metric, Spread>,
-    /// Whether each optimization the arm asks for took part.
+    /// Evidence for each optimization that the arm requests.
     pub evidence: Vec<Evidence>,
     /// The weakest proof of the measured cases.
     pub fabric: Option<CaseProof>,
@@ -51,15 +51,15 @@ pub struct CellSummary {
     pub counters: PostingCounters,
 }
 
-/// Cases that cannot be trusted for one kind of reason.
+/// Invalid cases with the same kind of reason.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InvalidCases {
-    /// The reason, as the first of them gives it.
+    /// Reason of the first of them.
     pub example: Invalid,
     /// Round of the first of them.
     pub round: u32,
-    /// How many they are.
+    /// Number of cases.
     pub cases: u32,
 }
 
@@ -77,7 +77,7 @@ pub struct ExclusiveMedians {
 }
 
 impl CellSummary {
-    /// The main reason why cases cannot be trusted, in words.
+    /// The most frequent reason of invalid cases, as text.
     pub fn invalid_reason(&self) -> Option<String> {
         let first = self.invalid.first()?;
         Some(format!(
@@ -86,7 +86,7 @@ impl CellSummary {
         ))
     }
 
-    /// Where every case failed: why, in the words of the first.
+    /// The reason of the first failure if every case failed.
     pub fn failure(&self) -> Option<String> {
         self.invalid.iter().find_map(|kind| match &kind.example {
             Invalid::Failed { failure, message } if kind.cases == self.cases => {
@@ -96,13 +96,13 @@ impl CellSummary {
         })
     }
 
-    /// One value a round of `metric`.
+    /// Values of `metric`, one for each round.
     pub fn metric(&self, metric: Metric) -> Option<&Spread> {
         self.metrics.get(&metric)
     }
 }
 
-/// A case and what is thought of it.
+/// A case and its validity.
 type Judged<'a> = (&'a Case, &'a Judgement);
 
 /// Every cell of the plan, in its order.
@@ -130,7 +130,7 @@ pub(super) fn cells(plan: &Plan, reports: &Reports, judgements: &[Judgement]) ->
     cells
 }
 
-/// The cases that can be trusted.
+/// The valid cases.
 fn measured<'a>(cases: &'a [Judged<'a>]) -> impl Iterator<Item = (&'a Case, &'a Measured)> {
     let valid = cases.iter().filter(|(_, judgement)| judgement.is_valid());
     valid.filter_map(|(case, _)| match &case.outcome {

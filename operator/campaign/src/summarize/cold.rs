@@ -1,4 +1,5 @@
-//! What an arm cost before its first measured operation: one value a round, because every round starts anew.
+//! Start-up costs of an arm before its first measured operation: one value for each round, since every round starts new
+//! processes.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +27,7 @@ pub enum ColdMetric {
     FirstPost,
 }
 
-/// Every step, in their order.
+/// All steps in order.
 pub const COLD_METRICS: [ColdMetric; 5] = [
     ColdMetric::ThreadStart,
     ColdMetric::Open,
@@ -36,7 +37,7 @@ pub const COLD_METRICS: [ColdMetric; 5] = [
 ];
 
 impl ColdMetric {
-    /// Name for people.
+    /// Name for reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::ThreadStart => "thread start",
@@ -58,7 +59,7 @@ impl ColdMetric {
     }
 }
 
-/// What one arm cost before its first measured operation.
+/// Start-up costs of one arm before its first measured operation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ColdSummary {

@@ -1,4 +1,4 @@
-//! What the workers ran on.
+//! Environment of the workers.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use serde::Serialize;
 use crate::collect::{Outcome, Reports};
 use crate::plan::Plan;
 
-/// What the workers ran on.
+/// Environment of the workers.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Environment {
-    /// When the first stream was begun (RFC 3339, UTC).
+    /// Start time of the first stream (RFC 3339, UTC).
     pub started_at: Option<String>,
     /// From the beginning of each stream to the end of its last case that counts, in nanoseconds, all streams together.
     pub duration_nanos: u64,
@@ -31,7 +31,7 @@ pub struct Environment {
 pub struct Worker {
     /// Number of the leg.
     pub leg: u32,
-    /// What it said of itself.
+    /// Hello record of the worker.
     pub hello: HelloRecord,
 }
 
@@ -101,7 +101,7 @@ fn duration(reports: &Reports) -> u64 {
 }
 
 impl Environment {
-    /// The few lines that stand in the status.
+    /// The summary for the status.
     pub fn summary(&self) -> EnvironmentSummary {
         let hosts = || self.workers.iter().map(|worker| &worker.hello.environment);
         let polling = self.arms.iter().flat_map(|arm| arm.fabric.polling.values());

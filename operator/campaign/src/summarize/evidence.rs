@@ -1,4 +1,4 @@
-//! Did an optimization take part? Each in its file, by counters of the posts and of the interfaces.
+//! Evidence for optimizations, from the counters of posts and of interfaces. Each optimization has its own file.
 
 mod coalesce;
 mod doorbell;
@@ -11,15 +11,15 @@ use super::CellSummary;
 use crate::collect::Measured;
 use crate::plan::Plan;
 
-/// Whether an optimization took part in an arm at a size, and how that is known.
+/// Evidence whether an optimization engaged in an arm at a size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Evidence {
-    /// Which.
+    /// The optimization.
     pub optimization: Optimization,
-    /// Whether it took part.
+    /// Whether it engaged.
     pub engagement: Engagement,
-    /// Why that is known, or why not.
+    /// Reason for this result.
     pub reason: String,
 }
 

@@ -1,4 +1,4 @@
-//! Did the bytes use the fabric that was asked for? Byte counters of interfaces against the payload.
+//! Proves that the bytes used the requested fabric, by comparing the byte counters of interfaces with the payload.
 //!
 //! Every interface must have sent at least what the rails on it posted, and received what they were sent. Pairs that
 //! run at the same time and share an interface (all workers on one machine do) see each other's bytes, so their
@@ -209,7 +209,7 @@ fn proof(
         return CaseProof {
             proof: FabricProof::Contradicted,
             reason: format!(
-                "{} counted {} bytes sent and {} received, the payload is {} and {}",
+                "{} counted {} bytes sent and {} received, but the payload is {} and {}",
                 short.interface, short.counted_sent, short.counted_received, short.sent, short.received
             ),
         };

@@ -1,4 +1,4 @@
-//! How far each pair of nodes is from the others: description, for a reader who looks for a bad node or cable.
+//! Deviation of each pair of nodes from the others, which helps to find a bad node or cable. It carries no verdict.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::stats::Direction;
 use crate::stats::median_of;
 
-/// Fewest pairs that have one which stands out: of two, nobody could say which.
+/// Minimum number of pairs for a deviation: of two pairs, neither can be called the outlier.
 pub const MIN_PAIRS: usize = 3;
 
 /// The baseline of one pair of nodes against the median pair, on the primary metric of the scenario.

@@ -1,6 +1,6 @@
-//! Can the numbers of a case be trusted? Every reason why not, typed.
+//! Validity of cases, with a typed reason for each invalid case.
 //!
-//! EAGAIN is none: a full queue is what a transfer window is there to make.
+//! EAGAIN does not invalidate a case: a transfer window is meant to fill the queue.
 
 use std::collections::BTreeMap;
 
@@ -17,28 +17,28 @@ use super::{CaseProof, EndpointIndex, limits};
 use crate::collect::{Case, Measured, Outcome, Reports};
 use crate::plan::{Plan, PlannedScenario};
 
-/// Why the numbers of a case cannot be trusted.
+/// Reason why a case is invalid.
 #[derive(Debug, Clone, PartialEq, Snafu, Serialize)]
 #[serde(rename_all = "camelCase", tag = "reason")]
 pub enum Invalid {
-    /// It was not measured.
+    /// The case failed.
     #[snafu(display("failed ({failure:?}): {message}"))]
     Failed {
-        /// What kind.
+        /// Kind of the failure.
         failure: FailureReason,
-        /// In words.
+        /// Message.
         message: String,
     },
-    /// It ended without an operation, a byte or a time.
+    /// The case ended without an operation, a byte or a duration.
     #[snafu(display("nothing was measured"))]
     NothingMeasured,
-    /// The bytes did not use the fabric that was asked for.
+    /// The bytes did not use the requested fabric.
     #[snafu(display("fabric contradicted: {message}"))]
     FabricContradicted {
         /// What contradicts it.
         message: String,
     },
-    /// More than the links can carry.
+    /// The rate exceeds the line rate.
     #[snafu(display("above line rate: {measured_bits_per_second} of {line_bits_per_second} bit/s"))]
     AboveLineRate {
         /// Payload rate.
@@ -46,28 +46,28 @@ pub enum Invalid {
         /// Rate of the links of the rails that were used.
         line_bits_per_second: u64,
     },
-    /// Faster than bytes can move.
+    /// The latency is below the physical minimum.
     #[snafu(display(
         "median latency of {measured_nanos} ns is below the physical floor of {floor_nanos} ns: {floor}"
     ))]
     BelowFloor {
         /// Median one-way latency.
         measured_nanos: u64,
-        /// Shortest that is possible.
+        /// Minimum latency.
         floor_nanos: u64,
-        /// What makes it so.
+        /// Reason for this minimum.
         floor: String,
     },
     /// The control group was throttled in the window.
     #[snafu(display("the CPU was throttled for {nanos} ns in the window: raise the CPU limit"))]
     Throttled {
-        /// For so long, both sides together.
+        /// Throttled time of both sides.
         nanos: u64,
     },
     /// A pinned thread was moved.
-    #[snafu(display("a measuring thread was moved to another processor {migrations} times"))]
+    #[snafu(display("a measuring thread migrated to another CPU {migrations} times"))]
     Migrated {
-        /// Times, both sides together.
+        /// Number of migrations of both sides.
         migrations: u64,
     },
     /// The frequency governor changed in the window.
@@ -76,7 +76,7 @@ pub enum Invalid {
     /// The integrity pass of this arm and size found wrong bytes.
     #[snafu(display("integrity: {message}"))]
     Integrity {
-        /// What it found, or why it could not look.
+        /// The mismatch, or the reason why the bytes could not be verified.
         message: String,
     },
     /// Another library, provider or number of rails than in the first round.
@@ -91,23 +91,23 @@ pub enum Invalid {
     },
 }
 
-/// Whether a case can be trusted, and how it is known that its bytes used the fabric.
+/// Validity of a case, and the proof that its bytes used the fabric.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judgement {
-    /// Every reason why not; empty for a case that can.
+    /// All reasons why the case is invalid; empty for a valid case.
     pub invalid: Vec<Invalid>,
     /// The proof, for a case that was measured.
     pub proof: Option<CaseProof>,
 }
 
 impl Judgement {
-    /// Whether the case can be trusted.
+    /// Whether the case is valid.
     pub fn is_valid(&self) -> bool {
         self.invalid.is_empty()
     }
 }
 
-/// Judges every case, in their order.
+/// Checks every case, in order.
 pub(super) fn judge(
     plan: &Plan,
     reports: &Reports,

@@ -67,7 +67,7 @@ impl Agent<'_> {
             },
             rank: self.rank,
             process,
-            processors: self.cpus.clone(),
+            cpus: self.cpus.clone(),
         };
         let reply = self.request(process, &Request::Begin(Box::new(begin)), self.setup_timeout())?;
         Ok(reply.and_then(|reply| match reply {

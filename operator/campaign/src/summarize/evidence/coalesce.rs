@@ -28,18 +28,18 @@ pub(super) fn judge(
     let change = format!("{} rails -> {}", baseline.rails, planned.rails);
     if counters.rails_planned != planned.rails {
         let reason = format!(
-            "{change} was planned, the runner striped over {} rails",
+            "{change} was planned, but the runner striped over {} rails",
             counters.rails_planned
         );
         return (Engagement::NotEngaged, reason);
     }
     let used = counters.bytes_per_rail.iter().filter(|bytes| **bytes > 0).count() as u64;
     if used < planned.rails {
-        let reason = format!("{change} was planned, only {used} rails carried bytes");
+        let reason = format!("{change} was planned, but only {used} rails carried bytes");
         return (Engagement::NotEngaged, reason);
     }
     let Some(interfaces) = interfaces_by_rail(counters.bytes_per_rail.len(), valid) else {
-        let reason = format!("{change} by the runner's counters; the rails have no interface of their own");
+        let reason = format!("{change} according to the runner's counters; the rails share an interface");
         return (Engagement::RequestedOnly, reason);
     };
     if used > planned.rails {
@@ -135,7 +135,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
-    fn interfaces_of_their_own_confirm_or_contradict_it() {
+    fn separate_interfaces_confirm_or_contradict_coalescing() {
         let own = |idle: u64| {
             measured(&[
                 ("a", &[0], 101 * MIB),

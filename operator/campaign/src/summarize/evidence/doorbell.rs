@@ -1,5 +1,5 @@
-//! Doorbell batching: FI_MORE is a hint that providers answer with nothing one could see, so own counters are all
-//! there is. It is never `Confirmed` by them.
+//! Doorbell batching. Providers do not report how they handle the hint FI_MORE, so the only evidence is the runner's own
+//! counters, which never make it `Confirmed`.
 
 use crds::record::PostingCounters;
 use crds::v1alpha1::Engagement;
@@ -22,7 +22,7 @@ pub(super) fn judge(counters: &PostingCounters) -> (Engagement, String) {
     if *posts_per_burst < 2 {
         return (
             Engagement::NotApplicable,
-            format!("{posts_per_burst} post a rail and burst"),
+            format!("{posts_per_burst} post per rail and burst"),
         );
     }
     if *more == 0 {
@@ -34,7 +34,7 @@ pub(super) fn judge(counters: &PostingCounters) -> (Engagement, String) {
     (
         Engagement::RequestedOnly,
         format!(
-            "{more} of {posts} posts carried FI_MORE, {app_doorbells} doorbells asked for; the provider gives no sign"
+            "{more} of {posts} posts carried FI_MORE, {app_doorbells} doorbells requested; the provider reports no doorbells"
         ),
     )
 }

@@ -1,4 +1,4 @@
-//! Is the provider that was returned the one that was asked for?
+//! Checks that the library returned the requested provider.
 
 use crds::record::FabricFacts;
 use crds::v1alpha1::{FabricProof, LibfabricProvider, TransportSpec};
@@ -17,7 +17,7 @@ pub(super) fn contradiction(plan: &Plan, case: &Case, endpoints: &EndpointIndex<
         Some(CaseProof {
             proof: FabricProof::Contradicted,
             reason: format!(
-                "asked for {asked}, the library returned provider {}, fabric {}",
+                "requested {asked}, but the library returned provider {}, fabric {}",
                 facts.provider, facts.fabric
             ),
         })
