@@ -55,7 +55,7 @@ fn provider_without_a_device_fails() {
 #[test]
 fn transport_that_is_not_compiled_in_fails() {
     let manifest = run(INJECT_64, "{verbs: {rails: 1}}", SHORT, &[ROUNDS]);
-    check_all_cases_fail(&manifest, FailureReason::NotCompiled, "no transport verbs");
+    check_all_cases_fail(&manifest, FailureReason::NotCompiled, "transport verbs is not compiled");
 }
 
 #[test]
@@ -183,11 +183,11 @@ fn rejects_an_invalid_manifest_before_starting() {
     for (manifest, message) in [
         (
             run(INJECT_64, LOOPBACK, on_gpu, &["resources: {gpus: 1}"]),
-            "spec.scenarios[0].memory: memory Cuda cannot be injected",
+            "spec.scenarios[0].memory: messages in memory Cuda cannot be injected",
         ),
         (
             run(INJECT_64, efa, SHORT, &["resources: {efas: 2}"]),
-            "spec.transport.libfabric.rails: every rail needs an EFA device: rails is 4, spec.resources.efas is 2",
+            "spec.transport.libfabric.rails: every rail needs an EFA device: rails is 4, and spec.resources.efas is 2",
         ),
     ] {
         let (dir, output) = run_manifest(&manifest);

@@ -75,7 +75,7 @@ fn not_compiled(spec: &TransportSpec) -> TransportError {
         reason: FailureReason::NotCompiled,
         operation: "selecting the transport",
         message: format!(
-            "this runner does not support the transport {}: set spec.transport to loopback or libfabric",
+            "transport {} is not compiled into this runner: set spec.transport to loopback or libfabric",
             spec.library()
         ),
     }
