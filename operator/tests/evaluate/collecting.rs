@@ -106,7 +106,7 @@ fn re_ordered_and_edited_streams_count_up_to_the_fault() {
     let mut lines: Vec<String> = text.lines().map(|line| format!("{line}\n")).collect();
     lines.swap(100, 101);
     let swapped = read(&campaign, &lines.concat());
-    assert!(matches!(kinds(&swapped)[..], [FaultKind::Broken { reason }] if reason.contains("re-ordered")));
+    assert!(matches!(kinds(&swapped)[..], [FaultKind::Broken { reason }] if reason.contains("reordered")));
     assert_eq!(swapped.blocks_done(), blocks_in(&text, 100));
     assert_eq!(swapped.faults[0].lines_skipped as usize, lines.len() - 101);
 
