@@ -65,7 +65,7 @@ impl ColdMetric {
 pub struct ColdSummary {
     /// Index of the arm in the plan.
     pub arm: usize,
-    /// Bytes registered at a worker, the most of any.
+    /// Largest number of bytes registered at a worker.
     pub registered_bytes: u64,
     /// Nanoseconds of each step: the median over workers of every round.
     pub nanos: BTreeMap<ColdMetric, Spread>,

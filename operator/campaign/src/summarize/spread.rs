@@ -1,14 +1,14 @@
-//! One value a round, summed up.
+//! Summary of the values of a metric, one per round.
 
 use serde::Serialize;
 
 use crate::stats::{median_of, signed_rank};
 
-/// Two-sided level of the interval around a single point, for description only: verdicts use the level of their
-/// family.
+/// Two-sided confidence level of the interval around a single point. It is only descriptive: verdicts use the level of
+/// their family.
 pub const POINT_LEVEL: f64 = 0.05;
 
-/// Values of the rounds, in the unit of their metric.
+/// Summary of the values of all rounds, in the unit of their metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Spread {
@@ -16,21 +16,21 @@ pub struct Spread {
     pub rounds: usize,
     /// Median of the rounds.
     pub median: f64,
-    /// Smallest round.
+    /// Smallest value of a round.
     pub min: f64,
-    /// Largest round.
+    /// Largest value of a round.
     pub max: f64,
-    /// Lower end of the signed-rank interval of the rounds' logarithms at [`POINT_LEVEL`]; nothing where there are
-    /// too few rounds.
+    /// Lower end of the signed-rank interval of the rounds' logarithms at [`POINT_LEVEL`]; `None` if there are too few
+    /// rounds.
     pub lower: Option<f64>,
-    /// Upper end of it.
+    /// Upper end of this interval.
     pub upper: Option<f64>,
     /// Round and value, ascending by round.
     pub values: Vec<(u32, f64)>,
 }
 
 impl Spread {
-    /// The spread of `values`, pairs of round and value; all above zero. `None` without any.
+    /// Summarizes `values`, which are pairs of a round and a value above zero. Returns `None` if there are none.
     pub fn of(values: Vec<(u32, f64)>) -> Option<Self> {
         let mut sorted: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
         let median = median_of(&mut sorted)?;

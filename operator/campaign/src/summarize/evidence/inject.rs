@@ -1,5 +1,5 @@
-//! Inject: no completion follows an injected send, so completions that are missing for exactly the injected posts
-//! are a sign that the own request cannot fake.
+//! Inject. An injected send has no completion, so if completions are missing for exactly the injected posts, this is
+//! evidence independent of what the runner requested.
 
 use crds::record::PostingCounters;
 use crds::v1alpha1::Engagement;
