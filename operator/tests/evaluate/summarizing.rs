@@ -23,7 +23,7 @@ fn measured(case: &mut crds::record::CaseRecord) -> Option<&mut Measurement> {
 }
 
 #[test]
-fn every_cell_of_a_sound_campaign_is_valid_and_verified() {
+fn every_cell_of_a_valid_campaign_is_valid_and_verified() {
     let campaign = Campaign::default();
     let summary = summary(&campaign);
     assert!(
@@ -115,7 +115,7 @@ fn evidence_follows_the_counters() {
 }
 
 #[test]
-fn an_arm_without_a_valid_case_has_no_evidence() {
+fn arm_without_a_valid_case_has_no_evidence() {
     let campaign = Campaign {
         tweak: |case| {
             if case.arm == "fi-inject"
@@ -135,7 +135,7 @@ fn an_arm_without_a_valid_case_has_no_evidence() {
 }
 
 #[test]
-fn throttling_that_the_kernel_does_not_show_is_told_once() {
+fn reports_unavailable_throttling_counters_once() {
     let campaign = Campaign {
         tweak: |case| {
             if let Some(measured) = measured(case) {
@@ -150,7 +150,7 @@ fn throttling_that_the_kernel_does_not_show_is_told_once() {
 }
 
 #[test]
-fn every_reason_against_a_case_is_typed() {
+fn every_invalid_case_has_a_typed_reason() {
     let campaign = Campaign {
         tweak: |case| {
             let (round, size) = (case.round, case.size_bytes);
@@ -233,7 +233,7 @@ fn every_reason_against_a_case_is_typed() {
 }
 
 #[test]
-fn wrong_bytes_take_out_the_arm_at_that_size_only() {
+fn wrong_bytes_invalidate_the_arm_at_that_size_only() {
     let campaign = Campaign {
         tweak: |case| {
             if let CaseResult::Checked(report) = &mut case.result
@@ -262,7 +262,7 @@ fn wrong_bytes_take_out_the_arm_at_that_size_only() {
 }
 
 #[test]
-fn another_provider_than_asked_for_is_contradicted() {
+fn another_provider_than_requested_is_contradicted() {
     let campaign = Campaign {
         tweak_endpoints: |endpoints| {
             if endpoints.arm == "doorbell" {
@@ -279,7 +279,7 @@ fn another_provider_than_asked_for_is_contradicted() {
 }
 
 #[test]
-fn a_rate_above_the_links_is_no_record() {
+fn rate_above_the_line_rate_is_invalid() {
     let campaign = Campaign {
         tweak_endpoints: |endpoints| {
             for rail in &mut endpoints.fabric.as_mut().unwrap().rails {

@@ -193,7 +193,7 @@ fn cell(scenario: &PlannedScenario, cases: &[Judged<'_>]) -> CellSummary {
                 .filter_map(|measured| statistic(workload, measured, metric));
             median_of(&mut values.collect::<Vec<_>>()).map(|value| (*round, value))
         };
-        let spread = Spread::of(rounds.iter().filter_map(of_round).collect());
+        let spread = Spread::from_rounds(rounds.iter().filter_map(of_round).collect());
         cell.metrics.extend(spread.map(|spread| (metric, spread)));
     }
     cell

@@ -90,7 +90,7 @@ pub(super) fn cold(plan: &Plan, reports: &Reports) -> Vec<ColdSummary> {
             }
             let values = rounds.iter_mut();
             let values = values.filter_map(|(round, nanos)| median_of(nanos).map(|nanos| (*round, nanos)));
-            Spread::of(values.collect()).map(|spread| (metric, spread))
+            Spread::from_rounds(values.collect()).map(|spread| (metric, spread))
         };
         Some(ColdSummary {
             arm,

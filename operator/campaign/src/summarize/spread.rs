@@ -31,7 +31,7 @@ pub struct Spread {
 
 impl Spread {
     /// Summarizes `values`, which are pairs of a round and a value above zero. Returns `None` if there are none.
-    pub fn of(values: Vec<(u32, f64)>) -> Option<Self> {
+    pub fn from_rounds(values: Vec<(u32, f64)>) -> Option<Self> {
         let mut sorted: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
         let median = median_of(&mut sorted)?;
         let logs: Vec<f64> = sorted.iter().map(|value| value.ln()).collect();
@@ -62,14 +62,14 @@ mod tests {
                 .map(|round| (round, 100.0 + f64::from(round)))
                 .collect()
         };
-        let five = Spread::of(values(5)).unwrap();
+        let five = Spread::from_rounds(values(5)).unwrap();
         assert_eq!(
             (five.median, five.min, five.max, five.lower),
             (103.0, 101.0, 105.0, None)
         );
-        let six = Spread::of(values(6)).unwrap();
+        let six = Spread::from_rounds(values(6)).unwrap();
         assert_eq!(six.median, 103.5);
         assert!(six.lower.is_some_and(|lower| (101.0..103.5).contains(&lower)));
-        assert_eq!(Spread::of(Vec::new()), None);
+        assert_eq!(Spread::from_rounds(Vec::new()), None);
     }
 }

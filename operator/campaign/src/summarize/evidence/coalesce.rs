@@ -39,7 +39,8 @@ pub(super) fn judge(
         return (Engagement::NotEngaged, reason);
     }
     let Some(interfaces) = interfaces_by_rail(counters.bytes_per_rail.len(), valid) else {
-        let reason = format!("{change} according to the runner's counters; the rails share an interface");
+        let reason =
+            format!("{change} according to the runner's counters; not every rail has its own interface");
         return (Engagement::RequestedOnly, reason);
     };
     if used > planned.rails {
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_plan_is_not_applicable_and_another_one_not_engaged() {
+    fn same_plan_is_not_applicable_and_a_different_plan_is_not_engaged() {
         let posts = counters(&[MIB; 4], 4);
         let shared = measured(&[("lo", &[0, 1, 2, 3], 4 * MIB)]);
         let same = judge(&cell(4), Some(&cell(4)), &posts, &[&shared]);
