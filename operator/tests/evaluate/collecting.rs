@@ -1,4 +1,4 @@
-//! Streams that are whole, truncated, reordered, modified, duplicated and foreign.
+//! Complete, truncated, reordered, modified and duplicated streams, and streams of other runs.
 
 use std::sync::LazyLock;
 
@@ -255,7 +255,7 @@ fn line_length_is_bounded() {
     assert_eq!(kinds(&binary), [&FaultKind::NotText]);
 }
 
-/// Made once: writing a stream takes longer than reading it.
+/// Created once, because writing a stream takes longer than reading it.
 static WHOLE: LazyLock<(Campaign, String)> = LazyLock::new(|| {
     let campaign = Campaign::default();
     let text = campaign.stream(1, &[]);

@@ -1,4 +1,4 @@
-//! Planted effects are found, and what must not have a verdict has none.
+//! Verdicts on planted effects, and comparisons that must not have a verdict.
 
 use crds::record::CaseResult;
 use crds::v1alpha1::{ExpectationOutcome, Metric, Verdict};
@@ -163,7 +163,7 @@ fn reports_an_incomplete_run() {
     let evaluation = fabricbench_operator::campaign::evaluate(&campaign.plan, &reports).unwrap();
     assert_eq!(evaluation.outcome(), RunOutcome::Incomplete);
     assert!(evaluation.summary.warnings[0].contains("83 of 84 blocks"));
-    // Few rounds: no interval, and the number that would do.
+    // With few rounds there is no interval, and the required number is reported.
     let few: Vec<u32> = (30..84).collect();
     let text = campaign.stream(1, &few);
     let reports = fabricbench_operator::campaign::collect::collect(

@@ -1,4 +1,4 @@
-//! Two finished runs against each other.
+//! Comparison of two finished runs.
 
 use crds::v1alpha1::{Metric, Verdict};
 use fabricbench_operator::campaign::Evaluation;
@@ -7,7 +7,7 @@ use fabricbench_operator::campaign::plan::Plan;
 
 use crate::fixture::{Campaign, plan};
 
-/// What makes a run another one.
+/// Parameters in which a run differs.
 type Change = fn(&mut Evaluation);
 
 fn finished<'a>(plan: &'a Plan, evaluation: &'a Evaluation) -> FinishedRun<'a> {

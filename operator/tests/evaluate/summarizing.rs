@@ -1,4 +1,4 @@
-//! Which cases can be trusted, what engaged, and what the fabric shows.
+//! Validity of cases, evidence for optimizations, and fabric proofs.
 
 use crds::record::{CaseFailure, CaseResult, FailureReason, Measurement, Mismatch};
 use crds::v1alpha1::{Engagement, FabricProof, Metric, Optimization};
@@ -68,7 +68,7 @@ fn metrics_have_their_units() {
     assert!((7.5e6..8.3e6).contains(&throughput), "{throughput} B/s");
     let rate = small.metric(Metric::CompletionRate).unwrap().median;
     assert!((rate * 64.0 - throughput).abs() < 1.0);
-    // Both sides burn 0.9 of the time.
+    // Both sides use the CPU for 0.9 of the time.
     let cpu = small.metric(Metric::CpuSecondsPerGib).unwrap().median;
     let expected = 1.8 * f64::from(1 << 30) / throughput;
     assert!((cpu / expected - 1.0).abs() < 0.01, "{cpu} s/GiB");
@@ -210,7 +210,7 @@ fn every_invalid_case_has_a_typed_reason() {
     let summary = summary(&campaign);
     let cell = cell(&summary, 0, 64, "fi-inject");
     assert_eq!((cell.cases, cell.valid_cases), (13, 6));
-    // EAGAIN is no reason.
+    // EAGAIN does not invalidate a case.
     assert_eq!(cell.valid_rounds, [8, 9, 10, 11, 12, 13]);
     let has = |wanted: fn(&Invalid) -> bool| cell.invalid.iter().any(|kind| wanted(&kind.example));
     assert!(has(|reason| matches!(reason, Invalid::Failed { .. })));
@@ -290,7 +290,7 @@ fn rate_above_the_line_rate_is_invalid() {
         ..Campaign::default()
     };
     let summary = summary(&campaign);
-    // 128 KiB in about 1.2 us each (16 in flight) is far above 1 Gbit/s; 64 B in 8 us are not.
+    // 128 KiB in about 1.2 us each (16 in flight) is far above 1 Gbit/s; 64 B in 8 us is not.
     let large = cell(&summary, 1, 128 << 10, "baseline");
     assert!(large.invalid.iter().any(|kind| matches!(
         kind.example,
