@@ -1,4 +1,4 @@
-//! Streams that are whole, truncated, reordered, modified, duplicated and foreign.
+//! Complete, truncated, reordered, modified and duplicated streams, and streams of other runs.
 
 use std::sync::LazyLock;
 
@@ -27,7 +27,7 @@ fn blocks_in(text: &str, count: usize) -> u32 {
 }
 
 #[test]
-fn a_whole_stream_gives_every_block_once() {
+fn counts_every_block_of_a_complete_stream_once() {
     let campaign = Campaign::default();
     let text = campaign.stream(1, &[]);
     let once = read(&campaign, &text);
@@ -45,7 +45,7 @@ fn a_whole_stream_gives_every_block_once() {
 }
 
 #[test]
-fn an_attempt_that_breaks_off_is_completed_by_the_next() {
+fn next_attempt_completes_a_truncated_attempt() {
     let campaign = Campaign::default();
     let first = campaign.stream(1, &[]);
     let cut: String = first.lines().take(200).flat_map(|line| [line, "\n"]).collect();
@@ -64,7 +64,7 @@ fn an_attempt_that_breaks_off_is_completed_by_the_next() {
 }
 
 #[test]
-fn the_first_attempt_of_a_block_counts() {
+fn first_attempt_of_a_block_counts() {
     let campaign = Campaign::default();
     let text = format!("{}{}", campaign.stream(1, &[]), campaign.stream(2, &[]));
     let reports = read(&campaign, &text);
@@ -73,7 +73,7 @@ fn the_first_attempt_of_a_block_counts() {
 }
 
 #[test]
-fn a_last_line_that_is_too_long_is_named() {
+fn reports_a_last_line_that_is_too_long() {
     let campaign = Campaign::default();
     let text = campaign.stream(1, &[]);
     let whole: String = text.lines().take(150).map(|line| format!("{line}\n")).collect();
@@ -89,7 +89,7 @@ fn a_last_line_that_is_too_long_is_named() {
 }
 
 #[test]
-fn a_cut_line_is_named_and_everything_before_it_counts() {
+fn reports_a_truncated_line_and_counts_everything_before_it() {
     let campaign = Campaign::default();
     let text = campaign.stream(1, &[]);
     let cut = text.lines().take(150).map(|line| line.len() + 1).sum::<usize>() + 40;
@@ -100,7 +100,7 @@ fn a_cut_line_is_named_and_everything_before_it_counts() {
 }
 
 #[test]
-fn re_ordered_and_edited_streams_count_up_to_the_fault() {
+fn reordered_and_edited_streams_count_up_to_the_fault() {
     let campaign = Campaign::default();
     let text = campaign.stream(1, &[]);
     let mut lines: Vec<String> = text.lines().map(|line| format!("{line}\n")).collect();
@@ -117,7 +117,7 @@ fn re_ordered_and_edited_streams_count_up_to_the_fault() {
 }
 
 #[test]
-fn streams_of_something_else_are_refused() {
+fn rejects_streams_of_another_run_or_plan() {
     let campaign = Campaign::default();
     let text = campaign.stream(1, &[]);
     let of = |uid: &str, hash: &str| collect(&campaign.plan, uid, hash, text.as_bytes());
@@ -151,7 +151,7 @@ fn streams_of_something_else_are_refused() {
 }
 
 #[test]
-fn another_stream_of_the_same_attempt_is_refused() {
+fn rejects_another_stream_of_the_same_attempt() {
     let campaign = Campaign::default();
     let other = Campaign {
         effects: [(("baseline", 64), 2.0)].into(),
@@ -184,7 +184,7 @@ fn a_stream_starts_with_the_hello_of_rank_0() {
 }
 
 #[test]
-fn a_block_without_all_its_cases_does_not_count() {
+fn block_with_missing_cases_does_not_count() {
     let campaign = Campaign::default();
     let mut writer = ChainWriter::default();
     let mut text = writer.line(&Record::Hello(Box::new(hello(0, 1)))).unwrap();
@@ -221,7 +221,7 @@ fn a_block_without_all_its_cases_does_not_count() {
 }
 
 #[test]
-fn a_case_that_contradicts_the_plan_takes_its_block_out() {
+fn case_that_contradicts_the_plan_invalidates_its_block() {
     let campaign = Campaign {
         tweak: |case| {
             if case.block == 9 && case.arm == "doorbell" {
@@ -241,7 +241,7 @@ fn a_case_that_contradicts_the_plan_takes_its_block_out() {
 }
 
 #[test]
-fn lines_are_bounded() {
+fn line_length_is_bounded() {
     let campaign = Campaign::default();
     let long = format!("{{\"seq\":0,\"x\":\"{}\"}}\n", "a".repeat(1 << 20));
     let reports = read(&campaign, &format!("{long}{}", campaign.stream(1, &[])));
@@ -255,7 +255,7 @@ fn lines_are_bounded() {
     assert_eq!(kinds(&binary), [&FaultKind::NotText]);
 }
 
-/// Made once: writing a stream takes longer than reading it.
+/// Created once, because writing a stream takes longer than reading it.
 static WHOLE: LazyLock<(Campaign, String)> = LazyLock::new(|| {
     let campaign = Campaign::default();
     let text = campaign.stream(1, &[]);
@@ -265,7 +265,7 @@ static WHOLE: LazyLock<(Campaign, String)> = LazyLock::new(|| {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn pieces_of_any_length_read_like_the_whole(cuts in prop::collection::vec(1usize..20_000, 1..40)) {
+    fn pieces_of_any_length_give_the_same_reports(cuts in prop::collection::vec(1usize..20_000, 1..40)) {
         let (campaign, text) = &*WHOLE;
         let mut collector = Collector::new(&campaign.plan, UID, HASH);
         let mut rest = text.as_bytes();
@@ -285,7 +285,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_panic(bytes: Vec<u8>, at in 0usize..60_000) {
+    fn arbitrary_bytes_do_not_panic(bytes: Vec<u8>, at in 0usize..60_000) {
         let (campaign, text) = &*WHOLE;
         let mut text = text.clone().into_bytes();
         let at = at.min(text.len());

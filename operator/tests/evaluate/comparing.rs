@@ -1,4 +1,4 @@
-//! Planted effects are found, and what must not have a verdict has none.
+//! Verdicts on planted effects, and comparisons that must not have a verdict.
 
 use crds::record::CaseResult;
 use crds::v1alpha1::{ExpectationOutcome, Metric, Verdict};
@@ -34,7 +34,7 @@ fn planted() -> Campaign {
 }
 
 #[test]
-fn planted_effects_are_found_and_nothing_else() {
+fn finds_only_the_planted_effects() {
     let evaluation = planted().evaluation();
     let primary = |scenario, size, arm| {
         let metric = [Metric::LatencyP50, Metric::Throughput][scenario];
@@ -58,7 +58,7 @@ fn planted_effects_are_found_and_nothing_else() {
 }
 
 #[test]
-fn what_is_identical_or_a_control_has_an_interval_and_no_verdict() {
+fn identical_arms_and_controls_have_an_interval_but_no_verdict() {
     let evaluation = planted().evaluation();
     let negative = of(&evaluation, 1, 64 * KIB, "coalesce", Metric::Throughput);
     assert_eq!((negative.role, negative.verdict), (Role::NegativeControl, None));
@@ -75,7 +75,7 @@ fn what_is_identical_or_a_control_has_an_interval_and_no_verdict() {
 }
 
 #[test]
-fn an_optimization_that_did_not_engage_has_no_verdict() {
+fn optimization_that_did_not_engage_has_no_verdict() {
     let evaluation = planted().evaluation();
     let over = of(&evaluation, 0, 256, "fi-inject", Metric::LatencyP50);
     assert_eq!(over.verdict, None);
@@ -83,7 +83,7 @@ fn an_optimization_that_did_not_engage_has_no_verdict() {
 }
 
 #[test]
-fn a_violated_control_takes_the_verdicts_of_its_scenario_and_size() {
+fn violated_control_removes_the_verdicts_of_its_scenario_and_size() {
     let mut campaign = planted();
     campaign.effects.insert(("control", 64), 0.9);
     let evaluation = campaign.evaluation();
@@ -105,7 +105,7 @@ fn a_violated_control_takes_the_verdicts_of_its_scenario_and_size() {
 }
 
 #[test]
-fn a_violated_negative_control_does_the_same() {
+fn violated_negative_control_removes_the_verdicts() {
     let mut campaign = planted();
     campaign.effects.insert(("coalesce", 128 * KIB), 0.9);
     let evaluation = campaign.evaluation();
@@ -115,7 +115,7 @@ fn a_violated_negative_control_does_the_same() {
 }
 
 #[test]
-fn a_contradicted_fabric_has_no_verdict() {
+fn contradicted_fabric_has_no_verdict() {
     let mut campaign = planted();
     campaign.tweak = |case| {
         if let CaseResult::Measured(measurement) = &mut case.result
@@ -133,7 +133,7 @@ fn a_contradicted_fabric_has_no_verdict() {
 }
 
 #[test]
-fn expectations_are_held_against_the_intervals() {
+fn compares_expectations_with_the_intervals() {
     let evaluation = planted().evaluation();
     let answers = &evaluation.comparisons.expectations;
     assert_eq!(
@@ -151,7 +151,7 @@ fn expectations_are_held_against_the_intervals() {
 }
 
 #[test]
-fn a_run_that_is_not_complete_says_so() {
+fn reports_an_incomplete_run() {
     let campaign = planted();
     let text = campaign.stream(1, &[5]);
     let reports = fabricbench_operator::campaign::collect::collect(
@@ -163,7 +163,7 @@ fn a_run_that_is_not_complete_says_so() {
     let evaluation = fabricbench_operator::campaign::evaluate(&campaign.plan, &reports).unwrap();
     assert_eq!(evaluation.outcome(), RunOutcome::Incomplete);
     assert!(evaluation.summary.warnings[0].contains("83 of 84 blocks"));
-    // Few rounds: no interval, and the number that would do.
+    // With few rounds there is no interval, and the required number is reported.
     let few: Vec<u32> = (30..84).collect();
     let text = campaign.stream(1, &few);
     let reports = fabricbench_operator::campaign::collect::collect(

@@ -1,4 +1,4 @@
-//! A campaign with known effects: its plan, and the streams its workers would write.
+//! A campaign with known effects: its plan and the streams of its workers.
 
 mod measure;
 mod plan;
@@ -23,14 +23,14 @@ pub use plan::{ARMS, plan};
 pub const UID: &str = "11111111-2222-4333-8444-555555555555";
 pub const HASH: &str = "5f0c";
 
-/// What the workers of the campaign would do.
+/// Behavior of the workers of the campaign.
 pub struct Campaign {
     pub plan: Plan,
-    /// Factor on the latency of an arm at a size; 1 where it is left out.
+    /// Factor on the latency of an arm at a size; 1 by default.
     pub effects: BTreeMap<(&'static str, u64), f64>,
-    /// Last change of a case before it is written.
+    /// Modifies a case before it is written.
     pub tweak: fn(&mut CaseRecord),
-    /// Last change of endpoints before they are written.
+    /// Modifies endpoints before they are written.
     pub tweak_endpoints: fn(&mut EndpointsRecord),
 }
 
@@ -153,7 +153,7 @@ impl Campaign {
     }
 }
 
-/// The bytes of a stream made of `records`.
+/// Serializes `records` as a stream.
 pub fn stream_of(records: &[Record]) -> String {
     let mut writer = ChainWriter::default();
     records

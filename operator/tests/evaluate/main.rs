@@ -1,5 +1,5 @@
-//! Records to answers: streams are written as a runner writes them, with planted effects, faults and lies, and go
-//! through the same path as those of real workers.
+//! Tests of the evaluation from records to verdicts. The streams have the format of a runner, with planted effects,
+//! faults and false claims, and are processed like those of real workers.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

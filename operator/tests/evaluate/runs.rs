@@ -1,4 +1,4 @@
-//! Two finished runs against each other.
+//! Comparison of two finished runs.
 
 use crds::v1alpha1::{Metric, Verdict};
 use fabricbench_operator::campaign::Evaluation;
@@ -7,7 +7,7 @@ use fabricbench_operator::campaign::plan::Plan;
 
 use crate::fixture::{Campaign, plan};
 
-/// What makes a run another one.
+/// Parameters in which a run differs.
 type Change = fn(&mut Evaluation);
 
 fn finished<'a>(plan: &'a Plan, evaluation: &'a Evaluation) -> FinishedRun<'a> {
@@ -37,7 +37,7 @@ fn faster(size: u64) -> Campaign {
 }
 
 #[test]
-fn a_change_is_found() {
+fn detects_a_change() {
     let before = Campaign::default().evaluation();
     let after = Campaign {
         effects: [(("fi-inject", 64), 0.7)].into(),
@@ -77,7 +77,7 @@ fn change_common_to_all_arms_is_not_a_change_of_an_arm() {
 }
 
 #[test]
-fn an_arm_that_is_the_baseline_of_one_run_alone_is_not_compared() {
+fn arm_that_is_the_baseline_of_only_one_run_is_not_compared() {
     let (evaluation, first) = (Campaign::default().evaluation(), plan());
     let mut second = plan();
     second.baseline = 1;
@@ -88,7 +88,7 @@ fn an_arm_that_is_the_baseline_of_one_run_alone_is_not_compared() {
 }
 
 #[test]
-fn arms_that_one_run_does_not_have_are_a_difference() {
+fn arms_missing_in_one_run_are_a_difference() {
     let (evaluation, first) = (Campaign::default().evaluation(), plan());
     let mut second = plan();
     second.arms[1].name = "another".to_owned();
@@ -98,7 +98,7 @@ fn arms_that_one_run_does_not_have_are_a_difference() {
 }
 
 #[test]
-fn a_violated_control_of_either_run_takes_the_verdict() {
+fn violated_control_of_either_run_removes_the_verdict() {
     let before = Campaign::default().evaluation();
     let after = faster(64).evaluation();
     for all in [compared(&before, &after), compared(&after, &before)] {
@@ -113,7 +113,7 @@ fn a_violated_control_of_either_run_takes_the_verdict() {
 }
 
 #[test]
-fn an_optimization_that_did_not_engage_has_no_verdict() {
+fn optimization_that_did_not_engage_has_no_verdict() {
     let before = Campaign::default().evaluation();
     let mut whole = faster(256);
     whole.effects.insert(("control", 256), 0.7);
@@ -125,7 +125,7 @@ fn an_optimization_that_did_not_engage_has_no_verdict() {
 }
 
 #[test]
-fn what_the_arms_ran_on_must_be_the_same() {
+fn arms_must_run_in_the_same_environment() {
     let plan = plan();
     let first = Campaign::default().evaluation();
     let different = |change: Change| {

@@ -1,4 +1,4 @@
-//! Which cases can be trusted, what engaged, and what the fabric shows.
+//! Validity of cases, evidence for optimizations, and fabric proofs.
 
 use crds::record::{CaseFailure, CaseResult, FailureReason, Measurement, Mismatch};
 use crds::v1alpha1::{Engagement, FabricProof, Metric, Optimization};
@@ -23,7 +23,7 @@ fn measured(case: &mut crds::record::CaseRecord) -> Option<&mut Measurement> {
 }
 
 #[test]
-fn every_cell_of_a_sound_campaign_is_valid_and_verified() {
+fn every_cell_of_a_valid_campaign_is_valid_and_verified() {
     let campaign = Campaign::default();
     let summary = summary(&campaign);
     assert!(
@@ -68,7 +68,7 @@ fn metrics_have_their_units() {
     assert!((7.5e6..8.3e6).contains(&throughput), "{throughput} B/s");
     let rate = small.metric(Metric::CompletionRate).unwrap().median;
     assert!((rate * 64.0 - throughput).abs() < 1.0);
-    // Both sides burn 0.9 of the time.
+    // Both sides use the CPU for 0.9 of the time.
     let cpu = small.metric(Metric::CpuSecondsPerGib).unwrap().median;
     let expected = 1.8 * f64::from(1 << 30) / throughput;
     assert!((cpu / expected - 1.0).abs() < 0.01, "{cpu} s/GiB");
@@ -115,7 +115,7 @@ fn evidence_follows_the_counters() {
 }
 
 #[test]
-fn an_arm_without_a_valid_case_has_no_evidence() {
+fn arm_without_a_valid_case_has_no_evidence() {
     let campaign = Campaign {
         tweak: |case| {
             if case.arm == "fi-inject"
@@ -135,7 +135,7 @@ fn an_arm_without_a_valid_case_has_no_evidence() {
 }
 
 #[test]
-fn throttling_that_the_kernel_does_not_show_is_told_once() {
+fn reports_unavailable_throttling_counters_once() {
     let campaign = Campaign {
         tweak: |case| {
             if let Some(measured) = measured(case) {
@@ -150,7 +150,7 @@ fn throttling_that_the_kernel_does_not_show_is_told_once() {
 }
 
 #[test]
-fn every_reason_against_a_case_is_typed() {
+fn every_invalid_case_has_a_typed_reason() {
     let campaign = Campaign {
         tweak: |case| {
             let (round, size) = (case.round, case.size_bytes);
@@ -210,7 +210,7 @@ fn every_reason_against_a_case_is_typed() {
     let summary = summary(&campaign);
     let cell = cell(&summary, 0, 64, "fi-inject");
     assert_eq!((cell.cases, cell.valid_cases), (13, 6));
-    // EAGAIN is no reason.
+    // EAGAIN does not invalidate a case.
     assert_eq!(cell.valid_rounds, [8, 9, 10, 11, 12, 13]);
     let has = |wanted: fn(&Invalid) -> bool| cell.invalid.iter().any(|kind| wanted(&kind.example));
     assert!(has(|reason| matches!(reason, Invalid::Failed { .. })));
@@ -233,7 +233,7 @@ fn every_reason_against_a_case_is_typed() {
 }
 
 #[test]
-fn wrong_bytes_take_out_the_arm_at_that_size_only() {
+fn wrong_bytes_invalidate_the_arm_at_that_size_only() {
     let campaign = Campaign {
         tweak: |case| {
             if let CaseResult::Checked(report) = &mut case.result
@@ -262,7 +262,7 @@ fn wrong_bytes_take_out_the_arm_at_that_size_only() {
 }
 
 #[test]
-fn another_provider_than_asked_for_is_contradicted() {
+fn another_provider_than_requested_is_contradicted() {
     let campaign = Campaign {
         tweak_endpoints: |endpoints| {
             if endpoints.arm == "doorbell" {
@@ -279,7 +279,7 @@ fn another_provider_than_asked_for_is_contradicted() {
 }
 
 #[test]
-fn a_rate_above_the_links_is_no_record() {
+fn rate_above_the_line_rate_is_invalid() {
     let campaign = Campaign {
         tweak_endpoints: |endpoints| {
             for rail in &mut endpoints.fabric.as_mut().unwrap().rails {
@@ -290,7 +290,7 @@ fn a_rate_above_the_links_is_no_record() {
         ..Campaign::default()
     };
     let summary = summary(&campaign);
-    // 128 KiB in about 1.2 us each (16 in flight) is far above 1 Gbit/s; 64 B in 8 us are not.
+    // 128 KiB in about 1.2 us each (16 in flight) is far above 1 Gbit/s; 64 B in 8 us is not.
     let large = cell(&summary, 1, 128 << 10, "baseline");
     assert!(large.invalid.iter().any(|kind| matches!(
         kind.example,

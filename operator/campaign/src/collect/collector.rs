@@ -68,7 +68,7 @@ impl Collector {
         Self {
             uid: uid.to_owned(),
             plan_hash: plan_hash.to_owned(),
-            expected: Expected::of(plan),
+            expected: Expected::new(plan),
             framing: Framing::default(),
             line: 0,
             place: Place::Outside,

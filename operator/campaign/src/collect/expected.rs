@@ -30,7 +30,7 @@ struct Block {
 }
 
 impl Expected {
-    pub(super) fn of(plan: &Plan) -> Self {
+    pub(super) fn new(plan: &Plan) -> Self {
         let mut blocks = BTreeMap::new();
         for leg in &plan.legs {
             for round in &leg.rounds {

@@ -87,7 +87,7 @@ impl From<LineError> for FaultKind {
                 "previous lines are missing, duplicated or reordered (\"seq\" is {found}, expected {expected})"
             ),
             LineError::Chain { .. } => {
-                "it does not fit the lines before it (chained digest differs): the stream was changed"
+                "the line does not match the previous lines (chained digest differs): the stream was changed"
                     .to_owned()
             }
         };

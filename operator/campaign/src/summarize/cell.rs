@@ -40,14 +40,14 @@ pub struct CellSummary {
     pub max_nanos: Option<u64>,
     /// Percentiles of the raw samples, if they were recorded.
     pub exclusive_quantiles: Option<ExclusiveMedians>,
-    /// One value a round of each metric: the median over pairs. Nanoseconds, bytes a second, operations a second,
-    /// seconds for a GiB.
+    /// One value per round of each metric: the median over pairs. The units are nanoseconds, bytes per second, operations
+    /// per second, and seconds per GiB.
     pub metrics: BTreeMap<Metric, Spread>,
     /// Evidence for each optimization that the arm requests.
     pub evidence: Vec<Evidence>,
     /// The weakest proof of the measured cases.
     pub fabric: Option<CaseProof>,
-    /// Posts of all valid cases together; limits and bursts as of the largest.
+    /// Posts of all valid cases together. Limits and bursts are the largest of any case.
     pub counters: PostingCounters,
 }
 
@@ -63,8 +63,8 @@ pub struct InvalidCases {
     pub cases: u32,
 }
 
-/// Medians over rounds and pairs of percentiles by exclusive interpolation of raw samples; never merged, only shown
-/// beside, for scripts that compute them this way.
+/// Medians over rounds and pairs of percentiles by exclusive interpolation of raw samples. They are never merged, only
+/// reported in addition, for comparison with scripts that compute percentiles this way.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExclusiveMedians {
@@ -193,7 +193,7 @@ fn cell(scenario: &PlannedScenario, cases: &[Judged<'_>]) -> CellSummary {
                 .filter_map(|measured| statistic(workload, measured, metric));
             median_of(&mut values.collect::<Vec<_>>()).map(|value| (*round, value))
         };
-        let spread = Spread::of(rounds.iter().filter_map(of_round).collect());
+        let spread = Spread::from_rounds(rounds.iter().filter_map(of_round).collect());
         cell.metrics.extend(spread.map(|spread| (metric, spread)));
     }
     cell

@@ -65,7 +65,7 @@ impl ColdMetric {
 pub struct ColdSummary {
     /// Index of the arm in the plan.
     pub arm: usize,
-    /// Bytes registered at a worker, the most of any.
+    /// Largest number of bytes registered at a worker.
     pub registered_bytes: u64,
     /// Nanoseconds of each step: the median over workers of every round.
     pub nanos: BTreeMap<ColdMetric, Spread>,
@@ -90,7 +90,7 @@ pub(super) fn cold(plan: &Plan, reports: &Reports) -> Vec<ColdSummary> {
             }
             let values = rounds.iter_mut();
             let values = values.filter_map(|(round, nanos)| median_of(nanos).map(|nanos| (*round, nanos)));
-            Spread::of(values.collect()).map(|spread| (metric, spread))
+            Spread::from_rounds(values.collect()).map(|spread| (metric, spread))
         };
         Some(ColdSummary {
             arm,

@@ -1,4 +1,4 @@
-//! What the library returned for an arm, at a worker, in a round.
+//! Endpoint facts that the library returned, by arm, worker and round.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ pub struct EndpointIndex<'a> {
 
 /// Leg, attempt, rank and arm.
 type Place = (u32, u32, u32, usize);
-/// Facts and the round from which on they hold; in lists ascending.
+/// Facts and the first round in which they hold. Lists are in ascending order of the round.
 type Since<'a> = (u32, &'a FabricFacts);
 
-/// What must not change from one round to the next, in words.
+/// Describes the facts that must not change between rounds.
 pub(super) fn identity(facts: &FabricFacts) -> String {
     let library = facts.library.as_ref().map_or_else(String::new, |library| {
         let build = library.build_id.as_deref().unwrap_or("unknown");
@@ -33,7 +33,7 @@ pub(super) fn identity(facts: &FabricFacts) -> String {
 }
 
 impl<'a> EndpointIndex<'a> {
-    /// Indexes the endpoints of `reports`; those of arms the plan does not have are left out.
+    /// Indexes the endpoints of `reports`, without those of arms that the plan does not have.
     pub fn new(plan: &Plan, reports: &'a Reports) -> Self {
         let mut facts: BTreeMap<Place, Vec<Since<'_>>> = BTreeMap::new();
         for from in &reports.endpoints {
@@ -50,14 +50,14 @@ impl<'a> EndpointIndex<'a> {
         Self { facts }
     }
 
-    /// What held for the arm of `case` at `rank`.
+    /// Facts for the arm of `case` at `rank` in its round.
     pub fn of(&self, case: &Case, rank: u32) -> Option<&'a FabricFacts> {
         let rounds = self.facts.get(&(case.leg, case.attempt, rank, case.arm))?;
         let held = rounds.iter().rev().find(|(round, _)| *round <= case.round);
         held.map(|(_, facts)| *facts)
     }
 
-    /// What held for `arm` at `rank` in the first round that has it.
+    /// Facts for `arm` at `rank` in the first round that has them.
     pub fn first(&self, rank: u32, arm: usize) -> Option<&'a FabricFacts> {
         let of_arm = self.facts.iter().filter(|(key, _)| (key.2, key.3) == (rank, arm));
         let firsts =

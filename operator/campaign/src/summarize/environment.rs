@@ -15,13 +15,14 @@ use crate::plan::Plan;
 pub struct Environment {
     /// Start time of the first stream (RFC 3339, UTC).
     pub started_at: Option<String>,
-    /// From the beginning of each stream to the end of its last case that counts, in nanoseconds, all streams together.
+    /// Sum over all streams of the time from the start of the stream to the end of its last case that counts, in
+    /// nanoseconds.
     pub duration_nanos: u64,
     /// Versions of the runners.
     pub runner_versions: Vec<String>,
     /// Every worker of every leg, as its last attempt describes it.
     pub workers: Vec<Worker>,
-    /// What the library returned for each arm at rank 0, last.
+    /// The last facts that the library returned for each arm at rank 0.
     pub arms: Vec<ArmEndpoints>,
 }
 
@@ -35,7 +36,7 @@ pub struct Worker {
     pub hello: HelloRecord,
 }
 
-/// What the library returned for an arm.
+/// Facts that the library returned for an arm.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ArmEndpoints {
@@ -43,7 +44,7 @@ pub struct ArmEndpoints {
     pub arm: String,
     /// Rank of the worker.
     pub rank: u32,
-    /// What the library returned.
+    /// The facts.
     pub fabric: FabricFacts,
 }
 
@@ -113,7 +114,7 @@ impl Environment {
         }
     }
 
-    /// Libraries that were loaded, with version and path.
+    /// Loaded libraries, with version and path.
     pub fn libraries(&self) -> Vec<String> {
         let libraries = self.arms.iter().filter_map(|arm| arm.fabric.library.as_ref());
         distinct(libraries.map(|library| format!("{} {} ({})", library.name, library.version, library.path)))

@@ -23,8 +23,8 @@ pub struct Evidence {
     pub reason: String,
 }
 
-/// Evidence for every optimization that the arm of `cell` asks for; `valid` are its cases that can be trusted. Without
-/// any there is none: that nothing was seen says nothing of the arm.
+/// Evidence for every optimization that the arm of `cell` requests. `valid` are its valid cases. Without valid cases
+/// the result is empty, because missing observations say nothing about the arm.
 pub(super) fn of_cell(plan: &Plan, cell: &CellSummary, valid: &[&Measured]) -> Vec<Evidence> {
     let Some(planned) = plan.cell(cell.scenario, cell.size_bytes, cell.arm) else {
         return Vec::new();

@@ -1,9 +1,9 @@
 //! Proves that the bytes used the requested fabric, by comparing the byte counters of interfaces with the payload.
 //!
-//! Every interface must have sent at least what the rails on it posted, and received what they were sent. Pairs that
-//! run at the same time and share an interface (all workers on one machine do) see each other's bytes, so their
-//! payloads are added up and held against the largest of their readings: they start behind a barrier, and the last
-//! to end has counted for all.
+//! Every interface must have sent at least the bytes that its rails posted, and received the bytes sent to them. Pairs
+//! that run at the same time and share an interface (as all workers on one machine do) see each other's bytes.
+//! Therefore their payloads are added and compared with the largest of their readings: all pairs start behind a
+//! barrier, so the reading of the last one to end includes the bytes of all.
 
 mod needs;
 mod provider;
@@ -19,21 +19,21 @@ use super::{EndpointIndex, Judgement};
 use crate::collect::{Case, Measured, Outcome, Reports, Side};
 use crate::plan::Plan;
 
-/// Part of the payload that counters must cover. Headers make them count more, never less; the missing hundredth is
-/// for counters that are read while the last frame is under way.
+/// Fraction of the payload that counters must cover. Headers make them count more, never less. The tolerance of 1 %
+/// allows for counters that are read while the last frame is still in flight.
 pub const COVERAGE: f64 = 0.99;
 
-/// How it is known that the bytes of a case used the fabric.
+/// Proof that the bytes of a case used the fabric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CaseProof {
-    /// How sure it is.
+    /// Strength of the proof.
     pub proof: FabricProof,
     /// Why.
     pub reason: String,
 }
 
-/// How it is known for a whole run.
+/// Proof that the bytes of a whole run used the fabric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FabricEvidence {
@@ -41,25 +41,25 @@ pub struct FabricEvidence {
     pub proof: FabricProof,
     /// Providers, as the library returned them.
     pub provider: String,
-    /// Why the proof is what it is.
+    /// Reason for this proof.
     pub reason: String,
     /// Interfaces whose counters were read.
     pub interfaces: Vec<String>,
-    /// Bytes these sent while cases were measured; nothing where no interface was read.
+    /// Bytes that these interfaces sent while cases were measured; `None` if no interface was read.
     pub counted_bytes: Option<u64>,
-    /// Payload bytes they had to send in the same cases.
+    /// Payload bytes that they had to send in the same cases.
     pub payload_bytes: u64,
 }
 
-/// The proofs of all cases, and the readings they rest on.
+/// The proofs of all cases, and the readings on which they are based.
 #[derive(Debug)]
 pub(super) struct Proofs {
-    /// By case, nothing for cases that measured nothing.
+    /// One entry per case; `None` for a case without measurements.
     pub(super) cases: Vec<Option<CaseProof>>,
     readings: Vec<Reading>,
 }
 
-/// One interface while some cases ran.
+/// Readings of one interface while some cases ran.
 #[derive(Debug)]
 struct Reading {
     interface: String,
@@ -78,7 +78,7 @@ impl Reading {
     }
 }
 
-/// Block, arm, host and interface: what is read together.
+/// Block, arm, host and interface: the key of readings that are compared together.
 type Place = (u32, usize, String, String);
 
 /// Proves every measured case of `reports`.
@@ -249,7 +249,7 @@ fn proof(
     }
 }
 
-/// One answer for the run: the weakest proof of its cases. Bytes are those of cases that are valid.
+/// Returns the proof of the run, which is the weakest proof of its cases. Bytes are those of valid cases.
 pub(super) fn sum_up(
     proofs: &Proofs,
     judgements: &[Judgement],

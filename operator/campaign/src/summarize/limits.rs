@@ -1,4 +1,4 @@
-//! What no fabric can do: more than its links carry, faster than bytes move.
+//! Physical limits of a fabric: the line rate of its links and the minimum latency.
 
 use crds::assignment::Workload;
 use crds::record::FabricFacts;
@@ -7,18 +7,18 @@ use super::{EndpointIndex, Invalid};
 use crate::collect::{Case, Measured, PostedSide};
 use crate::plan::PlannedScenario;
 
-/// Part by which a payload rate may exceed the links': completions that a library reports from its own buffers can
-/// run ahead of the wire by what these hold.
+/// Fraction by which a payload rate may exceed the line rate. A library may report completions from its own buffers,
+/// ahead of the wire by at most the content of these buffers.
 pub const LINE_RATE_TOLERANCE: f64 = 0.01;
-/// Shortest one-way time over an interface: a NIC is reached over PCI Express, whose round trip alone takes a few
-/// hundred nanoseconds, and a virtual one through system calls of both sides. Half round trips below 500 ns have not
-/// been published for any NIC.
+/// Minimum one-way latency over an interface. A NIC is reached over PCI Express, whose round trip alone takes a few
+/// hundred nanoseconds, and a virtual interface through system calls on both sides. No half round trip below 500 ns
+/// has been published for any NIC.
 pub const FLOOR_INTERFACE_NANOS: u64 = 200;
-/// Shortest one-way time through memory: a cache line takes longer from one core to another.
+/// Minimum one-way latency through memory. The transfer of a cache line between two cores takes longer.
 pub const FLOOR_MEMORY_NANOS: u64 = 5;
 
-/// Rate in bits a second of the links that carried `posted`; nothing where that is not known of every rail. The
-/// rate that a virtual interface states is no limit, so only rails on a PCI device count.
+/// Line rate in bits per second of the links that carried `posted`; `None` unless it is known for every rail. The
+/// rate that a virtual interface reports is not a limit, so only rails on a PCI device count.
 fn line_rate(facts: &FabricFacts, posted: &PostedSide) -> Option<f64> {
     let mut links: Vec<(&str, u64)> = Vec::new();
     for (rail, bytes) in posted.counters.bytes_per_rail.iter().enumerate() {
@@ -38,7 +38,7 @@ fn line_rate(facts: &FabricFacts, posted: &PostedSide) -> Option<f64> {
     (sum > 0).then_some(sum as f64)
 }
 
-/// A side that posted more payload than its links can carry.
+/// Detects a side that posted more payload than its links can carry.
 pub(super) fn above_line_rate(
     case: &Case,
     measured: &Measured,
@@ -59,8 +59,8 @@ pub(super) fn above_line_rate(
     })
 }
 
-/// A ping-pong whose median is shorter than a message takes. Transfers have no such floor: an injected send is
-/// complete, for its sender, once it is copied.
+/// Detects a ping-pong whose median latency is below the physical minimum. Transfers have no such minimum, because an
+/// injected send is complete for its sender as soon as it is copied.
 pub(super) fn below_floor(
     scenario: &PlannedScenario,
     case: &Case,

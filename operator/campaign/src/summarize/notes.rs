@@ -1,4 +1,4 @@
-//! What the workers and the reader of their streams have to say, each once.
+//! Evidence lines of the optimizations and warnings about the run, each once.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crds::record::WarningReason;
 use crate::collect::{Outcome, Reports};
 use crate::plan::Plan;
 
-/// The evidence lines of the optimizations, as the test procedures word them.
+/// The evidence lines of the optimizations, in the wording of the test procedures.
 pub(super) fn evidence_lines(reports: &Reports) -> Vec<String> {
     let evidence = reports
         .warnings

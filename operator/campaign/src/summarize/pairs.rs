@@ -37,17 +37,17 @@ pub struct PairDeviation {
 pub struct NodeDeviation {
     /// The node.
     pub node: String,
-    /// Median over its pairs, scenarios and sizes of [`PairDeviation::log_ratio`], of which the sign says here whether the pair
-    /// is worse: of a throughput it is turned round.
+    /// Median over its pairs, scenarios and sizes of [`PairDeviation::log_ratio`]. A positive value means worse: the sign
+    /// is inverted for throughput.
     pub worse_log_ratio: f64,
 }
 
 /// Nodes of initiator and target.
 type Pair<'a> = (&'a str, &'a str);
 
-/// Every pair of at least [`MIN_PAIRS`], those that deviate most first.
+/// Deviations of all pairs if there are at least [`MIN_PAIRS`], largest first.
 ///
-/// Pairs are known by their nodes: ranks change places between legs.
+/// Pairs are identified by their nodes, because ranks move between nodes from leg to leg.
 pub(super) fn pairs(plan: &Plan, reports: &Reports, judgements: &[Judgement]) -> Vec<PairDeviation> {
     let nodes = nodes(reports);
     let mut values: BTreeMap<(usize, u64), BTreeMap<Pair<'_>, Vec<f64>>> = BTreeMap::new();
@@ -70,8 +70,8 @@ pub(super) fn pairs(plan: &Plan, reports: &Reports, judgements: &[Judgement]) ->
     all
 }
 
-/// Every node of `pairs`, the worst first. All pairs count, not those alone that deviate most: of these a good node has only
-/// the ones with a bad one.
+/// Every node of `pairs`, worst first. All pairs count, not only those that deviate most: for a good node these would
+/// be only its pairs with a bad node.
 /// `primary` are the primary metrics of the scenarios.
 pub(super) fn node_deviations(primary: &[Metric], pairs: &[PairDeviation]) -> Vec<NodeDeviation> {
     let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();

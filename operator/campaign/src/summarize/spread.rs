@@ -1,14 +1,14 @@
-//! One value a round, summed up.
+//! Summary of the values of a metric, one per round.
 
 use serde::Serialize;
 
 use crate::stats::{median_of, signed_rank};
 
-/// Two-sided level of the interval around a single point, for description only: verdicts use the level of their
-/// family.
+/// Two-sided confidence level of the interval around a single point. It is only descriptive: verdicts use the level of
+/// their family.
 pub const POINT_LEVEL: f64 = 0.05;
 
-/// Values of the rounds, in the unit of their metric.
+/// Summary of the values of all rounds, in the unit of their metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Spread {
@@ -16,22 +16,22 @@ pub struct Spread {
     pub rounds: usize,
     /// Median of the rounds.
     pub median: f64,
-    /// Smallest round.
+    /// Smallest value of a round.
     pub min: f64,
-    /// Largest round.
+    /// Largest value of a round.
     pub max: f64,
-    /// Lower end of the signed-rank interval of the rounds' logarithms at [`POINT_LEVEL`]; nothing where there are
-    /// too few rounds.
+    /// Lower end of the signed-rank interval of the rounds' logarithms at [`POINT_LEVEL`]; `None` if there are too few
+    /// rounds.
     pub lower: Option<f64>,
-    /// Upper end of it.
+    /// Upper end of this interval.
     pub upper: Option<f64>,
     /// Round and value, ascending by round.
     pub values: Vec<(u32, f64)>,
 }
 
 impl Spread {
-    /// The spread of `values`, pairs of round and value; all above zero. `None` without any.
-    pub fn of(values: Vec<(u32, f64)>) -> Option<Self> {
+    /// Summarizes `values`, which are pairs of a round and a value above zero. Returns `None` if there are none.
+    pub fn from_rounds(values: Vec<(u32, f64)>) -> Option<Self> {
         let mut sorted: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
         let median = median_of(&mut sorted)?;
         let logs: Vec<f64> = sorted.iter().map(|value| value.ln()).collect();
@@ -62,14 +62,14 @@ mod tests {
                 .map(|round| (round, 100.0 + f64::from(round)))
                 .collect()
         };
-        let five = Spread::of(values(5)).unwrap();
+        let five = Spread::from_rounds(values(5)).unwrap();
         assert_eq!(
             (five.median, five.min, five.max, five.lower),
             (103.0, 101.0, 105.0, None)
         );
-        let six = Spread::of(values(6)).unwrap();
+        let six = Spread::from_rounds(values(6)).unwrap();
         assert_eq!(six.median, 103.5);
         assert!(six.lower.is_some_and(|lower| (101.0..103.5).contains(&lower)));
-        assert_eq!(Spread::of(Vec::new()), None);
+        assert_eq!(Spread::from_rounds(Vec::new()), None);
     }
 }

@@ -1,4 +1,4 @@
-//! One number of one case.
+//! The value of a metric in one case.
 
 use crds::assignment::Workload;
 use crds::v1alpha1::{Direction, Metric};
@@ -19,8 +19,8 @@ pub const METRICS: [Metric; 7] = [
 
 const BYTES_PER_GIB: f64 = (1_u64 << 30) as f64;
 
-/// The sides whose posts are measured: the initiator, and the target too where both post at the same time. The
-/// echo of a ping-pong is part of the initiator's operation and no operation of its own.
+/// The sides whose posts are measured: the initiator, and also the target if both post at the same time. The echo of
+/// a ping-pong is part of the initiator's operation, not a separate operation.
 pub fn posters<'a>(workload: &Workload, measured: &'a Measured) -> impl Iterator<Item = &'a PostedSide> {
     let both =
         matches!(workload, Workload::Transfer(transfer) if transfer.direction == Direction::Bidirectional);
@@ -35,8 +35,8 @@ pub fn latency(workload: &Workload, measured: &Measured) -> Distribution {
     all
 }
 
-/// The value of `metric` in a case, above zero: nanoseconds, payload bytes a second, operations a second, or CPU
-/// seconds of both sides for a GiB of payload. `None` where the case has none.
+/// The value of `metric` in a case, above zero: nanoseconds, payload bytes per second, operations per second, or CPU
+/// seconds of both sides per GiB of payload. `None` if the case does not have this metric.
 pub fn statistic(workload: &Workload, measured: &Measured, metric: Metric) -> Option<f64> {
     let quantile = |quantile: f64| {
         latency(workload, measured)

@@ -84,9 +84,9 @@ pub enum Invalid {
     Changed {
         /// Rank of the worker.
         rank: u32,
-        /// What it is.
+        /// Facts in this round.
         found: String,
-        /// What it was.
+        /// Facts in the first round.
         first: String,
     },
 }
@@ -189,7 +189,7 @@ fn took_times(scenario: &PlannedScenario, case: &Case, measured: &Measured) -> b
     sides.peek().is_some() && sides.all(complete)
 }
 
-/// Scenario, size and arm of each integrity pass that did not find every byte right, and what it found.
+/// Mismatch of each failed integrity pass, by scenario, size and arm.
 fn integrity_failures(reports: &Reports) -> BTreeMap<(usize, u64, usize), String> {
     let checks = reports.cases.iter().filter(|case| case.pass == Pass::Integrity);
     let failures = checks.filter_map(|case| {

@@ -1,4 +1,4 @@
-//! Holds the statistics of campaigns against simulated ones whose truth is known.
+//! Tests the statistics of campaigns on simulated campaigns with known true effects.
 //!
 //! All draws are seeded, so nothing here passes or fails by chance; the bounds are four standard errors
 //! wide, which is what another seed would stay within.
@@ -9,7 +9,7 @@ use simulation::experiments::{self, Coverage, Share};
 use simulation::noise::Noise;
 use simulation::report;
 
-/// Standard errors that a simulated share may lie from its truth.
+/// Maximum difference of a simulated share from its true value, in standard errors.
 const TOLERANCE: f64 = 4.0;
 
 fn standard_errors_above(expected: f64, share: &Share) -> f64 {
@@ -82,7 +82,7 @@ fn any_false_verdict_in_a_scenario_has_at_most_five_percent() {
     let rows = experiments::false_verdicts();
     for row in &rows {
         assert!(standard_errors_above(0.05, &row.any) < TOLERANCE, "{row:?}");
-        // A method that never says anything would pass the line above.
+        // A method that never gives a verdict would pass the assertion above.
         assert!(row.any.share > 0.005, "{row:?}");
     }
     assert_documented(&report::false_verdicts(&rows));

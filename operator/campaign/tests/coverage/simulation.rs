@@ -1,7 +1,7 @@
-//! Simulated campaigns whose true effect is known, put through the same functions as measured ones.
+//! Simulated campaigns with a known true effect, evaluated by the same functions as measured ones.
 //!
-//! Every row of a table draws from a stream of its own of one seeded generator, so a table is the same
-//! wherever and in whatever order its rows are computed.
+//! Every row of a table has its own stream of one seeded generator, so a table does not depend on the order in
+//! which its rows are computed.
 #![allow(
     clippy::expect_used,
     reason = "what is simulated are constants, and a wrong one must stop the test"

@@ -1,5 +1,5 @@
-//! Coalescing: fewer rails for a transfer. The byte counters of interfaces show it where every rail has one of its
-//! own; where rails share an interface there are only the own counters.
+//! Coalescing: fewer rails for a transfer. The byte counters of interfaces show it if every rail has its own
+//! interface. Otherwise only the runner's own counters are available.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use crds::v1alpha1::Engagement;
 use crate::collect::Measured;
 use crate::plan::Cell;
 
-/// Bytes on an idle interface that are no part of the transfers, as a part of the payload.
+/// Tolerated bytes on an idle interface that do not belong to the transfers, as a fraction of the payload.
 const IDLE_PART: f64 = 0.01;
-/// Bytes on an idle interface that are no part of the transfers, for each case: address resolution and the like.
+/// Tolerated bytes per case on an idle interface that do not belong to the transfers, such as address resolution.
 const IDLE_BYTES: u64 = 64 * 1024;
 
 pub(super) fn judge(
@@ -39,7 +39,8 @@ pub(super) fn judge(
         return (Engagement::NotEngaged, reason);
     }
     let Some(interfaces) = interfaces_by_rail(counters.bytes_per_rail.len(), valid) else {
-        let reason = format!("{change} according to the runner's counters; the rails share an interface");
+        let reason =
+            format!("{change} according to the runner's counters; not every rail has its own interface");
         return (Engagement::RequestedOnly, reason);
     };
     if used > planned.rails {
@@ -69,8 +70,8 @@ pub(super) fn judge(
     }
 }
 
-/// Bytes that the interface of each rail counted at the initiators, both ways, all cases together; nothing unless
-/// every rail has one of its own.
+/// Bytes that the interface of each rail counted at the initiators, in both directions and over all cases. `None` unless
+/// every rail has its own interface.
 fn interfaces_by_rail(rails: usize, valid: &[&Measured]) -> Option<BTreeMap<usize, u64>> {
     let mut counted = BTreeMap::new();
     for measured in valid {
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_plan_is_not_applicable_and_another_one_not_engaged() {
+    fn same_plan_is_not_applicable_and_a_different_plan_is_not_engaged() {
         let posts = counters(&[MIB; 4], 4);
         let shared = measured(&[("lo", &[0, 1, 2, 3], 4 * MIB)]);
         let same = judge(&cell(4), Some(&cell(4)), &posts, &[&shared]);

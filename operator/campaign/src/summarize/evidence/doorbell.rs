@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_counters_never_confirm_it() {
+    fn own_counters_never_confirm_doorbell_batching() {
         let counters = |more, posts_per_burst| PostingCounters {
             posts: 160,
             more,

@@ -1,5 +1,5 @@
-//! Inject: no completion follows an injected send, so completions that are missing for exactly the injected posts
-//! are a sign that the own request cannot fake.
+//! Inject. An injected send has no completion, so if completions are missing for exactly the injected posts, this is
+//! evidence independent of what the runner requested.
 
 use crds::record::PostingCounters;
 use crds::v1alpha1::Engagement;
@@ -74,14 +74,14 @@ mod tests {
     }
 
     #[test]
-    fn completions_that_are_missing_confirm_it() {
+    fn missing_completions_confirm_inject() {
         assert_eq!(judge(&counters(1000, 1000, 0)).0, Engagement::Confirmed);
         assert_eq!(judge(&counters(1000, 600, 400)).0, Engagement::Confirmed);
         assert_eq!(judge(&counters(1000, 1000, 1000)).0, Engagement::RequestedOnly);
     }
 
     #[test]
-    fn over_the_limit_or_refused_is_not_engaged_with_numbers() {
+    fn posts_above_the_limit_or_refused_are_not_engaged_and_counted() {
         let over = PostingCounters {
             over_limit: 1000,
             ..counters(1000, 0, 1000)

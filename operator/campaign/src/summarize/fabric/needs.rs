@@ -1,4 +1,4 @@
-//! What each side of a case has to send and receive, by rail.
+//! Bytes that each side of a case must send and receive, by rail.
 
 use crds::assignment::Workload;
 use crds::v1alpha1::{Direction, TransferOperation};
@@ -32,8 +32,8 @@ fn posted(side: &Side) -> Vec<u64> {
     posted.map_or_else(Vec::new, |posted| posted.counters.bytes_per_rail.clone())
 }
 
-/// Needs of initiator and target. The echo of a ping-pong is as long as its message; a read moves the bytes towards
-/// the side that posts it.
+/// Returns the needs of initiator and target. The echo of a ping-pong is as long as its message. A read moves the bytes
+/// to the side that posts it.
 pub(super) fn of(workload: &Workload, measured: &Measured) -> (Need, Need) {
     let forth = posted(&measured.initiator);
     let (forth, back) = match workload {

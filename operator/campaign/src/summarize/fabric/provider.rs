@@ -8,7 +8,7 @@ use crate::collect::Case;
 use crate::plan::Plan;
 use crate::summarize::EndpointIndex;
 
-/// The contradiction, where another provider than the one asked for carried the case.
+/// Returns the contradiction if another provider than the requested one carried the case.
 pub(super) fn contradiction(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Option<CaseProof> {
     let mut ranks = [case.initiator, case.target].into_iter();
     ranks.find_map(|rank| {
@@ -24,7 +24,7 @@ pub(super) fn contradiction(plan: &Plan, case: &Case, endpoints: &EndpointIndex<
     })
 }
 
-/// What was asked for, where `facts` are of something else.
+/// Returns the requested provider if `facts` differ from it.
 fn other_than_asked(transport: &TransportSpec, facts: &FabricFacts) -> Option<String> {
     let provider = facts.provider.as_str();
     let (asked, same) = match transport {

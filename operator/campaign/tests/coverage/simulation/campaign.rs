@@ -12,7 +12,7 @@ pub const ARMS: usize = 5;
 /// Standard deviation of the logarithm of a case's statistic for one unit of noise.
 const SPREAD: f64 = 0.05;
 
-/// Weather of a round as a part of the noise of one of several pairs.
+/// Fraction of the noise of one of several pairs that all pairs of a round share.
 const SHARED: f64 = 0.5;
 
 /// Latency of the baseline without noise, microseconds.
@@ -27,7 +27,7 @@ pub enum Order {
     Fixed,
 }
 
-/// What is simulated.
+/// Parameters of a simulated campaign.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     /// Noise of the cases.

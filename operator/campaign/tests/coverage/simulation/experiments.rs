@@ -1,4 +1,4 @@
-//! What is asked of the simulated campaigns.
+//! Experiments on simulated campaigns.
 
 use crds::v1alpha1::Verdict;
 use fabricbench_campaign::stats::{Direction, Family, Margin, judge, paired, signed_rank};
@@ -7,13 +7,13 @@ use super::campaign::{ARMS, Order, Setting, pair_effects, round_effects};
 use super::generator;
 use super::noise::Noise;
 
-/// Campaigns behind each coverage that must be exact.
+/// Number of campaigns for each coverage that must be precise.
 const CAMPAIGNS: usize = 10_000;
 
-/// Campaigns behind each figure that need not be.
+/// Number of campaigns for each value that may be less precise.
 const FEW_CAMPAIGNS: usize = 2_000;
 
-/// Campaigns behind each figure that is far off.
+/// Number of campaigns for each value that is far from the nominal one.
 const FEWEST_CAMPAIGNS: usize = 500;
 
 /// Sizes of the family: with four arms 28 comparisons.
@@ -58,7 +58,7 @@ pub enum Unit {
 /// Coverage of the nominal 95 percent interval of one comparison.
 #[derive(Debug, Clone, Copy)]
 pub struct Coverage {
-    /// What was simulated.
+    /// Parameters of the simulation.
     pub setting: Setting,
     /// How often the interval held the true effect.
     pub covered: Share,
@@ -190,7 +190,7 @@ fn any_false_verdict(noise: Noise, margin_percent: f64, stream: u64) -> Share {
     })
 }
 
-/// What became of an effect of the size that is said to be detectable.
+/// Power for an effect of the size that is reported as detectable.
 #[derive(Debug, Clone, Copy)]
 pub struct Power {
     /// Noise of the cases.

@@ -1,14 +1,14 @@
-//! What disturbs the cases of a campaign.
+//! Noise of the cases of a campaign.
 
 use std::fmt;
 
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
 
-/// Correlation of neighbours in the noises that have a memory.
+/// Correlation of neighboring values in the autocorrelated noises.
 const MEMORY: f64 = 0.7;
 
-/// How the noise of one case comes about. All are in units of roughly one standard deviation.
+/// Model of the noise of one case. All are in units of roughly one standard deviation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noise {
     /// Independent, normal.
@@ -36,7 +36,7 @@ impl Noise {
         Noise::Warming,
     ];
 
-    /// One draw without a memory, in the shape of this noise.
+    /// One independent draw with the distribution of this noise.
     pub fn independent(self, rng: &mut impl Rng) -> f64 {
         let normal: f64 = rng.sample(StandardNormal);
         match self {
