@@ -55,7 +55,11 @@ fn provider_without_a_device_fails() {
 #[test]
 fn transport_that_is_not_compiled_in_fails() {
     let manifest = run(INJECT_64, "{verbs: {rails: 1}}", SHORT, &[ROUNDS]);
-    check_all_cases_fail(&manifest, FailureReason::NotCompiled, "transport verbs is not compiled");
+    check_all_cases_fail(
+        &manifest,
+        FailureReason::NotCompiled,
+        "transport verbs is not compiled",
+    );
 }
 
 #[test]

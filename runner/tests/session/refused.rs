@@ -136,7 +136,11 @@ fn names_the_error_of_an_invalid_assignment() {
         .to_string_lossy()
         .into_owned();
     for (file, rank, message) in [
-        (&invalid, "0", "assignment.arms[].process: is not the index of a process"),
+        (
+            &invalid,
+            "0",
+            "assignment.arms[].process: is not the index of a process",
+        ),
         (&valid, "2", "rank 2 does not exist"),
         (&long, "0", "more than 1048576"),
         (&absent, "0", "/nowhere/assignment.json"),
