@@ -71,7 +71,7 @@ class Local(Faults):
             ("| `Throttled` |", "invalid cases: Throttled is not documented"),
             ("| `LibraryOutput` |", "warnings: LibraryOutput is not documented"),
             ("| `3` |", "exit statuses: 3 is not documented"),
-            ("| `Foreign` |", "categories: Foreign is not documented"),
+            ("| `NameCollision` |", "categories: NameCollision is not documented"),
             ("### FabricbenchRegression", "alerts: FabricbenchRegression is not documented"),
         ]:
             text = (ROOT / "docs/troubleshooting.md").read_text().replace(gone, gone[0] + " Other")
@@ -80,7 +80,7 @@ class Local(Faults):
             self.assertIn(named, faults)
 
     def test_documented_word_that_the_code_does_not_have(self):
-        self.only(words.differ("reasons", {"A"}, {"A", "B"}), "B is documented, and the code has none")
+        self.only(words.differ("reasons", {"A"}, {"A", "B"}), "B is documented, but the code does not have it")
         self.only(words.differ("reasons", set(), {"A"}), "none found in the code", "A is documented")
 
     def test_runs(self):

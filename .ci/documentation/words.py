@@ -1,10 +1,10 @@
-"""Every closed word of the code and every alert has its place in the pages, and no other word has. Reads files."""
+"""Checks that the pages document every enum value of the API and every alert, and no others. Reads files."""
 
 import re
 
 
 def check(root, every):
-    """Yields what is missing, and what is documented and not there."""
+    """Yields values that are missing in the pages, and documented values that the code does not have."""
     page = {page.path.relative_to(root).as_posix(): page for page in every}
     trouble, verdicts = page["docs/troubleshooting.md"], page["docs/verdicts.md"]
     operator, crds = root / "operator/src", root / "crds/src"
@@ -18,7 +18,7 @@ def check(root, every):
 
     failures = variants(crds / "record/case.rs", "FailureReason")
     yield from differ("failures", failures, cells(trouble, "Why a case failed", 0))
-    invalid = variants(operator / "campaign/summarize/validity.rs", "Invalid")
+    invalid = variants(root / "operator/campaign/src/summarize/validity.rs", "Invalid")
     yield from differ("invalid cases", invalid, cells(trouble, "Why a case is invalid", 0))
     warnings = variants(crds / "record.rs", "WarningReason")
     yield from differ("warnings", warnings, cells(trouble, "Warnings of workers", 0))
@@ -39,35 +39,35 @@ def check(root, every):
 
 
 def differ(what, code, documented):
-    """The differences between two sets of words; an empty one was looked for in the wrong place."""
+    """Yields the differences between two sets. An empty set means that this check reads the wrong place."""
     if not code or not documented:
         yield f"{what}: none found in the {'code' if not code else 'documentation'}"
     for word in sorted(code - documented):
         yield f"{what}: {word} is not documented"
     for word in sorted(documented - code):
-        yield f"{what}: {word} is documented, and the code has none"
+        yield f"{what}: {word} is documented, but the code does not have it"
 
 
 def cells(page, heading, column):
-    """Words in backticks that fill a column's cells, in the tables under `heading`."""
+    """Words in backticks that fill the cells of a column in the tables under `heading`."""
     rows = (line.split("|") for line in page.section(heading) if line.startswith("|"))
     words = (re.findall(r"`(\w+)`", row[column + 1]) for row in rows if len(row) > column + 2)
     return {word for found in words for word in found}
 
 
 def names(file):
-    """Texts that the `as_str` of an enum returns."""
+    """Texts that `as_str` of an enum returns."""
     return set(re.findall(r'=> "(\w+)"', file.read_text()))
 
 
 def variants(file, enum):
-    """Names of an enum's variants."""
+    """Names of the variants of an enum."""
     found = re.search(rf"^pub enum {enum} \{{\n(.*?)^\}}", file.read_text(), re.MULTILINE | re.DOTALL)
     return set(re.findall(r"^    (\w+)(?:,| \{|\()", found[1], re.MULTILINE)) if found else set()
 
 
 def alerts(root, page):
-    """Alerts have a heading, to which their runbook's address leads."""
+    """Checks that every alert has a heading, to which its runbook URL refers."""
     rules = "".join(file.read_text() for file in sorted((root / "charts/fabricbench/rules").glob("*.yaml")))
     headings = {text for _, _, text in page.headings() if text.startswith("Fabricbench")}
     yield from differ("alerts", set(re.findall(r"- alert: (\w+)", rules)), headings)
