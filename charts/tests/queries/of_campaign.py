@@ -149,7 +149,7 @@ def engagement(run, selection):
             arm=one["arm"],
             optimization=asked["optimization"],
             engagement=asked["engagement"],
-            asked=f"{one['arm']}: {asked['optimization']}",
+            requested=f"{one['arm']}: {asked['optimization']}",
         )
         for one in run.results(selection)
         for asked in one.get("optimizations", [])
