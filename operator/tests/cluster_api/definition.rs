@@ -71,7 +71,7 @@ async fn refuses_to_replace_a_newer_stored_version() {
     .await;
     let stderr = expect_failure(&kubeconfig(), 3);
     assert!(
-        stderr.contains("stores BenchmarkRuns as v1beta1") && stderr.contains("newer release"),
+        stderr.contains("stores BenchmarkRuns in version v1beta1") && stderr.contains("newer release"),
         "{stderr}"
     );
     assert_eq!(api.get(NAME).await.unwrap().spec.versions.len(), 2);
