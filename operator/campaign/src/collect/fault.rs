@@ -46,6 +46,7 @@ pub enum FaultKind {
     #[snafu(display("the line is not UTF-8 text"))]
     NotText,
     /// The last line is incomplete.
+    #[snafu(display("the last line is truncated after {bytes} bytes"))]
     CutOff {
         /// Length in bytes.
         bytes: usize,
