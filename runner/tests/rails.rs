@@ -2,7 +2,8 @@
 //! them.
 //!
 //! The throughput of rate-limited rails is reproducible within one percent even on a noisy machine, so twice the rails
-//! must transfer nearly twice the bytes. Requires root, `ip` and `tc` (Debian package iproute2) and libfabric.
+//! must transfer nearly twice the bytes. Requires `ip` and `tc` (Debian package iproute2) and
+//! libfabric. Without root the tests are skipped with a message.
 
 #![allow(
     clippy::unwrap_used,
@@ -104,8 +105,20 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
+/// Whether this process may create network namespaces. Prints why the test is skipped if not.
+fn may_create_namespaces(test: &str) -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        println!("skipped {test}: it creates network namespaces, which requires root");
+    }
+    is_root
+}
+
 #[test]
 fn throughput_scales_with_two_and_four_rails() {
+    if !may_create_namespaces("throughput_scales_with_two_and_four_rails") {
+        return;
+    }
     let namespaces = Namespaces::with_rails(4, RATE);
     let mut rates = [Vec::new(), Vec::new(), Vec::new()];
     // Interleaved, so that a slow phase of the machine affects all of them.
@@ -135,6 +148,9 @@ fn throughput_scales_with_two_and_four_rails() {
 
 #[test]
 fn coalescing_uses_two_rails_at_32_kib_and_four_at_64_kib() {
+    if !may_create_namespaces("coalescing_uses_two_rails_at_32_kib_and_four_at_64_kib") {
+        return;
+    }
     let namespaces = Namespaces::with_rails(4, RATE);
     for (size_bytes, coalesced_rails) in [(32 * KIB, 2), (64 * KIB, 4)] {
         let arms = vec![
