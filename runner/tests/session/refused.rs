@@ -142,7 +142,7 @@ fn names_the_error_of_an_invalid_assignment() {
             "assignment.arms[].process: is not the index of a process",
         ),
         (&valid, "2", "rank 2 does not exist"),
-        (&long, "0", "more than 1048576"),
+        (&long, "0", "the maximum is 1048576"),
         (&absent, "0", "/nowhere/assignment.json"),
     ] {
         let output = worker(&["--assignment", file, "--rank", rank]);
