@@ -67,7 +67,7 @@ truth: build ## Run campaigns whose answer is known, and count wrong verdicts
 bench: ## Measure the runner's latency beside fi_pingpong's, and the cost of an operation
 	@.ci/setup bench
 	$(CARGO) build --locked --release -p fabricbench-runner --bin fabricbench-runner --examples
-	$(release)/examples/bench --library "$$(cat $(cache)/mpich-5.0.2/libfabric-directory)" $(if $(FABTESTS),--fabtests $(FABTESTS))
+	$(release)/examples/bench --library "$$(cat $(cache)/newer-libfabric-directory)" $(if $(FABTESTS),--fabtests $(FABTESTS))
 	$(release)/examples/cost
 
 .PHONY: bench-operator
