@@ -61,7 +61,7 @@ generate-all: generate ## Also rewrite the chart's README (Go), the simulated co
 truth: build ## Run campaigns whose answer is known, and count wrong verdicts
 	@.ci/setup demo
 	$(CARGO) build --locked --release -p fabricbench-runner --example planted
-	$(CARGO) run --locked --release -p fabricbench-operator --example truth
+	$(CARGO) run --locked --release -p fabricbench-cli --example truth
 
 .PHONY: bench
 bench: ## Measure the runner's latency beside fi_pingpong's, and the cost of an operation

@@ -22,7 +22,7 @@ def check(root, every):
     yield from differ("invalid cases", invalid, cells(trouble, "Why a case is invalid", 0))
     warnings = variants(crds / "record.rs", "WarningReason")
     yield from differ("warnings", warnings, cells(trouble, "Warnings of workers", 0))
-    status = set(re.findall(r"Exit::\w+ => (\d)", (operator / "cli/outcome.rs").read_text()))
+    status = set(re.findall(r"Exit::\w+ => (\d)", (operator / "commands/outcome.rs").read_text()))
     yield from differ("exit statuses", status, cells(trouble, "Exit status", 0))
     categories = variants(operator / "metrics/operator/category.rs", "Category")
     yield from differ("categories", categories, cells(trouble, "What the operator could not do", 0))

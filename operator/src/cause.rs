@@ -3,7 +3,7 @@
 use std::error::Error;
 
 /// The end of the chain: those before it only say that something went wrong.
-pub(crate) fn root_cause(error: &dyn Error) -> String {
+pub fn root_cause(error: &dyn Error) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;

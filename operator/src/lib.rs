@@ -1,14 +1,9 @@
-//! Campaigns: planning, execution on one machine and in a cluster, evaluation and reports.
+//! The operator: the controller of BenchmarkRuns, the process that it runs in, and its metrics.
 #![forbid(unsafe_code)]
 
-pub use ::campaign;
-
-mod cause;
-pub mod cli;
+pub mod cause;
+pub mod commands;
 mod events;
-pub mod local;
 pub mod manager;
-pub mod manifest;
 pub mod metrics;
-pub mod report;
 pub mod run_controller;

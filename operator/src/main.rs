@@ -1,7 +1,7 @@
-//! `fabricbench`: plans, runs and evaluates benchmark campaigns on RDMA fabrics.
+//! `fabricbench-operator`: the operator, and the custom resource definition that it needs.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    fabricbench_operator::cli::main()
+    fabricbench_operator::commands::main()
 }

@@ -36,5 +36,5 @@ mod update_status;
 
 pub use controller::ControllerError;
 pub(crate) use controller::run;
-pub(crate) use records::RecordStore;
+pub use records::RecordStore;
 pub use store::RunKey;

@@ -5,12 +5,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use campaign::plan::{Plan, hash, plan};
+use campaign::validate::validate;
 use crds::assignment::Assignment;
 use crds::units::Size;
 use crds::v1alpha1::BenchmarkRun;
-use fabricbench_operator::campaign::plan::{Plan, hash, plan};
-use fabricbench_operator::campaign::validate::validate;
-use fabricbench_operator::manifest;
 use fabricbench_operator::run_controller::attempt_id::AttemptId;
 use fabricbench_operator::run_controller::build::{
     AttemptInputs, AttemptObjects, OperatorConfig, Prerequisites, attempt,
@@ -122,7 +121,7 @@ fn objects_of_examples_match_golden_files() {
             }
         }
         let stem = file.file_stem().unwrap().to_str().unwrap();
-        assert_golden(&format!("cluster/{stem}.yaml"), &texts.join("---\n"));
+        assert_golden(&format!("{stem}.yaml"), &texts.join("---\n"));
     }
 }
 

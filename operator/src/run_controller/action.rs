@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::attempt_id::AttemptId;
 use super::execution_state::ExecutionState;
-use crate::campaign::status::Phase;
+use campaign::status::Phase;
 
 /// A decision about a run: the next action, and the content of the status.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,7 +12,7 @@ pub struct Decision {
     /// The next action.
     pub action: Action,
     /// The phase for the status; `None` leaves the status unchanged. The evaluation may turn `Complete` into `Failed`
-    /// ([`Phase::finished`]). The status of a run without a plan is [`crate::campaign::status::refused`].
+    /// ([`Phase::finished`]). The status of a run without a plan is [`campaign::status::refused`].
     pub phase: Option<Phase>,
     /// Message of the condition `CleanupBlocked`, which names the pods that are stuck terminating.
     pub cleanup_blocked: Option<String>,

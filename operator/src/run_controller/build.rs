@@ -21,7 +21,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use snafu::Snafu;
 
 use super::attempt_id::AttemptId;
-use crate::campaign::plan::{Leg, Plan};
+use campaign::plan::{Leg, Plan};
 
 /// Name of the container that a worker runs in.
 pub const WORKER_CONTAINER: &str = "worker";

@@ -26,7 +26,7 @@ use super::session::{LastWrite, REFUSAL_RETRY, Session, SessionRecords};
 use super::snapshot::RunSnapshot;
 use super::status::{self, Planned, StatusContext};
 use super::update_status::RunVersion;
-use crate::campaign::status::Phase;
+use campaign::status::Phase;
 use evaluate::evaluate;
 
 /// Added to a delay, so that the instant has certainly passed when it ends.

@@ -63,7 +63,7 @@ impl RecordsError {
 }
 
 /// The stored records of one run.
-pub(crate) struct RecordStore {
+pub struct RecordStore {
     api: Api<ConfigMap>,
     uid: String,
     chain: RecordChain,
@@ -87,7 +87,7 @@ impl RecordStore {
     ///
     /// # Errors
     /// If a request fails.
-    pub(crate) async fn read(
+    pub async fn read(
         client: &Client,
         key: &RunKey,
         run: &BenchmarkRun,

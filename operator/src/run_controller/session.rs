@@ -16,10 +16,10 @@ use super::policy_check;
 use super::record_chain::MAX_PLANNED_BYTES;
 use super::records::RecordStore;
 use super::store::RunKey;
-use crate::campaign::Evaluation;
-use crate::campaign::collect::Collector;
-use crate::campaign::plan::{Plan, estimate, hash, plan};
-use crate::campaign::validate::validate;
+use campaign::Evaluation;
+use campaign::collect::Collector;
+use campaign::plan::{Plan, estimate, hash, plan};
+use campaign::validate::validate;
 
 /// Delay before a refused creation is retried: the operator does not watch quotas and policies.
 pub(super) const REFUSAL_RETRY: Duration = Duration::from_secs(30);

@@ -6,10 +6,10 @@ use crds::v1alpha1::{
 };
 
 use super::execution_state::ExecutionState;
-use crate::campaign::Evaluation;
-use crate::campaign::format::clipped;
-use crate::campaign::plan::Plan;
-use crate::campaign::status::{self, MAX_TEXT, MAX_WARNINGS, Phase, StatusInput};
+use campaign::Evaluation;
+use campaign::format::clipped;
+use campaign::plan::Plan;
+use campaign::status::{self, MAX_TEXT, MAX_WARNINGS, Phase, StatusInput};
 
 /// Inputs of every status of a run.
 pub(super) struct StatusContext<'a> {

@@ -15,8 +15,8 @@ use super::observe;
 use super::queue::Requeue;
 use super::store::{RunKey, UnreadableRun};
 use super::update_status::{RunVersion, StatusError};
-use crate::campaign::status;
 use crate::events;
+use campaign::status;
 
 /// Reconciles an object whose spec is unknown.
 pub(super) async fn reconcile(

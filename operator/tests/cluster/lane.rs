@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use fabricbench_operator::campaign::collect::Case;
+use campaign::collect::Case;
 use futures::StreamExt;
 use k8s_openapi::api::batch::v1::Job;
 use kube::Api;

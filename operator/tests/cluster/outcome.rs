@@ -1,11 +1,11 @@
 //! A run from `kubectl apply` to its verdicts: the five variants of the NIXL procedures on two nodes with EFA and GPU requests.
 
+use std::path::Path;
 use std::process::Command;
 
+use campaign::collect::Outcome;
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, FabricProof, MemoryKind};
-use fabricbench_operator::campaign::collect::Outcome;
-use fabricbench_operator::manifest;
 use serde_json::Value;
 
 use super::cluster::{kubeconfig, root};
@@ -87,7 +87,13 @@ async fn all_variants_of_the_procedures_get_verdicts() {
 
 /// Checks that the status equals the output of `fabricbench report`, which evaluates the stored records.
 fn assert_equals_report(namespace: &TestNamespace, name: &str, status: &BenchmarkRunStatus) {
-    let output = Command::new(env!("CARGO_BIN_EXE_fabricbench"))
+    let binary = Path::new(env!("CARGO_BIN_EXE_fabricbench-operator")).with_file_name("fabricbench");
+    assert!(
+        binary.is_file(),
+        "{} does not exist; run cargo build -p fabricbench-cli",
+        binary.display()
+    );
+    let output = Command::new(binary)
         .args([
             "report",
             &format!("{}/{name}", namespace.name),

@@ -9,14 +9,14 @@ use super::testbed::RUNNER_IMAGE;
 
 /// Starts an operator with debug logs, which contain every decision.
 pub fn operator(kubeconfig: &Path, arguments: &[&str]) -> Operator {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench-operator"));
     command.env("RUST_LOG", "info,fabricbench_operator=debug");
     Operator::spawn(command, kubeconfig, RUNNER_IMAGE, arguments)
 }
 
 /// Starts an operator with the default log level that writes its log to the file `log`.
 pub fn logged(kubeconfig: &Path, arguments: &[&str], log: &Path) -> Operator {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench-operator"));
     command.env_remove("RUST_LOG").stderr(File::create(log).unwrap());
     Operator::spawn(command, kubeconfig, RUNNER_IMAGE, arguments)
 }

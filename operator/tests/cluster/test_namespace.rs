@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use campaign::collect::{Reports, collect};
+use campaign::plan::{Plan, hash, plan};
+use campaign::validate::validate;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, Progress, State};
-use fabricbench_operator::campaign::collect::{Reports, collect};
-use fabricbench_operator::campaign::plan::{Plan, hash, plan};
-use fabricbench_operator::campaign::validate::validate;
 use fabricbench_operator::run_controller::build::{labels, names};
 use fabricbench_operator::run_controller::record_chain::ChainReader;
 use k8s_openapi::api::batch::v1::Job;

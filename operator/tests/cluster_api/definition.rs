@@ -11,7 +11,7 @@ use serde_json::json;
 use super::cluster::{NAME, client, definition, install, kubeconfig, until};
 
 fn apply(kubeconfig: &Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench-operator"));
     command.args(["crd", "--apply"]).env("KUBECONFIG", kubeconfig);
     command.output().unwrap()
 }

@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 
 use crds::v1alpha1::BenchmarkRun;
-use fabricbench_operator::manifest;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams, ValidationDirective};
 use serde::Deserialize;
@@ -79,7 +78,7 @@ async fn rejects_the_same_manifests_as_the_command_line() {
     let kind = ApiResource::erase::<BenchmarkRun>(&());
     let api: Api<DynamicObject> = Api::namespaced_with(client, &namespace, &kind);
     let (mut rejected, mut accepted) = (0, Vec::new());
-    for path in files("operator/tests/bad_manifests") {
+    for path in files("cli/manifest/bad_manifests") {
         let [document] = &documents(&path)[..] else {
             continue;
         };

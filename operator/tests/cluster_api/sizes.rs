@@ -17,7 +17,7 @@ async fn rejects_invalid_sizes_that_the_schema_accepts() {
     let kind = ApiResource::erase::<BenchmarkRun>(&());
     let any: Api<DynamicObject> = Api::namespaced_with(client.clone(), &namespace, &kind);
     for name in INVALID_SIZES {
-        let path = root().join(format!("operator/tests/bad_manifests/{name}.yaml"));
+        let path = root().join(format!("cli/manifest/bad_manifests/{name}.yaml"));
         let mut run: DynamicObject = serde_json::from_value(documents(&path).remove(0)).unwrap();
         run.metadata.name = Some(name.to_owned());
         any.create(&PostParams::default(), &run).await.unwrap();

@@ -17,7 +17,7 @@ impl Operator {
     }
 
     fn start_with(kubeconfig: &Path, namespace: &str, arguments: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench-operator"));
         command.env("RUST_LOG", "info,fabricbench_operator=debug");
         let scope = ["--namespace", namespace];
         let arguments = [&scope[..], arguments].concat();

@@ -6,7 +6,7 @@ use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, Condition, ConditionType,
 use jiff::Timestamp;
 
 use super::{ConditionValue, RunValues};
-use crate::campaign::format::clipped;
+use campaign::format::clipped;
 
 /// Maximum length of a label value in characters, which is enough for library paths and node names.
 const MAX_LABEL: usize = 256;

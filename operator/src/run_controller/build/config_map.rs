@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use snafu::{ResultExt, ensure};
 
 use super::{AttemptInputs, BuildError, TooLongSnafu, WriteSnafu, labels, names, service};
-use crate::campaign::plan::{AssignmentInputs, assignment};
+use campaign::plan::{AssignmentInputs, assignment};
 
 /// Key of the assignment, and its file name in a pod.
 pub const ASSIGNMENT_KEY: &str = "assignment.json";

@@ -6,10 +6,10 @@ use jiff::Timestamp;
 
 use super::waiting::Waiting;
 use super::{Inputs, POD_LIST_INTERVAL, cleanup, earliest, transitions};
-use crate::campaign::status::Phase;
 use crate::run_controller::action::{Action, Decision};
 use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::observed::{JobState, PodState, Preflight};
+use campaign::status::Phase;
 use crds::v1alpha1::Reason;
 
 /// The decision for a run without an attempt in progress whose first leg with missing blocks is `leg`.

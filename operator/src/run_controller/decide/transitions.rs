@@ -7,11 +7,11 @@ use jiff::Timestamp;
 
 use super::Inputs;
 use super::outcome::AttemptOutcome;
-use crate::campaign::format::clipped;
-use crate::campaign::status::{MAX_TEXT, Phase};
 use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::execution_state::{ExecutionState, attempt_id, new_attempt};
 use crate::run_controller::observed::{JobState, PodState};
+use campaign::format::clipped;
+use campaign::status::{MAX_TEXT, Phase};
 use crds::v1alpha1::Reason;
 
 /// The Job of an attempt exists.

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::pod_failure::{describe, is_image_pull_failure, is_retried_by_kubelet, kubelet_retry_deadline};
-use crate::campaign::status::Phase;
 use crate::run_controller::observed::{CreationRefused, PodState};
+use campaign::status::Phase;
 use crds::v1alpha1::Reason;
 
 /// What a run waits for.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use crate::campaign::collect::Reports;
-use crate::campaign::plan::Plan;
-use crate::campaign::{self, Evaluation};
 use crate::run_controller::error::ReconcileError;
 use crate::run_controller::session::{Session, SessionRecords};
+use campaign::collect::Reports;
+use campaign::plan::Plan;
+use campaign::{self, Evaluation};
 
 /// The evaluation of the persisted records. It is computed only if records were added since the last call; `slots`
 /// bounds the number of concurrent computations.

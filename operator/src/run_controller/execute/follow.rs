@@ -1,13 +1,13 @@
 //! Reads records: the persisted ones, and those that the log of worker 0 adds. I/O.
 
 use super::{Reconciler, StepResult};
-use crate::campaign::collect::Collector;
 use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::error::ReconcileError;
 use crate::run_controller::follow_logs::{Follower, LogSource, ResumePoint};
 use crate::run_controller::records::RecordStore;
 use crate::run_controller::session::SessionRecords;
 use crate::run_controller::snapshot::RunSnapshot;
+use campaign::collect::Collector;
 
 impl Reconciler<'_> {
     /// Reads the persisted records of the run into the session.

@@ -3,7 +3,7 @@
 
 use crds::record::{Chain, EndRecord, LineError, MAX_LINE_BYTES, MAX_STREAM_BYTES, Record};
 
-use crate::campaign::collect::framing::{Framing, RawLine};
+use campaign::collect::framing::{Framing, RawLine};
 
 /// Prefix of every line of a stream.
 const LINE_START: &str = "{\"seq\":";

@@ -4,8 +4,8 @@ use crds::names;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodStatus};
 
-use crate::campaign::format::clipped;
 use crate::run_controller::attempt_id::AttemptId;
+use campaign::format::clipped;
 
 /// Label with the completion index of a pod of an Indexed Job.
 const LABEL_INDEX: &str = "batch.kubernetes.io/job-completion-index";

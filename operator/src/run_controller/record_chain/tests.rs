@@ -4,7 +4,6 @@ use k8s_openapi::ByteString;
 use proptest::prelude::*;
 
 use super::*;
-use crate::manifest;
 
 fn run() -> BenchmarkRun {
     let demo = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/demo.yaml");

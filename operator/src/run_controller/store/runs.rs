@@ -188,7 +188,6 @@ fn prune(run: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest;
     use crate::metrics::fixture;
 
     /// The run after a round trip through the cache.

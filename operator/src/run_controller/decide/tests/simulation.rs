@@ -191,10 +191,7 @@ fn undisturbed_run_completes_with_one_attempt_per_leg() {
     let mut simulation = Simulation::new();
     simulation.run_to_end();
     let persisted = &simulation.cluster.persisted;
-    assert_eq!(
-        simulation.cluster.phase,
-        Some(crate::campaign::status::Phase::Complete)
-    );
+    assert_eq!(simulation.cluster.phase, Some(campaign::status::Phase::Complete));
     assert_eq!((persisted.attempts.len(), persisted.disruptions), (3, 0));
 }
 
@@ -246,7 +243,7 @@ fn run_completes_after_one_disturbance_at_any_instant() {
             let phase = &simulation.cluster.phase;
             assert_eq!(
                 *phase,
-                Some(crate::campaign::status::Phase::Complete),
+                Some(campaign::status::Phase::Complete),
                 "{disturbance:?} at {instant}: {:#?}",
                 simulation.cluster.persisted
             );

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use crds::record::{CaseFailure, EndRecord, FailureReason};
 use jiff::Timestamp;
 
-use crate::campaign::status::Phase;
 use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::execution_state::ExecutionState;
 use crate::run_controller::observed::{
     ContainerReason, ContainerTermination, JobOutcome, JobState, PodPhase, PodState, RunPolicyView,
 };
+use campaign::status::Phase;
 
 pub(super) const WORKERS: u32 = 2;
 

@@ -1,0 +1,79 @@
+//! Converts one document to a `BenchmarkRun`: checks its kind and version, then deserializes every field. No I/O.
+
+use crds::names::{GROUP, KIND, VERSION};
+use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::Defect;
+use campaign::validate::check_name;
+
+/// Top-level fields of a document.
+const FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
+
+/// Checks the top-level fields of `value`, among them kind and version, and removes the status that an object from a cluster
+/// has.
+pub(super) fn check_top_level(value: &mut Value) -> Result<(), Defect> {
+    let Value::Object(map) = value else {
+        return Err(Defect::file(
+            "a document must be an object with apiVersion, kind, metadata and spec",
+        ));
+    };
+    expect(map, "apiVersion", &format!("{GROUP}/{VERSION}"))?;
+    expect(map, "kind", KIND)?;
+    if let Some(field) = map.keys().find(|field| !FIELDS.contains(&field.as_str())) {
+        return Err(Defect::field(
+            field.clone(),
+            format!("unknown field; expected one of {}", FIELDS.join(", ")),
+        ));
+    }
+    if !map.contains_key("spec") {
+        return Err(Defect::field(
+            "spec",
+            "is missing; specify what to compare, for example as in examples/demo.yaml",
+        ));
+    }
+    map.remove("status");
+    Ok(())
+}
+
+/// Converts `value` to a `BenchmarkRun`.
+pub(super) fn benchmark_run(value: Value) -> Result<BenchmarkRun, Defect> {
+    let run: BenchmarkRun = deserialize(value, "")?;
+    let name = run.metadata.name.as_deref();
+    let name = name.ok_or_else(|| Defect::field("metadata.name", "is missing; give the run a name"))?;
+    // This check comes before the schema rule, whose message covers only a part of the requirements.
+    check_name(name).map_err(|problem| Defect::field("metadata.name", problem.to_string()))?;
+    Ok(BenchmarkRun {
+        status: None::<BenchmarkRunStatus>,
+        ..run
+    })
+}
+
+/// Deserializes `value`. The path in an error starts with `root`.
+pub(super) fn deserialize<T: DeserializeOwned>(value: Value, root: &str) -> Result<T, Defect> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        let path = match (root, path.as_str()) {
+            ("", path) => path.to_owned(),
+            (root, ".") => root.to_owned(),
+            (root, path) => format!("{root}.{path}"),
+        };
+        Defect::field(path, error.into_inner().to_string())
+    })
+}
+
+/// Checks that `field` has the value `expected`.
+fn expect(map: &serde_json::Map<String, Value>, field: &str, expected: &str) -> Result<(), Defect> {
+    match map.get(field) {
+        Some(Value::String(text)) if text == expected => Ok(()),
+        Some(other) => {
+            let given: String = other.to_string().chars().take(80).collect();
+            Err(Defect::field(
+                field,
+                format!("{given} is not supported; use {expected}"),
+            ))
+        }
+        None => Err(Defect::field(field, format!("is missing; set it to {expected}"))),
+    }
+}

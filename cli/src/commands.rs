@@ -1,0 +1,78 @@
+//! Command line: one file per subcommand, each with its arguments and an `execute` method.
+
+mod cluster;
+mod compare;
+mod completions;
+mod input;
+mod logs;
+mod man;
+mod plan;
+mod report;
+mod run;
+mod source;
+mod state_summary;
+mod stored;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Command as Arguments, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use operator::commands::{Exit, Failure, InClusterCommand, exit_code};
+
+pub use input::Input;
+
+/// Benchmarks variants on an RDMA fabric: which is better, at which message sizes, by how much, and with what confidence
+#[derive(Debug, Parser)]
+#[command(name = "fabricbench", version, about, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::Run),
+    Plan(plan::Plan),
+    Report(report::Report),
+    Compare(compare::Compare),
+    Logs(logs::Logs),
+    #[command(flatten)]
+    InCluster(InClusterCommand),
+    Completions(completions::Completions),
+    Man(man::Man),
+}
+
+impl Command {
+    fn execute(self) -> Result<Exit, Failure> {
+        match self {
+            Self::Run(command) => command.execute(),
+            Self::Plan(command) => command.execute(),
+            Self::Report(command) => command.execute(),
+            Self::Compare(command) => command.execute(),
+            Self::Logs(command) => command.execute(),
+            Self::InCluster(command) => command.execute(),
+            Self::Completions(command) => command.execute(),
+            Self::Man(command) => command.execute(),
+        }
+    }
+}
+
+/// Binary name of the kubectl plugin.
+const PLUGIN: &str = "kubectl-fabricbench";
+
+/// Uses the command name `kubectl fabricbench` in help texts if the binary is called as a kubectl plugin.
+fn with_plugin_name(arguments: Arguments) -> Arguments {
+    let program = std::env::args_os().next().unwrap_or_default();
+    match Path::new(&program).file_stem().is_some_and(|name| name == PLUGIN) {
+        true => arguments.bin_name("kubectl fabricbench"),
+        false => arguments,
+    }
+}
+
+/// Runs the command line of this process. Writes results to standard output and errors to standard error.
+pub fn main() -> ExitCode {
+    let parsed = Cli::from_arg_matches(&with_plugin_name(Cli::command()).get_matches());
+    let cli = parsed.unwrap_or_else(|error| error.exit());
+    exit_code(cli.command.execute())
+}

@@ -1,0 +1,130 @@
+//! `fabricbench compare`: compares two finished runs.
+
+use std::fs;
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+use crds::v1alpha1::Verdict;
+use serde_json::json;
+
+use super::report::text_options;
+use super::source::Source;
+use super::stored::StoredRun;
+use super::{Exit, Failure};
+use crate::report::runs;
+use campaign::compare_runs::{Difference, FinishedRun, RunComparison, compare_runs, differences};
+
+/// Compare two finished runs with equal environments.
+///
+/// The rounds of different runs are not interleaved. Each arm is therefore first compared with the baseline of its own
+/// run, which cancels changes of the machines between the runs. To compare two libraries or settings, use variants of
+/// one run.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: fabricbench compare results/last-week results/today")]
+pub(super) struct Compare {
+    /// Output directory of the first run, or NAMESPACE/NAME of a run in the cluster of KUBECONFIG.
+    first: Source,
+    /// Output directory or NAMESPACE/NAME of the second run.
+    second: Source,
+    /// Compare the runs even if their environments differ. The result reports the differences.
+    #[arg(long)]
+    force: bool,
+    /// Output format.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// Output format of a comparison.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Format {
+    /// Human-readable text.
+    Text,
+    /// JSON.
+    Json,
+}
+
+impl Compare {
+    pub(super) fn execute(self) -> Result<Exit, Failure> {
+        if same(&self.first, &self.second) {
+            return Err(Failure::wrong_file(format!(
+                "{} and {} are the same run. Specify two different runs",
+                self.first, self.second
+            )));
+        }
+        let first = StoredRun::load_complete(&self.first)?;
+        let second = StoredRun::load_complete(&self.second)?;
+        show(&finished(&first), &finished(&second), self.force, self.format)
+    }
+}
+
+/// Prints the changes from the first run to the second.
+///
+/// # Errors
+/// The runs are not comparable and `force` is false, or the output cannot be written.
+pub(super) fn show(
+    first: &FinishedRun<'_>,
+    second: &FinishedRun<'_>,
+    force: bool,
+    format: Format,
+) -> Result<Exit, Failure> {
+    let different = differences(first, second);
+    if !different.is_empty() && !force {
+        return Err(Failure::incomplete(refusal(&different)));
+    }
+    let comparisons = compare_runs(first, second).map_err(Failure::incomplete)?;
+    let mut out = std::io::stdout().lock();
+    match format {
+        Format::Text => {
+            let shown = runs::text(first, second, &different, &comparisons, &text_options(false));
+            out.write_all(shown.as_bytes())?;
+        }
+        Format::Json => {
+            let document = json!({
+                "first": first.plan.run, "second": second.plan.run, "interleaved": false,
+                "differences": different, "comparisons": comparisons,
+            });
+            serde_json::to_writer_pretty(&mut out, &document).map_err(std::io::Error::from)?;
+            writeln!(out)?;
+        }
+    }
+    Ok(exit(&different, &comparisons))
+}
+
+fn same(first: &Source, second: &Source) -> bool {
+    match (first, second) {
+        (Source::Directory(first), Source::Directory(second)) => fs::canonicalize(first)
+            .is_ok_and(|first| fs::canonicalize(second).is_ok_and(|second| first == second)),
+        _ => first == second,
+    }
+}
+
+/// Plan and evaluation of a stored run.
+pub(super) fn finished(stored: &StoredRun) -> FinishedRun<'_> {
+    FinishedRun {
+        plan: &stored.plan,
+        evaluation: &stored.evaluation,
+    }
+}
+
+fn refusal(different: &[Difference]) -> String {
+    let mut text = "the runs are not comparable:\n".to_owned();
+    for difference in different {
+        text += &format!(
+            "  {}: {} | {}\n",
+            difference.what, difference.first, difference.second
+        );
+    }
+    text + "Use --force to compare them anyway, or compare them as variants of one run."
+}
+
+fn exit(different: &[Difference], comparisons: &[RunComparison]) -> Exit {
+    let regressed = comparisons
+        .iter()
+        .any(|one| one.verdict == Some(Verdict::Regressed));
+    let usable = comparisons.iter().any(|one| one.verdict.is_some());
+    match (usable && different.is_empty(), regressed) {
+        (false, _) => Exit::Untrusted,
+        (true, true) => Exit::Missed,
+        (true, false) => Exit::Complete,
+    }
+}

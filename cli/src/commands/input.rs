@@ -1,0 +1,88 @@
+//! Input file of a command, with overrides from the command line.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::TypedValueParser;
+use crds::v1alpha1::BenchmarkRun;
+
+use super::Failure;
+use campaign::plan::{Plan, plan};
+use campaign::validate::validate;
+
+/// Input file and overrides.
+#[derive(Clone, Debug, Args)]
+pub struct Input {
+    /// File with one or more BenchmarkRuns as YAML documents.
+    pub file: PathBuf,
+    /// File with overrides for other hardware: `transport`, `memory` (of all scenarios) and `resources` replace the
+    /// fields of every run.
+    #[arg(long, value_name = "FILE")]
+    pub overlay: Option<PathBuf>,
+    /// Number of rounds of every run. Overrides spec.sampling.rounds.
+    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=60))]
+    pub rounds: Option<u32>,
+    /// Seed of every run. Overrides spec.sampling.seed.
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i64).range(0..=9_007_199_254_740_991).map(i64::cast_unsigned)
+    )]
+    pub seed: Option<u64>,
+}
+
+/// Run with its plan.
+#[derive(Clone, Debug)]
+pub struct PlannedRun {
+    /// Run with the overlay and the overrides applied.
+    pub run: BenchmarkRun,
+    /// Plan of the run.
+    pub plan: Plan,
+}
+
+impl Input {
+    /// Reads, validates and plans every run of the file.
+    ///
+    /// # Errors
+    /// The file is invalid. The error names the field and a remedy.
+    pub fn load(&self) -> Result<Vec<PlannedRun>, Failure> {
+        let overlay = self.overlay.as_deref().map(manifest::load_overlay).transpose();
+        let overlay = overlay.map_err(Failure::wrong_file)?;
+        self.plan(manifest::load(&self.file, overlay.as_ref()).map_err(Failure::wrong_file)?)
+    }
+
+    /// Validates and plans `runs`, which were read from [`Self::file`].
+    ///
+    /// # Errors
+    /// A run is invalid. The error names the field and a remedy.
+    pub fn plan(&self, runs: Vec<BenchmarkRun>) -> Result<Vec<PlannedRun>, Failure> {
+        let several = runs.len() > 1;
+        let mut planned = Vec::new();
+        let mut errors = Vec::new();
+        for mut run in runs {
+            run.spec.sampling.rounds = self.rounds.or(run.spec.sampling.rounds);
+            run.spec.sampling.seed = self.seed.unwrap_or(run.spec.sampling.seed);
+            let name = run.metadata.name.clone().unwrap_or_default();
+            let prefix = if several {
+                format!("{name}: ")
+            } else {
+                String::new()
+            };
+            let mut add_error = |what: &dyn std::fmt::Display| {
+                errors.push(format!("{}: {prefix}{what}", self.file.display()));
+            };
+            match validate(&run) {
+                Err(problems) => problems.0.iter().for_each(|problem| add_error(problem)),
+                Ok(valid) => match plan(&valid) {
+                    Err(error) => add_error(&error),
+                    Ok(plan) => planned.push(PlannedRun { run, plan }),
+                },
+            }
+        }
+        if errors.is_empty() {
+            Ok(planned)
+        } else {
+            Err(Failure::wrong_file(errors.join("\n")))
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! `fabricbench logs`: logs of the workers of a run in the cluster. Does I/O.
+
+mod started;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::pin::pin;
+
+use clap::Args;
+use crds::v1alpha1::{BenchmarkRun, State};
+use futures::io::AsyncBufReadExt;
+use futures::stream::FuturesUnordered;
+use futures::{StreamExt, TryStreamExt};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{ListParams, LogParams};
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, ResourceExt};
+
+use self::started::check_started;
+use super::cluster::{self, Cluster};
+use super::source::Source;
+use super::state_summary::state_summary;
+use super::{Exit, Failure};
+use operator::run_controller::RunKey;
+use operator::run_controller::build::WORKER_CONTAINER;
+use operator::run_controller::build::labels::selector;
+
+/// Maximum number of pods whose logs are read concurrently.
+const PODS: usize = 64;
+
+/// Print the logs of the workers of a run in the cluster. Each line starts with the name of the pod.
+///
+/// Worker 0 writes the records, one JSON object per line. Logs are deleted with their pods. The records remain; use
+/// `fabricbench report` to read them.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: fabricbench logs default/nixl-optimizations --tail 5")]
+pub(super) struct Logs {
+    /// Run in the cluster, as NAMESPACE/NAME.
+    #[arg(value_name = "NAMESPACE/NAME")]
+    run: Source,
+    /// Follow the logs, including those of pods that start later, until the run is finished.
+    #[arg(long, short)]
+    follow: bool,
+    /// Number of recent log lines to print per pod.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i64).range(0..=1_000_000)
+    )]
+    tail: i64,
+}
+
+impl Logs {
+    pub(super) fn execute(self) -> Result<Exit, Failure> {
+        let Source::Cluster(key) = &self.run else {
+            return Err(Failure::wrong_file(format!(
+                "{}: not a run in the cluster; use NAMESPACE/NAME. A local run has its records in records.jsonl of its output directory",
+                self.run
+            )));
+        };
+        match cluster::block_on(self.show(key))? {
+            true => Ok(Exit::Complete),
+            // The reason was printed for each pod.
+            false => Err(Failure::incomplete("")),
+        }
+    }
+
+    /// Prints the logs. Returns whether any log was available.
+    async fn show(&self, key: &RunKey) -> Result<bool, Failure> {
+        let cluster = Cluster::connect(key).await?;
+        let run = cluster.run(key).await?;
+        let selector = selector(&run.uid().unwrap_or_default());
+        let api: Api<Pod> = Api::namespaced(cluster.client.clone(), &key.namespace);
+        if self.follow && !is_finished(Some(&run)) {
+            return self.follow(&cluster, key, &run, &api, &selector).await;
+        }
+        let pods = api.list(&ListParams::default().labels(&selector)).await;
+        let mut pods = pods.map_err(|error| cluster.request_failure(key, &error))?.items;
+        if pods.is_empty() {
+            return Err(Failure::incomplete(format!("{key}: {}", no_pods(key, &run))));
+        }
+        // Pod names sort by leg and attempt.
+        pods.sort_by_key(ResourceExt::name_any);
+        let mut ready = Vec::new();
+        for pod in &pods {
+            match check_started(pod) {
+                Ok(()) => ready.push(pod.name_any()),
+                Err(why) => report_not_started(&pod.name_any(), &why)?,
+            }
+        }
+        let logs = ready.into_iter().map(|pod| self.copy(&api, pod));
+        let logs = futures::stream::iter(logs).buffer_unordered(PODS);
+        logs.try_fold(false, async |any, shown| Ok(any || shown)).await
+    }
+
+    /// Prints the logs of pods as they start, until `run` is finished and all logs are complete.
+    async fn follow(
+        &self,
+        cluster: &Cluster,
+        key: &RunKey,
+        run: &BenchmarkRun,
+        api: &Api<Pod>,
+        selector: &str,
+    ) -> Result<bool, Failure> {
+        if let Some(summary) = state_summary(run) {
+            writeln!(std::io::stderr(), "{key}: {summary}")?;
+        }
+        let runs: Api<BenchmarkRun> = Api::namespaced(cluster.client.clone(), &key.namespace);
+        let mut runs = pin!(watcher::watch_object(runs, &key.name).default_backoff());
+        let pods = watcher(api.clone(), watcher::Config::default().labels(selector));
+        let mut pods = pin!(pods.default_backoff().applied_objects());
+        // Last printed reason of each pod, or `None` if its log is followed.
+        let mut seen: BTreeMap<String, Option<String>> = BTreeMap::new();
+        let mut logs = FuturesUnordered::new();
+        let mut any = false;
+        loop {
+            tokio::select! {
+                Some(pod) = pods.next() => {
+                    let Some(pod) = watched(cluster, key, pod)? else { continue };
+                    let name = pod.name_any();
+                    let last = seen.get(&name);
+                    match check_started(&pod) {
+                        _ if last == Some(&None) => {}
+                        Ok(()) => {
+                            logs.push(self.copy(api, name.clone()));
+                            seen.insert(name, None);
+                        }
+                        Err(why) if last.and_then(Option::as_ref) != Some(&why) => {
+                            report_not_started(&name, &why)?;
+                            seen.insert(name, Some(why));
+                        }
+                        Err(_) => {}
+                    }
+                }
+                Some(shown) = logs.next() => any |= shown?,
+                Some(run) = runs.next() => {
+                    if watched(cluster, key, run)?.is_some_and(|run| is_finished(run.as_ref())) {
+                        break;
+                    }
+                }
+            }
+        }
+        while let Some(shown) = logs.next().await {
+            any |= shown?;
+        }
+        if seen.is_empty() {
+            let run = cluster.run(key).await?;
+            return Err(Failure::incomplete(format!("{key}: {}", no_pods(key, &run))));
+        }
+        Ok(any)
+    }
+
+    /// Prints the log of one pod and returns whether it was available. Otherwise the reason is printed to standard
+    /// error.
+    async fn copy(&self, api: &Api<Pod>, pod: String) -> Result<bool, Failure> {
+        let params = LogParams {
+            container: Some(WORKER_CONTAINER.to_owned()),
+            follow: self.follow,
+            tail_lines: Some(self.tail),
+            ..LogParams::default()
+        };
+        let mut lines = match api.log_stream(&pod, &params).await {
+            Ok(log) => log.lines(),
+            Err(error) => {
+                writeln!(std::io::stderr(), "{pod}: {}", cluster::message(&error))?;
+                return Ok(false);
+            }
+        };
+        while let Some(line) = lines.try_next().await? {
+            writeln!(std::io::stdout(), "{pod} {line}")?;
+        }
+        Ok(true)
+    }
+}
+
+/// Returns the object of a watch event, or `None` for an interruption, after which the watch restarts.
+fn watched<T>(
+    cluster: &Cluster,
+    key: &RunKey,
+    event: Result<T, watcher::Error>,
+) -> Result<Option<T>, Failure> {
+    match event {
+        Ok(object) => Ok(Some(object)),
+        Err(watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) => {
+            Err(cluster.request_failure(key, &error))
+        }
+        Err(_) => Ok(None),
+    }
+}
+
+/// Whether no further pod will start: the run is finished or deleted.
+fn is_finished(run: Option<&BenchmarkRun>) -> bool {
+    let state = run.map(|run| run.status.as_ref().and_then(|status| status.state));
+    matches!(state, None | Some(Some(State::Complete | State::Failed)))
+}
+
+fn no_pods(key: &RunKey, run: &BenchmarkRun) -> String {
+    let state = run.status.as_ref().and_then(|status| status.state);
+    let hint =
+        format!("logs are deleted with their pods; use `fabricbench report {key}` to read the records");
+    match (state_summary(run), state) {
+        (Some(summary), None | Some(State::Pending)) => format!("{summary}; it has no pod yet"),
+        (Some(summary), _) => format!("{summary}; it has no pod: {hint}"),
+        (None, Some(State::Running)) => format!("it currently has no pod: {hint}"),
+        (None, _) => format!("it is complete and has no pod: {hint}"),
+    }
+}
+
+fn report_not_started(pod: &str, why: &str) -> Result<(), Failure> {
+    Ok(writeln!(std::io::stderr(), "pod {pod} has not started: {why}")?)
+}

@@ -1,0 +1,63 @@
+//! Checks whether the worker of a pod has started, so that its log is available. Does no I/O.
+
+use k8s_openapi::api::core::v1::Pod;
+
+use operator::run_controller::observed::PodState;
+
+/// Checks whether the worker of `pod` has started.
+///
+/// # Errors
+/// Returns what the worker is waiting for, or why it cannot start.
+pub(super) fn check_started(pod: &Pod) -> Result<(), String> {
+    let Some(state) = PodState::from_pod(pod) else {
+        return Err("not a pod of an attempt".to_owned());
+    };
+    if state.started_at.is_some() || state.terminated.is_some() {
+        return Ok(());
+    }
+    let unschedulable = state.unschedulable.map(|why| format!("Unschedulable: {why}"));
+    let container = state.status_reason.or(state.waiting);
+    let container = container.map(|state| match state.message.as_str() {
+        "" => state.reason,
+        message => format!("{}: {message}", state.reason),
+    });
+    let why = container.or(unschedulable);
+    Err(why.unwrap_or_else(|| format!("{:?}", state.phase)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::names;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use operator::run_controller::build::WORKER_CONTAINER;
+
+    fn pod(state: Value) -> Pod {
+        let container = json!({
+            "name": WORKER_CONTAINER, "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state
+        });
+        let labels = json!({
+            names::LABEL_LEG: "0", names::LABEL_ATTEMPT: "1", "batch.kubernetes.io/job-completion-index": "0"
+        });
+        let pod = json!({
+            "metadata": {"name": "run-0-1-0", "uid": "7", "labels": labels},
+            "status": {"phase": "Pending", "containerStatuses": [container]},
+        });
+        serde_json::from_value(pod).unwrap()
+    }
+
+    #[test]
+    fn reports_why_a_container_waits() {
+        let creating = pod(json!({"waiting": {"reason": "ContainerCreating"}}));
+        assert_eq!(check_started(&creating), Err("ContainerCreating".to_owned()));
+        let pulling = pod(json!({"waiting": {"reason": "ImagePullBackOff", "message": "back-off"}}));
+        assert_eq!(
+            check_started(&pulling),
+            Err("ImagePullBackOff: back-off".to_owned())
+        );
+        let running = pod(json!({"running": {"startedAt": "2026-01-01T00:00:00Z"}}));
+        assert_eq!(check_started(&running), Ok(()));
+        assert_eq!(check_started(&pod(json!({}))), Err("Pending".to_owned()));
+    }
+}

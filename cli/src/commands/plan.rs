@@ -1,0 +1,75 @@
+//! `fabricbench plan`: shows the plan of a file.
+
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use super::cluster::{self, Cluster};
+use super::input::PlannedRun;
+use super::source::Source;
+use super::{Exit, Failure, Input};
+use crate::report;
+use campaign::plan::{estimate, hash};
+
+/// Show the plan of a file: legs, rounds, rails and chunks, data volume and time, and comparisons that cannot show an
+/// effect.
+///
+/// Instead of a file, NAMESPACE/NAME of a run in the cluster of KUBECONFIG can be given.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: fabricbench plan examples/nixl-optimizations.yaml")]
+pub(super) struct Plan {
+    #[command(flatten)]
+    input: Input,
+    /// Output format.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// Human-readable text.
+    Text,
+    /// JSON with every block.
+    Json,
+}
+
+impl Plan {
+    fn planned(&self) -> Result<Vec<PlannedRun>, Failure> {
+        let named = self.input.file.to_str().and_then(|name| name.parse().ok());
+        let Some(Source::Cluster(key)) = named else {
+            return self.input.load();
+        };
+        if self.input.overlay.is_some() {
+            return Err(Failure::wrong_file(
+                "--overlay applies only to files, not to runs in a cluster",
+            ));
+        }
+        let run = cluster::block_on(async { Cluster::connect(&key).await?.run(&key).await });
+        self.input.plan(vec![run?])
+    }
+
+    pub(super) fn execute(self) -> Result<Exit, Failure> {
+        let planned = self.planned()?;
+        let mut out = std::io::stdout().lock();
+        match self.format {
+            Format::Text => {
+                let texts: Vec<_> = planned
+                    .iter()
+                    .map(|planned| report::plan::render(&planned.plan))
+                    .collect();
+                write!(out, "{}", texts.join("\n"))?;
+            }
+            Format::Json => {
+                let plans = planned.iter().map(|planned| {
+                    let plan = &planned.plan;
+                    json!({"planHash": hash(plan), "estimate": estimate(plan), "plan": plan})
+                });
+                let plans: Vec<_> = plans.collect();
+                serde_json::to_writer_pretty(&mut out, &plans).map_err(std::io::Error::from)?;
+                writeln!(out)?;
+            }
+        }
+        Ok(Exit::Complete)
+    }
+}

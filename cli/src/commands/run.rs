@@ -1,0 +1,208 @@
+//! `fabricbench run`: runs campaigns on this machine.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::input::PlannedRun;
+use super::report::text_options;
+use super::source::Source;
+use super::stored::StoredRun;
+use super::{Exit, Failure, Input, compare};
+use crate::local::{Interrupt, LocalRun, RunDirectory, RunResult, StopReason, find_runner};
+use crate::report::text::TextOptions;
+use crate::report::{Report, html, text};
+use campaign::compare_runs::FinishedRun;
+use campaign::plan::hash;
+
+/// Run every BenchmarkRun of a file on this machine, one after the other.
+///
+/// Each run has a directory with its name, which contains records.jsonl (the received record streams), run.json (the
+/// run with its status) and report.html. Ctrl-C stops the run and keeps measured blocks; --resume measures the missing
+/// blocks.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example: fabricbench run examples/demo.yaml --output results --against baseline-results"
+)]
+pub(super) struct Run {
+    #[command(flatten)]
+    input: Input,
+    /// Directory for the results.
+    #[arg(long, value_name = "DIR", default_value = "fabricbench-output")]
+    output: PathBuf,
+    /// Continue the runs in DIR, the --output directory of an earlier command. Only missing blocks are measured.
+    #[arg(long, value_name = "DIR", conflicts_with = "output")]
+    resume: Option<PathBuf>,
+    /// Earlier run to compare with, as in `fabricbench compare`: the output directory of a run, a directory with one
+    /// output directory per run, or NAMESPACE/NAME in the cluster of KUBECONFIG. The exit status is 1 for a regression
+    /// and 3 for a different environment.
+    #[arg(long, value_name = "RUN")]
+    against: Option<Source>,
+    /// Path of the fabricbench-runner binary. Defaults to the binary in the directory of this binary, then to PATH.
+    #[arg(long, value_name = "FILE")]
+    runner: Option<PathBuf>,
+}
+
+impl Run {
+    pub(super) fn execute(self) -> Result<Exit, Failure> {
+        let planned = self.input.load()?;
+        planned
+            .iter()
+            .try_for_each(|planned| refuse_images(planned, &self.input.file))?;
+        let runner = find_runner(self.runner.as_deref()).map_err(Failure::wrong_file)?;
+        // Errors in earlier runs are reported before a measurement starts.
+        let against = planned.iter().map(|planned| self.earlier(planned));
+        let against: Vec<Option<StoredRun>> = against.collect::<Result<_, _>>()?;
+        let runs = self.prepare(planned)?;
+        let interrupt = Interrupt::listen()
+            .map_err(|error| Failure::incomplete(format!("listening for Ctrl-C: {error}")))?;
+        let mut worst = Exit::Complete;
+        for (mut run, earlier) in runs.into_iter().zip(against) {
+            let name = run.plan().run.clone();
+            let done = if interrupt.is_signaled() {
+                Err(Failure::incomplete("not started; continue with --resume"))
+            } else {
+                execute_run(&mut run, &runner, &interrupt, earlier.as_ref())
+            };
+            let exit = done.unwrap_or_else(|failure| {
+                // A failed write to standard error cannot be reported.
+                let _ = writeln!(std::io::stderr(), "{name}: {failure}");
+                failure.exit
+            });
+            worst = worst.max(exit);
+        }
+        Ok(worst)
+    }
+
+    /// Loads the run that `planned` is compared with, if one is given.
+    fn earlier(&self, planned: &PlannedRun) -> Result<Option<StoredRun>, Failure> {
+        let Some(source) = &self.against else {
+            return Ok(None);
+        };
+        let Source::Directory(directory) = source else {
+            return StoredRun::load_complete(source).map(Some);
+        };
+        let name = directory_name(&planned.run.metadata.name);
+        let named = directory.join(name);
+        if RunDirectory::open(&named).is_ok() {
+            return StoredRun::load_complete(&Source::Directory(named)).map(Some);
+        }
+        let others = RunDirectory::find_all(directory);
+        if RunDirectory::open(directory).is_err() && !others.is_empty() {
+            let others: Vec<String> = others
+                .iter()
+                .map(|run| run.path().display().to_string())
+                .collect();
+            return Err(Failure::wrong_file(format!(
+                "no run {name} in {source}. Specify one of its runs: {}",
+                others.join(", ")
+            )));
+        }
+        StoredRun::load_complete(source).map(Some)
+    }
+
+    /// Creates or opens the directories of all runs, so that errors are reported before a measurement starts.
+    fn prepare(&self, planned: Vec<PlannedRun>) -> Result<Vec<LocalRun>, Failure> {
+        let parent = self.resume.as_ref().unwrap_or(&self.output);
+        let directory = |planned: &PlannedRun| parent.join(directory_name(&planned.run.metadata.name));
+        // A command with several runs may have been stopped before the later runs started.
+        let has_started = |planned: &PlannedRun| RunDirectory::open(&directory(planned)).is_ok();
+        let any_started = planned.iter().any(has_started);
+        let mut runs = Vec::new();
+        let mut errors = Vec::new();
+        for one in planned {
+            let directory = directory(&one);
+            let resumed = self.resume.is_some() && (has_started(&one) || !any_started);
+            let PlannedRun { run, plan } = one;
+            let prepared = match resumed {
+                true => LocalRun::resume(&run, plan, &directory),
+                false => LocalRun::create(run, plan, &directory),
+            };
+            match prepared {
+                Ok(run) => runs.push(run),
+                Err(error) => errors.push(error.to_string()),
+            }
+        }
+        if errors.is_empty() {
+            Ok(runs)
+        } else {
+            Err(Failure::wrong_file(errors.join("\n")))
+        }
+    }
+}
+
+fn execute_run(
+    run: &mut LocalRun,
+    runner: &Path,
+    interrupt: &Interrupt,
+    earlier: Option<&StoredRun>,
+) -> Result<Exit, Failure> {
+    let ended = run.execute(runner, interrupt).map_err(Failure::incomplete)?;
+    show(run, &ended)?;
+    let own = ended.evaluation.outcome().into();
+    let Some(earlier) = earlier else {
+        return Ok(own);
+    };
+    let now = FinishedRun {
+        plan: run.plan(),
+        evaluation: &ended.evaluation,
+    };
+    writeln!(std::io::stdout())?;
+    let compared = compare::show(&compare::finished(earlier), &now, false, compare::Format::Text)?;
+    Ok(own.max(compared))
+}
+
+/// Writes the report of `run` into its directory and prints the tables.
+fn show(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
+    let report = Report {
+        plan: run.plan(),
+        plan_hash: &hash(run.plan()),
+        evaluation: &ended.evaluation,
+    };
+    let page = html::render(&report).map_err(Failure::incomplete)?;
+    let written = run.directory().write_report(&page).map_err(Failure::incomplete);
+    let place = run.directory().report_path().display().to_string();
+    let options = TextOptions {
+        full_report: written.is_ok().then_some(&place),
+        ..text_options(false)
+    };
+    let shown = text::render(&report, &options);
+    // The tables are printed even if the report cannot be written.
+    std::io::stdout().lock().write_all(shown.as_bytes())?;
+    written?;
+    let why = match &ended.stopped {
+        Some(StopReason::WorkerFailed(words)) => words,
+        Some(StopReason::Deadline) => "spec.runPolicy.activeDeadlineSeconds passed",
+        Some(StopReason::Interrupted) => "interrupted",
+        None => return Ok(()),
+    };
+    let parent = run.directory().path().parent().unwrap_or(Path::new("."));
+    Err(Failure::incomplete(format!(
+        "{why}\nMeasured blocks are kept. Continue with --resume {}",
+        parent.display()
+    )))
+}
+
+/// Directory name of a run. The schema allows only names without path separators.
+fn directory_name(name: &Option<String>) -> &str {
+    name.as_deref().unwrap_or("run")
+}
+
+fn refuse_images(planned: &PlannedRun, file: &Path) -> Result<(), Failure> {
+    let spec = &planned.run.spec;
+    let variant = spec.variants.iter().position(|variant| variant.image.is_some());
+    let (field, instead) = match (&spec.image, variant) {
+        (Some(_), _) => ("spec.image".to_owned(), "spec.variants".to_owned()),
+        (None, Some(index)) => {
+            let variant = format!("spec.variants[{index}]");
+            (format!("{variant}.image"), variant)
+        }
+        (None, None) => return Ok(()),
+    };
+    Err(Failure::wrong_file(format!(
+        "{}: {field}: images require a cluster. On one machine, compare libraries with {instead}.library or settings with \
+         {instead}.env",
+        file.display()
+    )))
+}

@@ -1,0 +1,79 @@
+//! Location of a run: an output directory or a cluster.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use campaign::validate::is_label;
+use operator::run_controller::RunKey;
+
+/// Maximum length of a DNS label.
+const MAX_LABEL_LENGTH: usize = 63;
+
+/// Location of a run, as given on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Output directory of `fabricbench run`.
+    Directory(PathBuf),
+    /// A BenchmarkRun in the cluster of KUBECONFIG.
+    Cluster(RunKey),
+}
+
+impl FromStr for Source {
+    type Err = Infallible;
+
+    /// Parses a directory if the path exists or the text is not a valid `NAMESPACE/NAME`.
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        let directory = PathBuf::from(text);
+        Ok(match text.split_once('/') {
+            Some((namespace, name))
+                if !directory.exists()
+                    && is_label(namespace, MAX_LABEL_LENGTH)
+                    && is_label(name, MAX_LABEL_LENGTH) =>
+            {
+                Self::Cluster(RunKey {
+                    namespace: namespace.to_owned(),
+                    name: name.to_owned(),
+                })
+            }
+            _ => Self::Directory(directory),
+        })
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory(path) => path.display().fmt(f),
+            Self::Cluster(key) => key.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distinguishes_directories_from_runs_in_a_cluster() {
+        let source = |text: &str| text.parse::<Source>().unwrap();
+        let run = Source::Cluster(RunKey {
+            namespace: "team-a".to_owned(),
+            name: "nixl-1".to_owned(),
+        });
+        assert_eq!(source("team-a/nixl-1"), run);
+        let here = tempfile::tempdir().unwrap();
+        for directory in [
+            "output", "./a/b", "/a/b", "a/b/", "a/b/c", "A/b", "a/.", "-a/b", "",
+        ] {
+            assert_eq!(
+                source(directory),
+                Source::Directory(PathBuf::from(directory)),
+                "{directory}"
+            );
+        }
+        let exists = here.path().to_str().unwrap();
+        assert_eq!(source(exists), Source::Directory(PathBuf::from(exists)));
+    }
+}

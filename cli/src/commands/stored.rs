@@ -1,0 +1,127 @@
+//! Loads a run and evaluates it from its spec and its records. I/O is in [`directory`] and [`cluster`].
+
+mod cluster;
+mod directory;
+
+use std::fmt::Display;
+
+use crds::v1alpha1::BenchmarkRun;
+
+use super::Failure;
+use super::source::Source;
+use campaign::collect::Collector;
+use campaign::plan::{self, Plan};
+use campaign::validate::validate;
+use campaign::{Evaluation, RunOutcome, evaluate};
+
+/// Run with its evaluation.
+#[derive(Debug)]
+pub struct StoredRun {
+    /// Run as it was read.
+    pub run: BenchmarkRun,
+    /// Plan, computed from the spec of the run.
+    pub plan: Plan,
+    /// Hash of the plan.
+    pub plan_hash: String,
+    /// Evaluation of the records.
+    pub evaluation: Evaluation,
+    /// Reason why the records may not be the measured ones.
+    pub integrity_warning: Option<String>,
+}
+
+impl StoredRun {
+    /// Reads and evaluates the run at `source`.
+    ///
+    /// # Errors
+    /// The run is missing or invalid.
+    pub fn load(source: &Source) -> Result<Self, Failure> {
+        match source {
+            Source::Directory(path) => directory::load(path),
+            Source::Cluster(key) => cluster::load(key),
+        }
+    }
+
+    /// Reads and evaluates a run that must be complete and intact.
+    ///
+    /// # Errors
+    /// The run is missing, invalid, not complete, or its records may not be the measured ones.
+    pub fn load_complete(source: &Source) -> Result<Self, Failure> {
+        let stored = Self::load(source)?;
+        if let Some(warning) = stored.integrity_warning {
+            return Err(Failure::incomplete(warning));
+        }
+        if stored.evaluation.outcome() == RunOutcome::Incomplete {
+            return Err(Failure::incomplete(format!(
+                "{source}: the run is not complete ({} of {} blocks)",
+                stored.evaluation.summary.blocks_done, stored.evaluation.summary.blocks_total
+            )));
+        }
+        Ok(stored)
+    }
+
+    /// Adds `warning` to the run, so that all its reports contain it.
+    fn with_integrity_warning(mut self, warning: String) -> Self {
+        self.evaluation.summary.warnings.insert(0, warning.clone());
+        self.integrity_warning = Some(warning);
+        self
+    }
+}
+
+/// Run whose records are not read yet.
+struct Unread {
+    run: BenchmarkRun,
+    uid: String,
+    /// Location of the run, for error messages.
+    location: String,
+    plan: Plan,
+    plan_hash: String,
+}
+
+impl Unread {
+    /// Plans `run`, which was read from `location`.
+    fn new(run: BenchmarkRun, location: String) -> Result<Self, Failure> {
+        let failure = |what: &dyn Display| Failure::wrong_file(format!("{location}: {what}"));
+        let uid = run.metadata.uid.clone();
+        let uid = uid.ok_or_else(|| {
+            failure(&"metadata.uid is missing, so the records cannot be matched to the run")
+        })?;
+        let valid = validate(&run).map_err(|problems| {
+            let problems: Vec<String> = problems.0.iter().map(ToString::to_string).collect();
+            failure(&problems.join("; "))
+        })?;
+        let plan = plan::plan(&valid).map_err(|error| failure(&error))?;
+        let plan_hash = plan::hash(&plan);
+        let measured = run.status.as_ref().and_then(|status| status.plan_hash.as_ref());
+        if let Some(measured) = measured.filter(|measured| **measured != plan_hash) {
+            return Err(failure(&format!(
+                "status.planHash is {measured}, but the plan of the spec has {plan_hash}: the spec was changed, or another \
+                 version of fabricbench measured the run. Use that version"
+            )));
+        }
+        Ok(Self {
+            run,
+            uid,
+            location,
+            plan,
+            plan_hash,
+        })
+    }
+
+    fn collector(&self) -> Collector {
+        Collector::new(&self.plan, &self.uid, &self.plan_hash)
+    }
+
+    /// Evaluates the records that `collector` has read.
+    fn evaluated(self, collector: Collector) -> Result<StoredRun, Failure> {
+        let reports = collector.finish();
+        let evaluation = evaluate(&self.plan, &reports)
+            .map_err(|error| Failure::wrong_file(format!("{}: {error}", self.location)))?;
+        Ok(StoredRun {
+            run: self.run,
+            plan: self.plan,
+            plan_hash: self.plan_hash,
+            evaluation,
+            integrity_warning: None,
+        })
+    }
+}

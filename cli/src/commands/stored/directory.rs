@@ -1,0 +1,73 @@
+//! Loads a run from its output directory: `run.json` and `records.jsonl`. Does I/O.
+
+use std::path::Path;
+
+use crds::record::hex;
+use crds::v1alpha1::BenchmarkRun;
+use sha2::{Digest, Sha256};
+
+use super::{StoredRun, Unread};
+use crate::commands::Failure;
+use crate::local::{RECORDS_FILE, RunDirectory};
+
+pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
+    let directory = match only_run(path)? {
+        Some(directory) => directory,
+        None => RunDirectory::open(path).map_err(Failure::wrong_file)?,
+    };
+    let run = directory.read_run().map_err(Failure::wrong_file)?;
+    // Every output directory contains the file, even before the first record.
+    let records = directory.records_path();
+    if !records.is_file() {
+        return Err(Failure::wrong_file(format!(
+            "{} is missing, and all results are computed from it. Restore it, or measure again with `fabricbench run`",
+            records.display()
+        )));
+    }
+    let measured = measured_digest(&run).map(str::to_owned);
+    let unread = Unread::new(run, directory.run_path().display().to_string())?;
+    let mut collector = unread.collector();
+    let mut digest = Sha256::new();
+    let read = directory.read_records(|piece| {
+        digest.update(piece);
+        collector.feed(piece);
+    });
+    read.map_err(Failure::wrong_file)?;
+    let stored = unread.evaluated(collector)?;
+    let found = hex(&digest.finalize());
+    Ok(match measured.filter(|measured| *measured != found) {
+        Some(measured) => stored.with_integrity_warning(format!(
+            "{} is not the file that was measured: its SHA-256 is {found}, the SHA-256 in run.json is {measured}. Restore \
+             the file, or continue with `fabricbench run --resume`, which repeats invalid blocks",
+            records.display()
+        )),
+        None => stored,
+    })
+}
+
+/// SHA-256 hash of the records in the status of a finished run. Unset for a run that is in progress or was killed.
+fn measured_digest(run: &BenchmarkRun) -> Option<&str> {
+    let records = run.status.as_ref()?.records.as_ref()?;
+    // Records in a cluster have another form.
+    (records.reference == RECORDS_FILE).then_some(&records.sha256)
+}
+
+/// Returns the only run in `directory`, or `None` if the directory is itself the output directory of a run.
+///
+/// # Errors
+/// The directory contains several runs.
+fn only_run(directory: &Path) -> Result<Option<RunDirectory>, Failure> {
+    if RunDirectory::open(directory).is_ok() {
+        return Ok(None);
+    }
+    let mut runs = RunDirectory::find_all(directory);
+    if runs.len() > 1 {
+        let names: Vec<String> = runs.iter().map(|run| run.path().display().to_string()).collect();
+        let location = directory.display();
+        return Err(Failure::wrong_file(format!(
+            "{location} contains several runs. Specify one: {}",
+            names.join(", ")
+        )));
+    }
+    Ok(runs.pop())
+}

@@ -1,0 +1,6 @@
+//! `fabricbench`: plans campaigns, executes them on this machine, and reports and compares their results.
+#![forbid(unsafe_code)]
+
+pub mod commands;
+pub mod local;
+pub mod report;

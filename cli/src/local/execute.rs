@@ -1,0 +1,302 @@
+//! Measures the missing blocks of a plan: one gang of workers for each leg. I/O.
+
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+use std::{fs, io};
+
+use crds::assignment::{Assignment, LegIdentity, Rendezvous};
+use rustix::thread::{CpuSet, sched_getaffinity};
+use snafu::{ResultExt, Snafu};
+
+use super::bindings::bindings;
+use super::gang::{Event, Gang, events};
+use super::interrupt::Interrupt;
+use super::output::{OutputError, RecordFile};
+use super::progress::Progress;
+use campaign::collect::Collector;
+use campaign::plan::{AssignmentInputs, Leg, Plan, assignment, hash};
+
+/// Timeout of the workers' rendezvous.
+const RENDEZVOUS_SECONDS: u32 = 30;
+/// Time for the last worker to exit after all others have exited. It only has to report their failure.
+const LAST_WORKER_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Reason that a plan could not be executed. Failures that workers report are in the records instead.
+#[derive(Debug, Snafu)]
+pub enum ExecuteError {
+    /// The run directory could not be used.
+    #[snafu(display("{source}"))]
+    Output {
+        /// Underlying error.
+        source: OutputError,
+    },
+    /// A system operation failed that every run needs.
+    #[snafu(display("cannot {operation}: {source}"))]
+    System {
+        /// The operation, as a verb phrase.
+        operation: &'static str,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+}
+
+/// Inputs of an execution.
+pub(super) struct Execution<'a> {
+    /// The plan.
+    pub(super) plan: &'a Plan,
+    /// UID of the run, which every message and record contains.
+    pub(super) uid: &'a str,
+    /// Path of the runner binary.
+    pub(super) runner: &'a Path,
+    /// Signals that stop the run.
+    pub(super) interrupt: &'a Interrupt,
+    /// Time limit for all missing blocks together.
+    pub(super) deadline: Duration,
+}
+
+/// Reason that a run stopped before its last block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// Ctrl-C or SIGTERM.
+    Interrupted,
+    /// `runPolicy.activeDeadlineSeconds` passed.
+    Deadline,
+    /// A worker failed; contains the message.
+    WorkerFailed(String),
+}
+
+/// Measures the missing blocks of the plan and appends every record to `records`. Returns the reason if the run stopped
+/// early.
+///
+/// # Errors
+/// If the run directory cannot be used or a system operation fails.
+pub(super) fn execute(
+    execution: &Execution<'_>,
+    collector: &mut Collector,
+    records: &mut RecordFile,
+) -> Result<Option<StopReason>, ExecuteError> {
+    let temporary = tempfile::Builder::new()
+        .prefix("fabricbench-")
+        .tempdir()
+        .context(SystemSnafu {
+            operation: "create a temporary directory",
+        })?;
+    let deadline = Instant::now() + execution.deadline;
+    let plan = execution.plan;
+    records.end_incomplete_line().context(OutputSnafu)?;
+    let done = collector.reports().blocks_done();
+    let mut progress = Progress::start(&plan.run, done.into(), plan.blocks_total.into());
+    let mut stopped = None;
+    for leg in &plan.legs {
+        let assignment = leg_assignment(execution, leg, collector)?;
+        if assignment.rounds.is_empty() {
+            continue;
+        }
+        let path = temporary.path().join("assignment.json");
+        write_assignment(&path, &assignment)?;
+        let mut attempt = Attempt {
+            collector,
+            records: &mut *records,
+            progress: &mut progress,
+        };
+        stopped = attempt.run(execution, &path, deadline)?;
+        collector.end_of_input();
+        if stopped.is_some() {
+            break;
+        }
+    }
+    progress.finish();
+    records.sync().context(OutputSnafu)?;
+    // A failed worker invalidates pairs but not the run if every block was measured.
+    Ok(stopped.filter(|_| collector.reports().blocks_done() < plan.blocks_total))
+}
+
+fn leg_assignment(
+    execution: &Execution<'_>,
+    leg: &Leg,
+    collector: &Collector,
+) -> Result<Assignment, ExecuteError> {
+    let plan = execution.plan;
+    let reports = collector.reports();
+    let earlier_attempts = reports
+        .streams
+        .iter()
+        .filter(|stream| stream.leg == leg.leg)
+        .map(|stream| stream.attempt);
+    let identity = LegIdentity {
+        run: plan.run.clone(),
+        uid: execution.uid.to_owned(),
+        plan_hash: hash(plan),
+        leg: leg.leg,
+        attempt: earlier_attempts.max().unwrap_or(0) + 1,
+    };
+    let port = free_port().context(SystemSnafu {
+        operation: "find a free port on 127.0.0.1",
+    })?;
+    let rendezvous = Rendezvous {
+        host: Ipv4Addr::LOCALHOST.to_string(),
+        bind: Ipv4Addr::LOCALHOST.to_string(),
+        port,
+        timeout_seconds: RENDEZVOUS_SECONDS,
+    };
+    let cpus = allowed_cpus().context(SystemSnafu {
+        operation: "read the CPU affinity of this process",
+    })?;
+    let bindings = bindings(&plan.transport, plan.workers, &cpus);
+    let none = BTreeSet::new();
+    let done = reports.done.get(&leg.leg).unwrap_or(&none);
+    Ok(assignment(
+        plan,
+        leg,
+        AssignmentInputs {
+            identity,
+            rendezvous,
+            bindings,
+            finished_blocks: done,
+        },
+    ))
+}
+
+fn write_assignment(path: &Path, assignment: &Assignment) -> Result<(), ExecuteError> {
+    let text = serde_json::to_vec(assignment).map_err(io::Error::other);
+    text.and_then(|text| fs::write(path, text)).context(SystemSnafu {
+        operation: "write the assignment",
+    })
+}
+
+/// A free port. Another process could take it before worker 0 does, in which case worker 0 fails with an error.
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+fn allowed_cpus() -> io::Result<Vec<u32>> {
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU)
+        .filter(|cpu| set.is_set(*cpu))
+        .map(|cpu| cpu as u32)
+        .collect())
+}
+
+/// One attempt at one leg.
+struct Attempt<'a> {
+    collector: &'a mut Collector,
+    records: &'a mut RecordFile,
+    progress: &'a mut Progress,
+}
+
+impl Attempt<'_> {
+    fn run(
+        &mut self,
+        execution: &Execution<'_>,
+        assignment: &Path,
+        deadline: Instant,
+    ) -> Result<Option<StopReason>, ExecuteError> {
+        let (sender, receiver) = events();
+        let interrupt = execution.interrupt;
+        interrupt.forward_to(Some(sender.clone()));
+        // Signals that arrived before the channel was registered are not in it.
+        if interrupt.is_signaled() {
+            interrupt.forward_to(None);
+            return Ok(Some(StopReason::Interrupted));
+        }
+        let started = Gang::start(
+            execution.runner,
+            assignment,
+            execution.plan.workers,
+            sender,
+            receiver,
+        );
+        let outcome = started
+            .context(SystemSnafu {
+                operation: "start the workers",
+            })
+            .and_then(|mut gang| self.follow(&mut gang, deadline));
+        interrupt.forward_to(None);
+        outcome
+    }
+
+    /// Records every line until all workers have exited.
+    fn follow(&mut self, gang: &mut Gang, deadline: Instant) -> Result<Option<StopReason>, ExecuteError> {
+        let mut stopped = None;
+        let mut last_worker_deadline = None;
+        while gang.running() {
+            let next_deadline = match gang.has_single_worker_left() {
+                true => {
+                    let last =
+                        last_worker_deadline.get_or_insert_with(|| Instant::now() + LAST_WORKER_TIMEOUT);
+                    deadline.min(*last)
+                }
+                false => deadline,
+            };
+            match gang.next(next_deadline) {
+                Some(Event::Line(line)) => self.record(&line)?,
+                Some(Event::StreamEnded) => {}
+                Some(Event::Exited { rank, status }) => {
+                    let failed = !status.as_ref().is_ok_and(|status| status.success());
+                    if failed && stopped.is_none() {
+                        stopped = Some(StopReason::WorkerFailed(exit_message(gang, rank, status)));
+                    }
+                }
+                Some(Event::Interrupted) => {
+                    self.progress.note("stopping; measurements so far are kept");
+                    stopped = Some(StopReason::Interrupted);
+                    self.stop(gang)?;
+                    break;
+                }
+                None => {
+                    let reason = match Instant::now() < deadline {
+                        true => StopReason::WorkerFailed(format!(
+                            "the last worker did not exit within {LAST_WORKER_TIMEOUT:?} after the others"
+                        )),
+                        false => StopReason::Deadline,
+                    };
+                    stopped = stopped.or(Some(reason));
+                    self.stop(gang)?;
+                    break;
+                }
+            }
+        }
+        Ok(stopped)
+    }
+
+    /// Stops the gang and records its remaining lines.
+    fn stop(&mut self, gang: &mut Gang) -> Result<(), ExecuteError> {
+        for event in gang.stop() {
+            if let Event::Line(line) = event {
+                self.record(&line)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a line to the record file before the collector processes it.
+    fn record(&mut self, line: &str) -> Result<(), ExecuteError> {
+        self.records.append(line).context(OutputSnafu)?;
+        self.collector.feed(line.as_bytes());
+        self.collector.feed(b"\n");
+        let reports = self.collector.reports();
+        let current = reports.cases.last().map(|case| format!("round {}", case.round));
+        self.progress.update(
+            reports.blocks_done().into(),
+            current.as_deref().unwrap_or("starting"),
+        );
+        Ok(())
+    }
+}
+
+/// Exit status of a worker and the end of its standard error.
+fn exit_message(gang: &Gang, rank: u32, status: io::Result<ExitStatus>) -> String {
+    let status = match status {
+        Ok(status) => status.to_string(),
+        Err(error) => error.to_string(),
+    };
+    let stderr = gang.stderr(rank);
+    if stderr.is_empty() {
+        format!("worker {rank} terminated with {status}")
+    } else {
+        format!("worker {rank} terminated with {status}:\n{stderr}")
+    }
+}

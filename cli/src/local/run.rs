@@ -1,0 +1,294 @@
+//! One run on this machine: its directory, execution and status. I/O.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crds::record::hex;
+use crds::v1alpha1::{BenchmarkRun, Reason, RecordsReference};
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use snafu::{OptionExt, ResultExt, Snafu, ensure};
+use uuid::Uuid;
+
+use super::changes::spec_changes;
+use super::execute::{ExecuteError, Execution, StopReason, execute};
+use super::interrupt::Interrupt;
+use super::output::{MAX_PLANNED_BYTES, OutputError, RECORDS_FILE, RecordFile, RunDirectory};
+use campaign::collect::Collector;
+use campaign::plan::{Plan, estimate, hash};
+use campaign::stats::StatsError;
+use campaign::status::{Phase, StatusInput, fit, status};
+use campaign::{Evaluation, evaluate};
+
+/// Reason that a run could not be executed or resumed.
+#[derive(Debug, Snafu)]
+pub enum LocalError {
+    /// The run directory could not be used.
+    #[snafu(display("{source}"))]
+    Directory {
+        /// Underlying error.
+        source: OutputError,
+    },
+    /// The records of the plan would exceed the size limit.
+    #[snafu(display(
+        "{run}: the records would have about {planned} bytes; the limit for a local run is {MAX_PLANNED_BYTES}. Reduce the \
+         rounds, sizes, variants or workers, or split the run"
+    ))]
+    TooManyRecords {
+        /// Name of the run.
+        run: String,
+        /// Estimated bytes of its record streams.
+        planned: u64,
+    },
+    /// The plan could not be executed.
+    #[snafu(display("{source}"))]
+    Execute {
+        /// Underlying error.
+        source: ExecuteError,
+    },
+    /// The records could not be evaluated.
+    #[snafu(display("{source}"))]
+    Evaluate {
+        /// Underlying error.
+        source: StatsError,
+    },
+    /// The run directory belongs to another plan, so its blocks do not fit this one.
+    #[snafu(display(
+        "{directory} was measured with another plan: {difference}. Use the original manifest and options, or start a new \
+         run with --output"
+    ))]
+    PlanMismatch {
+        /// The run directory.
+        directory: String,
+        /// Differences between the specs.
+        difference: String,
+    },
+    /// `run.json` lacks a field that every local run has.
+    #[snafu(display("{directory}/run.json has no {field}: it was not written by `fabricbench run`"))]
+    MissingField {
+        /// The run directory.
+        directory: String,
+        /// Path of the field.
+        field: &'static str,
+    },
+}
+
+/// One run on this machine. It locks its directory, so no other process can write records to it.
+pub struct LocalRun {
+    plan: Plan,
+    plan_hash: String,
+    run: BenchmarkRun,
+    uid: String,
+    directory: RunDirectory,
+    records: RecordFile,
+}
+
+/// Result of an executed run.
+pub struct RunResult {
+    /// Evaluation of all records.
+    pub evaluation: Evaluation,
+    /// Reason that the run stopped before its last block.
+    pub stopped: Option<StopReason>,
+}
+
+impl LocalRun {
+    /// Creates a run in the directory `path`.
+    ///
+    /// # Errors
+    /// If the records would exceed the size limit, or the directory cannot be created, contains records or is locked.
+    pub fn create(mut run: BenchmarkRun, plan: Plan, path: &Path) -> Result<Self, LocalError> {
+        check_record_size(&plan)?;
+        let (directory, records) = RunDirectory::create(path).context(DirectorySnafu)?;
+        let uid = Uuid::new_v4().to_string();
+        run.metadata.uid = Some(uid.clone());
+        run.metadata.generation = Some(1);
+        Ok(Self {
+            plan_hash: hash(&plan),
+            plan,
+            run,
+            uid,
+            directory,
+            records,
+        })
+    }
+
+    /// Resumes the run in the directory `path`.
+    ///
+    /// # Errors
+    /// If `path` is not a run directory, belongs to another plan or is locked.
+    pub fn resume(run: &BenchmarkRun, plan: Plan, path: &Path) -> Result<Self, LocalError> {
+        let directory = RunDirectory::open(path).context(DirectorySnafu)?;
+        let records = directory.lock_records().context(DirectorySnafu)?;
+        let stored = directory.read_run().context(DirectorySnafu)?;
+        let name = path.display().to_string();
+        let uid = stored.metadata.uid.clone().context(MissingFieldSnafu {
+            directory: &name,
+            field: "metadata.uid",
+        })?;
+        let stored_hash = stored.status.as_ref().and_then(|status| status.plan_hash.clone());
+        let stored_hash = stored_hash.context(MissingFieldSnafu {
+            directory: &name,
+            field: "status.planHash",
+        })?;
+        let plan_hash = hash(&plan);
+        if stored_hash != plan_hash {
+            return PlanMismatchSnafu {
+                directory: name,
+                difference: difference(&stored, run),
+            }
+            .fail();
+        }
+        let run = BenchmarkRun {
+            spec: run.spec.clone(),
+            ..stored
+        };
+        Ok(Self {
+            plan_hash,
+            plan,
+            run,
+            uid,
+            directory,
+            records,
+        })
+    }
+
+    /// The run directory.
+    pub fn directory(&self) -> &RunDirectory {
+        &self.directory
+    }
+
+    /// Plan of the run.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The run with its status.
+    pub fn run(&self) -> &BenchmarkRun {
+        &self.run
+    }
+
+    /// Measures the missing blocks and writes `run.json` before and after. Records are kept even if the run stops early.
+    ///
+    /// # Errors
+    /// If the run directory cannot be used, a system operation fails or the records cannot be evaluated.
+    pub fn execute(&mut self, runner: &Path, interrupt: &Interrupt) -> Result<RunResult, LocalError> {
+        let mut collector = Collector::new(&self.plan, &self.uid, &self.plan_hash);
+        let read = self.directory.read_records(|chunk| collector.feed(chunk));
+        read.context(DirectorySnafu)?;
+        collector.end_of_input();
+        self.write(&collector, |_| Phase::Running, None)?;
+        let execution = Execution {
+            plan: &self.plan,
+            uid: &self.uid,
+            runner,
+            interrupt,
+            deadline: Duration::from_secs(self.run.spec.run_policy.active_deadline_seconds.into()),
+        };
+        let stopped = execute(&execution, &mut collector, &mut self.records).context(ExecuteSnafu)?;
+        let records = self.records_reference()?;
+        let complete = collector.reports().blocks_done() == self.plan.blocks_total;
+        let phase = |evaluation: &Evaluation| match complete {
+            true => Phase::finished(evaluation),
+            false => failed(stopped.as_ref()),
+        };
+        let evaluation = self.write(&collector, phase, Some(records))?;
+        Ok(RunResult { evaluation, stopped })
+    }
+
+    fn write(
+        &mut self,
+        collector: &Collector,
+        phase: impl FnOnce(&Evaluation) -> Phase,
+        records: Option<RecordsReference>,
+    ) -> Result<Evaluation, LocalError> {
+        let evaluated = evaluate(&self.plan, collector.reports());
+        let evaluation = evaluated.context(EvaluateSnafu)?;
+        let input = StatusInput {
+            plan: &self.plan,
+            plan_hash: &self.plan_hash,
+            phase: phase(&evaluation),
+            evaluation: &evaluation,
+            records,
+            generation: self.run.metadata.generation,
+            now: &Timestamp::now().to_string(),
+            previous: self.run.status.as_ref(),
+        };
+        self.run.status = Some(fit(status(&input)));
+        self.directory.write_run(&self.run).context(DirectorySnafu)?;
+        Ok(evaluation)
+    }
+
+    fn records_reference(&self) -> Result<RecordsReference, LocalError> {
+        let mut digest = Sha256::new();
+        let read = self.directory.read_records(|chunk| digest.update(chunk));
+        read.context(DirectorySnafu)?;
+        let sha256 = hex(&digest.finalize());
+        Ok(RecordsReference {
+            reference: RECORDS_FILE.to_owned(),
+            sha256,
+        })
+    }
+}
+
+/// Checks that the records of `plan` do not exceed the size limit.
+fn check_record_size(plan: &Plan) -> Result<(), LocalError> {
+    let planned = estimate(plan).stream_bytes;
+    ensure!(
+        planned <= MAX_PLANNED_BYTES,
+        TooManyRecordsSnafu {
+            run: &plan.run,
+            planned
+        }
+    );
+    Ok(())
+}
+
+/// Describes why the plans of two runs differ.
+fn difference(stored: &BenchmarkRun, current: &BenchmarkRun) -> String {
+    let changes = spec_changes(&stored.spec, &current.spec);
+    match changes.is_empty() {
+        true => "it was planned by another version of fabricbench".to_owned(),
+        false => changes.join("; "),
+    }
+}
+
+fn failed(stopped: Option<&StopReason>) -> Phase {
+    let (reason, message) = match stopped {
+        Some(StopReason::Interrupted) => (
+            Reason::Interrupted,
+            "interrupted by SIGINT or SIGTERM; continue with --resume".to_owned(),
+        ),
+        Some(StopReason::Deadline) => (
+            Reason::DeadlineExceeded,
+            "spec.runPolicy.activeDeadlineSeconds has passed; continue with --resume".to_owned(),
+        ),
+        Some(StopReason::WorkerFailed(message)) => (Reason::WorkerFailed, message.clone()),
+        None => (
+            Reason::BlocksMissing,
+            "the workers exited before every block was measured".to_owned(),
+        ),
+    };
+    Phase::Failed { reason, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use campaign::plan::plan;
+    use campaign::validate::validate;
+
+    #[test]
+    fn rejects_a_plan_with_too_many_records_before_creating_the_directory() {
+        let temporary = tempfile::tempdir().unwrap();
+        let directory = temporary.path().join("run");
+        let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/demo.yaml");
+        let run = manifest::load(&demo, None).unwrap().swap_remove(0);
+        let mut plan = plan(&validate(&run).unwrap()).unwrap();
+        let leg = plan.legs[0].clone();
+        let too_many = MAX_PLANNED_BYTES / estimate(&plan).stream_bytes + 1;
+        plan.legs.resize(too_many as usize, leg);
+        let error = LocalRun::create(run, plan, &directory).err().unwrap();
+        assert!(matches!(error, LocalError::TooManyRecords { .. }), "{error}");
+        assert!(!directory.exists());
+    }
+}

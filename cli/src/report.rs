@@ -1,0 +1,43 @@
+//! Reports of an evaluation: text for a terminal, JSON, CSV and OpenMetrics for other programs, HTML for a browser,
+//! Markdown for a pull request and JUnit XML for CI. No I/O.
+//!
+//! Each format has its own file. They share their labels and sentences ([`labels`], [`comparison`], [`overview`]) and
+//! the same order: first the changes with their intervals, then the reasons for missing results, then a reference to
+//! the details.
+
+pub mod comparison;
+pub mod csv;
+pub mod html;
+pub mod json;
+pub mod junit;
+pub mod labels;
+pub mod markdown;
+pub mod openmetrics;
+pub mod overview;
+pub mod plan;
+pub mod runs;
+pub mod text;
+
+use campaign::Evaluation;
+use campaign::plan::{Arm, Plan};
+
+/// Input of every report format.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<'a> {
+    /// Plan of the run.
+    pub plan: &'a Plan,
+    /// Hash of the plan.
+    pub plan_hash: &'a str,
+    /// Evaluation of the run's records.
+    pub evaluation: &'a Evaluation,
+}
+
+impl<'a> Report<'a> {
+    /// Arms that are compared with the baseline, with their indexes in the plan. Excludes the baseline and the control
+    /// arms.
+    pub fn variants(&self) -> impl Iterator<Item = (usize, &'a Arm)> + use<'a> {
+        let plan = self.plan;
+        let arms = plan.arms.iter().enumerate();
+        arms.filter(|(index, arm)| *index != plan.baseline && arm.control.is_none())
+    }
+}

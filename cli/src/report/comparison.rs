@@ -1,0 +1,151 @@
+//! Comparisons and baseline results as every report format presents them.
+
+use crds::v1alpha1::Verdict;
+
+use super::{Report, labels};
+use campaign::compare::{Comparison, Role, Withheld};
+use campaign::format;
+use campaign::plan::PlannedScenario;
+
+/// Kind of a result, which determines its color.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultClass {
+    /// The variant is better than the baseline.
+    Improved,
+    /// The variant is worse than the baseline.
+    Regressed,
+    /// The variant is shown to be equivalent to the baseline.
+    NoChange,
+    /// The interval allows no conclusion.
+    Inconclusive,
+    /// The plan compares nothing here, or nothing is measured yet.
+    NotApplicable,
+    /// The optimization was requested but did not take effect.
+    NotEngaged,
+    /// The results cannot be trusted.
+    Invalid,
+}
+
+/// Presentation of one comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComparisonText {
+    /// Kind of the result.
+    pub class: ResultClass,
+    /// Verdict, or a short label for its absence.
+    pub label: &'static str,
+    /// Change with its interval, such as `-6.2 % [-7.9, -4.4]`.
+    pub change: Option<String>,
+    /// Explanation of the label.
+    pub reason: Option<String>,
+}
+
+impl From<&Comparison> for ComparisonText {
+    fn from(comparison: &Comparison) -> Self {
+        let (class, label) = match (comparison.verdict, &comparison.reason) {
+            (Some(Verdict::Improved), _) => (ResultClass::Improved, "Improved"),
+            (Some(Verdict::Regressed), _) => (ResultClass::Regressed, "Regressed"),
+            (Some(Verdict::NoChange), _) => (ResultClass::NoChange, "NoChange"),
+            (Some(Verdict::Inconclusive), _) => (ResultClass::Inconclusive, "Inconclusive"),
+            (None, Some(Withheld::NotEngaged { .. })) => (ResultClass::NotEngaged, "NotEngaged"),
+            (None, Some(Withheld::Identical { .. })) => (ResultClass::NotApplicable, "n/a"),
+            (None, Some(Withheld::Control)) => (ResultClass::NotApplicable, "control"),
+            (None, Some(Withheld::NotPrimary)) => (ResultClass::NotApplicable, "descriptive"),
+            (None, Some(Withheld::NotYet { .. })) => (ResultClass::NotApplicable, "not measured yet"),
+            (None, _) => (ResultClass::Invalid, "invalid"),
+        };
+        let reason = match (&comparison.reason, comparison.rounds_to_settle) {
+            (Some(Withheld::NotEngaged { message, .. } | Withheld::Identical { message }), _) => {
+                Some(message.clone())
+            }
+            (Some(Withheld::NotYet { .. }), _) => None,
+            (Some(Withheld::Control), _) => Some("noise floor".to_owned()),
+            (Some(Withheld::NotPrimary), _) => {
+                Some("only the primary metric of a scenario gets a verdict".to_owned())
+            }
+            (Some(Withheld::ControlViolated { .. }), _) => comparison
+                .reason
+                .as_ref()
+                .map(|reason| reason.to_string().replacen("invalid: ", "", 1)),
+            (Some(reason), _) => Some(reason.to_string()),
+            (None, Some(rounds)) => Some(format!("needs {rounds}")),
+            (None, None) => None,
+        };
+        Self {
+            class,
+            label,
+            change: change(comparison),
+            reason,
+        }
+    }
+}
+
+impl ComparisonText {
+    /// Label, change and reason in one line.
+    pub fn line(&self) -> String {
+        use ResultClass::{Improved, Inconclusive, NoChange, NotApplicable, Regressed};
+        let Self {
+            class,
+            label,
+            change,
+            reason,
+        } = self;
+        match (class, change, reason) {
+            (Improved | Regressed | NoChange | Inconclusive, Some(change), None) => {
+                format!("{change} {label}")
+            }
+            (Inconclusive, Some(change), Some(reason)) => format!("{change} {label}: {reason}"),
+            (NotApplicable, Some(change), Some(reason)) => format!("{label}: {reason} ({change})"),
+            (_, _, Some(reason)) => format!("{label}: {reason}"),
+            (_, _, None) => (*label).to_owned(),
+        }
+    }
+}
+
+/// Change with its interval if it has one; `None` without an effect.
+pub fn change(comparison: &Comparison) -> Option<String> {
+    let effect = format::percent(comparison.effect?.percent);
+    Some(match comparison.interval_percent() {
+        Some((low, high)) => format!("{effect} {}", format::interval(low, high)),
+        None => effect,
+    })
+}
+
+/// Whether a comparison of a variant does not answer if the variant is worse: it has no verdict or is inconclusive.
+pub fn is_undecided(comparison: &Comparison) -> bool {
+    comparison.role == Role::Variant && matches!(comparison.verdict, None | Some(Verdict::Inconclusive))
+}
+
+/// Presentation of the baseline's result at one size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BaselineText {
+    /// Median with its unit.
+    Measured(String),
+    /// Reason that no case is valid.
+    Invalid(String),
+    /// There is no case yet.
+    NotMeasured,
+}
+
+impl BaselineText {
+    /// The baseline's primary metric in `scenario`, which has index `index` in the plan, at `size` bytes.
+    pub fn new(report: &Report<'_>, index: usize, scenario: &PlannedScenario, size: u64) -> Self {
+        let cell = report.evaluation.summary.cell(index, size, report.plan.baseline);
+        match (cell.and_then(|cell| cell.metric(scenario.primary)), cell) {
+            (Some(spread), _) => Self::Measured(labels::metric_value(scenario.primary, spread.median)),
+            (None, Some(cell)) if cell.cases > 0 => Self::Invalid(
+                cell.invalid_reason()
+                    .unwrap_or_else(|| "no case has a value for this metric".to_owned()),
+            ),
+            (None, _) => Self::NotMeasured,
+        }
+    }
+
+    /// The result in one line.
+    pub fn line(&self) -> String {
+        match self {
+            Self::Measured(value) => value.clone(),
+            Self::Invalid(reason) => format!("invalid: {reason}"),
+            Self::NotMeasured => "not measured yet".to_owned(),
+        }
+    }
+}

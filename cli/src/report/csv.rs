@@ -1,0 +1,135 @@
+//! CSV report: one row for each scenario, size, arm and metric.
+
+use crds::v1alpha1::Metric;
+
+use super::comparison::ComparisonText;
+use super::{Report, labels};
+use campaign::summarize::{CellSummary, METRICS};
+
+/// Column names. A name contains the unit unless the unit depends on the metric.
+const COLUMNS: [&str; 25] = [
+    "run",
+    "scenario",
+    "size_bytes",
+    "arm",
+    "metric",
+    "unit",
+    "primary",
+    "rounds",
+    "median",
+    "min",
+    "max",
+    "lower_95",
+    "upper_95",
+    "change_percent",
+    "change_lower_percent",
+    "change_upper_percent",
+    "minimum_detectable_percent",
+    "compared_rounds",
+    "verdict",
+    "reason",
+    "cases",
+    "valid_cases",
+    "invalid_reason",
+    "optimizations",
+    "fabric",
+];
+
+/// Unit of `metric` in this format and in JSON.
+pub fn unit(metric: Metric) -> &'static str {
+    match metric {
+        Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99 | Metric::LatencyP999 => "ns",
+        Metric::Throughput => "bytes/s",
+        Metric::CompletionRate => "operations/s",
+        Metric::CpuSecondsPerGib => "s/GiB",
+    }
+}
+
+/// The report as CSV with a header row.
+///
+/// # Errors
+/// If the CSV writer fails. A writer into memory does not fail.
+pub fn render(report: &Report<'_>) -> Result<String, ::csv::Error> {
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    writer.write_record(COLUMNS)?;
+    for cell in &report.evaluation.summary.cells {
+        for metric in METRICS {
+            writer.write_record(row(report, cell, metric))?;
+        }
+    }
+    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 25] {
+    let scenario = report.plan.scenarios.get(cell.scenario);
+    let arm = report.plan.arms.get(cell.arm);
+    let spread = cell.metric(metric);
+    let comparisons = &report.evaluation.comparisons;
+    let comparison = comparisons.find(cell.scenario, cell.size_bytes, cell.arm, metric);
+    let text = comparison.map(ComparisonText::from);
+    let ends = comparison.and_then(|comparison| comparison.interval_percent());
+    let number = |value: Option<f64>| value.map(significant).unwrap_or_default();
+    let optimizations = cell.evidence.iter().map(|evidence| {
+        let optimization = labels::optimization(evidence.optimization);
+        format!("{optimization}={:?}", evidence.engagement)
+    });
+    [
+        report.plan.run.clone(),
+        scenario
+            .map(|scenario| scenario.assignment.name.clone())
+            .unwrap_or_default(),
+        cell.size_bytes.to_string(),
+        arm.map(|arm| arm.name.clone()).unwrap_or_default(),
+        metric.to_string(),
+        unit(metric).to_owned(),
+        scenario
+            .is_some_and(|scenario| scenario.primary == metric)
+            .to_string(),
+        spread.map_or(0, |spread| spread.rounds).to_string(),
+        number(spread.map(|spread| spread.median)),
+        number(spread.map(|spread| spread.min)),
+        number(spread.map(|spread| spread.max)),
+        number(spread.and_then(|spread| spread.lower)),
+        number(spread.and_then(|spread| spread.upper)),
+        number(
+            comparison
+                .and_then(|comparison| comparison.effect)
+                .map(|effect| effect.percent),
+        ),
+        number(ends.map(|(lower, _)| lower)),
+        number(ends.map(|(_, upper)| upper)),
+        number(comparison.and_then(|comparison| comparison.minimum_detectable_percent)),
+        comparison
+            .map(|comparison| comparison.rounds.to_string())
+            .unwrap_or_default(),
+        comparison
+            .and_then(|comparison| comparison.verdict)
+            .map(|verdict| format!("{verdict:?}"))
+            .unwrap_or_default(),
+        match text {
+            Some(text) => text.reason.unwrap_or_default(),
+            None => "baseline".to_owned(),
+        },
+        cell.cases.to_string(),
+        cell.valid_cases.to_string(),
+        cell.invalid_reason().unwrap_or_default(),
+        optimizations.collect::<Vec<_>>().join(";"),
+        cell.fabric
+            .as_ref()
+            .map(|proof| format!("{:?}", proof.proof))
+            .unwrap_or_default(),
+    ]
+}
+
+/// `value` with six significant digits, which exceeds the resolution of every supported clock.
+fn significant(value: f64) -> String {
+    let magnitude = value.abs().log10().floor();
+    match magnitude.is_finite() {
+        true => {
+            let digits = (5.0 - magnitude).clamp(0.0, 12.0) as usize;
+            format!("{value:.digits$}")
+        }
+        false => "0".to_owned(),
+    }
+}

@@ -1,0 +1,155 @@
+//! Environment of the run and cold-start costs.
+
+use maud::{Markup, html};
+
+use super::verdicts::arm_name;
+use crate::report::Report;
+use campaign::format;
+use campaign::summarize::COLD_METRICS;
+
+/// Section with the costs before the first measured operation.
+pub(super) fn cold(report: &Report<'_>) -> Markup {
+    html! {
+        section #cold aria-labelledby="cold-title" {
+            h2 #cold-title { "Before the first measured operation" }
+            p.note { "Median and range [minimum, maximum] of the rounds. Every round starts new processes." }
+            div.scroll tabindex="0" role="region" aria-label="Cold-start metrics" {
+                table.numbers {
+                    thead {
+                        tr {
+                            th scope="col" { "arm" }
+                            @for metric in COLD_METRICS { th scope="col" { (metric.name()) } }
+                            th scope="col" { "registered memory" }
+                        }
+                    }
+                    tbody {
+                        @for cold in &report.evaluation.summary.cold {
+                            tr {
+                                th scope="row" { (arm_name(report, cold.arm)) }
+                                @for metric in COLD_METRICS {
+                                    td {
+                                        @if let Some(spread) = cold.nanos.get(&metric) {
+                                            (format::nanos(spread.median))
+                                            " [" (format::nanos(spread.min)) ", " (format::nanos(spread.max)) "]"
+                                        } @else { "not reported" }
+                                    }
+                                }
+                                td { (format::bytes(cold.registered_bytes)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Section with workers, libraries and endpoints.
+pub(super) fn environment(report: &Report<'_>) -> Markup {
+    let environment = &report.evaluation.summary.environment;
+    html! {
+        section #environment aria-labelledby="environment-title" {
+            h2 #environment-title { "Environment" }
+            div.scroll tabindex="0" role="region" aria-label="Workers" {
+                table {
+                    caption { "Workers" }
+                    thead {
+                        tr {
+                            @for head in [
+                                "leg", "rank", "host", "kernel", "CPU model", "CPUs", "governor", "locked memory", "memory",
+                                "2 MiB huge pages", "clock", "image",
+                            ] { th scope="col" { (head) } }
+                        }
+                    }
+                    tbody {
+                        @for worker in &environment.workers {
+                            @let host = &worker.hello.environment;
+                            tr {
+                                td { (worker.leg) }
+                                td { (worker.hello.rank) }
+                                td { (host.hostname) @if let Some(node) = &host.node { " on " (node) } }
+                                td { (host.kernel) }
+                                td { (host.cpu_model) }
+                                td { (host.cpus_allowed) }
+                                td { (host.governor.as_deref().unwrap_or("not reported by the kernel")) }
+                                td { (host.memlock_bytes.map_or_else(|| "unlimited".to_owned(), format::bytes)) }
+                                td { (format::bytes(host.memory_limit_bytes.unwrap_or(host.memory_bytes))) }
+                                td { (host.hugepages_2mi_free) " of " (host.hugepages_2mi_total) " free" }
+                                td { (host.clock.name) " (" (host.clock.source) "), " (format!("{:.1}", host.clock.overhead_nanos)) " ns per reading" }
+                                td {
+                                    @match (&host.image_variant, &host.image_digest) {
+                                        (None, None) => "none",
+                                        (variant, digest) => {
+                                            (variant.as_deref().unwrap_or("no variant")) " "
+                                            (digest.as_deref().unwrap_or("digest unknown"))
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            div.scroll tabindex="0" role="region" aria-label="Endpoints" {
+                table {
+                    caption { "Properties that the library reported for each arm on rank 0" }
+                    thead {
+                        tr {
+                            @for head in [
+                                "arm", "library", "provider", "fabric", "rails", "inject limits", "queue depth", "progress", "polling",
+                                "memory", "variables",
+                            ] { th scope="col" { (head) } }
+                        }
+                    }
+                    tbody {
+                        @for arm in &environment.arms {
+                            @let fabric = &arm.fabric;
+                            tr {
+                                th scope="row" { (arm.arm) }
+                                td {
+                                    @if let Some(library) = &fabric.library {
+                                        (library.name) " " (library.version) " (API " (library.api_version) ") " (library.path)
+                                    } @else { "built in" }
+                                }
+                                td { (fabric.provider) }
+                                td { (fabric.fabric) }
+                                td {
+                                    @for rail in &fabric.rails {
+                                        div {
+                                            (rail.domain) " " (rail.address)
+                                            @if let Some(pci) = &rail.pci { " " (pci) }
+                                            @if let Some(rate) = rail.line_bits_per_second { (format!(" {} Gbit/s", rate as f64 / 1e9)) }
+                                        }
+                                    }
+                                }
+                                td { "send " (fabric.inject_limits.send_bytes) " B, write " (fabric.inject_limits.write_bytes) " B" }
+                                td { (fabric.transmit_depth) }
+                                td { (fabric.progress) }
+                                td {
+                                    @for (scenario, polling) in &fabric.polling { div { (scenario) ": " (format!("{polling:?}")) } }
+                                    @if fabric.polling.is_empty() { "not reported" }
+                                }
+                                td {
+                                    @for memory in &fabric.memory {
+                                        div { (memory.scenario) ": " (format!("{:?}", memory.kind)) ", " (memory.registration) }
+                                    }
+                                    @if fabric.memory.is_empty() { "not reported" }
+                                }
+                                td {
+                                    @for (name, value) in &fabric.variables { div { code { (name) "=" (value) } } }
+                                    @if fabric.variables.is_empty() { "none" }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            @if !report.evaluation.summary.evidence_lines.is_empty() {
+                details {
+                    summary { "Evidence lines of the runners" }
+                    ul { @for line in &report.evaluation.summary.evidence_lines { li { code { (line) } } } }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The page: header, sections and explanation of the method.
+
+use crds::v1alpha1::Verdict;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::{environment, verdicts};
+use crate::report::comparison::ResultClass;
+use crate::report::{Report, overview};
+use campaign::RunOutcome;
+
+const STYLE: &str = include_str!("style.css");
+
+/// The whole page with the given sections of scenarios.
+pub(super) fn page(report: &Report<'_>, scenarios: Vec<Markup>) -> Markup {
+    let name = &report.plan.run;
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (name) ": fabricbench" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                a.skip href="#verdicts" { "Skip to the verdicts" }
+                (header(report))
+                main {
+                    (verdicts::verdicts(report))
+                    (verdicts::expectations(report))
+                    (warnings(report))
+                    @for scenario in scenarios { (scenario) }
+                    (environment::cold(report))
+                    (environment::environment(report))
+                    (method(report))
+                }
+            }
+        }
+    }
+}
+
+fn header(report: &Report<'_>) -> Markup {
+    let summary = &report.evaluation.summary;
+    let (class, outcome) = match report.evaluation.outcome() {
+        RunOutcome::Passed => overview::passed(report),
+        RunOutcome::Missed if regressed(report) => (
+            ResultClass::Regressed,
+            "Complete: a variant is worse than the baseline.".to_owned(),
+        ),
+        RunOutcome::Missed => (
+            ResultClass::Regressed,
+            "Complete: an expectation was not met.".to_owned(),
+        ),
+        RunOutcome::Untrusted => (
+            ResultClass::Invalid,
+            "Complete, but some results cannot be trusted: see the cells marked invalid.".to_owned(),
+        ),
+        RunOutcome::NothingMeasured => (
+            ResultClass::Invalid,
+            "Nothing was measured: every case failed.".to_owned(),
+        ),
+        RunOutcome::Incomplete => (
+            ResultClass::Invalid,
+            "Incomplete: some blocks were not measured. The report covers only the measured blocks."
+                .to_owned(),
+        ),
+    };
+    html! {
+        header {
+            h1 { (report.plan.run) }
+            p.settings { (overview::transport(report)) " · " (overview::settings(report).join(" · ")) }
+            p class={ "overall " (verdicts::css_class(class)) } { (outcome) }
+            dl {
+                dt { "Verdict" } dd { (report.evaluation.comparisons.verdict) }
+                dt { "Fabric" } dd { (overview::fabric(summary.fabric.as_ref())) }
+                dt { "Noise floor" }
+                dd { (overview::noise_floor(report, None)) }
+                dt { "Blocks" } dd { (summary.blocks_done) " of " (summary.blocks_total) " measured" }
+                dt { "Started" } dd { (summary.environment.started_at.as_deref().unwrap_or("not started")) }
+            }
+            nav aria-label="Sections" {
+                a href="#verdicts" { "Verdicts" }
+                a href="#expectations" { "Expectations" }
+                @for (index, scenario) in report.plan.scenarios.iter().enumerate() {
+                    a href={ "#scenario-" (index) } { (scenario.assignment.name) }
+                }
+                a href="#environment" { "Environment" }
+                a href="#method" { "Method" }
+            }
+        }
+    }
+}
+
+fn regressed(report: &Report<'_>) -> bool {
+    let mut primary = report.evaluation.comparisons.primary();
+    primary.any(|comparison| comparison.verdict == Some(Verdict::Regressed))
+}
+
+fn warnings(report: &Report<'_>) -> Markup {
+    let warnings = &report.evaluation.summary.warnings;
+    html! {
+        section #warnings aria-labelledby="warnings-title" {
+            h2 #warnings-title { "Warnings" }
+            @if warnings.is_empty() {
+                p { "None." }
+            } @else {
+                ul { @for warning in warnings { li { (warning) } } }
+            }
+        }
+    }
+}
+
+fn method(report: &Report<'_>) -> Markup {
+    let sampling = &report.plan.sampling;
+    html! {
+        section #method aria-labelledby="method-title" {
+            h2 #method-title { "Method and legend" }
+            p {
+                "Every round starts new processes and measures every arm at every size. Within a block the arms run one after "
+                "another, in an order derived from the seed (" (sampling.seed) "). Each round yields one value: the median over "
+                "its pairs of the logarithm of the ratio of arm to baseline. The interval is the exact signed-rank interval of "
+                "these values. All intervals of a scenario's primary metric hold simultaneously with "
+                (sampling.confidence_percent) " % confidence."
+            }
+            ul {
+                li { b { "Improved" } " / " b { "Regressed" } ": the whole interval is outside the margin of " (sampling.margin_percent) " %, on the better or the worse side." }
+                li { b { "NoChange" } ": the whole interval is inside the margin, which shows equivalence." }
+                li { b { "Inconclusive" } ": any other interval. The number is an estimate of the rounds that a verdict needs." }
+                li { b { "n/a" } ": the arm performs the same operations as the baseline, so its interval shows only noise and serves as a check of the method." }
+                li { b { "NotEngaged" } ": the optimization was requested but did not take effect, so there is no verdict." }
+                li { b { "invalid" } ": the results cannot be trusted, for the reason given." }
+            }
+            p {
+                "An optimization is Confirmed if there is evidence that a request alone cannot cause. It is RequestedOnly if "
+                "the provider gives no such evidence. The fabric is verified if the byte counters of its interfaces account "
+                "for the payload."
+            }
+            p.note { "Plan " code { (report.plan_hash) } ", runner " (report.evaluation.summary.environment.runner_versions.join(", ")) }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Line and marker of an arm in the plots. Arms that share a color have different markers and dashed lines.
+
+use plotters::element::{Circle, EmptyElement, Rectangle};
+use plotters::prelude::{DashedLineSeries, LineSeries};
+use plotters::style::ShapeStyle;
+
+use super::{Chart, DrawError, palette};
+
+/// Length of dashes and of gaps, in SVG units.
+const DASH: (u32, u32) = (6, 4);
+
+/// Draws the line of `arm`.
+pub(super) fn line(
+    chart: &mut Chart<'_, '_>,
+    (arm, control): (usize, bool),
+    points: Vec<(f64, f64)>,
+    style: ShapeStyle,
+) -> Result<(), DrawError> {
+    match palette::shares_color(arm, control) {
+        true => chart.draw_series(DashedLineSeries::new(points, DASH.0, DASH.1, style))?,
+        false => chart.draw_series(LineSeries::new(points, style))?,
+    };
+    Ok(())
+}
+
+/// Draws the marker of `arm` at `position`: a disc, or a square.
+pub(super) fn marker(
+    chart: &mut Chart<'_, '_>,
+    (arm, control): (usize, bool),
+    position: (f64, f64),
+    radius: i32,
+    style: ShapeStyle,
+) -> Result<(), DrawError> {
+    match palette::shares_color(arm, control) {
+        true => {
+            let square = Rectangle::new([(-radius, -radius), (radius, radius)], style);
+            chart.draw_series([EmptyElement::at(position) + square])?
+        }
+        false => chart.draw_series([Circle::new(position, radius, style)])?,
+    };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::histogram::Histogram;
+
+    use super::super::{Curve, Curves, Point, Tail, curves, tails};
+    use campaign::format;
+    use campaign::stats::Distribution;
+
+    #[test]
+    fn arms_with_the_same_color_differ_in_marker_and_line() {
+        let point = |size: u64| Point {
+            size,
+            value: size as f64,
+            interval: None,
+        };
+        let curve = |arm: usize| {
+            let plot = Curves {
+                description: "",
+                sizes: [64, 4096].map(|size| (size, format::size(size))).into(),
+                curves: vec![Curve {
+                    arm,
+                    control: false,
+                    points: [64, 4096].map(point).into(),
+                }],
+                label: format::nanos,
+            };
+            curves(&plot).unwrap()
+        };
+        assert_ne!(curve(1), curve(9));
+        assert!(curve(9).contains("var(--arm-1)"));
+        let mut samples = Histogram::new();
+        (1..1000).for_each(|nanos| samples.record(nanos));
+        let latency = Distribution::from(&samples);
+        let tail = |arm: usize| {
+            let tail = Tail {
+                arm,
+                control: false,
+                latency: &latency,
+            };
+            tails("", &[tail]).unwrap()
+        };
+        assert_ne!(tail(1), tail(9));
+    }
+}

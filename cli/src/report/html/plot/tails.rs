@@ -1,0 +1,75 @@
+//! Plot of the latency tail: quantiles from the median to 99.99 percent, on an axis that is logarithmic in the
+//! probability of a larger value.
+
+use plotters::prelude::ChartBuilder;
+use plotters::style::Color;
+
+use super::axis::Axis;
+use super::{DrawError, arm, grid, palette, svg};
+use campaign::format;
+use campaign::stats::Distribution;
+
+/// Latency distribution of one arm.
+#[derive(Clone, Debug)]
+pub struct Tail<'a> {
+    /// Index of the arm in the plan, which determines its color and marker.
+    pub arm: usize,
+    /// Whether it is a control arm.
+    pub control: bool,
+    /// Latencies in nanoseconds.
+    pub latency: &'a Distribution,
+}
+
+const HEIGHT: u32 = 260;
+/// Number of points of a curve.
+const POINTS: u32 = 80;
+
+/// Draws the plot as SVG with `description` as its text alternative.
+pub fn tails(description: &str, tails: &[Tail<'_>]) -> Result<String, DrawError> {
+    // The axis counts nines: 99 % is at 2, 99.9 % at 3 and the median at 0.3.
+    let median = 0.5_f64.log10().abs();
+    let labels = ["90 %", "99 %", "99.9 %", "99.99 %"];
+    let nines = labels
+        .iter()
+        .enumerate()
+        .map(|(index, label)| (index as f64 + 1.0, (*label).to_owned()));
+    let ticks = std::iter::once((median, "50 %".to_owned()))
+        .chain(nines)
+        .collect();
+    let x = Axis::linear(median, 4.0, ticks);
+    let curve = |latency: &Distribution| -> Vec<(f64, f64)> {
+        let points = (0..=POINTS).map(|step| median + (4.0 - median) * f64::from(step) / f64::from(POINTS));
+        // Quantiles beyond the last sample would only repeat the maximum.
+        let observed = points.filter(|nines| 10f64.powf(*nines) <= latency.count() as f64 * 1.0001);
+        observed
+            .filter_map(|nines| {
+                let nanos = latency.quantile(1.0 - 10f64.powf(-nines))?;
+                Some((nines, nanos as f64))
+            })
+            .collect()
+    };
+    let curves: Vec<_> = tails.iter().map(|tail| (tail, curve(tail.latency))).collect();
+    let y = Axis::around(
+        curves.iter().flat_map(|(_, points)| points).map(|point| point.1),
+        format::nanos,
+    );
+    svg(HEIGHT, description, |area| {
+        let mut chart = ChartBuilder::on(area)
+            .margin(8)
+            .margin_right(30)
+            .x_label_area_size(34)
+            .y_label_area_size(84)
+            .build_cartesian_2d(x, y)?;
+        grid(&mut chart)?;
+        for (tail, points) in curves {
+            let color = palette::arm(tail.arm, tail.control);
+            arm::line(
+                &mut chart,
+                (tail.arm, tail.control),
+                points,
+                color.stroke_width(2),
+            )?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,167 @@
+//! Tables of one scenario: results of each arm, bytes of each rail and comparisons of every metric.
+
+use crds::assignment::Workload;
+use crds::v1alpha1::Metric;
+use maud::{Markup, html};
+
+use super::verdicts::{arm_name, cell as comparison_cell};
+use crate::report::comparison::{ComparisonText, change};
+use crate::report::{Report, labels};
+use campaign::compare::metric_name;
+use campaign::format;
+use campaign::summarize::{CellSummary, METRICS};
+
+/// Results of each arm at each size.
+pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
+    let cells = report
+        .evaluation
+        .summary
+        .cells
+        .iter()
+        .filter(|cell| cell.scenario == index);
+    let ping_pong = report
+        .plan
+        .scenarios
+        .get(index)
+        .is_some_and(|scenario| matches!(scenario.assignment.workload, Workload::PingPong(_)));
+    html! {
+        details {
+            summary { "Results of every arm and size" }
+            p.note {
+                "Latency is " @if ping_pong { "half a round trip" } @else { "from post to completion" }
+                ". Quantiles are of the pooled samples of all valid rounds. Rates and CPU time are medians of the rounds. A value in "
+                "brackets is the median over rounds of the quantile by exclusive interpolation of the raw samples, if these "
+                "were kept."
+            }
+            div.scroll tabindex="0" role="region" aria-label="Results" {
+                table.numbers {
+                    thead {
+                        tr {
+                            @for head in [
+                                "size", "arm", "rounds", "min", "p50", "p95", "p99", "p99.9", "max", "throughput",
+                                "completions", "CPU (both sides)", "fabric", "invalid cases",
+                            ] { th scope="col" { (head) } }
+                        }
+                    }
+                    tbody { @for cell in cells { (result_row(report, cell)) } }
+                }
+            }
+        }
+    }
+}
+
+fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
+    let quantile = |quantile: f64| match cell.latency.quantile(quantile) {
+        Some(nanos) => format::nanos(nanos as f64),
+        None => "no valid case".to_owned(),
+    };
+    let exact = |nanos: Option<u64>| {
+        nanos.map_or_else(|| "no valid case".to_owned(), |nanos| format::nanos(nanos as f64))
+    };
+    let metric = |metric: Metric| match cell.metric(metric) {
+        Some(spread) => labels::metric_value(metric, spread.median),
+        None => "no valid case".to_owned(),
+    };
+    let exclusive = cell.exclusive_quantiles;
+    let in_brackets =
+        |nanos: Option<f64>| nanos.map_or_else(String::new, |nanos| format!(" [{}]", format::nanos(nanos)));
+    html! {
+        tr {
+            th scope="row" { (format::size(cell.size_bytes)) }
+            td { (arm_name(report, cell.arm)) }
+            td { (cell.valid_rounds.len()) }
+            td { (exact(cell.min_nanos)) }
+            td { (quantile(0.5)) (in_brackets(exclusive.map(|raw| raw.p50_nanos))) }
+            td { (quantile(0.95)) (in_brackets(exclusive.map(|raw| raw.p95_nanos))) }
+            td { (quantile(0.99)) (in_brackets(exclusive.map(|raw| raw.p99_nanos))) }
+            td { (quantile(0.999)) }
+            td { (exact(cell.max_nanos)) }
+            td { (metric(Metric::Throughput)) }
+            td { (metric(Metric::CompletionRate)) }
+            td { (metric(Metric::CpuSecondsPerGib)) }
+            td { (cell.fabric.as_ref().map_or("not measured", |proof| labels::fabric_proof(proof.proof))) }
+            td.text { (cell.invalid_reason().unwrap_or_else(|| "none".to_owned())) }
+        }
+    }
+}
+
+/// Bytes that the initiators posted on each rail; empty with a single rail.
+pub(super) fn rails(report: &Report<'_>, index: usize) -> Markup {
+    let cells = report.evaluation.summary.cells.iter();
+    let of_cell = |cell: &&CellSummary| cell.scenario == index && cell.counters.bytes_per_rail.len() > 1;
+    let cells: Vec<&CellSummary> = cells.filter(of_cell).collect();
+    let bytes = |cell: &CellSummary, rail: usize| cell.counters.bytes_per_rail.get(rail).copied();
+    let rails = cells.iter().map(|cell| cell.counters.bytes_per_rail.len()).max();
+    html! {
+        @if let Some(rails) = rails {
+            details {
+                summary { "Bytes per rail" }
+                p.note { "Total bytes that the initiators posted in all valid cases." }
+                div.scroll tabindex="0" role="region" aria-label="Bytes per rail" {
+                    table.numbers {
+                        thead {
+                            tr {
+                                th scope="col" { "size" } th scope="col" { "arm" }
+                                @for rail in 0..rails { th scope="col" { "rail " (rail) } }
+                            }
+                        }
+                        tbody {
+                            @for cell in cells {
+                                tr {
+                                    th scope="row" { (format::size(cell.size_bytes)) }
+                                    td { (arm_name(report, cell.arm)) }
+                                    @for rail in 0..rails {
+                                        td { (bytes(cell, rail).map_or_else(|| "not used".to_owned(), format::bytes)) }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Comparisons of every metric, without the baseline.
+pub(super) fn other_metrics(report: &Report<'_>, index: usize) -> Markup {
+    let Some(scenario) = report.plan.scenarios.get(index) else {
+        return html! {};
+    };
+    let plan = report.plan;
+    let arms: Vec<usize> = (0..plan.arms.len()).filter(|arm| *arm != plan.baseline).collect();
+    html! {
+        details {
+            summary { "Changes of every metric" }
+            p.note { "Only the primary metric, " (metric_name(scenario.primary)) ", gets verdicts. The other metrics are descriptive." }
+            @for metric in METRICS {
+                div.scroll tabindex="0" role="region" aria-label=(metric_name(metric)) {
+                    table.matrix {
+                        caption { (metric_name(metric)) @if metric == scenario.primary { " (primary)" } }
+                        thead {
+                            tr {
+                                th scope="col" { "arm" }
+                                @for size in &scenario.sizes { th scope="col" { (format::size(*size)) } }
+                            }
+                        }
+                        tbody {
+                            @for arm in &arms {
+                                tr {
+                                    th scope="row" { (arm_name(report, *arm)) }
+                                    @for size in &scenario.sizes {
+                                        @let one = report.evaluation.comparisons.find(index, *size, *arm, metric);
+                                        @if metric == scenario.primary {
+                                            (comparison_cell(one.map(ComparisonText::from).as_ref()))
+                                        } @else {
+                                            td { (one.and_then(change).unwrap_or_else(|| "no valid round".to_owned())) }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Section of one scenario: plots, tables and evidence.
+
+use crds::assignment::Workload;
+use crds::v1alpha1::{Metric, Optimization};
+use maud::{Markup, html};
+
+use super::plot::{self, Curve, Curves, Dot, EffectPlot, Point, Tail};
+use super::verdicts::arm_name;
+use super::{HtmlError, plot_markup, result_tables};
+use crate::report::{Report, labels, overview};
+use campaign::compare::Role;
+use campaign::format;
+use campaign::plan::PlannedScenario;
+use campaign::summarize::CellSummary;
+
+/// Maximum number of sizes with a tail plot.
+const MAX_TAILS: usize = 12;
+
+/// The section of the scenario with index `index`.
+pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlError> {
+    let Some(scenario) = report.plan.scenarios.get(index) else {
+        return Ok(html! {});
+    };
+    let name = scenario.assignment.name.as_str();
+    let ping_pong = matches!(scenario.assignment.workload, Workload::PingPong(_));
+    let effect = plot_markup(name, effect_plot(report, index, scenario))?;
+    let latency = plot_markup(name, curve_plot(report, index, scenario, Metric::LatencyP50))?;
+    let throughput = plot_markup(name, curve_plot(report, index, scenario, Metric::Throughput))?;
+    let cpu = plot_markup(
+        name,
+        curve_plot(report, index, scenario, Metric::CpuSecondsPerGib),
+    )?;
+    let mut tails = Vec::new();
+    for size in scenario.sizes.iter().take(MAX_TAILS) {
+        tails.push((*size, plot_markup(name, tail_plot(report, index, *size))?));
+    }
+    Ok(html! {
+        section id={ "scenario-" (index) } aria-labelledby={ "scenario-" (index) "-title" } {
+            h2 id={ "scenario-" (index) "-title" } { "Scenario " (name) }
+            (legend(report))
+            div.plots {
+                figure {
+                    figcaption {
+                        "Change of " (labels::metric_title(ping_pong, scenario.primary)) " at each size, with its interval. "
+                        "The band is the margin of " (report.plan.sampling.margin_percent) " %. "
+                        "Hollow dots have no verdict. "
+                        "Noise floor: " (overview::noise_floor(report, Some(index))) "."
+                    }
+                    (effect)
+                }
+                figure {
+                    figcaption { (labels::metric_title(ping_pong, Metric::LatencyP50)) " by size" }
+                    (latency)
+                }
+                figure {
+                    figcaption { "throughput by size" }
+                    (throughput)
+                }
+                figure {
+                    figcaption { "CPU seconds per GiB of both sides by size" }
+                    (cpu)
+                }
+            }
+            p.note { (WHISKERS) }
+            h3 { "Latency tails" }
+            div.plots {
+                @for (size, svg) in tails {
+                    figure { figcaption { (format::size(size)) ", quantiles of the pooled samples of all valid rounds" } (svg) }
+                }
+            }
+            @if scenario.sizes.len() > MAX_TAILS {
+                p.note { "Only the first " (MAX_TAILS) " sizes have a plot. The table of results has the quantiles of all sizes." }
+            }
+            (result_tables::results(report, index))
+            (result_tables::rails(report, index))
+            (result_tables::other_metrics(report, index))
+            (evidence(report, index))
+        }
+    })
+}
+
+const WHISKERS: &str = "Whiskers in the plots by size are the 95 % signed-rank interval of the rounds for each point \
+    separately, or the range of the rounds if there are fewer than six.";
+
+fn legend(report: &Report<'_>) -> Markup {
+    let arms = || report.plan.arms.iter().enumerate();
+    html! {
+        ul.legend aria-label="Arms" {
+            @for (index, arm) in arms() {
+                li { span class=(plot::marker_class(index, arm.control.is_some())) {} (arm.name) }
+            }
+        }
+        @if arms().any(|(index, arm)| plot::shares_color(index, arm.control.is_some())) {
+            p.note { "Arms with a square marker have dashed lines." }
+        }
+    }
+}
+
+fn is_control(report: &Report<'_>, arm: usize) -> bool {
+    report.plan.arms.get(arm).is_some_and(|arm| arm.control.is_some())
+}
+
+fn effect_plot(
+    report: &Report<'_>,
+    index: usize,
+    scenario: &PlannedScenario,
+) -> Result<String, plot::DrawError> {
+    let baseline = report.plan.baseline;
+    let arms: Vec<usize> = (0..report.plan.arms.len())
+        .filter(|arm| *arm != baseline)
+        .collect();
+    let primary = report
+        .evaluation
+        .comparisons
+        .primary()
+        .filter(|one| one.scenario == index);
+    let dots = primary.filter_map(|one| {
+        Some(Dot {
+            row: scenario.sizes.iter().position(|size| *size == one.size_bytes)?,
+            arm: one.arm,
+            control: one.role == Role::ControlArm,
+            has_verdict: one.verdict.is_some(),
+            percent: one.effect?.percent,
+            interval: one.interval_percent(),
+        })
+    });
+    let margin = f64::from(report.plan.sampling.margin_percent) / 100.0;
+    plot::effects(&EffectPlot {
+        description: &format!(
+            "Change at each size of scenario {}. The table of verdicts has the same values",
+            scenario.assignment.name
+        ),
+        rows: scenario.sizes.iter().map(|size| format::size(*size)).collect(),
+        dots: dots.collect(),
+        arms,
+        margin: (-margin / (1.0 + margin) * 100.0, margin * 100.0),
+    })
+}
+
+fn curve_plot(
+    report: &Report<'_>,
+    index: usize,
+    scenario: &PlannedScenario,
+    metric: Metric,
+) -> Result<String, plot::DrawError> {
+    let point = |cell: &CellSummary| {
+        let spread = cell.metric(metric)?;
+        let interval = spread.lower.zip(spread.upper).unwrap_or((spread.min, spread.max));
+        Some(Point {
+            size: cell.size_bytes,
+            value: spread.median,
+            interval: (spread.rounds > 1).then_some(interval),
+        })
+    };
+    let cells = &report.evaluation.summary.cells;
+    let curve = |arm: usize| Curve {
+        arm,
+        control: is_control(report, arm),
+        points: cells
+            .iter()
+            .filter(|cell| (cell.scenario, cell.arm) == (index, arm))
+            .filter_map(point)
+            .collect(),
+    };
+    let mut sizes = scenario.sizes.clone();
+    sizes.sort_unstable();
+    let name = &scenario.assignment.name;
+    plot::curves(&Curves {
+        description: &format!(
+            "{metric} by size in scenario {name}. The table of results has the same values"
+        ),
+        sizes: sizes.iter().map(|size| (*size, format::size(*size))).collect(),
+        curves: (0..report.plan.arms.len()).map(curve).collect(),
+        label: match metric {
+            Metric::Throughput => format::bytes_per_second,
+            Metric::CpuSecondsPerGib => |seconds| format::nanos(seconds * 1e9),
+            _ => format::nanos,
+        },
+    })
+}
+
+fn tail_plot(report: &Report<'_>, index: usize, size: u64) -> Result<String, plot::DrawError> {
+    let summary = &report.evaluation.summary;
+    let cells = (0..report.plan.arms.len()).filter_map(|arm| summary.cell(index, size, arm));
+    let tails: Vec<Tail<'_>> = cells
+        .filter(|cell| cell.latency.count() > 0)
+        .map(|cell| Tail {
+            arm: cell.arm,
+            control: is_control(report, cell.arm),
+            latency: &cell.latency,
+        })
+        .collect();
+    let description = format!(
+        "Latency quantiles at {}. The table of results has the same values",
+        format::size(size)
+    );
+    plot::tails(&description, &tails)
+}
+
+/// Whether each optimization took effect, with the evidence.
+fn evidence(report: &Report<'_>, index: usize) -> Markup {
+    let cells_of = |arm: usize| -> Vec<&CellSummary> {
+        let cells = report.evaluation.summary.cells.iter();
+        cells
+            .filter(|cell| (cell.scenario, cell.arm) == (index, arm) && cell.cases > 0)
+            .collect()
+    };
+    html! {
+        h3 { "Did the optimizations take effect?" }
+        div.scroll tabindex="0" role="region" aria-label="Evidence" {
+            table {
+                thead {
+                    tr {
+                        th scope="col" { "arm" } th scope="col" { "optimization" } th scope="col" { "engagement" }
+                        th scope="col" { "sizes" } th scope="col" { "evidence" }
+                    }
+                }
+                tbody {
+                    @for arm in 0..report.plan.arms.len() {
+                        @for optimization in [Optimization::Inject, Optimization::Doorbell, Optimization::Coalesce] {
+                            @for (engagement, sizes, reason) in overview::engagements(&cells_of(arm), optimization) {
+                                tr {
+                                    th scope="row" { (arm_name(report, arm)) }
+                                    td { (labels::optimization(optimization)) }
+                                    td { (format!("{engagement:?}")) }
+                                    td { (labels::sizes(&sizes)) }
+                                    td { (reason) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

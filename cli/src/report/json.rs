@@ -1,0 +1,115 @@
+//! JSON report: the whole evaluation. Names accompany indexes, and field names contain units.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Report, csv};
+use campaign::compare::{Comparison, ExpectationAnswer};
+use campaign::summarize::{CellSummary, ColdSummary, Environment, FabricEvidence, METRICS};
+
+/// Version of this format.
+pub const FORMAT_VERSION: u32 = 1;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document<'a> {
+    format_version: u32,
+    run: &'a str,
+    plan_hash: &'a str,
+    complete: bool,
+    blocks_done: u32,
+    blocks_total: u32,
+    verdict: &'a str,
+    confidence_percent: u32,
+    margin_percent: u32,
+    rounds: u32,
+    seed: u64,
+    /// Unit of the values of each metric.
+    units: BTreeMap<String, &'static str>,
+    fabric: Option<&'a FabricEvidence>,
+    results: Vec<Named<'a, CellSummary>>,
+    comparisons: Vec<Named<'a, Comparison>>,
+    expectations: &'a [ExpectationAnswer],
+    cold: Vec<Named<'a, ColdSummary>>,
+    environment: &'a Environment,
+    evidence_lines: &'a [String],
+    warnings: &'a [String],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Named<'a, T> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scenario_name: Option<&'a str>,
+    arm_name: &'a str,
+    #[serde(flatten)]
+    item: &'a T,
+}
+
+/// The report as indented JSON, with a newline at its end.
+///
+/// # Errors
+/// If a value cannot be serialized. Every value of a report can.
+pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
+    let plan = report.plan;
+    let summary = &report.evaluation.summary;
+    let comparisons = &report.evaluation.comparisons;
+    let scenario = |index: usize| {
+        let scenario = plan.scenarios.get(index);
+        scenario.map(|scenario| scenario.assignment.name.as_str())
+    };
+    let arm = |index: usize| plan.arms.get(index).map_or("", |arm| arm.name.as_str());
+    let document = Document {
+        format_version: FORMAT_VERSION,
+        run: &plan.run,
+        plan_hash: report.plan_hash,
+        complete: summary.complete(),
+        blocks_done: summary.blocks_done,
+        blocks_total: summary.blocks_total,
+        verdict: &comparisons.verdict,
+        confidence_percent: plan.sampling.confidence_percent,
+        margin_percent: plan.sampling.margin_percent,
+        rounds: plan.rounds,
+        seed: plan.sampling.seed,
+        units: METRICS
+            .iter()
+            .map(|metric| (metric.to_string(), csv::unit(*metric)))
+            .collect(),
+        fabric: summary.fabric.as_ref(),
+        results: summary
+            .cells
+            .iter()
+            .map(|cell| Named {
+                scenario_name: scenario(cell.scenario),
+                arm_name: arm(cell.arm),
+                item: cell,
+            })
+            .collect(),
+        comparisons: comparisons
+            .all
+            .iter()
+            .map(|comparison| Named {
+                scenario_name: scenario(comparison.scenario),
+                arm_name: arm(comparison.arm),
+                item: comparison,
+            })
+            .collect(),
+        expectations: &comparisons.expectations,
+        cold: summary
+            .cold
+            .iter()
+            .map(|cold| Named {
+                scenario_name: None,
+                arm_name: arm(cold.arm),
+                item: cold,
+            })
+            .collect(),
+        environment: &summary.environment,
+        evidence_lines: &summary.evidence_lines,
+        warnings: &summary.warnings,
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}

@@ -1,0 +1,154 @@
+//! JUnit XML report for CI. It has one test for the completeness and trustworthiness of the results, one for each
+//! expectation, and one for each variant, which must not regress.
+//!
+//! A result that leads to exit status 1 is a failure, one that leads to exit status 3 is an error. An undecided result is
+//! skipped, with the reason. A variant therefore passes only if it is shown not to regress at every size.
+
+use crds::v1alpha1::{ExpectationOutcome, FabricProof, Verdict};
+use quick_junit::{NonSuccessKind, SerializeError, TestCase, TestCaseStatus, TestSuite};
+
+use super::comparison::{ComparisonText, is_undecided};
+use super::{Report, overview};
+use campaign::compare::{Comparison, Role, Withheld};
+use campaign::format;
+use campaign::summarize::FabricEvidence;
+use campaign::{Evaluation, RunOutcome};
+
+/// The report as a JUnit XML document.
+///
+/// # Errors
+/// If the XML writer fails. A writer into memory does not fail.
+pub fn render(report: &Report<'_>) -> Result<String, SerializeError> {
+    let run = report.plan.run.as_str();
+    let mut suite = TestSuite::new(run);
+    suite.add_property(("plan-hash", report.plan_hash));
+    suite.add_property(("verdict", report.evaluation.comparisons.verdict.as_str()));
+    let tests = std::iter::once(trustworthiness(report))
+        .chain(expectations(report))
+        .chain(regressions(report));
+    suite.add_test_cases(tests.map(|mut test| {
+        test.set_classname(run);
+        test
+    }));
+    let mut document = quick_junit::Report::new("fabricbench");
+    document.add_test_suite(suite);
+    document.to_string()
+}
+
+fn trustworthiness(report: &Report<'_>) -> TestCase {
+    let summary = &report.evaluation.summary;
+    let problem = match report.evaluation.outcome() {
+        RunOutcome::Passed | RunOutcome::Missed => None,
+        RunOutcome::Incomplete => Some(format!(
+            "{} of {} blocks were measured",
+            summary.blocks_done, summary.blocks_total
+        )),
+        RunOutcome::NothingMeasured => summary.nothing_measured(),
+        RunOutcome::Untrusted => Some(untrustworthy_results(report).join("\n")),
+    };
+    let status = problem.map_or_else(TestCaseStatus::success, |problem| {
+        unsuccessful(
+            NonSuccessKind::Error,
+            "the results are incomplete or cannot be trusted",
+            &problem,
+        )
+    });
+    TestCase::new("complete and trustworthy", status)
+}
+
+/// Results that cannot be trusted, each with its reason.
+fn untrustworthy_results(report: &Report<'_>) -> Vec<String> {
+    let Evaluation { summary, comparisons } = report.evaluation;
+    let contradicted = |fabric: &&FabricEvidence| fabric.proof == FabricProof::Contradicted;
+    let fabric = summary.fabric.as_ref().filter(contradicted);
+    let fabric = fabric.map(|fabric| overview::fabric(Some(fabric)));
+    let unusable = summary.cells.iter().filter(|cell| cell.valid_cases == 0);
+    let unusable = unusable.map(|cell| {
+        let arm = report.plan.arms.get(cell.arm).map_or("", |arm| arm.name.as_str());
+        let reason = cell
+            .invalid_reason()
+            .unwrap_or_else(|| "no case was measured".to_owned());
+        format!(
+            "{}, {arm}: {reason}",
+            location(report, cell.scenario, cell.size_bytes)
+        )
+    });
+    // A comparison without a valid round repeats one of the unusable cells.
+    let withheld = comparisons.primary().filter(|one| {
+        let repeated = matches!(
+            one.reason,
+            Some(Withheld::NotYet { .. } | Withheld::NoValidRound { .. })
+        );
+        one.is_untrusted() && !repeated
+    });
+    fabric
+        .into_iter()
+        .chain(unusable)
+        .chain(withheld.map(|one| comparison_line(report, one)))
+        .collect()
+}
+
+fn expectations(report: &Report<'_>) -> impl Iterator<Item = TestCase> {
+    let answers = report.evaluation.comparisons.expectations.iter();
+    answers.map(|answer| {
+        let status = match answer.outcome {
+            ExpectationOutcome::Met => TestCaseStatus::success(),
+            ExpectationOutcome::NotMet => unsuccessful(NonSuccessKind::Failure, "not met", &answer.reason),
+            ExpectationOutcome::Inconclusive => skipped(&answer.reason),
+        };
+        TestCase::new(format!("expectation: {}", answer.text), status)
+    })
+}
+
+fn regressions(report: &Report<'_>) -> impl Iterator<Item = TestCase> {
+    report.variants().map(|(index, arm)| {
+        let primary = report.evaluation.comparisons.primary();
+        let own = primary.filter(|one| one.arm == index && one.role == Role::Variant);
+        let own: Vec<&Comparison> = own.collect();
+        let lines_of = |predicate: fn(&Comparison) -> bool| -> Vec<String> {
+            let selected = own.iter().filter(|one| predicate(one));
+            selected.map(|one| comparison_line(report, one)).collect()
+        };
+        let regressed = lines_of(|one| one.verdict == Some(Verdict::Regressed));
+        let undecided = lines_of(is_undecided);
+        let status = match (regressed.is_empty(), undecided.len(), own.len()) {
+            (false, ..) => unsuccessful(
+                NonSuccessKind::Failure,
+                "worse than the baseline",
+                &regressed.join("\n"),
+            ),
+            (true, _, 0) => skipped("identical to the baseline at every size"),
+            (true, 0, _) => TestCaseStatus::success(),
+            (true, count, total) => {
+                let mut status = skipped(&format!("{count} of {total} sizes are undecided"));
+                status.set_description(undecided.join("\n"));
+                status
+            }
+        };
+        TestCase::new(format!("{}: no regression at any size", arm.name), status)
+    })
+}
+
+fn unsuccessful(kind: NonSuccessKind, message: &str, description: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(kind);
+    status.set_message(message).set_description(description);
+    status
+}
+
+fn skipped(reason: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(reason);
+    status
+}
+
+/// Scenario, size and result of `comparison`.
+fn comparison_line(report: &Report<'_>, comparison: &Comparison) -> String {
+    let location = location(report, comparison.scenario, comparison.size_bytes);
+    format!("{location}: {}", ComparisonText::from(comparison).line())
+}
+
+fn location(report: &Report<'_>, scenario: usize, size_bytes: u64) -> String {
+    let scenario = report.plan.scenarios.get(scenario);
+    let name = scenario.map_or("", |scenario| scenario.assignment.name.as_str());
+    format!("{name} {}", format::size(size_bytes))
+}

@@ -1,0 +1,69 @@
+//! Names and formatted values that every report format uses.
+
+use crds::v1alpha1::{ExpectationOutcome, FabricProof, Metric, Optimization};
+
+use campaign::compare::{ExpectationAnswer, metric_name};
+use campaign::format;
+
+/// `value` of `metric` with its unit.
+pub fn metric_value(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99 | Metric::LatencyP999 => {
+            format::nanos(value)
+        }
+        Metric::Throughput => format::bytes_per_second(value),
+        Metric::CompletionRate => format::per_second(value),
+        Metric::CpuSecondsPerGib => format!("{value:.2} s/GiB"),
+    }
+}
+
+/// Name of `metric` with the kind of latency that the workload measures: ping-pong reports half a round trip as one-way
+/// latency.
+pub fn metric_title(ping_pong: bool, metric: Metric) -> String {
+    let latency = !matches!(
+        metric,
+        Metric::Throughput | Metric::CompletionRate | Metric::CpuSecondsPerGib
+    );
+    match (latency, ping_pong) {
+        (true, true) => format!("one-way {}", metric_name(metric)),
+        (true, false) => format!("post-to-completion {}", metric_name(metric)),
+        (false, _) => metric_name(metric).to_owned(),
+    }
+}
+
+/// Outcome of an expectation.
+pub fn expectation_outcome(answer: &ExpectationAnswer) -> &'static str {
+    match answer.outcome {
+        ExpectationOutcome::Met if answer.above_maximum => "Met, above the expected maximum",
+        ExpectationOutcome::Met => "Met",
+        ExpectationOutcome::NotMet => "NotMet",
+        ExpectationOutcome::Inconclusive => "Inconclusive",
+    }
+}
+
+/// Name of an optimization.
+pub fn optimization(optimization: Optimization) -> &'static str {
+    match optimization {
+        Optimization::Inject => "inject",
+        Optimization::Doorbell => "doorbell",
+        Optimization::Coalesce => "coalesce",
+    }
+}
+
+/// Name of a fabric proof.
+pub fn fabric_proof(proof: FabricProof) -> &'static str {
+    match proof {
+        FabricProof::Verified => "verified",
+        FabricProof::Declared => "declared only",
+        FabricProof::Contradicted => "contradicted",
+    }
+}
+
+/// Comma-separated sizes, such as `64 B, 128 B`.
+pub fn sizes(sizes: &[u64]) -> String {
+    sizes
+        .iter()
+        .map(|bytes| format::size(*bytes))
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,262 @@
+//! Markdown report, short enough for a comment on a pull request: the changes with their intervals.
+
+use std::fmt::Write;
+
+use crds::assignment::Workload;
+
+use super::comparison::{BaselineText, ComparisonText};
+use super::{Report, labels, overview};
+use campaign::format;
+use campaign::plan::PlannedScenario;
+
+/// Maximum number of warnings shown. The JSON and HTML reports contain all of them.
+const MAX_WARNINGS: usize = 5;
+
+/// The report as Markdown, with a newline at its end.
+pub fn render(report: &Report<'_>) -> String {
+    let mut text = String::new();
+    head(&mut text, report);
+    for (index, scenario) in report.plan.scenarios.iter().enumerate() {
+        table(&mut text, report, index, scenario);
+    }
+    expectations(&mut text, report);
+    warnings(&mut text, report);
+    text
+}
+
+/// Appends a line.
+fn line(text: &mut String, line: &str) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{line}");
+}
+
+fn head(text: &mut String, report: &Report<'_>) {
+    let summary = &report.evaluation.summary;
+    line(
+        text,
+        &format!(
+            "### {}: {}\n",
+            escaped(&report.plan.run),
+            escaped(&report.evaluation.comparisons.verdict)
+        ),
+    );
+    let mut settings = vec![overview::transport(report)];
+    settings.extend(overview::settings(report));
+    line(text, &format!("- {}", escaped(&settings.join(" · "))));
+    line(
+        text,
+        &format!("- fabric {}", escaped(&overview::fabric(summary.fabric.as_ref()))),
+    );
+    line(
+        text,
+        &format!("- noise {}", escaped(&overview::noise_floor(report, None))),
+    );
+    if !summary.complete() {
+        line(
+            text,
+            &format!(
+                "- **incomplete**: {} of {} blocks were measured",
+                summary.blocks_done, summary.blocks_total
+            ),
+        );
+    }
+}
+
+/// A row for each size, a column for each variant.
+fn table(text: &mut String, report: &Report<'_>, index: usize, scenario: &PlannedScenario) {
+    let plan = report.plan;
+    let variants: Vec<_> = report.variants().collect();
+    let ping_pong = matches!(scenario.assignment.workload, Workload::PingPong(_));
+    let baseline = plan.arms.get(plan.baseline).map_or("", |arm| arm.name.as_str());
+    line(
+        text,
+        &format!(
+            "\n**{}**: {}, change from {} [simultaneous {} % interval], margin {} %\n",
+            escaped(&scenario.assignment.name),
+            labels::metric_title(ping_pong, scenario.primary),
+            escaped(baseline),
+            plan.sampling.confidence_percent,
+            plan.sampling.margin_percent
+        ),
+    );
+    let headers = variants.iter().map(|(_, arm)| arm.name.as_str());
+    row(
+        text,
+        ["size", baseline].into_iter().chain(headers).map(str::to_owned),
+    );
+    row(
+        text,
+        (0..variants.len() + 2).map(|column| if column == 0 { "--:" } else { "---" }.to_owned()),
+    );
+    for size in &scenario.sizes {
+        let results = variants.iter().map(|(arm, _)| {
+            let comparison = report
+                .evaluation
+                .comparisons
+                .find(index, *size, *arm, scenario.primary);
+            comparison.map_or_else(
+                || "not compared".to_owned(),
+                |one| ComparisonText::from(one).line(),
+            )
+        });
+        let measured = BaselineText::new(report, index, scenario, *size).line();
+        row(text, [format::size(*size), measured].into_iter().chain(results));
+    }
+}
+
+fn row(text: &mut String, cells: impl Iterator<Item = String>) {
+    let cells: Vec<String> = cells.map(|cell| escaped(&cell)).collect();
+    line(text, &format!("| {} |", cells.join(" | ")));
+}
+
+fn expectations(text: &mut String, report: &Report<'_>) {
+    let answers = &report.evaluation.comparisons.expectations;
+    if !answers.is_empty() {
+        line(text, "");
+    }
+    for answer in answers {
+        line(
+            text,
+            &format!(
+                "- expectation {}: **{}**: {}",
+                escaped(&answer.text),
+                labels::expectation_outcome(answer),
+                escaped(&answer.reason)
+            ),
+        );
+    }
+}
+
+fn warnings(text: &mut String, report: &Report<'_>) {
+    let warnings = &report.evaluation.summary.warnings;
+    if !warnings.is_empty() {
+        line(text, "");
+    }
+    for warning in warnings.iter().take(MAX_WARNINGS) {
+        line(text, &format!("- warning: {}", escaped(warning)));
+    }
+    if warnings.len() > MAX_WARNINGS {
+        line(
+            text,
+            &format!(
+                "- {} more warnings in the JSON and HTML reports",
+                warnings.len() - MAX_WARNINGS
+            ),
+        );
+    }
+}
+
+/// `text` in one line, escaped so that none of it is markup, a mention or a link.
+fn escaped(text: &str) -> String {
+    let words = text.split_whitespace().map(|word| {
+        // A pipe ends a table cell even inside code, and a backslash does not prevent that. So code never contains a pipe.
+        let pieces = word.split('|').map(piece);
+        pieces.collect::<Vec<_>>().join("\\|")
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A part of a word. It becomes code if escaping is not enough: mentions, issue numbers, URLs and formulas are detected
+/// after backslash escapes are resolved.
+fn piece(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let detected_after_escaping =
+        text.contains(['@', '#', '$']) || lower.contains("://") || lower.contains("www.");
+    match detected_after_escaping {
+        true => code(text),
+        false => text.chars().flat_map(escaped_character).collect(),
+    }
+}
+
+/// `character`, after a backslash if it could be markup.
+fn escaped_character(character: char) -> impl Iterator<Item = char> {
+    let special = matches!(
+        character,
+        '<' | '>' | '*' | '_' | '`' | '\\' | '[' | ']' | '~' | '&'
+    );
+    special.then_some('\\').into_iter().chain([character])
+}
+
+/// `text` as code, delimited by more backticks than it contains in a row. Spaces separate it from the delimiters if it
+/// starts or ends with a backtick.
+fn code(text: &str) -> String {
+    let runs = text.split(|character| character != '`').map(str::len);
+    let fence = "`".repeat(runs.max().unwrap_or_default() + 1);
+    let padding = if text.starts_with('`') || text.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
+    format!("{fence}{padding}{text}{padding}{fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::escaped;
+
+    #[test]
+    fn escapes_markup_mentions_and_links() {
+        assert_eq!(escaped("a|b\n<img> *c*"), "a\\|b \\<img\\> \\*c\\*");
+        assert_eq!(escaped("ask @org/team, see #12"), "ask `@org/team,` see `#12`");
+        assert_eq!(escaped("`@a`|b ~x~ &lt;"), "`` `@a` ``\\|b \\~x\\~ \\&lt;");
+        assert_eq!(escaped("at https://x.example/a_b"), "at `https://x.example/a_b`");
+    }
+
+    /// Renders `markdown`: returns the text outside code, and the whole text, both without escapes.
+    fn render(markdown: &str) -> (String, String) {
+        let (mut outside, mut all) = (String::new(), String::new());
+        let mut rest = markdown;
+        while let Some(first) = rest.chars().next() {
+            let taken = match first {
+                '\\' => {
+                    let escaped = rest[1..].chars().next().expect("a character after a backslash");
+                    assert!(escaped.is_ascii_punctuation());
+                    all.push(escaped);
+                    outside.push(escaped);
+                    2
+                }
+                '`' => {
+                    let fence = rest.len() - rest.trim_start_matches('`').len();
+                    let inside = &rest[fence..];
+                    // Code ends at the next run of exactly as many backticks.
+                    let mut end = 0;
+                    loop {
+                        end += inside[end..].find('`').expect("code ends");
+                        let run = inside[end..].len() - inside[end..].trim_start_matches('`').len();
+                        if run == fence {
+                            break;
+                        }
+                        end += run;
+                    }
+                    let code = &inside[..end];
+                    assert!(!code.contains('|'), "a table cell would end here: {markdown}");
+                    let stripped = code.strip_prefix(' ').and_then(|code| code.strip_suffix(' '));
+                    all.push_str(stripped.unwrap_or(code));
+                    outside.push('\u{fffc}');
+                    fence + end + fence
+                }
+                special if "|<>*_[]~&".contains(special) => panic!("{special} in {markdown}"),
+                other => {
+                    all.push(other);
+                    outside.push(other);
+                    other.len_utf8()
+                }
+            };
+            rest = &rest[taken..];
+        }
+        (outside, all)
+    }
+
+    proptest! {
+        #[test]
+        fn escapes_all_special_text_and_loses_none(text in r"([a-cA-C:/.!^$#@~&<>*_`\\|\[\]\n -]|www\.|https?://|é){0,40}") {
+            let (outside, all) = render(&escaped(&text));
+            let flat: Vec<&str> = text.split_whitespace().collect();
+            prop_assert_eq!(all, flat.join(" "));
+            prop_assert!(!outside.contains(['@', '#', '$']), "{}", outside);
+            prop_assert!(!outside.contains("://") && !outside.contains("www."), "{}", outside);
+        }
+    }
+}

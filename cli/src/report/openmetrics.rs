@@ -1,0 +1,44 @@
+//! OpenMetrics report: all metrics that an operator would export for the run.
+
+use std::fmt;
+
+use crds::v1alpha1::BenchmarkRun;
+
+use super::Report;
+use campaign::status::{Phase, StatusInput, status};
+use operator::metrics::limits::Selection;
+use operator::metrics::{RunValues, SelectedRun, exposition};
+
+/// Metrics of `run`.
+///
+/// Measured values come from `report`. State, outcome, conditions (which hold the start and end times), execution and
+/// placement come from the status of `run`, so an unfinished run reports what the operator reports.
+///
+/// # Errors
+/// If formatting fails, which writing into memory does not.
+pub fn render(run: &BenchmarkRun, report: &Report<'_>) -> Result<String, fmt::Error> {
+    let before = run.status.clone().unwrap_or_default();
+    let mut measured = status(&StatusInput {
+        plan: report.plan,
+        plan_hash: report.plan_hash,
+        phase: Phase::finished(report.evaluation),
+        evaluation: report.evaluation,
+        records: None,
+        generation: run.metadata.generation,
+        now: "",
+        previous: run.status.as_ref(),
+    });
+    measured.state = before.state;
+    measured.outcome = before.outcome;
+    measured.conditions = before.conditions;
+    measured.execution = before.execution;
+    measured.placement = before.placement.or(measured.placement);
+    let run = BenchmarkRun {
+        status: Some(measured),
+        ..run.clone()
+    };
+    exposition::open_metrics(Selection {
+        runs: vec![SelectedRun::whole(RunValues::from_run(&run, usize::MAX))],
+        omitted_runs: 0,
+    })
+}

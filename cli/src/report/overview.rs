@@ -1,0 +1,226 @@
+//! Summary of a whole run that every report format shows: outcome, fabric, library, settings and noise floor.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crds::record::LibraryFacts;
+use crds::v1alpha1::{Engagement, ExpectationOutcome, FabricProof, MemoryKind, Optimization, TransportSpec};
+
+use super::Report;
+use super::comparison::{ResultClass, is_undecided};
+use super::labels::fabric_proof;
+use campaign::compare::Role;
+use campaign::format;
+use campaign::summarize::{CellSummary, FabricEvidence};
+
+/// Outcome of a complete run without a missed expectation or a regression. It is [`ResultClass::Improved`] only if every
+/// comparison and every expectation is decided.
+pub fn passed(report: &Report<'_>) -> (ResultClass, String) {
+    let comparisons = &report.evaluation.comparisons;
+    let variants = || comparisons.primary().filter(|one| one.role == Role::Variant);
+    let expectations = comparisons.expectations.iter();
+    let unsettled = expectations.filter(|answer| answer.outcome == ExpectationOutcome::Inconclusive);
+    let counts = [
+        (
+            variants().filter(|one| is_undecided(one)).count(),
+            variants().count(),
+            "comparisons",
+        ),
+        (unsettled.count(), comparisons.expectations.len(), "expectations"),
+    ];
+    let undecided = counts.iter().filter(|(undecided, ..)| *undecided > 0);
+    let undecided: Vec<String> = undecided
+        .map(|(undecided, total, what)| format!("{undecided} of {total} {what}"))
+        .collect();
+    if !undecided.is_empty() {
+        let sentence = format!(
+            "Complete: no expectation was missed and no regression was found, but {} are undecided.",
+            undecided.join(" and ")
+        );
+        return (ResultClass::NotApplicable, sentence);
+    }
+    match variants().next() {
+        Some(_) => (
+            ResultClass::Improved,
+            "Complete: no expectation was missed and no variant regressed.".to_owned(),
+        ),
+        None => (
+            ResultClass::NotApplicable,
+            "Complete: there was nothing to compare.".to_owned(),
+        ),
+    }
+}
+
+/// Whether the fabric carried the payload, with the evidence.
+pub fn fabric(fabric: Option<&FabricEvidence>) -> String {
+    let Some(fabric) = fabric else {
+        return "not measured yet".to_owned();
+    };
+    let label = fabric_proof(fabric.proof);
+    match (fabric.proof, fabric.counted_bytes) {
+        (FabricProof::Verified, Some(counted)) => format!(
+            "{label}: {} counted {} for {} of payload",
+            fabric.interfaces.join(", "),
+            format::bytes(counted),
+            format::bytes(fabric.payload_bytes)
+        ),
+        _ => format!("{label}: {}", fabric.reason),
+    }
+}
+
+/// Library with its version and provider. If the library returned a provider under another name than the requested one,
+/// that name follows in parentheses.
+pub fn transport(report: &Report<'_>) -> String {
+    let arms = &report.evaluation.summary.environment.arms;
+    let mut versions: Vec<String> = Vec::new();
+    for arm in arms {
+        if let Some(library) = &arm.fabric.library
+            && !versions.contains(&library.version)
+        {
+            versions.push(library.version.clone());
+        }
+    }
+    let library = report.plan.transport.library();
+    let requested = match &report.plan.transport {
+        TransportSpec::Libfabric(libfabric) => libfabric.provider.name(),
+        TransportSpec::Loopback(_)
+        | TransportSpec::Ucx(_)
+        | TransportSpec::Nixl(_)
+        | TransportSpec::Verbs(_) => "",
+    };
+    let returned: BTreeSet<&str> = arms.iter().map(|arm| arm.fabric.provider.as_str()).collect();
+    let returned: Vec<&str> = returned
+        .into_iter()
+        .filter(|name| *name != requested && *name != library)
+        .collect();
+    let mut parts = vec![library.to_owned()];
+    if !versions.is_empty() {
+        parts.push(versions.join(" and "));
+    }
+    if !requested.is_empty() {
+        parts.push(requested.to_owned());
+    }
+    if !returned.is_empty() {
+        parts.push(format!("({})", returned.join(", ")));
+    }
+    parts.join(" ")
+}
+
+/// Version and file of each arm's library; `None` if all arms use the same one.
+pub fn libraries(report: &Report<'_>) -> Option<String> {
+    let mut arms_by_library: Vec<(&LibraryFacts, Vec<&str>)> = Vec::new();
+    for arm in &report.evaluation.summary.environment.arms {
+        let Some(library) = &arm.fabric.library else {
+            continue;
+        };
+        match arms_by_library.iter_mut().find(|(known, _)| *known == library) {
+            Some((_, arms)) => arms.push(&arm.arm),
+            None => arms_by_library.push((library, vec![&arm.arm])),
+        }
+    }
+    let descriptions = arms_by_library.iter().map(|(library, arms)| {
+        let LibraryFacts {
+            name, version, path, ..
+        } = library;
+        format!("{}: {name} {version} ({path})", arms.join(", "))
+    });
+    (arms_by_library.len() > 1).then(|| descriptions.collect::<Vec<_>>().join("; "))
+}
+
+/// Number of rails, memory, number of workers and rounds, seed and duration.
+pub fn settings(report: &Report<'_>) -> Vec<String> {
+    let plan = report.plan;
+    let mut memory: Vec<&str> = Vec::new();
+    for scenario in &plan.scenarios {
+        let kind = match scenario.assignment.memory {
+            MemoryKind::Heap => "heap",
+            MemoryKind::HugePages => "huge pages",
+            MemoryKind::SharedMemory => "shared memory",
+            MemoryKind::Cuda => "GPU memory",
+        };
+        if !memory.contains(&kind) {
+            memory.push(kind);
+        }
+    }
+    let environment = &report.evaluation.summary.environment;
+    let hosts: BTreeSet<&str> = environment
+        .workers
+        .iter()
+        .map(|worker| worker.hello.environment.hostname.as_str())
+        .collect();
+    let location = match hosts.len() {
+        1 => " on one machine",
+        _ => "",
+    };
+    let counted = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let mut settings = vec![
+        counted(plan.transport.rails(), "rail"),
+        memory.join(", "),
+        format!("{}{location}", counted(plan.workers, "worker")),
+        counted(plan.rounds, "round"),
+        format!("seed {}", plan.sampling.seed),
+    ];
+    if environment.duration_nanos > 0 {
+        settings.push(format::duration(environment.duration_nanos));
+    }
+    settings
+}
+
+/// Noise floor of one scenario, or of all if `scenario` is `None`: the widest interval of a control arm on the primary
+/// metric, and the number of sizes that have such an interval.
+pub fn noise_floor(report: &Report<'_>, scenario: Option<usize>) -> String {
+    let mut floor: Option<f64> = None;
+    let mut known: BTreeMap<(usize, u64), bool> = BTreeMap::new();
+    let controls = report.evaluation.comparisons.primary().filter(|one| {
+        one.role == Role::ControlArm && scenario.is_none_or(|scenario| one.scenario == scenario)
+    });
+    for control in controls {
+        let ends = control.interval_percent();
+        // A run may have a control arm for each separation. A size is covered if all of them have an interval.
+        *known
+            .entry((control.scenario, control.size_bytes))
+            .or_insert(true) &= ends.is_some();
+        if let Some((low, high)) = ends {
+            floor = Some(low.abs().max(high.abs()).max(floor.unwrap_or_default()));
+        }
+    }
+    let covered = known.values().filter(|known| **known).count();
+    match (floor, known.len()) {
+        (_, 0) => "unknown: the run has no control arm (spec.sampling.control)".to_owned(),
+        (None, _) => "unknown: too few valid rounds for an interval of the control arm".to_owned(),
+        (Some(floor), sizes) if covered == sizes => {
+            format!("within ±{floor:.1} % (control arm, all sizes)")
+        }
+        (Some(floor), sizes) => {
+            format!("within ±{floor:.1} % (control arm, {covered} of {sizes} sizes)")
+        }
+    }
+}
+
+/// Engagement of the optimization `optimization` in `cells` of one arm and scenario: each engagement with its sizes in bytes and
+/// the reason at the first of them.
+pub fn engagements(
+    cells: &[&CellSummary],
+    optimization: Optimization,
+) -> Vec<(Engagement, Vec<u64>, String)> {
+    let mut kinds: Vec<(Engagement, Vec<u64>, String)> = Vec::new();
+    for cell in cells {
+        for evidence in cell
+            .evidence
+            .iter()
+            .filter(|evidence| evidence.optimization == optimization)
+        {
+            match kinds
+                .iter_mut()
+                .find(|(engagement, ..)| *engagement == evidence.engagement)
+            {
+                Some((_, sizes, _)) => sizes.push(cell.size_bytes),
+                None => kinds.push((
+                    evidence.engagement,
+                    vec![cell.size_bytes],
+                    evidence.reason.clone(),
+                )),
+            }
+        }
+    }
+    kinds
+}

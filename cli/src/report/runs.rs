@@ -1,0 +1,93 @@
+//! Text report of the comparison of two runs.
+
+use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
+use crds::v1alpha1::Verdict;
+
+use super::labels;
+use super::text::TextOptions;
+use campaign::compare_runs::{Difference, FinishedRun, RunComparison};
+use campaign::format;
+
+/// A line under the header only.
+const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// The comparison as text, with a newline at its end.
+pub fn text(
+    first: &FinishedRun<'_>,
+    second: &FinishedRun<'_>,
+    different: &[Difference],
+    comparisons: &[RunComparison],
+    options: &TextOptions<'_>,
+) -> String {
+    let mut text = format!(
+        "{} compared with {}\n  The runs were not interleaved. Each arm is compared with the baseline of its own run, which cancels effects common to\n  \
+         both arms.\n",
+        second.plan.run, first.plan.run
+    );
+    if !different.is_empty() {
+        text += "  THE RUNS ARE NOT COMPARABLE (compared because of --force):\n";
+        for difference in different {
+            text += &format!(
+                "    {}: {} | {}\n",
+                difference.what, difference.first, difference.second
+            );
+        }
+    }
+    text += &format!(
+        "  first, second: median of the rounds. change: median change of the ratio to the baseline over all pairs of rounds,\n  \
+         one from each run [exact rank-sum interval; simultaneous {} % in each scenario], margin {} %\n",
+        first.plan.sampling.confidence_percent, first.plan.sampling.margin_percent
+    );
+    let mut table = Table::new();
+    table
+        .load_style(PLAIN)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(options.width)
+        .force_no_tty()
+        .set_header(["scenario", "size", "arm", "metric", "first", "second", "change"]);
+    for one in comparisons {
+        let value_text = |value: Option<f64>| match value {
+            Some(value) => labels::metric_value(one.metric, value),
+            None => "no valid round".to_owned(),
+        };
+        table.add_row([
+            one.scenario.clone(),
+            format::size(one.size_bytes),
+            one.arm.clone(),
+            one.metric.to_string(),
+            value_text(one.first),
+            value_text(one.second),
+            change(one),
+        ]);
+    }
+    if comparisons.is_empty() {
+        return text + "  nothing to compare: no combination of scenario, size and arm is in both runs\n";
+    }
+    let lines = table.lines().map(|line| format!("  {}\n", line.trim_end()));
+    text += &lines.collect::<String>();
+    let baseline = first.plan.arms.get(first.plan.baseline).map(|arm| &arm.name);
+    let judged: Vec<_> = comparisons
+        .iter()
+        .filter(|one| Some(&one.arm) != baseline)
+        .collect();
+    let no_verdict = judged.iter().filter(|one| one.verdict.is_none()).count();
+    if no_verdict > 0 {
+        text += &format!("  {no_verdict} of {} comparisons have no verdict\n", judged.len());
+    }
+    text
+}
+
+fn change(one: &RunComparison) -> String {
+    let effect = one.change_percent.map(format::percent).unwrap_or_default();
+    let interval = one
+        .interval_percent
+        .map(|(low, high)| format!(" {}", format::interval(low, high)));
+    let verdict = match (one.verdict, &one.reason) {
+        (Some(Verdict::Improved), _) => "Improved".to_owned(),
+        (Some(Verdict::Regressed), _) => "Regressed".to_owned(),
+        (Some(Verdict::NoChange), _) => "NoChange".to_owned(),
+        (Some(Verdict::Inconclusive), _) => "Inconclusive".to_owned(),
+        (None, reason) => reason.clone().unwrap_or_default(),
+    };
+    format!("{effect}{} {verdict}", interval.unwrap_or_default())
+}

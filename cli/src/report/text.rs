@@ -1,0 +1,186 @@
+//! Text report for a terminal: verdicts first, and a reason for every missing result.
+
+mod evidence;
+mod table;
+
+use std::fmt::Write;
+
+use crds::assignment::Workload;
+
+use super::{Report, labels, overview};
+use campaign::format;
+
+/// Width in columns if the output is not a terminal.
+pub const DEFAULT_WIDTH: u16 = 132;
+/// Minimum width in columns.
+pub const MIN_WIDTH: u16 = 60;
+/// Maximum number of warnings shown. The JSON and HTML reports contain all of them.
+const MAX_WARNINGS: usize = 10;
+/// Maximum length of a warning, in characters.
+const MAX_WARNING: usize = 300;
+
+/// Options of the text report.
+#[derive(Clone, Copy, Debug)]
+pub struct TextOptions<'a> {
+    /// Width in columns.
+    pub width: u16,
+    /// Whether verdicts are colored.
+    pub color: bool,
+    /// Path of the full report if it was written.
+    pub full_report: Option<&'a str>,
+    /// Current activity of the run, or the reason it ended early, if its status has one.
+    pub state_summary: Option<&'a str>,
+}
+
+impl Default for TextOptions<'_> {
+    fn default() -> Self {
+        Self {
+            width: DEFAULT_WIDTH,
+            color: false,
+            full_report: None,
+            state_summary: None,
+        }
+    }
+}
+
+/// The report as text, with a newline at its end.
+pub fn render(report: &Report<'_>, options: &TextOptions<'_>) -> String {
+    let width = options.width.max(MIN_WIDTH);
+    let mut text = String::new();
+    head(&mut text, report, options.state_summary, width);
+    for index in 0..report.plan.scenarios.len() {
+        scenario(&mut text, report, index, width, options.color);
+    }
+    expectations(&mut text, report, width);
+    warnings(&mut text, report, width);
+    if let Some(path) = options.full_report {
+        line(&mut text, "report", path, width);
+    }
+    text
+}
+
+fn head(text: &mut String, report: &Report<'_>, state_summary: Option<&str>, width: u16) {
+    let mut title = vec![overview::transport(report)];
+    title.extend(overview::settings(report));
+    wrapped(
+        text,
+        &format!("{}   ", report.plan.run),
+        &title.join(" · "),
+        width,
+    );
+    if let Some(state) = state_summary {
+        line(text, "state", state, width);
+    }
+    let summary = &report.evaluation.summary;
+    line(text, "fabric", &overview::fabric(summary.fabric.as_ref()), width);
+    if let Some(libraries) = overview::libraries(report) {
+        line(text, "library", &libraries, width);
+    }
+    line(text, "noise", &overview::noise_floor(report, None), width);
+    line(text, "verdict", &report.evaluation.comparisons.verdict, width);
+    if !summary.complete() {
+        let progress = format!(
+            "incomplete: {} of {} blocks were measured",
+            summary.blocks_done, summary.blocks_total
+        );
+        line(text, "progress", &progress, width);
+    }
+}
+
+fn scenario(text: &mut String, report: &Report<'_>, index: usize, width: u16, color: bool) {
+    let Some(scenario) = report.plan.scenarios.get(index) else {
+        return;
+    };
+    let ping_pong = matches!(scenario.assignment.workload, Workload::PingPong(_));
+    let baseline = report.plan.arms.get(report.plan.baseline);
+    let description = format!(
+        "{}, change from {} [simultaneous {} % interval], margin {} %",
+        labels::metric_title(ping_pong, scenario.primary),
+        baseline.map_or("the baseline", |arm| arm.name.as_str()),
+        report.plan.sampling.confidence_percent,
+        report.plan.sampling.margin_percent
+    );
+    text.push('\n');
+    line(text, &scenario.assignment.name, &description, width);
+    text.push_str(&table::render(report, index, width, color));
+    evidence::render(text, report, index, width);
+}
+
+fn expectations(text: &mut String, report: &Report<'_>, width: u16) {
+    let answers = &report.evaluation.comparisons.expectations;
+    if !answers.is_empty() {
+        text.push('\n');
+    }
+    for answer in answers {
+        let outcome = labels::expectation_outcome(answer);
+        let result = format!("{}  ->  {outcome}: {}", answer.text, answer.reason);
+        line(text, "expected", &result, width);
+    }
+}
+
+fn warnings(text: &mut String, report: &Report<'_>, width: u16) {
+    let warnings = &report.evaluation.summary.warnings;
+    if !warnings.is_empty() {
+        text.push('\n');
+    }
+    for warning in warnings.iter().take(MAX_WARNINGS) {
+        let flat = warning.split_whitespace().collect::<Vec<_>>().join(" ");
+        line(text, "warning", &format::clipped(&flat, MAX_WARNING), width);
+    }
+    if warnings.len() > MAX_WARNINGS {
+        let more = format!(
+            "{} more in the JSON and HTML reports",
+            warnings.len() - MAX_WARNINGS
+        );
+        line(text, "warning", &more, width);
+    }
+}
+
+/// Appends `content` after `heading`, wrapped, with a hanging indent.
+fn line(text: &mut String, heading: &str, content: &str, width: u16) {
+    wrapped(text, &format!("  {heading:<8} "), content, width);
+}
+
+fn wrapped(text: &mut String, heading: &str, content: &str, width: u16) {
+    let indent = heading.chars().count();
+    let available = usize::from(width).saturating_sub(indent).max(20);
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in content.split(' ') {
+        let Some(last) = lines.last_mut() else { break };
+        if last.is_empty() {
+            last.push_str(word);
+        } else if last.chars().count() + 1 + word.chars().count() <= available {
+            last.push(' ');
+            last.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    for (index, line) in lines.iter().enumerate() {
+        let prefix = if index == 0 {
+            heading.to_owned()
+        } else {
+            " ".repeat(indent)
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{prefix}{line}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wraps_long_lines_with_a_hanging_indent() {
+        let mut text = String::new();
+        line(&mut text, "fabric", &"four ".repeat(20), 60);
+        assert!(text.lines().count() > 1);
+        assert!(text.lines().all(|line| line.chars().count() <= 60));
+        assert!(
+            text.lines()
+                .nth(1)
+                .is_some_and(|line| line.starts_with("           four"))
+        );
+    }
+}

@@ -1,0 +1,44 @@
+//! Whether the optimizations of a scenario took effect: one line for each variant and optimization.
+
+use crds::v1alpha1::Optimization;
+
+use super::line;
+use crate::report::{Report, labels, overview};
+use campaign::summarize::CellSummary;
+
+const OPTIMIZATIONS: [Optimization; 3] = [
+    Optimization::Inject,
+    Optimization::Doorbell,
+    Optimization::Coalesce,
+];
+
+pub(super) fn render(text: &mut String, report: &Report<'_>, scenario: usize, width: u16) {
+    for (index, arm) in report.plan.arms.iter().enumerate() {
+        let cells: Vec<&CellSummary> = report
+            .evaluation
+            .summary
+            .cells
+            .iter()
+            .filter(|cell| (cell.scenario, cell.arm) == (scenario, index) && cell.cases > 0)
+            .collect();
+        for optimization in OPTIMIZATIONS {
+            let kinds = overview::engagements(&cells, optimization);
+            let descriptions =
+                kinds
+                    .iter()
+                    .map(|(engagement, sizes, reason)| match sizes.len() == cells.len() {
+                        true => format!("{engagement:?} at all sizes ({reason})"),
+                        false => format!("{engagement:?} at {} ({reason})", labels::sizes(sizes)),
+                    });
+            let description = descriptions.collect::<Vec<_>>().join("; ");
+            if !description.is_empty() {
+                let evidence = format!(
+                    "{}: {} {description}",
+                    arm.name,
+                    labels::optimization(optimization)
+                );
+                line(text, "evidence", &evidence, width);
+            }
+        }
+    }
+}

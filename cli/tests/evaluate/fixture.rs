@@ -1,0 +1,244 @@
+//! A campaign with known effects: its plan and the streams of its workers.
+
+mod measure;
+mod plan;
+
+use std::collections::BTreeMap;
+
+use campaign::collect::{Reports, collect};
+use campaign::plan::Plan;
+use campaign::{Evaluation, evaluate};
+use crds::assignment::{LegIdentity, Pass};
+use crds::record::{
+    BlockRecord, CaseRecord, CaseResult, ChainWriter, ClockFacts, ColdRecord, EndRecord, EndpointsRecord,
+    FabricFacts, HelloRecord, HostEnvironment, InjectLimits, IntegrityReport, LibraryFacts, RECORD_VERSION,
+    RailFacts, Record, WarningReason, WarningRecord,
+};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+pub use measure::measurement;
+pub use plan::{ARMS, plan};
+
+pub const UID: &str = "11111111-2222-4333-8444-555555555555";
+pub const HASH: &str = "5f0c";
+
+/// Behavior of the workers of the campaign.
+pub struct Campaign {
+    pub plan: Plan,
+    /// Factor on the latency of an arm at a size; 1 by default.
+    pub effects: BTreeMap<(&'static str, u64), f64>,
+    /// Modifies a case before it is written.
+    pub tweak: fn(&mut CaseRecord),
+    /// Modifies endpoints before they are written.
+    pub tweak_endpoints: fn(&mut EndpointsRecord),
+}
+
+impl Default for Campaign {
+    fn default() -> Self {
+        Self {
+            plan: plan(),
+            effects: BTreeMap::new(),
+            tweak: |_| {},
+            tweak_endpoints: |_| {},
+        }
+    }
+}
+
+impl Campaign {
+    /// The stream of leg 0 in `attempt`: all blocks but those in `without`.
+    pub fn stream(&self, attempt: u32, without: &[u32]) -> String {
+        let mut writer = ChainWriter::default();
+        let mut text = String::new();
+        for record in self.records(attempt, without) {
+            text.push_str(&writer.line(&record).expect("lines of the fixture are short"));
+        }
+        text
+    }
+
+    pub fn reports(&self) -> Reports {
+        collect(&self.plan, UID, HASH, self.stream(1, &[]).as_bytes())
+    }
+
+    pub fn evaluation(&self) -> Evaluation {
+        evaluate(&self.plan, &self.reports()).expect("the fixture's plan is sound")
+    }
+
+    fn records(&self, attempt: u32, without: &[u32]) -> Vec<Record> {
+        let mut records: Vec<Record> = (0..self.plan.workers)
+            .map(|rank| Record::Hello(Box::new(hello(rank, attempt))))
+            .collect();
+        for arm in &self.plan.arms {
+            for rank in 0..self.plan.workers {
+                let mut endpoints = endpoints(&arm.name, rank);
+                (self.tweak_endpoints)(&mut endpoints);
+                records.push(Record::Endpoints(Box::new(endpoints)));
+            }
+        }
+        records.push(Record::Warning(WarningRecord {
+            rank: Some(0),
+            reason: WarningReason::Evidence,
+            message: "Using fi_injectdata for small message size=64".into(),
+        }));
+        let leg = self.plan.legs.first().expect("one leg");
+        let mut clock = 0;
+        let mut done = 0;
+        for round in &leg.rounds {
+            for arm in &self.plan.arms {
+                records.push(Record::Cold(cold(round.round, &arm.name)));
+            }
+            for block in round
+                .blocks
+                .iter()
+                .filter(|block| !without.contains(&block.block))
+            {
+                let scenario = &self.plan.scenarios[block.scenario as usize];
+                for (position, place) in block.order.iter().enumerate() {
+                    let arm = leg.arms[*place as usize].0;
+                    let name = &self.plan.arms[arm].name;
+                    let key = (
+                        ARMS.iter().find(|known| *known == name).copied(),
+                        block.size_bytes,
+                    );
+                    let effect = key.0.and_then(|name| self.effects.get(&(name, key.1))).copied();
+                    let seed = u64::from(block.block) << 8 | arm as u64;
+                    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+                    let result = match round.pass {
+                        Pass::Integrity => CaseResult::Checked(IntegrityReport {
+                            transfers: 10,
+                            bytes: 10 * block.size_bytes,
+                            crc32c_expected: "8a9136aa".into(),
+                            crc32c_found: "8a9136aa".into(),
+                            ..IntegrityReport::default()
+                        }),
+                        Pass::Measure => CaseResult::Measured(Box::new(measurement(
+                            &self.plan,
+                            block.scenario as usize,
+                            block.size_bytes,
+                            arm,
+                            effect.unwrap_or(1.0),
+                            &mut rng,
+                        ))),
+                    };
+                    let mut case = CaseRecord {
+                        block: block.block,
+                        round: round.round,
+                        pass: round.pass,
+                        scenario: scenario.assignment.name.clone(),
+                        size_bytes: block.size_bytes,
+                        arm: name.clone(),
+                        position: position as u32,
+                        initiator: 0,
+                        target: 1,
+                        started_nanos: clock,
+                        result,
+                    };
+                    clock += 10_000_000_000;
+                    (self.tweak)(&mut case);
+                    records.push(Record::Case(Box::new(case)));
+                }
+                records.push(Record::Block(BlockRecord {
+                    block: block.block,
+                    cases: block.order.len() as u32,
+                }));
+                done += 1;
+            }
+        }
+        records.push(Record::End(EndRecord {
+            blocks: done,
+            complete: true,
+            failure: None,
+        }));
+        records
+    }
+}
+
+/// Serializes `records` as a stream.
+pub fn stream_of(records: &[Record]) -> String {
+    let mut writer = ChainWriter::default();
+    records
+        .iter()
+        .map(|record| writer.line(record).expect("lines of the fixture are short"))
+        .collect()
+}
+
+pub fn hello(rank: u32, attempt: u32) -> HelloRecord {
+    HelloRecord {
+        version: RECORD_VERSION,
+        identity: LegIdentity {
+            run: "planted".into(),
+            uid: UID.into(),
+            plan_hash: HASH.into(),
+            leg: 0,
+            attempt,
+        },
+        rank,
+        workers: 2,
+        runner_version: "0.1.0".into(),
+        started_at: "2026-03-01T10:00:00Z".into(),
+        environment: HostEnvironment {
+            hostname: "bench-1".into(),
+            kernel: "6.1.0-18-amd64".into(),
+            cpu_model: "Xeon <Gold> & \"Silver\"".into(),
+            cpus_allowed: "0-3".into(),
+            memory_bytes: 8 << 30,
+            clock: ClockFacts {
+                name: "CLOCK_MONOTONIC".into(),
+                source: "tsc".into(),
+                resolution_nanos: 1,
+                overhead_nanos: 21.5,
+            },
+            ..HostEnvironment::default()
+        },
+    }
+}
+
+fn endpoints(arm: &str, rank: u32) -> EndpointsRecord {
+    let rail = |index: u32| RailFacts {
+        domain: "lo".into(),
+        interface: Some("lo".into()),
+        address: format!("127.0.{index}.{}", rank + 1),
+        ..RailFacts::default()
+    };
+    EndpointsRecord {
+        round: 0,
+        rank,
+        arm: arm.into(),
+        fabric: Some(FabricFacts {
+            library: Some(LibraryFacts {
+                name: "libfabric".into(),
+                version: "1.17.0".into(),
+                api_version: "1.17".into(),
+                path: "/usr/lib/x86_64-linux-gnu/libfabric.so.1".into(),
+                build_id: None,
+            }),
+            provider: "net".into(),
+            fabric: "127.0.0.0/8".into(),
+            rails: (0..4).map(rail).collect(),
+            inject_limits: InjectLimits {
+                send_bytes: 128,
+                write_bytes: 128,
+            },
+            transmit_depth: 256,
+            max_message_bytes: 1 << 30,
+            progress: "manual".into(),
+            variables: BTreeMap::from([("FI_LOG_LEVEL".to_owned(), "warn".to_owned())]),
+            ..FabricFacts::default()
+        }),
+        failure: None,
+    }
+}
+
+fn cold(round: u32, arm: &str) -> ColdRecord {
+    ColdRecord {
+        round,
+        rank: 0,
+        arm: arm.into(),
+        thread_start_nanos: 40_000 + u64::from(round),
+        open_nanos: 3_000_000 + u64::from(round) * 1000,
+        registration_nanos: 20_000,
+        registered_bytes: 1 << 20,
+        address_insertion_nanos: 15_000,
+        first_post_nanos: Some(90_000),
+    }
+}

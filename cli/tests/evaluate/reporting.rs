@@ -1,0 +1,399 @@
+//! Status and report formats of an evaluation.
+
+use std::collections::BTreeSet;
+
+use campaign::Evaluation;
+use campaign::status::{MAX_WARNINGS, Phase, StatusInput, refused, status};
+use crds::v1alpha1::{FabricProof, State, Verdict};
+
+use crate::fixture::{Campaign, HASH};
+
+fn input<'a>(campaign: &'a Campaign, evaluation: &'a Evaluation) -> StatusInput<'a> {
+    StatusInput {
+        plan: &campaign.plan,
+        plan_hash: HASH,
+        phase: Phase::Complete,
+        evaluation,
+        records: None,
+        generation: Some(1),
+        now: "2026-03-01T10:01:00Z",
+        previous: None,
+    }
+}
+
+#[test]
+fn status_summarizes_the_evaluation() {
+    let campaign = Campaign {
+        effects: [(("fi-inject", 64), 0.85)].into(),
+        ..Campaign::default()
+    };
+    let evaluation = campaign.evaluation();
+    let status = status(&input(&campaign, &evaluation));
+    assert_eq!(status.state, Some(State::Complete));
+    assert_eq!(
+        status.progress.as_ref().map(|progress| progress.text.as_str()),
+        Some("84/84")
+    );
+    assert_eq!(
+        status.fabric.as_ref().map(|fabric| fabric.proof),
+        Some(FabricProof::Verified)
+    );
+    assert_eq!(status.results.len(), 36);
+    assert_eq!(
+        status.placement.as_ref().map(|placement| placement.nodes.len()),
+        Some(2)
+    );
+    assert!(status.best.as_ref().is_some_and(|best| best.ends_with("B/s")));
+    let inject = status
+        .comparisons
+        .iter()
+        .find(|one| (one.arm.as_str(), one.size_bytes) == ("fi-inject", 64))
+        .unwrap();
+    assert_eq!(inject.verdict, Some(Verdict::Improved));
+    assert!(
+        (-160_000..-140_000).contains(&inject.effect_ppm.unwrap()),
+        "{:?}",
+        inject.effect_ppm
+    );
+    let types: BTreeSet<&str> = status
+        .conditions
+        .iter()
+        .map(|condition| condition.type_.as_str())
+        .collect();
+    assert_eq!(
+        types,
+        ["Accepted", "Complete", "Failed", "Running", "Suspended"].into()
+    );
+}
+
+#[test]
+fn condition_keeps_its_transition_time_until_its_status_changes() {
+    let campaign = Campaign::default();
+    let evaluation = campaign.evaluation();
+    let running = StatusInput {
+        phase: Phase::Running,
+        now: "2026-03-01T10:00:00Z",
+        ..input(&campaign, &evaluation)
+    };
+    let first = status(&running);
+    let second = status(&StatusInput {
+        previous: Some(&first),
+        ..input(&campaign, &evaluation)
+    });
+    let transition_time = |type_name: &str| {
+        let condition = second
+            .conditions
+            .iter()
+            .find(|condition| condition.type_ == type_name)
+            .unwrap();
+        condition.last_transition_time.as_str()
+    };
+    assert_eq!(transition_time("Accepted"), "2026-03-01T10:00:00Z");
+    assert_eq!(transition_time("Complete"), "2026-03-01T10:01:00Z");
+    let invalid = refused(
+        "spec.variants[2]: no",
+        Some(2),
+        "2026-03-01T10:02:00Z",
+        Some(&second),
+    );
+    assert_eq!(
+        (invalid.state, invalid.conditions[0].status.as_str()),
+        (Some(State::Failed), "False")
+    );
+}
+
+#[test]
+fn limits_number_and_length_of_warnings() {
+    let campaign = Campaign::default();
+    let mut evaluation = campaign.evaluation();
+    evaluation.summary.warnings = (0..500)
+        .map(|number| format!("{number}: {}", "x".repeat(5000)))
+        .collect();
+    let status = status(&input(&campaign, &evaluation));
+    assert_eq!(status.warnings.len(), MAX_WARNINGS);
+    assert!(status.warnings.last().unwrap().starts_with("437 more"));
+    assert!(
+        status
+            .warnings
+            .iter()
+            .all(|warning| warning.chars().count() <= 1024)
+    );
+}
+
+pub mod formats {
+    use std::sync::LazyLock;
+
+    use campaign::collect::collect;
+    use campaign::compare::{Comparison, Role};
+    use campaign::{RunOutcome, evaluate};
+    use crds::record::{CaseFailure, CaseResult, FailureReason};
+    use fabricbench_cli::report::text::{TextOptions, render};
+    use fabricbench_cli::report::{Report, csv, html, json, junit, markdown};
+
+    use super::*;
+    use crate::fixture::UID;
+
+    /// A campaign with known effects and its evaluation.
+    struct Planted {
+        campaign: Campaign,
+        evaluation: Evaluation,
+    }
+
+    impl Planted {
+        fn report(&self) -> Report<'_> {
+            Report {
+                plan: &self.campaign.plan,
+                plan_hash: HASH,
+                evaluation: &self.evaluation,
+            }
+        }
+    }
+
+    static PLANTED: LazyLock<Planted> = LazyLock::new(|| {
+        let effects = [
+            (("fi-inject", 64), 0.85),
+            (("doorbell", 128 << 10), 1.1),
+            (("coalesce", 32 << 10), 0.92),
+            (("combined", 64), 0.985),
+        ];
+        let campaign = Campaign {
+            effects: effects.into(),
+            ..Campaign::default()
+        };
+        Planted {
+            evaluation: campaign.evaluation(),
+            campaign,
+        }
+    });
+
+    #[test]
+    fn renders_text() {
+        let options = TextOptions {
+            full_report: Some("demo-output/planted/report.html"),
+            ..TextOptions::default()
+        };
+        insta::assert_snapshot!("text", render(&PLANTED.report(), &options));
+    }
+
+    #[test]
+    fn text_fits_a_narrow_terminal() {
+        let options = TextOptions {
+            width: 80,
+            ..TextOptions::default()
+        };
+        let text = render(&PLANTED.report(), &options);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        insta::assert_snapshot!("text_narrow", text);
+    }
+
+    #[test]
+    fn colors_text_only_on_request() {
+        let text = |color| {
+            render(
+                &PLANTED.report(),
+                &TextOptions {
+                    color,
+                    ..TextOptions::default()
+                },
+            )
+        };
+        assert!(!text(false).contains('\u{1b}'));
+        assert!(text(true).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn csv_has_a_row_for_every_scenario_size_arm_and_metric() {
+        let text = csv::render(&PLANTED.report()).unwrap();
+        assert_eq!(text.lines().count(), 1 + 2 * 3 * 6 * 7);
+        let primary: String = text
+            .lines()
+            .filter(|line| line.contains(",primary,") || line.contains(",true,"))
+            .flat_map(|line| [line, "\n"])
+            .collect();
+        insta::assert_snapshot!("csv", primary);
+    }
+
+    #[test]
+    fn json_contains_names_units_and_intervals() {
+        let text = json::render(&PLANTED.report()).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(json["units"]["LatencyP50"], "ns");
+        assert_eq!(json["results"].as_array().unwrap().len(), 36);
+        let inject = json["comparisons"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|one| {
+                one["armName"] == "fi-inject" && one["sizeBytes"] == 64 && one["metric"] == "LatencyP50"
+            })
+            .unwrap();
+        assert_eq!(inject["verdict"], "Improved");
+        assert_eq!(inject["scenarioName"], "small");
+        assert!(inject["interval"]["upperPercent"].as_f64().unwrap() < -10.0);
+        assert_eq!(json["expectations"][0]["outcome"], "Met");
+    }
+
+    #[test]
+    fn markdown_has_a_table_for_each_scenario() {
+        insta::assert_snapshot!("markdown", markdown::render(&PLANTED.report()));
+    }
+
+    #[test]
+    fn junit_fails_when_the_exit_status_is_a_failure() {
+        let text = junit::render(&PLANTED.report()).unwrap();
+        insta::assert_snapshot!("junit", text);
+        let Planted { campaign, .. } = &*PLANTED;
+        let lines = campaign.stream(1, &[5]);
+        let reports = collect(&campaign.plan, UID, HASH, lines.as_bytes());
+        let report = Report {
+            evaluation: &evaluate(&campaign.plan, &reports).unwrap(),
+            ..PLANTED.report()
+        };
+        let text = junit::render(&report).unwrap();
+        assert!(
+            text.contains("<error") && text.contains("blocks were measured"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn undecided_comparisons_are_not_reported_as_passed() {
+        let campaign = Campaign {
+            effects: [
+                (("fi-inject", 64), 0.85),
+                (("coalesce", 32 << 10), 0.92),
+                (("combined", 64), 0.985),
+            ]
+            .into(),
+            ..Campaign::default()
+        };
+        let mut planted = Planted {
+            evaluation: campaign.evaluation(),
+            campaign,
+        };
+        assert_eq!(planted.evaluation.outcome(), RunOutcome::Passed);
+        let undecided = html::render(&planted.report()).unwrap();
+        let sentence = "no regression was found, but 3 of 11 comparisons are undecided.";
+        assert!(
+            undecided.contains("overall na") && undecided.contains(sentence),
+            "{undecided}"
+        );
+        let tests = junit::render(&planted.report()).unwrap();
+        assert!(
+            tests.contains(r#"<skipped message="2 of 5 sizes are undecided">small 64 B:"#),
+            "{tests}"
+        );
+        for comparison in &mut planted.evaluation.comparisons.all {
+            if comparison.role == Role::Variant && comparison.primary {
+                comparison.verdict = Some(Verdict::NoChange);
+            }
+        }
+        let settled = html::render(&planted.report()).unwrap();
+        assert!(settled.contains("overall better") && settled.contains("no variant regressed"));
+        assert!(!junit::render(&planted.report()).unwrap().contains("<skipped"));
+    }
+
+    #[test]
+    fn every_format_reports_an_invalid_baseline() {
+        let campaign = Campaign {
+            tweak: |case| {
+                if (case.arm.as_str(), case.size_bytes) == ("baseline", 64)
+                    && let CaseResult::Measured(_) = case.result
+                {
+                    case.result = CaseResult::Failed(CaseFailure {
+                        reason: FailureReason::PeerLost,
+                        message: "no answer".into(),
+                    });
+                }
+            },
+            ..Campaign::default()
+        };
+        let planted = Planted {
+            evaluation: campaign.evaluation(),
+            campaign,
+        };
+        let reason = "invalid: 13 of 13 cases: failed (PeerLost): no answer";
+        let report = planted.report();
+        assert!(markdown::render(&report).contains(reason));
+        assert!(
+            render(
+                &report,
+                &TextOptions {
+                    width: 400,
+                    ..TextOptions::default()
+                }
+            )
+            .contains(reason)
+        );
+        let page = html::render(&report).unwrap();
+        assert!(page.contains(
+            r#"<td class="invalid"><span class="label">invalid</span> <span class="reason">13 of 13"#
+        ));
+        let tests = junit::render(&report).unwrap();
+        assert!(
+            tests.contains("small 64 B, baseline: 13 of 13 cases: failed (PeerLost): no answer"),
+            "{tests}"
+        );
+        assert!(!tests.contains("verified:"), "{tests}");
+        assert_eq!(tests.matches("small 64 B, baseline").count(), 1, "{tests}");
+    }
+
+    #[test]
+    fn noise_floor_reports_the_sizes_it_covers() {
+        let campaign = Campaign::default();
+        let mut planted = Planted {
+            evaluation: campaign.evaluation(),
+            campaign,
+        };
+        let control = |one: &&mut Comparison| one.role == Role::ControlArm && one.primary;
+        for comparison in planted
+            .evaluation
+            .comparisons
+            .all
+            .iter_mut()
+            .filter(control)
+            .take(2)
+        {
+            comparison.interval = None;
+        }
+        let options = TextOptions::default();
+        for text in [
+            render(&planted.report(), &options),
+            markdown::render(&planted.report()),
+            html::render(&planted.report()).unwrap(),
+        ] {
+            assert!(text.contains("(control arm, 4 of 6 sizes)"), "{text}");
+        }
+        for comparison in &mut planted.evaluation.comparisons.all {
+            comparison.interval = None;
+        }
+        assert!(markdown::render(&planted.report()).contains("- noise unknown: too few valid rounds"));
+    }
+
+    #[test]
+    fn html_shows_bytes_per_rail_and_both_kinds_of_percentiles() {
+        let text = planted_html();
+        assert_eq!(text.matches("<summary>Bytes per rail</summary>").count(), 2);
+        assert!(text.contains(r#"<th scope="col">rail 3</th>"#));
+        let (_, results) = text.split_once(r#"aria-label="Results""#).unwrap();
+        let (_, rows) = results.split_once("<tbody>").unwrap();
+        let (row, _) = rows.split_once("</tr>").unwrap();
+        assert_eq!(row.matches(" [").count(), 3, "{row}");
+    }
+
+    /// HTML report of a campaign with known effects.
+    pub fn planted_html() -> String {
+        html::render(&PLANTED.report()).unwrap()
+    }
+
+    #[test]
+    fn html_is_self_contained_and_escapes_text() {
+        let text = planted_html();
+        assert!(text.contains("Xeon &lt;Gold&gt; &amp;"));
+        assert!(!text.contains("<Gold>"));
+        assert!(!text.contains("<script") && !text.contains("http://") && !text.contains("src="));
+        assert_eq!(text.matches("<svg ").count(), 2 * (4 + 3));
+        // Every placeholder color was replaced by a CSS variable.
+        assert!(!text.contains("#FA0"));
+    }
+}

@@ -1,0 +1,172 @@
+//! Comparison of two finished runs.
+
+use campaign::Evaluation;
+use campaign::compare_runs::{FinishedRun, RunComparison, compare_runs, differences};
+use campaign::plan::Plan;
+use crds::v1alpha1::{Metric, Verdict};
+
+use crate::fixture::{Campaign, plan};
+
+/// Parameters in which a run differs.
+type Change = fn(&mut Evaluation);
+
+fn finished<'a>(plan: &'a Plan, evaluation: &'a Evaluation) -> FinishedRun<'a> {
+    FinishedRun { plan, evaluation }
+}
+
+/// Two runs of the fixture's plan.
+fn compared(first: &Evaluation, second: &Evaluation) -> Vec<RunComparison> {
+    let plan = plan();
+    compare_runs(&finished(&plan, first), &finished(&plan, second)).unwrap()
+}
+
+fn of<'a>(all: &'a [RunComparison], arm: &str, size: u64) -> &'a RunComparison {
+    let found = all
+        .iter()
+        .find(|one| (one.arm.as_str(), one.size_bytes) == (arm, size));
+    found.unwrap()
+}
+
+/// Everything but the control arm is faster at `size`.
+fn faster(size: u64) -> Campaign {
+    let arms = ["baseline", "fi-inject", "doorbell", "coalesce", "combined"];
+    Campaign {
+        effects: arms.map(|arm| ((arm, size), 0.7)).into(),
+        ..Campaign::default()
+    }
+}
+
+#[test]
+fn detects_a_change() {
+    let before = Campaign::default().evaluation();
+    let after = Campaign {
+        effects: [(("fi-inject", 64), 0.7)].into(),
+        ..Campaign::default()
+    };
+    let all = compared(&before, &after.evaluation());
+    let inject = of(&all, "fi-inject", 64);
+    assert_eq!(inject.metric, Metric::LatencyP50);
+    assert_eq!(inject.verdict, Some(Verdict::Improved));
+    let all = compared(&after.evaluation(), &before);
+    assert_eq!(of(&all, "fi-inject", 64).verdict, Some(Verdict::Regressed));
+}
+
+#[test]
+fn change_common_to_all_arms_is_not_a_change_of_an_arm() {
+    let before = Campaign::default().evaluation();
+    let mut whole = faster(64);
+    whole.effects.insert(("control", 64), 0.7);
+    let all = compared(&before, &whole.evaluation());
+    let baseline = of(&all, "baseline", 64);
+    assert_eq!(baseline.verdict, None);
+    assert!(baseline.interval_percent.unwrap().1 < -20.0, "{baseline:?}");
+    assert!(
+        baseline
+            .reason
+            .as_ref()
+            .unwrap()
+            .starts_with("baseline: it changed between the runs, "),
+        "{baseline:?}"
+    );
+    for one in all.iter().filter(|one| one.arm != "baseline") {
+        assert!(
+            !matches!(one.verdict, Some(Verdict::Improved | Verdict::Regressed)),
+            "{one:?}"
+        );
+    }
+}
+
+#[test]
+fn arm_that_is_the_baseline_of_only_one_run_is_not_compared() {
+    let (evaluation, first) = (Campaign::default().evaluation(), plan());
+    let mut second = plan();
+    second.baseline = 1;
+    let all = compare_runs(&finished(&first, &evaluation), &finished(&second, &evaluation)).unwrap();
+    assert!(!all.is_empty());
+    let ends = [&first.arms[0].name, &first.arms[1].name];
+    assert!(all.iter().all(|one| !ends.contains(&&one.arm)), "{all:?}");
+}
+
+#[test]
+fn arms_missing_in_one_run_are_a_difference() {
+    let (evaluation, first) = (Campaign::default().evaluation(), plan());
+    let mut second = plan();
+    second.arms[1].name = "another".to_owned();
+    let found = differences(&finished(&first, &evaluation), &finished(&second, &evaluation));
+    let what: Vec<&str> = found.iter().map(|one| one.what.as_str()).collect();
+    assert_eq!(what, ["arms"]);
+}
+
+#[test]
+fn violated_control_of_either_run_removes_the_verdict() {
+    let before = Campaign::default().evaluation();
+    let after = faster(64).evaluation();
+    for all in [compared(&before, &after), compared(&after, &before)] {
+        for arm in ["baseline", "fi-inject"] {
+            let one = of(&all, arm, 64);
+            assert!(one.interval_percent.is_some());
+            assert_eq!(one.verdict, None, "{arm}");
+            let reason = one.reason.as_ref().unwrap();
+            assert!(reason.contains("invalid: the control arm"), "{reason}");
+        }
+    }
+}
+
+#[test]
+fn optimization_that_did_not_engage_has_no_verdict() {
+    let before = Campaign::default().evaluation();
+    let mut whole = faster(256);
+    whole.effects.insert(("control", 256), 0.7);
+    let all = compared(&before, &whole.evaluation());
+    let inject = of(&all, "fi-inject", 256);
+    assert!(inject.interval_percent.is_some());
+    assert_eq!(inject.verdict, None);
+    assert!(inject.reason.as_ref().unwrap().contains("NotEngaged"));
+}
+
+#[test]
+fn arms_must_run_in_the_same_environment() {
+    let plan = plan();
+    let first = Campaign::default().evaluation();
+    let different = |change: Change| {
+        let mut second = first.clone();
+        change(&mut second);
+        let found = differences(&finished(&plan, &first), &finished(&plan, &second));
+        found.into_iter().map(|one| one.what).collect::<Vec<_>>()
+    };
+    assert_eq!(different(|_| {}), Vec::<String>::new());
+    let rows: [(&str, Change); 8] = [
+        ("runner", |run| {
+            run.summary.environment.workers[0].hello.runner_version = "0".into();
+        }),
+        ("RDMA devices", |run| {
+            let worker = &mut run.summary.environment.workers[0];
+            worker.hello.environment.rdma_devices.push("0000:00:06.0".into());
+        }),
+        ("memory limit", |run| {
+            let worker = &mut run.summary.environment.workers[0];
+            worker.hello.environment.memory_limit_bytes = Some(1 << 31);
+        }),
+        ("CPU limit", |run| {
+            let worker = &mut run.summary.environment.workers[0];
+            worker.hello.environment.cpu_limit_millis = Some(1500);
+        }),
+        ("library", |run| {
+            let library = run.summary.environment.arms[0].fabric.library.as_mut().unwrap();
+            library.build_id = Some("0123".into());
+        }),
+        ("rails", |run| {
+            run.summary.environment.arms[0].fabric.rails[0].interface = Some("eth7".into());
+        }),
+        ("rails", |run| {
+            run.summary.environment.arms[0].fabric.rails[0].line_bits_per_second = Some(7);
+        }),
+        ("variables of baseline", |run| {
+            let variables = &mut run.summary.environment.arms[0].fabric.variables;
+            variables.insert("FI_TCP_NO_CONNECT".into(), "1".into());
+        }),
+    ];
+    for (what, change) in rows {
+        assert_eq!(different(change), [what]);
+    }
+}

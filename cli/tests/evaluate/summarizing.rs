@@ -1,0 +1,303 @@
+//! Validity of cases, evidence for optimizations, and fabric proofs.
+
+use campaign::summarize::{CellSummary, Invalid, Summary, summarize};
+use crds::record::{CaseFailure, CaseResult, FailureReason, Measurement, Mismatch};
+use crds::v1alpha1::{Engagement, FabricProof, Metric, Optimization};
+
+use crate::fixture::{ARMS, Campaign};
+
+fn summary(campaign: &Campaign) -> Summary {
+    summarize(&campaign.plan, &campaign.reports())
+}
+
+fn cell<'a>(summary: &'a Summary, scenario: usize, size: u64, arm: &str) -> &'a CellSummary {
+    let arm = ARMS.iter().position(|name| *name == arm).unwrap();
+    summary.cell(scenario, size, arm).unwrap()
+}
+
+fn measured(case: &mut crds::record::CaseRecord) -> Option<&mut Measurement> {
+    match &mut case.result {
+        CaseResult::Measured(measurement) => Some(measurement),
+        _ => None,
+    }
+}
+
+#[test]
+fn every_cell_of_a_valid_campaign_is_valid_and_verified() {
+    let campaign = Campaign::default();
+    let summary = summary(&campaign);
+    assert!(
+        summary.complete() && summary.warnings.is_empty(),
+        "{:?}",
+        summary.warnings
+    );
+    assert_eq!(summary.cells.len(), 36);
+    for cell in &summary.cells {
+        assert_eq!(
+            (cell.cases, cell.valid_cases, cell.valid_rounds.len()),
+            (13, 13, 13)
+        );
+        assert_eq!(cell.latency.count(), 13 * 200);
+        assert_eq!(
+            cell.fabric.as_ref().map(|proof| proof.proof),
+            Some(FabricProof::Verified)
+        );
+        assert_eq!(cell.metrics.len(), 7);
+    }
+    let fabric = summary.fabric.unwrap();
+    assert_eq!(
+        (fabric.proof, fabric.provider.as_str()),
+        (FabricProof::Verified, "net")
+    );
+    assert!(fabric.counted_bytes.unwrap() > fabric.payload_bytes);
+    assert_eq!(
+        summary.evidence_lines,
+        ["Using fi_injectdata for small message size=64"]
+    );
+    assert_eq!(summary.cold.len(), 6);
+}
+
+#[test]
+fn metrics_have_their_units() {
+    let summary = summary(&Campaign::default());
+    let small = cell(&summary, 0, 64, "baseline");
+    let p50 = small.metric(Metric::LatencyP50).unwrap().median;
+    assert!((3900.0..4150.0).contains(&p50), "{p50} ns");
+    // 200 messages of 64 B at about 8 us a round trip.
+    let throughput = small.metric(Metric::Throughput).unwrap().median;
+    assert!((7.5e6..8.3e6).contains(&throughput), "{throughput} B/s");
+    let rate = small.metric(Metric::CompletionRate).unwrap().median;
+    assert!((rate * 64.0 - throughput).abs() < 1.0);
+    // Both sides use the CPU for 0.9 of the time.
+    let cpu = small.metric(Metric::CpuSecondsPerGib).unwrap().median;
+    let expected = 1.8 * f64::from(1 << 30) / throughput;
+    assert!((cpu / expected - 1.0).abs() < 0.01, "{cpu} s/GiB");
+}
+
+#[test]
+fn evidence_follows_the_counters() {
+    let summary = summary(&Campaign::default());
+    let engagement = |scenario, size, arm, optimization| {
+        let cell = cell(&summary, scenario, size, arm);
+        let found = cell
+            .evidence
+            .iter()
+            .find(|evidence| evidence.optimization == optimization)
+            .unwrap();
+        (found.engagement, found.reason.clone())
+    };
+    use Optimization::{Coalesce, Doorbell, Inject};
+    assert_eq!(engagement(0, 64, "fi-inject", Inject).0, Engagement::Confirmed);
+    let over = engagement(0, 256, "fi-inject", Inject);
+    assert_eq!(over.0, Engagement::NotEngaged);
+    assert!(over.1.contains("128 B"), "{}", over.1);
+    assert_eq!(
+        engagement(0, 512, "fi-inject", Inject).0,
+        Engagement::NotApplicable
+    );
+    assert_eq!(
+        engagement(0, 64, "doorbell", Doorbell).0,
+        Engagement::NotApplicable
+    );
+    assert_eq!(
+        engagement(1, 32 << 10, "doorbell", Doorbell).0,
+        Engagement::RequestedOnly
+    );
+    // All rails are addresses of one interface.
+    assert_eq!(
+        engagement(1, 32 << 10, "coalesce", Coalesce).0,
+        Engagement::RequestedOnly
+    );
+    assert_eq!(
+        engagement(1, 64 << 10, "coalesce", Coalesce).0,
+        Engagement::NotApplicable
+    );
+}
+
+#[test]
+fn arm_without_a_valid_case_has_no_evidence() {
+    let campaign = Campaign {
+        tweak: |case| {
+            if case.arm == "fi-inject"
+                && let CaseResult::Measured(_) = case.result
+            {
+                case.result = CaseResult::Failed(CaseFailure {
+                    reason: FailureReason::PeerLost,
+                    message: "no answer".into(),
+                });
+            }
+        },
+        ..Campaign::default()
+    };
+    let summary = summary(&campaign);
+    assert_eq!(cell(&summary, 0, 64, "fi-inject").evidence, Vec::new());
+    assert_eq!(cell(&summary, 0, 64, "combined").evidence.len(), 3);
+}
+
+#[test]
+fn reports_unavailable_throttling_counters_once() {
+    let campaign = Campaign {
+        tweak: |case| {
+            if let Some(measured) = measured(case) {
+                measured.target.throttled_nanos = None;
+            }
+        },
+        ..Campaign::default()
+    };
+    let warnings = summary(&campaign).warnings;
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("throttled"), "{warnings:?}");
+}
+
+#[test]
+fn every_invalid_case_has_a_typed_reason() {
+    let campaign = Campaign {
+        tweak: |case| {
+            let (round, size) = (case.round, case.size_bytes);
+            if size != 64 || case.arm != "fi-inject" {
+                return;
+            }
+            match round {
+                1 => {
+                    case.result = CaseResult::Failed(CaseFailure {
+                        reason: FailureReason::DeadlineExceeded,
+                        message: "no completion in 60 s".into(),
+                    });
+                }
+                2 => measured(case).unwrap().target.throttled_nanos = Some(5),
+                3 => measured(case).unwrap().initiator.migrations = 1,
+                4 => measured(case).unwrap().initiator.governor_changed = true,
+                5 => {
+                    for side in [0, 1] {
+                        let measurement = measured(case).unwrap();
+                        let side = if side == 0 {
+                            &mut measurement.initiator
+                        } else {
+                            &mut measurement.target
+                        };
+                        side.interfaces[0].tx_bytes = 100;
+                    }
+                }
+                6 => {
+                    measured(case)
+                        .unwrap()
+                        .initiator
+                        .posted
+                        .as_mut()
+                        .unwrap()
+                        .operations = 0
+                }
+                7 => {
+                    let mut fast = crds::histogram::Histogram::new();
+                    fast.record(30);
+                    measured(case).unwrap().initiator.posted.as_mut().unwrap().latency = fast;
+                }
+                8 => {
+                    measured(case)
+                        .unwrap()
+                        .initiator
+                        .posted
+                        .as_mut()
+                        .unwrap()
+                        .counters
+                        .again = 1_000_000
+                }
+                _ => {}
+            }
+        },
+        ..Campaign::default()
+    };
+    let summary = summary(&campaign);
+    let cell = cell(&summary, 0, 64, "fi-inject");
+    assert_eq!((cell.cases, cell.valid_cases), (13, 6));
+    // EAGAIN does not invalidate a case.
+    assert_eq!(cell.valid_rounds, [8, 9, 10, 11, 12, 13]);
+    let has = |wanted: fn(&Invalid) -> bool| cell.invalid.iter().any(|kind| wanted(&kind.example));
+    assert!(has(|reason| matches!(reason, Invalid::Failed { .. })));
+    assert!(has(|reason| matches!(reason, Invalid::Throttled { nanos: 5 })));
+    assert!(has(|reason| matches!(
+        reason,
+        Invalid::Migrated { migrations: 1 }
+    )));
+    assert!(has(|reason| matches!(reason, Invalid::GovernorChanged)));
+    assert!(has(|reason| matches!(reason, Invalid::FabricContradicted { .. })));
+    assert!(has(|reason| matches!(reason, Invalid::NothingMeasured)));
+    assert!(has(|reason| matches!(
+        reason,
+        Invalid::BelowFloor {
+            measured_nanos: 30,
+            ..
+        }
+    )));
+    assert_eq!(summary.fabric.unwrap().proof, FabricProof::Contradicted);
+}
+
+#[test]
+fn wrong_bytes_invalidate_the_arm_at_that_size_only() {
+    let campaign = Campaign {
+        tweak: |case| {
+            if let CaseResult::Checked(report) = &mut case.result
+                && (case.arm.as_str(), case.size_bytes) == ("coalesce", 32 << 10)
+            {
+                report.first_mismatch = Some(Mismatch {
+                    transfer: 3,
+                    offset_bytes: 16384,
+                    expected: 1,
+                    found: 2,
+                });
+            }
+        },
+        ..Campaign::default()
+    };
+    let summary = summary(&campaign);
+    let bad = cell(&summary, 1, 32 << 10, "coalesce");
+    assert_eq!(bad.valid_cases, 0);
+    assert!(
+        bad.invalid_reason().unwrap().contains("offset 16384"),
+        "{:?}",
+        bad.invalid_reason()
+    );
+    assert_eq!(cell(&summary, 1, 64 << 10, "coalesce").valid_cases, 13);
+    assert_eq!(cell(&summary, 1, 32 << 10, "baseline").valid_cases, 13);
+}
+
+#[test]
+fn another_provider_than_requested_is_contradicted() {
+    let campaign = Campaign {
+        tweak_endpoints: |endpoints| {
+            if endpoints.arm == "doorbell" {
+                endpoints.fabric.as_mut().unwrap().provider = "shm".into();
+            }
+        },
+        ..Campaign::default()
+    };
+    let summary = summary(&campaign);
+    let wrong = cell(&summary, 0, 64, "doorbell");
+    assert_eq!(wrong.valid_cases, 0);
+    assert!(wrong.contradicted().unwrap().reason.contains("provider shm"));
+    assert_eq!(cell(&summary, 0, 64, "baseline").valid_cases, 13);
+}
+
+#[test]
+fn rate_above_the_line_rate_is_invalid() {
+    let campaign = Campaign {
+        tweak_endpoints: |endpoints| {
+            for rail in &mut endpoints.fabric.as_mut().unwrap().rails {
+                rail.pci = Some("0000:00:06.0".into());
+                rail.line_bits_per_second = Some(1_000_000_000);
+            }
+        },
+        ..Campaign::default()
+    };
+    let summary = summary(&campaign);
+    // 128 KiB in about 1.2 us each (16 in flight) is far above 1 Gbit/s; 64 B in 8 us is not.
+    let large = cell(&summary, 1, 128 << 10, "baseline");
+    assert!(large.invalid.iter().any(|kind| matches!(
+        kind.example,
+        Invalid::AboveLineRate {
+            line_bits_per_second: 1_000_000_000,
+            ..
+        }
+    )));
+    assert_eq!(cell(&summary, 0, 64, "baseline").valid_cases, 13);
+}

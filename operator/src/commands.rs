@@ -1,0 +1,51 @@
+//! Command line of `fabricbench-operator`: one file per subcommand. `fabricbench` has the same subcommands.
+
+mod crd;
+mod operator;
+mod outcome;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use outcome::{Exit, Failure, exit_code};
+
+/// Operator of fabricbench. Use the `fabricbench` binary for plans, reports and comparisons.
+//
+// A separate binary, because most of the resident memory of an operator is its binary: it contains no reports and no
+// manifest parser.
+#[derive(Debug, Parser)]
+#[command(name = "fabricbench-operator", version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: InClusterCommand,
+}
+
+/// Subcommands that run in a cluster.
+#[derive(Debug, Subcommand)]
+#[allow(
+    missing_docs,
+    reason = "a comment here would replace the help text of the subcommand"
+)]
+pub enum InClusterCommand {
+    Crd(crd::Crd),
+    Operator(Box<operator::Operator>),
+}
+
+impl InClusterCommand {
+    /// Executes the subcommand.
+    ///
+    /// # Errors
+    /// The command line is invalid, or the command could not complete.
+    pub fn execute(self) -> Result<Exit, Failure> {
+        match self {
+            Self::Crd(command) => command.execute(),
+            Self::Operator(command) => (*command).execute(),
+        }
+    }
+}
+
+/// Runs the command line of this process. Writes results to standard output and errors to standard error.
+pub fn main() -> ExitCode {
+    exit_code(Cli::parse().command.execute())
+}

@@ -1,0 +1,212 @@
+//! `fabricbench operator`: runs the operator.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use clap::Args;
+use crds::units::Size;
+
+use super::{Exit, Failure};
+use crate::manager::{self, LeaseName, LogFormat, Namespaces, Options, RequestLimits};
+use crate::metrics::SeriesLimits;
+use crate::run_controller::build::OperatorConfig;
+use campaign::validate::is_label;
+
+/// Run the operator, which reconciles the BenchmarkRuns of a cluster.
+///
+/// Connects to the cluster of KUBECONFIG, or to the cluster of the pod it runs in. SIGTERM stops the operator. After a
+/// restart, runs continue where they were.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example: fabricbench operator --runner-image registry.example/fabricbench-runner:0.1.0 --no-leader-election"
+)]
+pub struct Operator {
+    /// Namespace whose runs are reconciled. Can be repeated. Defaults to all namespaces.
+    ///
+    /// With namespaces, Roles are sufficient, because nodes are not read. A run that fits no node then waits until its
+    /// pending deadline instead of being reported at once.
+    #[arg(
+        long = "namespace",
+        env = "FABRICBENCH_NAMESPACES",
+        value_name = "NAME",
+        value_delimiter = ','
+    )]
+    namespaces: Vec<String>,
+    /// Image of the runner. It is the default image of runs, and the source of the runner binary for runs with another
+    /// image.
+    #[arg(long, env = "FABRICBENCH_RUNNER_IMAGE", value_name = "IMAGE")]
+    runner_image: String,
+    /// Image pull policy of worker pods. Defaults to the default of the cluster.
+    #[arg(long, env = "FABRICBENCH_IMAGE_PULL_POLICY", value_name = "POLICY",
+        value_parser = ["Always", "IfNotPresent", "Never"])]
+    image_pull_policy: Option<String>,
+    /// Image pull secret of worker pods, in the namespace of the run. Can be repeated.
+    #[arg(
+        long = "image-pull-secret",
+        env = "FABRICBENCH_IMAGE_PULL_SECRETS",
+        value_name = "NAME",
+        value_delimiter = ','
+    )]
+    image_pull_secrets: Vec<String>,
+    /// Prefix of images that runs may use, such as `registry.example/team/`. Can be repeated. Defaults to all images.
+    #[arg(
+        long = "allow-image",
+        env = "FABRICBENCH_ALLOWED_IMAGES",
+        value_name = "PREFIX",
+        value_delimiter = ','
+    )]
+    allowed_images: Vec<String>,
+    /// Environment variable that variants may set. A trailing `*` matches any suffix, such as `FI_*`. Can be repeated.
+    /// Defaults to all variables.
+    #[arg(
+        long = "allow-env",
+        env = "FABRICBENCH_ALLOWED_ENV",
+        value_name = "NAME",
+        value_delimiter = ','
+    )]
+    allowed_env: Vec<String>,
+    /// Run workers as root with only the capability IPC_LOCK, for nodes that limit locked memory. The namespaces of the
+    /// runs must admit privileged pods.
+    #[arg(long, env = "FABRICBENCH_IPC_LOCK")]
+    ipc_lock: bool,
+    /// Number of CPUs of a worker if the run does not set it.
+    #[arg(long, env = "FABRICBENCH_DEFAULT_CPUS", value_name = "N", default_value_t = 2,
+        value_parser = clap::value_parser!(u32).range(1..=1024))]
+    default_cpus: u32,
+    /// Memory of a worker if the run does not set it.
+    #[arg(
+        long,
+        env = "FABRICBENCH_DEFAULT_MEMORY",
+        value_name = "SIZE",
+        default_value = "2Gi"
+    )]
+    default_memory: Size,
+    /// Maximum number of concurrent reconciles.
+    #[arg(long, env = "FABRICBENCH_CONCURRENCY", value_name = "N", default_value_t = 16,
+        value_parser = clap::value_parser!(u16).range(1..=1024))]
+    concurrency: u16,
+    /// Maximum number of concurrent evaluations, each on a separate thread.
+    #[arg(long, env = "FABRICBENCH_EVALUATION_THREADS", value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u16).range(1..=64))]
+    evaluation_threads: u16,
+    /// Maximum number of requests to the API server per second. Watches, logs and the Lease are not counted.
+    #[arg(long, env = "FABRICBENCH_CLIENT_QPS", value_name = "N", default_value_t = 1000,
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    client_qps: u32,
+    /// Maximum burst of requests to the API server.
+    #[arg(long, env = "FABRICBENCH_CLIENT_BURST", value_name = "N", default_value_t = 1000,
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    client_burst: u32,
+    /// Address of /healthz, /readyz and /metrics.
+    #[arg(
+        long,
+        env = "FABRICBENCH_LISTEN",
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:8080"
+    )]
+    listen: SocketAddr,
+    /// Maximum number of result series per run at /metrics. Omitted series are counted in
+    /// fabricbench_run_series_dropped.
+    #[arg(long, env = "FABRICBENCH_MAX_SERIES_PER_RUN", value_name = "N", default_value_t = 2000,
+        value_parser = clap::value_parser!(u32).range(200..=100_000))]
+    max_series_per_run: u32,
+    /// Maximum number of result series of all runs at /metrics. Newer runs take precedence.
+    #[arg(long, env = "FABRICBENCH_MAX_SERIES", value_name = "N", default_value_t = 100_000,
+        value_parser = clap::value_parser!(u32).range(200..=10_000_000))]
+    max_series: u32,
+    /// Name of the Lease for leader election.
+    #[arg(
+        long,
+        env = "FABRICBENCH_LEASE_NAME",
+        value_name = "NAME",
+        default_value = "fabricbench-operator"
+    )]
+    lease_name: String,
+    /// Namespace of the Lease for leader election.
+    #[arg(
+        long,
+        env = "FABRICBENCH_LEASE_NAMESPACE",
+        value_name = "NAME",
+        default_value = "default"
+    )]
+    lease_namespace: String,
+    /// Disable leader election. Safe only with a single replica.
+    #[arg(long, env = "FABRICBENCH_NO_LEADER_ELECTION")]
+    no_leader_election: bool,
+    /// Format of log lines. Set RUST_LOG to filter them.
+    #[arg(
+        long,
+        env = "FABRICBENCH_LOG_FORMAT",
+        value_name = "FORMAT",
+        default_value = "text",
+        value_enum
+    )]
+    log_format: LogFormat,
+}
+
+impl Operator {
+    pub(super) fn execute(self) -> Result<Exit, Failure> {
+        let options = self.options()?;
+        manager::run(options).map_err(Failure::incomplete)?;
+        Ok(Exit::Complete)
+    }
+
+    fn options(self) -> Result<Options, Failure> {
+        let names: BTreeSet<String> = self.namespaces.into_iter().collect();
+        for name in &names {
+            check_name("--namespace", name, ", or omit the flag for all namespaces")?;
+        }
+        check_name("--lease-namespace", &self.lease_namespace, "")?;
+        for part in self.lease_name.split('.') {
+            check_name("--lease-name", part, "")?;
+        }
+        if self.runner_image.is_empty() || self.runner_image.contains(char::is_whitespace) {
+            return Err(Failure::wrong_file(format!(
+                "--runner-image: `{}` is not a valid image. Use an image such as registry.example/fabricbench-runner:0.1.0",
+                self.runner_image
+            )));
+        }
+        Ok(Options {
+            namespaces: match names.is_empty() {
+                true => Namespaces::All,
+                false => Namespaces::Only(names),
+            },
+            installation: OperatorConfig {
+                image_pull_policy: self.image_pull_policy,
+                image_pull_secrets: self.image_pull_secrets,
+                allowed_images: self.allowed_images,
+                allowed_env: self.allowed_env,
+                ipc_lock: self.ipc_lock,
+                default_cpus: self.default_cpus,
+                default_memory: self.default_memory,
+                ..OperatorConfig::new(self.runner_image)
+            },
+            concurrency: self.concurrency,
+            evaluation_threads: self.evaluation_threads.into(),
+            limits: RequestLimits {
+                per_second: self.client_qps,
+                burst: self.client_burst,
+            },
+            listen: self.listen,
+            series: SeriesLimits {
+                per_run: self.max_series_per_run as usize,
+                all: self.max_series as usize,
+            },
+            lease: (!self.no_leader_election).then_some(LeaseName {
+                namespace: self.lease_namespace,
+                name: self.lease_name,
+            }),
+            log_format: self.log_format,
+        })
+    }
+}
+
+/// Rejects names that the API server would reject in every request.
+fn check_name(flag: &str, name: &str, hint: &str) -> Result<(), Failure> {
+    match is_label(name, 63) {
+        true => Ok(()),
+        false => Err(Failure::wrong_file(format!(
+            "{flag}: `{name}` is not a valid name. Use at most 63 lowercase letters, digits and hyphens{hint}"
+        ))),
+    }
+}

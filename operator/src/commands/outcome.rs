@@ -1,0 +1,101 @@
+//! Exit status of commands, and the message of failures.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use crds::v1alpha1::Outcome;
+
+use campaign::RunOutcome;
+
+/// Exit status of every command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    /// 0: the run is complete, and no expectation was missed.
+    Complete,
+    /// 1: the run is complete, and an expectation was missed or a regression was found.
+    Missed,
+    /// 2: the input file or the command line is invalid.
+    WrongFile,
+    /// 3: the run is not complete, or its results are not valid.
+    Untrusted,
+}
+
+impl From<RunOutcome> for Exit {
+    fn from(outcome: RunOutcome) -> Self {
+        match Outcome::from(outcome) {
+            Outcome::Passed => Self::Complete,
+            Outcome::Missed => Self::Missed,
+            Outcome::Untrusted => Self::Untrusted,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Complete => 0,
+            Exit::Missed => 1,
+            Exit::WrongFile => 2,
+            Exit::Untrusted => 3,
+        })
+    }
+}
+
+/// Failure of a command.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Exit status.
+    pub exit: Exit,
+    message: String,
+}
+
+impl Failure {
+    /// Creates a failure for an invalid input file or command line.
+    pub fn wrong_file(message: impl fmt::Display) -> Self {
+        Self {
+            exit: Exit::WrongFile,
+            message: message.to_string(),
+        }
+    }
+
+    /// Creates a failure for a command that could not complete.
+    pub fn incomplete(message: impl fmt::Display) -> Self {
+        Self {
+            exit: Exit::Untrusted,
+            message: message.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        // The reader closed the pipe, which is not an error to report.
+        let message = match error.kind() {
+            io::ErrorKind::BrokenPipe => String::new(),
+            _ => format!("cannot write the output: {error}"),
+        };
+        Self::incomplete(message)
+    }
+}
+
+/// Exit status of a command with `result`. Writes the message of a failure to standard error.
+pub fn exit_code(result: Result<Exit, Failure>) -> ExitCode {
+    let exit = result.unwrap_or_else(|failure| {
+        // A failed write to standard error cannot be reported.
+        let message = failure.to_string();
+        if !message.is_empty() {
+            let _ = writeln!(io::stderr(), "{message}");
+        }
+        failure.exit
+    });
+    exit.into()
+}
