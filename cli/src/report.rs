@@ -19,15 +19,13 @@ pub mod runs;
 pub mod text;
 
 use campaign::Evaluation;
-use campaign::plan::{Arm, Plan};
+use campaign::plan::{Arm, HashedPlan};
 
 /// Input of every report format.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
     /// Plan of the run.
-    pub plan: &'a Plan,
-    /// Hash of the plan.
-    pub plan_hash: &'a str,
+    pub plan: &'a HashedPlan,
     /// Evaluation of the run's records.
     pub evaluation: &'a Evaluation,
 }

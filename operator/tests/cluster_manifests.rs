@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use campaign::plan::{Plan, hash, plan};
+use campaign::plan::{HashedPlan, plan};
 use campaign::validate::validate;
 use crds::assignment::Assignment;
 use crds::units::Size;
@@ -51,7 +51,7 @@ fn assert_golden(name: &str, actual: &str) {
 }
 
 /// Runs of a file with their plans, with the metadata that an API server would add.
-fn runs(file: &Path) -> Vec<(BenchmarkRun, Plan)> {
+fn runs(file: &Path) -> Vec<(BenchmarkRun, HashedPlan)> {
     let runs = manifest::load(file, None).unwrap_or_else(|error| panic!("{error}"));
     let planned = runs.into_iter().map(|mut run| {
         run.metadata.namespace = Some("fabric".to_owned());
@@ -62,7 +62,7 @@ fn runs(file: &Path) -> Vec<(BenchmarkRun, Plan)> {
     planned.collect()
 }
 
-fn objects(run: &BenchmarkRun, plan: &Plan, leg: usize, nodes: &[String]) -> AttemptObjects {
+fn objects(run: &BenchmarkRun, plan: &HashedPlan, leg: usize, nodes: &[String]) -> AttemptObjects {
     let leg = &plan.legs[leg];
     let config = OperatorConfig {
         image_pull_secrets: vec!["registry".to_owned()],
@@ -71,7 +71,6 @@ fn objects(run: &BenchmarkRun, plan: &Plan, leg: usize, nodes: &[String]) -> Att
     let built = attempt(&AttemptInputs {
         run,
         plan,
-        plan_hash: &hash(plan),
         leg,
         id: AttemptId {
             leg: leg.leg,
@@ -87,7 +86,7 @@ fn objects(run: &BenchmarkRun, plan: &Plan, leg: usize, nodes: &[String]) -> Att
 
 /// The objects as YAML. The assignment is compared with the plan and replaced by its identity, its rendezvous and the number
 /// of its rounds.
-fn to_yaml(run: &BenchmarkRun, plan: &Plan, leg: usize) -> String {
+fn to_yaml(run: &BenchmarkRun, plan: &HashedPlan, leg: usize) -> String {
     let AttemptObjects { prerequisites, job } = objects(run, plan, leg, &[]);
     let Prerequisites {
         mut config_map,
@@ -259,7 +258,6 @@ fn assignment_omits_finished_blocks() {
     let built = attempt(&AttemptInputs {
         run: &run,
         plan: &plan,
-        plan_hash: &hash(&plan),
         leg,
         id: AttemptId { leg: 0, attempt: 2 },
         done: &done,

@@ -1,12 +1,12 @@
 //! Converts one document to a `BenchmarkRun`: checks its kind and version, then deserializes every field. No I/O.
 
+use campaign::validate::check_name;
 use crds::names::{GROUP, KIND, VERSION};
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Defect;
-use campaign::validate::check_name;
 
 /// Top-level fields of a document.
 const FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];

@@ -8,10 +8,10 @@ use std::future::Future;
 use crds::v1alpha1::BenchmarkRun;
 use kube::config::{InferConfigError, KubeconfigError};
 use kube::{Api, Client, Config};
-
-use super::Failure;
 use operator::cause::root_cause;
 use operator::run_controller::RunKey;
+
+use super::Failure;
 
 /// Runs `task` to completion on a new runtime.
 ///

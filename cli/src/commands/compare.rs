@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write;
 
+use campaign::compare_runs::{Difference, FinishedRun, RunComparison, compare_runs, differences};
 use clap::{Args, ValueEnum};
 use crds::v1alpha1::Verdict;
 use serde_json::json;
@@ -12,7 +13,6 @@ use super::source::Source;
 use super::stored::StoredRun;
 use super::{Exit, Failure};
 use crate::report::runs;
-use campaign::compare_runs::{Difference, FinishedRun, RunComparison, compare_runs, differences};
 
 /// Compare two finished runs with equal environments.
 ///

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use campaign::plan::{HashedPlan, plan};
+use campaign::validate::validate;
 use clap::Args;
 use clap::builder::TypedValueParser;
 use crds::v1alpha1::BenchmarkRun;
 
 use super::Failure;
-use campaign::plan::{Plan, plan};
-use campaign::validate::validate;
 
 /// Input file and overrides.
 #[derive(Clone, Debug, Args)]
@@ -37,7 +37,7 @@ pub struct PlannedRun {
     /// Run with the overlay and the overrides applied.
     pub run: BenchmarkRun,
     /// Plan of the run.
-    pub plan: Plan,
+    pub plan: HashedPlan,
 }
 
 impl Input {

@@ -15,15 +15,15 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, LogParams};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, ResourceExt};
+use operator::run_controller::RunKey;
+use operator::run_controller::build::WORKER_CONTAINER;
+use operator::run_controller::build::labels::selector;
 
 use self::started::check_started;
 use super::cluster::{self, Cluster};
 use super::source::Source;
 use super::state_summary::state_summary;
 use super::{Exit, Failure};
-use operator::run_controller::RunKey;
-use operator::run_controller::build::WORKER_CONTAINER;
-use operator::run_controller::build::labels::selector;
 
 /// Maximum number of pods whose logs are read concurrently.
 const PODS: usize = 64;

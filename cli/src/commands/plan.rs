@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use campaign::plan::{self, estimate};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -10,7 +11,6 @@ use super::input::PlannedRun;
 use super::source::Source;
 use super::{Exit, Failure, Input};
 use crate::report;
-use campaign::plan::{estimate, hash};
 
 /// Show the plan of a file: legs, rounds, rails and chunks, data volume and time, and comparisons that cannot show an
 /// effect.
@@ -62,8 +62,8 @@ impl Plan {
             }
             Format::Json => {
                 let plans = planned.iter().map(|planned| {
-                    let plan = &planned.plan;
-                    json!({"planHash": hash(plan), "estimate": estimate(plan), "plan": plan})
+                    let plan: &plan::Plan = &planned.plan;
+                    json!({"planHash": planned.plan.hash(), "estimate": estimate(plan), "plan": plan})
                 });
                 let plans: Vec<_> = plans.collect();
                 serde_json::to_writer_pretty(&mut out, &plans).map_err(std::io::Error::from)?;

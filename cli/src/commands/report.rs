@@ -53,7 +53,6 @@ impl Report {
         let summary = state_summary(&stored.run);
         let report = report::Report {
             plan: &stored.plan,
-            plan_hash: &stored.plan_hash,
             evaluation: &stored.evaluation,
         };
         let rendered = match self.format {

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use campaign::compare_runs::FinishedRun;
 use clap::Args;
 
 use super::input::PlannedRun;
@@ -13,8 +14,6 @@ use super::{Exit, Failure, Input, compare};
 use crate::local::{Interrupt, LocalRun, RunDirectory, RunResult, StopReason, find_runner};
 use crate::report::text::TextOptions;
 use crate::report::{Report, html, text};
-use campaign::compare_runs::FinishedRun;
-use campaign::plan::hash;
 
 /// Run every BenchmarkRun of a file on this machine, one after the other.
 ///
@@ -157,7 +156,6 @@ fn execute_run(
 fn show(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
     let report = Report {
         plan: run.plan(),
-        plan_hash: &hash(run.plan()),
         evaluation: &ended.evaluation,
     };
     let page = html::render(&report).map_err(Failure::incomplete)?;

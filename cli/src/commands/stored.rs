@@ -5,14 +5,14 @@ mod directory;
 
 use std::fmt::Display;
 
+use campaign::collect::Collector;
+use campaign::plan::{self, HashedPlan};
+use campaign::validate::validate;
+use campaign::{Evaluation, RunOutcome, evaluate};
 use crds::v1alpha1::BenchmarkRun;
 
 use super::Failure;
 use super::source::Source;
-use campaign::collect::Collector;
-use campaign::plan::{self, Plan};
-use campaign::validate::validate;
-use campaign::{Evaluation, RunOutcome, evaluate};
 
 /// Run with its evaluation.
 #[derive(Debug)]
@@ -20,9 +20,7 @@ pub struct StoredRun {
     /// Run as it was read.
     pub run: BenchmarkRun,
     /// Plan, computed from the spec of the run.
-    pub plan: Plan,
-    /// Hash of the plan.
-    pub plan_hash: String,
+    pub plan: HashedPlan,
     /// Evaluation of the records.
     pub evaluation: Evaluation,
     /// Reason why the records may not be the measured ones.
@@ -73,8 +71,7 @@ struct Unread {
     uid: String,
     /// Location of the run, for error messages.
     location: String,
-    plan: Plan,
-    plan_hash: String,
+    plan: HashedPlan,
 }
 
 impl Unread {
@@ -90,12 +87,12 @@ impl Unread {
             failure(&problems.join("; "))
         })?;
         let plan = plan::plan(&valid).map_err(|error| failure(&error))?;
-        let plan_hash = plan::hash(&plan);
         let measured = run.status.as_ref().and_then(|status| status.plan_hash.as_ref());
-        if let Some(measured) = measured.filter(|measured| **measured != plan_hash) {
+        if let Some(measured) = measured.filter(|measured| **measured != plan.hash()) {
             return Err(failure(&format!(
-                "status.planHash is {measured}, but the plan of the spec has {plan_hash}: the spec was changed, or another \
-                 version of fabricbench measured the run. Use that version"
+                "status.planHash is {measured}, but the plan of the spec has {}: the spec was changed, or another version \
+                 of fabricbench measured the run. Use that version",
+                plan.hash()
             )));
         }
         Ok(Self {
@@ -103,12 +100,11 @@ impl Unread {
             uid,
             location,
             plan,
-            plan_hash,
         })
     }
 
     fn collector(&self) -> Collector {
-        Collector::new(&self.plan, &self.uid, &self.plan_hash)
+        Collector::new(&self.plan, &self.uid)
     }
 
     /// Evaluates the records that `collector` has read.
@@ -119,7 +115,6 @@ impl Unread {
         Ok(StoredRun {
             run: self.run,
             plan: self.plan,
-            plan_hash: self.plan_hash,
             evaluation,
             integrity_warning: None,
         })

@@ -7,6 +7,8 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
+use campaign::collect::Collector;
+use campaign::plan::{AssignmentInputs, HashedPlan, Leg, assignment};
 use crds::assignment::{Assignment, LegIdentity, Rendezvous};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use snafu::{ResultExt, Snafu};
@@ -16,8 +18,6 @@ use super::gang::{Event, Gang, events};
 use super::interrupt::Interrupt;
 use super::output::{OutputError, RecordFile};
 use super::progress::Progress;
-use campaign::collect::Collector;
-use campaign::plan::{AssignmentInputs, Leg, Plan, assignment, hash};
 
 /// Timeout of the workers' rendezvous.
 const RENDEZVOUS_SECONDS: u32 = 30;
@@ -46,7 +46,7 @@ pub enum ExecuteError {
 /// Inputs of an execution.
 pub(super) struct Execution<'a> {
     /// The plan.
-    pub(super) plan: &'a Plan,
+    pub(super) plan: &'a HashedPlan,
     /// UID of the run, which every message and record contains.
     pub(super) uid: &'a str,
     /// Path of the runner binary.
@@ -129,7 +129,7 @@ fn leg_assignment(
     let identity = LegIdentity {
         run: plan.run.clone(),
         uid: execution.uid.to_owned(),
-        plan_hash: hash(plan),
+        plan_hash: plan.hash().to_owned(),
         leg: leg.leg,
         attempt: earlier_attempts.max().unwrap_or(0) + 1,
     };

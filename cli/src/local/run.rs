@@ -3,6 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use campaign::collect::Collector;
+use campaign::plan::{HashedPlan, estimate};
+use campaign::stats::StatsError;
+use campaign::status::{Phase, StatusInput, fit, status};
+use campaign::{Evaluation, evaluate};
 use crds::record::hex;
 use crds::v1alpha1::{BenchmarkRun, Reason, RecordsReference};
 use jiff::Timestamp;
@@ -14,11 +19,6 @@ use super::changes::spec_changes;
 use super::execute::{ExecuteError, Execution, StopReason, execute};
 use super::interrupt::Interrupt;
 use super::output::{MAX_PLANNED_BYTES, OutputError, RECORDS_FILE, RecordFile, RunDirectory};
-use campaign::collect::Collector;
-use campaign::plan::{Plan, estimate, hash};
-use campaign::stats::StatsError;
-use campaign::status::{Phase, StatusInput, fit, status};
-use campaign::{Evaluation, evaluate};
 
 /// Reason that a run could not be executed or resumed.
 #[derive(Debug, Snafu)]
@@ -75,8 +75,7 @@ pub enum LocalError {
 
 /// One run on this machine. It locks its directory, so no other process can write records to it.
 pub struct LocalRun {
-    plan: Plan,
-    plan_hash: String,
+    plan: HashedPlan,
     run: BenchmarkRun,
     uid: String,
     directory: RunDirectory,
@@ -96,14 +95,13 @@ impl LocalRun {
     ///
     /// # Errors
     /// If the records would exceed the size limit, or the directory cannot be created, contains records or is locked.
-    pub fn create(mut run: BenchmarkRun, plan: Plan, path: &Path) -> Result<Self, LocalError> {
+    pub fn create(mut run: BenchmarkRun, plan: HashedPlan, path: &Path) -> Result<Self, LocalError> {
         check_record_size(&plan)?;
         let (directory, records) = RunDirectory::create(path).context(DirectorySnafu)?;
         let uid = Uuid::new_v4().to_string();
         run.metadata.uid = Some(uid.clone());
         run.metadata.generation = Some(1);
         Ok(Self {
-            plan_hash: hash(&plan),
             plan,
             run,
             uid,
@@ -116,7 +114,7 @@ impl LocalRun {
     ///
     /// # Errors
     /// If `path` is not a run directory, belongs to another plan or is locked.
-    pub fn resume(run: &BenchmarkRun, plan: Plan, path: &Path) -> Result<Self, LocalError> {
+    pub fn resume(run: &BenchmarkRun, plan: HashedPlan, path: &Path) -> Result<Self, LocalError> {
         let directory = RunDirectory::open(path).context(DirectorySnafu)?;
         let records = directory.lock_records().context(DirectorySnafu)?;
         let stored = directory.read_run().context(DirectorySnafu)?;
@@ -130,8 +128,7 @@ impl LocalRun {
             directory: &name,
             field: "status.planHash",
         })?;
-        let plan_hash = hash(&plan);
-        if stored_hash != plan_hash {
+        if stored_hash != plan.hash() {
             return PlanMismatchSnafu {
                 directory: name,
                 difference: difference(&stored, run),
@@ -143,7 +140,6 @@ impl LocalRun {
             ..stored
         };
         Ok(Self {
-            plan_hash,
             plan,
             run,
             uid,
@@ -158,7 +154,7 @@ impl LocalRun {
     }
 
     /// Plan of the run.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &HashedPlan {
         &self.plan
     }
 
@@ -172,7 +168,7 @@ impl LocalRun {
     /// # Errors
     /// If the run directory cannot be used, a system operation fails or the records cannot be evaluated.
     pub fn execute(&mut self, runner: &Path, interrupt: &Interrupt) -> Result<RunResult, LocalError> {
-        let mut collector = Collector::new(&self.plan, &self.uid, &self.plan_hash);
+        let mut collector = Collector::new(&self.plan, &self.uid);
         let read = self.directory.read_records(|chunk| collector.feed(chunk));
         read.context(DirectorySnafu)?;
         collector.end_of_input();
@@ -205,7 +201,6 @@ impl LocalRun {
         let evaluation = evaluated.context(EvaluateSnafu)?;
         let input = StatusInput {
             plan: &self.plan,
-            plan_hash: &self.plan_hash,
             phase: phase(&evaluation),
             evaluation: &evaluation,
             records,
@@ -231,7 +226,7 @@ impl LocalRun {
 }
 
 /// Checks that the records of `plan` do not exceed the size limit.
-fn check_record_size(plan: &Plan) -> Result<(), LocalError> {
+fn check_record_size(plan: &HashedPlan) -> Result<(), LocalError> {
     let planned = estimate(plan).stream_bytes;
     ensure!(
         planned <= MAX_PLANNED_BYTES,
@@ -273,9 +268,10 @@ fn failed(stopped: Option<&StopReason>) -> Phase {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use campaign::plan::plan;
+    use campaign::plan::{Plan, plan};
     use campaign::validate::validate;
+
+    use super::*;
 
     #[test]
     fn rejects_a_plan_with_too_many_records_before_creating_the_directory() {
@@ -283,11 +279,11 @@ mod tests {
         let directory = temporary.path().join("run");
         let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/demo.yaml");
         let run = manifest::load(&demo, None).unwrap().swap_remove(0);
-        let mut plan = plan(&validate(&run).unwrap()).unwrap();
+        let mut plan = Plan::from(plan(&validate(&run).unwrap()).unwrap());
         let leg = plan.legs[0].clone();
         let too_many = MAX_PLANNED_BYTES / estimate(&plan).stream_bytes + 1;
         plan.legs.resize(too_many as usize, leg);
-        let error = LocalRun::create(run, plan, &directory).err().unwrap();
+        let error = LocalRun::create(run, plan.into(), &directory).err().unwrap();
         assert!(matches!(error, LocalError::TooManyRecords { .. }), "{error}");
         assert!(!directory.exists());
     }

@@ -1,11 +1,11 @@
 //! Comparisons and baseline results as every report format presents them.
 
-use crds::v1alpha1::Verdict;
-
-use super::{Report, labels};
 use campaign::compare::{Comparison, Role, Withheld};
 use campaign::format;
 use campaign::plan::PlannedScenario;
+use crds::v1alpha1::Verdict;
+
+use super::{Report, labels};
 
 /// Kind of a result, which determines its color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

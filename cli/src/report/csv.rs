@@ -1,10 +1,10 @@
 //! CSV report: one row for each scenario, size, arm and metric.
 
+use campaign::summarize::{CellSummary, METRICS};
 use crds::v1alpha1::Metric;
 
 use super::comparison::ComparisonText;
 use super::{Report, labels};
-use campaign::summarize::{CellSummary, METRICS};
 
 /// Column names. A name contains the unit unless the unit depends on the metric.
 const COLUMNS: [&str; 25] = [

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use campaign::compare::{Comparison, ExpectationAnswer};
+use campaign::summarize::{CellSummary, ColdSummary, Environment, FabricEvidence, METRICS};
 use serde::Serialize;
 
 use super::{Report, csv};
-use campaign::compare::{Comparison, ExpectationAnswer};
-use campaign::summarize::{CellSummary, ColdSummary, Environment, FabricEvidence, METRICS};
 
 /// Version of this format.
 pub const FORMAT_VERSION: u32 = 1;
@@ -63,7 +63,7 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
     let document = Document {
         format_version: FORMAT_VERSION,
         run: &plan.run,
-        plan_hash: report.plan_hash,
+        plan_hash: report.plan.hash(),
         complete: summary.complete(),
         blocks_done: summary.blocks_done,
         blocks_total: summary.blocks_total,

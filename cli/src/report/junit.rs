@@ -4,15 +4,15 @@
 //! A result that leads to exit status 1 is a failure, one that leads to exit status 3 is an error. An undecided result is
 //! skipped, with the reason. A variant therefore passes only if it is shown not to regress at every size.
 
+use campaign::compare::{Comparison, Role, Withheld};
+use campaign::format;
+use campaign::summarize::FabricEvidence;
+use campaign::{Evaluation, RunOutcome};
 use crds::v1alpha1::{ExpectationOutcome, FabricProof, Verdict};
 use quick_junit::{NonSuccessKind, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 use super::comparison::{ComparisonText, is_undecided};
 use super::{Report, overview};
-use campaign::compare::{Comparison, Role, Withheld};
-use campaign::format;
-use campaign::summarize::FabricEvidence;
-use campaign::{Evaluation, RunOutcome};
 
 /// The report as a JUnit XML document.
 ///
@@ -21,7 +21,7 @@ use campaign::{Evaluation, RunOutcome};
 pub fn render(report: &Report<'_>) -> Result<String, SerializeError> {
     let run = report.plan.run.as_str();
     let mut suite = TestSuite::new(run);
-    suite.add_property(("plan-hash", report.plan_hash));
+    suite.add_property(("plan-hash", report.plan.hash()));
     suite.add_property(("verdict", report.evaluation.comparisons.verdict.as_str()));
     let tests = std::iter::once(trustworthiness(report))
         .chain(expectations(report))

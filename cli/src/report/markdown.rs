@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
+use campaign::format;
+use campaign::plan::PlannedScenario;
 use crds::assignment::Workload;
 
 use super::comparison::{BaselineText, ComparisonText};
 use super::{Report, labels, overview};
-use campaign::format;
-use campaign::plan::PlannedScenario;
 
 /// Maximum number of warnings shown. The JSON and HTML reports contain all of them.
 const MAX_WARNINGS: usize = 5;

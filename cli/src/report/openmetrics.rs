@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use crds::v1alpha1::BenchmarkRun;
-
-use super::Report;
 use campaign::status::{Phase, StatusInput, status};
+use crds::v1alpha1::BenchmarkRun;
 use operator::metrics::limits::Selection;
 use operator::metrics::{RunValues, SelectedRun, exposition};
+
+use super::Report;
 
 /// Metrics of `run`.
 ///
@@ -20,7 +20,6 @@ pub fn render(run: &BenchmarkRun, report: &Report<'_>) -> Result<String, fmt::Er
     let before = run.status.clone().unwrap_or_default();
     let mut measured = status(&StatusInput {
         plan: report.plan,
-        plan_hash: report.plan_hash,
         phase: Phase::finished(report.evaluation),
         evaluation: report.evaluation,
         records: None,

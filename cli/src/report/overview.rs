@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use campaign::compare::Role;
+use campaign::format;
+use campaign::summarize::{CellSummary, FabricEvidence};
 use crds::record::LibraryFacts;
 use crds::v1alpha1::{Engagement, ExpectationOutcome, FabricProof, MemoryKind, Optimization, TransportSpec};
 
 use super::Report;
 use super::comparison::{ResultClass, is_undecided};
 use super::labels::fabric_proof;
-use campaign::compare::Role;
-use campaign::format;
-use campaign::summarize::{CellSummary, FabricEvidence};
 
 /// Outcome of a complete run without a missed expectation or a regression. It is [`ResultClass::Improved`] only if every
 /// comparison and every expectation is decided.

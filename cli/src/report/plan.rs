@@ -8,18 +8,18 @@ use crds::striping::StripingPolicy;
 use crds::units::Size;
 use crds::v1alpha1::TransportSpec;
 
-use campaign::plan::{Arm, Leg, Plan, Separation, estimate, hash};
+use campaign::plan::{Arm, HashedPlan, Leg, Plan, Separation, estimate};
 use campaign::plan_check;
 
 /// `plan` as text, with the notes of the plan check.
-pub fn render(plan: &Plan) -> String {
+pub fn render(plan: &HashedPlan) -> String {
     let mut out = String::new();
     // Writing into a String cannot fail.
     let _ = write_text(plan, &mut out);
     out
 }
 
-fn write_text(plan: &Plan, out: &mut String) -> std::fmt::Result {
+fn write_text(plan: &HashedPlan, out: &mut String) -> std::fmt::Result {
     writeln!(
         out,
         "{}   {} · {} workers · {} · seed {} · {} % confidence · margin {} %",
@@ -31,7 +31,7 @@ fn write_text(plan: &Plan, out: &mut String) -> std::fmt::Result {
         plan.sampling.confidence_percent,
         plan.sampling.margin_percent,
     )?;
-    writeln!(out, "  plan      {}", hash(plan))?;
+    writeln!(out, "  plan      {}", plan.hash())?;
     let estimate = estimate(plan);
     writeln!(
         out,

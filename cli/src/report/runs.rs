@@ -1,12 +1,12 @@
 //! Text report of the comparison of two runs.
 
+use campaign::compare_runs::{Difference, FinishedRun, RunComparison};
+use campaign::format;
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 use crds::v1alpha1::Verdict;
 
 use super::labels;
 use super::text::TextOptions;
-use campaign::compare_runs::{Difference, FinishedRun, RunComparison};
-use campaign::format;
 
 /// A line under the header only.
 const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));

@@ -5,10 +5,10 @@ mod table;
 
 use std::fmt::Write;
 
+use campaign::format;
 use crds::assignment::Workload;
 
 use super::{Report, labels, overview};
-use campaign::format;
 
 /// Width in columns if the output is not a terminal.
 pub const DEFAULT_WIDTH: u16 = 132;

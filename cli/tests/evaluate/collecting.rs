@@ -3,13 +3,14 @@
 use std::sync::LazyLock;
 
 use campaign::collect::{BlockFault, Collector, FaultKind, RefusedStream, Reports, collect};
+use campaign::plan::{HashedPlan, Plan};
 use crds::record::{BlockRecord, ChainWriter, LineError, MAX_LINE_BYTES, Record};
 use proptest::prelude::*;
 
-use crate::fixture::{Campaign, HASH, UID, hello, stream_of};
+use crate::fixture::{Campaign, UID, hello, stream_of};
 
 fn read(campaign: &Campaign, text: &str) -> Reports {
-    collect(&campaign.plan, UID, HASH, text.as_bytes())
+    collect(&campaign.plan, UID, text.as_bytes())
 }
 
 fn kinds(reports: &Reports) -> Vec<&FaultKind> {
@@ -118,20 +119,23 @@ fn reordered_and_edited_streams_count_up_to_the_fault() {
 fn rejects_streams_of_another_run_or_plan() {
     let campaign = Campaign::default();
     let text = campaign.stream(1, &[]);
-    let of = |uid: &str, hash: &str| collect(&campaign.plan, uid, hash, text.as_bytes());
+    let mut other = Plan::from(campaign.plan.clone());
+    other.run = "other".to_owned();
+    let other = HashedPlan::from(other);
+    let of = |plan: &HashedPlan, uid: &str| collect(plan, uid, text.as_bytes());
     let refused = |reports: &Reports| match kinds(reports)[..] {
         [FaultKind::Refused { why }] => Some(why.clone()),
         _ => None,
     };
     assert!(matches!(
-        refused(&of("other", HASH)),
+        refused(&of(&campaign.plan, "other")),
         Some(RefusedStream::OtherRun { .. })
     ));
     assert!(matches!(
-        refused(&of(UID, "other")),
+        refused(&of(&other, UID)),
         Some(RefusedStream::OtherPlan { .. })
     ));
-    assert!(of("other", HASH).cases.is_empty());
+    assert!(of(&campaign.plan, "other").cases.is_empty());
     let mut newer = hello(0, 1);
     newer.version = 99;
     let reports = read(&campaign, &stream_of(&[Record::Hello(Box::new(newer))]));
@@ -249,7 +253,7 @@ fn line_length_is_bounded() {
     };
     assert_eq!(kinds(&reports), [&FaultKind::from(too_long)]);
     assert_eq!(reports.blocks_done(), campaign.plan.blocks_total);
-    let binary = collect(&campaign.plan, UID, HASH, b"\xff\xfe\n");
+    let binary = collect(&campaign.plan, UID, b"\xff\xfe\n");
     assert_eq!(kinds(&binary), [&FaultKind::NotText]);
 }
 
@@ -265,7 +269,7 @@ proptest! {
     #[test]
     fn pieces_of_any_length_give_the_same_reports(cuts in prop::collection::vec(1usize..20_000, 1..40)) {
         let (campaign, text) = &*WHOLE;
-        let mut collector = Collector::new(&campaign.plan, UID, HASH);
+        let mut collector = Collector::new(&campaign.plan, UID);
         let mut rest = text.as_bytes();
         for cut in cuts {
             let (piece, after) = rest.split_at(cut.min(rest.len()));
@@ -288,6 +292,6 @@ proptest! {
         let mut text = text.clone().into_bytes();
         let at = at.min(text.len());
         text.splice(at..at, bytes);
-        let _ = collect(&campaign.plan, UID, HASH, &text);
+        let _ = collect(&campaign.plan, UID, &text);
     }
 }

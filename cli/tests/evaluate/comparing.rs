@@ -154,24 +154,14 @@ fn compares_expectations_with_the_intervals() {
 fn reports_an_incomplete_run() {
     let campaign = planted();
     let text = campaign.stream(1, &[5]);
-    let reports = campaign::collect::collect(
-        &campaign.plan,
-        crate::fixture::UID,
-        crate::fixture::HASH,
-        text.as_bytes(),
-    );
+    let reports = campaign::collect::collect(&campaign.plan, crate::fixture::UID, text.as_bytes());
     let evaluation = campaign::evaluate(&campaign.plan, &reports).unwrap();
     assert_eq!(evaluation.outcome(), RunOutcome::Incomplete);
     assert!(evaluation.summary.warnings[0].contains("83 of 84 blocks"));
     // With few rounds there is no interval, and the required number is reported.
     let few: Vec<u32> = (30..84).collect();
     let text = campaign.stream(1, &few);
-    let reports = campaign::collect::collect(
-        &campaign.plan,
-        crate::fixture::UID,
-        crate::fixture::HASH,
-        text.as_bytes(),
-    );
+    let reports = campaign::collect::collect(&campaign.plan, crate::fixture::UID, text.as_bytes());
     let evaluation = campaign::evaluate(&campaign.plan, &reports).unwrap();
     let inject = of(&evaluation, 0, 64, "fi-inject", Metric::LatencyP50);
     assert_eq!(

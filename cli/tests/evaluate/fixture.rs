@@ -4,9 +4,10 @@ mod measure;
 mod plan;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use campaign::collect::{Reports, collect};
-use campaign::plan::Plan;
+use campaign::plan::HashedPlan;
 use campaign::{Evaluation, evaluate};
 use crds::assignment::{LegIdentity, Pass};
 use crds::record::{
@@ -21,11 +22,12 @@ pub use measure::measurement;
 pub use plan::{ARMS, plan};
 
 pub const UID: &str = "11111111-2222-4333-8444-555555555555";
-pub const HASH: &str = "5f0c";
+
+static PLAN: LazyLock<HashedPlan> = LazyLock::new(plan);
 
 /// Behavior of the workers of the campaign.
 pub struct Campaign {
-    pub plan: Plan,
+    pub plan: HashedPlan,
     /// Factor on the latency of an arm at a size; 1 by default.
     pub effects: BTreeMap<(&'static str, u64), f64>,
     /// Modifies a case before it is written.
@@ -37,7 +39,7 @@ pub struct Campaign {
 impl Default for Campaign {
     fn default() -> Self {
         Self {
-            plan: plan(),
+            plan: PLAN.clone(),
             effects: BTreeMap::new(),
             tweak: |_| {},
             tweak_endpoints: |_| {},
@@ -57,7 +59,7 @@ impl Campaign {
     }
 
     pub fn reports(&self) -> Reports {
-        collect(&self.plan, UID, HASH, self.stream(1, &[]).as_bytes())
+        collect(&self.plan, UID, self.stream(1, &[]).as_bytes())
     }
 
     pub fn evaluation(&self) -> Evaluation {
@@ -168,7 +170,7 @@ pub fn hello(rank: u32, attempt: u32) -> HelloRecord {
         identity: LegIdentity {
             run: "planted".into(),
             uid: UID.into(),
-            plan_hash: HASH.into(),
+            plan_hash: PLAN.hash().to_owned(),
             leg: 0,
             attempt,
         },

@@ -6,7 +6,7 @@ use campaign::{Evaluation, evaluate};
 use crds::v1alpha1::{BenchmarkRun, ComparisonResult, Outcome};
 use fabricbench_cli::report::{Report, openmetrics};
 
-use crate::fixture::{Campaign, HASH, UID};
+use crate::fixture::{Campaign, UID};
 use reader::{Labels, Metrics, read};
 
 #[path = "../../../operator/tests/exposition/reader.rs"]
@@ -35,7 +35,6 @@ fn run_in_phase(campaign: &Campaign, evaluation: &Evaluation, phase: Phase) -> (
     let mut run = manifest::parse(RUN, None).unwrap().remove(0);
     run.status = Some(status(&StatusInput {
         plan: &campaign.plan,
-        plan_hash: HASH,
         phase,
         evaluation,
         records: None,
@@ -45,7 +44,6 @@ fn run_in_phase(campaign: &Campaign, evaluation: &Evaluation, phase: Phase) -> (
     }));
     let report = Report {
         plan: &campaign.plan,
-        plan_hash: HASH,
         evaluation,
     };
     let metrics = read(&openmetrics::render(&run, &report).unwrap());
@@ -154,7 +152,7 @@ fn reports_passed_and_untrusted_outcomes() {
 fn running_run_has_no_outcome() {
     let campaign = Campaign::default();
     let lines = campaign.stream(1, &[5]);
-    let reports = collect(&campaign.plan, UID, HASH, lines.as_bytes());
+    let reports = collect(&campaign.plan, UID, lines.as_bytes());
     let evaluation = evaluate(&campaign.plan, &reports).unwrap();
     let (_, metrics) = run_in_phase(&campaign, &evaluation, Phase::Running);
     assert!(metrics["fabricbench_run_outcome"].is_empty());

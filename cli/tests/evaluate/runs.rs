@@ -79,7 +79,7 @@ fn change_common_to_all_arms_is_not_a_change_of_an_arm() {
 #[test]
 fn arm_that_is_the_baseline_of_only_one_run_is_not_compared() {
     let (evaluation, first) = (Campaign::default().evaluation(), plan());
-    let mut second = plan();
+    let mut second = Plan::from(plan());
     second.baseline = 1;
     let all = compare_runs(&finished(&first, &evaluation), &finished(&second, &evaluation)).unwrap();
     assert!(!all.is_empty());
@@ -90,7 +90,7 @@ fn arm_that_is_the_baseline_of_only_one_run_is_not_compared() {
 #[test]
 fn arms_missing_in_one_run_are_a_difference() {
     let (evaluation, first) = (Campaign::default().evaluation(), plan());
-    let mut second = plan();
+    let mut second = Plan::from(plan());
     second.arms[1].name = "another".to_owned();
     let found = differences(&finished(&first, &evaluation), &finished(&second, &evaluation));
     let what: Vec<&str> = found.iter().map(|one| one.what.as_str()).collect();

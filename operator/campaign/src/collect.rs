@@ -19,7 +19,7 @@ pub use case::{Case, Measured, Outcome, PostedSide, Side};
 pub use collector::Collector;
 pub use fault::{BlockFault, Fault, FaultKind, RefusedStream};
 
-use crate::plan::Plan;
+use crate::plan::HashedPlan;
 
 /// All verified records.
 #[derive(Clone, Debug, Default)]
@@ -91,11 +91,11 @@ impl Reports {
     }
 }
 
-/// Reads `bytes`, which contain one or more streams of the run with `uid` and the plan with `plan_hash`.
+/// Reads `bytes`, which contain one or more streams of the run with `uid` and of `plan`.
 ///
 /// Never fails: input that cannot be used becomes a fault, and everything before it counts.
-pub fn collect(plan: &Plan, uid: &str, plan_hash: &str, bytes: &[u8]) -> Reports {
-    let mut collector = Collector::new(plan, uid, plan_hash);
+pub fn collect(plan: &HashedPlan, uid: &str, bytes: &[u8]) -> Reports {
+    let mut collector = Collector::new(plan, uid);
     collector.feed(bytes);
     collector.finish()
 }

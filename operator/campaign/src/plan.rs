@@ -1,6 +1,6 @@
 //! Plans a run: its legs, rounds, blocks, rails and chunks, in an order drawn from the seed. Pure.
 //!
-//! A plan leaves no decision to its executor. It is immutable and identified by its [`hash`].
+//! A plan leaves no decision to its executor. It is immutable and identified by its hash ([`HashedPlan`]).
 
 mod arms;
 mod assignment;
@@ -22,7 +22,7 @@ use super::posting::PlannedOptimization;
 use super::validate::ValidatedRun;
 pub use assignment::{AssignmentInputs, assignment};
 pub use estimate::{Assumption, Estimate, case_seconds, estimate, leg_estimate};
-pub use hash::hash;
+pub use hash::HashedPlan;
 
 /// Complete description of what a run measures, and in which order.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -198,7 +198,7 @@ pub enum PlanError {
 ///
 /// # Errors
 /// Fails if a block or the whole run is too large for the executors.
-pub fn plan(run: &ValidatedRun) -> Result<Plan, PlanError> {
+pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
     let arms = arms::plan(run);
     let scenarios = scenarios::plan(run, &arms)?;
     let recommended = scenarios::recommended_rounds(run, &scenarios)?;
@@ -228,7 +228,7 @@ pub fn plan(run: &ValidatedRun) -> Result<Plan, PlanError> {
         .flat_map(|leg| &leg.rounds)
         .map(|round| round.blocks.len());
     plan.blocks_total = u32::try_from(blocks.sum::<usize>()).unwrap_or(u32::MAX);
-    Ok(plan)
+    Ok(plan.into())
 }
 
 impl Plan {

@@ -10,7 +10,7 @@ use crds::v1alpha1::{
 
 use super::evaluate::Evaluation;
 use super::format::{self, clipped};
-use super::plan::Plan;
+use super::plan::HashedPlan;
 use super::summarize::Environment;
 use crds::v1alpha1::Metric;
 use results::Bounded;
@@ -74,9 +74,7 @@ impl Phase {
 #[derive(Clone, Debug)]
 pub struct StatusInput<'a> {
     /// The plan.
-    pub plan: &'a Plan,
-    /// Hash of the plan.
-    pub plan_hash: &'a str,
+    pub plan: &'a HashedPlan,
     /// Phase of the run.
     pub phase: Phase,
     /// Evaluation of the records so far.
@@ -116,7 +114,7 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
         conditions: conditions::of(input),
         state: Some(state(&input.phase)),
         progress: Some(progress(summary.blocks_done, summary.blocks_total)),
-        plan_hash: Some(input.plan_hash.to_owned()),
+        plan_hash: Some(plan.hash().to_owned()),
         placement: placement(&summary.environment),
         environment: (!summary.environment.workers.is_empty()).then(|| summary.environment.summary()),
         fabric: summary.fabric.as_ref().map(|fabric| FabricSummary {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
+use campaign::validate::is_label;
 use clap::Args;
 use crds::units::Size;
 
@@ -10,7 +11,6 @@ use super::{Exit, Failure};
 use crate::manager::{self, LeaseName, LogFormat, Namespaces, Options, RequestLimits};
 use crate::metrics::SeriesLimits;
 use crate::run_controller::build::OperatorConfig;
-use campaign::validate::is_label;
 
 /// Run the operator, which reconciles the BenchmarkRuns of a cluster.
 ///

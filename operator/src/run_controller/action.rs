@@ -1,10 +1,10 @@
 //! The next action of the controller for a run. Pure.
 
+use campaign::status::Phase;
 use jiff::Timestamp;
 
 use super::attempt_id::AttemptId;
 use super::execution_state::ExecutionState;
-use campaign::status::Phase;
 
 /// A decision about a run: the next action, and the content of the status.
 #[derive(Clone, Debug, PartialEq)]

@@ -14,6 +14,7 @@ mod service;
 
 use std::collections::BTreeSet;
 
+use campaign::plan::{HashedPlan, Leg};
 use crds::units::Size;
 use crds::v1alpha1::BenchmarkRun;
 use k8s_openapi::api::batch::v1::Job;
@@ -21,7 +22,6 @@ use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use snafu::Snafu;
 
 use super::attempt_id::AttemptId;
-use campaign::plan::{Leg, Plan};
 
 /// Name of the container that a worker runs in.
 pub const WORKER_CONTAINER: &str = "worker";
@@ -71,9 +71,7 @@ pub struct AttemptInputs<'a> {
     /// The run, with name, namespace and UID.
     pub run: &'a BenchmarkRun,
     /// Plan of the run.
-    pub plan: &'a Plan,
-    /// Hash of the plan.
-    pub plan_hash: &'a str,
+    pub plan: &'a HashedPlan,
     /// The leg of the plan.
     pub leg: &'a Leg,
     /// Number of the leg and the attempt.

@@ -15,6 +15,7 @@ mod waiting;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use campaign::status::Phase;
 use crds::v1alpha1::{AttemptState, AttemptStatus};
 use jiff::Timestamp;
 
@@ -23,7 +24,6 @@ use super::admission::Reservation;
 use super::execution_state::ExecutionState;
 use super::observed::{JobState, Observed, Records, RunPolicyView};
 use attempt::{AttemptAssessment, assess};
-use campaign::status::Phase;
 use crds::v1alpha1::Reason;
 use outcome::AttemptOutcome;
 use waiting::Waiting;

@@ -8,6 +8,7 @@ mod follow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use campaign::status::Phase;
 use crds::v1alpha1::BenchmarkRunStatus;
 use jiff::Timestamp;
 use tracing::info;
@@ -26,7 +27,6 @@ use super::session::{LastWrite, REFUSAL_RETRY, Session, SessionRecords};
 use super::snapshot::RunSnapshot;
 use super::status::{self, Planned, StatusContext};
 use super::update_status::RunVersion;
-use campaign::status::Phase;
 use evaluate::evaluate;
 
 /// Added to a delay, so that the instant has certainly passed when it ends.
@@ -196,9 +196,9 @@ impl Reconciler<'_> {
             return self.update_conditions(&status_context).await;
         };
         let run = self.snapshot.object;
-        let status = match self.session.planned(run, &self.context.config) {
+        let status = match self.session.plan(run, &self.context.config) {
             Err(message) => status::refused(&status_context, &message),
-            Ok((plan, plan_hash)) => {
+            Ok(plan) => {
                 let evaluation = evaluate(&self.context.evaluations, self.session, &plan).await?;
                 let records = match &self.session.records {
                     SessionRecords::Read { store, .. } => store.reference(),
@@ -210,7 +210,6 @@ impl Reconciler<'_> {
                 };
                 let planned = Planned {
                     plan: &plan,
-                    plan_hash: &plan_hash,
                     evaluation: &evaluation,
                     records,
                 };

@@ -5,6 +5,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use campaign::Evaluation;
+use campaign::collect::Collector;
+use campaign::plan::{HashedPlan, estimate, plan};
+use campaign::validate::validate;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus};
 use tokio::time::Instant;
 
@@ -16,10 +20,6 @@ use super::policy_check;
 use super::record_chain::MAX_PLANNED_BYTES;
 use super::records::RecordStore;
 use super::store::RunKey;
-use campaign::Evaluation;
-use campaign::collect::Collector;
-use campaign::plan::{Plan, estimate, hash, plan};
-use campaign::validate::validate;
 
 /// Delay before a refused creation is retried: the operator does not watch quotas and policies.
 pub(super) const REFUSAL_RETRY: Duration = Duration::from_secs(30);
@@ -55,7 +55,7 @@ pub(super) struct Session {
     /// Number of blocks of each leg and the hash of the plan, or the reason why there is no plan.
     pub(super) legs: Option<Result<(Vec<u32>, String), String>>,
     /// The plan, while a log is followed.
-    pub(super) plan: Option<Arc<Plan>>,
+    pub(super) plan: Option<Arc<HashedPlan>>,
     /// The persisted records.
     pub(super) records: SessionRecords,
     /// The evaluation of the persisted records, if it was computed.
@@ -118,22 +118,17 @@ impl Session {
                 let blocks: usize = leg.rounds.iter().map(|round| round.blocks.len()).sum();
                 u32::try_from(blocks).unwrap_or(u32::MAX)
             });
-            (blocks.collect(), hash(&plan))
+            (blocks.collect(), plan.hash().to_owned())
         });
         self.legs.insert(legs).clone()
     }
 
-    /// The plan of the run and its hash, or the reason why there is none, with the field and the remedy.
-    pub(super) fn planned(
+    /// The plan of the run, or the reason why there is none, with the field and the remedy.
+    pub(super) fn plan(
         &mut self,
         run: &BenchmarkRun,
         config: &OperatorConfig,
-    ) -> Result<(Arc<Plan>, String), String> {
-        let (_, hash) = self.legs(run, config)?;
-        Ok((self.plan(run, config)?, hash))
-    }
-
-    fn plan(&mut self, run: &BenchmarkRun, config: &OperatorConfig) -> Result<Arc<Plan>, String> {
+    ) -> Result<Arc<HashedPlan>, String> {
         if let Some(plan) = &self.plan {
             return Ok(Arc::clone(plan));
         }

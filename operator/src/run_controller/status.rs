@@ -1,15 +1,15 @@
 //! Builds the status of a run from its evaluation, its phase and the state that the controller persists. Does no I/O; the
 //! current time is an argument.
 
+use campaign::Evaluation;
+use campaign::format::clipped;
+use campaign::plan::HashedPlan;
+use campaign::status::{self, MAX_TEXT, MAX_WARNINGS, Phase, StatusInput};
 use crds::v1alpha1::{
     BenchmarkRunStatus, Condition, ConditionType, PlacementStatus, Reason, RecordsReference,
 };
 
 use super::execution_state::ExecutionState;
-use campaign::Evaluation;
-use campaign::format::clipped;
-use campaign::plan::Plan;
-use campaign::status::{self, MAX_TEXT, MAX_WARNINGS, Phase, StatusInput};
 
 /// Inputs of every status of a run.
 pub(super) struct StatusContext<'a> {
@@ -29,8 +29,7 @@ pub(super) struct StatusContext<'a> {
 
 /// Additional inputs of the status of a planned run.
 pub(super) struct Planned<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) plan_hash: &'a str,
+    pub(super) plan: &'a HashedPlan,
     pub(super) evaluation: &'a Evaluation,
     pub(super) records: Option<RecordsReference>,
 }
@@ -43,7 +42,6 @@ pub(super) fn planned(context: &StatusContext<'_>, planned: Planned<'_>, phase: 
     };
     let status = status::status(&StatusInput {
         plan: planned.plan,
-        plan_hash: planned.plan_hash,
         phase,
         evaluation: planned.evaluation,
         records: planned.records,

@@ -2,6 +2,7 @@
 //!
 //! The object may be a run that a newer release has started, so the results in its status are never overwritten.
 
+use campaign::status;
 use crds::names;
 use jiff::Timestamp;
 use kube::core::ObjectMeta;
@@ -16,7 +17,6 @@ use super::queue::Requeue;
 use super::store::{RunKey, UnreadableRun};
 use super::update_status::{RunVersion, StatusError};
 use crate::events;
-use campaign::status;
 
 /// Reconciles an object whose spec is unknown.
 pub(super) async fn reconcile(

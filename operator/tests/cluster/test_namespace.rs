@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use campaign::collect::{Reports, collect};
-use campaign::plan::{Plan, hash, plan};
+use campaign::plan::{HashedPlan, plan};
 use campaign::validate::validate;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, Progress, State};
 use fabricbench_operator::run_controller::build::{labels, names};
@@ -183,14 +183,14 @@ impl TestNamespace {
 }
 
 /// The plan of a run.
-pub fn planned(run: &BenchmarkRun) -> Plan {
+pub fn planned(run: &BenchmarkRun) -> HashedPlan {
     plan(&validate(run).unwrap()).unwrap()
 }
 
 /// Collects the records.
-pub fn reports(run: &BenchmarkRun, plan: &Plan, lines: &str) -> Reports {
+pub fn reports(run: &BenchmarkRun, plan: &HashedPlan, lines: &str) -> Reports {
     let uid = run.metadata.uid.as_deref().unwrap();
-    collect(plan, uid, &hash(plan), lines.as_bytes())
+    collect(plan, uid, lines.as_bytes())
 }
 
 /// The campaign of these tests with `rounds` rounds.

@@ -28,10 +28,10 @@ pub(super) fn check_started(pod: &Pod) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use crds::names;
+    use operator::run_controller::build::WORKER_CONTAINER;
     use serde_json::{Value, json};
 
     use super::*;
-    use operator::run_controller::build::WORKER_CONTAINER;
 
     fn pod(state: Value) -> Pod {
         let container = json!({

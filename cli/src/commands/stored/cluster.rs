@@ -2,10 +2,11 @@
 
 use std::fmt::Display;
 
+use operator::run_controller::{RecordStore, RunKey};
+
 use super::{StoredRun, Unread};
 use crate::commands::Failure;
 use crate::commands::cluster::{self, Cluster};
-use operator::run_controller::{RecordStore, RunKey};
 
 pub(super) fn load(key: &RunKey) -> Result<StoredRun, Failure> {
     cluster::block_on(read(key))

@@ -1,11 +1,11 @@
 //! Environment of the run and cold-start costs.
 
+use campaign::format;
+use campaign::summarize::COLD_METRICS;
 use maud::{Markup, html};
 
 use super::verdicts::arm_name;
 use crate::report::Report;
-use campaign::format;
-use campaign::summarize::COLD_METRICS;
 
 /// Section with the costs before the first measured operation.
 pub(super) fn cold(report: &Report<'_>) -> Markup {

@@ -1,12 +1,12 @@
 //! The page: header, sections and explanation of the method.
 
+use campaign::RunOutcome;
 use crds::v1alpha1::Verdict;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{environment, verdicts};
 use crate::report::comparison::ResultClass;
 use crate::report::{Report, overview};
-use campaign::RunOutcome;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -136,7 +136,7 @@ fn method(report: &Report<'_>) -> Markup {
                 "the provider gives no such evidence. The fabric is verified if the byte counters of its interfaces account "
                 "for the payload."
             }
-            p.note { "Plan " code { (report.plan_hash) } ", runner " (report.evaluation.summary.environment.runner_versions.join(", ")) }
+            p.note { "Plan " code { (report.plan.hash()) } ", runner " (report.evaluation.summary.environment.runner_versions.join(", ")) }
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Tables of one scenario: results of each arm, bytes of each rail and comparisons of every metric.
 
+use campaign::compare::metric_name;
+use campaign::format;
+use campaign::summarize::{CellSummary, METRICS};
 use crds::assignment::Workload;
 use crds::v1alpha1::Metric;
 use maud::{Markup, html};
@@ -7,9 +10,6 @@ use maud::{Markup, html};
 use super::verdicts::{arm_name, cell as comparison_cell};
 use crate::report::comparison::{ComparisonText, change};
 use crate::report::{Report, labels};
-use campaign::compare::metric_name;
-use campaign::format;
-use campaign::summarize::{CellSummary, METRICS};
 
 /// Results of each arm at each size.
 pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {

@@ -1,5 +1,9 @@
 //! Section of one scenario: plots, tables and evidence.
 
+use campaign::compare::Role;
+use campaign::format;
+use campaign::plan::PlannedScenario;
+use campaign::summarize::CellSummary;
 use crds::assignment::Workload;
 use crds::v1alpha1::{Metric, Optimization};
 use maud::{Markup, html};
@@ -8,10 +12,6 @@ use super::plot::{self, Curve, Curves, Dot, EffectPlot, Point, Tail};
 use super::verdicts::arm_name;
 use super::{HtmlError, plot_markup, result_tables};
 use crate::report::{Report, labels, overview};
-use campaign::compare::Role;
-use campaign::format;
-use campaign::plan::PlannedScenario;
-use campaign::summarize::CellSummary;
 
 /// Maximum number of sizes with a tail plot.
 const MAX_TAILS: usize = 12;

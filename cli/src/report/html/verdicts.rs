@@ -1,12 +1,12 @@
 //! Verdict tables and expectations.
 
+use campaign::format;
 use crds::assignment::Workload;
 use crds::v1alpha1::ExpectationOutcome;
 use maud::{Markup, html};
 
 use crate::report::comparison::{BaselineText, ComparisonText, ResultClass};
 use crate::report::{Report, labels};
-use campaign::format;
 
 /// CSS class of a result.
 pub(super) fn css_class(class: ResultClass) -> &'static str {

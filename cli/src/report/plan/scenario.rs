@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
+use campaign::plan::{Cell, Plan, PlannedScenario};
 use crds::assignment::{Extent, ScenarioAssignment, Workload};
 use crds::units::{Size, Span};
 
 use super::{counted, lines, plain_table};
-use campaign::plan::{Cell, Plan, PlannedScenario};
 
 pub(super) fn write(plan: &Plan, index: usize, out: &mut String) -> std::fmt::Result {
     let Some(scenario) = plan.scenarios.get(index) else {

@@ -1,10 +1,10 @@
 //! Whether the optimizations of a scenario took effect: one line for each variant and optimization.
 
+use campaign::summarize::CellSummary;
 use crds::v1alpha1::Optimization;
 
 use super::line;
 use crate::report::{Report, labels, overview};
-use campaign::summarize::CellSummary;
 
 const OPTIMIZATIONS: [Optimization; 3] = [
     Optimization::Inject,

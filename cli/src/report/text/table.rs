@@ -1,12 +1,12 @@
 //! Verdicts of one scenario: one column for each variant, or one row for each if the columns do not fit.
 
+use campaign::format;
+use campaign::plan::PlannedScenario;
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::wrapped;
 use crate::report::Report;
 use crate::report::comparison::{BaselineText, ComparisonText, ResultClass};
-use campaign::format;
-use campaign::plan::PlannedScenario;
 
 /// Minimum width of a column that contains comparisons.
 const MIN_COLUMN: usize = 22;

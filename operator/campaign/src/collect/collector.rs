@@ -12,7 +12,7 @@ use super::expected::Expected;
 use super::fault::{BlockFault, Fault, FaultKind, RefusedStream};
 use super::framing::{Framing, RawLine};
 use super::{FromStream, MAX_FAULTS, MAX_WARNINGS, Reports, Stream};
-use crate::plan::Plan;
+use crate::plan::HashedPlan;
 
 /// Reads streams of one run and plan, one after the other. Memory is bounded by the blocks of the plan, since a
 /// block is kept once, and by [`MAX_STREAM_BYTES`] for what is still open.
@@ -63,11 +63,11 @@ impl Open {
 }
 
 impl Collector {
-    /// Creates a collector for streams of the run with `uid` and of `plan`, whose hash is `plan_hash`.
-    pub fn new(plan: &Plan, uid: &str, plan_hash: &str) -> Self {
+    /// Creates a collector for streams of the run with `uid` and of `plan`.
+    pub fn new(plan: &HashedPlan, uid: &str) -> Self {
         Self {
             uid: uid.to_owned(),
-            plan_hash: plan_hash.to_owned(),
+            plan_hash: plan.hash().to_owned(),
             expected: Expected::new(plan),
             framing: Framing::default(),
             line: 0,

@@ -12,7 +12,7 @@ const HEAD: &str = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nme
                     transport: {libfabric: {provider: tcp, rails: 4}}\n";
 const SCENARIOS: &str = "  scenarios:\n  - {name: small, pingPong: {sizes: [64, 128]}}\n  - {name: mid, integrity: false, transfer: {sizes: [32Ki], batch: 16}}\n";
 
-fn planned(variants: &str, rest: &str) -> Result<Plan, PlanError> {
+fn planned(variants: &str, rest: &str) -> Result<HashedPlan, PlanError> {
     let text = format!(
         "{HEAD}  striping: {{policy: Nixl, thresholdBytes: 16Ki}}\n  variants: [{{name: a}}{variants}]\n{rest}"
     );
@@ -118,7 +118,7 @@ fn integrity_pass_is_first_and_covers_the_scenarios_that_enable_it() {
 #[test]
 fn order_depends_on_the_seed_and_not_on_other_arms() {
     let few = planned(INJECT, SCENARIOS).unwrap();
-    assert_eq!(hash(&few), hash(&planned(INJECT, SCENARIOS).unwrap()));
+    assert_eq!(few.hash(), planned(INJECT, SCENARIOS).unwrap().hash());
     let other = planned(INJECT, &format!("{SCENARIOS}  sampling: {{seed: 7}}\n")).unwrap();
     assert_ne!(few.legs, other.legs);
 

@@ -13,7 +13,7 @@ const MID: &str = "  scenarios: [{name: mid, transfer: {sizes: [32Ki, 64Ki], bat
 fn planned(parts: &[&str]) -> Plan {
     let text = format!("{HEAD}{}", parts.concat());
     let run = crate::fixture::run(&text);
-    plan(&validate(&run).unwrap()).unwrap()
+    plan(&validate(&run).unwrap()).unwrap().into()
 }
 
 fn notes(parts: &[&str]) -> Vec<String> {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use campaign::format::clipped;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, Condition, ConditionType, ExpectationOutcome};
 use jiff::Timestamp;
 
 use super::{ConditionValue, RunValues};
-use campaign::format::clipped;
 
 /// Maximum length of a label value in characters, which is enough for library paths and node names.
 const MAX_LABEL: usize = 256;

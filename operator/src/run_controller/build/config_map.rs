@@ -1,11 +1,11 @@
 //! The assignment of the workers of an attempt, in an immutable ConfigMap. Pure.
 
+use campaign::plan::{AssignmentInputs, assignment};
 use crds::assignment::{Assignment, LegIdentity, MAX_ASSIGNMENT_BYTES, Rendezvous};
 use k8s_openapi::api::core::v1::ConfigMap;
 use snafu::{ResultExt, ensure};
 
 use super::{AttemptInputs, BuildError, TooLongSnafu, WriteSnafu, labels, names, service};
-use campaign::plan::{AssignmentInputs, assignment};
 
 /// Key of the assignment, and its file name in a pod.
 pub const ASSIGNMENT_KEY: &str = "assignment.json";
@@ -27,7 +27,7 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> Result<ConfigMap, BuildError
         }
     );
     Ok(ConfigMap {
-        metadata: labels::metadata(attempt.run, attempt.name(), attempt.labels(), attempt.plan_hash),
+        metadata: labels::metadata(attempt.run, attempt.name(), attempt.labels(), attempt.plan.hash()),
         data: Some([(ASSIGNMENT_KEY.to_owned(), text)].into()),
         // The pods read it once, so a change would be a mistake.
         immutable: Some(true),
@@ -41,7 +41,7 @@ fn build_assignment(attempt: &AttemptInputs<'_>) -> Assignment {
     let identity = LegIdentity {
         run: attempt.plan.run.clone(),
         uid: uid.to_owned(),
-        plan_hash: attempt.plan_hash.to_owned(),
+        plan_hash: attempt.plan.hash().to_owned(),
         leg: attempt.id.leg,
         attempt: attempt.id.attempt,
     };

@@ -18,7 +18,7 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> Job {
     let workers = i32::try_from(attempt.plan.workers).unwrap_or(i32::MAX);
     let deadlines = i64::from(policy.active_deadline_seconds) + i64::from(policy.pending_deadline_seconds);
     Job {
-        metadata: labels::metadata(attempt.run, attempt.name(), labels, attempt.plan_hash),
+        metadata: labels::metadata(attempt.run, attempt.name(), labels, attempt.plan.hash()),
         spec: Some(JobSpec {
             completion_mode: Some("Indexed".to_owned()),
             completions: Some(workers),

@@ -37,7 +37,7 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> PodTemplateSpec {
     let resources = WorkerResources::new(&attempt.run.spec.resources, attempt.config);
     let hash = (
         names::ANNOTATION_PLAN_HASH.to_owned(),
-        attempt.plan_hash.to_owned(),
+        attempt.plan.hash().to_owned(),
     );
     let no_scale_down = NO_SCALE_DOWN.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let secrets = attempt.config.image_pull_secrets.iter();

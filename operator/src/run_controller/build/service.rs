@@ -11,7 +11,7 @@ pub(super) const RENDEZVOUS_PORT: u16 = 7469;
 pub(super) fn build(attempt: &AttemptInputs<'_>) -> Service {
     let port = i32::from(RENDEZVOUS_PORT);
     Service {
-        metadata: labels::metadata(attempt.run, attempt.name(), attempt.labels(), attempt.plan_hash),
+        metadata: labels::metadata(attempt.run, attempt.name(), attempt.labels(), attempt.plan.hash()),
         spec: Some(ServiceSpec {
             cluster_ip: Some("None".to_owned()),
             // The workers resolve these names before they are ready.

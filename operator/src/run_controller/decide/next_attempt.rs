@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use campaign::status::Phase;
 use jiff::Timestamp;
 
 use super::waiting::Waiting;
@@ -9,7 +10,6 @@ use super::{Inputs, POD_LIST_INTERVAL, cleanup, earliest, transitions};
 use crate::run_controller::action::{Action, Decision};
 use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::observed::{JobState, PodState, Preflight};
-use campaign::status::Phase;
 use crds::v1alpha1::Reason;
 
 /// The decision for a run without an attempt in progress whose first leg with missing blocks is `leg`.

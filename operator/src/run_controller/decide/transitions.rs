@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use campaign::format::clipped;
+use campaign::status::{MAX_TEXT, Phase};
 use crds::v1alpha1::{AttemptState, AttemptStatus};
 use jiff::Timestamp;
 
@@ -10,8 +12,6 @@ use super::outcome::AttemptOutcome;
 use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::execution_state::{ExecutionState, attempt_id, new_attempt};
 use crate::run_controller::observed::{JobState, PodState};
-use campaign::format::clipped;
-use campaign::status::{MAX_TEXT, Phase};
 use crds::v1alpha1::Reason;
 
 /// The Job of an attempt exists.

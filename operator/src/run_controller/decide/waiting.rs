@@ -1,10 +1,10 @@
 //! What a gang that does not run yet waits for. Pure.
 
+use campaign::status::Phase;
 use jiff::Timestamp;
 
 use super::pod_failure::{describe, is_image_pull_failure, is_retried_by_kubelet, kubelet_retry_deadline};
 use crate::run_controller::observed::{CreationRefused, PodState};
-use campaign::status::Phase;
 use crds::v1alpha1::Reason;
 
 /// What a run waits for.

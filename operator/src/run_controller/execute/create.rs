@@ -1,7 +1,9 @@
 //! Creates the objects of an attempt in the required order. I/O.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use campaign::plan::HashedPlan;
 use futures::future::OptionFuture;
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -24,16 +26,16 @@ impl Reconciler<'_> {
         id: AttemptId,
         nodes: &[String],
     ) -> Result<StepResult, ReconcileError> {
-        let (AttemptObjects { prerequisites, job }, plan_hash) = match self.build_objects(id, nodes) {
+        let (AttemptObjects { prerequisites, job }, plan) = match self.build_objects(id, nodes) {
             Ok(objects) => objects,
             Err(result) => return Ok(result),
         };
         // The position in a queue is that of the Job's creation, and the Job has no pods before the queue admits it.
         let queued = job.spec.as_ref().and_then(|spec| spec.suspend) == Some(true);
-        if !queued && let Some(result) = self.create_prerequisites(id, &prerequisites, &plan_hash).await? {
+        if !queued && let Some(result) = self.create_prerequisites(id, &prerequisites, plan.hash()).await? {
             return Ok(result);
         }
-        let job = match self.applier().create_one(&job, &plan_hash).await {
+        let job = match self.applier().create_one(&job, plan.hash()).await {
             Ok(job) => job,
             Err(error) => return self.handle_create_error(error),
         };
@@ -64,11 +66,11 @@ impl Reconciler<'_> {
         id: AttemptId,
         nodes: &[String],
     ) -> Result<StepResult, ReconcileError> {
-        let (AttemptObjects { prerequisites, .. }, plan_hash) = match self.build_objects(id, nodes) {
+        let (AttemptObjects { prerequisites, .. }, plan) = match self.build_objects(id, nodes) {
             Ok(objects) => objects,
             Err(result) => return Ok(result),
         };
-        let interrupted = self.create_prerequisites(id, &prerequisites, &plan_hash).await?;
+        let interrupted = self.create_prerequisites(id, &prerequisites, plan.hash()).await?;
         Ok(interrupted.unwrap_or(StepResult::Continue))
     }
 
@@ -106,16 +108,16 @@ impl Reconciler<'_> {
         }
     }
 
-    /// Builds the objects of an attempt. Returns them with the hash of their plan, or the result of the step if they
+    /// Builds the objects of an attempt. Returns them with their plan, or the result of the step if they
     /// cannot be built.
     fn build_objects(
         &mut self,
         id: AttemptId,
         nodes: &[String],
-    ) -> Result<(AttemptObjects, String), StepResult> {
+    ) -> Result<(AttemptObjects, Arc<HashedPlan>), StepResult> {
         let run = self.snapshot.object;
         let config = &self.context.config;
-        let Ok((plan, plan_hash)) = self.session.planned(run, config) else {
+        let Ok(plan) = self.session.plan(run, config) else {
             self.session.legs = None;
             return Err(StepResult::Continue);
         };
@@ -130,7 +132,6 @@ impl Reconciler<'_> {
         let built = build::attempt(&AttemptInputs {
             run,
             plan: &plan,
-            plan_hash: &plan_hash,
             leg,
             id,
             done: done.unwrap_or(&none),
@@ -139,7 +140,7 @@ impl Reconciler<'_> {
             config,
         });
         match built {
-            Ok(objects) => Ok((objects, plan_hash)),
+            Ok(objects) => Ok((objects, plan)),
             Err(error) => Err(self.note_refusal(error.to_string(), true)),
         }
     }

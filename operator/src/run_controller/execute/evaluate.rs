@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
+use campaign::collect::Reports;
+use campaign::plan::HashedPlan;
+use campaign::{self, Evaluation};
 use tokio::sync::Semaphore;
 
 use crate::run_controller::error::ReconcileError;
 use crate::run_controller::session::{Session, SessionRecords};
-use campaign::collect::Reports;
-use campaign::plan::Plan;
-use campaign::{self, Evaluation};
 
 /// The evaluation of the persisted records. It is computed only if records were added since the last call; `slots`
 /// bounds the number of concurrent computations.
 pub(super) async fn evaluate(
     slots: &Semaphore,
     session: &mut Session,
-    plan: &Arc<Plan>,
+    plan: &Arc<HashedPlan>,
 ) -> Result<Arc<Evaluation>, ReconcileError> {
     if let Some(evaluation) = &session.evaluation {
         return Ok(Arc::clone(evaluation));

@@ -1,5 +1,7 @@
 //! Reads records: the persisted ones, and those that the log of worker 0 adds. I/O.
 
+use campaign::collect::Collector;
+
 use super::{Reconciler, StepResult};
 use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::error::ReconcileError;
@@ -7,18 +9,17 @@ use crate::run_controller::follow_logs::{Follower, LogSource, ResumePoint};
 use crate::run_controller::records::RecordStore;
 use crate::run_controller::session::SessionRecords;
 use crate::run_controller::snapshot::RunSnapshot;
-use campaign::collect::Collector;
 
 impl Reconciler<'_> {
     /// Reads the persisted records of the run into the session.
     pub(super) async fn read_records(&mut self) -> Result<StepResult, ReconcileError> {
         let run = self.snapshot.object;
-        let Ok((plan, plan_hash)) = self.session.planned(run, &self.context.config) else {
+        let Ok(plan) = self.session.plan(run, &self.context.config) else {
             // The next decision sees a run without a plan.
             self.session.legs = None;
             return Ok(StepResult::Continue);
         };
-        let mut collector = Collector::new(&plan, self.snapshot.uid, &plan_hash);
+        let mut collector = Collector::new(&plan, self.snapshot.uid);
         let read = RecordStore::read(&self.context.writer.client, self.snapshot.key, run, |lines| {
             collector.feed(lines)
         });
@@ -37,14 +38,14 @@ impl Reconciler<'_> {
     /// Prepares the session for the first records of the run.
     fn start_records(&mut self) {
         let run = self.snapshot.object;
-        let Ok((plan, plan_hash)) = self.session.planned(run, &self.context.config) else {
+        let Ok(plan) = self.session.plan(run, &self.context.config) else {
             self.session.legs = None;
             return;
         };
         let RunSnapshot { key, uid, .. } = &self.snapshot;
         self.session.records = SessionRecords::Read {
             store: Box::new(RecordStore::empty(&self.context.writer.client, key, run)),
-            collector: Box::new(Collector::new(&plan, uid, &plan_hash)),
+            collector: Box::new(Collector::new(&plan, uid)),
         };
     }
 

@@ -1,11 +1,11 @@
 //! The part of a pod that decisions depend on. Pure.
 
+use campaign::format::clipped;
 use crds::names;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodStatus};
 
 use crate::run_controller::attempt_id::AttemptId;
-use campaign::format::clipped;
 
 /// Label with the completion index of a pod of an Indexed Job.
 const LABEL_INDEX: &str = "batch.kubernetes.io/job-completion-index";

@@ -43,11 +43,11 @@ pub(super) fn marker(
 
 #[cfg(test)]
 mod tests {
+    use campaign::format;
+    use campaign::stats::Distribution;
     use crds::histogram::Histogram;
 
     use super::super::{Curve, Curves, Point, Tail, curves, tails};
-    use campaign::format;
-    use campaign::stats::Distribution;
 
     #[test]
     fn arms_with_the_same_color_differ_in_marker_and_line() {

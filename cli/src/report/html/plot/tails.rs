@@ -1,13 +1,13 @@
 //! Plot of the latency tail: quantiles from the median to 99.99 percent, on an axis that is logarithmic in the
 //! probability of a larger value.
 
+use campaign::format;
+use campaign::stats::Distribution;
 use plotters::prelude::ChartBuilder;
 use plotters::style::Color;
 
 use super::axis::Axis;
 use super::{DrawError, arm, grid, palette, svg};
-use campaign::format;
-use campaign::stats::Distribution;
 
 /// Latency distribution of one arm.
 #[derive(Clone, Debug)]

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use campaign::status::Phase;
 use crds::record::{CaseFailure, EndRecord, FailureReason};
 use jiff::Timestamp;
 
@@ -10,7 +11,6 @@ use crate::run_controller::execution_state::ExecutionState;
 use crate::run_controller::observed::{
     ContainerReason, ContainerTermination, JobOutcome, JobState, PodPhase, PodState, RunPolicyView,
 };
-use campaign::status::Phase;
 
 pub(super) const WORKERS: u32 = 2;
 

@@ -3,10 +3,11 @@
 use crds::v1alpha1::Reason;
 use std::collections::BTreeSet;
 
+use campaign::status::Phase;
+
 use super::cluster::Cluster;
 use crate::run_controller::action::{Action, Decision};
 use crate::run_controller::execution_state::{MAX_ATTEMPTS, attempt_id};
-use campaign::status::Phase;
 
 /// Checks a decision before it is executed.
 pub(super) fn check_decision(cluster: &Cluster, decision: &Decision) {
