@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
+use std::time;
 
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -124,7 +124,7 @@ impl<'de> Deserialize<'de> for Size {
 
 /// A duration, written `250us`, `500ms`, `10s`, `2m`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Span(pub Duration);
+pub struct Duration(pub time::Duration);
 
 const SPAN_SUFFIXES: [(&str, u64); 6] = [
     ("ns", 1),
@@ -135,16 +135,16 @@ const SPAN_SUFFIXES: [(&str, u64); 6] = [
     ("h", 3_600_000_000_000),
 ];
 
-impl FromStr for Span {
+impl FromStr for Duration {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let nanos = scaled(text, &SPAN_SUFFIXES, "ns, us, ms, s, m, h", "500ms or 10s")?;
-        Ok(Span(Duration::from_nanos(nanos)))
+        Ok(Duration(time::Duration::from_nanos(nanos)))
     }
 }
 
-impl fmt::Display for Span {
+impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX);
         let unit = SPAN_SUFFIXES
@@ -158,13 +158,13 @@ impl fmt::Display for Span {
     }
 }
 
-impl Serialize for Span {
+impl Serialize for Duration {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Span {
+impl<'de> Deserialize<'de> for Duration {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map_err(de::Error::custom)
@@ -213,7 +213,7 @@ mod schema {
 
     use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-    use super::{Size, Span};
+    use super::{Duration, Size};
 
     /// Number of bytes or text with a suffix. `validate` checks the text, because the cost limit of the schema's rule
     /// language does not allow patterns on this union.
@@ -231,9 +231,9 @@ mod schema {
         }
     }
 
-    impl JsonSchema for Span {
+    impl JsonSchema for Duration {
         fn schema_name() -> Cow<'static, str> {
-            "Span".into()
+            "Duration".into()
         }
 
         fn inline_schema() -> bool {
@@ -289,14 +289,14 @@ mod tests {
     #[test]
     fn formats_durations_with_the_largest_exact_unit() {
         assert_eq!(
-            "1500ms".parse::<Span>().map(|span| span.to_string()),
+            "1500ms".parse::<Duration>().map(|span| span.to_string()),
             Ok("1500ms".to_owned())
         );
         assert_eq!(
-            "60s".parse::<Span>().map(|span| span.to_string()),
+            "60s".parse::<Duration>().map(|span| span.to_string()),
             Ok("1m".to_owned())
         );
-        assert!("10".parse::<Span>().is_err());
+        assert!("10".parse::<Duration>().is_err());
     }
 
     proptest! {
@@ -309,14 +309,14 @@ mod tests {
 
         #[test]
         fn durations_round_trip(nanos in 0u64..=1 << 60) {
-            let span = Span(Duration::from_nanos(nanos));
+            let span = Duration(time::Duration::from_nanos(nanos));
             prop_assert_eq!(span.to_string().parse(), Ok(span));
         }
 
         #[test]
         fn parsing_never_panics(text: String) {
             let _ = text.parse::<Size>();
-            let _ = text.parse::<Span>();
+            let _ = text.parse::<Duration>();
         }
     }
 }

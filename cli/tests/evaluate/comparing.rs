@@ -9,7 +9,7 @@ use crate::fixture::{ARMS, Campaign};
 
 const KIB: u64 = 1 << 10;
 
-fn of<'a>(
+fn comparison<'a>(
     evaluation: &'a Evaluation,
     scenario: usize,
     size: u64,
@@ -38,7 +38,7 @@ fn finds_only_the_planted_effects() {
     let evaluation = planted().evaluation();
     let primary = |scenario, size, arm| {
         let metric = [Metric::LatencyP50, Metric::Throughput][scenario];
-        of(&evaluation, scenario, size, arm, metric)
+        comparison(&evaluation, scenario, size, arm, metric)
     };
     let inject = primary(0, 64, "fi-inject");
     assert_eq!(inject.verdict, Some(Verdict::Improved));
@@ -60,16 +60,16 @@ fn finds_only_the_planted_effects() {
 #[test]
 fn identical_arms_and_controls_have_an_interval_but_no_verdict() {
     let evaluation = planted().evaluation();
-    let negative = of(&evaluation, 1, 64 * KIB, "coalesce", Metric::Throughput);
+    let negative = comparison(&evaluation, 1, 64 * KIB, "coalesce", Metric::Throughput);
     assert_eq!((negative.role, negative.verdict), (Role::NegativeControl, None));
     assert!(negative.interval.is_some());
     assert!(
         matches!(&negative.reason, Some(Withheld::Identical { message }) if message.contains("same plan"))
     );
-    let control = of(&evaluation, 0, 64, "control", Metric::LatencyP50);
+    let control = comparison(&evaluation, 0, 64, "control", Metric::LatencyP50);
     assert_eq!((control.role, control.verdict), (Role::ControlArm, None));
     assert!(matches!(control.reason, Some(Withheld::Control)));
-    let other = of(&evaluation, 0, 64, "fi-inject", Metric::LatencyP99);
+    let other = comparison(&evaluation, 0, 64, "fi-inject", Metric::LatencyP99);
     assert_eq!((other.primary, other.verdict), (false, None));
     assert!(other.interval.is_some());
 }
@@ -77,7 +77,7 @@ fn identical_arms_and_controls_have_an_interval_but_no_verdict() {
 #[test]
 fn optimization_that_did_not_engage_has_no_verdict() {
     let evaluation = planted().evaluation();
-    let over = of(&evaluation, 0, 256, "fi-inject", Metric::LatencyP50);
+    let over = comparison(&evaluation, 0, 256, "fi-inject", Metric::LatencyP50);
     assert_eq!(over.verdict, None);
     assert!(matches!(&over.reason, Some(Withheld::NotEngaged { message, .. }) if message.contains("128 B")));
 }
@@ -87,7 +87,7 @@ fn violated_control_removes_the_verdicts_of_its_scenario_and_size() {
     let mut campaign = planted();
     campaign.effects.insert(("control", 64), 0.9);
     let evaluation = campaign.evaluation();
-    let inject = of(&evaluation, 0, 64, "fi-inject", Metric::LatencyP50);
+    let inject = comparison(&evaluation, 0, 64, "fi-inject", Metric::LatencyP50);
     assert_eq!(inject.verdict, None);
     assert!(
         inject
@@ -98,7 +98,7 @@ fn violated_control_removes_the_verdicts_of_its_scenario_and_size() {
             .starts_with("invalid: the control arm \"control\"")
     );
     assert_eq!(
-        of(&evaluation, 1, 32 * KIB, "coalesce", Metric::Throughput).verdict,
+        comparison(&evaluation, 1, 32 * KIB, "coalesce", Metric::Throughput).verdict,
         Some(Verdict::Improved)
     );
     assert_eq!(evaluation.outcome(), RunOutcome::Untrusted);
@@ -109,7 +109,7 @@ fn violated_negative_control_removes_the_verdicts() {
     let mut campaign = planted();
     campaign.effects.insert(("coalesce", 128 * KIB), 0.9);
     let evaluation = campaign.evaluation();
-    let doorbell = of(&evaluation, 1, 128 * KIB, "doorbell", Metric::Throughput);
+    let doorbell = comparison(&evaluation, 1, 128 * KIB, "doorbell", Metric::Throughput);
     assert_eq!(doorbell.verdict, None);
     assert!(matches!(doorbell.reason, Some(Withheld::ControlViolated { .. })));
 }
@@ -126,7 +126,7 @@ fn contradicted_fabric_has_no_verdict() {
         }
     };
     let evaluation = campaign.evaluation();
-    let inject = of(&evaluation, 0, 64, "fi-inject", Metric::LatencyP50);
+    let inject = comparison(&evaluation, 0, 64, "fi-inject", Metric::LatencyP50);
     assert_eq!(inject.verdict, None);
     assert!(matches!(inject.reason, Some(Withheld::Contradicted { .. })));
     assert_eq!(evaluation.outcome(), RunOutcome::Untrusted);
@@ -163,7 +163,7 @@ fn reports_an_incomplete_run() {
     let text = campaign.stream(1, &few);
     let reports = campaign::collect::collect(&campaign.plan, crate::fixture::UID, text.as_bytes());
     let evaluation = campaign::evaluate(&campaign.plan, &reports).unwrap();
-    let inject = of(&evaluation, 0, 64, "fi-inject", Metric::LatencyP50);
+    let inject = comparison(&evaluation, 0, 64, "fi-inject", Metric::LatencyP50);
     assert_eq!(
         (inject.verdict, inject.interval),
         (Some(Verdict::Inconclusive), None)

@@ -20,7 +20,7 @@ fn compared(first: &Evaluation, second: &Evaluation) -> Vec<RunComparison> {
     compare_runs(&finished(&plan, first), &finished(&plan, second)).unwrap()
 }
 
-fn of<'a>(all: &'a [RunComparison], arm: &str, size: u64) -> &'a RunComparison {
+fn comparison<'a>(all: &'a [RunComparison], arm: &str, size: u64) -> &'a RunComparison {
     let found = all
         .iter()
         .find(|one| (one.arm.as_str(), one.size_bytes) == (arm, size));
@@ -44,11 +44,14 @@ fn detects_a_change() {
         ..Campaign::default()
     };
     let all = compared(&before, &after.evaluation());
-    let inject = of(&all, "fi-inject", 64);
+    let inject = comparison(&all, "fi-inject", 64);
     assert_eq!(inject.metric, Metric::LatencyP50);
     assert_eq!(inject.verdict, Some(Verdict::Improved));
     let all = compared(&after.evaluation(), &before);
-    assert_eq!(of(&all, "fi-inject", 64).verdict, Some(Verdict::Regressed));
+    assert_eq!(
+        comparison(&all, "fi-inject", 64).verdict,
+        Some(Verdict::Regressed)
+    );
 }
 
 #[test]
@@ -57,7 +60,7 @@ fn change_common_to_all_arms_is_not_a_change_of_an_arm() {
     let mut whole = faster(64);
     whole.effects.insert(("control", 64), 0.7);
     let all = compared(&before, &whole.evaluation());
-    let baseline = of(&all, "baseline", 64);
+    let baseline = comparison(&all, "baseline", 64);
     assert_eq!(baseline.verdict, None);
     assert!(baseline.interval_percent.unwrap().1 < -20.0, "{baseline:?}");
     assert!(
@@ -103,7 +106,7 @@ fn violated_control_of_either_run_removes_the_verdict() {
     let after = faster(64).evaluation();
     for all in [compared(&before, &after), compared(&after, &before)] {
         for arm in ["baseline", "fi-inject"] {
-            let one = of(&all, arm, 64);
+            let one = comparison(&all, arm, 64);
             assert!(one.interval_percent.is_some());
             assert_eq!(one.verdict, None, "{arm}");
             let reason = one.reason.as_ref().unwrap();
@@ -118,7 +121,7 @@ fn optimization_that_did_not_engage_has_no_verdict() {
     let mut whole = faster(256);
     whole.effects.insert(("control", 256), 0.7);
     let all = compared(&before, &whole.evaluation());
-    let inject = of(&all, "fi-inject", 256);
+    let inject = comparison(&all, "fi-inject", 256);
     assert!(inject.interval_percent.is_some());
     assert_eq!(inject.verdict, None);
     assert!(inject.reason.as_ref().unwrap().contains("NotEngaged"));

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{Size, Span};
+use crate::units::{Duration, Size};
 
 /// Measurement at one or more message sizes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,14 +61,14 @@ pub struct PingPong {
     pub iterations: Option<u32>,
     /// Duration of the measurement, such as 500ms or 10s. Cannot be combined with iterations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duration: Option<Span>,
+    pub duration: Option<Duration>,
     /// Number of round trips before the measurement. Defaults to 100 if warmupDuration is unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(max = 1_000_000)))]
     pub warmup: Option<u32>,
     /// Duration of the warm-up before the measurement. Cannot be combined with warmup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub warmup_duration: Option<Span>,
+    pub warmup_duration: Option<Duration>,
 }
 
 /// Transfer workload with many transfers in flight, from the initiator to the target or in both directions.
@@ -108,14 +108,14 @@ pub struct Transfer {
     pub iterations: Option<u32>,
     /// Duration of the measurement, such as 500ms or 10s. Cannot be combined with iterations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duration: Option<Span>,
+    pub duration: Option<Duration>,
     /// Number of transfers before the measurement. Defaults to 100 if warmupDuration is unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(max = 1_000_000)))]
     pub warmup: Option<u32>,
     /// Duration of the warm-up before the measurement. Cannot be combined with warmup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub warmup_duration: Option<Span>,
+    pub warmup_duration: Option<Duration>,
 }
 
 /// Operation that sends a ping-pong message.

@@ -233,7 +233,7 @@ impl Comparisons {
 pub fn compare(plan: &Plan, reports: &Reports, summary: &Summary) -> Result<Comparisons, StatsError> {
     let mut all = effects::estimate(plan, reports, summary)?;
     withhold::withhold_verdicts(plan, reports, summary, &mut all)?;
-    let expectations = expectations::judge(plan, &all)?;
+    let expectations = expectations::evaluate(plan, &all)?;
     Ok(Comparisons {
         verdict: verdict_line(plan, summary, &all),
         expectations,

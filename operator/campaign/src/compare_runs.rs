@@ -18,7 +18,9 @@ pub use differences::{Difference, differences};
 use crate::compare::Withheld;
 use crate::evaluate::Evaluation;
 use crate::plan::Plan;
-use crate::stats::{Direction, Family, Interval, Margin, StatsError, judge, percent_change, rank_sum};
+use crate::stats::{
+    Direction, Family, Interval, Margin, StatsError, decide_verdict, percent_change, rank_sum,
+};
 use crate::summarize::CellSummary;
 
 /// Plan and evaluation of a finished run.
@@ -213,7 +215,7 @@ impl ArmInBothRuns<'_> {
         let median = |cell: &CellSummary| cell.metric(metric).map(|spread| spread.median);
         let (first, second) = (self.first.logs(metric), self.second.logs(metric));
         let interval: Option<Interval> = rank_sum::interval(&first, &second, family.level());
-        let judged = interval.map(|interval| judge(&interval, margin, Direction::from(metric)));
+        let judged = interval.map(|interval| decide_verdict(&interval, margin, Direction::from(metric)));
         let reason = match (withheld, judged) {
             (Some(reason), _) => Some(reason),
             (None, Some(verdict)) => self

@@ -35,4 +35,4 @@ pub use paired::{NoInterval, PairedResult, paired};
 pub use power::{MAX_PROJECTED_ROUNDS, POWER, RoundsToSettle};
 pub use ratio::percent_change;
 pub use round_effect::{Pair, round_effect};
-pub use verdict::{Direction, NullCheck, judge, null_check};
+pub use verdict::{Direction, NullCheck, decide_verdict, null_check};

@@ -111,7 +111,7 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
         (left_out > 0).then(|| format!("{left_out} results are available only in the records and reports"));
     BenchmarkRunStatus {
         observed_generation: *generation,
-        conditions: conditions::of(input),
+        conditions: conditions::conditions(input),
         state: Some(state(&input.phase)),
         progress: Some(progress(summary.blocks_done, summary.blocks_total)),
         plan_hash: Some(plan.hash().to_owned()),

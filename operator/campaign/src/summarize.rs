@@ -27,7 +27,7 @@ pub use limits::{FLOOR_INTERFACE_NANOS, FLOOR_MEMORY_NANOS, LINE_RATE_TOLERANCE}
 pub use pairs::{MIN_PAIRS, NodeDeviation, PairDeviation};
 pub use spread::{POINT_LEVEL, Spread};
 pub use statistic::{METRICS, statistic};
-pub use validity::{Invalid, Judgement};
+pub use validity::{CaseValidity, Invalid};
 
 use super::collect::Reports;
 use super::plan::Plan;
@@ -58,7 +58,7 @@ pub struct Summary {
     pub warnings: Vec<String>,
     /// Validity of each case, in the order of [`Reports::cases`].
     #[serde(skip)]
-    pub judgements: Vec<Judgement>,
+    pub validities: Vec<CaseValidity>,
 }
 
 impl Summary {
@@ -86,21 +86,21 @@ impl Summary {
 pub fn summarize(plan: &Plan, reports: &Reports) -> Summary {
     let endpoints = EndpointIndex::new(plan, reports);
     let fabric = fabric::prove(plan, reports, &endpoints);
-    let judgements = validity::judge(plan, reports, &endpoints, &fabric);
-    let cells = cell::cells(plan, reports, &judgements);
-    let pairs = pairs::pairs(plan, reports, &judgements);
+    let validities = validity::check_cases(plan, reports, &endpoints, &fabric);
+    let cells = cell::cells(plan, reports, &validities);
+    let pairs = pairs::pairs(plan, reports, &validities);
     let primary: Vec<Metric> = plan.scenarios.iter().map(|scenario| scenario.primary).collect();
     Summary {
         blocks_done: reports.blocks_done(),
         blocks_total: plan.blocks_total,
         cold: cold::cold(plan, reports),
-        fabric: fabric::sum_up(&fabric, &judgements, &endpoints),
+        fabric: fabric::sum_up(&fabric, &validities, &endpoints),
         nodes: pairs::node_deviations(&primary, &pairs),
         pairs,
         environment: environment::environment(plan, reports),
         evidence_lines: notes::evidence_lines(reports),
         warnings: notes::warnings(plan, reports),
         cells,
-        judgements,
+        validities,
     }
 }

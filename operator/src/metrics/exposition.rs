@@ -95,12 +95,12 @@ impl Family {
             }),
             Samples::Arm(_) | Samples::Comparison(_) | Samples::Pair(_) => runs.for_each(|selected| {
                 let rows = selected.run.rows.iter().take(selected.rows);
-                rows.for_each(|row| self.of_row(&selected.run, row, emit));
+                rows.for_each(|row| self.emit_row(&selected.run, row, emit));
             }),
         }
     }
 
-    fn of_row(&self, run: &RunValues, row: &Row, emit: &mut results::Emit<'_>) {
+    fn emit_row(&self, run: &RunValues, row: &Row, emit: &mut results::Emit<'_>) {
         let (scenario, size, parties) = match row {
             Row::Arm(arm) => (arm.scenario, arm.size_bytes, [Some(arm.arm), None]),
             Row::Comparison(one) => (one.scenario, one.size_bytes, [Some(one.arm), None]),
@@ -114,7 +114,7 @@ impl Family {
         let size = size.to_string();
         let mut labels = vec![&*run.namespace, &*run.name, name(scenario), &size];
         labels.extend(parties.into_iter().flatten().map(name));
-        results::of_row(self.metric, row, &mut |values, value| {
+        results::emit_row(self.metric, row, &mut |values, value| {
             emit(&[&labels, values].concat(), value);
         });
     }

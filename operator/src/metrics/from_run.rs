@@ -30,13 +30,13 @@ impl RunValues {
             if !seen.insert(named.key()) {
                 continue;
             }
-            let of_row = results::series_of_row(named.row());
-            full |= series.saturating_add(of_row) > max_series;
+            let emit_row = results::series_of_row(named.row());
+            full |= series.saturating_add(emit_row) > max_series;
             if full {
-                let omitted = u32::try_from(of_row).unwrap_or(u32::MAX);
+                let omitted = u32::try_from(emit_row).unwrap_or(u32::MAX);
                 self.omitted = self.omitted.saturating_add(omitted);
             } else {
-                series += of_row;
+                series += emit_row;
                 added.push(named.into_row(&mut names));
             }
         }

@@ -32,12 +32,12 @@ pub(super) fn series_of_run(run: &RunValues) -> usize {
 /// Number of series of `row`.
 pub(super) fn series_of_row(row: &Row) -> usize {
     all()
-        .map(|metric| counted(|emit| of_row(metric, row, emit)))
+        .map(|metric| counted(|emit| emit_row(metric, row, emit)))
         .sum()
 }
 
 /// Emits the samples of `metric` for `row`.
-pub(super) fn of_row(metric: &ResultMetric, row: &Row, emit: &mut Emit<'_>) {
+pub(super) fn emit_row(metric: &ResultMetric, row: &Row, emit: &mut Emit<'_>) {
     match (metric.samples, row) {
         (Samples::Arm(samples), Row::Arm(arm)) => samples(arm, emit),
         (Samples::Comparison(samples), Row::Comparison(comparison)) => samples(comparison, emit),

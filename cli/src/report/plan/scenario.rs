@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use campaign::plan::{Cell, Plan, PlannedScenario};
 use crds::assignment::{Extent, ScenarioAssignment, Workload};
-use crds::units::{Size, Span};
+use crds::units::{Duration, Size};
 
 use super::{counted, lines, plain_table};
 
@@ -75,7 +75,7 @@ fn workload(scenario: &ScenarioAssignment) -> String {
 fn extent(extent: Extent, noun: &str) -> String {
     match extent {
         Extent::Iterations(count) => format!("{count} {noun}"),
-        Extent::DurationNanos(nanos) => Span(std::time::Duration::from_nanos(nanos)).to_string(),
+        Extent::DurationNanos(nanos) => Duration(std::time::Duration::from_nanos(nanos)).to_string(),
     }
 }
 

@@ -30,8 +30,8 @@ type CaseKey = (usize, u64, usize, u32, (u32, u32));
 
 /// Indexes the valid measured cases by scenario, size, arm, round and pair.
 pub fn case_index<'a>(reports: &'a Reports, summary: &Summary) -> BTreeMap<CaseKey, &'a Measured> {
-    let judged = reports.cases.iter().zip(&summary.judgements);
-    let valid = judged.filter(|(case, judgement)| case.pass == Pass::Measure && judgement.is_valid());
+    let judged = reports.cases.iter().zip(&summary.validities);
+    let valid = judged.filter(|(case, validity)| case.pass == Pass::Measure && validity.is_valid());
     let keyed = valid.filter_map(|(case, _)| match &case.outcome {
         Outcome::Measured(measured) => {
             let pair = (case.initiator, case.target);

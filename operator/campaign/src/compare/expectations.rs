@@ -46,7 +46,7 @@ pub struct SizeOutcome {
 }
 
 /// Judges every expectation of `plan` by the intervals of its comparisons.
-pub(super) fn judge(plan: &Plan, all: &[Comparison]) -> Result<Vec<ExpectationAnswer>, StatsError> {
+pub(super) fn evaluate(plan: &Plan, all: &[Comparison]) -> Result<Vec<ExpectationAnswer>, StatsError> {
     let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
     let judge_one = |(index, expectation): (usize, &Expectation)| {
         let expected = threshold(expectation, margin)?;
@@ -134,7 +134,7 @@ fn at_size(
         (Some(reason), _) => return (Outcome::Inconclusive, reason.to_string()),
         (None, None) => return (Outcome::Inconclusive, "no interval".to_owned()),
     };
-    let outcome = expected.judge(interval);
+    let outcome = expected.evaluate(interval);
     let (low, high) = expected.observed_percent(interval);
     let direction = direction_name(expectation);
     let identical = match comparison.role {

@@ -90,7 +90,7 @@ impl Expectation {
     }
 
     /// Compares `interval` with the expectation.
-    pub fn judge(&self, interval: &Interval) -> Outcome {
+    pub fn evaluate(&self, interval: &Interval) -> Outcome {
         let gain = self.change.gains(interval);
         if gain.lower >= self.min_gain {
             Outcome::Met {
@@ -183,7 +183,11 @@ mod tests {
             ((5.0, 12.0), Outcome::NotMet),
         ];
         for ((low, high), outcome) in table {
-            assert_eq!(expected.judge(&interval(low, high)), outcome, "[{low}, {high}]");
+            assert_eq!(
+                expected.evaluate(&interval(low, high)),
+                outcome,
+                "[{low}, {high}]"
+            );
         }
         let (least, most) = expected.observed_percent(&interval(-7.8, -3.7));
         assert!((least - 3.7).abs() < 1e-9 && (most - 7.8).abs() < 1e-9);
@@ -193,15 +197,15 @@ mod tests {
     fn up_to_twice_expects_any_increase_beyond_the_margin() {
         let expected = Expectation::increase(0.0, Some(100.0), margin()).unwrap();
         assert_eq!(
-            expected.judge(&interval(3.0, 50.0)),
+            expected.evaluate(&interval(3.0, 50.0)),
             Outcome::Met { above_maximum: false }
         );
         assert_eq!(
-            expected.judge(&interval(110.0, 130.0)),
+            expected.evaluate(&interval(110.0, 130.0)),
             Outcome::Met { above_maximum: true }
         );
-        assert_eq!(expected.judge(&interval(1.0, 50.0)), Outcome::Inconclusive);
-        assert_eq!(expected.judge(&interval(-1.0, 1.0)), Outcome::NotMet);
+        assert_eq!(expected.evaluate(&interval(1.0, 50.0)), Outcome::Inconclusive);
+        assert_eq!(expected.evaluate(&interval(-1.0, 1.0)), Outcome::NotMet);
     }
 
     #[test]
@@ -257,7 +261,7 @@ mod tests {
             // The two minima agree up to rounding.
             prop_assume!((-interval.upper + (-min / 100.0).ln_1p()).abs() > 1e-9);
             prop_assume!((-interval.lower + (-min / 100.0).ln_1p()).abs() > 1e-9);
-            prop_assert_eq!(decrease.judge(&interval), increase.judge(&interval.inverse()));
+            prop_assert_eq!(decrease.evaluate(&interval), increase.evaluate(&interval.inverse()));
         }
     }
 }

@@ -4,7 +4,7 @@ use crds::v1alpha1::Verdict;
 use snafu::Snafu;
 
 use super::power::{self, RoundsToSettle};
-use super::{Direction, Family, Interval, Margin, judge, signed_rank};
+use super::{Direction, Family, Interval, Margin, decide_verdict, signed_rank};
 
 /// Result of one comparison. Effects are natural logarithms of ratios arm over baseline.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,7 +70,7 @@ pub fn paired(rounds: &[f64], family: &Family, margin: Margin, direction: Direct
         .map(|interval| interval.estimate)
         .or_else(|| signed_rank::estimate(rounds));
     let verdict = interval.map_or(Verdict::Inconclusive, |interval| {
-        judge(&interval, margin, direction)
+        decide_verdict(&interval, margin, direction)
     });
     PairedResult {
         rounds: rounds.len(),

@@ -35,7 +35,7 @@ pub enum NullCheck {
 
 /// The verdict on `interval`: `Improved` or `Regressed` if it lies entirely beyond the margin, `NoChange` if it lies
 /// entirely inside the margin, bounds included, which shows equivalence, and `Inconclusive` otherwise.
-pub fn judge(interval: &Interval, margin: Margin, direction: Direction) -> Verdict {
+pub fn decide_verdict(interval: &Interval, margin: Margin, direction: Direction) -> Verdict {
     let edge = margin.log_ratio();
     let gain = match direction {
         Direction::LowerIsBetter => interval.inverse(),
@@ -54,7 +54,7 @@ pub fn judge(interval: &Interval, margin: Margin, direction: Direction) -> Verdi
 
 /// Checks a comparison that must show no effect.
 pub fn null_check(interval: &Interval, margin: Margin) -> NullCheck {
-    match judge(interval, margin, Direction::HigherIsBetter) {
+    match decide_verdict(interval, margin, Direction::HigherIsBetter) {
         Verdict::Improved | Verdict::Regressed => NullCheck::Violated,
         Verdict::NoChange | Verdict::Inconclusive => NullCheck::Holds,
     }
@@ -89,7 +89,7 @@ mod tests {
             ((0.03, 0.05), Verdict::Regressed),
         ];
         for ((lower, upper), expected) in table {
-            let verdict = judge(&interval(lower, upper), margin, Direction::LowerIsBetter);
+            let verdict = decide_verdict(&interval(lower, upper), margin, Direction::LowerIsBetter);
             assert_eq!(verdict, expected, "[{lower}, {upper}]");
         }
     }
@@ -111,13 +111,13 @@ mod tests {
         ) {
             let interval = interval(ends.0.min(ends.1), ends.0.max(ends.1));
             let margin = Margin::from_percent(percent).unwrap();
-            let mirrored = match judge(&interval, margin, Direction::LowerIsBetter) {
+            let mirrored = match decide_verdict(&interval, margin, Direction::LowerIsBetter) {
                 Verdict::Improved => Verdict::Regressed,
                 Verdict::Regressed => Verdict::Improved,
                 other => other,
             };
-            prop_assert_eq!(judge(&interval.inverse(), margin, Direction::LowerIsBetter), mirrored);
-            prop_assert_eq!(judge(&interval, margin, Direction::HigherIsBetter), mirrored);
+            prop_assert_eq!(decide_verdict(&interval.inverse(), margin, Direction::LowerIsBetter), mirrored);
+            prop_assert_eq!(decide_verdict(&interval, margin, Direction::HigherIsBetter), mirrored);
         }
     }
 }

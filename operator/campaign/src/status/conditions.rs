@@ -9,7 +9,7 @@ use crate::format::clipped;
 /// Type, whether it is true, reason, message.
 type ConditionState = (ConditionType, bool, Reason, String);
 
-pub(super) fn of(input: &StatusInput<'_>) -> Vec<Condition> {
+pub(super) fn conditions(input: &StatusInput<'_>) -> Vec<Condition> {
     let StatusInput {
         plan,
         phase,
@@ -37,7 +37,7 @@ pub(super) fn of(input: &StatusInput<'_>) -> Vec<Condition> {
         },
         failed(phase),
     ];
-    conditions(states.into(), input.generation, input.now, input.previous)
+    with_transition_times(states.into(), input.generation, input.now, input.previous)
 }
 
 fn running(phase: &Phase, blocks: String) -> ConditionState {
@@ -82,10 +82,10 @@ pub(super) fn refused(
 ) -> Vec<Condition> {
     let states = [(ConditionType::Accepted, false), (ConditionType::Failed, true)];
     let states = states.map(|(type_, is_true)| (type_, is_true, Reason::InvalidSpec, message.to_owned()));
-    conditions(states.into(), generation, now, previous)
+    with_transition_times(states.into(), generation, now, previous)
 }
 
-fn conditions(
+fn with_transition_times(
     states: Vec<ConditionState>,
     generation: Option<i64>,
     now: &str,

@@ -8,7 +8,7 @@ use crds::v1alpha1::{FabricProof, Metric};
 use serde::Serialize;
 
 use super::statistic::{latency, posters};
-use super::{CaseProof, Evidence, Invalid, Judgement, METRICS, Spread, evidence, statistic};
+use super::{CaseProof, CaseValidity, Evidence, Invalid, METRICS, Spread, evidence, statistic};
 use crate::collect::{Case, Measured, Outcome, Reports};
 use crate::plan::{Plan, PlannedScenario};
 use crate::stats::Distribution;
@@ -103,26 +103,28 @@ impl CellSummary {
 }
 
 /// A case and its validity.
-type Judged<'a> = (&'a Case, &'a Judgement);
+type CheckedCase<'a> = (&'a Case, &'a CaseValidity);
 
 /// Every cell of the plan, in its order.
-pub(super) fn cells(plan: &Plan, reports: &Reports, judgements: &[Judgement]) -> Vec<CellSummary> {
-    let mut of_cell: BTreeMap<_, Vec<Judged<'_>>> = BTreeMap::new();
-    for (case, judgement) in reports.cases.iter().zip(judgements) {
+pub(super) fn cells(plan: &Plan, reports: &Reports, validities: &[CaseValidity]) -> Vec<CellSummary> {
+    let mut cases_of_cell: BTreeMap<_, Vec<CheckedCase<'_>>> = BTreeMap::new();
+    for (case, validity) in reports.cases.iter().zip(validities) {
         if case.pass == Pass::Measure {
             let key = (case.scenario, case.size_bytes, case.arm);
-            of_cell.entry(key).or_default().push((case, judgement));
+            cases_of_cell.entry(key).or_default().push((case, validity));
         }
     }
     let mut cells = Vec::new();
     for (index, scenario) in plan.scenarios.iter().enumerate() {
         for size_bytes in &scenario.sizes {
             for arm in 0..plan.arms.len() {
-                let cases = of_cell.remove(&(index, *size_bytes, arm)).unwrap_or_default();
+                let cases = cases_of_cell
+                    .remove(&(index, *size_bytes, arm))
+                    .unwrap_or_default();
                 let mut cell = cell(scenario, &cases);
                 (cell.scenario, cell.size_bytes, cell.arm) = (index, *size_bytes, arm);
                 let valid = measured(&cases).map(|(_, measured)| measured).collect::<Vec<_>>();
-                cell.evidence = evidence::of_cell(plan, &cell, &valid);
+                cell.evidence = evidence::cell_evidence(plan, &cell, &valid);
                 cells.push(cell);
             }
         }
@@ -131,22 +133,22 @@ pub(super) fn cells(plan: &Plan, reports: &Reports, judgements: &[Judgement]) ->
 }
 
 /// The valid cases.
-fn measured<'a>(cases: &'a [Judged<'a>]) -> impl Iterator<Item = (&'a Case, &'a Measured)> {
-    let valid = cases.iter().filter(|(_, judgement)| judgement.is_valid());
+fn measured<'a>(cases: &'a [CheckedCase<'a>]) -> impl Iterator<Item = (&'a Case, &'a Measured)> {
+    let valid = cases.iter().filter(|(_, validity)| validity.is_valid());
     valid.filter_map(|(case, _)| match &case.outcome {
         Outcome::Measured(measured) => Some((*case, measured.as_ref())),
         Outcome::Checked(_) | Outcome::Failed(_) => None,
     })
 }
 
-fn cell(scenario: &PlannedScenario, cases: &[Judged<'_>]) -> CellSummary {
+fn cell(scenario: &PlannedScenario, cases: &[CheckedCase<'_>]) -> CellSummary {
     let workload = &scenario.assignment.workload;
     let mut cell = CellSummary {
         cases: cases.len() as u32,
         invalid: invalid(cases),
         fabric: cases
             .iter()
-            .filter_map(|(_, judgement)| judgement.proof.clone())
+            .filter_map(|(_, validity)| validity.proof.clone())
             .min_by_key(|proof: &CaseProof| proof.proof),
         ..CellSummary::default()
     };
@@ -199,10 +201,10 @@ fn cell(scenario: &PlannedScenario, cases: &[Judged<'_>]) -> CellSummary {
     cell
 }
 
-fn invalid(cases: &[Judged<'_>]) -> Vec<InvalidCases> {
+fn invalid(cases: &[CheckedCase<'_>]) -> Vec<InvalidCases> {
     let mut kinds: Vec<InvalidCases> = Vec::new();
-    for (case, judgement) in cases {
-        for reason in &judgement.invalid {
+    for (case, validity) in cases {
+        for reason in &validity.invalid {
             let kind = std::mem::discriminant(reason);
             let known = kinds
                 .iter_mut()

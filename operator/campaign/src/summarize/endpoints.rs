@@ -51,7 +51,7 @@ impl<'a> EndpointIndex<'a> {
     }
 
     /// Facts for the arm of `case` at `rank` in its round.
-    pub fn of(&self, case: &Case, rank: u32) -> Option<&'a FabricFacts> {
+    pub fn facts_of_case(&self, case: &Case, rank: u32) -> Option<&'a FabricFacts> {
         let rounds = self.facts.get(&(case.leg, case.attempt, rank, case.arm))?;
         let held = rounds.iter().rev().find(|(round, _)| *round <= case.round);
         held.map(|(_, facts)| *facts)

@@ -25,7 +25,7 @@ pub struct Evidence {
 
 /// Evidence for every optimization that the arm of `cell` requests. `valid` are its valid cases. Without valid cases
 /// the result is empty, because missing observations say nothing about the arm.
-pub(super) fn of_cell(plan: &Plan, cell: &CellSummary, valid: &[&Measured]) -> Vec<Evidence> {
+pub(super) fn cell_evidence(plan: &Plan, cell: &CellSummary, valid: &[&Measured]) -> Vec<Evidence> {
     let Some(planned) = plan.cell(cell.scenario, cell.size_bytes, cell.arm) else {
         return Vec::new();
     };
@@ -33,13 +33,13 @@ pub(super) fn of_cell(plan: &Plan, cell: &CellSummary, valid: &[&Measured]) -> V
         return Vec::new();
     }
     let baseline = plan.cell(cell.scenario, cell.size_bytes, plan.baseline);
-    let judge = |asked: &crate::posting::PlannedOptimization| {
+    let assess = |asked: &crate::posting::PlannedOptimization| {
         let (engagement, reason) = match &asked.not_applicable {
             Some(reason) => (Engagement::NotApplicable, reason.clone()),
             None => match asked.optimization {
-                Optimization::Inject => inject::judge(&cell.counters),
-                Optimization::Doorbell => doorbell::judge(&cell.counters),
-                Optimization::Coalesce => coalesce::judge(planned, baseline, &cell.counters, valid),
+                Optimization::Inject => inject::assess(&cell.counters),
+                Optimization::Doorbell => doorbell::assess(&cell.counters),
+                Optimization::Coalesce => coalesce::assess(planned, baseline, &cell.counters, valid),
             },
         };
         Evidence {
@@ -48,5 +48,5 @@ pub(super) fn of_cell(plan: &Plan, cell: &CellSummary, valid: &[&Measured]) -> V
             reason,
         }
     };
-    planned.optimizations.iter().map(judge).collect()
+    planned.optimizations.iter().map(assess).collect()
 }

@@ -15,7 +15,7 @@ use crds::record::InterfaceDelta;
 use crds::v1alpha1::FabricProof;
 use serde::Serialize;
 
-use super::{EndpointIndex, Judgement};
+use super::{CaseValidity, EndpointIndex};
 use crate::collect::{Case, Measured, Outcome, Reports, Side};
 use crate::plan::Plan;
 
@@ -93,7 +93,7 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
         let Some(scenario) = plan.scenarios.get(case.scenario) else {
             continue;
         };
-        let (initiator, target) = needs::of(&scenario.assignment.workload, measured);
+        let (initiator, target) = needs::needs(&scenario.assignment.workload, measured);
         for (rank, side, need) in [
             (case.initiator, &measured.initiator, initiator),
             (case.target, &measured.target, target),
@@ -199,7 +199,7 @@ fn proof(
     endpoints: &EndpointIndex<'_>,
 ) -> CaseProof {
     let provider = endpoints
-        .of(case, case.initiator)
+        .facts_of_case(case, case.initiator)
         .map_or(plan.transport.library(), |facts| facts.provider.as_str());
     let declared = |reason: String| CaseProof {
         proof: FabricProof::Declared,
@@ -252,7 +252,7 @@ fn proof(
 /// Returns the proof of the run, which is the weakest proof of its cases. Bytes are those of valid cases.
 pub(super) fn sum_up(
     proofs: &Proofs,
-    judgements: &[Judgement],
+    validities: &[CaseValidity],
     endpoints: &EndpointIndex<'_>,
 ) -> Option<FabricEvidence> {
     let weakest = proofs.cases.iter().flatten().min_by_key(|proof| proof.proof)?;
@@ -264,7 +264,7 @@ pub(super) fn sum_up(
     providers.dedup();
     let valid = |reading: &&Reading| {
         let mut cases = reading.cases.iter();
-        cases.all(|case| judgements.get(*case).is_some_and(Judgement::is_valid))
+        cases.all(|case| validities.get(*case).is_some_and(CaseValidity::is_valid))
     };
     let readings: Vec<&Reading> = proofs.readings.iter().filter(valid).collect();
     let mut interfaces: Vec<String> = readings.iter().map(|reading| reading.interface.clone()).collect();

@@ -50,7 +50,7 @@ pub(super) fn above_line_rate(
     ];
     sides.into_iter().find_map(|(rank, side)| {
         let posted = side.posted.as_ref()?;
-        let line = line_rate(endpoints.of(case, rank)?, posted)?;
+        let line = line_rate(endpoints.facts_of_case(case, rank)?, posted)?;
         let rate = posted.payload_bytes as f64 * 8e9 / posted.elapsed_nanos.max(1) as f64;
         (rate > line * (1.0 + LINE_RATE_TOLERANCE)).then_some(Invalid::AboveLineRate {
             measured_bits_per_second: rate as u64,
@@ -72,7 +72,7 @@ pub(super) fn below_floor(
     }
     let posted = measured.initiator.posted.as_ref()?;
     let measured_nanos = posted.latency.quantile(0.5)?;
-    let facts = endpoints.of(case, case.initiator);
+    let facts = endpoints.facts_of_case(case, case.initiator);
     let interface = facts.is_some_and(|facts| facts.rails.iter().any(|rail| rail.interface.is_some()));
     let (mut floor_nanos, mut floor) = match interface {
         true => (

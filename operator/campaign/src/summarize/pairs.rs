@@ -6,7 +6,7 @@ use crds::assignment::Pass;
 use crds::v1alpha1::Metric;
 use serde::Serialize;
 
-use super::{Judgement, statistic};
+use super::{CaseValidity, statistic};
 use crate::collect::{Outcome, Reports};
 use crate::plan::Plan;
 use crate::stats::Direction;
@@ -48,11 +48,11 @@ type Pair<'a> = (&'a str, &'a str);
 /// Deviations of all pairs if there are at least [`MIN_PAIRS`], largest first.
 ///
 /// Pairs are identified by their nodes, because ranks move between nodes from leg to leg.
-pub(super) fn pairs(plan: &Plan, reports: &Reports, judgements: &[Judgement]) -> Vec<PairDeviation> {
+pub(super) fn pairs(plan: &Plan, reports: &Reports, validities: &[CaseValidity]) -> Vec<PairDeviation> {
     let nodes = nodes(reports);
     let mut values: BTreeMap<(usize, u64), BTreeMap<Pair<'_>, Vec<f64>>> = BTreeMap::new();
-    for (case, judgement) in reports.cases.iter().zip(judgements) {
-        let counts = case.pass == Pass::Measure && case.arm == plan.baseline && judgement.is_valid();
+    for (case, validity) in reports.cases.iter().zip(validities) {
+        let counts = case.pass == Pass::Measure && case.arm == plan.baseline && validity.is_valid();
         let Outcome::Measured(measured) = &case.outcome else {
             continue;
         };

@@ -93,14 +93,14 @@ pub enum Invalid {
 
 /// Validity of a case, and the proof that its bytes used the fabric.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Judgement {
+pub struct CaseValidity {
     /// All reasons why the case is invalid; empty for a valid case.
     pub invalid: Vec<Invalid>,
     /// The proof, for a case that was measured.
     pub proof: Option<CaseProof>,
 }
 
-impl Judgement {
+impl CaseValidity {
     /// Whether the case is valid.
     pub fn is_valid(&self) -> bool {
         self.invalid.is_empty()
@@ -108,14 +108,14 @@ impl Judgement {
 }
 
 /// Checks every case, in order.
-pub(super) fn judge(
+pub(super) fn check_cases(
     plan: &Plan,
     reports: &Reports,
     endpoints: &EndpointIndex<'_>,
     proofs: &Proofs,
-) -> Vec<Judgement> {
+) -> Vec<CaseValidity> {
     let corrupt = integrity_failures(reports);
-    let judge_case = |(index, case): (usize, &Case)| {
+    let check_case = |(index, case): (usize, &Case)| {
         let proof = proofs.cases.get(index).cloned().flatten();
         let mut invalid = own_reasons(plan, case, endpoints);
         if let Some(contradicted) = proof
@@ -130,9 +130,9 @@ pub(super) fn judge(
             let message = corrupt.get(&(case.scenario, case.size_bytes, case.arm)).cloned();
             invalid.extend(message.map(|message| Invalid::Integrity { message }));
         }
-        Judgement { invalid, proof }
+        CaseValidity { invalid, proof }
     };
-    reports.cases.iter().enumerate().map(judge_case).collect()
+    reports.cases.iter().enumerate().map(check_case).collect()
 }
 
 fn own_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<Invalid> {
@@ -166,7 +166,10 @@ fn own_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<I
         invalid.push(Invalid::GovernorChanged);
     }
     invalid.extend([case.initiator, case.target].iter().find_map(|rank| {
-        let (now, first) = (endpoints.of(case, *rank)?, endpoints.first(*rank, case.arm)?);
+        let (now, first) = (
+            endpoints.facts_of_case(case, *rank)?,
+            endpoints.first(*rank, case.arm)?,
+        );
         (identity(now) != identity(first)).then(|| Invalid::Changed {
             rank: *rank,
             found: identity(now),

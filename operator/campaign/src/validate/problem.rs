@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crds::units::{Size, Span};
+use crds::units::{Duration, Size};
 use crds::v1alpha1::Metric;
 use snafu::Snafu;
 
@@ -100,11 +100,11 @@ pub enum ProblemKind {
     ))]
     SpanBounds {
         /// The duration given.
-        given: Span,
+        given: Duration,
         /// Minimum.
-        least: Span,
+        least: Duration,
         /// Maximum.
-        most: Span,
+        most: Duration,
     },
     /// The messages in flight need more memory than an instrument process may use.
     #[snafu(display(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crds::assignment::{Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload, memory};
-use crds::units::{Size, Span};
+use crds::units::{self, Size};
 use crds::v1alpha1::{BenchmarkRunSpec, Metric, PingPong, Scenario, Transfer};
 
 use super::problem::Reporter;
@@ -102,21 +102,26 @@ impl Scope<'_> {
         })
     }
 
-    fn measured(&mut self, field: &str, iterations: Option<u32>, duration: Option<Span>) -> Extent {
-        self.span(&format!("{field}.duration"), duration, MIN_DURATION);
+    fn measured(
+        &mut self,
+        field: &str,
+        iterations: Option<u32>,
+        duration: Option<units::Duration>,
+    ) -> Extent {
+        self.check_duration(&format!("{field}.duration"), duration, MIN_DURATION);
         extent(iterations, duration, DEFAULT_ITERATIONS)
     }
 
-    fn warmup(&mut self, field: &str, iterations: Option<u32>, duration: Option<Span>) -> Extent {
-        self.span(&format!("{field}.warmupDuration"), duration, Duration::ZERO);
+    fn warmup(&mut self, field: &str, iterations: Option<u32>, duration: Option<units::Duration>) -> Extent {
+        self.check_duration(&format!("{field}.warmupDuration"), duration, Duration::ZERO);
         extent(iterations, duration, DEFAULT_WARMUP)
     }
 
     /// Measurement and warm-up may each take up to half of the deadline of a case.
-    fn span(&mut self, field: &str, given: Option<Span>, least: Duration) {
+    fn check_duration(&mut self, field: &str, given: Option<units::Duration>, least: Duration) {
         let most = self.case_deadline / 2;
         if let Some(given) = given.filter(|given| !(least..=most).contains(&given.0)) {
-            let (least, most) = (Span(least), Span(most));
+            let (least, most) = (units::Duration(least), units::Duration(most));
             self.add(field, ProblemKind::SpanBounds { given, least, most });
         }
     }
@@ -149,7 +154,7 @@ pub(super) fn process_bytes(scenario: &ScenarioAssignment, rails: u32) -> u64 {
     scenario.area_bytes(rails.into()).saturating_mul(2 * threads)
 }
 
-fn extent(iterations: Option<u32>, duration: Option<Span>, default: u32) -> Extent {
+fn extent(iterations: Option<u32>, duration: Option<units::Duration>, default: u32) -> Extent {
     match duration {
         Some(duration) => Extent::DurationNanos(u64::try_from(duration.0.as_nanos()).unwrap_or(u64::MAX)),
         None => Extent::Iterations(iterations.unwrap_or(default)),

@@ -1,7 +1,7 @@
 //! Tests the statistics of campaigns on simulated campaigns with known true effects.
 //!
-//! All draws are seeded, so nothing here passes or fails by chance; the bounds are four standard errors
-//! wide, which is what another seed would stay within.
+//! All random numbers are seeded, so no test passes or fails by chance. The bounds are four standard errors wide, so that
+//! another seed would pass too.
 
 mod simulation;
 
@@ -20,8 +20,7 @@ fn assert_documented(section: &str) {
     let document = include_str!("../../../../docs/simulated-coverage.md");
     assert!(
         document.contains(section),
-        "docs/simulated-coverage.md does not hold this section; regenerate it with \
-         `make generate-all`:\n{section}"
+        "docs/simulated-coverage.md does not contain this section; regenerate it with `make generate-all`:\n{section}"
     );
 }
 
@@ -37,26 +36,26 @@ fn assert_exact(rows: &[Coverage]) {
 }
 
 #[test]
-fn the_document_says_what_is_simulated() {
+fn page_describes_the_simulations() {
     assert_documented(report::INTRODUCTION);
 }
 
 #[test]
-fn intervals_hold_the_effect_as_often_as_they_say() {
+fn intervals_have_nominal_coverage() {
     let rows = experiments::random_order(1);
     assert_exact(&rows);
     assert_documented(&report::random_order(1, &rows));
 }
 
 #[test]
-fn intervals_hold_the_effect_as_often_as_they_say_over_sixteen_pairs() {
+fn intervals_of_sixteen_pairs_have_nominal_coverage() {
     let rows = experiments::random_order(16);
     assert_exact(&rows);
     assert_documented(&report::random_order(16, &rows));
 }
 
 #[test]
-fn a_fixed_order_fails_on_a_machine_that_changes() {
+fn fixed_order_has_low_coverage_under_drift_and_warm_up() {
     let rows = experiments::fixed_order();
     let least = |noise: Noise| {
         let of_noise = rows.iter().filter(|row| row.setting.noise == noise);
@@ -71,14 +70,14 @@ fn a_fixed_order_fails_on_a_machine_that_changes() {
 }
 
 #[test]
-fn pairs_are_no_repeats() {
+fn pairs_treated_as_repetitions_have_low_coverage() {
     let rows = experiments::pairs_as_repeats();
     assert!(rows.iter().all(|row| row.covered.share < 0.8), "{rows:?}");
     assert_documented(&report::pairs_as_repeats(&rows));
 }
 
 #[test]
-fn any_false_verdict_in_a_scenario_has_at_most_five_percent() {
+fn false_verdicts_occur_in_at_most_five_percent_of_scenarios() {
     let rows = experiments::false_verdicts();
     for row in &rows {
         assert!(standard_errors_above(0.05, &row.any) < TOLERANCE, "{row:?}");
@@ -89,7 +88,7 @@ fn any_false_verdict_in_a_scenario_has_at_most_five_percent() {
 }
 
 #[test]
-fn an_effect_of_the_detectable_size_is_found_about_as_often_as_said() {
+fn minimum_detectable_effect_is_found_in_about_eighty_percent() {
     let rows = experiments::power();
     for row in &rows {
         assert!((0.65..0.9).contains(&row.found.share), "{row:?}");

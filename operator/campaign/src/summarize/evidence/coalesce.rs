@@ -14,7 +14,7 @@ const IDLE_PART: f64 = 0.01;
 /// Tolerated bytes per case on an idle interface that do not belong to the transfers, such as address resolution.
 const IDLE_BYTES: u64 = 64 * 1024;
 
-pub(super) fn judge(
+pub(super) fn assess(
     planned: &Cell,
     baseline: Option<&Cell>,
     counters: &PostingCounters,
@@ -146,20 +146,20 @@ mod tests {
             ])
         };
         let posts = counters(&[100 * MIB, 100 * MIB, 0, 0], 2);
-        let judge = |measured: &Measured| judge(&cell(2), Some(&cell(4)), &posts, &[measured]).0;
-        assert_eq!(judge(&own(1000)), Engagement::Confirmed);
-        assert_eq!(judge(&own(50 * MIB)), Engagement::NotEngaged);
+        let assess = |measured: &Measured| assess(&cell(2), Some(&cell(4)), &posts, &[measured]).0;
+        assert_eq!(assess(&own(1000)), Engagement::Confirmed);
+        assert_eq!(assess(&own(50 * MIB)), Engagement::NotEngaged);
         let shared = measured(&[("lo", &[0, 1, 2, 3], 400 * MIB)]);
-        assert_eq!(judge(&shared), Engagement::RequestedOnly);
+        assert_eq!(assess(&shared), Engagement::RequestedOnly);
     }
 
     #[test]
     fn same_plan_is_not_applicable_and_a_different_plan_is_not_engaged() {
         let posts = counters(&[MIB; 4], 4);
         let shared = measured(&[("lo", &[0, 1, 2, 3], 4 * MIB)]);
-        let same = judge(&cell(4), Some(&cell(4)), &posts, &[&shared]);
+        let same = assess(&cell(4), Some(&cell(4)), &posts, &[&shared]);
         assert_eq!(same.0, Engagement::NotApplicable);
-        let other = judge(&cell(2), Some(&cell(4)), &posts, &[&shared]);
+        let other = assess(&cell(2), Some(&cell(4)), &posts, &[&shared]);
         assert_eq!(other.0, Engagement::NotEngaged);
     }
 }

@@ -4,7 +4,7 @@
 use crds::record::PostingCounters;
 use crds::v1alpha1::Engagement;
 
-pub(super) fn judge(counters: &PostingCounters) -> (Engagement, String) {
+pub(super) fn assess(counters: &PostingCounters) -> (Engagement, String) {
     let PostingCounters {
         posts,
         injected,
@@ -52,13 +52,13 @@ mod tests {
             posts_per_burst,
             ..PostingCounters::default()
         };
-        assert_eq!(judge(&counters(150, 16)).0, Engagement::RequestedOnly);
-        assert_eq!(judge(&counters(0, 16)).0, Engagement::NotEngaged);
-        assert_eq!(judge(&counters(0, 1)).0, Engagement::NotApplicable);
+        assert_eq!(assess(&counters(150, 16)).0, Engagement::RequestedOnly);
+        assert_eq!(assess(&counters(0, 16)).0, Engagement::NotEngaged);
+        assert_eq!(assess(&counters(0, 1)).0, Engagement::NotApplicable);
         let injected = PostingCounters {
             injected: 160,
             ..counters(0, 16)
         };
-        assert_eq!(judge(&injected).0, Engagement::NotApplicable);
+        assert_eq!(assess(&injected).0, Engagement::NotApplicable);
     }
 }

@@ -4,7 +4,7 @@
 use crds::record::PostingCounters;
 use crds::v1alpha1::Engagement;
 
-pub(super) fn judge(counters: &PostingCounters) -> (Engagement, String) {
+pub(super) fn assess(counters: &PostingCounters) -> (Engagement, String) {
     let PostingCounters {
         posts,
         injected,
@@ -75,9 +75,9 @@ mod tests {
 
     #[test]
     fn missing_completions_confirm_inject() {
-        assert_eq!(judge(&counters(1000, 1000, 0)).0, Engagement::Confirmed);
-        assert_eq!(judge(&counters(1000, 600, 400)).0, Engagement::Confirmed);
-        assert_eq!(judge(&counters(1000, 1000, 1000)).0, Engagement::RequestedOnly);
+        assert_eq!(assess(&counters(1000, 1000, 0)).0, Engagement::Confirmed);
+        assert_eq!(assess(&counters(1000, 600, 400)).0, Engagement::Confirmed);
+        assert_eq!(assess(&counters(1000, 1000, 1000)).0, Engagement::RequestedOnly);
     }
 
     #[test]
@@ -87,7 +87,7 @@ mod tests {
             ..counters(1000, 0, 1000)
         };
         assert_eq!(
-            judge(&over),
+            assess(&over),
             (
                 Engagement::NotEngaged,
                 "over the inject limit of 128 B: 1000 of 1000 posts".to_owned()
@@ -97,7 +97,7 @@ mod tests {
             refused: 3,
             ..counters(1000, 997, 3)
         };
-        assert_eq!(judge(&refused).0, Engagement::NotEngaged);
-        assert_eq!(judge(&counters(1000, 0, 1000)).0, Engagement::NotEngaged);
+        assert_eq!(assess(&refused).0, Engagement::NotEngaged);
+        assert_eq!(assess(&counters(1000, 0, 1000)).0, Engagement::NotEngaged);
     }
 }

@@ -34,7 +34,7 @@ fn posted(side: &Side) -> Vec<u64> {
 
 /// Returns the needs of initiator and target. The echo of a ping-pong is as long as its message. A read moves the bytes
 /// to the side that posts it.
-pub(super) fn of(workload: &Workload, measured: &Measured) -> (Need, Need) {
+pub(super) fn needs(workload: &Workload, measured: &Measured) -> (Need, Need) {
     let forth = posted(&measured.initiator);
     let (forth, back) = match workload {
         Workload::PingPong(_) => {

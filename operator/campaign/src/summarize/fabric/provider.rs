@@ -12,7 +12,7 @@ use crate::summarize::EndpointIndex;
 pub(super) fn contradiction(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Option<CaseProof> {
     let mut ranks = [case.initiator, case.target].into_iter();
     ranks.find_map(|rank| {
-        let facts = endpoints.of(case, rank)?;
+        let facts = endpoints.facts_of_case(case, rank)?;
         let asked = other_than_asked(&plan.transport, facts)?;
         Some(CaseProof {
             proof: FabricProof::Contradicted,

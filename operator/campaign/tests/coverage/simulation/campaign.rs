@@ -4,7 +4,7 @@ use fabricbench_campaign::stats::{Pair, round_effect};
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-use super::noise::{Noise, Weather};
+use super::noise::{Noise, SharedNoise};
 
 /// Arms in a block, the baseline among them.
 pub const ARMS: usize = 5;
@@ -44,16 +44,16 @@ impl Setting {
     /// One campaign at one size: for each of the first `compared` arms beside the baseline its rounds, and
     /// for each round its pairs. Every arm's true effect is `effect`, a log ratio to the baseline.
     pub fn measure(&self, compared: usize, effect: f64, rng: &mut impl Rng) -> Vec<Vec<Vec<Pair>>> {
-        let mut weather = Weather::new(self.noise, rng);
+        let mut shared_noise = SharedNoise::new(self.noise, rng);
         let mut arms = vec![Vec::with_capacity(self.rounds); compared];
         for _ in 0..self.rounds {
-            let mut place_of_arm: [usize; ARMS] = std::array::from_fn(|arm| arm);
+            let mut position_of_arm: [usize; ARMS] = std::array::from_fn(|arm| arm);
             if self.order == Order::Random {
-                place_of_arm.shuffle(rng);
+                position_of_arm.shuffle(rng);
             }
-            let block: [f64; ARMS] = weather.block(rng);
+            let block: [f64; ARMS] = shared_noise.block(rng);
             let mut value = |arm: usize| {
-                let shared = block[place_of_arm[arm]];
+                let shared = block[position_of_arm[arm]];
                 let noise = match self.pairs {
                     1 => shared,
                     _ => SHARED * shared + self.noise.independent(rng),

@@ -1,7 +1,7 @@
 //! Experiments on simulated campaigns.
 
 use crds::v1alpha1::Verdict;
-use fabricbench_campaign::stats::{Direction, Family, Margin, judge, paired, signed_rank};
+use fabricbench_campaign::stats::{Direction, Family, Margin, decide_verdict, paired, signed_rank};
 
 use super::campaign::{ARMS, Order, Setting, pair_effects, round_effects};
 use super::generator;
@@ -22,12 +22,12 @@ const SIZES: usize = 7;
 /// Margin of the verdicts, percent.
 const MARGIN_PERCENT: f64 = 2.0;
 
-/// How often something happened in simulated campaigns.
+/// Fraction of simulated campaigns with a property.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share {
-    /// Share of the campaigns, 0 to 1.
+    /// Fraction of the campaigns, 0 to 1.
     pub share: f64,
-    /// Campaigns in which it was counted.
+    /// Number of simulated campaigns.
     pub campaigns: usize,
 }
 
@@ -40,18 +40,18 @@ impl Share {
         }
     }
 
-    /// Standard error of a share counted like this whose truth is `expected`.
+    /// Standard error of the fraction if its true value is `expected`.
     pub fn standard_error(&self, expected: f64) -> f64 {
         (expected * (1.0 - expected) / self.campaigns as f64).sqrt()
     }
 }
 
-/// How a campaign's values become the interval.
+/// Unit of which an interval has one value each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// One value per round: the median of its pairs.
     Round,
-    /// One value per pair and round, as if they were repeats.
+    /// One value per pair and round, as if they were independent repetitions.
     Pair,
 }
 
@@ -60,29 +60,34 @@ pub enum Unit {
 pub struct Coverage {
     /// Parameters of the simulation.
     pub setting: Setting,
-    /// How often the interval held the true effect.
+    /// How often the interval contained the true effect.
     pub covered: Share,
 }
 
-/// One comparison at 95 percent.
+/// Family of one comparison at 95 percent.
 pub fn single() -> Family {
     Family::new(1, 95.0).expect("a valid family")
 }
 
-/// Four arms at seven sizes, 95 percent together.
+/// Family of four arms at seven sizes, 95 percent simultaneously.
 pub fn family_of_28() -> Family {
     Family::new((SIZES * (ARMS - 1)) as u32, 95.0).expect("a valid family")
 }
 
-/// The method as it is: order drawn at random, one value per round.
+/// Coverage of the method as it is implemented: random order, one value per round.
 pub fn random_order(pairs: usize) -> Vec<Coverage> {
     let settings = settings(&Noise::ALL, Order::Random, pairs, &[6, 10, 30]);
     coverage(&settings, Unit::Round, CAMPAIGNS, 1_000 * pairs as u64)
 }
 
-/// The same with the baseline first in every block, and the arms always in the same order.
+/// Coverage with a fixed order of arms, in which the baseline is first in every block.
 pub fn fixed_order() -> Vec<Coverage> {
-    let noises = [Noise::Normal, Noise::Wandering, Noise::Drifting, Noise::Warming];
+    let noises = [
+        Noise::Normal,
+        Noise::Autoregressive,
+        Noise::Drifting,
+        Noise::Warming,
+    ];
     coverage(
         &settings(&noises, Order::Fixed, 1, &[6, 10, 30]),
         Unit::Round,
@@ -91,7 +96,7 @@ pub fn fixed_order() -> Vec<Coverage> {
     )
 }
 
-/// The same with 16 pairs taken for as many repeats.
+/// Coverage with 16 pairs that are treated as independent repetitions.
 pub fn pairs_as_repeats() -> Vec<Coverage> {
     let settings = settings(&[Noise::Normal], Order::Random, 16, &[6, 10]);
     coverage(&settings, Unit::Pair, FEWEST_CAMPAIGNS, 200_000)
@@ -109,7 +114,7 @@ fn settings(noises: &[Noise], order: Order, pairs: usize, rounds: &[usize]) -> V
     noises.iter().flat_map(of_noise).collect()
 }
 
-/// Coverage in each setting, with streams of random numbers from `stream` on.
+/// Coverage in each setting. Each setting has its own stream of random numbers, from `stream` on.
 fn coverage(settings: &[Setting], unit: Unit, campaigns: usize, stream: u64) -> Vec<Coverage> {
     (stream..)
         .zip(settings)
@@ -120,7 +125,7 @@ fn coverage(settings: &[Setting], unit: Unit, campaigns: usize, stream: u64) -> 
         .collect()
 }
 
-/// How often the interval holds the true effect, a value that falls by 6 percent.
+/// How often the interval contains the true effect, a decrease by 6 percent.
 fn covered(setting: &Setting, unit: Unit, campaigns: usize, stream: u64) -> Share {
     let effect = 0.94_f64.ln();
     let mut rng = generator(stream);
@@ -135,19 +140,18 @@ fn covered(setting: &Setting, unit: Unit, campaigns: usize, stream: u64) -> Shar
     })
 }
 
-/// How often a scenario has any false verdict.
+/// How often a scenario has a false verdict.
 #[derive(Debug, Clone, Copy)]
 pub struct FalseVerdicts {
     /// Noise of the cases.
     pub noise: Noise,
-    /// The margin, at whose upper edge all true effects lie: 0 is no effect and no margin.
+    /// Margin in percent. All true effects are at its upper edge; 0 means no effect and no margin.
     pub margin_percent: f64,
     /// How often any of the 28 comparisons was `Improved` or `Regressed`.
     pub any: Share,
 }
 
-/// False verdicts of 28 comparisons in 15 rounds where they are likeliest, with every true effect on the
-/// edge of the margin.
+/// False verdicts of 28 comparisons in 15 rounds in the worst case, with every true effect at the edge of the margin.
 pub fn false_verdicts() -> Vec<FalseVerdicts> {
     let settings = [Noise::Normal, Noise::Skewed, Noise::Drifting]
         .into_iter()
@@ -162,25 +166,29 @@ pub fn false_verdicts() -> Vec<FalseVerdicts> {
         .collect()
 }
 
-fn any_false_verdict(noise: Noise, margin_percent: f64, stream: u64) -> Share {
-    let family = family_of_28();
-    let margin = Margin::from_percent(margin_percent).expect("a valid margin");
-    let rounds = family.recommended_rounds() as usize;
-    let setting = Setting {
+/// Campaigns of one pair with the recommended number of rounds of `family`.
+fn recommended(noise: Noise, family: &Family) -> Setting {
+    Setting {
         noise,
         order: Order::Random,
         pairs: 1,
-        rounds,
-    };
+        rounds: family.recommended_rounds() as usize,
+    }
+}
+
+fn any_false_verdict(noise: Noise, margin_percent: f64, stream: u64) -> Share {
+    let family = family_of_28();
+    let margin = Margin::from_percent(margin_percent).expect("a valid margin");
+    let setting = recommended(noise, &family);
     let mut rng = generator(stream);
     Share::count(FEW_CAMPAIGNS, |_| {
-        // Each size is a block of its own, with noise of its own.
+        // Each size has its own block and noise.
         let sizes: Vec<_> = (0..SIZES)
             .map(|_| setting.measure(ARMS - 1, margin.log_ratio(), &mut rng))
             .collect();
         sizes.iter().flatten().any(|rounds| {
             let interval = signed_rank::interval(&round_effects(rounds), family.level());
-            let verdict = judge(
+            let verdict = decide_verdict(
                 &interval.expect("enough rounds"),
                 margin,
                 Direction::LowerIsBetter,
@@ -190,7 +198,7 @@ fn any_false_verdict(noise: Noise, margin_percent: f64, stream: u64) -> Share {
     })
 }
 
-/// Power for an effect of the size that is reported as detectable.
+/// Power for an effect of the size that campaigns report as the minimum detectable effect.
 #[derive(Debug, Clone, Copy)]
 pub struct Power {
     /// Noise of the cases.
@@ -199,14 +207,14 @@ pub struct Power {
     pub comparisons: u32,
     /// Rounds of the campaigns: four more than the minimum.
     pub rounds: usize,
-    /// Median minimum detectable effect that campaigns without an effect report, as log ratio.
+    /// Median of the minimum detectable effect that campaigns without an effect report, as a log ratio.
     pub detectable: f64,
-    /// How often an effect of just that size was found.
+    /// How often an effect of exactly that size was `Improved`.
     pub found: Share,
 }
 
-/// Takes the median minimum detectable effect of campaigns without an effect, then counts how often an
-/// effect of that size is found.
+/// Computes the median of the minimum detectable effect of campaigns without an effect, then counts how often an effect
+/// of that size is `Improved`.
 pub fn power() -> Vec<Power> {
     let settings = [Noise::Normal, Noise::Skewed, Noise::Bimodal]
         .into_iter()
@@ -219,13 +227,7 @@ pub fn power() -> Vec<Power> {
 
 fn power_of(noise: Noise, family: &Family, stream: u64) -> Power {
     let margin = Margin::from_percent(MARGIN_PERCENT).expect("a valid margin");
-    let rounds = family.recommended_rounds() as usize;
-    let setting = Setting {
-        noise,
-        order: Order::Random,
-        pairs: 1,
-        rounds,
-    };
+    let setting = recommended(noise, family);
     let mut rng = generator(stream);
     let mut compare = |effect: f64| {
         let arms = setting.measure(1, effect, &mut rng);
@@ -242,7 +244,7 @@ fn power_of(noise: Noise, family: &Family, stream: u64) -> Power {
     Power {
         noise,
         comparisons: family.comparisons(),
-        rounds,
+        rounds: setting.rounds,
         detectable,
         found,
     }

@@ -5,8 +5,8 @@ use std::fmt;
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
 
-/// Correlation of neighboring values in the autocorrelated noises.
-const MEMORY: f64 = 0.7;
+/// Correlation of successive values of the autocorrelated models.
+const LAG_1_CORRELATION: f64 = 0.7;
 
 /// Model of the noise of one case. All are in units of roughly one standard deviation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,21 +17,21 @@ pub enum Noise {
     Skewed,
     /// Independent, one of two modes for each fresh process.
     Bimodal,
-    /// First-order autoregression over the sequence of cases, within rounds and from one to the next.
-    Wandering,
-    /// The machine changes steadily within a round, at a rate that is correlated from round to round.
+    /// First-order autoregression over the sequence of cases, within and between rounds.
+    Autoregressive,
+    /// A linear drift within each round, whose slope is correlated between rounds.
     Drifting,
-    /// Later places in a block are slower, on top of independent normal noise.
+    /// Later positions in a block are slower, in addition to independent normal noise.
     Warming,
 }
 
 impl Noise {
-    /// All of them.
+    /// All models.
     pub const ALL: [Noise; 6] = [
         Noise::Normal,
         Noise::Skewed,
         Noise::Bimodal,
-        Noise::Wandering,
+        Noise::Autoregressive,
         Noise::Drifting,
         Noise::Warming,
     ];
@@ -42,7 +42,7 @@ impl Noise {
         match self {
             Noise::Skewed => normal.exp(),
             Noise::Bimodal => 0.3 * normal + if rng.random_bool(0.3) { 2.0 } else { 0.0 },
-            Noise::Normal | Noise::Wandering | Noise::Drifting | Noise::Warming => normal,
+            Noise::Normal | Noise::Autoregressive | Noise::Drifting | Noise::Warming => normal,
         }
     }
 }
@@ -53,44 +53,46 @@ impl fmt::Display for Noise {
             Noise::Normal => "normal",
             Noise::Skewed => "skewed",
             Noise::Bimodal => "bimodal",
-            Noise::Wandering => "wandering",
+            Noise::Autoregressive => "autoregressive",
             Noise::Drifting => "drifting",
             Noise::Warming => "warming",
         })
     }
 }
 
-/// The noise that all pairs of a case share, in the order in which the cases run.
-pub struct Weather {
+/// The noise that all pairs of a case share, as a process over the cases in the order of their execution.
+pub struct SharedNoise {
     noise: Noise,
-    memory: f64,
+    /// Last value of the autoregression.
+    state: f64,
 }
 
-impl Weather {
-    /// Weather in its stationary state.
-    pub fn new(noise: Noise, rng: &mut impl Rng) -> Weather {
-        Weather {
+impl SharedNoise {
+    /// The process in its stationary state.
+    pub fn new(noise: Noise, rng: &mut impl Rng) -> SharedNoise {
+        SharedNoise {
             noise,
-            memory: rng.sample(StandardNormal),
+            state: rng.sample(StandardNormal),
         }
     }
 
-    /// The noise of the next block, one value for each place in it.
+    /// The noise of the next block, one value for each position in it.
     pub fn block<const ARMS: usize>(&mut self, rng: &mut impl Rng) -> [f64; ARMS] {
         if self.noise == Noise::Drifting {
-            self.remember(rng);
+            self.advance(rng);
         }
-        std::array::from_fn(|place| match self.noise {
+        std::array::from_fn(|position| match self.noise {
             Noise::Normal | Noise::Skewed | Noise::Bimodal => self.noise.independent(rng),
-            Noise::Wandering => self.remember(rng),
-            Noise::Drifting => self.memory * place as f64,
-            Noise::Warming => 0.5 * place as f64 + self.noise.independent(rng),
+            Noise::Autoregressive => self.advance(rng),
+            Noise::Drifting => self.state * position as f64,
+            Noise::Warming => 0.5 * position as f64 + self.noise.independent(rng),
         })
     }
 
-    fn remember(&mut self, rng: &mut impl Rng) -> f64 {
+    fn advance(&mut self, rng: &mut impl Rng) -> f64 {
         let innovation: f64 = rng.sample(StandardNormal);
-        self.memory = MEMORY * self.memory + (1.0 - MEMORY * MEMORY).sqrt() * innovation;
-        self.memory
+        self.state = LAG_1_CORRELATION * self.state
+            + (1.0 - LAG_1_CORRELATION * LAG_1_CORRELATION).sqrt() * innovation;
+        self.state
     }
 }
