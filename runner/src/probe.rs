@@ -174,7 +174,7 @@ fn devices(roots: &SystemRoots) -> Vec<Finding> {
 
 fn failed(message: String) -> CaseFailure {
     CaseFailure {
-        reason: FailureReason::Refused,
+        reason: FailureReason::OperationRejected,
         message,
     }
 }

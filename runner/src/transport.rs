@@ -219,7 +219,7 @@ pub trait Transport: Sized + Send {
     /// Opens the library, the fabric, the domains and one endpoint per rail.
     ///
     /// # Errors
-    /// `NotCompiled`, `LibraryNotFound`, `NoDevice`, `ProviderMismatch`, `MemoryUnavailable` or `Refused`. Never opens
+    /// `TransportNotCompiled`, `LibraryNotFound`, `NoDevice`, `ProviderMismatch`, `MemoryUnavailable` or `Refused`. Never opens
     /// another transport instead.
     fn open(config: &OpenConfig) -> Result<Self, TransportError>;
 

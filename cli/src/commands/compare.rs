@@ -111,7 +111,7 @@ fn refusal(different: &[Difference]) -> String {
     for difference in different {
         text += &format!(
             "  {}: {} | {}\n",
-            difference.what, difference.first, difference.second
+            difference.property, difference.first, difference.second
         );
     }
     text + "Use --force to compare them anyway, or compare them as variants of one run."

@@ -50,14 +50,14 @@ impl From<&Comparison> for ComparisonText {
             (None, Some(Withheld::Identical { .. })) => (ResultClass::NotApplicable, "n/a"),
             (None, Some(Withheld::Control)) => (ResultClass::NotApplicable, "control"),
             (None, Some(Withheld::NotPrimary)) => (ResultClass::NotApplicable, "descriptive"),
-            (None, Some(Withheld::NotYet { .. })) => (ResultClass::NotApplicable, "not measured yet"),
+            (None, Some(Withheld::NotMeasured { .. })) => (ResultClass::NotApplicable, "not measured yet"),
             (None, _) => (ResultClass::Invalid, "invalid"),
         };
         let reason = match (&comparison.reason, comparison.rounds_to_settle) {
             (Some(Withheld::NotEngaged { message, .. } | Withheld::Identical { message }), _) => {
                 Some(message.clone())
             }
-            (Some(Withheld::NotYet { .. }), _) => None,
+            (Some(Withheld::NotMeasured { .. }), _) => None,
             (Some(Withheld::Control), _) => Some("noise floor".to_owned()),
             (Some(Withheld::NotPrimary), _) => {
                 Some("only the primary metric of a scenario gets a verdict".to_owned())

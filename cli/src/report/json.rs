@@ -31,7 +31,7 @@ struct Document<'a> {
     results: Vec<Named<'a, CellSummary>>,
     comparisons: Vec<Named<'a, Comparison>>,
     expectations: &'a [ExpectationAnswer],
-    cold: Vec<Named<'a, ColdSummary>>,
+    cold_starts: Vec<Named<'a, ColdSummary>>,
     environment: &'a Environment,
     evidence_lines: &'a [String],
     warnings: &'a [String],
@@ -96,7 +96,7 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
             })
             .collect(),
         expectations: &comparisons.expectations,
-        cold: summary
+        cold_starts: summary
             .cold
             .iter()
             .map(|cold| Named {

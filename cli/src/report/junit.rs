@@ -77,7 +77,7 @@ fn untrustworthy_results(report: &Report<'_>) -> Vec<String> {
     let withheld = comparisons.primary().filter(|one| {
         let repeated = matches!(
             one.reason,
-            Some(Withheld::NotYet { .. } | Withheld::NoValidRound { .. })
+            Some(Withheld::NotMeasured { .. } | Withheld::NoValidRound { .. })
         );
         one.is_untrusted() && !repeated
     });

@@ -29,7 +29,7 @@ pub fn text(
         for difference in different {
             text += &format!(
                 "    {}: {} | {}\n",
-                difference.what, difference.first, difference.second
+                difference.property, difference.first, difference.second
             );
         }
     }

@@ -57,7 +57,7 @@ fn transport_that_is_not_compiled_in_fails() {
     let manifest = run(INJECT_64, "{verbs: {rails: 1}}", SHORT, &[ROUNDS]);
     check_all_cases_fail(
         &manifest,
-        FailureReason::NotCompiled,
+        FailureReason::TransportNotCompiled,
         "transport verbs is not compiled",
     );
 }

@@ -96,7 +96,7 @@ fn arms_missing_in_one_run_are_a_difference() {
     let mut second = Plan::from(plan());
     second.arms[1].name = "another".to_owned();
     let found = differences(&finished(&first, &evaluation), &finished(&second, &evaluation));
-    let what: Vec<&str> = found.iter().map(|one| one.what.as_str()).collect();
+    let what: Vec<&str> = found.iter().map(|one| one.property.as_str()).collect();
     assert_eq!(what, ["arms"]);
 }
 
@@ -135,7 +135,7 @@ fn arms_must_run_in_the_same_environment() {
         let mut second = first.clone();
         change(&mut second);
         let found = differences(&finished(&plan, &first), &finished(&plan, &second));
-        found.into_iter().map(|one| one.what).collect::<Vec<_>>()
+        found.into_iter().map(|one| one.property).collect::<Vec<_>>()
     };
     assert_eq!(different(|_| {}), Vec::<String>::new());
     let rows: [(&str, Change); 8] = [

@@ -285,7 +285,7 @@ pub enum FailureReason {
     /// The assignment cannot be read or is inconsistent.
     InvalidAssignment,
     /// The runner was built without the transport.
-    NotCompiled,
+    TransportNotCompiled,
     /// The library is missing, or is not in the directory of the variant.
     LibraryNotFound,
     /// The library finds no device for the provider.
@@ -293,7 +293,7 @@ pub enum FailureReason {
     /// The library returned a different provider, fabric or number of rails than requested.
     ProviderMismatch,
     /// The library rejected an operation that the scenario requires.
-    Refused,
+    OperationRejected,
     /// Memory of the requested kind cannot be allocated or registered.
     MemoryUnavailable,
     /// The tuning declared by the image contradicts the variant.

@@ -127,16 +127,16 @@ pub enum Withheld {
         message: String,
     },
     /// The arm has no case at this size yet.
-    #[snafu(display("{who} is not measured yet"))]
-    NotYet {
+    #[snafu(display("{arm} is not measured yet"))]
+    NotMeasured {
         /// Name of the arm.
-        who: String,
+        arm: String,
     },
     /// The arm has no valid round at this size.
-    #[snafu(display("{who} has no valid round: {message}"))]
+    #[snafu(display("{arm} has no valid round: {message}"))]
     NoValidRound {
         /// Name of the arm.
-        who: String,
+        arm: String,
         /// Reason why its cases are invalid.
         message: String,
     },
@@ -195,7 +195,7 @@ impl Comparison {
         matches!(
             self.reason,
             Some(
-                Withheld::NotYet { .. }
+                Withheld::NotMeasured { .. }
                     | Withheld::NoValidRound { .. }
                     | Withheld::NoCommonRound
                     | Withheld::Contradicted { .. }

@@ -171,7 +171,7 @@ impl Operator {
                 true => Namespaces::All,
                 false => Namespaces::Only(names),
             },
-            installation: OperatorConfig {
+            config: OperatorConfig {
                 image_pull_policy: self.image_pull_policy,
                 image_pull_secrets: self.image_pull_secrets,
                 allowed_images: self.allowed_images,

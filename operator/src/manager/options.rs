@@ -14,7 +14,7 @@ pub struct Options {
     /// Namespaces whose runs are reconciled.
     pub namespaces: Namespaces,
     /// Configuration shared by all runs.
-    pub installation: OperatorConfig,
+    pub config: OperatorConfig,
     /// Maximum number of concurrent reconciles.
     pub concurrency: u16,
     /// Maximum number of concurrent evaluations; each uses one CPU.

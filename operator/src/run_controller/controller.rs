@@ -123,7 +123,7 @@ fn context(options: &Options, clients: &Clients, metrics: &Metrics, queue: Queue
         unlimited: clients.unlimited.clone(),
         metrics: metrics.clone(),
         evaluations: Semaphore::new(options.evaluation_threads),
-        config: options.installation.clone(),
+        config: options.config.clone(),
         namespaces: options.namespaces.clone(),
         warning: match options.namespaces {
             Namespaces::All => None,

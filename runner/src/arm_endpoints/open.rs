@@ -83,7 +83,7 @@ fn on_thread<T: Transport>(
 ) -> Result<OpenedThread<T>, TransportError> {
     if let Some(cpu) = cpu {
         cpu::pin(cpu).map_err(|error| TransportError {
-            reason: FailureReason::Refused,
+            reason: FailureReason::OperationRejected,
             operation: "sched_setaffinity",
             message: error.to_string(),
         })?;

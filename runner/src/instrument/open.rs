@@ -144,7 +144,7 @@ fn bind(cpus: &[u32]) -> Result<(), CaseFailure> {
         set.set(*cpu as usize);
     }
     sched_setaffinity(None, &set).map_err(|error| CaseFailure {
-        reason: FailureReason::Refused,
+        reason: FailureReason::OperationRejected,
         message: format!(
             "cannot bind the process to CPUs {cpus:?} (bindings[].cpus): {error}; use CPUs that the control group allows"
         ),

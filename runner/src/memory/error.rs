@@ -50,7 +50,7 @@ impl MemoryError {
         match self {
             Self::Unavailable { .. } => FailureReason::MemoryUnavailable,
             Self::Empty { .. } | Self::OutOfRange { .. } => FailureReason::Internal,
-            Self::Copy { .. } => FailureReason::Refused,
+            Self::Copy { .. } => FailureReason::OperationRejected,
         }
     }
 }

@@ -87,11 +87,11 @@ pub struct Immediate {
 /// Failure reasons by their code in [`Signal::Abort`], which is the index in this array.
 const REASONS: [FailureReason; 17] = [
     FailureReason::InvalidAssignment,
-    FailureReason::NotCompiled,
+    FailureReason::TransportNotCompiled,
     FailureReason::LibraryNotFound,
     FailureReason::NoDevice,
     FailureReason::ProviderMismatch,
-    FailureReason::Refused,
+    FailureReason::OperationRejected,
     FailureReason::MemoryUnavailable,
     FailureReason::VariantMismatch,
     FailureReason::WorkerMissing,

@@ -160,7 +160,7 @@ fn run_thread<T: Transport>(
 ) -> Result<ThreadOutcome, CaseFailure> {
     let pinned = thread.cpu.map_or(Ok(()), cpu::pin);
     let engine = pinned
-        .map_err(|error| failure(FailureReason::Refused, error.to_string()))
+        .map_err(|error| failure(FailureReason::OperationRejected, error.to_string()))
         .and_then(|()| Engine::new(thread, gate, setup));
     let mut engine = match engine {
         Ok(engine) => engine,

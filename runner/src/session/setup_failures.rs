@@ -84,11 +84,11 @@ mod tests {
     fn a_failure_of_either_side_affects_only_its_pair() {
         let mut setup_failures = SetupFailures::default();
         setup_failures.add_open(1, 2, failure(FailureReason::NoDevice));
-        setup_failures.add_connect(0, 3, 0, failure(FailureReason::Refused));
+        setup_failures.add_connect(0, 3, 0, failure(FailureReason::OperationRejected));
         let reason = |arm, pair| setup_failures.get(arm, pair).map(|failure| failure.reason);
         assert_eq!(reason(1, Pair::new(0, 2)), Some(FailureReason::NoDevice));
         assert_eq!(reason(0, Pair::new(0, 2)), None);
-        assert_eq!(reason(0, Pair::new(0, 3)), Some(FailureReason::Refused));
+        assert_eq!(reason(0, Pair::new(0, 3)), Some(FailureReason::OperationRejected));
         assert_eq!(reason(0, Pair::new(1, 3)), None);
         assert!(!setup_failures.is_open(1, 2) && setup_failures.is_open(1, 0));
     }

@@ -148,25 +148,25 @@ impl Transport for Loopback {
                 "the peer has {} rails, but this side has {rails}: open both sides with the same number of rails",
                 peer.rails.len()
             );
-            return Err(refused(FailureReason::Refused, message));
+            return Err(refused(FailureReason::OperationRejected, message));
         }
         let address = SegmentAddress::from_addresses(peer).ok_or_else(|| {
             refused(
-                FailureReason::Refused,
+                FailureReason::OperationRejected,
                 "the peer's endpoint names are not those of a loopback transport".to_owned(),
             )
         })?;
         let segment = PeerSegment::open(address)?;
         if segment.segment.layout().rails != rails {
             let message = format!("the peer's segment does not have {rails} rails");
-            return Err(refused(FailureReason::Refused, message));
+            return Err(refused(FailureReason::OperationRejected, message));
         }
         let claim = segment.claim(self.own.segment.nonce()).ok_or_else(|| {
             let message = format!(
                 "the peer was opened for {} peers, which have already connected",
                 segment.segment.layout().peers
             );
-            refused(FailureReason::Refused, message)
+            refused(FailureReason::OperationRejected, message)
         })?;
         for rail in 0..rails {
             let ring = segment.segment.ring(rail, claim);
@@ -186,7 +186,7 @@ impl Transport for Loopback {
         if memory.is_device() {
             let message = "this transport copies with the CPU, which cannot access GPU memory: use Heap, HugePages or \
                            SharedMemory";
-            return Err(failed(FailureReason::Refused, message));
+            return Err(failed(FailureReason::OperationRejected, message));
         }
         let idle = !self.outbounds.iter().any(Outbound::is_busy)
             && self.rails.iter().all(|rail| rail.receives.is_empty())
@@ -322,7 +322,7 @@ impl Transport for Loopback {
         };
         if !self.uses_wait {
             let message = "the endpoints were opened for polling only".to_owned();
-            return Err(failed(FailureReason::Refused, message));
+            return Err(failed(FailureReason::OperationRejected, message));
         }
         self.update_claimants();
         let all_connected = self

@@ -31,7 +31,7 @@ pub trait TransportSelector {
     /// Calls `visitor` with the transport type that `spec` names, for the arm `arm`.
     ///
     /// # Errors
-    /// `NotCompiled` if this binary does not have the transport.
+    /// `TransportNotCompiled` if this binary does not have the transport.
     fn select<W: TransportVisitor>(
         &self,
         arm: ArmRank<'_>,
@@ -72,7 +72,7 @@ pub fn required_environment(spec: &TransportSpec, peers: usize) -> Vec<(&'static
 
 fn not_compiled(spec: &TransportSpec) -> TransportError {
     TransportError {
-        reason: FailureReason::NotCompiled,
+        reason: FailureReason::TransportNotCompiled,
         operation: "selecting the transport",
         message: format!(
             "transport {} is not compiled into this runner: set spec.transport to loopback or libfabric",

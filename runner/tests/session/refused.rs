@@ -36,7 +36,7 @@ fn reports_a_provider_without_a_device() {
 #[test]
 fn reports_a_transport_that_is_not_compiled_in() {
     let assignment = assignment(2, TransportSpec::Verbs(Verbs { rails: 1 }), 1);
-    all_fail(&run(&assignment, &[]), FailureReason::NotCompiled);
+    all_fail(&run(&assignment, &[]), FailureReason::TransportNotCompiled);
 }
 
 #[test]

@@ -90,11 +90,11 @@ fn missing_or_invalid(plan: &Plan, summary: &Summary, comparison: &Comparison) -
         }
         let name = || plan.arms.get(arm).map(|arm| arm.name.clone()).unwrap_or_default();
         if cell.cases == 0 {
-            return Some(Withheld::NotYet { who: name() });
+            return Some(Withheld::NotMeasured { arm: name() });
         }
         if cell.valid_cases == 0 {
             return Some(Withheld::NoValidRound {
-                who: name(),
+                arm: name(),
                 message: cell
                     .invalid_reason()
                     .unwrap_or_else(|| "none of its cases is valid".to_owned()),

@@ -14,7 +14,7 @@ use crate::plan::{Arm, PlannedScenario};
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
     /// Name of the property.
-    pub what: String,
+    pub property: String,
     /// Value in the first run.
     pub first: String,
     /// Value in the second run.
@@ -160,7 +160,7 @@ fn difference(
 ) -> Option<Difference> {
     let (first, second) = (describe(first), describe(second));
     (first != second).then(|| Difference {
-        what: property.into(),
+        property: property.into(),
         first,
         second,
     })

@@ -149,7 +149,7 @@ pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> Bounded<Com
 /// The machine-readable reason for a withheld verdict. Controls and secondary metrics have none.
 fn withheld(reason: &Withheld) -> Option<WithheldReason> {
     match reason {
-        Withheld::NotYet { .. } | Withheld::NoValidRound { .. } | Withheld::NoCommonRound => {
+        Withheld::NotMeasured { .. } | Withheld::NoValidRound { .. } | Withheld::NoCommonRound => {
             Some(WithheldReason::NotMeasured)
         }
         Withheld::Contradicted { .. } => Some(WithheldReason::FabricContradicted),

@@ -345,8 +345,14 @@ fn failed_measurement_fails_the_run_without_a_retry() {
 #[test]
 fn waits_for_the_cause_of_a_lost_peer() {
     let mut scene = Scene::running();
-    scene.exit(0, 3, "");
     scene.close(Some(failure(FailureReason::PeerLost)), None);
+    let before_the_pod_status = scene.decide().action;
+    let Action::Wait { until } = before_the_pod_status else {
+        panic!("{before_the_pod_status:?}");
+    };
+    // Only the deadline of the run ends this wait.
+    assert_eq!(until, Some(second(1020 + 1000)));
+    scene.exit(0, 3, "");
     assert_eq!(
         scene.decide().action,
         Action::Wait {
@@ -448,7 +454,7 @@ fn end_record_that_differs_from_the_termination_message_is_a_broken_stream() {
     scene.close(Some(failure(FailureReason::NoDevice)), None);
     for (reported, reason) in [
         (FailureReason::NoDevice, "MeasurementFailed"),
-        (FailureReason::Refused, "InvalidRecordStream"),
+        (FailureReason::OperationRejected, "InvalidRecordStream"),
     ] {
         scene.exit(0, 3, &serde_json::to_string(&failure(reported)).unwrap());
         let after = recorded(scene.decide());

@@ -104,7 +104,7 @@ impl<T: Transport> Engine<'_, T> {
                 match error {
                     PostError::Again => Ok(false),
                     PostError::Refused(errno) => Err(failure(
-                        FailureReason::Refused,
+                        FailureReason::OperationRejected,
                         format!(
                             "the library rejects a send of {CONTROL_BYTES} bytes with immediate data on rail {rail} \
                              (errno {errno}): this provider cannot carry the messages that synchronize a case"

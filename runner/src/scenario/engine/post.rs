@@ -149,7 +149,7 @@ impl<T: Transport> Engine<'_, T> {
         match error {
             PostError::Again => Ok(()),
             PostError::Refused(errno) => Err(failure(
-                FailureReason::Refused,
+                FailureReason::OperationRejected,
                 format!(
                     "the library rejects {:?} of {length} bytes on rail {rail} (errno {errno})",
                     self.geometry.operation

@@ -8,7 +8,7 @@ use libfabric_sys::OpenError;
 
 pub(super) fn refused(operation: &'static str, message: String) -> TransportError {
     TransportError {
-        reason: FailureReason::Refused,
+        reason: FailureReason::OperationRejected,
         operation,
         message,
     }

@@ -54,7 +54,7 @@ pub(super) fn segment_layout(config: &OpenConfig) -> Result<Layout, TransportErr
             config.depth,
             SLOTS.end()
         );
-        return Err(refused(FailureReason::Refused, message));
+        return Err(refused(FailureReason::OperationRejected, message));
     }
     Ok(layout)
 }

@@ -153,6 +153,10 @@ fn assess_failure(view: &AttemptView<'_>, coordinator: &PodState, failure: &Case
     let outcome = match failure.reason {
         Interrupted => AttemptOutcome::Disrupted(Reason::WorkerKilled, message),
         PeerLost | WorkerMissing => {
+            // The end record can arrive before the pod status shows the termination, from which the wait is counted.
+            if coordinator.terminated.is_none() && !coordinator.phase.is_over() {
+                return Ending::Wait { until: None };
+            }
             if let Some(until) = loss_detection_deadline(view, coordinator) {
                 return Ending::Wait { until: Some(until) };
             }

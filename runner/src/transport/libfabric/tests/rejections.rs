@@ -59,7 +59,7 @@ fn rejects_rail_sources_that_do_not_fit() {
     config.rails = vec!["127.0.0.1".to_owned(), "127.0.0.2".to_owned()];
     assert_eq!(
         Libfabric::open(&config).err().unwrap().reason,
-        FailureReason::Refused
+        FailureReason::OperationRejected
     );
     let name = open_error(&Setup {
         rails: vec!["lo"],
@@ -195,7 +195,11 @@ fn rejects_invalid_peer_addresses() {
         let error = transport.connect(&names(&[b"x", b"y"])).unwrap_err();
         assert!(error.message.contains("2 rails"), "{error}");
         let error = transport.connect(&names(&[b"x"])).unwrap_err();
-        assert_eq!(error.reason, FailureReason::Refused, "{setup:?}: {error}");
+        assert_eq!(
+            error.reason,
+            FailureReason::OperationRejected,
+            "{setup:?}: {error}"
+        );
     }
 }
 

@@ -140,11 +140,14 @@ fn rejects_foreign_addresses() {
     let mut one = Loopback::open(&config(2, 16, false)).unwrap();
     let other = Loopback::open(&config(1, 16, false)).unwrap();
     let reason = |result: Result<Peer, TransportError>| result.unwrap_err().reason;
-    assert_eq!(reason(one.connect(other.addresses())), FailureReason::Refused);
+    assert_eq!(
+        reason(one.connect(other.addresses())),
+        FailureReason::OperationRejected
+    );
     let foreign = EndpointAddresses {
         rails: vec![b"10.0.0.1".to_vec(); 2],
     };
-    assert_eq!(reason(one.connect(&foreign)), FailureReason::Refused);
+    assert_eq!(reason(one.connect(&foreign)), FailureReason::OperationRejected);
     // A reused process ID and descriptor do not match the nonce in the header of the segment.
     let own = one.own.address();
     let other_nonce = SegmentAddress {
@@ -176,7 +179,7 @@ fn rejects_foreign_addresses() {
         .endpoint_addresses(2);
     assert_eq!(
         reason(one.connect(&two_rails_of_one_rail_segment)),
-        FailureReason::Refused
+        FailureReason::OperationRejected
     );
 }
 
@@ -214,17 +217,17 @@ fn rejects_unsupported_configurations() {
                 depth: 65_537,
                 ..plain.clone()
             },
-            FailureReason::Refused,
+            FailureReason::OperationRejected,
         ),
         (
             OpenConfig {
                 peers: 1025,
                 ..plain.clone()
             },
-            FailureReason::Refused,
+            FailureReason::OperationRejected,
         ),
-        (config(0, 16, false), FailureReason::Refused),
-        (config(65, 16, false), FailureReason::Refused),
+        (config(0, 16, false), FailureReason::OperationRejected),
+        (config(65, 16, false), FailureReason::OperationRejected),
         (
             OpenConfig {
                 depth: 65_536,

@@ -94,5 +94,8 @@ fn wait_detects_lost_peer() {
 #[test]
 fn refuses_wait_on_polling_endpoints() {
     let mut one = Loopback::open(&config(1, 16, false)).unwrap();
-    assert_eq!(one.wait(LONG).unwrap_err().reason, FailureReason::Refused);
+    assert_eq!(
+        one.wait(LONG).unwrap_err().reason,
+        FailureReason::OperationRejected
+    );
 }
