@@ -17,7 +17,7 @@ help: ## Print this list
 .PHONY: demo
 demo: ## Run a short campaign on this machine; results in demo-output/
 	@.ci/setup demo
-	@$(CARGO) build --locked $(binaries)
+	@$(CARGO) build --locked --workspace --all-features $(binaries)
 	@.ci/demo $(target)/debug
 
 .PHONY: test
@@ -47,7 +47,7 @@ binaries: ## Build the binaries of the images, and fabricbench, for glibc 2.17 a
 
 .PHONY: generate
 generate: ## Rewrite the generated files: CRD, schemas, metrics, dashboards
-	@.ci/setup build
+	@.ci/setup generate
 	@.ci/generate
 
 .PHONY: generate-all

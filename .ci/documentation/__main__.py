@@ -31,6 +31,7 @@ def main():
 
 def local(root, all_pages, scratch):
     yield from links.check(root, all_pages)
+    yield from links.check_paths(root, all_pages)
     yield from links.orphans(root, all_pages)
     yield from fields.check(root, all_pages)
     yield from words.check(root, all_pages)

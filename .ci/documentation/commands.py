@@ -18,7 +18,7 @@ contexts: [{name: none, context: {cluster: none, user: none}}]
 users: [{name: none, user: {}}]
 current-context: none
 """
-UNREACHABLE = re.compile(r"refused|unreachable|cannot reach a cluster|no way to a cluster|client error \(Connect\)", re.IGNORECASE)
+UNREACHABLE = re.compile(r"refused|unreachable|client error \(Connect\)", re.IGNORECASE)
 
 
 def check(root, all_pages, scratch, programs):
@@ -35,9 +35,10 @@ def check(root, all_pages, scratch, programs):
 def check_names(root, all_pages):
     """Yields subcommands and options in running text that the binaries do not have."""
     helps = {}
+    makefile = (root / "Makefile").read_text()
     for page in all_pages:
         for line, code in page.inline_code():
-            if problem := misnamed(code, helps):
+            if problem := misnamed(code, helps, makefile):
                 yield f"{page.path.relative_to(root)}:{line}: `{code}`: {problem}"
 
 
@@ -147,9 +148,11 @@ def docker(arguments, scratch):
     return f"no argument {missing[0]}" if missing else None
 
 
-def misnamed(code, helps):
-    """Describes a subcommand or option in `code` that does not exist."""
+def misnamed(code, helps, makefile):
+    """Describes a subcommand, option or target in `code` that does not exist."""
     arguments = re.findall(r"[^\s\[\]]+", code)
+    if arguments[:1] == ["make"] and len(arguments) == 2 and not re.search(rf"^{re.escape(arguments[1])}:", makefile, re.MULTILINE):
+        return f"the Makefile has no target {arguments[1]}"
     if len(arguments) < 2 or arguments[0] not in ("fabricbench", "fabricbench-runner") or not shutil.which(arguments[0]):
         return None
     program, rest = arguments[0], arguments[1:]

@@ -1,8 +1,12 @@
-"""Checks that relative links and anchors resolve and that the README leads to every page of docs/. Reads files."""
+"""Checks that relative links and anchors resolve, that paths exist, and that the README leads to every page of docs/. Reads files."""
 
+import re
 from urllib.parse import unquote
 
 import pages
+
+# A path below a directory of the project. Build results are not there before a build.
+PATH = re.compile(r"(?:\.ci|charts|cli|crds|docs|examples|images|operator|runner|testbed)/[\w.*/-]*")
 
 
 def check(root, all_pages):
@@ -12,6 +16,16 @@ def check(root, all_pages):
         for line, target in page.links():
             if reason := problem(page, target, known):
                 yield f"{page.path.relative_to(root)}:{line}: {reason}"
+
+
+def check_paths(root, all_pages):
+    """Yields the paths in running text that do not exist, relative to the project or to the page."""
+    for page in all_pages:
+        for line, code in page.inline_code():
+            if not PATH.fullmatch(code):
+                continue
+            if not any(next(base.glob(code.rstrip("/")), None) for base in (root, page.path.parent)):
+                yield f"{page.path.relative_to(root)}:{line}: `{code}`: no such file or directory"
 
 
 def orphans(root, all_pages):

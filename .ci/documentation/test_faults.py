@@ -52,6 +52,10 @@ class Local(Faults):
         wrong = "[x](instal.md) [y](install.md#up) [z](#c)"
         self.only(links.check(ROOT, [page(wrong)]), "no such file", "no such heading", "no such heading")
 
+    def test_paths_in_running_text(self):
+        self.only(links.check_paths(ROOT, [page("`operator/src/` `docs/decisions/*.md` `verdicts.md` `other/none.rs`")]))
+        self.only(links.check_paths(ROOT, [page("`operator/src/none.rs`")]), "no such file")
+
     def test_unreachable_page(self):
         lone, readme = page(""), pages.parsed(ROOT / "README.md", "")
         self.only(links.orphans(ROOT, [readme, lone]), "not reachable")
@@ -118,8 +122,9 @@ class Local(Faults):
     def test_commands_in_running_text(self):
         valid = "`fabricbench run FILE [--output DIR]` `fabricbench-runner probe` `fabricbench plan|report`"
         self.only(commands.check_names(ROOT, [page(valid)]))
-        invalid = "`fabricbench runn FILE` `fabricbench run --out DIR`"
-        self.only(commands.check_names(ROOT, [page(invalid)]), "has no subcommand", "has no --out")
+        invalid = "`fabricbench runn FILE` `fabricbench run --out DIR` `make no-such-target`"
+        expected = "has no subcommand", "has no --out", "has no target"
+        self.only(commands.check_names(ROOT, [page(invalid)]), *expected)
 
 
 class Kubernetes(Faults):

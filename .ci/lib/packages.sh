@@ -32,21 +32,26 @@ commands() {
 # packages NAME...: installs the Debian packages that are missing.
 packages() {
     local missing=() name
-    command -v dpkg-query >/dev/null || fail "this system is not Debian; install the equivalents of these packages: $*"
+    if ! command -v dpkg-query >/dev/null; then
+        printf 'setup: this system is not Debian; the equivalents of these packages are needed: %s\n' "$*" >&2
+        return 0
+    fi
     for name in "$@"; do
         dpkg-query -W -f='${Status}' "$name" 2>/dev/null | grep -q 'ok installed' || missing+=("$name")
     done
     [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
 }
 
-# install_packages NAME...: one apt-get call for all. A failure is retried once, after an interrupted installation of
-# another process is completed: the package cache may also have been cleaned between the download and the installation.
+# install_packages NAME...: one apt-get call for all. A failure is retried once with current package lists, after an
+# interrupted installation of another process is completed. The package cache may also have been cleaned between the
+# download and the installation.
 install_packages() {
     may_become_root || fail "cannot install packages without root; as root, run: apt-get install --no-install-recommends $*"
     printf 'setup: installing %s\n' "$*" >&2
     apt_install "$@" && return 0
-    printf 'setup: apt-get failed; trying once more\n' >&2
+    printf 'setup: apt-get failed; trying again with current package lists\n' >&2
     as_root env DEBIAN_FRONTEND=noninteractive dpkg --configure -a >&2 || true
+    as_root apt-get -qq -o DPkg::Lock::Timeout=400 update || true
     apt_install "$@" && return 0
     fail "apt-get could not install: $*
 setup: its messages are above. Usual causes are another package manager at work, an interrupted one, or a mirror that
@@ -54,9 +59,8 @@ setup: does not answer. Repair it with 'dpkg --configure -a && apt-get -f instal
 }
 
 apt_install() {
-    as_root apt-get -qq -o DPkg::Lock::Timeout=400 update &&
-        as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=400 \
-            install --no-install-recommends "$@" >/dev/null
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=400 \
+        install --no-install-recommends "$@" >/dev/null
 }
 
 # without_services COMMAND...: packages that COMMAND installs do not start their services. Debian's maintainer scripts ask

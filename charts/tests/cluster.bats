@@ -9,8 +9,8 @@ setup_file() {
     load ../../testbed/tests/lib/images
     probe_load
     # The pods of the operator and of the upgrade also satisfy the restricted standard.
-    for namespace in fabricbench-system campaigns monitoring benchmarks elsewhere; do namespace_fresh "$namespace"; done
-    kubectl delete crd benchmarkruns.fabricbench.dev --ignore-not-found
+    for namespace in fabricbench-system campaigns monitoring benchmarks elsewhere; do fresh_namespace "$namespace"; done
+    kubectl delete crd benchmarkruns.fabricbench.dev --ignore-not-found --timeout=60s
     for namespace in campaigns monitoring; do apply "$namespace" pod.yaml NAME=probe NODE=node-1; done
     pods_ready campaigns
     pods_ready monitoring
@@ -26,7 +26,7 @@ teardown_file() {
         helm uninstall fabricbench --namespace "$namespace" --ignore-not-found --wait || true
     done
     kubectl delete namespace fabricbench-system campaigns monitoring benchmarks elsewhere --ignore-not-found
-    kubectl delete crd benchmarkruns.fabricbench.dev --ignore-not-found
+    kubectl delete crd benchmarkruns.fabricbench.dev --ignore-not-found --timeout=60s
 }
 
 setup() { load lib/cluster; }
@@ -51,7 +51,7 @@ METRICS_PORT=8080
     # One variant of the run cannot be measured.
     campaign campaigns untrusted 6 '.spec.variants += [{name: "absent", library: "/nowhere"}]'
     for run in missed untrusted; do
-        await "$PATIENCE" "the end of $run" ended campaigns "$run"
+        await "$TIMEOUT" "the end of $run" ended campaigns "$run"
     done
     [ "$(of_run campaigns missed .status.outcome)" = Missed ]
     [ "$(of_run campaigns untrusted .status.outcome)" = Untrusted ]
@@ -61,8 +61,8 @@ METRICS_PORT=8080
 @test "editors may create runs and viewers may only read them" {
     kubectl -n campaigns create rolebinding editor --clusterrole=edit --user=editor
     kubectl -n campaigns create rolebinding viewer --clusterrole=view --user=viewer
-    await "$PATIENCE" "the aggregated rights of editors" may editor create benchmarkruns.fabricbench.dev
-    await "$PATIENCE" "the aggregated rights of viewers" may viewer get benchmarkruns.fabricbench.dev
+    await "$TIMEOUT" "the aggregated rights of editors" may editor create benchmarkruns.fabricbench.dev
+    await "$TIMEOUT" "the aggregated rights of viewers" may viewer get benchmarkruns.fabricbench.dev
     may editor create pods
     run ! may viewer create benchmarkruns.fabricbench.dev
     run ! may editor patch benchmarkruns.fabricbench.dev --subresource=status
@@ -73,12 +73,12 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
 
 @test "without NetworkPolicies a probe reaches the operator and runners" {
     campaign campaigns open 60
-    await "$PATIENCE" "blocks of open" measured campaigns open 1
+    await "$TIMEOUT" "blocks of open" measured campaigns open 1
     operator=$(address fabricbench-system app.kubernetes.io/component=operator)
     runner=$(address campaigns "$(rank_0 open)")
     for namespace in campaigns monitoring; do
-        await "$PATIENCE" "the operator to answer $namespace" probe_answered "$namespace" "$operator:$METRICS_PORT"
-        await "$PATIENCE" "the runner to answer $namespace" probe_answered "$namespace" "$runner:$RENDEZVOUS_PORT"
+        await "$TIMEOUT" "the operator to answer $namespace" probe_answered "$namespace" "$operator:$METRICS_PORT"
+        await "$TIMEOUT" "the runner to answer $namespace" probe_answered "$namespace" "$runner:$RENDEZVOUS_PORT"
     done
     state_is Running campaigns open
     kubectl -n campaigns delete bench open --wait
@@ -88,12 +88,12 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     readme Upgrade --wait --timeout 3m --set networkPolicy.enabled=true,networkPolicy.runners.namespaces='{campaigns}' \
         --set 'networkPolicy.metrics.from[0].namespaceSelector.matchLabels.team=monitoring'
     campaign campaigns shut 60
-    await "$PATIENCE" "blocks of shut" measured campaigns shut 1
+    await "$TIMEOUT" "blocks of shut" measured campaigns shut 1
     operator=$(address fabricbench-system app.kubernetes.io/component=operator)
     runner=$(address campaigns "$(rank_0 shut)")
-    await "$PATIENCE" "the operator to drop what campaigns sends" probe_dropped campaigns "$operator:$METRICS_PORT"
+    await "$TIMEOUT" "the operator to drop what campaigns sends" probe_dropped campaigns "$operator:$METRICS_PORT"
     for namespace in campaigns monitoring; do
-        await "$PATIENCE" "the runner to drop what $namespace sends" probe_dropped "$namespace" "$runner:$RENDEZVOUS_PORT"
+        await "$TIMEOUT" "the runner to drop what $namespace sends" probe_dropped "$namespace" "$runner:$RENDEZVOUS_PORT"
     done
     probe_answered monitoring "$operator:$METRICS_PORT"
     state_is Running campaigns shut
@@ -105,7 +105,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     run ! crd_is_current
     operator=$(operator_uid fabricbench-system)
     campaign campaigns upgraded 60
-    await "$PATIENCE" "blocks of upgraded" measured campaigns upgraded 2
+    await "$TIMEOUT" "blocks of upgraded" measured campaigns upgraded 2
     workers campaigns upgraded >"$BATS_TEST_TMPDIR/before"
     [ "$(wc -l <"$BATS_TEST_TMPDIR/before")" -eq 2 ]
     readme Upgrade --wait --timeout 3m --set podAnnotations.revision=second
@@ -115,7 +115,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     state_is Running campaigns upgraded
     done_before=$(of_run campaigns upgraded .status.progress.blocksDone)
     workers campaigns upgraded | diff "$BATS_TEST_TMPDIR/before" -
-    await "$PATIENCE" "blocks by the new operator" measured campaigns upgraded $((done_before + 1))
+    await "$TIMEOUT" "blocks by the new operator" measured campaigns upgraded $((done_before + 1))
     workers campaigns upgraded | diff "$BATS_TEST_TMPDIR/before" -
     completes campaigns upgraded
 }
@@ -128,7 +128,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
 @test "only the resource is left after an uninstallation as in README.md" {
     kubectl -n campaigns delete bench --all --wait
     readme Uninstall --wait
-    await "$PATIENCE" "the rest to go" only_crd_is_new "$BATS_FILE_TMPDIR/before"
+    await "$TIMEOUT" "the rest to go" only_crd_is_new "$BATS_FILE_TMPDIR/before"
 }
 
 @test "with Roles only, a campaign completes after an installation by a namespace administrator" {
@@ -151,7 +151,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
 @test "with Roles only, an upgrade does not disturb a campaign in progress" {
     operator=$(operator_uid benchmarks)
     campaign benchmarks upgraded 60
-    await "$PATIENCE" "blocks of upgraded" measured benchmarks upgraded 2
+    await "$TIMEOUT" "blocks of upgraded" measured benchmarks upgraded 2
     workers benchmarks upgraded >"$BATS_TEST_TMPDIR/before"
     helm upgrade fabricbench "$CHART" --namespace benchmarks --kube-as-user team --reset-then-reuse-values --wait --timeout 3m \
         --set podAnnotations.revision=second
@@ -164,7 +164,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
 @test "with Roles only, nothing is left after an uninstallation" {
     kubectl -n benchmarks delete bench --all --wait
     helm uninstall fabricbench --namespace benchmarks --kube-as-user team --wait
-    await "$PATIENCE" "the rest to go" same_inventory "$BATS_FILE_TMPDIR/before-namespaced"
+    await "$TIMEOUT" "the rest to go" same_inventory "$BATS_FILE_TMPDIR/before-namespaced"
 }
 
 same_inventory() {

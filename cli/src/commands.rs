@@ -22,7 +22,8 @@ use operator::commands::{Exit, Failure, InClusterCommand, exit_code};
 
 pub use input::Input;
 
-/// Benchmarks variants on an RDMA fabric: which is better, at which message sizes, by how much, and with what confidence
+/// Benchmarks variants on an RDMA fabric: which is better, at which message sizes, by how much, and with what
+/// confidence
 #[derive(Debug, Parser)]
 #[command(name = "fabricbench", version, about, propagate_version = true)]
 struct Cli {
@@ -63,8 +64,8 @@ const PLUGIN: &str = "kubectl-fabricbench";
 
 /// Uses the command name `kubectl fabricbench` in help texts if the binary is called as a kubectl plugin.
 fn with_plugin_name(arguments: Arguments) -> Arguments {
-    let program = std::env::args_os().next().unwrap_or_default();
-    match Path::new(&program).file_stem().is_some_and(|name| name == PLUGIN) {
+    let binary = std::env::args_os().next().unwrap_or_default();
+    match Path::new(&binary).file_stem().is_some_and(|name| name == PLUGIN) {
         true => arguments.bin_name("kubectl fabricbench"),
         false => arguments,
     }

@@ -1,7 +1,7 @@
 //! Executes a plan on this machine with one worker process for each rank. The workers communicate over loopback.
 //!
 //! This module starts the processes, stores every line of their output and stops them. All decisions are made in
-//! `campaign`; nothing here interprets measured values. It does I/O.
+//! `campaign`; this module does not interpret measured values. Performs I/O.
 
 mod bindings;
 mod changes;

@@ -46,7 +46,7 @@ fn generated_files_are_current() {
     for (file, arguments) in generated {
         let wanted = fabricbench(arguments);
         let found = std::fs::read(root.join(file)).unwrap_or_default();
-        assert!(found == wanted, "{file} is not current: make generate");
+        assert!(found == wanted, "{file} is not current; run `make generate`");
     }
 }
 
@@ -58,41 +58,41 @@ fn definition_is_small_enough_for_kubectl_apply() {
 
 #[test]
 fn schema_is_structural_and_described() {
-    let mut faults = Vec::new();
+    let mut invalid = Vec::new();
     walk(&schema(), "", &mut |path, schema| {
         let typed = schema.get("type").is_some() || schema["x-kubernetes-int-or-string"] == true;
-        let foreign = ["$ref", "$defs", "definitions", "const", "not", "if"]
+        let unsupported = ["$ref", "$defs", "definitions", "const", "not", "if"]
             .iter()
             .any(|key| schema.get(key).is_some());
         let closed = schema["additionalProperties"].is_boolean();
         let described = schema.get("description").is_some() || path.ends_with(['}', ']']) || path.is_empty();
-        if !typed || foreign || closed || !described {
-            faults.push(path.to_owned());
+        if !typed || unsupported || closed || !described {
+            invalid.push(path.to_owned());
         }
         for branch in schema["oneOf"].as_array().into_iter().flatten() {
             let keys: Vec<_> = branch.as_object().unwrap().keys().collect();
             assert_eq!(
                 keys,
                 ["required"],
-                "{path}: a branch may only say what is required"
+                "{path}: a branch must contain only `required`"
             );
         }
     });
-    assert!(faults.is_empty(), "{faults:#?}");
+    assert!(invalid.is_empty(), "{invalid:#?}");
 }
 
 #[test]
-fn every_list_and_text_of_the_spec_is_bounded() {
+fn every_list_and_string_in_the_spec_is_bounded() {
     let mut unbounded = Vec::new();
     walk(&schema()["properties"]["spec"], "spec", &mut |path, schema| {
         let bounded = match schema["type"].as_str() {
             Some("array") => schema.get("maxItems").is_some(),
-            // A pattern of whole words is a bound too.
+            // A pattern that lists complete values is also a bound.
             Some("string") => {
-                let words = schema["pattern"]
+                let lists_values = schema["pattern"]
                     .as_str()
                     .is_some_and(|pattern| pattern.starts_with("^(") && pattern.ends_with(")$"));
-                words || schema.get("maxLength").is_some() || schema.get("enum").is_some()
+                lists_values || schema.get("maxLength").is_some() || schema.get("enum").is_some()
             }
             Some("object") => {
                 schema.get("additionalProperties").is_none() || schema.get("maxProperties").is_some()
@@ -129,7 +129,7 @@ fn rules_compile_and_are_cheap() {
     assert!(count >= 10, "{count} rules");
 }
 
-/// A run with every field that may be left out.
+/// A run with every optional field.
 fn full_run() -> Value {
     json!({
         "apiVersion": "fabricbench.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": {"name": "run"},
@@ -148,7 +148,7 @@ fn full_run() -> Value {
     })
 }
 
-fn update_refused(schema: &Value, new: &Value, old: &Value) -> bool {
+fn is_update_rejected(schema: &Value, new: &Value, old: &Value) -> bool {
     let refused = Validator::new().validate(schema, new, Some(old));
     refused.is_err_and(|errors| {
         errors
@@ -159,14 +159,14 @@ fn update_refused(schema: &Value, new: &Value, old: &Value) -> bool {
 }
 
 #[test]
-fn the_spec_is_immutable_but_for_suspend_and_ttl() {
+fn spec_is_immutable_except_for_suspend_and_ttl() {
     let (schema, old) = (schema(), full_run());
-    assert!(!update_refused(&schema, &old, &old));
+    assert!(!is_update_rejected(&schema, &old, &old));
 
     let changed = |pointer: &str, value: Value| {
         let mut new = old.clone();
         *new.pointer_mut(pointer).unwrap() = value;
-        update_refused(&schema, &new, &old)
+        is_update_rejected(&schema, &new, &old)
     };
     assert!(!changed("/spec/suspend", json!(true)));
     assert!(!changed("/spec/runPolicy/ttlSecondsAfterFinished", json!(1)));
@@ -193,16 +193,19 @@ fn the_spec_is_immutable_but_for_suspend_and_ttl() {
         let mut without = old.clone();
         without["spec"].as_object_mut().unwrap().remove(field);
         assert!(
-            update_refused(&schema, &without, &old),
-            "{field} could be taken away"
+            is_update_rejected(&schema, &without, &old),
+            "{field} could be removed"
         );
-        assert!(update_refused(&schema, &old, &without), "{field} could be added");
+        assert!(
+            is_update_rejected(&schema, &old, &without),
+            "{field} could be added"
+        );
     }
 }
 
-/// A field that is added to the spec must be in the rule, or it could be changed under a plan.
+/// If the rule lacks a field of the spec, the field could be changed after the run was planned.
 #[test]
-fn the_rule_of_immutability_names_every_field() {
+fn immutability_rule_contains_every_field() {
     let schema = schema();
     let spec = &schema["properties"]["spec"];
     let rules = spec["x-kubernetes-validations"].as_array().unwrap();
@@ -211,10 +214,10 @@ fn the_rule_of_immutability_names_every_field() {
         .filter_map(|rule| rule["rule"].as_str())
         .find(|rule| rule.contains("oldSelf"))
         .unwrap();
-    let named = |field: &str| rule.contains(&format!("self.{field} == oldSelf.{field}"));
+    let is_compared = |field: &str| rule.contains(&format!("self.{field} == oldSelf.{field}"));
     for field in spec["properties"].as_object().unwrap().keys() {
         assert!(
-            named(field) || ["suspend", "runPolicy"].contains(&field.as_str()),
+            is_compared(field) || ["suspend", "runPolicy"].contains(&field.as_str()),
             "{field}"
         );
     }
@@ -224,7 +227,7 @@ fn the_rule_of_immutability_names_every_field() {
         .keys()
     {
         assert!(
-            named(&format!("runPolicy.{field}")) || field == "ttlSecondsAfterFinished",
+            is_compared(&format!("runPolicy.{field}")) || field == "ttlSecondsAfterFinished",
             "runPolicy.{field}"
         );
     }

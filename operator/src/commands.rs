@@ -12,8 +12,8 @@ pub use outcome::{Exit, Failure, exit_code};
 
 /// Operator of fabricbench. Use the `fabricbench` binary for plans, reports and comparisons.
 //
-// A separate binary, because most of the resident memory of an operator is its binary: it contains no reports and no
-// manifest parser.
+// This is a separate binary without reports and manifest parser, because most of an operator's resident memory is its
+// binary.
 #[derive(Debug, Parser)]
 #[command(name = "fabricbench-operator", version, propagate_version = true)]
 struct Cli {

@@ -1,10 +1,11 @@
-//! Kubernetes events of a run. An event is published once, after the status with the same condition was written. Does no
-//! I/O.
+//! Kubernetes events of a run. An event is published once, after the status with the same condition was written.
+//! Performs no I/O.
 
 use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType};
 use kube::runtime::events::{Event, EventType};
 
-/// Conditions that are published as an event when they become true, in the order of a run's lifecycle, with the event type.
+/// Conditions that are published as an event when they become true, in the order of a run's lifecycle, with the event
+/// type.
 const PUBLISHED: [(ConditionType, EventType); 5] = [
     (ConditionType::Suspended, EventType::Normal),
     (ConditionType::Running, EventType::Normal),
@@ -15,7 +16,7 @@ const PUBLISHED: [(ConditionType, EventType); 5] = [
 /// Maximum length of an event note that the API server accepts, in bytes.
 const MAX_NOTE_BYTES: usize = 1024;
 
-/// Events for the conditions that became true between the statuses `before` and `after` of a run.
+/// Returns the events for the conditions that became true between the statuses `before` and `after` of a run.
 pub(crate) fn between(before: Option<&BenchmarkRunStatus>, after: &BenchmarkRunStatus) -> Vec<Event> {
     let became_true = PUBLISHED.iter().filter_map(|(condition, event_type)| {
         let now = true_condition(Some(after), *condition)?;
@@ -26,7 +27,7 @@ pub(crate) fn between(before: Option<&BenchmarkRunStatus>, after: &BenchmarkRunS
     became_true.collect()
 }
 
-/// Event for a failed reconcile, which is retried.
+/// Creates the event for a failed reconcile, which is retried.
 pub(crate) fn reconcile_failed(reason: &'static str, message: &str) -> Event {
     Event {
         type_: EventType::Warning,

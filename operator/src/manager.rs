@@ -1,15 +1,15 @@
-//! The operator process: client, leader election, HTTP endpoints and shutdown. Does I/O. The controller of runs is
+//! The operator process: client, leader election, HTTP endpoints and shutdown. Performs I/O. The controller of runs is
 //! [`crate::run_controller`].
 //!
-//! One thread runs everything except statistics, so that an idle operator needs little memory.
+//! One thread runs everything except evaluations, so that an idle operator needs little memory.
 
 mod api_latency;
-mod client;
+pub(crate) mod client;
 mod leader;
-mod options;
-mod results;
-mod server;
-mod shutdown;
+pub(crate) mod options;
+pub(crate) mod results;
+pub(crate) mod server;
+pub(crate) mod shutdown;
 mod telemetry;
 
 use std::net::SocketAddr;
@@ -19,17 +19,16 @@ use snafu::{ResultExt, Snafu};
 use tracing::{info, warn};
 
 pub use client::ClientError;
-pub(crate) use client::Clients;
 pub use leader::{LeaderError, LeaseName};
 
 pub use options::{LogFormat, Namespaces, Options, RequestLimits};
-pub(crate) use results::Results;
-pub(crate) use server::Readiness;
 pub use shutdown::Shutdown;
 
 use crate::metrics::operator::{Metrics, MetricsError};
 use crate::run_controller::{self, ControllerError};
 use leader::Election;
+use results::Results;
+use server::Readiness;
 
 /// Time that running reconciles have to finish after a termination signal. The kubelet waits 30 s.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
@@ -69,7 +68,7 @@ pub enum OperatorError {
         /// Cause.
         source: std::io::Error,
     },
-    /// The Lease is lost. This replica must stop, because another one may become the leader.
+    /// The Lease is lost. This replica must stop, because another replica may become the leader.
     #[snafu(display("{source}"))]
     Leader {
         /// Cause.
@@ -83,7 +82,8 @@ pub enum OperatorError {
     },
 }
 
-/// Blocking threads in addition to those of statistics. They resolve DNS names, which must not wait for statistics.
+/// Number of blocking threads in addition to the evaluation threads. They resolve DNS names, which must not wait for an
+/// evaluation.
 const DNS_THREADS: usize = 2;
 
 /// Runs the operator until SIGTERM or SIGINT.
@@ -98,7 +98,7 @@ pub fn run(options: Options) -> Result<(), OperatorError> {
         .build()
         .context(RuntimeSnafu)?;
     let result = runtime.block_on(operate(options));
-    // Does not wait for a running statistic, which would delay the exit.
+    // Does not wait for a running evaluation, which would delay the exit.
     runtime.shutdown_background();
     result
 }
@@ -132,7 +132,7 @@ async fn operate(options: Options) -> Result<(), OperatorError> {
             }
             None => None,
         };
-        metrics.leading(true);
+        metrics.set_leading(true);
         let controller = run_controller::run(
             &options,
             clients,

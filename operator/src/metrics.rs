@@ -1,4 +1,4 @@
-//! Definitions of all metrics: values of runs, read from their statuses, and metrics of the operator. Does no I/O.
+//! Definitions of all metrics: values of runs, read from their statuses, and metrics of the operator. Performs no I/O.
 //!
 //! The values of a run are stored as compact [`RunValues`] when the run is received. They are formatted on request, for
 //! `/metrics` of the operator and for `fabricbench report --format openmetrics`.

@@ -1,5 +1,5 @@
-//! Compares the objects that each example would create in a cluster with golden files: those of the first attempt at the
-//! first leg of every image.
+//! Compares the objects that each example would create in a cluster with golden files: those of the first attempt at
+//! the first leg of every image.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -84,8 +84,8 @@ fn objects(run: &BenchmarkRun, plan: &HashedPlan, leg: usize, nodes: &[String]) 
     built.unwrap()
 }
 
-/// The objects as YAML. The assignment is compared with the plan and replaced by its identity, its rendezvous and the number
-/// of its rounds.
+/// The objects as YAML. The assignment is compared with the plan and replaced by its identity, its rendezvous and the
+/// number of its rounds.
 fn to_yaml(run: &BenchmarkRun, plan: &HashedPlan, leg: usize) -> String {
     let AttemptObjects { prerequisites, job } = objects(run, plan, leg, &[]);
     let Prerequisites {

@@ -1,8 +1,9 @@
-//! A runner whose arms named `slower-10`, `slower-25` and `slower-50` are slower by that percentage, to check that a
-//! campaign detects the planted effect: `fabricbench run FILE --runner target/release/examples/planted`.
+//! A runner that slows down the arms `slower-10`, `slower-25` and `slower-50` by the percentage in their names, to
+//! check that a campaign detects the planted effect: `fabricbench run FILE --runner target/release/examples/planted`.
 //!
-//! On rank 0, the time between two messages of the peer is extended by the percentage, so that every round trip takes
-//! longer by it, independent of other load. Completions of own posts are not delayed, because the peer works meanwhile.
+//! On rank 0, the time between two messages from the peer is extended by the percentage, so that every round trip takes
+//! that much longer, independent of other load. Completions of rank 0's posts are not delayed, because the peer works
+//! in the meantime.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -116,7 +117,7 @@ impl<T: Transport, const PERCENT: u32> Transport for SlowerTransport<T, PERCENT>
         let is_message = |completion: &Completion| !matches!(completion.kind, CompletionKind::Posted { .. });
         if completions[..count].iter().any(is_message) {
             let now = Instant::now();
-            // A longer interval is the pause between two cases, not an operation.
+            // A longer interval is a pause between two cases, not an operation.
             let elapsed = now
                 .saturating_duration_since(self.last_message)
                 .min(Duration::from_millis(10));

@@ -1,4 +1,4 @@
-//! The machine of a worker and its limits. Reads `/proc`, `/sys`, `/dev/shm` and environment variables.
+//! Facts about the machine of a worker, and its limits. Reads `/proc`, `/sys`, `/dev/shm` and environment variables.
 //!
 //! Facts that the kernel does not report are omitted, never guessed.
 
@@ -18,20 +18,22 @@ use crate::topology::SystemRoots;
 /// Mount point of the shared-memory file system.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Collects all facts about this machine. `variable` looks up an environment variable; `clock` is copied into the result.
+/// Collects all facts about this machine.
+///
+/// `variable` reads an environment variable; `clock` is copied to the result.
 pub fn host_environment(
     roots: &SystemRoots,
     variable: impl Fn(&str) -> Option<String>,
     clock: ClockFacts,
 ) -> HostEnvironment {
-    let status = text(&roots.proc.join("self/status")).unwrap_or_default();
+    let status = read_text(&roots.proc.join("self/status")).unwrap_or_default();
     let cpus_allowed = cpu::allowed_list(&status);
     let limits = cgroup::limits(roots);
     let (hugepages_2mi_total, hugepages_2mi_free) = memory::hugepages_2mi(roots);
     HostEnvironment {
-        hostname: text(&roots.proc.join("sys/kernel/hostname")).unwrap_or_default(),
+        hostname: read_text(&roots.proc.join("sys/kernel/hostname")).unwrap_or_default(),
         node: variable(names::ENV_NODE),
-        kernel: text(&roots.proc.join("sys/kernel/osrelease")).unwrap_or_default(),
+        kernel: read_text(&roots.proc.join("sys/kernel/osrelease")).unwrap_or_default(),
         cpu_model: cpu::model(&roots.proc),
         governor: cpu::governor(&roots.sys, &cpu::parse_list(&cpus_allowed)),
         cpus_allowed,
@@ -49,18 +51,18 @@ pub fn host_environment(
     }
 }
 
-/// CPU limit of the control group, in thousandths of a CPU.
+/// CPU limit of the cgroup, in thousandths of a CPU.
 pub fn cpu_limit_millis(roots: &SystemRoots) -> Option<u64> {
     cgroup::limits(roots).cpu_millis
 }
 
 /// Boot ID of the running kernel: equal in all containers of one machine. Empty if the kernel does not report it.
 pub fn boot_id(roots: &SystemRoots) -> String {
-    text(&roots.proc.join("sys/kernel/random/boot_id")).unwrap_or_default()
+    read_text(&roots.proc.join("sys/kernel/random/boot_id")).unwrap_or_default()
 }
 
-/// The trimmed text of a small kernel file, if it can be read.
-fn text(path: &Path) -> Option<String> {
+/// Reads a small kernel file and trims its content; `None` if the file cannot be read.
+fn read_text(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 

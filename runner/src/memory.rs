@@ -1,12 +1,12 @@
-//! Memory for sending and receiving payload. One kind of memory never substitutes for another. Allocation calls the
-//! kernel or the GPU driver and then verifies the kind of memory it returned.
+//! Memory for sending and receiving payload. Allocation calls the kernel or the GPU driver, and verifies that the
+//! returned memory is of the requested kind. It never substitutes another kind.
 //!
-//! A [`Memory`] is a fixed range of bytes that a fabric library, a device or another process may write to at any
-//! time, so it is never lent out as a slice: bytes are copied in and out, outside measured windows. A copy that races
-//! with a transfer may contain some bytes from before and some from after it; the race has no other effect.
+//! A [`Memory`] is a fixed range of bytes that a fabric library, a device or another process may write to at any time,
+//! so no slice of it is ever borrowed: bytes are copied in and out, outside measured windows. A copy that races with a
+//! transfer may contain some bytes from before and some from after the transfer; the race has no other effect.
 //!
-//! Every kind starts at a page boundary, so that the chunks of a striped transfer start at the computed offsets and no
-//! transfer shares a page with the allocator's own data. The allocating thread touches the pages before
+//! Memory of every kind starts at a page boundary, so that the chunks of a striped transfer start at the computed
+//! offsets and no transfer shares a page with the allocator's own data. The allocating thread touches the pages before
 //! [`Memory::allocate`] returns, so a thread that is pinned first gets memory of its own NUMA node.
 
 mod available;
@@ -30,7 +30,9 @@ use error::{EmptySnafu, OutOfRangeSnafu};
 use ffi::device::DeviceMemory;
 use ffi::mapping::{Mapping, Span};
 
-/// A range of memory of one kind. It is freed with the last reference, and every registration holds a reference.
+/// A range of memory of one kind.
+///
+/// It is freed when the last reference is dropped, and every registration holds a reference.
 #[derive(Debug)]
 pub struct Memory {
     kind: MemoryKind,
@@ -109,14 +111,16 @@ impl Memory {
     }
 
     /// Path at which a process of the same user and PID namespace can open the same bytes while this process runs; only
-    /// for shared memory. The file is not linked into any file system, so nothing remains after the process ends,
-    /// however it ends.
+    /// for shared memory.
+    ///
+    /// The file is not linked into any file system, so nothing remains after the process exits or crashes.
     pub fn path(&self) -> Option<PathBuf> {
         self.descriptor().map(pages::proc_path)
     }
 
-    /// NUMA node that holds all pages, from the kernel's map of this process. `None` if the kernel does not report it,
-    /// if the pages are on several nodes, and for GPU memory.
+    /// NUMA node that holds all pages, from the kernel's map of this process.
+    ///
+    /// `None` if the kernel does not report it, if the pages are on several nodes, and for GPU memory.
     pub fn numa_node(&self) -> Option<u32> {
         match &self.backing {
             Backing::Private(mapping) | Backing::Shared(mapping, _) => maps::numa_node(mapping.range()),
@@ -139,7 +143,7 @@ impl Memory {
     /// Copies `bytes` to `offset`.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfRange`] if they do not fit, [`MemoryError::Copy`] if the GPU driver fails.
+    /// [`MemoryError::OutOfRange`] if the bytes exceed the memory, [`MemoryError::Copy`] if the GPU driver fails.
     pub fn write_from(&self, offset: usize, bytes: &[u8]) -> Result<(), MemoryError> {
         match &self.backing {
             Backing::Private(_) | Backing::Shared(..) => self.span(offset, bytes.len())?.write_from(bytes),

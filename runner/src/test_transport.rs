@@ -115,7 +115,7 @@ impl Region for TestRegion {
         &self.memory
     }
 
-    fn registration(&self) -> &'static str {
+    fn registration_method(&self) -> &'static str {
         "none needed"
     }
 }

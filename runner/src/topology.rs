@@ -1,5 +1,5 @@
 //! Topology of the rails of a fabric: interfaces, PCI devices, line rates and byte counters. Reads `/sys` and `/proc`
-//! below given roots, so that every rule is tested on directory trees; parsing and selection are pure.
+//! below configurable roots, so that tests can use directory trees; parsing and selection perform no I/O.
 
 mod address;
 mod complete;
@@ -59,7 +59,7 @@ pub enum TopologyError {
 }
 
 impl TopologyError {
-    /// Reason by which a record reports this error.
+    /// Reason that a record reports for this error.
     pub fn reason(&self) -> FailureReason {
         match self {
             Self::TooFewDevices { .. } => FailureReason::NoDevice,
@@ -67,8 +67,9 @@ impl TopologyError {
     }
 }
 
-/// Trimmed content of a kernel file. `None` if it does not exist or reading it fails, as for the speed of an interface
-/// without a link.
+/// Trimmed content of a kernel file.
+///
+/// `None` if the file does not exist or cannot be read, such as the speed of an interface without a link.
 fn read_text(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned())

@@ -34,12 +34,13 @@ pub type Peer = usize;
 pub struct OpenConfig {
     /// Library, provider and number of rails.
     pub spec: TransportSpec,
-    /// Source address or device name of each rail; empty to let the transport choose by the hardware.
+    /// Source address or device name of each rail. If empty, the transport selects them from the available hardware.
     pub rails: Vec<String>,
-    /// Directory of the libraries to open instead of the system's.
+    /// Directory that contains the libraries to open. `None` for the libraries of the system.
     pub library: Option<PathBuf>,
-    /// Size in bytes of the largest message that the arm injects, as a hint for the provider. `None` for arms that
-    /// inject nothing.
+    /// Size in bytes of the largest message that the arm injects, as a hint for the provider.
+    ///
+    /// `None` for arms that inject nothing.
     pub inject_bytes: Option<u64>,
     /// Number of posts in flight that an endpoint must support; the provider may support more.
     pub depth: usize,
@@ -87,11 +88,12 @@ pub struct RemoteKey {
 pub enum Operation {
     /// Two-sided send with immediate data.
     Send {
-        /// Immediate data; at most 32 bits are used, because not every provider supports more.
+        /// Immediate data; only the low 32 bits are used, because not every provider supports more.
         immediate: u64,
     },
-    /// RMA write without a completion at the target. Its local completion means that the data is in the target's memory
-    /// (delivery complete).
+    /// RMA write without a completion at the target.
+    ///
+    /// Its local completion means that the data is in the target's memory (delivery complete).
     Write {
         /// Remote region to write.
         remote: RemoteKey,
@@ -104,7 +106,7 @@ pub enum Operation {
         remote: RemoteKey,
         /// Offset in the remote region, in bytes.
         remote_offset: u64,
-        /// Immediate data; at most 32 bits are used.
+        /// Immediate data; only the low 32 bits are used.
         immediate: u64,
     },
     /// RMA read.
@@ -131,28 +133,32 @@ pub struct Post<'a, R> {
     pub offset: u64,
     /// Length in bytes.
     pub length: u64,
-    /// Whether to use the library's inject call: the memory is reusable on return, and no completion follows. There is
-    /// no fallback to an ordinary post. Allowed only for operations with immediate data, by which the peer learns that
-    /// they have arrived.
+    /// Whether to use the library's inject call: the memory is reusable on return, and no completion follows.
+    ///
+    /// There is no fallback to an ordinary post. Allowed only for operations with immediate data, because only these
+    /// notify the peer of their arrival.
     pub inject: bool,
-    /// Whether more posts on this rail follow immediately (FI_MORE), so that the doorbell may wait for them. Refused in
-    /// combination with `inject`, whose calls take no flags.
+    /// Whether more posts on this rail follow immediately (FI_MORE), so that the library may defer the doorbell.
+    ///
+    /// Refused in combination with `inject`, because inject calls take no flags.
     pub more: bool,
-    /// Token that the completion returns: less than [`OpenConfig::depth`], and not in use by another post of this rail.
-    /// An injected post has no completion and therefore uses no token. Receives have separate tokens with the same
-    /// rules.
+    /// Token that the completion returns.
+    ///
+    /// Must be less than [`OpenConfig::depth`] and not in use by another post on this rail. An injected post has no
+    /// completion and therefore uses no token. Receives have a separate token space with the same rules.
     pub token: u32,
 }
 
-/// Reason a post was not accepted. `Copy` and without text, because it occurs in the timed region.
+/// Reason a post was not accepted. Contains no message and is `Copy`, because it occurs in the timed region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PostError {
     /// The queue is full (EAGAIN): poll and post again.
     Again,
-    /// The library does not support this call with these arguments (ENOSYS, EOPNOTSUPP, EINVAL, EMSGSIZE). Holds the
-    /// errno.
+    /// The library does not support this call with these arguments (ENOSYS, EOPNOTSUPP, EINVAL, EMSGSIZE).
+    ///
+    /// Contains the errno.
     Refused(i32),
-    /// The endpoint is broken. Holds the errno.
+    /// The endpoint is broken. Contains the errno.
     Failed(i32),
 }
 
@@ -189,15 +195,15 @@ pub struct Completion {
     pub kind: CompletionKind,
 }
 
-/// Reason a transport cannot be opened or used. Contains every name and code that a user needs.
+/// Reason a transport cannot be opened or used, with the names and codes that a user needs to find the cause.
 #[derive(Clone, Debug, Snafu, PartialEq, Eq)]
 #[snafu(display("{operation}: {message}"))]
 pub struct TransportError {
-    /// Kind of the failure, which determines how the campaign handles it.
+    /// Reason of the failure, which determines how the campaign handles it.
     pub reason: FailureReason,
     /// Failed call or step, such as `fi_getinfo`.
     pub operation: &'static str,
-    /// Description and code of the library, the requested values, and a remedy.
+    /// Error description and code from the library, the requested values, and a remedy.
     pub message: String,
 }
 
@@ -207,8 +213,8 @@ pub trait Region: Send {
     fn remote(&self) -> RemoteRegion;
     /// Registered memory.
     fn memory(&self) -> &Arc<Memory>;
-    /// Method of the registration, for the records: `fi_mr_reg`, `none needed`.
-    fn registration(&self) -> &'static str;
+    /// Registration method for the records, such as `fi_mr_reg` or `none needed`.
+    fn registration_method(&self) -> &'static str;
 }
 
 /// Endpoints of one arm at one worker.
@@ -219,8 +225,8 @@ pub trait Transport: Sized + Send {
     /// Opens the library, the fabric, the domains and one endpoint per rail.
     ///
     /// # Errors
-    /// `TransportNotCompiled`, `LibraryNotFound`, `NoDevice`, `ProviderMismatch`, `MemoryUnavailable` or `Refused`. Never opens
-    /// another transport instead.
+    /// `TransportNotCompiled`, `LibraryNotFound`, `NoDevice`, `ProviderMismatch`, `MemoryUnavailable` or
+    /// `OperationRejected`. Never opens another transport instead.
     fn open(config: &OpenConfig) -> Result<Self, TransportError>;
 
     /// Properties that the library returned, which can differ from the requested ones.
@@ -232,18 +238,20 @@ pub trait Transport: Sized + Send {
     /// Addresses by which peers connect to this side.
     fn addresses(&self) -> &EndpointAddresses;
 
-    /// Connects a peer: each rail to the peer's rail of the same number. Peers are numbered in the order of these
-    /// calls.
+    /// Connects a peer: each rail to the peer's rail of the same number.
+    ///
+    /// Peers are numbered in the order of these calls.
     ///
     /// # Errors
-    /// `Refused` or `FabricUnreachable`, if the number of rails differs, the library refuses an address, or the peer
-    /// cannot be reached.
+    /// `OperationRejected` or `FabricUnreachable`, if the number of rails differs, the library refuses an address, or
+    /// the peer cannot be reached.
     fn connect(&mut self, peer: &EndpointAddresses) -> Result<Peer, TransportError>;
 
     /// Registers memory on every rail for all operations, local and remote.
     ///
     /// # Errors
-    /// `Refused` or `Internal`, with a remedy (locked-memory limit, huge pages), if the library refuses the memory.
+    /// `OperationRejected` or `Internal`, with a remedy (locked-memory limit, huge pages), if the library refuses the
+    /// memory.
     fn register(&mut self, memory: Arc<Memory>) -> Result<Self::Region, TransportError>;
 
     /// Posts one operation.
@@ -252,7 +260,7 @@ pub trait Transport: Sized + Send {
     /// See [`PostError`]; after `Again` the same post may be retried.
     fn post(&mut self, post: &Post<'_, Self::Region>) -> Result<(), PostError>;
 
-    /// Posts a receive for one message of any peer on `rail`.
+    /// Posts a receive on `rail` for one message from any peer.
     ///
     /// # Errors
     /// See [`PostError`].
@@ -265,15 +273,17 @@ pub trait Transport: Sized + Send {
         token: u32,
     ) -> Result<(), PostError>;
 
-    /// Makes progress, and collects as many completions of all rails as fit into `completions`. Returns their number.
+    /// Makes progress, writes completions of all rails to `completions` until it is full or none are left, and returns
+    /// their number.
     ///
     /// # Errors
     /// `CompletionFailed` or `PeerLost` with the library's description, if a completion reports an error.
     fn poll(&mut self, completions: &mut [Completion]) -> Result<usize, TransportError>;
 
-    /// Sleeps until a completion may be available, at most for `timeout`. Requires [`OpenConfig::uses_wait`].
+    /// Sleeps until a completion may be available, but no longer than `timeout`. Requires [`OpenConfig::uses_wait`].
     ///
     /// # Errors
-    /// `Refused` if the library cannot wait, or if the transport was opened without [`OpenConfig::uses_wait`].
+    /// `OperationRejected` if the library cannot wait, or if the transport was opened without
+    /// [`OpenConfig::uses_wait`].
     fn wait(&mut self, timeout: Duration) -> Result<(), TransportError>;
 }

@@ -40,7 +40,7 @@ measured() { [ "$(of_run "$1" "$2" '.status.progress.blocksDone // 0')" -ge "$3"
 
 # completes NAMESPACE NAME: waits for the end, and verifies that every arm has every round at every size from one attempt.
 completes() {
-    await "$PATIENCE" "the end of $2" ended "$1" "$2" || true
+    await "$TIMEOUT" "the end of $2" ended "$1" "$2" || true
     if ! state_is Complete "$1" "$2"; then
         kubectl -n "$1" get bench "$2" -o json | jq .status
         kubectl -n "$1" describe pods
@@ -61,7 +61,7 @@ metrics_served() {
     local said=$BATS_TEST_TMPDIR/forwarder
     kubectl -n "$1" port-forward "pod/$(operator_pod "$1")" ":$METRICS_PORT" >"$said" 2>&1 3>&- &
     forwarder=$!
-    await "$PATIENCE" "the way to the operator" grep -q '^Forwarding from 127' "$said"
+    await "$TIMEOUT" "the way to the operator" grep -q '^Forwarding from 127' "$said"
     metrics=http://$(sed -n 's/^Forwarding from \(127[^ ]*\) .*/\1/p' "$said")/metrics
 }
 
@@ -97,7 +97,7 @@ workers() {
 operator_uid() { kubectl -n "$1" get pod "$(operator_pod "$1")" -o 'jsonpath={.metadata.uid}'; }
 
 operator_pod() {
-    await "$PATIENCE" "one pod of the operator" one_operator "$1" >&2
+    await "$TIMEOUT" "one pod of the operator" one_operator "$1" >&2
     kubectl -n "$1" get pods -l app.kubernetes.io/component=operator -o 'jsonpath={.items[0].metadata.name}'
 }
 

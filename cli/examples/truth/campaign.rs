@@ -8,21 +8,21 @@ use std::{env, fs};
 use crds::v1alpha1::BenchmarkRun;
 use tempfile::TempDir;
 
-/// Name and specification of the transports, which alternate.
+/// Name and specification of the transports, which are used alternately.
 pub const TRANSPORTS: [(&str, &str); 2] = [
     ("loopback", "{loopback: {rails: 2}}"),
     ("shm", "{libfabric: {provider: shm, rails: 1}}"),
 ];
 
 /// The binaries, and a directory for their output.
-pub struct Programs {
+pub struct Binaries {
     fabricbench: PathBuf,
     planted: PathBuf,
     scratch: TempDir,
 }
 
-impl Programs {
-    /// Programs of the same profile as this example.
+impl Binaries {
+    /// Binaries of the same profile as this example.
     pub fn find() -> Result<Self, Box<dyn Error>> {
         let here = env::current_exe()?;
         let examples = here
@@ -38,8 +38,8 @@ impl Programs {
         })
     }
 
-    /// Runs the run `name` of `manifest`, optionally with the instrument that plants effects.
-    pub fn carry_out(
+    /// Executes the run `name` of `manifest`, optionally with the instrument that plants effects.
+    pub fn execute(
         &self,
         name: &str,
         manifest: &str,
@@ -54,12 +54,13 @@ impl Programs {
             command.arg("--runner").arg(&self.planted);
         }
         let ended = command.output()?;
-        // 1 is an answer too: a regression; and 3 where a control arm changed by chance, of which the caller judges.
+        // Status 1 reports a regression. Status 3 can be caused by a random change of a control arm, which the caller
+        // evaluates.
         if !matches!(ended.status.code(), Some(0 | 1 | 3)) {
-            let said = [&ended.stdout, &ended.stderr].map(|said| String::from_utf8_lossy(said));
+            let output = [&ended.stdout, &ended.stderr].map(|output| String::from_utf8_lossy(output));
             return Err(format!(
-                "this did not complete ({}):\n{manifest}\n{}{}",
-                ended.status, said[0], said[1]
+                "the campaign did not complete ({}):\n{manifest}\n{}{}",
+                ended.status, output[0], output[1]
             )
             .into());
         }
@@ -80,11 +81,11 @@ fn existing(path: PathBuf) -> Result<PathBuf, Box<dyn Error>> {
     if path.is_file() {
         Ok(path)
     } else {
-        Err(format!("{} is missing: make truth builds it", path.display()).into())
+        Err(format!("{} does not exist; build it with `make truth`", path.display()).into())
     }
 }
 
-/// A manifest with these variants and scenarios, each a YAML list item of its own.
+/// Builds a manifest with the given variants and scenarios, which are YAML list items.
 pub fn manifest(name: &str, transport: &str, items: (&str, &str), seed: u32) -> String {
     let (variants, scenarios) = items;
     format!(

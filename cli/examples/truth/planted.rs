@@ -1,11 +1,11 @@
-//! Arms that are slower by a known percentage: are they found, and by how much?
+//! Campaigns with arms that are slower by a known percentage, which measure how often the effect is detected.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 
 use crds::v1alpha1::{BenchmarkRun, Verdict};
 
-use crate::campaign::{Programs, TRANSPORTS, manifest};
+use crate::campaign::{Binaries, TRANSPORTS, manifest};
 use crate::proportion::{percent, wilson};
 
 const VARIANTS: &str = "  \
@@ -14,15 +14,15 @@ const VARIANTS: &str = "  \
   - {name: slower-50, env: [{name: NOBODY_READS_THIS, value: '50'}]}";
 const SCENARIOS: &str = "  - {name: ping, integrity: false, memory: SharedMemory, pingPong: {sizes: [256Ki], iterations: 300, warmup: 30}}";
 const PPM_OF_A_PERCENT: i64 = 10_000;
-/// A plant of so many parts per million must be found.
+/// Minimum planted effect that must be detected, in parts per million.
 const CERTAIN: i64 = 50 * PPM_OF_A_PERCENT;
 
 #[derive(Default)]
 struct Count {
     planted: i64,
-    judged: u32,
+    evaluated: u32,
     found: u32,
-    wrong_way: u32,
+    wrong_direction: u32,
     contained: u32,
     effects: Vec<i64>,
 }
@@ -30,36 +30,36 @@ struct Count {
 /// Runs the campaigns and prints the result of each planted effect.
 ///
 /// # Errors
-/// When a campaign does not complete, an arm is said to be faster, or a plant of at least 50 percent is missed more
-/// often than chance explains. An interval that misses the plant is no error: an arm that waits longer also finds its
-/// caches colder and is interrupted more often, so that the plant is the least of its effect.
-pub fn count(programs: &Programs, campaigns: u32) -> Result<(), Box<dyn Error>> {
+/// If a campaign does not complete, an arm is reported as faster, or a planted effect of at least 50 percent is missed
+/// more often than expected by chance. An interval that does not contain the planted effect is not an error: an arm
+/// that waits longer also has colder caches and is interrupted more often, so the planted effect is a lower bound.
+pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> {
     let mut counts = BTreeMap::<String, Count>::new();
     for campaign in 0..campaigns {
         let (name, transport) = TRANSPORTS[campaign as usize % TRANSPORTS.len()];
         let manifest = manifest(name, transport, (VARIANTS, SCENARIOS), campaign);
-        add(&programs.carry_out(name, &manifest, true)?, name, &mut counts)?;
+        add(&binaries.execute(name, &manifest, true)?, name, &mut counts)?;
     }
     println!("{campaigns} campaigns with planted effects");
     println!(
-        "{:22} {:>6} {:>10}   {:30} interval contains the plant",
-        "arm", "judged", "median", "Regressed"
+        "{:22} {:>9} {:>10}   {:30} interval contains the planted effect",
+        "arm", "evaluated", "median", "Regressed"
     );
     for (what, count) in &mut counts {
         count.effects.sort_unstable();
         let median = count.effects.get(count.effects.len() / 2).copied().unwrap_or(0);
         println!(
-            "{what:22} {:>6} {:>8.1} %   {:30} {}",
-            count.judged,
+            "{what:22} {:>9} {:>8.1} %   {:30} {}",
+            count.evaluated,
             median as f64 / PPM_OF_A_PERCENT as f64,
-            percent(count.found, count.judged),
-            percent(count.contained, count.judged),
+            percent(count.found, count.evaluated),
+            percent(count.contained, count.evaluated),
         );
     }
     for (what, count) in counts {
-        let is_missed = count.planted >= CERTAIN && wilson(count.found, count.judged).1 < 0.95;
-        if count.wrong_way > 0 || is_missed {
-            return Err(format!("{what}: the plant was not found").into());
+        let is_missed = count.planted >= CERTAIN && wilson(count.found, count.evaluated).1 < 0.95;
+        if count.wrong_direction > 0 || is_missed {
+            return Err(format!("{what}: the planted effect was not detected").into());
         }
     }
     Ok(())
@@ -80,9 +80,9 @@ fn add(
             .entry(format!("{transport}, {}", comparison.arm))
             .or_default();
         count.planted = planted;
-        count.judged += 1;
+        count.evaluated += 1;
         count.found += u32::from(comparison.verdict == Some(Verdict::Regressed));
-        count.wrong_way += u32::from(comparison.verdict == Some(Verdict::Improved));
+        count.wrong_direction += u32::from(comparison.verdict == Some(Verdict::Improved));
         count.effects.extend(comparison.effect_ppm);
         if let (Some(lower), Some(upper)) = (comparison.lower_ppm, comparison.upper_ppm) {
             count.contained += u32::from((lower..=upper).contains(&planted));

@@ -1,13 +1,17 @@
-//! Proportions and what is known of them.
+//! Proportions with their confidence intervals.
 
-/// A proportion with its 95 percent interval, for people.
+/// Formats a proportion with its 95 percent interval.
 pub fn percent(successes: u32, trials: u32) -> String {
     let (low, high) = wilson(successes, trials);
-    let share = 100.0 * f64::from(successes) / f64::from(trials.max(1));
-    format!("{share:.1} % [{:.1}, {:.1}]", 100.0 * low, 100.0 * high)
+    let fraction_percent = 100.0 * f64::from(successes) / f64::from(trials.max(1));
+    format!(
+        "{fraction_percent:.1} % [{:.1}, {:.1}]",
+        100.0 * low,
+        100.0 * high
+    )
 }
 
-/// Wilson's score interval of a proportion at 95 percent (E. B. Wilson, 1927).
+/// Computes Wilson's score interval of a proportion at 95 percent (E. B. Wilson, 1927).
 pub fn wilson(successes: u32, trials: u32) -> (f64, f64) {
     if trials == 0 {
         return (0.0, 1.0);

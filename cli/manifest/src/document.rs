@@ -1,4 +1,5 @@
-//! Converts one document to a `BenchmarkRun`: checks its kind and version, then deserializes every field. No I/O.
+//! Converts one document to a `BenchmarkRun`: checks its kind and version, then deserializes every field. Performs no
+//! I/O.
 
 use campaign::validate::check_name;
 use crds::names::{GROUP, KIND, VERSION};
@@ -11,8 +12,8 @@ use super::Defect;
 /// Top-level fields of a document.
 const FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 
-/// Checks the top-level fields of `value`, among them kind and version, and removes the status that an object from a cluster
-/// has.
+/// Checks the top-level fields of `value`, including kind and version, and removes the status of an object from a
+/// cluster.
 pub(super) fn check_top_level(value: &mut Value) -> Result<(), Defect> {
     let Value::Object(map) = value else {
         return Err(Defect::file(
@@ -42,7 +43,7 @@ pub(super) fn benchmark_run(value: Value) -> Result<BenchmarkRun, Defect> {
     let run: BenchmarkRun = deserialize(value, "")?;
     let name = run.metadata.name.as_deref();
     let name = name.ok_or_else(|| Defect::field("metadata.name", "is missing; give the run a name"))?;
-    // This check comes before the schema rule, whose message covers only a part of the requirements.
+    // This check precedes the schema rule, whose message covers only a part of the requirements.
     check_name(name).map_err(|problem| Defect::field("metadata.name", problem.to_string()))?;
     Ok(BenchmarkRun {
         status: None::<BenchmarkRunStatus>,

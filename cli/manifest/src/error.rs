@@ -1,4 +1,4 @@
-//! Errors of manifests. No I/O.
+//! Errors of manifests. Performs no I/O.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,16 +11,16 @@ const MAX_DEFECTS: usize = 20;
 /// One defect of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defect {
-    /// Number of the document, from 1; `None` if the file has a single document.
+    /// Number of the document, starting at 1. `None` if the file has a single document.
     pub document: Option<usize>,
-    /// Path of the field; `None` if the defect concerns the document or the file.
+    /// Path of the field. `None` if the defect concerns the document or the file.
     pub path: Option<String>,
-    /// Description and remedy.
+    /// Description of the defect and its remedy.
     pub message: String,
 }
 
 impl Defect {
-    /// A defect of the whole document or file.
+    /// Creates a defect of the whole document or file.
     pub fn file(message: impl Into<String>) -> Self {
         Self {
             document: None,
@@ -29,7 +29,7 @@ impl Defect {
         }
     }
 
-    /// A defect of the field `path`.
+    /// Creates a defect of the field `path`.
     pub fn field(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             path: Some(path.into()),
@@ -37,7 +37,7 @@ impl Defect {
         }
     }
 
-    /// Adds the number of the document.
+    /// Sets the number of the document.
     pub fn in_document(self, number: Option<usize>) -> Self {
         Self {
             document: number,
@@ -63,17 +63,17 @@ impl fmt::Display for Defect {
     }
 }
 
-/// Reason that a file could not be read as a list of `BenchmarkRun`s or as an overlay.
+/// Error reading a file as a list of `BenchmarkRun`s or as an overlay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManifestError {
     /// Path of the file.
     pub file: PathBuf,
-    /// Defects of the file; never empty.
+    /// Defects of the file. The list is never empty.
     pub defects: Vec<Defect>,
 }
 
 impl ManifestError {
-    /// An error with the defects of `file`.
+    /// Creates an error with the defects of `file`.
     pub fn new(file: &Path, defects: Vec<Defect>) -> Self {
         Self {
             file: file.to_owned(),
@@ -83,7 +83,7 @@ impl ManifestError {
 }
 
 impl fmt::Display for ManifestError {
-    /// One line for each defect, such as `demo.yaml: spec.baseline: ...`.
+    /// Writes one line for each defect, such as `demo.yaml: spec.baseline: ...`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, defect) in self.defects.iter().take(MAX_DEFECTS).enumerate() {
             let separator = if index == 0 { "" } else { "\n" };

@@ -1,8 +1,8 @@
-//! Reads manifests: parses a file of YAML documents into `BenchmarkRun`s and validates them against the schema. Its only
-//! I/O is reading the file.
+//! Reads manifests: parses a file of YAML documents into `BenchmarkRun`s and validates them against the schema.
+//! Performs I/O only to read the file.
 //!
-//! A manifest may be untrusted, so its size, documents, nodes and nesting are limited. It is validated with the same schema
-//! rules that the API server applies.
+//! A manifest may be untrusted, so its size, documents, nodes and nesting are limited. It is validated with the same
+//! schema rules that the API server applies.
 #![forbid(unsafe_code)]
 
 mod document;
@@ -21,7 +21,7 @@ pub use error::{Defect, ManifestError};
 pub use overlay::Overlay;
 use schema::SchemaRules;
 
-/// Maximum size of a file, in bytes. The largest run that the schema allows has a tenth of it.
+/// Maximum size of a file, in bytes. The largest run that the schema allows needs a tenth of this size.
 pub const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// Maximum number of documents in a file.
 pub const MAX_DOCUMENTS: usize = 64;
@@ -29,8 +29,8 @@ pub const MAX_DOCUMENTS: usize = 64;
 /// Reads every `BenchmarkRun` of `file` in order and applies `overlay` to each.
 ///
 /// # Errors
-/// If the file cannot be read, is not valid YAML, or contains a document that is not a valid `BenchmarkRun`. The error names
-/// the document and the field.
+/// If the file cannot be read, is not valid YAML, or contains a document that is not a valid `BenchmarkRun`. The error
+/// identifies the document and the field.
 pub fn load(file: &Path, overlay: Option<&Overlay>) -> Result<Vec<BenchmarkRun>, ManifestError> {
     let text = read(file)?;
     parse(&text, overlay).map_err(|defects| ManifestError::new(file, defects))

@@ -1,4 +1,4 @@
-//! Overlays, which adapt a run to other hardware. No I/O.
+//! Overlays, which adapt a run to other hardware. Performs no I/O.
 
 use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, Resources, TransportSpec};
 use serde::Deserialize;

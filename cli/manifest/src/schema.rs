@@ -1,5 +1,5 @@
 //! Validates a run as the API server does: with the OpenAPI schema (types, bounds, patterns) and the CEL rules of the
-//! generated CustomResourceDefinition. No I/O.
+//! generated CustomResourceDefinition. Performs no I/O.
 
 use crds::v1alpha1::BenchmarkRun;
 use jsonschema::error::ValidationErrorKind;
@@ -37,11 +37,11 @@ impl SchemaRules {
         Ok(Self { schema, bounds })
     }
 
-    /// Checks the type of every value of a document. Deserialization is not sufficient because it accepts a list in place of
-    /// an object, which the API server rejects.
+    /// Checks the type of every value of a document. Deserialization is not sufficient because it accepts a list in
+    /// place of an object, which the API server rejects.
     ///
     /// # Errors
-    /// One defect for each value of a wrong type, with the path of its field.
+    /// Returns one defect for each value of a wrong type, with the path of its field.
     pub(super) fn check_types(&self, document: &Value) -> Result<(), Vec<Defect>> {
         let errors = self.bounds.iter_errors(document);
         let defects: Vec<_> = errors
@@ -51,10 +51,10 @@ impl SchemaRules {
         if defects.is_empty() { Ok(()) } else { Err(defects) }
     }
 
-    /// Checks `run`, in which default values are set.
+    /// Checks `run`, whose default values are already set.
     ///
     /// # Errors
-    /// One defect for each violated rule, with the path of its field.
+    /// Returns one defect for each violated rule, with the path of its field.
     pub(super) fn check(&self, run: &BenchmarkRun) -> Result<(), Vec<Defect>> {
         let value = serde_json::to_value(run).map_err(|error| vec![Defect::file(error.to_string())])?;
         let defects: Vec<_> = self.bounds.iter_errors(&value).map(defect).collect();
@@ -64,7 +64,7 @@ impl SchemaRules {
         // CEL rules may rely on the bounds, so they are evaluated second, as in the API server.
         Cel::new().validate(&self.schema, &value, None).map_err(|errors| {
             let defects = errors.into_vec().into_iter();
-            // The schema has no metadata fields, so rules on metadata name the field in their message.
+            // The schema has no metadata fields, so the message of a rule on metadata contains the field.
             let defect = |error: CelError| match error.field_path.as_str() {
                 "" => Defect::file(error.message),
                 path => Defect::field(path, error.message),
@@ -92,7 +92,7 @@ fn defect(error: BoundsError<'_>) -> Defect {
     Defect::field(path, message)
 }
 
-/// Replaces the Kubernetes extensions `x-kubernetes-int-or-string` and `nullable` by standard JSON Schema types.
+/// Replaces the Kubernetes extensions `x-kubernetes-int-or-string` and `nullable` with standard JSON Schema types.
 fn to_json_schema(schema: &mut Value) {
     match schema {
         Value::Object(map) => {

@@ -47,7 +47,7 @@ fn drops_the_status_of_an_object_from_a_cluster() {
 }
 
 #[test]
-fn defects_name_the_document_and_the_field() {
+fn defects_identify_the_document_and_the_field() {
     let broken = RUN.replace("one", "two").replace("[64]", "[6.4]");
     let found = defects(&format!("{RUN}---\n{broken}"));
     assert!(

@@ -1,7 +1,7 @@
-//! Parses YAML documents into JSON values and limits their expanded size. No I/O.
+//! Parses YAML documents into JSON values and limits their expanded size. Performs no I/O.
 //!
-//! serde_yaml limits how often aliases are followed, relative to the length of the document. Many aliases of a long anchor
-//! can still exhaust memory. Therefore every node is counted after alias expansion.
+//! serde_yaml limits how often aliases are followed, relative to the length of the document. Many aliases of a long
+//! anchor can still exhaust memory. Therefore every node is counted after alias expansion.
 
 use std::cell::Cell;
 use std::fmt;
@@ -11,7 +11,8 @@ use serde_json::{Map, Number, Value};
 
 use super::{Defect, MAX_DOCUMENTS};
 
-/// Maximum number of nodes of a file after alias expansion. The largest run that the schema allows has about 10,000.
+/// Maximum number of nodes of a file after alias expansion. The largest run that the schema allows has about 10,000
+/// nodes.
 const MAX_NODES: usize = 100_000;
 /// Maximum nesting depth of lists and objects. A run has 6 levels.
 const MAX_NESTING: usize = 32;
@@ -44,8 +45,9 @@ pub(super) fn documents(text: &str) -> Result<Vec<Value>, Defect> {
     Ok(documents)
 }
 
-/// Limits the number of open brackets. The YAML scanner visits every open bracket at every token, so a file that consists of
-/// brackets would take minutes. Brackets in strings and comments count too, but a manifest does not have that many.
+/// Limits the number of open brackets. The YAML scanner visits every open bracket at every token, so a file that
+/// consists of brackets would take minutes. Brackets in strings and comments are counted too, but a valid manifest does
+/// not reach the limit.
 fn check_nesting(text: &str) -> Result<(), Defect> {
     let mut open: usize = 0;
     for byte in text.bytes() {
@@ -63,10 +65,10 @@ fn check_nesting(text: &str) -> Result<(), Defect> {
     Ok(())
 }
 
-/// Maximum number of open brackets. It is far above [`MAX_NESTING`] to tolerate unbalanced brackets in comments.
+/// Maximum number of open brackets. The limit is far above [`MAX_NESTING`] to tolerate unbalanced brackets in comments.
 const MAX_OPEN_BRACKETS: usize = 1000;
 
-/// Number of nodes that a file may still have.
+/// Remaining number of nodes that the file may contain.
 struct Budget {
     nodes: Cell<usize>,
 }
@@ -78,7 +80,7 @@ struct Node<'a> {
 }
 
 impl Node<'_> {
-    /// State for the children of this node.
+    /// Returns the state for the children of this node.
     fn child<E: Error>(self) -> Result<Self, E> {
         if self.depth == MAX_NESTING {
             return Err(E::custom(format!(

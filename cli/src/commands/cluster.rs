@@ -1,4 +1,4 @@
-//! Access to the cluster of KUBECONFIG for commands that read from it. Does I/O.
+//! Access to the cluster of the current kubeconfig context, for commands that read from it. Performs I/O.
 
 use std::env;
 use std::error::Error;
@@ -16,7 +16,7 @@ use super::Failure;
 /// Runs `task` to completion on a new runtime.
 ///
 /// # Errors
-/// The task fails, or the runtime cannot be started.
+/// `task` fails, or the runtime cannot be started.
 pub(super) fn block_on<T>(task: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -34,7 +34,7 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Creates a client of the cluster. Does not send a request. Errors name `key`.
+    /// Creates a client of the cluster without sending a request. Errors contain `key`.
     ///
     /// # Errors
     /// The configuration is missing or invalid.
@@ -57,13 +57,13 @@ impl Cluster {
         let run = runs.get_opt(&key.name).await;
         let run = run.map_err(|error| self.request_failure(key, &error))?;
         run.ok_or_else(|| {
-            Failure::wrong_file(format!(
-                "{key}: no such file or directory, and no such run in the cluster of KUBECONFIG"
+            Failure::invalid_input(format!(
+                "{key}: no such file or directory, and no such run in the current kubeconfig context"
             ))
         })
     }
 
-    /// Failure for a request for `key` that failed with `error`.
+    /// Creates the failure for a request for `key` that failed with `error`.
     pub(super) fn request_failure(&self, key: &RunKey, error: &kube::Error) -> Failure {
         Failure::incomplete(match error {
             kube::Error::Api(_) => format!("{key}: {}", message(error)),
@@ -92,10 +92,6 @@ fn describe_config_error(error: &InferConfigError) -> String {
         .source()
         .and_then(|source| source.downcast_ref::<KubeconfigError>());
     match kubeconfig_error {
-        Some(KubeconfigError::ReadConfig(why, path)) if set => format!(
-            "{}: {why}. Set KUBECONFIG to the kubeconfig file of the cluster",
-            path.display()
-        ),
         Some(KubeconfigError::ReadConfig(why, path)) => {
             format!(
                 "{}: {why}. Set KUBECONFIG to the kubeconfig file of the cluster",

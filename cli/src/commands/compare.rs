@@ -16,15 +16,15 @@ use crate::report::runs;
 
 /// Compare two finished runs with equal environments.
 ///
-/// The rounds of different runs are not interleaved. Each arm is therefore first compared with the baseline of its own
-/// run, which cancels changes of the machines between the runs. To compare two libraries or settings, use variants of
-/// one run.
+/// The rounds of different runs are not interleaved. Each arm is therefore first compared with the baseline of the same
+/// run, which cancels changes of the machines between the runs. To compare two libraries or settings, define them as
+/// variants of one run.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench compare results/last-week results/today")]
 pub(super) struct Compare {
-    /// Output directory of the first run, or NAMESPACE/NAME of a run in the cluster of KUBECONFIG.
+    /// Output directory of the first run, or NAMESPACE/NAME of a run in the current kubeconfig context.
     first: Source,
-    /// Output directory or NAMESPACE/NAME of the second run.
+    /// Output directory of the second run, or NAMESPACE/NAME.
     second: Source,
     /// Compare the runs even if their environments differ. The result reports the differences.
     #[arg(long)]
@@ -46,14 +46,14 @@ pub(super) enum Format {
 impl Compare {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         if same(&self.first, &self.second) {
-            return Err(Failure::wrong_file(format!(
+            return Err(Failure::invalid_input(format!(
                 "{} and {} are the same run. Specify two different runs",
                 self.first, self.second
             )));
         }
         let first = StoredRun::load_complete(&self.first)?;
         let second = StoredRun::load_complete(&self.second)?;
-        show(&finished(&first), &finished(&second), self.force, self.format)
+        print_comparison(&finished(&first), &finished(&second), self.force, self.format)
     }
 }
 
@@ -61,7 +61,7 @@ impl Compare {
 ///
 /// # Errors
 /// The runs are not comparable and `force` is false, or the output cannot be written.
-pub(super) fn show(
+pub(super) fn print_comparison(
     first: &FinishedRun<'_>,
     second: &FinishedRun<'_>,
     force: bool,
@@ -69,7 +69,7 @@ pub(super) fn show(
 ) -> Result<Exit, Failure> {
     let different = differences(first, second);
     if !different.is_empty() && !force {
-        return Err(Failure::incomplete(refusal(&different)));
+        return Err(Failure::incomplete(describe_differences(&different)));
     }
     let comparisons = compare_runs(first, second).map_err(Failure::incomplete)?;
     let mut out = std::io::stdout().lock();
@@ -106,7 +106,7 @@ pub(super) fn finished(stored: &StoredRun) -> FinishedRun<'_> {
     }
 }
 
-fn refusal(different: &[Difference]) -> String {
+fn describe_differences(different: &[Difference]) -> String {
     let mut text = "the runs are not comparable:\n".to_owned();
     for difference in different {
         text += &format!(
@@ -120,8 +120,8 @@ fn refusal(different: &[Difference]) -> String {
 fn exit(different: &[Difference], comparisons: &[RunComparison]) -> Exit {
     let regressed = comparisons
         .iter()
-        .any(|one| one.verdict == Some(Verdict::Regressed));
-    let usable = comparisons.iter().any(|one| one.verdict.is_some());
+        .any(|comparison| comparison.verdict == Some(Verdict::Regressed));
+    let usable = comparisons.iter().any(|comparison| comparison.verdict.is_some());
     match (usable && different.is_empty(), regressed) {
         (false, _) => Exit::Untrusted,
         (true, true) => Exit::Missed,

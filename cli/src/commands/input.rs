@@ -44,17 +44,17 @@ impl Input {
     /// Reads, validates and plans every run of the file.
     ///
     /// # Errors
-    /// The file is invalid. The error names the field and a remedy.
+    /// The file is invalid. The error identifies the field and suggests a remedy.
     pub fn load(&self) -> Result<Vec<PlannedRun>, Failure> {
         let overlay = self.overlay.as_deref().map(manifest::load_overlay).transpose();
-        let overlay = overlay.map_err(Failure::wrong_file)?;
-        self.plan(manifest::load(&self.file, overlay.as_ref()).map_err(Failure::wrong_file)?)
+        let overlay = overlay.map_err(Failure::invalid_input)?;
+        self.plan(manifest::load(&self.file, overlay.as_ref()).map_err(Failure::invalid_input)?)
     }
 
     /// Validates and plans `runs`, which were read from [`Self::file`].
     ///
     /// # Errors
-    /// A run is invalid. The error names the field and a remedy.
+    /// A run is invalid. The error identifies the field and suggests a remedy.
     pub fn plan(&self, runs: Vec<BenchmarkRun>) -> Result<Vec<PlannedRun>, Failure> {
         let several = runs.len() > 1;
         let mut planned = Vec::new();
@@ -82,7 +82,7 @@ impl Input {
         if errors.is_empty() {
             Ok(planned)
         } else {
-            Err(Failure::wrong_file(errors.join("\n")))
+            Err(Failure::invalid_input(errors.join("\n")))
         }
     }
 }

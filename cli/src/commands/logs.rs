@@ -1,4 +1,4 @@
-//! `fabricbench logs`: logs of the workers of a run in the cluster. Does I/O.
+//! `fabricbench logs`: logs of the workers of a run in the cluster. Performs I/O.
 
 mod started;
 
@@ -55,20 +55,20 @@ pub(super) struct Logs {
 impl Logs {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
         let Source::Cluster(key) = &self.run else {
-            return Err(Failure::wrong_file(format!(
-                "{}: not a run in the cluster; use NAMESPACE/NAME. A local run has its records in records.jsonl of its output directory",
+            return Err(Failure::invalid_input(format!(
+                "{}: not a run in the cluster; use NAMESPACE/NAME. The records of a local run are in records.jsonl in its output directory",
                 self.run
             )));
         };
-        match cluster::block_on(self.show(key))? {
+        match cluster::block_on(self.print_logs(key))? {
             true => Ok(Exit::Complete),
-            // The reason was printed for each pod.
+            // The reason was already printed for each pod.
             false => Err(Failure::incomplete("")),
         }
     }
 
     /// Prints the logs. Returns whether any log was available.
-    async fn show(&self, key: &RunKey) -> Result<bool, Failure> {
+    async fn print_logs(&self, key: &RunKey) -> Result<bool, Failure> {
         let cluster = Cluster::connect(key).await?;
         let run = cluster.run(key).await?;
         let selector = selector(&run.uid().unwrap_or_default());
@@ -111,7 +111,7 @@ impl Logs {
         let mut runs = pin!(watcher::watch_object(runs, &key.name).default_backoff());
         let pods = watcher(api.clone(), watcher::Config::default().labels(selector));
         let mut pods = pin!(pods.default_backoff().applied_objects());
-        // Last printed reason of each pod, or `None` if its log is followed.
+        // The reason last printed for each pod that has not started, or `None` once its log is followed.
         let mut seen: BTreeMap<String, Option<String>> = BTreeMap::new();
         let mut logs = FuturesUnordered::new();
         let mut any = false;
@@ -175,7 +175,7 @@ impl Logs {
     }
 }
 
-/// Returns the object of a watch event, or `None` for an interruption, after which the watch restarts.
+/// Returns the object of a watch event, or `None` if the watch was interrupted and restarts.
 fn watched<T>(
     cluster: &Cluster,
     key: &RunKey,

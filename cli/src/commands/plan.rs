@@ -15,7 +15,7 @@ use crate::report;
 /// Show the plan of a file: legs, rounds, rails and chunks, data volume and time, and comparisons that cannot show an
 /// effect.
 ///
-/// Instead of a file, NAMESPACE/NAME of a run in the cluster of KUBECONFIG can be given.
+/// The argument can also be NAMESPACE/NAME of a run in the current kubeconfig context.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench plan examples/nixl-optimizations.yaml")]
 pub(super) struct Plan {
@@ -41,7 +41,7 @@ impl Plan {
             return self.input.load();
         };
         if self.input.overlay.is_some() {
-            return Err(Failure::wrong_file(
+            return Err(Failure::invalid_input(
                 "--overlay applies only to files, not to runs in a cluster",
             ));
         }

@@ -18,7 +18,7 @@ use crate::report::{self, csv, html, json, junit, markdown, openmetrics, text};
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench report results/demo-tcp --format html --output report.html")]
 pub(super) struct Report {
-    /// Output directory of the run, or NAMESPACE/NAME of a run in the cluster of KUBECONFIG.
+    /// Output directory of the run, or NAMESPACE/NAME of a run in the current kubeconfig context.
     #[arg(value_name = "RUN")]
     source: Source,
     /// Output format.
@@ -82,8 +82,8 @@ impl Report {
     }
 }
 
-/// Text options for this terminal: its width and colors. Output to a file or a pipe has no colors and a fixed width.
-/// `NO_COLOR` is respected.
+/// Returns the text options for this terminal: its width and colors. Output to a file or a pipe has no colors and a
+/// fixed width. `NO_COLOR` is respected.
 pub(super) fn text_options(to_file: bool) -> TextOptions<'static> {
     let terminal = Term::stdout();
     let default = TextOptions::default();

@@ -15,11 +15,11 @@ use crate::local::{Interrupt, LocalRun, RunDirectory, RunResult, StopReason, fin
 use crate::report::text::TextOptions;
 use crate::report::{Report, html, text};
 
-/// Run every BenchmarkRun of a file on this machine, one after the other.
+/// Run every BenchmarkRun of a file on this machine, one after another.
 ///
 /// Each run has a directory with its name, which contains records.jsonl (the received record streams), run.json (the
-/// run with its status) and report.html. Ctrl-C stops the run and keeps measured blocks; --resume measures the missing
-/// blocks.
+/// run with its status) and report.html. Ctrl-C stops the run and keeps the measured blocks; --resume measures the
+/// missing blocks.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: fabricbench run examples/demo.yaml --output results --against baseline-results"
@@ -34,11 +34,12 @@ pub(super) struct Run {
     #[arg(long, value_name = "DIR", conflicts_with = "output")]
     resume: Option<PathBuf>,
     /// Earlier run to compare with, as in `fabricbench compare`: the output directory of a run, a directory with one
-    /// output directory per run, or NAMESPACE/NAME in the cluster of KUBECONFIG. The exit status is 1 for a regression
-    /// and 3 for a different environment.
+    /// output directory per run, or NAMESPACE/NAME of a run in the current kubeconfig context. The exit status is 1 if
+    /// there is a regression and 3 if the environments differ.
     #[arg(long, value_name = "RUN")]
     against: Option<Source>,
-    /// Path of the fabricbench-runner binary. Defaults to the binary in the directory of this binary, then to PATH.
+    /// Path of the fabricbench-runner binary. By default, it is searched for in the directory of this binary, then in
+    /// PATH.
     #[arg(long, value_name = "FILE")]
     runner: Option<PathBuf>,
 }
@@ -48,8 +49,8 @@ impl Run {
         let planned = self.input.load()?;
         planned
             .iter()
-            .try_for_each(|planned| refuse_images(planned, &self.input.file))?;
-        let runner = find_runner(self.runner.as_deref()).map_err(Failure::wrong_file)?;
+            .try_for_each(|planned| reject_images(planned, &self.input.file))?;
+        let runner = find_runner(self.runner.as_deref()).map_err(Failure::invalid_input)?;
         // Errors in earlier runs are reported before a measurement starts.
         let against = planned.iter().map(|planned| self.earlier(planned));
         let against: Vec<Option<StoredRun>> = against.collect::<Result<_, _>>()?;
@@ -93,7 +94,7 @@ impl Run {
                 .iter()
                 .map(|run| run.path().display().to_string())
                 .collect();
-            return Err(Failure::wrong_file(format!(
+            return Err(Failure::invalid_input(format!(
                 "no run {name} in {source}. Specify one of its runs: {}",
                 others.join(", ")
             )));
@@ -110,10 +111,10 @@ impl Run {
         let any_started = planned.iter().any(has_started);
         let mut runs = Vec::new();
         let mut errors = Vec::new();
-        for one in planned {
-            let directory = directory(&one);
-            let resumed = self.resume.is_some() && (has_started(&one) || !any_started);
-            let PlannedRun { run, plan } = one;
+        for planned in planned {
+            let directory = directory(&planned);
+            let resumed = self.resume.is_some() && (has_started(&planned) || !any_started);
+            let PlannedRun { run, plan } = planned;
             let prepared = match resumed {
                 true => LocalRun::resume(&run, plan, &directory),
                 false => LocalRun::create(run, plan, &directory),
@@ -126,7 +127,7 @@ impl Run {
         if errors.is_empty() {
             Ok(runs)
         } else {
-            Err(Failure::wrong_file(errors.join("\n")))
+            Err(Failure::invalid_input(errors.join("\n")))
         }
     }
 }
@@ -138,31 +139,32 @@ fn execute_run(
     earlier: Option<&StoredRun>,
 ) -> Result<Exit, Failure> {
     let ended = run.execute(runner, interrupt).map_err(Failure::incomplete)?;
-    show(run, &ended)?;
-    let own = ended.evaluation.outcome().into();
+    print_result(run, &ended)?;
+    let outcome = ended.evaluation.outcome().into();
     let Some(earlier) = earlier else {
-        return Ok(own);
+        return Ok(outcome);
     };
     let now = FinishedRun {
         plan: run.plan(),
         evaluation: &ended.evaluation,
     };
     writeln!(std::io::stdout())?;
-    let compared = compare::show(&compare::finished(earlier), &now, false, compare::Format::Text)?;
-    Ok(own.max(compared))
+    let compared =
+        compare::print_comparison(&compare::finished(earlier), &now, false, compare::Format::Text)?;
+    Ok(outcome.max(compared))
 }
 
 /// Writes the report of `run` into its directory and prints the tables.
-fn show(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
+fn print_result(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
     let report = Report {
         plan: run.plan(),
         evaluation: &ended.evaluation,
     };
     let page = html::render(&report).map_err(Failure::incomplete)?;
     let written = run.directory().write_report(&page).map_err(Failure::incomplete);
-    let place = run.directory().report_path().display().to_string();
+    let report_path = run.directory().report_path().display().to_string();
     let options = TextOptions {
-        full_report: written.is_ok().then_some(&place),
+        full_report: written.is_ok().then_some(&report_path),
         ..text_options(false)
     };
     let shown = text::render(&report, &options);
@@ -170,8 +172,8 @@ fn show(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
     std::io::stdout().lock().write_all(shown.as_bytes())?;
     written?;
     let why = match &ended.stopped {
-        Some(StopReason::WorkerFailed(words)) => words,
-        Some(StopReason::Deadline) => "spec.runPolicy.activeDeadlineSeconds passed",
+        Some(StopReason::WorkerFailed(message)) => message,
+        Some(StopReason::Deadline) => "spec.runPolicy.activeDeadlineSeconds has passed",
         Some(StopReason::Interrupted) => "interrupted",
         None => return Ok(()),
     };
@@ -187,7 +189,7 @@ fn directory_name(name: &Option<String>) -> &str {
     name.as_deref().unwrap_or("run")
 }
 
-fn refuse_images(planned: &PlannedRun, file: &Path) -> Result<(), Failure> {
+fn reject_images(planned: &PlannedRun, file: &Path) -> Result<(), Failure> {
     let spec = &planned.run.spec;
     let variant = spec.variants.iter().position(|variant| variant.image.is_some());
     let (field, instead) = match (&spec.image, variant) {
@@ -198,7 +200,7 @@ fn refuse_images(planned: &PlannedRun, file: &Path) -> Result<(), Failure> {
         }
         (None, None) => return Ok(()),
     };
-    Err(Failure::wrong_file(format!(
+    Err(Failure::invalid_input(format!(
         "{}: {field}: images require a cluster. On one machine, compare libraries with {instead}.library or settings with \
          {instead}.env",
         file.display()

@@ -16,14 +16,14 @@ const MAX_LABEL_LENGTH: usize = 63;
 pub enum Source {
     /// Output directory of `fabricbench run`.
     Directory(PathBuf),
-    /// A BenchmarkRun in the cluster of KUBECONFIG.
+    /// BenchmarkRun in the current kubeconfig context.
     Cluster(RunKey),
 }
 
 impl FromStr for Source {
     type Err = Infallible;
 
-    /// Parses a directory if the path exists or the text is not a valid `NAMESPACE/NAME`.
+    /// Parses a directory if the path exists or the string is not a valid `NAMESPACE/NAME`.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         let directory = PathBuf::from(text);
         Ok(match text.split_once('/') {

@@ -1,4 +1,4 @@
-//! Summary of the state of a run that is not running or complete. Does no I/O.
+//! Summary of the state of a run that is not running or complete. Performs no I/O.
 
 use crds::v1alpha1::{BenchmarkRun, ConditionType, State};
 
@@ -6,14 +6,14 @@ use crds::v1alpha1::{BenchmarkRun, ConditionType, State};
 pub(super) fn state_summary(run: &BenchmarkRun) -> Option<String> {
     let status = run.status.as_ref();
     let condition = match status.and_then(|status| status.state) {
-        None => return Some("Pending: no operator has reconciled it yet".to_owned()),
+        None => return Some("Pending: no operator has reconciled the run yet".to_owned()),
         Some(State::Running | State::Complete) => return None,
         Some(State::Pending) => ConditionType::Running,
         Some(State::Suspended) => ConditionType::Suspended,
         Some(State::Failed) => ConditionType::Failed,
     };
     let mut conditions = status.into_iter().flat_map(|status| &status.conditions);
-    let condition = conditions.find(|one| one.has_type(condition));
+    let condition = conditions.find(|candidate| candidate.has_type(condition));
     let state = status.and_then(|status| status.state)?;
     Some(match condition {
         Some(condition) if condition.message.is_empty() => format!("{state:?}: {}", condition.reason),
@@ -47,11 +47,11 @@ mod tests {
 
     #[test]
     fn summarizes_waiting_and_failed_runs() {
-        let nodes = condition("Running", "InsufficientNodes", "2 nodes are asked for");
+        let nodes = condition("Running", "InsufficientNodes", "2 nodes are requested");
         let waits = run(json!({"state": "Pending", "conditions": [nodes]}));
         assert_eq!(
             state_summary(&waits).as_deref(),
-            Some("Pending: InsufficientNodes: 2 nodes are asked for")
+            Some("Pending: InsufficientNodes: 2 nodes are requested")
         );
         let failed = condition("Failed", "WorkerFailed", "");
         let failed = run(json!({"state": "Failed", "conditions": [failed]}));

@@ -23,7 +23,7 @@ pub struct StoredRun {
     pub plan: HashedPlan,
     /// Evaluation of the records.
     pub evaluation: Evaluation,
-    /// Reason why the records may not be the measured ones.
+    /// Reason for which the records may differ from the measured records.
     pub integrity_warning: Option<String>,
 }
 
@@ -42,7 +42,7 @@ impl StoredRun {
     /// Reads and evaluates a run that must be complete and intact.
     ///
     /// # Errors
-    /// The run is missing, invalid, not complete, or its records may not be the measured ones.
+    /// The run is missing, invalid or incomplete, or its records may differ from the measured records.
     pub fn load_complete(source: &Source) -> Result<Self, Failure> {
         let stored = Self::load(source)?;
         if let Some(warning) = stored.integrity_warning {
@@ -65,7 +65,7 @@ impl StoredRun {
     }
 }
 
-/// Run whose records are not read yet.
+/// Run whose records have not been read yet.
 struct Unread {
     run: BenchmarkRun,
     uid: String,
@@ -77,7 +77,7 @@ struct Unread {
 impl Unread {
     /// Plans `run`, which was read from `location`.
     fn new(run: BenchmarkRun, location: String) -> Result<Self, Failure> {
-        let failure = |what: &dyn Display| Failure::wrong_file(format!("{location}: {what}"));
+        let failure = |what: &dyn Display| Failure::invalid_input(format!("{location}: {what}"));
         let uid = run.metadata.uid.clone();
         let uid = uid.ok_or_else(|| {
             failure(&"metadata.uid is missing, so the records cannot be matched to the run")
@@ -90,7 +90,7 @@ impl Unread {
         let measured = run.status.as_ref().and_then(|status| status.plan_hash.as_ref());
         if let Some(measured) = measured.filter(|measured| **measured != plan.hash()) {
             return Err(failure(&format!(
-                "status.planHash is {measured}, but the plan of the spec has {}: the spec was changed, or another version \
+                "status.planHash is {measured}, but the spec yields the plan hash {}: the spec was changed, or another version \
                  of fabricbench measured the run. Use that version",
                 plan.hash()
             )));
@@ -111,7 +111,7 @@ impl Unread {
     fn evaluated(self, collector: Collector) -> Result<StoredRun, Failure> {
         let reports = collector.finish();
         let evaluation = evaluate(&self.plan, &reports)
-            .map_err(|error| Failure::wrong_file(format!("{}: {error}", self.location)))?;
+            .map_err(|error| Failure::invalid_input(format!("{}: {error}", self.location)))?;
         Ok(StoredRun {
             run: self.run,
             plan: self.plan,

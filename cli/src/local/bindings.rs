@@ -1,16 +1,16 @@
-//! Rails and CPUs of each rank on one machine. No I/O.
+//! Rails and CPUs of each rank on one machine. Performs no I/O.
 
 use crds::assignment::RankBinding;
 use crds::v1alpha1::{LibfabricProvider, TransportSpec};
 
-/// One binding for each rank: loopback addresses for providers that use IP, and a share of `cpus`.
+/// Returns one binding for each rank: loopback addresses for providers that use IP, and a part of `cpus`.
 ///
 /// Rail `i` has the address 127.0.0.`i+1` on every rank: endpoints differ by port, and rails are different addresses of
-/// one interface. Each rank gets a contiguous share of the CPUs, so that threads of different ranks do not share CPUs.
-/// With fewer CPUs than ranks, no rank is bound.
+/// one interface. Each rank gets a contiguous part of the CPUs, so that threads of different ranks do not share CPUs.
+/// If there are fewer CPUs than ranks, no rank is bound.
 pub(super) fn bindings(transport: &TransportSpec, workers: u32, cpus: &[u32]) -> Vec<RankBinding> {
     let workers = workers as usize;
-    let share = cpus.len() / workers;
+    let cpus_per_rank = cpus.len() / workers;
     (0..workers)
         .map(|rank| RankBinding {
             rails: if uses_ip(transport) {
@@ -18,8 +18,8 @@ pub(super) fn bindings(transport: &TransportSpec, workers: u32, cpus: &[u32]) ->
             } else {
                 Vec::new()
             },
-            cpus: if share > 0 {
-                cpus[rank * share..(rank + 1) * share].to_vec()
+            cpus: if cpus_per_rank > 0 {
+                cpus[rank * cpus_per_rank..(rank + 1) * cpus_per_rank].to_vec()
             } else {
                 Vec::new()
             },

@@ -1,4 +1,4 @@
-//! Describes the differences between two specs. No I/O.
+//! Describes the differences between two specs. Performs no I/O.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,10 +8,11 @@ const MAX_CHANGES: usize = 5;
 /// Maximum length of a value in a message, in characters.
 const MAX_VALUE_CHARS: usize = 80;
 
-/// Fields that differ between `before` and `after`, such as `spec.sampling.rounds changed from 3 to 4`. Lists the first
-/// [`MAX_CHANGES`] and the number of the others.
+/// Describes the fields that differ between `before` and `after`, such as `spec.sampling.rounds changed from 3 to 4`.
+///
+/// Lists the first [`MAX_CHANGES`] differences and the number of the remaining ones.
 pub(super) fn spec_changes<T: Serialize>(before: &T, after: &T) -> Vec<String> {
-    // A spec was deserialized from text, so serializing it does not fail.
+    // A spec that was deserialized can always be serialized.
     let value = |spec: &T| serde_json::to_value(spec).unwrap_or_default();
     let mut found = Vec::new();
     collect_changes("spec", Some(&value(before)), Some(&value(after)), &mut found);
@@ -51,7 +52,7 @@ fn collect_changes(path: &str, before: Option<&Value>, after: Option<&Value>, fo
     }
 }
 
-/// `value` as JSON, shortened.
+/// Formats `value` as JSON, truncated to [`MAX_VALUE_CHARS`].
 fn shown(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(MAX_VALUE_CHARS) {
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_each_changed_field_by_its_path() {
+    fn identifies_each_changed_field_by_its_path() {
         let before =
             json!({"sampling": {"rounds": 3, "seed": 42}, "scenarios": [{"sizes": [64]}], "gone": true});
         let after =

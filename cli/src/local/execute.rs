@@ -1,4 +1,4 @@
-//! Measures the missing blocks of a plan: one gang of workers for each leg. I/O.
+//! Measures the missing blocks of a plan: one gang of workers for each leg. Performs I/O.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, TcpListener};
@@ -21,10 +21,10 @@ use super::progress::Progress;
 
 /// Timeout of the workers' rendezvous.
 const RENDEZVOUS_SECONDS: u32 = 30;
-/// Time for the last worker to exit after all others have exited. It only has to report their failure.
+/// Time for the last worker to exit after all others have exited. In this time, it only reports their failure.
 const LAST_WORKER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Reason that a plan could not be executed. Failures that workers report are in the records instead.
+/// Reason for which a plan could not be executed. Failures that workers report are in the records instead.
 #[derive(Debug, Snafu)]
 pub enum ExecuteError {
     /// The run directory could not be used.
@@ -33,7 +33,7 @@ pub enum ExecuteError {
         /// Underlying error.
         source: OutputError,
     },
-    /// A system operation failed that every run needs.
+    /// A system operation that every run needs has failed.
     #[snafu(display("cannot {operation}: {source}"))]
     System {
         /// The operation, as a verb phrase.
@@ -45,7 +45,7 @@ pub enum ExecuteError {
 
 /// Inputs of an execution.
 pub(super) struct Execution<'a> {
-    /// The plan.
+    /// Plan of the run.
     pub(super) plan: &'a HashedPlan,
     /// UID of the run, which every message and record contains.
     pub(super) uid: &'a str,
@@ -57,7 +57,7 @@ pub(super) struct Execution<'a> {
     pub(super) deadline: Duration,
 }
 
-/// Reason that a run stopped before its last block.
+/// Reason for which a run stopped before its last block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopReason {
     /// Ctrl-C or SIGTERM.
@@ -86,7 +86,7 @@ pub(super) fn execute(
         })?;
     let deadline = Instant::now() + execution.deadline;
     let plan = execution.plan;
-    records.end_incomplete_line().context(OutputSnafu)?;
+    records.terminate_incomplete_line().context(OutputSnafu)?;
     let done = collector.reports().blocks_done();
     let mut progress = Progress::start(&plan.run, done.into(), plan.blocks_total.into());
     let mut stopped = None;
@@ -110,7 +110,7 @@ pub(super) fn execute(
     }
     progress.finish();
     records.sync().context(OutputSnafu)?;
-    // A failed worker invalidates pairs but not the run if every block was measured.
+    // If every block was measured, a failed worker invalidates pairs but not the run.
     Ok(stopped.filter(|_| collector.reports().blocks_done() < plan.blocks_total))
 }
 
@@ -167,7 +167,7 @@ fn write_assignment(path: &Path, assignment: &Assignment) -> Result<(), ExecuteE
     })
 }
 
-/// A free port. Another process could take it before worker 0 does, in which case worker 0 fails with an error.
+/// Finds a free port. If another process binds the port before worker 0 does, worker 0 fails with an error.
 fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
@@ -197,7 +197,7 @@ impl Attempt<'_> {
         let (sender, receiver) = events();
         let interrupt = execution.interrupt;
         interrupt.forward_to(Some(sender.clone()));
-        // Signals that arrived before the channel was registered are not in it.
+        // The channel does not contain signals that arrived before it was registered.
         if interrupt.is_signaled() {
             interrupt.forward_to(None);
             return Ok(Some(StopReason::Interrupted));
@@ -287,7 +287,7 @@ impl Attempt<'_> {
     }
 }
 
-/// Exit status of a worker and the end of its standard error.
+/// Describes the exit status of a worker, with the end of its standard error.
 fn exit_message(gang: &Gang, rank: u32, status: io::Result<ExitStatus>) -> String {
     let status = match status {
         Ok(status) => status.to_string(),

@@ -1,4 +1,5 @@
-//! The worker processes of one leg: starts and stops them together and receives their events in one channel. I/O.
+//! The worker processes of one leg: starts and stops them together and receives their events in one channel. Performs
+//! I/O.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
@@ -22,7 +23,7 @@ const EVENT_CAPACITY: usize = 64;
 /// Number of lines of a worker's standard error that are kept for an error message.
 const STDERR_LINES: usize = 20;
 
-/// Event of a gang.
+/// Event from a gang or from this process.
 #[derive(Debug)]
 pub(super) enum Event {
     /// Worker 0 wrote a line. The newline is removed. Truncated and overlong lines are passed on unchanged, because the
@@ -34,7 +35,7 @@ pub(super) enum Event {
     Exited {
         /// Rank of the worker.
         rank: u32,
-        /// Exit status, or the error of waiting for it.
+        /// Exit status, or the error returned while waiting for the worker.
         status: io::Result<ExitStatus>,
     },
     /// This process received SIGINT (Ctrl-C) or SIGTERM.
@@ -85,7 +86,7 @@ impl Gang {
         Ok(gang)
     }
 
-    /// The next event; `None` if `deadline` passes first.
+    /// Returns the next event, or `None` if `deadline` passes first.
     pub(super) fn next(&mut self, deadline: Instant) -> Option<Event> {
         let remaining = deadline.saturating_duration_since(Instant::now());
         match self.events.recv_timeout(remaining) {
@@ -106,7 +107,7 @@ impl Gang {
         self.streaming || self.workers.iter().any(|worker| worker.running)
     }
 
-    /// Whether exactly one of several workers is still running, which cannot measure alone.
+    /// Whether exactly one of several workers is still running. A single worker cannot measure.
     pub(super) fn has_single_worker_left(&self) -> bool {
         self.workers.len() > 1 && self.workers.iter().filter(|worker| worker.running).count() == 1
     }
@@ -127,7 +128,7 @@ impl Gang {
         remaining
     }
 
-    /// The last lines that worker `rank` wrote to its standard error.
+    /// Returns the last lines that worker `rank` wrote to its standard error.
     pub(super) fn stderr(&self, rank: u32) -> String {
         let Some(worker) = self.workers.get(rank as usize) else {
             return String::new();
@@ -138,7 +139,7 @@ impl Gang {
 
     fn signal(&self, signal: Signal) {
         for worker in self.workers.iter().filter(|worker| worker.running) {
-            // A worker that exited a moment ago has no process group. That error can be ignored.
+            // Signaling a worker that has just exited fails because its process group no longer exists.
             let _ = kill_process_group(worker.group, signal);
         }
     }
@@ -185,17 +186,19 @@ impl Worker {
     }
 }
 
-/// The channel of a gang. Signals to this process use the same sender.
+/// Creates the event channel of a gang. Signals to this process use the same sender.
 pub(super) fn events() -> (SyncSender<Event>, Receiver<Event>) {
     sync_channel(EVENT_CAPACITY)
 }
 
-/// Sends [`Event::Exited`] after the standard error of the worker was read, because it contains the reason.
+/// Waits for the worker to exit and sends [`Event::Exited`].
+///
+/// The standard error of the worker is read first, because it contains the reason for the exit.
 fn wait(mut child: Child, rank: u32, stderr_closed: &Receiver<()>, events: &SyncSender<Event>) {
     let status = child.wait();
-    // Returns when the sender is dropped. A child of the worker that outlives it may keep the pipe open.
+    // Returns when the sender is dropped. A child process that outlives the worker may keep the pipe open.
     let _ = stderr_closed.recv_timeout(STDERR_TIMEOUT);
-    // The send fails if the gang was dropped. Then the event is not needed.
+    // The send fails only if the gang was dropped, in which case the event is not needed.
     let _ = events.send(Event::Exited { rank, status });
 }
 
@@ -220,8 +223,9 @@ fn keep_last_lines(pipe: impl Read, kept: &Mutex<VecDeque<String>>) {
     }
 }
 
-/// The next line without its newline; `None` at the end or on a read error. A line of more than `limit` bytes is split after
-/// `limit + 1` bytes.
+/// Returns the next line without its newline, or `None` at the end of the input or on a read error.
+///
+/// A line of more than `limit` bytes is split after `limit + 1` bytes.
 fn bounded_line(reader: &mut impl BufRead, limit: usize) -> Option<String> {
     let mut line = Vec::new();
     let read = reader

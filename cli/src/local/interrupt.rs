@@ -1,4 +1,4 @@
-//! Handles SIGINT (Ctrl-C) and SIGTERM for the whole command. I/O: installs handlers for both signals.
+//! Handles SIGINT (Ctrl-C) and SIGTERM for the whole command. Performs I/O: installs handlers for both signals.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +28,7 @@ impl Interrupt {
     /// If a handler cannot be installed.
     pub fn listen() -> io::Result<Self> {
         let signaled = Arc::new(AtomicBool::new(false));
-        // The signal handler sets the flag, so it is visible immediately and does not depend on the listener thread.
+        // The signal handler itself sets the flag, so the flag does not depend on the listener thread.
         for signal in [SIGINT, SIGTERM] {
             flag::register(signal, Arc::clone(&signaled))?;
         }
@@ -39,7 +39,7 @@ impl Interrupt {
         let listener = thread::spawn(move || {
             for _ in signals.forever() {
                 let gang = listening.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                // The send fails if the gang was just dropped. The flag is set in any case.
+                // The send fails if the gang was just dropped. The flag is set in either case.
                 if let Some(gang) = gang {
                     let _ = gang.send(Event::Interrupted);
                 }
@@ -58,7 +58,7 @@ impl Interrupt {
         self.signaled.load(Ordering::SeqCst)
     }
 
-    /// Forwards signals that arrive from now on to `gang`, until the next call.
+    /// Forwards subsequent signals to `gang`, until the next call.
     pub(super) fn forward_to(&self, gang: Option<SyncSender<Event>>) {
         *self.gang.lock().unwrap_or_else(PoisonError::into_inner) = gang;
     }
@@ -68,7 +68,7 @@ impl Drop for Interrupt {
     fn drop(&mut self) {
         self.handle.close();
         if let Some(listener) = self.listener.take() {
-            // A panic of the listener has no consequence here.
+            // A panic of the listener thread can be ignored during shutdown.
             let _ = listener.join();
         }
     }

@@ -1,4 +1,4 @@
-//! The directory of a run with `records.jsonl`, `run.json` and `report.html`. I/O.
+//! The directory of a run with `records.jsonl`, `run.json` and `report.html`. Performs I/O.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -10,7 +10,7 @@ use snafu::{ResultExt, Snafu, ensure};
 
 /// Maximum size of the records of a local run, in bytes. Verified records are held in memory for the evaluation.
 pub(super) const MAX_PLANNED_BYTES: u64 = 1024 * 1024 * 1024;
-/// Maximum size of a record file that is read, in bytes: the largest plan, plus three times as much for failed attempts.
+/// Maximum size of a record file that is read, in bytes: four times the largest plan, which allows for failed attempts.
 const MAX_RECORDS_BYTES: u64 = 4 * MAX_PLANNED_BYTES;
 /// Name of the record file in the run directory and in the status of a run.
 pub const RECORDS_FILE: &str = "records.jsonl";
@@ -19,7 +19,7 @@ const CHUNK_BYTES: usize = 1024 * 1024;
 /// Maximum size of a `run.json` that is read, in bytes. It exceeds the size limit of Kubernetes objects.
 const MAX_RUN_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Reason that a run directory could not be used.
+/// Reason for which a run directory could not be used.
 #[derive(Debug, Snafu)]
 pub enum OutputError {
     /// A file or directory could not be read or written.
@@ -78,8 +78,8 @@ pub enum OutputError {
         /// The missing file.
         missing: &'static str,
     },
-    /// A file is larger than any valid one.
-    #[snafu(display("{} has {length} bytes; the limit is {limit}", path.display()))]
+    /// A file exceeds the maximum size.
+    #[snafu(display("{} is {length} bytes long; the limit is {limit}", path.display()))]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -137,7 +137,7 @@ impl RunDirectory {
         Ok(directory)
     }
 
-    /// All run directories in `path`, sorted by name; empty if `path` cannot be read.
+    /// Returns all run directories in `path`, sorted by name. Returns none if `path` cannot be read.
     pub fn find_all(path: &Path) -> Vec<Self> {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -165,7 +165,8 @@ impl RunDirectory {
         self.path.join("report.html")
     }
 
-    /// Calls `consume` with all records in chunks, which may end within a line. There are none if the file does not exist.
+    /// Calls `consume` with all records in chunks, which may end within a line. Without a file, `consume` is not
+    /// called.
     ///
     /// # Errors
     /// If the file cannot be read or is too large.
@@ -199,7 +200,7 @@ impl RunDirectory {
         serde_json::from_slice(&bytes).context(InvalidRunSnafu { path })
     }
 
-    /// Writes the BenchmarkRun atomically: concurrent readers see either the old or the new one.
+    /// Writes the BenchmarkRun atomically: concurrent readers see either the old or the new version.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -250,7 +251,7 @@ impl RecordFile {
     ///
     /// # Errors
     /// If the file cannot be read or written.
-    pub fn end_incomplete_line(&mut self) -> Result<(), OutputError> {
+    pub fn terminate_incomplete_line(&mut self) -> Result<(), OutputError> {
         let Some(last) = self.length()?.checked_sub(1) else {
             return Ok(());
         };
@@ -335,14 +336,14 @@ mod tests {
     }
 
     #[test]
-    fn ends_an_incomplete_line_before_the_next_stream() {
+    fn terminates_an_incomplete_line_before_the_next_stream() {
         let temporary = tempfile::tempdir().unwrap();
         let (directory, mut records) = RunDirectory::create(temporary.path()).unwrap();
-        records.end_incomplete_line().unwrap();
+        records.terminate_incomplete_line().unwrap();
         fs::write(directory.records_path(), "whole\nhalf").unwrap();
-        records.end_incomplete_line().unwrap();
+        records.terminate_incomplete_line().unwrap();
         records.append("next").unwrap();
-        records.end_incomplete_line().unwrap();
+        records.terminate_incomplete_line().unwrap();
         assert_eq!(read(&directory), b"whole\nhalf\nnext\n");
     }
 

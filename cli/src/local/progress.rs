@@ -1,4 +1,4 @@
-//! Shows the progress of a run: a progress bar on a terminal, lines otherwise. I/O: writes to standard error.
+//! Shows the progress of a run: a progress bar on a terminal, lines otherwise. Performs I/O: writes to standard error.
 
 use std::fmt;
 use std::io::{IsTerminal, stderr};
@@ -22,7 +22,7 @@ struct PlainLines {
 }
 
 impl Progress {
-    /// Progress of the run `name` with `total` blocks. `done` of them are already measured.
+    /// Starts the display for the run `name` with `total` blocks, of which `done` are already measured.
     pub fn start(name: &str, done: u64, total: u64) -> Self {
         let terminal = stderr().is_terminal();
         let target = if terminal {

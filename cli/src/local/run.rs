@@ -1,4 +1,4 @@
-//! One run on this machine: its directory, execution and status. I/O.
+//! One run on this machine: its directory, execution and status. Performs I/O.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::execute::{ExecuteError, Execution, StopReason, execute};
 use super::interrupt::Interrupt;
 use super::output::{MAX_PLANNED_BYTES, OutputError, RECORDS_FILE, RecordFile, RunDirectory};
 
-/// Reason that a run could not be executed or resumed.
+/// Reason for which a run could not be executed or resumed.
 #[derive(Debug, Snafu)]
 pub enum LocalError {
     /// The run directory could not be used.
@@ -31,13 +31,13 @@ pub enum LocalError {
     },
     /// The records of the plan would exceed the size limit.
     #[snafu(display(
-        "{run}: the records would have about {planned} bytes; the limit for a local run is {MAX_PLANNED_BYTES}. Reduce the \
+        "{run}: the records would be about {planned} bytes long; the limit for a local run is {MAX_PLANNED_BYTES}. Reduce the \
          rounds, sizes, variants or workers, or split the run"
     ))]
     TooManyRecords {
         /// Name of the run.
         run: String,
-        /// Estimated bytes of its record streams.
+        /// Estimated size of its record streams, in bytes.
         planned: u64,
     },
     /// The plan could not be executed.
@@ -52,7 +52,7 @@ pub enum LocalError {
         /// Underlying error.
         source: StatsError,
     },
-    /// The run directory belongs to another plan, so its blocks do not fit this one.
+    /// The run directory was measured with another plan, so its blocks cannot be reused.
     #[snafu(display(
         "{directory} was measured with another plan: {difference}. Use the original manifest and options, or start a new \
          run with --output"
@@ -86,7 +86,7 @@ pub struct LocalRun {
 pub struct RunResult {
     /// Evaluation of all records.
     pub evaluation: Evaluation,
-    /// Reason that the run stopped before its last block.
+    /// Reason for which the run stopped before its last block.
     pub stopped: Option<StopReason>,
 }
 
@@ -163,7 +163,9 @@ impl LocalRun {
         &self.run
     }
 
-    /// Measures the missing blocks and writes `run.json` before and after. Records are kept even if the run stops early.
+    /// Measures the missing blocks and writes `run.json` before and after the measurement.
+    ///
+    /// Records are kept even if the run stops early.
     ///
     /// # Errors
     /// If the run directory cannot be used, a system operation fails or the records cannot be evaluated.

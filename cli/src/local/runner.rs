@@ -1,4 +1,4 @@
-//! Finds the runner binary. I/O: reads the file system and runs the binary with `--version`.
+//! Finds the runner binary. Performs I/O: reads the file system and runs the binary with `--version`.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use snafu::Snafu;
 
 const RUNNER_NAME: &str = "fabricbench-runner";
 
-/// Reason that the runner binary was not found.
+/// Reason for which the runner binary was not found.
 #[derive(Debug, Snafu)]
 pub enum RunnerError {
     /// The given path is not a file.
@@ -32,10 +32,10 @@ pub enum RunnerError {
     NotFound,
 }
 
-/// Path of the runner binary: `path` if given, else the one next to this binary, else the first one in `PATH`.
+/// Returns the path of the runner binary: `path` if given, otherwise the runner next to this binary or in `PATH`.
 ///
 /// # Errors
-/// If no runner is found, or the given one does not report the version of a runner.
+/// If no runner is found, or the binary at `path` does not report the version of a runner.
 pub fn find_runner(path: Option<&Path>) -> Result<PathBuf, RunnerError> {
     if let Some(path) = path {
         let absolute = path.canonicalize().ok().filter(|path| path.is_file());
@@ -63,7 +63,7 @@ pub fn find_runner(path: Option<&Path>) -> Result<PathBuf, RunnerError> {
         .ok_or(RunnerError::NotFound)
 }
 
-/// Checks that `path` reports the version of a runner; the error describes its answer.
+/// Checks that the binary at `path` reports the version of a runner. The error describes its output.
 fn check_version(path: &Path) -> Result<(), String> {
     let output = Command::new(path)
         .arg("--version")

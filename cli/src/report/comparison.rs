@@ -18,7 +18,7 @@ pub enum ResultClass {
     NoChange,
     /// The interval allows no conclusion.
     Inconclusive,
-    /// The plan compares nothing here, or nothing is measured yet.
+    /// The plan has no comparison for this cell, or nothing has been measured yet.
     NotApplicable,
     /// The optimization was requested but did not take effect.
     NotEngaged,
@@ -80,7 +80,7 @@ impl From<&Comparison> for ComparisonText {
 }
 
 impl ComparisonText {
-    /// Label, change and reason in one line.
+    /// Formats the label, change and reason in one line.
     pub fn line(&self) -> String {
         use ResultClass::{Improved, Inconclusive, NoChange, NotApplicable, Regressed};
         let Self {
@@ -101,7 +101,7 @@ impl ComparisonText {
     }
 }
 
-/// Change with its interval if it has one; `None` without an effect.
+/// Formats the change and its interval, if any. Returns `None` without an effect.
 pub fn change(comparison: &Comparison) -> Option<String> {
     let effect = format::percent(comparison.effect?.percent);
     Some(match comparison.interval_percent() {
@@ -110,7 +110,7 @@ pub fn change(comparison: &Comparison) -> Option<String> {
     })
 }
 
-/// Whether a comparison of a variant does not answer if the variant is worse: it has no verdict or is inconclusive.
+/// Whether it is undecided if the variant is worse: the comparison has no verdict or is inconclusive.
 pub fn is_undecided(comparison: &Comparison) -> bool {
     comparison.role == Role::Variant && matches!(comparison.verdict, None | Some(Verdict::Inconclusive))
 }
@@ -122,12 +122,12 @@ pub enum BaselineText {
     Measured(String),
     /// Reason that no case is valid.
     Invalid(String),
-    /// There is no case yet.
+    /// No case has been measured yet.
     NotMeasured,
 }
 
 impl BaselineText {
-    /// The baseline's primary metric in `scenario`, which has index `index` in the plan, at `size` bytes.
+    /// Presents the baseline's primary metric at `size` bytes in `scenario`, which has index `index` in the plan.
     pub fn new(report: &Report<'_>, index: usize, scenario: &PlannedScenario, size: u64) -> Self {
         let cell = report.evaluation.summary.cell(index, size, report.plan.baseline);
         match (cell.and_then(|cell| cell.metric(scenario.primary)), cell) {
@@ -140,7 +140,7 @@ impl BaselineText {
         }
     }
 
-    /// The result in one line.
+    /// Formats the result in one line.
     pub fn line(&self) -> String {
         match self {
             Self::Measured(value) => value.clone(),

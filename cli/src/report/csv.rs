@@ -45,10 +45,10 @@ pub fn unit(metric: Metric) -> &'static str {
     }
 }
 
-/// The report as CSV with a header row.
+/// Renders the report as CSV with a header row.
 ///
 /// # Errors
-/// If the CSV writer fails. A writer into memory does not fail.
+/// If the CSV writer fails, which does not happen when writing to memory.
 pub fn render(report: &Report<'_>) -> Result<String, ::csv::Error> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
     writer.write_record(COLUMNS)?;
@@ -122,7 +122,7 @@ fn row(report: &Report<'_>, cell: &CellSummary, metric: Metric) -> [String; 25] 
     ]
 }
 
-/// `value` with six significant digits, which exceeds the resolution of every supported clock.
+/// Formats `value` with six significant digits, which exceeds the resolution of every supported clock.
 fn significant(value: f64) -> String {
     let magnitude = value.abs().log10().floor();
     match magnitude.is_finite() {

@@ -12,7 +12,7 @@ use snafu::Snafu;
 
 use super::Report;
 
-/// Reason that a report could not be rendered.
+/// Reason for which a report could not be rendered.
 #[derive(Debug, Snafu)]
 pub enum HtmlError {
     /// A plot could not be drawn.
@@ -25,10 +25,10 @@ pub enum HtmlError {
     },
 }
 
-/// The report as one HTML file.
+/// Renders the report as one HTML file.
 ///
 /// # Errors
-/// If a plot cannot be drawn. Finite values do not cause that.
+/// If a plot cannot be drawn, which does not happen with finite values.
 pub fn render(report: &Report<'_>) -> Result<String, HtmlError> {
     let mut scenarios = Vec::new();
     for index in 0..report.plan.scenarios.len() {
@@ -37,7 +37,7 @@ pub fn render(report: &Report<'_>) -> Result<String, HtmlError> {
     Ok(page::page(report, scenarios).into_string())
 }
 
-/// A drawn plot as markup; an error names `scenario`.
+/// Converts a drawn plot to markup. An error contains `scenario`.
 fn plot_markup(
     scenario: &str,
     svg: Result<String, plot::DrawError>,

@@ -47,10 +47,10 @@ struct Named<'a, T> {
     item: &'a T,
 }
 
-/// The report as indented JSON, with a newline at its end.
+/// Renders the report as indented JSON with a final newline.
 ///
 /// # Errors
-/// If a value cannot be serialized. Every value of a report can.
+/// If a value cannot be serialized, which does not happen for the values of a report.
 pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
     let plan = report.plan;
     let summary = &report.evaluation.summary;

@@ -1,8 +1,9 @@
 //! JUnit XML report for CI. It has one test for the completeness and trustworthiness of the results, one for each
 //! expectation, and one for each variant, which must not regress.
 //!
-//! A result that leads to exit status 1 is a failure, one that leads to exit status 3 is an error. An undecided result is
-//! skipped, with the reason. A variant therefore passes only if it is shown not to regress at every size.
+//! A result that leads to exit status 1 is a failure, and a result that leads to exit status 3 is an error. An
+//! undecided result is skipped, with the reason. A variant therefore passes only if it is shown not to regress at every
+//! size.
 
 use campaign::compare::{Comparison, Role, Withheld};
 use campaign::format;
@@ -14,10 +15,10 @@ use quick_junit::{NonSuccessKind, SerializeError, TestCase, TestCaseStatus, Test
 use super::comparison::{ComparisonText, is_undecided};
 use super::{Report, overview};
 
-/// The report as a JUnit XML document.
+/// Renders the report as a JUnit XML document.
 ///
 /// # Errors
-/// If the XML writer fails. A writer into memory does not fail.
+/// If the XML writer fails, which does not happen when writing to memory.
 pub fn render(report: &Report<'_>) -> Result<String, SerializeError> {
     let run = report.plan.run.as_str();
     let mut suite = TestSuite::new(run);
@@ -56,7 +57,7 @@ fn trustworthiness(report: &Report<'_>) -> TestCase {
     TestCase::new("complete and trustworthy", status)
 }
 
-/// Results that cannot be trusted, each with its reason.
+/// Lists the results that cannot be trusted, each with its reason.
 fn untrustworthy_results(report: &Report<'_>) -> Vec<String> {
     let Evaluation { summary, comparisons } = report.evaluation;
     let contradicted = |fabric: &&FabricEvidence| fabric.proof == FabricProof::Contradicted;
@@ -73,7 +74,7 @@ fn untrustworthy_results(report: &Report<'_>) -> Vec<String> {
             location(report, cell.scenario, cell.size_bytes)
         )
     });
-    // A comparison without a valid round repeats one of the unusable cells.
+    // A comparison without a valid round would repeat an unusable cell.
     let withheld = comparisons.primary().filter(|one| {
         let repeated = matches!(
             one.reason,
@@ -141,7 +142,7 @@ fn skipped(reason: &str) -> TestCaseStatus {
     status
 }
 
-/// Scenario, size and result of `comparison`.
+/// Formats the scenario, size and result of `comparison`.
 fn comparison_line(report: &Report<'_>, comparison: &Comparison) -> String {
     let location = location(report, comparison.scenario, comparison.size_bytes);
     format!("{location}: {}", ComparisonText::from(comparison).line())

@@ -5,7 +5,7 @@ use crds::v1alpha1::{ExpectationOutcome, FabricProof, Metric, Optimization};
 use campaign::compare::{ExpectationAnswer, metric_name};
 use campaign::format;
 
-/// `value` of `metric` with its unit.
+/// Formats `value` of `metric` with its unit.
 pub fn metric_value(metric: Metric, value: f64) -> String {
     match metric {
         Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99 | Metric::LatencyP999 => {
@@ -59,7 +59,7 @@ pub fn fabric_proof(proof: FabricProof) -> &'static str {
     }
 }
 
-/// Comma-separated sizes, such as `64 B, 128 B`.
+/// Formats sizes as a comma-separated list, such as `64 B, 128 B`.
 pub fn sizes(sizes: &[u64]) -> String {
     sizes
         .iter()

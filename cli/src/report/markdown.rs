@@ -12,7 +12,7 @@ use super::{Report, labels, overview};
 /// Maximum number of warnings shown. The JSON and HTML reports contain all of them.
 const MAX_WARNINGS: usize = 5;
 
-/// The report as Markdown, with a newline at its end.
+/// Renders the report as Markdown with a final newline.
 pub fn render(report: &Report<'_>) -> String {
     let mut text = String::new();
     head(&mut text, report);
@@ -62,7 +62,7 @@ fn head(text: &mut String, report: &Report<'_>) {
     }
 }
 
-/// A row for each size, a column for each variant.
+/// Appends a table with a row for each size and a column for each variant.
 fn table(text: &mut String, report: &Report<'_>, index: usize, scenario: &PlannedScenario) {
     let plan = report.plan;
     let variants: Vec<_> = report.variants().collect();
@@ -146,18 +146,21 @@ fn warnings(text: &mut String, report: &Report<'_>) {
     }
 }
 
-/// `text` in one line, escaped so that none of it is markup, a mention or a link.
+/// Converts `text` to one line, escaped so that it contains no markup, mention or link.
 fn escaped(text: &str) -> String {
     let words = text.split_whitespace().map(|word| {
-        // A pipe ends a table cell even inside code, and a backslash does not prevent that. So code never contains a pipe.
+        // A pipe ends a table cell even inside code, and a backslash does not prevent this. Code therefore never
+        // contains one.
         let pieces = word.split('|').map(piece);
         pieces.collect::<Vec<_>>().join("\\|")
     });
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// A part of a word. It becomes code if escaping is not enough: mentions, issue numbers, URLs and formulas are detected
-/// after backslash escapes are resolved.
+/// Escapes a part of a word.
+///
+/// The part becomes code if escaping is not sufficient: mentions, issue numbers, URLs and formulas are detected after
+/// backslash escapes are resolved.
 fn piece(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let detected_after_escaping =
@@ -168,7 +171,7 @@ fn piece(text: &str) -> String {
     }
 }
 
-/// `character`, after a backslash if it could be markup.
+/// Returns `character`, preceded by a backslash if it could be markup.
 fn escaped_character(character: char) -> impl Iterator<Item = char> {
     let special = matches!(
         character,
@@ -177,8 +180,9 @@ fn escaped_character(character: char) -> impl Iterator<Item = char> {
     special.then_some('\\').into_iter().chain([character])
 }
 
-/// `text` as code, delimited by more backticks than it contains in a row. Spaces separate it from the delimiters if it
-/// starts or ends with a backtick.
+/// Formats `text` as code, delimited by more backticks than it contains in a row.
+///
+/// Spaces separate the text from the delimiters if it starts or ends with a backtick.
 fn code(text: &str) -> String {
     let runs = text.split(|character| character != '`').map(str::len);
     let fence = "`".repeat(runs.max().unwrap_or_default() + 1);
@@ -204,7 +208,7 @@ mod tests {
         assert_eq!(escaped("at https://x.example/a_b"), "at `https://x.example/a_b`");
     }
 
-    /// Renders `markdown`: returns the text outside code, and the whole text, both without escapes.
+    /// Renders `markdown`. Returns the text outside code, and the whole text, both without escapes.
     fn render(markdown: &str) -> (String, String) {
         let (mut outside, mut all) = (String::new(), String::new());
         let mut rest = markdown;
@@ -251,7 +255,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn escapes_all_special_text_and_loses_none(text in r"([a-cA-C:/.!^$#@~&<>*_`\\|\[\]\n -]|www\.|https?://|é){0,40}") {
+        fn escapes_markup_without_losing_text(text in r"([a-cA-C:/.!^$#@~&<>*_`\\|\[\]\n -]|www\.|https?://|é){0,40}") {
             let (outside, all) = render(&escaped(&text));
             let flat: Vec<&str> = text.split_whitespace().collect();
             prop_assert_eq!(all, flat.join(" "));

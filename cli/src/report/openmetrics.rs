@@ -9,13 +9,13 @@ use operator::metrics::{RunValues, SelectedRun, exposition};
 
 use super::Report;
 
-/// Metrics of `run`.
+/// Renders the metrics of `run`.
 ///
 /// Measured values come from `report`. State, outcome, conditions (which hold the start and end times), execution and
 /// placement come from the status of `run`, so an unfinished run reports what the operator reports.
 ///
 /// # Errors
-/// If formatting fails, which writing into memory does not.
+/// If formatting fails, which does not happen when writing to memory.
 pub fn render(run: &BenchmarkRun, report: &Report<'_>) -> Result<String, fmt::Error> {
     let before = run.status.clone().unwrap_or_default();
     let mut measured = status(&StatusInput {

@@ -12,8 +12,9 @@ use super::Report;
 use super::comparison::{ResultClass, is_undecided};
 use super::labels::fabric_proof;
 
-/// Outcome of a complete run without a missed expectation or a regression. It is [`ResultClass::Improved`] only if every
-/// comparison and every expectation is decided.
+/// Describes the outcome of a complete run without a missed expectation or a regression.
+///
+/// The class is [`ResultClass::Improved`] only if every comparison and every expectation is decided.
 pub fn passed(report: &Report<'_>) -> (ResultClass, String) {
     let comparisons = &report.evaluation.comparisons;
     let variants = || comparisons.primary().filter(|one| one.role == Role::Variant);
@@ -50,7 +51,7 @@ pub fn passed(report: &Report<'_>) -> (ResultClass, String) {
     }
 }
 
-/// Whether the fabric carried the payload, with the evidence.
+/// Describes whether the fabric carried the payload, with the evidence.
 pub fn fabric(fabric: Option<&FabricEvidence>) -> String {
     let Some(fabric) = fabric else {
         return "not measured yet".to_owned();
@@ -67,8 +68,9 @@ pub fn fabric(fabric: Option<&FabricEvidence>) -> String {
     }
 }
 
-/// Library with its version and provider. If the library returned a provider under another name than the requested one,
-/// that name follows in parentheses.
+/// Formats the library with its version and provider.
+///
+/// If the name of the provider returned by the library differs from the requested name, it follows in parentheses.
 pub fn transport(report: &Report<'_>) -> String {
     let arms = &report.evaluation.summary.environment.arms;
     let mut versions: Vec<String> = Vec::new();
@@ -105,7 +107,7 @@ pub fn transport(report: &Report<'_>) -> String {
     parts.join(" ")
 }
 
-/// Version and file of each arm's library; `None` if all arms use the same one.
+/// Formats the version and file of each arm's library. Returns `None` if all arms use the same library.
 pub fn libraries(report: &Report<'_>) -> Option<String> {
     let mut arms_by_library: Vec<(&LibraryFacts, Vec<&str>)> = Vec::new();
     for arm in &report.evaluation.summary.environment.arms {
@@ -165,8 +167,8 @@ pub fn settings(report: &Report<'_>) -> Vec<String> {
     settings
 }
 
-/// Noise floor of one scenario, or of all if `scenario` is `None`: the widest interval of a control arm on the primary
-/// metric, and the number of sizes that have such an interval.
+/// Describes the noise floor of one scenario, or of all scenarios if `scenario` is `None`: the widest interval of a
+/// control arm on the primary metric, and the number of sizes that have such an interval.
 pub fn noise_floor(report: &Report<'_>, scenario: Option<usize>) -> String {
     let mut floor: Option<f64> = None;
     let mut known: BTreeMap<(usize, u64), bool> = BTreeMap::new();
@@ -196,8 +198,8 @@ pub fn noise_floor(report: &Report<'_>, scenario: Option<usize>) -> String {
     }
 }
 
-/// Engagement of the optimization `optimization` in `cells` of one arm and scenario: each engagement with its sizes in bytes and
-/// the reason at the first of them.
+/// Groups `cells` of one arm and scenario by their engagement of `optimization`: each engagement with its sizes in
+/// bytes and the reason at the first of these sizes.
 pub fn engagements(
     cells: &[&CellSummary],
     optimization: Optimization,

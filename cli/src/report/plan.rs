@@ -1,4 +1,4 @@
-//! A plan as text: what runs, how it is posted at each size, what cannot take part and why.
+//! Text report of a plan: arms, legs, the posts of each scenario by size, and optimizations that do not apply.
 
 mod scenario;
 
@@ -11,7 +11,7 @@ use crds::v1alpha1::TransportSpec;
 use campaign::plan::{Arm, HashedPlan, Leg, Plan, Separation, estimate};
 use campaign::plan_check;
 
-/// `plan` as text, with the notes of the plan check.
+/// Formats `plan` as text, with the notes of the plan check.
 pub fn render(plan: &HashedPlan) -> String {
     let mut out = String::new();
     // Writing into a String cannot fail.
@@ -24,7 +24,7 @@ fn write_text(plan: &HashedPlan, out: &mut String) -> std::fmt::Result {
         out,
         "{}   {} · {} workers · {} · seed {} · {} % confidence · margin {} %",
         plan.run,
-        transport(&plan.transport),
+        format_transport(&plan.transport),
         plan.workers,
         counted(plan.rounds.into(), "round"),
         plan.sampling.seed,
@@ -35,7 +35,7 @@ fn write_text(plan: &HashedPlan, out: &mut String) -> std::fmt::Result {
     let estimate = estimate(plan);
     writeln!(
         out,
-        "  estimate  {} · {} of payload · {} of records · about {} (at {} and {}/s a rail)",
+        "  estimate  {} · {} of payload · {} of records · about {} (at {} and {}/s per rail)",
         counted(estimate.cases, "case"),
         decimal(estimate.payload_bytes),
         decimal(estimate.stream_bytes),
@@ -63,8 +63,8 @@ fn write_text(plan: &HashedPlan, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-fn transport(transport: &TransportSpec) -> String {
-    let what = match transport {
+fn format_transport(transport: &TransportSpec) -> String {
+    let library = match transport {
         TransportSpec::Libfabric(libfabric) => format!("libfabric {}", libfabric.provider.name()),
         TransportSpec::Nixl(nixl) => format!("nixl {:?}", nixl.backend).to_lowercase(),
         TransportSpec::Ucx(ucx) => {
@@ -77,7 +77,7 @@ fn transport(transport: &TransportSpec) -> String {
         }
         TransportSpec::Loopback(_) | TransportSpec::Verbs(_) => transport.library().to_owned(),
     };
-    format!("{what} · {}", counted(transport.rails().into(), "rail"))
+    format!("{library} · {}", counted(transport.rails().into(), "rail"))
 }
 
 fn arms(plan: &Plan) -> Vec<String> {
@@ -88,12 +88,17 @@ fn arms(plan: &Plan) -> Vec<String> {
             (_, Some(separation)) => format!("control of {}", factor(separation)),
             (_, None) => format!("differs in {}", factor(arm.separation)),
         };
-        table.add_row(vec![arm.name.clone(), role, tuning(arm), process(arm)]);
+        table.add_row(vec![
+            arm.name.clone(),
+            role,
+            format_tuning(arm),
+            format_process(arm),
+        ]);
     }
     lines(&table)
 }
 
-/// A table without borders, its columns two blanks apart.
+/// Creates a table without borders, with two spaces between columns.
 fn plain_table() -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::NOTHING);
@@ -101,12 +106,12 @@ fn plain_table() -> comfy_table::Table {
 }
 
 fn lines(table: &comfy_table::Table) -> Vec<String> {
-    // Without borders every line still begins with the padding of its first cell.
+    // Without borders, every line still starts with the padding of its first cell.
     let unpadded = |line: String| line.strip_prefix(' ').unwrap_or(&line).trim_end().to_owned();
     table.lines().map(unpadded).collect()
 }
 
-/// What two arms that are separated this way differ in.
+/// Returns the property in which two arms with `separation` differ.
 fn factor(separation: Separation) -> &'static str {
     match separation {
         Separation::Tuning => "tuning",
@@ -115,17 +120,17 @@ fn factor(separation: Separation) -> &'static str {
     }
 }
 
-fn tuning(arm: &Arm) -> String {
+fn format_tuning(arm: &Arm) -> String {
     let mut parts = Vec::new();
-    if let Some(most) = arm.inject_max_bytes {
-        parts.push(format!("inject to {}", Size(most)));
+    if let Some(maximum) = arm.inject_max_bytes {
+        parts.push(format!("inject up to {}", Size(maximum)));
     }
-    if let Some(most) = arm.doorbell_max_batch {
-        parts.push(format!("doorbell for {most}"));
+    if let Some(maximum) = arm.doorbell_max_batch {
+        parts.push(format!("doorbell batches up to {maximum}"));
     }
     let threshold = Size(arm.striping.threshold_bytes);
     parts.push(match arm.striping.policy {
-        StripingPolicy::Single => "one rail a transfer".to_owned(),
+        StripingPolicy::Single => "one rail per transfer".to_owned(),
         StripingPolicy::Nixl => format!("striped from {threshold}"),
         StripingPolicy::NixlCoalesce => {
             format!(
@@ -137,7 +142,7 @@ fn tuning(arm: &Arm) -> String {
     parts.join(", ")
 }
 
-fn process(arm: &Arm) -> String {
+fn format_process(arm: &Arm) -> String {
     let env = arm
         .process
         .env
@@ -152,14 +157,14 @@ fn process(arm: &Arm) -> String {
     env.chain(library).chain(image).collect::<Vec<_>>().join(" ")
 }
 
-/// Legs of one gang in a line; legs in turn by what they have in common.
+/// Writes one line for each of the first legs, and the total number of legs if there are more.
 fn legs(plan: &Plan, out: &mut String) -> std::fmt::Result {
     const SHOWN: usize = 8;
     for leg in plan.legs.iter().take(SHOWN) {
         writeln!(out, "    {}", leg_line(plan, leg))?;
     }
     if plan.legs.len() > SHOWN {
-        writeln!(out, "    ... {} legs in all", plan.legs.len())?;
+        writeln!(out, "    ... {} legs in total", plan.legs.len())?;
     }
     Ok(())
 }
@@ -168,7 +173,7 @@ fn leg_line(plan: &Plan, leg: &Leg) -> String {
     let rounds: Vec<_> = leg.rounds.iter().map(|round| round.round).collect();
     let rounds = match (rounds.first(), rounds.last()) {
         (Some(first), Some(last)) if first != last => format!("rounds {first} to {last}"),
-        (Some(only), _) => format!("round {only}"),
+        (Some(first), _) => format!("round {first}"),
         (None, _) => "no round".to_owned(),
     };
     let blocks: usize = leg.rounds.iter().map(|round| round.blocks.len()).sum();
@@ -190,7 +195,7 @@ fn leg_line(plan: &Plan, leg: &Leg) -> String {
     )
 }
 
-/// An image with the first digits of its digest.
+/// Shortens the digest of an image to its first digits.
 fn short(image: &str) -> String {
     const DIGITS: usize = 12;
     match image.split_once("@sha256:") {
@@ -210,7 +215,7 @@ fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
-/// Bytes in decimal units, two significant decimals at most.
+/// Formats bytes in decimal units with one decimal place.
 fn decimal(bytes: u64) -> String {
     let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
     let value = bytes as f64;

@@ -8,10 +8,10 @@ use crds::v1alpha1::Verdict;
 use super::labels;
 use super::text::TextOptions;
 
-/// A line under the header only.
+/// Table style with a line under the header only.
 const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// The comparison as text, with a newline at its end.
+/// Renders the comparison as text with a final newline.
 pub fn text(
     first: &FinishedRun<'_>,
     second: &FinishedRun<'_>,
@@ -66,13 +66,16 @@ pub fn text(
     let lines = table.lines().map(|line| format!("  {}\n", line.trim_end()));
     text += &lines.collect::<String>();
     let baseline = first.plan.arms.get(first.plan.baseline).map(|arm| &arm.name);
-    let judged: Vec<_> = comparisons
+    let variants: Vec<_> = comparisons
         .iter()
         .filter(|one| Some(&one.arm) != baseline)
         .collect();
-    let no_verdict = judged.iter().filter(|one| one.verdict.is_none()).count();
+    let no_verdict = variants.iter().filter(|one| one.verdict.is_none()).count();
     if no_verdict > 0 {
-        text += &format!("  {no_verdict} of {} comparisons have no verdict\n", judged.len());
+        text += &format!(
+            "  {no_verdict} of {} comparisons have no verdict\n",
+            variants.len()
+        );
     }
     text
 }

@@ -26,9 +26,9 @@ pub struct TextOptions<'a> {
     pub width: u16,
     /// Whether verdicts are colored.
     pub color: bool,
-    /// Path of the full report if it was written.
+    /// Path of the full report, if it was written.
     pub full_report: Option<&'a str>,
-    /// Current activity of the run, or the reason it ended early, if its status has one.
+    /// State of the run with its reason and message, if it is not running or complete.
     pub state_summary: Option<&'a str>,
 }
 
@@ -43,7 +43,7 @@ impl Default for TextOptions<'_> {
     }
 }
 
-/// The report as text, with a newline at its end.
+/// Renders the report as text with a final newline.
 pub fn render(report: &Report<'_>, options: &TextOptions<'_>) -> String {
     let width = options.width.max(MIN_WIDTH);
     let mut text = String::new();
@@ -54,7 +54,7 @@ pub fn render(report: &Report<'_>, options: &TextOptions<'_>) -> String {
     expectations(&mut text, report, width);
     warnings(&mut text, report, width);
     if let Some(path) = options.full_report {
-        line(&mut text, "report", path, width);
+        push_line(&mut text, "report", path, width);
     }
     text
 }
@@ -62,28 +62,28 @@ pub fn render(report: &Report<'_>, options: &TextOptions<'_>) -> String {
 fn head(text: &mut String, report: &Report<'_>, state_summary: Option<&str>, width: u16) {
     let mut title = vec![overview::transport(report)];
     title.extend(overview::settings(report));
-    wrapped(
+    push_wrapped(
         text,
         &format!("{}   ", report.plan.run),
         &title.join(" · "),
         width,
     );
     if let Some(state) = state_summary {
-        line(text, "state", state, width);
+        push_line(text, "state", state, width);
     }
     let summary = &report.evaluation.summary;
-    line(text, "fabric", &overview::fabric(summary.fabric.as_ref()), width);
+    push_line(text, "fabric", &overview::fabric(summary.fabric.as_ref()), width);
     if let Some(libraries) = overview::libraries(report) {
-        line(text, "library", &libraries, width);
+        push_line(text, "library", &libraries, width);
     }
-    line(text, "noise", &overview::noise_floor(report, None), width);
-    line(text, "verdict", &report.evaluation.comparisons.verdict, width);
+    push_line(text, "noise", &overview::noise_floor(report, None), width);
+    push_line(text, "verdict", &report.evaluation.comparisons.verdict, width);
     if !summary.complete() {
         let progress = format!(
             "incomplete: {} of {} blocks were measured",
             summary.blocks_done, summary.blocks_total
         );
-        line(text, "progress", &progress, width);
+        push_line(text, "progress", &progress, width);
     }
 }
 
@@ -101,7 +101,7 @@ fn scenario(text: &mut String, report: &Report<'_>, index: usize, width: u16, co
         report.plan.sampling.margin_percent
     );
     text.push('\n');
-    line(text, &scenario.assignment.name, &description, width);
+    push_line(text, &scenario.assignment.name, &description, width);
     text.push_str(&table::render(report, index, width, color));
     evidence::render(text, report, index, width);
 }
@@ -114,7 +114,7 @@ fn expectations(text: &mut String, report: &Report<'_>, width: u16) {
     for answer in answers {
         let outcome = labels::expectation_outcome(answer);
         let result = format!("{}  ->  {outcome}: {}", answer.text, answer.reason);
-        line(text, "expected", &result, width);
+        push_line(text, "expected", &result, width);
     }
 }
 
@@ -125,23 +125,23 @@ fn warnings(text: &mut String, report: &Report<'_>, width: u16) {
     }
     for warning in warnings.iter().take(MAX_WARNINGS) {
         let flat = warning.split_whitespace().collect::<Vec<_>>().join(" ");
-        line(text, "warning", &format::clipped(&flat, MAX_WARNING), width);
+        push_line(text, "warning", &format::clipped(&flat, MAX_WARNING), width);
     }
     if warnings.len() > MAX_WARNINGS {
         let more = format!(
             "{} more in the JSON and HTML reports",
             warnings.len() - MAX_WARNINGS
         );
-        line(text, "warning", &more, width);
+        push_line(text, "warning", &more, width);
     }
 }
 
-/// Appends `content` after `heading`, wrapped, with a hanging indent.
-fn line(text: &mut String, heading: &str, content: &str, width: u16) {
-    wrapped(text, &format!("  {heading:<8} "), content, width);
+/// Appends a line with `heading` and `content`, wrapped with a hanging indent.
+fn push_line(text: &mut String, heading: &str, content: &str, width: u16) {
+    push_wrapped(text, &format!("  {heading:<8} "), content, width);
 }
 
-fn wrapped(text: &mut String, heading: &str, content: &str, width: u16) {
+fn push_wrapped(text: &mut String, heading: &str, content: &str, width: u16) {
     let indent = heading.chars().count();
     let available = usize::from(width).saturating_sub(indent).max(20);
     let mut lines: Vec<String> = vec![String::new()];
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn wraps_long_lines_with_a_hanging_indent() {
         let mut text = String::new();
-        line(&mut text, "fabric", &"four ".repeat(20), 60);
+        push_line(&mut text, "fabric", &"four ".repeat(20), 60);
         assert!(text.lines().count() > 1);
         assert!(text.lines().all(|line| line.chars().count() <= 60));
         assert!(

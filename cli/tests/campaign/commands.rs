@@ -43,7 +43,7 @@ fn writes_a_manual_page_for_every_command() {
 }
 
 #[test]
-fn kubectl_plugin_shows_its_own_name_in_help() {
+fn help_of_the_kubectl_plugin_contains_the_plugin_name() {
     let directory = tempfile::tempdir().unwrap();
     let plugin = directory.path().join("kubectl-fabricbench");
     symlink(env!("CARGO_BIN_EXE_fabricbench"), &plugin).unwrap();
@@ -62,7 +62,7 @@ fn logs_requires_a_run_in_a_cluster() {
 }
 
 #[test]
-fn names_the_unreachable_cluster() {
+fn reports_the_address_of_an_unreachable_cluster() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("config");
     let report = || {

@@ -12,8 +12,8 @@ pub fn with_mounts(mount: &str, command: &Command) -> Command {
     wrapped
 }
 
-/// Shell prefix that runs a command in new user and mount namespaces, in which the shell command `mount` runs first. The
-/// command is root in the user namespace, which permits mounting.
+/// Shell prefix that runs a command in new user and mount namespaces, in which the shell command `mount` runs first.
+/// The command is root in the user namespace, which permits mounting.
 pub fn new_namespaces(mount: &str) -> String {
     format!(r#"exec unshare --user --map-root-user --mount sh -c '{mount} && exec "$0" "$@"'"#)
 }

@@ -21,8 +21,8 @@ fn report(directory: &Path) -> CommandOutput {
     RunningCommand::start(fabricbench(["report", &directory.display().to_string()])).wait()
 }
 
-/// Writes `text` as the record file. Checks that the records from line `line` (from 1) are rejected with `message`, and that
-/// the run can be resumed.
+/// Writes `text` as the record file. Checks that the records from line `line` (from 1) are rejected with `message`, and
+/// that the run can be resumed.
 #[track_caller]
 fn check_detection_and_resume(dir: &TestDir, manifest: &str, text: &str, line: usize, message: &str) {
     let directory = dir.run_dir(NAME);

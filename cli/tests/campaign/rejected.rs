@@ -19,8 +19,8 @@ fn run_manifest(manifest: &str) -> (TestDir, CommandOutput) {
     (dir, output)
 }
 
-/// Checks that the campaign of `manifest` exits with status 3 and that every case failed with `reason` and a message that
-/// contains `text`.
+/// Checks that the campaign of `manifest` exits with status 3 and that every case failed with `reason` and a message
+/// that contains `text`.
 #[track_caller]
 fn check_all_cases_fail(manifest: &str, reason: FailureReason, text: &str) {
     let (dir, output) = run_manifest(manifest);

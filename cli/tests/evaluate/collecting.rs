@@ -63,7 +63,7 @@ fn next_attempt_completes_a_truncated_attempt() {
 }
 
 #[test]
-fn first_attempt_of_a_block_counts() {
+fn uses_only_the_first_attempt_of_a_block() {
     let campaign = Campaign::default();
     let text = format!("{}{}", campaign.stream(1, &[]), campaign.stream(2, &[]));
     let reports = read(&campaign, &text);
@@ -99,7 +99,7 @@ fn reports_a_truncated_line_and_counts_everything_before_it() {
 }
 
 #[test]
-fn reordered_and_edited_streams_count_up_to_the_fault() {
+fn reordered_and_edited_streams_are_read_up_to_the_fault() {
     let campaign = Campaign::default();
     let text = campaign.stream(1, &[]);
     let mut lines: Vec<String> = text.lines().map(|line| format!("{line}\n")).collect();
@@ -171,7 +171,7 @@ fn rejects_another_stream_of_the_same_attempt() {
 }
 
 #[test]
-fn a_stream_starts_with_the_hello_of_rank_0() {
+fn rejects_a_stream_that_does_not_start_with_the_hello_of_rank_0() {
     let campaign = Campaign::default();
     let headless = stream_of(&[Record::Block(BlockRecord { block: 0, cases: 0 })]);
     assert!(matches!(
@@ -186,7 +186,7 @@ fn a_stream_starts_with_the_hello_of_rank_0() {
 }
 
 #[test]
-fn block_with_missing_cases_does_not_count() {
+fn block_with_missing_cases_is_not_complete() {
     let campaign = Campaign::default();
     let mut writer = ChainWriter::default();
     let mut text = writer.line(&Record::Hello(Box::new(hello(0, 1)))).unwrap();
@@ -267,7 +267,7 @@ static WHOLE: LazyLock<(Campaign, String)> = LazyLock::new(|| {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn pieces_of_any_length_give_the_same_reports(cuts in prop::collection::vec(1usize..20_000, 1..40)) {
+    fn chunks_of_any_length_produce_the_same_reports(cuts in prop::collection::vec(1usize..20_000, 1..40)) {
         let (campaign, text) = &*WHOLE;
         let mut collector = Collector::new(&campaign.plan, UID);
         let mut rest = text.as_bytes();

@@ -27,7 +27,7 @@ fn comparison<'a>(all: &'a [RunComparison], arm: &str, size: u64) -> &'a RunComp
     found.unwrap()
 }
 
-/// Everything but the control arm is faster at `size`.
+/// A campaign in which all arms except the control arm are faster at `size`.
 fn faster(size: u64) -> Campaign {
     let arms = ["baseline", "fi-inject", "doorbell", "coalesce", "combined"];
     Campaign {
@@ -55,7 +55,7 @@ fn detects_a_change() {
 }
 
 #[test]
-fn change_common_to_all_arms_is_not_a_change_of_an_arm() {
+fn change_common_to_all_arms_is_not_attributed_to_an_arm() {
     let before = Campaign::default().evaluation();
     let mut whole = faster(64);
     whole.effects.insert(("control", 64), 0.7);

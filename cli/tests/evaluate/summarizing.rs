@@ -262,7 +262,7 @@ fn wrong_bytes_invalidate_the_arm_at_that_size_only() {
 }
 
 #[test]
-fn another_provider_than_requested_is_contradicted() {
+fn different_provider_contradicts_the_request() {
     let campaign = Campaign {
         tweak_endpoints: |endpoints| {
             if endpoints.arm == "doorbell" {

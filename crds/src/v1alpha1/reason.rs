@@ -1,11 +1,9 @@
-//! Reasons of conditions, attempts and events of a run.
+//! Reasons of the conditions and attempts of a run.
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
-/// Machine-readable reason of a condition, of the end of an attempt, or of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// Machine-readable reason of a condition or of the end of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// The spec is valid and planned.
     Planned,
@@ -74,7 +72,6 @@ pub enum Reason {
     /// No gang ran within `spec.runPolicy.pendingDeadlineSeconds`.
     PendingDeadlineExceeded,
     /// A worker exceeded its memory limit.
-    #[serde(rename = "OOMKilled")]
     OomKilled,
     /// An image reference is invalid or the image can never be used.
     InvalidImage,

@@ -78,13 +78,13 @@ pub async fn memory(cluster: &TestCluster, count: usize, results: &mut Results) 
     let operator = cluster.start();
     operator.ready().await;
     results.add(
-        "resident with 0 runs, MiB",
+        "resident memory with 0 runs, MiB",
         Goal::AtMost(10.0),
         resident_mib(&operator).await,
     );
     measure_creation(cluster, runs_named(cluster, count)).await;
     results.add(
-        format!("resident with {count} runs, MiB"),
+        format!("resident memory with {count} runs, MiB"),
         Goal::AtMost(13.0),
         resident_mib(&operator).await,
     );
@@ -122,12 +122,12 @@ pub async fn runs(cluster: &TestCluster, count: usize, results: &mut Results) ->
         results.add(format!("  {verb} requests"), Goal::None, per_run(requests));
     }
     results.add(
-        format!("resident with {count} runs, MiB"),
+        format!("resident memory with {count} runs, MiB"),
         Goal::AtMost(20.0),
         resident_mib(&operator).await,
     );
     let maximum = operator.memory_kib("VmHWM") as f64 / 1024.0;
-    results.add("  maximum resident, MiB", Goal::None, maximum);
+    results.add("  maximum resident memory, MiB", Goal::None, maximum);
     operator
 }
 
@@ -152,7 +152,7 @@ where
     stream::iter(creations).buffer_unordered(CLIENTS).collect().await
 }
 
-/// `count` runs, which are not created yet.
+/// Builds `count` runs without creating them.
 pub fn runs_named(cluster: &TestCluster, count: usize) -> Vec<BenchmarkRun> {
     (0..count)
         .map(|number| cluster.run(&format!("run-{number}")))

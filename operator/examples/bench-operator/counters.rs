@@ -9,14 +9,15 @@ use super::operator::Operator;
 /// CPU time of the process in seconds, user and system together.
 pub fn cpu_seconds(operator: &Operator) -> f64 {
     let text = std::fs::read_to_string(format!("/proc/{}/stat", operator.id())).unwrap();
-    // The second field is the name of the binary in parentheses. User and system time are fields 14 and 15.
+    // The second field is the name of the binary, in parentheses. User and system time are fields 14 and 15.
     let (_, fields) = text.rsplit_once(')').unwrap();
     let fields = fields.split_whitespace().skip(11).take(2);
     let ticks: u64 = fields.map(|field| field.parse::<u64>().unwrap()).sum();
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
-/// Idle time before the memory is read. Within this time the operator closes connections and returns memory to the kernel.
+/// Idle time before the memory is read. Within this time the operator closes connections and returns memory to the
+/// kernel.
 const IDLE_TIME: Duration = Duration::from_secs(25);
 
 /// Resident memory in MiB after the operator was idle for [`IDLE_TIME`].

@@ -42,12 +42,12 @@ pub async fn unchanged_runs(cluster: &TestCluster, operator: &Operator, runs: us
 }
 
 /// Starts an operator with all existing runs and measures it for `seconds` without work.
-pub async fn idle_period(cluster: &TestCluster, seconds: u64, results: &mut Results) {
+pub async fn measure_idle(cluster: &TestCluster, seconds: u64, results: &mut Results) {
     let operator = cluster.start_with_lease();
     until(|| async { (operator.metric("fabricbench_leading") == 1.0).then_some(()) }).await;
     operator.ready().await;
     results.add(
-        "resident after a restart with all runs, MiB",
+        "resident memory after a restart with all runs, MiB",
         Goal::AtMost(20.0),
         resident_mib(&operator).await,
     );

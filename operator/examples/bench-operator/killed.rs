@@ -14,7 +14,8 @@ use super::first_jobs::FirstJobs;
 use super::results::{Goal, Results};
 use super::test_cluster::TestCluster;
 
-/// Kills the operator after a third and after two thirds of the first Jobs, and counts lost and duplicated Jobs at the end.
+/// Kills the operator after a third and after two thirds of the first Jobs, and counts lost and duplicated Jobs at the
+/// end.
 pub async fn measure(cluster: &TestCluster, count: usize, results: &mut Results) {
     let mut first_jobs = FirstJobs::watch(cluster).await;
     let mut operator = cluster.start();
@@ -55,7 +56,7 @@ pub async fn measure(cluster: &TestCluster, count: usize, results: &mut Results)
     };
     let lost = count - runs.iter().filter(has_recorded).count();
     let duplicated = jobs_by_run.values().filter(|jobs| **jobs > 1).count();
-    let what = format!("killed twice while {count} runs are created");
+    let what = format!("operator killed twice while {count} runs are created");
     results.add(
         format!("{what}: runs without their Job"),
         Goal::AtMost(0.0),

@@ -1,8 +1,8 @@
 //! Benchmarks the memory, latency, CPU time and requests of the operator with a real API server and no kubelets.
 //!
-//! Run `make bench-operator`, which starts the API server, or `cargo run --example bench-operator -- --help`. The operator
-//! is a separate process. Times are measured from sending a request until a watch delivers the resulting object. Memory and
-//! CPU time come from the kernel, and the number of requests from the metrics of the operator.
+//! Run `make bench-operator`, which starts the API server, or `cargo run --example bench-operator -- --help`. The
+//! operator is a separate process. Times are measured from sending a request until a watch delivers the resulting
+//! object. Memory and CPU time come from the kernel, and the number of requests from the metrics of the operator.
 #![allow(
     clippy::print_stderr,
     clippy::print_stdout,
@@ -63,7 +63,7 @@ async fn main() {
     let cluster = TestCluster::prepare(&arguments.binary, &arguments.operator).await;
     let mut results = Results::default();
     for repeat in 1..=arguments.repeats {
-        eprintln!("repeat {repeat} of {}", arguments.repeats);
+        eprintln!("repetition {repeat} of {}", arguments.repeats);
         startup::measure(&cluster, &mut results).await;
         // Alternates between measurements with and without the operator, with the same number of objects.
         concurrent_runs::bare_jobs(&cluster, arguments.runs, &mut results).await;
@@ -73,7 +73,7 @@ async fn main() {
         idle::unchanged_runs(&cluster, &operator, arguments.runs, &mut results).await;
         drop(operator);
         if repeat == 1 {
-            idle::idle_period(&cluster, arguments.idle, &mut results).await;
+            idle::measure_idle(&cluster, arguments.idle, &mut results).await;
         }
         cluster.clear().await;
         killed::measure(&cluster, arguments.runs, &mut results).await;

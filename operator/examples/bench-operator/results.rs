@@ -42,7 +42,7 @@ impl fmt::Display for Results {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new();
         table.load_style(ASCII_MARKDOWN);
-        table.set_header(["value", "goal", "median [minimum, maximum]", "repeats", ""]);
+        table.set_header(["value", "goal", "median [minimum, maximum]", "repetitions", ""]);
         for row in &self.0 {
             let mut values = row.values.clone();
             let median = percentile(&mut values, 0.5);
@@ -76,7 +76,7 @@ pub fn percentile(values: &mut [f64], fraction: f64) -> f64 {
     values[rank.saturating_sub(1)]
 }
 
-/// `value` with its significant digits.
+/// Formats `value` with its significant digits.
 fn rounded(value: f64) -> String {
     match value {
         value if value.fract() == 0.0 => format!("{value}"),

@@ -68,8 +68,8 @@ impl TestCluster {
         Operator::spawn(command, &self.kubeconfig, "example.test/runner:1", &arguments)
     }
 
-    /// A run named `name` with two workers on separate nodes. It has a queue, which admits it, so it does not wait for other
-    /// runs.
+    /// A run named `name` with two workers on separate nodes. The run has a queue, which admits it, so it does not wait
+    /// for other runs.
     pub fn run(&self, name: &str) -> BenchmarkRun {
         let mut run = cluster::run(name);
         run.spec.resources.gpus = GPUS;
@@ -153,7 +153,8 @@ async fn create_node(client: &Client, name: &str) {
         Err(kube::Error::Api(status)) if status.is_already_exists() => {}
         Err(error) => panic!("{error}"),
     }
-    // The API server adds a taint that the node lifecycle controller would remove, but this cluster has no such controller.
+    // The API server adds a taint that the node lifecycle controller would remove, but this cluster has no such
+    // controller.
     let ready = json!({"spec": {"taints": null}});
     api.patch(name, &PatchParams::default(), &Patch::Merge(ready))
         .await

@@ -14,8 +14,8 @@ use crate::run_controller::build::OperatorConfig;
 
 /// Run the operator, which reconciles the BenchmarkRuns of a cluster.
 ///
-/// Connects to the cluster of KUBECONFIG, or to the cluster of the pod it runs in. SIGTERM stops the operator. After a
-/// restart, runs continue where they were.
+/// Connects to the cluster of the current kubeconfig context, or to the cluster of the pod in which it runs. SIGTERM
+/// stops the operator. After a restart, runs continue from their last persisted state.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: fabricbench operator --runner-image registry.example/fabricbench-runner:0.1.0 --no-leader-election"
@@ -23,8 +23,8 @@ use crate::run_controller::build::OperatorConfig;
 pub struct Operator {
     /// Namespace whose runs are reconciled. Can be repeated. Defaults to all namespaces.
     ///
-    /// With namespaces, Roles are sufficient, because nodes are not read. A run that fits no node then waits until its
-    /// pending deadline instead of being reported at once.
+    /// With namespaces, Roles are sufficient, because nodes are not read. If no node meets the
+    /// requirements of a run, the run then waits until its pending deadline instead of being reported immediately.
     #[arg(
         long = "namespace",
         env = "FABRICBENCH_NAMESPACES",
@@ -48,7 +48,8 @@ pub struct Operator {
         value_delimiter = ','
     )]
     image_pull_secrets: Vec<String>,
-    /// Prefix of images that runs may use, such as `registry.example/team/`. Can be repeated. Defaults to all images.
+    /// Prefix of images that runs are permitted to use, such as `registry.example/team/`. Can be repeated. Defaults to
+    /// all images.
     #[arg(
         long = "allow-image",
         env = "FABRICBENCH_ALLOWED_IMAGES",
@@ -56,8 +57,8 @@ pub struct Operator {
         value_delimiter = ','
     )]
     allowed_images: Vec<String>,
-    /// Environment variable that variants may set. A trailing `*` matches any suffix, such as `FI_*`. Can be repeated.
-    /// Defaults to all variables.
+    /// Environment variable that variants are permitted to set. A trailing `*` matches any suffix, such as `FI_*`. Can
+    /// be repeated. Defaults to all variables.
     #[arg(
         long = "allow-env",
         env = "FABRICBENCH_ALLOWED_ENV",
@@ -161,7 +162,7 @@ impl Operator {
             check_name("--lease-name", part, "")?;
         }
         if self.runner_image.is_empty() || self.runner_image.contains(char::is_whitespace) {
-            return Err(Failure::wrong_file(format!(
+            return Err(Failure::invalid_input(format!(
                 "--runner-image: `{}` is not a valid image. Use an image such as registry.example/fabricbench-runner:0.1.0",
                 self.runner_image
             )));
@@ -205,7 +206,7 @@ impl Operator {
 fn check_name(flag: &str, name: &str, hint: &str) -> Result<(), Failure> {
     match is_label(name, 63) {
         true => Ok(()),
-        false => Err(Failure::wrong_file(format!(
+        false => Err(Failure::invalid_input(format!(
             "{flag}: `{name}` is not a valid name. Use at most 63 lowercase letters, digits and hyphens{hint}"
         ))),
     }

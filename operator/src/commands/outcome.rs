@@ -1,4 +1,4 @@
-//! Exit status of commands, and the message of failures.
+//! Exit statuses and failure messages of commands.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ pub enum Exit {
     /// 1: the run is complete, and an expectation was missed or a regression was found.
     Missed,
     /// 2: the input file or the command line is invalid.
-    WrongFile,
+    InvalidInput,
     /// 3: the run is not complete, or its results are not valid.
     Untrusted,
 }
@@ -36,7 +36,7 @@ impl From<Exit> for ExitCode {
         Self::from(match exit {
             Exit::Complete => 0,
             Exit::Missed => 1,
-            Exit::WrongFile => 2,
+            Exit::InvalidInput => 2,
             Exit::Untrusted => 3,
         })
     }
@@ -52,9 +52,9 @@ pub struct Failure {
 
 impl Failure {
     /// Creates a failure for an invalid input file or command line.
-    pub fn wrong_file(message: impl fmt::Display) -> Self {
+    pub fn invalid_input(message: impl fmt::Display) -> Self {
         Self {
-            exit: Exit::WrongFile,
+            exit: Exit::InvalidInput,
             message: message.to_string(),
         }
     }
@@ -78,7 +78,7 @@ impl std::error::Error for Failure {}
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        // The reader closed the pipe, which is not an error to report.
+        // A pipe that was closed by its reader is not reported as an error.
         let message = match error.kind() {
             io::ErrorKind::BrokenPipe => String::new(),
             _ => format!("cannot write the output: {error}"),
@@ -87,7 +87,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Exit status of a command with `result`. Writes the message of a failure to standard error.
+/// Converts the result of a command to an exit status. Writes the message of a failure to standard error.
 pub fn exit_code(result: Result<Exit, Failure>) -> ExitCode {
     let exit = result.unwrap_or_else(|failure| {
         // A failed write to standard error cannot be reported.

@@ -1,4 +1,4 @@
-//! Clients of the API server, configured by a kubeconfig or the service account of a pod. Does I/O.
+//! Clients of the API server, configured by a kubeconfig or the service account of a pod. Performs I/O.
 
 use std::time::Duration;
 
@@ -21,13 +21,13 @@ use crate::metrics::operator::Metrics;
 /// Timeout of connection attempts to the API server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// TCP user timeout: a connection without acknowledgment for this long is closed, and its requests fail.
+/// TCP user timeout: a connection on which no data is acknowledged for this long is closed, and its requests fail.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum number of concurrent requests, each on a separate connection.
 const MAX_CONCURRENT_REQUESTS: usize = 64;
 
-/// Idle timeout of connections. Bursts open many connections, which need 35 KiB each. The timeout exceeds the renewal
+/// Idle timeout of connections. Bursts open many connections, and each needs 35 KiB. The timeout exceeds the renewal
 /// interval of the Lease, so that one connection stays open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
 
@@ -42,7 +42,7 @@ pub enum ClientError {
         "no cluster configuration: {source}. Set KUBECONFIG, or run in a pod with a service account"
     ))]
     Config {
-        /// Cause, with the sources that were tried.
+        /// Cause, with the configuration sources that were tried.
         source: kube::config::InferConfigError,
     },
     /// Certificates or credentials are invalid.
@@ -114,8 +114,10 @@ fn client(
     Ok(Client::new(service, config.default_namespace.as_str()))
 }
 
-/// Retries requests when the server asks for it. Each response is measured separately: measured around the retries,
-/// rejected requests would look like slow ones.
+/// Retries requests if the server requests it.
+///
+/// Each response is measured separately. If the measurement included the retries, rejected requests would appear to be
+/// slow.
 fn measured_retries(measured: &ApiLatencyLayer) -> Stack<ApiLatencyLayer, RetryLayer<RetryPolicy>> {
     Stack::new(measured.clone(), RetryLayer::new(RetryPolicy::server_retry()))
 }

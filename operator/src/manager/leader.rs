@@ -1,8 +1,10 @@
-//! Leader election with a Lease: at most one replica is the leader. Does I/O; `step` decides what to do with a Lease.
+//! Leader election with a Lease: at most one replica is the leader. Performs I/O; `step` decides what to do with a
+//! Lease.
 //!
-//! The maintained library for this compares clocks of different nodes and takes an expired Lease without comparing its
-//! version, so that two replicas can be leaders for a short time. Here every write carries the version that was read,
-//! and the Lease of another replica is expired when it did not change for its whole duration on the local clock.
+//! The available Rust leader-election library compares clocks of different nodes and takes over an expired Lease
+//! without checking its resourceVersion, so two replicas can briefly be leaders at the same time. Here, every write
+//! includes the resourceVersion that was read, and another replica's Lease counts as expired only if it has not changed
+//! for its full duration, measured with the local clock.
 
 mod step;
 
@@ -21,11 +23,11 @@ use tracing::{debug, warn};
 use crate::cause::root_cause;
 use step::{Seen, Step, step};
 
-/// Duration of the Lease in seconds. Another replica may take it when it is not renewed for this long.
+/// Duration of the Lease in seconds. Another replica may take over a Lease that is not renewed for this long.
 const LEASE_SECONDS: i32 = 15;
 /// Interval between renewals, and between reads of a Lease held by another replica.
 const RENEW_INTERVAL: Duration = Duration::from_secs(5);
-/// A leader that could not renew the Lease for this long stops, before another replica can take it.
+/// A leader that cannot renew the Lease for this long stops, before another replica can take over the Lease.
 const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 /// Delay before a failed write is retried.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -45,10 +47,10 @@ impl fmt::Display for LeaseName {
     }
 }
 
-/// Reason why this replica is not the leader.
+/// Reason for which this replica is not the leader.
 #[derive(Debug, Snafu)]
 pub enum LeaderError {
-    /// The service account may not use the Lease. This error is permanent.
+    /// The service account is not permitted to use the Lease. This error is permanent.
     #[snafu(display("cannot use the Lease {lease}: {source}. Allow the verbs get, create and update"))]
     Forbidden {
         /// Name of the Lease.
@@ -100,7 +102,7 @@ impl Election {
     /// Waits until this replica is the leader.
     ///
     /// # Errors
-    /// The service account may not use the Lease.
+    /// The service account is not permitted to use the Lease.
     pub(super) async fn acquire(&mut self) -> Result<(), LeaderError> {
         loop {
             let Ok(attempt) = timeout(RENEW_DEADLINE, self.try_acquire()).await else {
@@ -116,7 +118,7 @@ impl Election {
                 }
                 Err(error) => {
                     let cause = root_cause(&error);
-                    warn!(lease = %self.lease, cause, "cannot use the Lease");
+                    warn!(lease = %self.lease, %cause, "cannot use the Lease");
                 }
             }
             sleep(RENEW_INTERVAL).await;
@@ -152,7 +154,7 @@ impl Election {
         }
     }
 
-    /// Releases the Lease. If that fails, it expires.
+    /// Releases the Lease. If the release fails, the Lease expires.
     pub(super) async fn release(&mut self) {
         if timeout(RENEW_DEADLINE, self.clear_holder()).await.is_err() {
             warn!(lease = %self.lease, "the API server does not respond; the Lease will expire");
@@ -172,7 +174,7 @@ impl Election {
         }
     }
 
-    /// Reads the Lease once, and writes it if this replica may hold it.
+    /// Reads the Lease once and writes it if this replica is allowed to hold it.
     async fn try_acquire(&mut self) -> Result<Held, kube::Error> {
         let current = self.api.get_opt(&self.lease.name).await?;
         let now = Instant::now();
@@ -206,7 +208,7 @@ impl Election {
             .await
     }
 
-    /// Builds the Lease to write from the one that was read, with its version.
+    /// Builds the Lease to write from the Lease that was read, with its resourceVersion.
     fn lease_to_write(&self, current: Option<Lease>) -> Lease {
         let mut lease = current.unwrap_or_else(|| Lease {
             metadata: ObjectMeta {

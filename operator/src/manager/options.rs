@@ -43,7 +43,7 @@ pub struct RequestLimits {
 /// Namespaces whose runs are reconciled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Namespaces {
-    /// All namespaces. Nodes are read, so that a run that fits no node is reported.
+    /// All namespaces. Nodes are read, so that a run is reported if no node meets its requirements.
     All,
     /// Only these namespaces. Roles are sufficient, and nodes are not read.
     Only(BTreeSet<String>),

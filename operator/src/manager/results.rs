@@ -1,4 +1,4 @@
-//! Results at `/metrics`: those of the runs that this replica reconciles, none while it is not the leader.
+//! Results at `/metrics`: results of the runs that this replica reconciles. While it is not the leader, there are none.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -31,7 +31,7 @@ impl Results {
         let _ = self.source.set(Box::new(source));
     }
 
-    /// Formats the current results, as one text per metric.
+    /// Formats the current results, as one string per metric.
     pub(super) fn pieces(&self) -> impl Iterator<Item = Result<String, fmt::Error>> + Send + use<> {
         let selection: Option<Selection> = self.source.get().map(|source| select(source(), self.max_series));
         selection.into_iter().flat_map(exposition::pieces)

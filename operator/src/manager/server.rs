@@ -1,4 +1,4 @@
-//! HTTP server of `/healthz`, `/readyz` and `/metrics`. Does I/O.
+//! HTTP server of `/healthz`, `/readyz` and `/metrics`. Performs I/O.
 
 use std::fmt;
 use std::iter;
@@ -22,7 +22,7 @@ use crate::metrics::operator::Metrics;
 /// Maximum number of concurrent requests. Further requests wait.
 const MAX_REQUESTS: usize = 16;
 
-/// Readiness of this replica: it is on standby, or its caches are complete.
+/// Readiness of this replica. A replica is ready if it is on standby or its caches are complete.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Readiness(Arc<AtomicBool>);
 
@@ -33,7 +33,7 @@ impl Readiness {
     }
 
     /// Sets whether the caches are complete.
-    pub(crate) fn caches_complete(&self, complete: bool) {
+    pub(crate) fn set_caches_complete(&self, complete: bool) {
         self.0.store(complete, Ordering::Relaxed);
     }
 
@@ -91,14 +91,14 @@ async fn scrape(State(served): State<Served>) -> Response {
     }
 }
 
-/// Streams the metrics of the operator and then the results, one metric at a time. A metric is formatted when the
-/// previous one was sent.
+/// Streams the metrics of the operator and then the results, one metric at a time. Each metric is
+/// formatted after the previous one was sent.
 fn scraped(
     own: String,
     results: impl Iterator<Item = Result<String, fmt::Error>> + Send,
 ) -> impl Stream<Item = Result<String, fmt::Error>> + Send {
     stream::iter(iter::once(Ok(own)).chain(results)).then(|piece| async {
-        // The reconciling thread formats them, so other tasks run in between.
+        // The reconciling thread formats the metrics. Other tasks run between two metrics.
         tokio::task::yield_now().await;
         piece
     })
@@ -131,12 +131,12 @@ mod tests {
         );
         readiness.set_standby();
         assert_eq!(status_of(&readiness, "/readyz").await, StatusCode::OK);
-        readiness.caches_complete(false);
+        readiness.set_caches_complete(false);
         assert_eq!(
             status_of(&readiness, "/readyz").await,
             StatusCode::SERVICE_UNAVAILABLE
         );
-        readiness.caches_complete(true);
+        readiness.set_caches_complete(true);
         assert_eq!(status_of(&readiness, "/readyz").await, StatusCode::OK);
         assert_eq!(status_of(&readiness, "/metrics").await, StatusCode::OK);
         assert_eq!(status_of(&readiness, "/else").await, StatusCode::NOT_FOUND);

@@ -25,7 +25,7 @@ impl Shutdown {
                 _ = interrupt.recv() => "SIGINT",
             };
             info!(signal = name, "stopping");
-            // Sending fails only if all receivers are dropped because the process is exiting.
+            // Sending fails only if all receivers were dropped because the process is exiting.
             let _ = sender.send(true);
             std::future::pending::<()>().await;
         });

@@ -18,7 +18,7 @@ use super::results::{self, ResultMetric, Samples};
 use super::values::Row;
 use super::{Definition, Label, RunValues};
 
-/// Formats the results of `selection`, as one text per metric.
+/// Formats the results of `selection`, as one string per metric.
 pub fn pieces(selection: Selection) -> impl Iterator<Item = Result<String, fmt::Error>> + Send + 'static {
     let selection = Arc::new(selection);
     results::all().map(move |metric| {
@@ -33,10 +33,10 @@ pub fn pieces(selection: Selection) -> impl Iterator<Item = Result<String, fmt::
     })
 }
 
-/// Formats the results of `selection` as one OpenMetrics text.
+/// Formats the results of `selection` as one OpenMetrics document.
 ///
 /// # Errors
-/// Formatting fails, which does not happen when writing to memory.
+/// If formatting fails, which does not happen when writing to memory.
 pub fn open_metrics(selection: Selection) -> Result<String, fmt::Error> {
     let mut text = String::new();
     for piece in pieces(selection) {

@@ -1,4 +1,4 @@
-//! Reads the metric values of a run from its status, up to a maximum number of series. Does no I/O.
+//! Reads the metric values of a run from its status, up to a maximum number of series. Performs no I/O.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use super::values::{NameTable, row, run};
 use super::{RunValues, results};
 
 impl RunValues {
-    /// Reads the values of `run`. The values of the run as a whole are bounded and always included; rows are included in
-    /// order until `max_series` series are reached.
+    /// Reads the values of `run`. The values of the run as a whole are bounded and always included; rows are included
+    /// in order until `max_series` series are reached.
     pub fn from_run(run: &BenchmarkRun, max_series: usize) -> Self {
         let empty = BenchmarkRunStatus::default();
         let status = run.status.as_ref().unwrap_or(&empty);
@@ -18,7 +18,7 @@ impl RunValues {
         values
     }
 
-    /// Adds the first of `rows` that fit, and counts the series of the others.
+    /// Adds the first of `rows` within the limit, and counts the series of the remaining rows.
     fn add_rows(&mut self, rows: Vec<row::NamedRow<'_>>, max_series: usize) {
         let mut series = results::series_of_run(self);
         let mut names = NameTable::default();

@@ -1,7 +1,7 @@
 //! Selects the series of a scrape within the limit, newest runs first.
 //!
 //! The values of runs as a whole take precedence over measured values, so that every run stays visible. Measured values
-//! follow, from the newest run on, most important rows first.
+//! follow, starting with the newest run and its most important rows.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub struct SeriesLimits {
 pub struct SelectedRun {
     /// Values of the run.
     pub run: Arc<RunValues>,
-    /// Number of included rows, from the first.
+    /// Number of included rows, starting with the first row.
     pub rows: usize,
     /// Number of omitted series.
     pub omitted: u64,

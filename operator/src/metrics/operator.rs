@@ -52,7 +52,7 @@ pub const RECONCILE_DURATION: Definition = Definition {
     name: "fabricbench_reconcile_duration_seconds",
     kind: Kind::Histogram,
     unit: "seconds",
-    help: "Duration of a reconcile of a run",
+    help: "Duration of one reconciliation of a run",
     labels: &[],
 };
 
@@ -64,7 +64,7 @@ pub const RECONCILE_ERRORS: Definition = Definition {
     help: "Number of failed reconciles by category",
     labels: &[Label {
         name: "category",
-        values: "kind of the error",
+        values: "category of the error",
     }],
 };
 

@@ -1,4 +1,4 @@
-//! Metric values of one run, held in memory while the run exists. Does no I/O.
+//! Metric values of one run, held in memory while the run exists. Performs no I/O.
 //!
 //! Names are stored once per run and numbers as integers in the units of the status. Values beyond the series limit are
 //! not stored.
@@ -50,7 +50,7 @@ pub struct RunValues {
     pub names: Names,
     /// Measured values, most important first.
     pub rows: Box<[Row]>,
-    /// Number of values that are omitted here or in the status.
+    /// Number of values that are omitted from this struct or from the status.
     pub omitted: u32,
 }
 

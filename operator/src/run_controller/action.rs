@@ -1,4 +1,4 @@
-//! The next action of the controller for a run. Pure.
+//! The next action of the controller for a run. Performs no I/O.
 
 use campaign::status::Phase;
 use jiff::Timestamp;
@@ -14,16 +14,16 @@ pub struct Decision {
     /// The phase for the status; `None` leaves the status unchanged. The evaluation may turn `Complete` into `Failed`
     /// ([`Phase::finished`]). The status of a run without a plan is [`campaign::status::refused`].
     pub phase: Option<Phase>,
-    /// Message of the condition `CleanupBlocked`, which names the pods that are stuck terminating.
+    /// Message of the condition `CleanupBlocked`, which identifies the pods that are stuck terminating.
     pub cleanup_blocked: Option<String>,
 }
 
-/// The next action. Every action is idempotent: after a crash the same action is decided again.
+/// The next action. Every action is idempotent, because it is repeated after a crash.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Wait for a change, or until an instant.
     Wait {
-        /// When the passing of time alone changes the decision.
+        /// Time at which the decision changes even if nothing else does.
         until: Option<Timestamp>,
     },
     /// Read the record chain into the collector.
@@ -32,8 +32,8 @@ pub enum Action {
     /// that a stale cache cannot undo a newer write.
     RecordProgress(Box<ExecutionState>),
     /// Create the Job of an attempt. Its prerequisites ([`Action::CreatePrerequisites`]) are created first, unless the
-    /// Job waits in a queue. An existing Job with the run's UID and the plan's hash is accepted. The next decision
-    /// follows at low priority if the Job waits in a queue.
+    /// Job waits in a queue. An existing Job with the run's UID and the plan's hash is accepted. If the Job waits in a
+    /// queue, the next decision is made at low priority.
     CreateJob {
         /// Leg and number of the attempt.
         attempt: AttemptId,
@@ -57,15 +57,15 @@ pub enum Action {
         /// UID of the pod.
         pod_uid: String,
     },
-    /// Delete Service and ConfigMap of an attempt, then its Job and pods (background propagation). The same is decided
-    /// again while the Job exists.
+    /// Delete the Service and the ConfigMap of an attempt, then its Job and pods (background propagation). The action
+    /// is repeated while the Job exists.
     DeleteAttempt {
         /// Leg and number of the attempt.
         attempt: AttemptId,
         /// UID of the Job, as a precondition.
         job_uid: String,
     },
-    /// List the pods of the run uncached, for [`super::observed::Observed::live_pods`].
+    /// List the pods of the run without a cache, for [`super::observed::Observed::live_pods`].
     ListPods,
     /// Remove the finalizer, because no pod is left.
     RemoveFinalizer,

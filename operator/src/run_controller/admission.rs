@@ -1,4 +1,4 @@
-//! Decides which run may place its gang next, so that two half-placed gangs never wait for each other. Pure.
+//! Decides which run may place its gang next, so that two half-placed gangs never wait for each other. Performs no I/O.
 //!
 //! This is not a scheduler: it only delays the creation of a gang while another gang is being placed on nodes that both
 //! could use. The oldest run comes first. A run with exclusive placement keeps its nodes between its legs.
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-/// The placement of a run, as far as other runs have to wait for it.
+/// The placement of a run, as far as it affects other runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementRequest {
     /// `NAMESPACE/NAME` of the run.
@@ -16,42 +16,42 @@ pub struct PlacementRequest {
     pub uid: String,
     /// Creation time of the run.
     pub created: Timestamp,
-    /// Number of nodes that it needs.
+    /// Number of nodes that the run needs.
     pub workers: u32,
-    /// Whether it shares its nodes with no other run.
+    /// Whether the run needs its nodes exclusively.
     pub exclusive: bool,
-    /// Nodes that fit its workers; `None` if unknown.
+    /// Nodes that meet the requirements of the workers; `None` if unknown.
     pub candidate_nodes: Option<BTreeSet<String>>,
-    /// Nodes of its earlier attempts and of its pods.
+    /// Nodes of the earlier attempts and of the pods of the run.
     pub nodes: BTreeSet<String>,
-    /// What the run does.
+    /// Stage of the placement.
     pub stage: PlacementStage,
 }
 
-/// What a run does, as far as placement is concerned.
+/// Stage of the placement of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacementStage {
-    /// It needs no nodes now: it is finished or suspended, its Job waits for admission by a queue, or something other
-    /// than another run prevents its next gang.
+    /// The run needs no nodes now: it is finished or suspended, its Job waits for admission by a queue, or a condition
+    /// other than another run prevents its next gang.
     Idle,
-    /// It would create its next gang now, or as soon as its previous pods are gone.
+    /// The run requests its next gang now, or as soon as its previous pods are gone.
     Requesting,
-    /// Its gang was created, and some of its pods have no node.
+    /// The gang of the run was created, and some of its pods have no node.
     Placing,
-    /// All pods of its gang have a node.
+    /// All pods of the gang have a node.
     Placed,
 }
 
 /// Result of a placement request. Names are `NAMESPACE/NAME`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reservation {
-    /// The run that has to place its gang first.
+    /// The run that must place its gang first.
     pub blocked_by: Option<String>,
     /// A run whose placed gang occupies nodes that this run's gang, which is being placed, could use.
     pub competing_run: Option<String>,
 }
 
-/// The run that `own` has to wait for before it creates a gang.
+/// The run for which `own` must wait before it creates a gang.
 pub fn blocked_by<'a>(
     own: &PlacementRequest,
     others: impl IntoIterator<Item = &'a PlacementRequest>,
@@ -81,7 +81,7 @@ fn blocks(own: &PlacementRequest, other: &PlacementRequest) -> bool {
     match other.stage {
         PlacementStage::Idle => false,
         PlacementStage::Placing => true,
-        // A run that holds nodes comes before one that does not; otherwise the older run comes first.
+        // A run that holds nodes comes before a run that does not. Otherwise, the older run comes first.
         PlacementStage::Requesting => {
             match (holds_needed_nodes(own, other), holds_needed_nodes(other, own)) {
                 (true, false) => true,
@@ -105,7 +105,7 @@ fn overlap(own: &PlacementRequest, other: &PlacementRequest) -> bool {
     }
 }
 
-/// Nodes that a run may use: those of its earlier attempts, or else those that fit.
+/// Nodes that a run may use: the nodes of its earlier attempts if there are any, otherwise all eligible nodes.
 fn usable_nodes(run: &PlacementRequest) -> Option<&BTreeSet<String>> {
     match run.nodes.is_empty() {
         true => run.candidate_nodes.as_ref(),
@@ -113,7 +113,7 @@ fn usable_nodes(run: &PlacementRequest) -> Option<&BTreeSet<String>> {
     }
 }
 
-/// Whether `other` holds so many nodes exclusively that too few are left for `own`.
+/// Whether `other` holds so many nodes exclusively that too few nodes are left for `own`.
 fn holds_needed_nodes(own: &PlacementRequest, other: &PlacementRequest) -> bool {
     if !own.exclusive || !other.exclusive || other.nodes.is_empty() {
         return false;
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_that_want_the_same_nodes_exactly_one_goes_is_admitted() {
+    fn exactly_one_of_two_runs_that_request_the_same_nodes_is_admitted() {
         let (old, young) = (
             run("old", 1, PlacementStage::Requesting),
             run("young", 2, PlacementStage::Requesting),
@@ -177,7 +177,7 @@ mod tests {
         let mut old = run("old", 1, PlacementStage::Requesting);
         assert!(!is_admitted(&old, &young), "the younger run holds the nodes");
         old.candidate_nodes = Some(set(&["a", "b", "c", "d"]));
-        assert!(is_admitted(&old, &young), "enough other nodes fit");
+        assert!(is_admitted(&old, &young), "enough other nodes are eligible");
         assert!(
             !is_admitted(&young, &old),
             "the older run may still choose these nodes"

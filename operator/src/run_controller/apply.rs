@@ -1,7 +1,7 @@
-//! Creates (never updates) and deletes the objects of an attempt, and patches and deletes the run. I/O.
+//! Creates (never updates) and deletes the objects of an attempt, and patches and deletes the run. Performs I/O.
 //!
-//! Names are derived from run, leg and attempt. An existing object with that name is accepted only if its owner's UID
-//! and its plan hash match.
+//! Names are derived from the run, the leg and the attempt. An existing object with the same name is accepted only if
+//! its owner's UID and its plan hash match.
 
 use std::fmt::Debug;
 
@@ -24,9 +24,9 @@ use crate::metrics::operator::Category;
 /// Error of creating or deleting an object.
 #[derive(Debug, Snafu)]
 pub enum ApplyError {
-    /// An object of another owner or another plan has the name.
+    /// An object with the same name belongs to another owner or plan.
     #[snafu(display(
-        "{kind} {name} exists already and does not belong to this run and plan. Delete it or create a new run"
+        "{kind} {name} already exists and does not belong to this run and plan. Delete it or create a new run"
     ))]
     Foreign {
         /// Kind of the object.
@@ -36,7 +36,7 @@ pub enum ApplyError {
     },
     /// The API server rejects the object, for example because of a quota or a policy.
     #[snafu(display("{kind} {name} was rejected: {message}"))]
-    Refused {
+    Rejected {
         /// Kind of the object.
         kind: String,
         /// Name of the object.
@@ -66,7 +66,8 @@ impl ApplyError {
     pub(super) fn category(&self) -> Category {
         match self {
             Self::Foreign { .. } => Category::NameCollision,
-            Self::Refused { .. } => Category::RequestRejected,
+            Self::Rejected { .. } => Category::RequestRejected,
+            Self::Api { .. } if self.is_conflict() => Category::Conflict,
             Self::Api { .. } => Category::RequestFailed,
         }
     }
@@ -107,15 +108,16 @@ impl Applier<'_> {
                     false => ForeignSnafu { kind, name }.fail(),
                 }
             }
-            // A quota that the existing object fills rejects the request before the API server finds the object.
+            // If the existing object uses up a quota, the API server rejects the request because of the quota and does
+            // not report that the object exists.
             kube::Error::Api(status) if status.code == 403 => {
                 let found = api.get_opt(&name).await.ok().flatten();
                 match found.filter(|found| self.is_ours(found.meta(), plan_hash)) {
                     Some(found) => Ok(found),
-                    None => refused(kind, name, status),
+                    None => rejected(kind, name, status),
                 }
             }
-            kube::Error::Api(status) if matches!(status.code, 400 | 422) => refused(kind, name, status),
+            kube::Error::Api(status) if matches!(status.code, 400 | 422) => rejected(kind, name, status),
             _ => Err(error).with_context(|_| ApiSnafu {
                 action: format!("creating {kind} {name}"),
             }),
@@ -135,8 +137,8 @@ impl Applier<'_> {
         owners.any(|owner| owner.controller == Some(true) && owner.uid == self.run_uid)
     }
 
-    /// Deletes Service and ConfigMap `name` if the run owns them, then the Job with `job_uid` and its pods. The Job is
-    /// deleted last, because the whole deletion is repeated while it exists.
+    /// Deletes the Service and the ConfigMap `name` if the run owns them, then the Job with `job_uid` and its pods. The
+    /// Job is deleted last, because the whole deletion is repeated while the Job exists.
     pub(super) async fn delete(&self, name: &str, job_uid: &str) -> Result<(), ApplyError> {
         futures::try_join!(
             self.delete_owned::<Service>(name),
@@ -169,7 +171,7 @@ impl Applier<'_> {
         let api: Api<K> = Api::namespaced(self.client.clone(), &self.key.namespace);
         match api.delete(name, &by_uid(uid)).await {
             Ok(_) => Ok(()),
-            // The object is gone, and another one may have its name.
+            // The object is gone, and another object may have the same name.
             Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => Ok(()),
             Err(error) => Err(error).with_context(|_| ApiSnafu {
                 action: format!("deleting {} {name}", K::kind(&())),
@@ -177,8 +179,8 @@ impl Applier<'_> {
         }
     }
 
-    /// Adds or removes the finalizer of the run, which has these `finalizers` at this resource version. Returns the new
-    /// resource version, `None` if the run is gone.
+    /// Adds or removes the finalizer of the run. `finalizers` are the finalizers of the run at resource version
+    /// `version`. Returns the new resource version; `None` if the run is gone.
     pub(super) async fn set_finalizer(
         &self,
         present: bool,
@@ -215,16 +217,17 @@ impl Applier<'_> {
         }
     }
 
-    /// Only the metadata of responses is read, so that an unreadable spec causes no error.
+    /// API of the runs. Only the metadata of responses is read, so that an unreadable spec causes no error.
     fn runs(&self) -> Api<PartialObjectMeta<BenchmarkRun>> {
         Api::namespaced(self.client.clone(), &self.key.namespace)
     }
 }
 
-/// Only 422 is permanent, because the object is invalid. 403, and 400 from an admission webhook, depend on quotas,
-/// policies and permissions, which may change.
-fn refused<T>(kind: String, name: String, status: &Status) -> Result<T, ApplyError> {
-    RefusedSnafu {
+/// Returns the error for an object that the API server has rejected. Only status 422 is permanent, because the object
+/// is invalid. Status 403, and status 400 from an admission webhook, depend on quotas, policies and permissions, which
+/// may change.
+fn rejected<T>(kind: String, name: String, status: &Status) -> Result<T, ApplyError> {
+    RejectedSnafu {
         kind,
         name,
         message: status.message.clone(),

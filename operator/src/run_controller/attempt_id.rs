@@ -1,4 +1,4 @@
-//! Identity of one attempt. Pure.
+//! Identity of one attempt. Performs no I/O.
 
 /// Identity of one execution of one leg.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

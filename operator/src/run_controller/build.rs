@@ -1,4 +1,4 @@
-//! Builds the three objects of one attempt: ConfigMap, headless Service and Indexed Job. Pure.
+//! Builds the three objects of one attempt: ConfigMap, headless Service and Indexed Job. Performs no I/O.
 //!
 //! A worker pod has no token, no privileges and a read-only root file system, and the same resources in every arm.
 
@@ -23,7 +23,7 @@ use snafu::Snafu;
 
 use super::attempt_id::AttemptId;
 
-/// Name of the container that a worker runs in.
+/// Name of the container in which a worker runs.
 pub const WORKER_CONTAINER: &str = "worker";
 
 /// Configuration of the operator that applies to all runs.
@@ -50,7 +50,7 @@ pub struct OperatorConfig {
 }
 
 impl OperatorConfig {
-    /// The defaults with this image of the runner. They fit every example.
+    /// The default configuration with this runner image. The defaults are sufficient for every example.
     pub fn new(runner_image: impl Into<String>) -> Self {
         Self {
             runner_image: runner_image.into(),
@@ -72,11 +72,11 @@ pub struct AttemptInputs<'a> {
     pub run: &'a BenchmarkRun,
     /// Plan of the run.
     pub plan: &'a HashedPlan,
-    /// The leg of the plan.
+    /// Leg of the plan that the attempt measures.
     pub leg: &'a Leg,
-    /// Number of the leg and the attempt.
+    /// Leg and number of the attempt.
     pub id: AttemptId,
-    /// Blocks that are measured already and left out.
+    /// Blocks that are already measured and therefore omitted.
     pub done: &'a BTreeSet<u32>,
     /// Names of the nodes of the workers. If empty, the scheduler chooses.
     pub nodes: &'a [String],
@@ -104,7 +104,7 @@ pub struct Prerequisites {
     pub service: Service,
 }
 
-/// The objects of an attempt cannot be built.
+/// Error of building the objects of an attempt.
 #[derive(Debug, Snafu)]
 pub enum BuildError {
     /// The assignment exceeds the size of a ConfigMap.

@@ -1,4 +1,4 @@
-//! What every reconciliation shares: caches, clients, queue and configuration.
+//! State shared by all reconciliations: caches, clients, queue and configuration. Performs no I/O.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,14 +16,14 @@ use super::reservations::Reservations;
 use super::session::Sessions;
 use super::store::{Cache, CachedRun, Child, ChildKey, RunKey};
 use super::update_status::Writer;
-use crate::manager::Namespaces;
+use crate::manager::options::Namespaces;
 use crate::metrics::RunValues;
 use crate::metrics::operator::Metrics;
 
 /// UID and generation of an unreadable object.
 type UnreadableVersion = (Option<String>, Option<i64>);
 
-/// What every reconciliation shares.
+/// State shared by all reconciliations.
 pub(super) struct Context {
     /// The runs.
     pub(super) runs: Cache<RunKey, CachedRun>,
@@ -31,7 +31,7 @@ pub(super) struct Context {
     pub(super) jobs: Cache<ChildKey, Child<JobState>>,
     /// The pods of the runs.
     pub(super) pods: Cache<ChildKey, Child<PodState>>,
-    /// The nodes; `None` if the operator may not read them.
+    /// The nodes; `None` if the operator is not permitted to read them.
     pub(super) nodes: Option<Cache<String, NodeState>>,
     /// The placement requests of all runs in progress.
     pub(super) reservations: Reservations,
@@ -43,7 +43,7 @@ pub(super) struct Context {
     pub(super) writer: Writer,
     /// Client without rate and time limits, for logs that stay open.
     pub(super) unlimited: Client,
-    /// The operator's own metrics.
+    /// Metrics of the operator.
     pub(super) metrics: Metrics,
     /// Slots for concurrent evaluations.
     pub(super) evaluations: Semaphore,
@@ -51,7 +51,7 @@ pub(super) struct Context {
     pub(super) config: OperatorConfig,
     /// The watched namespaces.
     pub(super) namespaces: Namespaces,
-    /// Warning that every status carries.
+    /// Warning added to every status.
     pub(super) warning: Option<&'static str>,
     /// Unreadable objects that were reported.
     pub(super) unreadable: Mutex<HashMap<RunKey, UnreadableVersion>>,
@@ -75,7 +75,8 @@ impl Context {
         }
     }
 
-    /// Checks whether enough nodes fit the workers of `run`. `earlier_nodes` are those of its earlier attempts.
+    /// Checks whether enough nodes meet the requirements of the workers of `run`. `earlier_nodes` are the nodes of its
+    /// earlier attempts.
     pub(super) fn preflight(&self, run: &BenchmarkRun, earlier_nodes: &[String]) -> Preflight {
         let Some(nodes) = &self.nodes else {
             return Preflight::Skipped;
@@ -84,11 +85,12 @@ impl Context {
             Ok(candidates) => Preflight::Passed {
                 nodes: candidates.nodes,
             },
-            Err(error) => Preflight::Refused(error.to_string()),
+            Err(error) => Preflight::Rejected(error.to_string()),
         }
     }
 
-    /// Whether the nodes that fit `run` have zone labels. Assumed if the operator may not read nodes.
+    /// Whether the nodes that are eligible for `run` have zone labels. Assumed to be true if the operator is not
+    /// permitted to read nodes.
     pub(super) fn zones_are_known(&self, run: &BenchmarkRun, earlier_nodes: &[String]) -> bool {
         let nodes = self.nodes.as_ref();
         nodes.is_none_or(|nodes| {
@@ -116,7 +118,7 @@ impl Context {
         }
     }
 
-    /// Drops the in-memory state of a deleted run, and enqueues the runs that it blocked.
+    /// Removes the in-memory state of a deleted run, and enqueues the runs that it blocked.
     pub(super) fn forget(&self, key: &RunKey) {
         self.sessions.forget(key);
         self.clear_reported(key);

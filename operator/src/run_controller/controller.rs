@@ -1,4 +1,4 @@
-//! Connects watches, queue and reconciliations. I/O.
+//! Connects the watches, the queue and the reconciliations. Performs I/O.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,21 +25,25 @@ use super::reserve;
 use super::session::Sessions;
 use super::store::{self, Cache, CachedRun, Child, RunKey, WatchScope};
 use super::update_status::Writer;
-use crate::manager::{Clients, Namespaces, Options, Readiness, Results, Shutdown};
+use crate::manager::client::Clients;
+use crate::manager::options::{Namespaces, Options};
+use crate::manager::results::Results;
+use crate::manager::server::Readiness;
+use crate::manager::shutdown::Shutdown;
 use crate::metrics::operator::Metrics;
 use crds::v1alpha1::BenchmarkRun;
 
 /// Reporting controller of events.
 const CONTROLLER: &str = "fabricbench-operator";
-/// Warning in every status if the operator may not read nodes.
-const NO_PREFLIGHT: &str = "the operator may not read nodes in this installation, so it did not check whether they have \
-                            the resources that the workers request, or zone labels. Set placement.singleZone to false \
-                            if the nodes have no zone labels";
+/// Warning added to every status if the operator is not permitted to read nodes.
+const NO_PREFLIGHT: &str = "the operator is not permitted to read nodes in this installation, so it did not check \
+                            whether the nodes have zone labels and the resources that the workers request. Set \
+                            placement.singleZone to false if the nodes have no zone labels";
 
-/// Unexpected end of the controller.
+/// Error because of which the controller ends.
 #[derive(Debug, Snafu)]
 pub enum ControllerError {
-    /// A watch, which restarts after every failure, ended.
+    /// A watch ended, although watches restart after every failure.
     #[snafu(display("a watch ended unexpectedly"))]
     WatchEnded,
 }
@@ -59,7 +63,7 @@ pub(crate) async fn run(
     results: &Results,
     mut shutdown: Shutdown,
 ) -> Result<(), ControllerError> {
-    readiness.caches_complete(false);
+    readiness.set_caches_complete(false);
     let queue = Queue::new(options.concurrency.into(), metrics.clone());
     let context = Arc::new(context(options, &clients, metrics, queue));
     let mut watches = Watches::new(&clients.unlimited, options.series.per_run);
@@ -72,23 +76,23 @@ pub(crate) async fn run(
     } = watches;
 
     let process = async {
-        // Decisions need complete caches: in an incomplete one, pods that exist seem to be gone.
+        // Decisions need complete caches, because existing pods appear to be gone if a cache is incomplete.
         tokio::select! {
             () = shutdown.requested() => return Ok(()),
             listed = try_join_all(complete) => listed.map_err(|_| ControllerError::WatchEnded)?,
         };
-        // Gangs that are being placed must be known before another one is created.
+        // Gangs that are being placed must be known before another gang is created.
         context
             .runs
             .all()
             .iter()
             .for_each(|run| reserve::register_existing_gang(&context, run));
-        readiness.caches_complete(true);
+        readiness.set_caches_complete(true);
         let shared = Arc::clone(&context);
         results.set_source(move || shared.run_metrics());
         info!("the caches are complete");
         let reconcile = |key| reconcile(Arc::clone(&context), key);
-        // A burst of a thousand runs leaves as much freed memory behind as is in use.
+        // After a burst of a thousand runs, the heap holds as much freed memory as memory in use.
         let on_idle = heap_trim::trim;
         context.queue.process(shutdown.clone(), reconcile, on_idle).await;
         Ok(())
@@ -133,7 +137,7 @@ fn context(options: &Options, clients: &Clients, metrics: &Metrics, queue: Queue
     }
 }
 
-/// The namespaces to watch, one watch each; `None` stands for all namespaces in one watch.
+/// Namespaces to watch, with one watch each. `None` stands for a single watch of all namespaces.
 fn scopes(namespaces: &Namespaces) -> Vec<Option<String>> {
     match namespaces {
         Namespaces::All => vec![None],
@@ -160,7 +164,8 @@ impl<'a> Watches<'a> {
         }
     }
 
-    /// Adds the watches of runs, and of the Jobs and pods with the operator's label, in one namespace or in all.
+    /// Adds the watches of runs, and of the Jobs and pods with the operator's label, in one namespace or in all
+    /// namespaces.
     fn add(&mut self, number: usize, namespace: Option<&str>, context: &'a Context) {
         // Watched as dynamic objects, because an object that cannot be read as a run would end the watch of all runs.
         let resource = ApiResource::erase::<BenchmarkRun>(&());
@@ -203,7 +208,7 @@ impl<'a> Watches<'a> {
             .push(Box::pin(store::watch(nodes, cache, extract, changed)));
     }
 
-    /// The watch of the objects with these labels.
+    /// Scope of a watch of the objects with the labels in the selector `labels`.
     fn children<T>(
         &mut self,
         number: usize,

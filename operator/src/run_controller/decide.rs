@@ -1,8 +1,9 @@
-//! Decides the next action for a run from its observed state. Pure: equal inputs give equal decisions.
+//! Decides the next action for a run from its observed state. Equal inputs give equal decisions. Performs no I/O.
 //!
-//! The execution state is written before it is acted on ([`Action::RecordProgress`]), the next attempt starts only
-//! after an uncached list has shown no pod of the previous one, and a persisted block is never measured again. So the
-//! controller may be killed at any instruction: the next process observes and decides the same.
+//! The execution state is written before any action that depends on it ([`Action::RecordProgress`]), the next attempt
+//! starts only after an uncached list has shown that no pod of the previous attempt is left, and a persisted block is
+//! never measured again. The controller may therefore be killed at any instruction: the next process makes the same
+//! observations and decisions.
 
 mod attempt;
 mod cleanup;
@@ -28,7 +29,7 @@ use crds::v1alpha1::Reason;
 use outcome::AttemptOutcome;
 use waiting::Waiting;
 
-/// Delay before pods are listed again if a list showed pods that the cache did not.
+/// Delay before pods are listed again after a list that contained pods missing from the cache.
 pub(super) const POD_LIST_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Decides the next action for a run.
@@ -38,10 +39,10 @@ pub fn decide(
     reservation: &Reservation,
     now: Timestamp,
 ) -> Decision {
-    let none = BTreeMap::new();
+    let no_blocks = BTreeMap::new();
     let done = match &observed.records {
         Records::Read(done) => done,
-        Records::Unread | Records::Broken(_) => &none,
+        Records::Unread | Records::Broken(_) => &no_blocks,
     };
     let inputs = Inputs {
         policy,
@@ -118,10 +119,10 @@ fn attempt_in_progress(inputs: &Inputs<'_>, current: &AttemptStatus) -> Decision
     }
 }
 
-/// The workers run, or the rest of the log is read. Enforces `activeDeadlineSeconds`.
+/// Decides for an attempt whose workers run or whose log is still being read. Enforces `activeDeadlineSeconds`.
 fn running(inputs: &Inputs<'_>, current: &AttemptStatus, until: Option<Timestamp>) -> Decision {
     let Some(since) = inputs.observed.persisted.active_since else {
-        // Worker 0 ended before all workers were seen running.
+        // Worker 0 terminated before all workers were observed running.
         let waiting = Waiting {
             until,
             ..Waiting::new(
@@ -151,7 +152,7 @@ fn running(inputs: &Inputs<'_>, current: &AttemptStatus, until: Option<Timestamp
 
 fn between_attempts(inputs: &Inputs<'_>) -> Decision {
     let Some(leg) = inputs.next_leg() else {
-        let state = transitions::finished(inputs.observed.persisted.clone(), inputs.now);
+        let state = transitions::mark_finished(inputs.observed.persisted.clone(), inputs.now);
         return inputs.record(state, Phase::Complete);
     };
     let persisted = &inputs.observed.persisted;
@@ -163,12 +164,12 @@ fn between_attempts(inputs: &Inputs<'_>) -> Decision {
         Some(job) if inputs.observed.suspend => {
             inputs.record(transitions::started_and_suspended(inputs, job), Phase::Suspended)
         }
-        // An attempt is recorded only after its prerequisites exist: without them its pods would wait forever.
+        // An attempt is recorded only after its prerequisites exist, because its pods would wait forever without them.
         Some(job) if inputs.observed.prerequisites_ready != Some(job.attempt) => {
             next_attempt::create_prerequisites(inputs, job)
         }
         Some(job) => {
-            // The same phase as in the next decision, which saves a write of the status.
+            // The next decision has the same phase, so the status is written only once.
             let waiting = match job.suspended {
                 true => Waiting::for_admission(),
                 false => waiting::for_start(&[], inputs.policy.workers),
@@ -227,9 +228,9 @@ impl Inputs<'_> {
     }
 }
 
-/// The earlier of two optional instants.
-fn earliest(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
-    one.into_iter().chain(other).min()
+/// The earlier of two optional times.
+fn earliest(first: Option<Timestamp>, second: Option<Timestamp>) -> Option<Timestamp> {
+    first.into_iter().chain(second).min()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Errors of one reconciliation. Pure.
+//! Errors of one reconciliation. Performs no I/O.
 
 use snafu::Snafu;
 
@@ -8,7 +8,7 @@ use super::records::RecordsError;
 use super::update_status::StatusError;
 use crate::metrics::operator::Category;
 
-/// Error of one reconciliation. The next reconciliation starts from what the cluster shows then.
+/// Error of one reconciliation. The next reconciliation starts from the current state of the cluster.
 #[derive(Debug, Snafu)]
 pub enum ReconcileError {
     /// An object could not be created or deleted.
@@ -50,7 +50,7 @@ pub enum ReconcileError {
 }
 
 impl ReconcileError {
-    /// Whether the run was changed or deleted concurrently, which is not a fault.
+    /// Whether the run was changed or deleted concurrently, which is not an error.
     pub(super) fn is_conflict(&self) -> bool {
         match self {
             Self::Status { source } => matches!(source, StatusError::Changed { .. }),

@@ -1,4 +1,4 @@
-//! Executes the decided action for one run, and updates its status. I/O.
+//! Executes the decided action for one run, and updates its status. Performs I/O.
 
 mod create;
 mod evaluate;
@@ -23,13 +23,13 @@ use super::follow_logs::Follower;
 use super::observe;
 use super::observed::PodState;
 use super::queue::Requeue;
-use super::session::{LastWrite, REFUSAL_RETRY, Session, SessionRecords};
+use super::session::{LastWrite, REJECTION_RETRY, Session, SessionRecords};
 use super::snapshot::RunSnapshot;
 use super::status::{self, Planned, StatusContext};
 use super::update_status::RunVersion;
 use evaluate::evaluate;
 
-/// Added to a delay, so that the instant has certainly passed when it ends.
+/// Time added to a delay, so that the intended time has passed with certainty when the delay ends.
 const SLACK: Duration = Duration::from_millis(20);
 
 /// One step of the reconciliation of one run.
@@ -41,9 +41,9 @@ pub(super) struct Reconciler<'a> {
 
 /// Result of one step.
 pub(super) enum StepResult {
-    /// The next step follows at once.
+    /// The next step follows immediately.
     Continue,
-    /// The next step follows at once and uses these pods from an uncached list.
+    /// The next step follows immediately and uses these pods from an uncached list.
     Listed(Vec<PodState>),
     /// The reconciliation is done.
     Done(Requeue),
@@ -55,7 +55,7 @@ impl Reconciler<'_> {
         self.persist_with(Follower::take_due).await
     }
 
-    /// Persists every verified block, because nothing is read afterwards.
+    /// Persists every verified block, because no records are read afterwards.
     async fn persist_remaining_records(&mut self) -> Result<(), ReconcileError> {
         self.persist_with(Follower::take_remaining).await
     }
@@ -76,8 +76,8 @@ impl Reconciler<'_> {
         };
         if let Some(lines) = take(active_follower) {
             if let Err(error) = store.append(self.snapshot.object, &lines).await {
-                // The write may have succeeded nevertheless: the records are read again, and the log from its first
-                // byte.
+                // The write may have succeeded despite the error, so the records are reloaded and the log is read again
+                // from its first byte.
                 *records = match error.is_permanent() {
                     true => SessionRecords::Broken(error.to_string()),
                     false => SessionRecords::Unread,
@@ -154,13 +154,13 @@ impl Reconciler<'_> {
         }
     }
 
-    /// The run waits for a change, at most until `until`, and at most until a refused creation is to be retried.
+    /// Requeues the run at `until` or when a rejected creation is to be retried, whichever comes first.
     fn requeue_at(&self, until: Option<Timestamp>) -> Requeue {
         let remaining = |until: Timestamp| until.duration_since(Timestamp::now());
         let until = until.map(|until| Duration::try_from(remaining(until)).unwrap_or(Duration::ZERO) + SLACK);
-        let refusal = self.session.creation_refused.as_ref();
-        let retry = refusal.filter(|(refused, _)| !refused.permanent);
-        let retry = retry.map(|_| REFUSAL_RETRY + SLACK);
+        let rejection = self.session.creation_rejected.as_ref();
+        let retry = rejection.filter(|(rejected, _)| !rejected.permanent);
+        let retry = retry.map(|_| REJECTION_RETRY + SLACK);
         match until.into_iter().chain(retry).min() {
             Some(delay) => Requeue::After(delay),
             None => Requeue::AwaitChange,
@@ -197,7 +197,7 @@ impl Reconciler<'_> {
         };
         let run = self.snapshot.object;
         let status = match self.session.plan(run, &self.context.config) {
-            Err(message) => status::refused(&status_context, &message),
+            Err(message) => status::rejected_status(&status_context, &message),
             Ok(plan) => {
                 let evaluation = evaluate(&self.context.evaluations, self.session, &plan).await?;
                 let records = match &self.session.records {
@@ -222,7 +222,7 @@ impl Reconciler<'_> {
         Ok(())
     }
 
-    /// Writes the conditions alone, because the cache holds only a part of the status of a finished run.
+    /// Writes only the conditions, because the cache holds only a part of the status of a finished run.
     async fn update_conditions(&mut self, status_context: &StatusContext<'_>) -> Result<(), ReconcileError> {
         let Some(previous) = status_context.previous else {
             return Ok(());

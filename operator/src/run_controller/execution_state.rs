@@ -1,13 +1,14 @@
-//! The execution state of a run, which the status persists. Pure.
+//! The execution state of a run, which the status persists. Performs no I/O.
 //!
-//! It is written before it is acted on, so that a restarted controller continues where the previous one stopped.
+//! It is written before any action that depends on it, so that a restarted controller continues where the previous one
+//! stopped.
 
 use crds::v1alpha1::{AttemptState, AttemptStatus, BenchmarkRunStatus, ExecutionStatus};
 use jiff::Timestamp;
 
 use super::attempt_id::AttemptId;
 
-/// Maximum number of attempts in the status: the bound in the schema.
+/// Maximum number of attempts in the status, as in the schema.
 pub const MAX_ATTEMPTS: usize = 16;
 
 /// The execution state of a run, which the status persists.
@@ -21,11 +22,11 @@ pub struct ExecutionState {
     pub disruptions: u32,
     /// Start of the time without a running gang that counts towards `pendingDeadlineSeconds`.
     pub pending_since: Option<Timestamp>,
-    /// When the last worker of the current gang started.
+    /// Time at which the last worker of the current gang started.
     pub active_since: Option<Timestamp>,
     /// Total run time of the earlier gangs, in seconds.
     pub active_seconds: u64,
-    /// When the run finished.
+    /// Time at which the run finished.
     pub finished_at: Option<Timestamp>,
     /// Nodes of the workers, sorted. Every later attempt runs on them. Empty until a gang has run.
     pub nodes: Vec<String>,
@@ -34,7 +35,7 @@ pub struct ExecutionState {
 }
 
 impl ExecutionState {
-    /// The execution state in `status`. An invalid time counts as absent.
+    /// The execution state in `status`. An invalid time is treated as absent.
     pub fn from_status(status: &BenchmarkRunStatus) -> Self {
         let nodes = || status.placement.as_ref().map(|placement| placement.nodes.clone());
         let execution = status.execution.clone().unwrap_or_default();
@@ -82,18 +83,18 @@ impl ExecutionState {
         self.attempts.last().filter(|attempt| is_open(attempt))
     }
 
-    /// The attempt in progress, mutable.
+    /// Mutable reference to the attempt in progress.
     pub fn current_mut(&mut self) -> Option<&mut AttemptStatus> {
         self.attempts.last_mut().filter(|attempt| is_open(attempt))
     }
 
-    /// Number of the last attempt at `leg`, 0 if there is none.
+    /// Number of the last attempt of `leg`; 0 if the leg has no attempts.
     pub fn last_attempt(&self, leg: u32) -> u32 {
         let of_leg = self.attempts.iter().filter(|attempt| attempt.leg == leg);
         of_leg.map(|attempt| attempt.attempt).max().unwrap_or(0)
     }
 
-    /// Adds an attempt. Drops the oldest ones beyond [`MAX_ATTEMPTS`] and counts them.
+    /// Adds an attempt. Removes the oldest attempts beyond [`MAX_ATTEMPTS`] and counts them.
     pub fn start(&mut self, attempt: AttemptStatus) {
         self.attempts.push(attempt);
         while self.attempts.len() > MAX_ATTEMPTS {

@@ -1,7 +1,7 @@
-//! Follows the log of worker 0's pod, and buffers verified lines until they are persisted. I/O; lines are parsed in
-//! `stream`.
+//! Follows the log of worker 0's pod, and buffers verified lines until they are persisted. `stream` parses the lines.
+//! Performs I/O.
 //!
-//! After a disconnect the log is read again from its first byte, and known lines are skipped. The buffer is bounded:
+//! After a disconnect, the log is read again from its first byte, and known lines are skipped. The buffer is bounded:
 //! reading pauses while it is full.
 
 mod stream;
@@ -38,7 +38,7 @@ const MAX_BUFFERED_BYTES: usize = 1024 * 1024;
 /// Initial and maximum delay before a log is opened again.
 const INITIAL_DELAY: Duration = Duration::from_millis(200);
 const MAX_DELAY: Duration = Duration::from_secs(10);
-/// Number of failed reads of a terminated container's log after which the log counts as lost.
+/// Number of failed reads of a terminated container's log after which the log is considered lost.
 const MAX_FAILURES: u32 = 8;
 
 /// The pod whose log is followed.
@@ -48,7 +48,7 @@ pub(super) struct LogSource {
     pub(super) run: RunKey,
     /// Name of the pod.
     pub(super) pod: String,
-    /// UID of the pod. A pod with the same name and another UID has another log.
+    /// UID of the pod. A pod with the same name but another UID has another log.
     pub(super) pod_uid: String,
 }
 
@@ -84,7 +84,7 @@ impl Drop for Follower {
 }
 
 impl Follower {
-    /// Starts to follow the log of `source`. Lines before `resume` are persisted already. `wake` is called when there
+    /// Starts to follow the log of `source`. Lines before `resume` are already persisted. `wake` is called when there
     /// are lines to persist or the log has ended.
     pub(super) fn start(
         client: Client,
@@ -109,7 +109,8 @@ impl Follower {
         Self { source, shared, task }
     }
 
-    /// Notes that the worker's container has terminated. Before that, an end of the log is only a disconnect.
+    /// Records that the worker's container has terminated. Before the termination, the end of a connection does not
+    /// mean the end of the log.
     pub(super) fn container_terminated(&self) {
         let mut state = self.shared.lock();
         if !state.terminated {
@@ -137,7 +138,7 @@ impl Follower {
         state.stream.take(everything)
     }
 
-    /// Notes that the taken lines are persisted.
+    /// Records that the taken lines are persisted.
     pub(super) fn mark_persisted(&self) {
         let mut state = self.shared.lock();
         state.persisted_at = Instant::now();
@@ -145,7 +146,7 @@ impl Follower {
         self.shared.changed.notify_one();
     }
 
-    /// State of the stream. It counts as closed only when every line is persisted.
+    /// State of the stream, which is closed only after every line is persisted.
     pub(super) fn state(&self) -> StreamState {
         let mut state = self.shared.lock();
         state.settled |= state.closed && state.stream.buffered() == 0;
@@ -176,7 +177,7 @@ impl FollowState {
         self.stream.buffered() > MAX_BUFFERED_BYTES
     }
 
-    /// When the complete blocks are to be persisted even if no more bytes arrive.
+    /// Time at which the complete blocks are to be persisted even if no more bytes arrive.
     fn due_at(&self) -> Option<Instant> {
         (self.stream.complete_blocks() > 0).then(|| self.persisted_at + BATCH_TIME)
     }
@@ -195,7 +196,7 @@ async fn follow(api: Api<Pod>, source: LogSource, shared: Arc<Shared>, wake: imp
         shared.lock().stream.restart();
         let result = match api.log_stream(&source.pod, &params).await {
             Ok(bytes) => read(bytes, &shared, &wake).await,
-            // A kubelet that has just started also answers 404, because it does not know its pods yet.
+            // A kubelet that has just started also returns 404, because it does not know its pods yet.
             Err(kube::Error::Api(status)) if status.is_not_found() && terminated_before => {
                 shared.lock().stream.fail("the pod and its log are gone");
                 Ok(())
@@ -212,9 +213,9 @@ async fn follow(api: Api<Pod>, source: LogSource, shared: Arc<Shared>, wake: imp
         }
         {
             let mut state = shared.lock();
-            // A read that started after the container had terminated and reached the end of the log has seen every
-            // line.
-            let complete = state.stream.is_over() || (terminated_before && result.is_ok());
+            // A read has seen every line if it started after the termination of the container and reached the end of
+            // the log.
+            let complete = state.stream.is_finished() || (terminated_before && result.is_ok());
             if complete {
                 state.stream.finish();
                 state.closed = true;
@@ -244,7 +245,7 @@ async fn read(bytes: impl AsyncRead, shared: &Shared, wake: &(impl Fn() + Send +
         let due_at = shared.lock().due_at();
         let count = tokio::select! {
             count = bytes.read(&mut chunk) => count?,
-            () = sleep_until_some(due_at) => {
+            () = sleep_until_or_forever(due_at) => {
                 wake();
                 until_taken(shared, due_at).await;
                 continue;
@@ -256,7 +257,7 @@ async fn read(bytes: impl AsyncRead, shared: &Shared, wake: &(impl Fn() + Send +
         let over = {
             let mut state = shared.lock();
             state.stream.feed(read);
-            state.stream.is_over()
+            state.stream.is_finished()
         };
         if over {
             return Ok(());
@@ -278,7 +279,7 @@ async fn until_taken(shared: &Shared, due_at: Option<Instant>) {
     }
 }
 
-async fn sleep_until_some(at: Option<Instant>) {
+async fn sleep_until_or_forever(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,
@@ -291,7 +292,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads `lines` while due lines are taken at once. Returns the taken pieces.
+    /// Reads `lines` and takes due lines immediately. Returns the pieces that were taken.
     async fn taken_pieces(lines: &[u8]) -> Vec<Vec<u8>> {
         let shared = Shared {
             state: Mutex::new(FollowState {

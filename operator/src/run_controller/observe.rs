@@ -1,5 +1,5 @@
-//! Collects what is known about one run. Reads caches and the in-memory session, and changes neither; [`list_pods`] is
-//! the only function that sends a request.
+//! Collects what is known about one run from the caches and the in-memory session. Changes nothing except that
+//! [`run_policy`] stores the computed plan in the session. [`list_pods`] is the only function that sends a request.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use super::store::{ChildKey, RunKey};
 /// Measured blocks of a run without records.
 static NO_BLOCKS: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
 
-/// The pods of a run could not be listed.
+/// Error of listing the pods of a run.
 #[derive(Debug, Snafu)]
 #[snafu(display("cannot list the pods of the run: {source}"))]
 pub struct ListError {
@@ -91,10 +91,10 @@ pub(super) fn observe<'s>(
             false => Preflight::Skipped,
         },
         live_pods,
-        creation_refused: session
-            .creation_refused
+        creation_rejected: session
+            .creation_rejected
             .as_ref()
-            .map(|(refused, _)| refused.clone()),
+            .map(|(rejected, _)| rejected.clone()),
         persisted,
     }
 }

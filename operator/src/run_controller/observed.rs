@@ -1,6 +1,7 @@
-//! Everything that a decision about one run may depend on. Pure types, and their construction from API objects.
+//! Types for everything that a decision about one run may depend on, and their construction from API objects. Performs
+//! no I/O.
 //!
-//! Nothing here outlives a decision: after a restart the same is observed again.
+//! None of this state outlives a decision. After a restart, it is observed again.
 
 mod job;
 mod pod;
@@ -17,7 +18,7 @@ use super::execution_state::ExecutionState;
 /// The part of the spec and of the plan that decisions depend on. A finished run needs no plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunPolicyView {
-    /// Number of blocks of each leg, by number of the leg, or the reason why there is no plan, with the field and the
+    /// Number of blocks of each leg, by leg number, or the reason why the run has no plan, with the field and the
     /// remedy. May be empty for a finished run.
     pub legs: Result<Vec<u32>, String>,
     /// Whether the run was started with another plan, which another release of the operator may have computed.
@@ -26,7 +27,7 @@ pub struct RunPolicyView {
     pub workers: u32,
     /// Maximum total run time of the gangs, in seconds.
     pub active_deadline_seconds: u32,
-    /// Maximum time without a running gang, in seconds.
+    /// Maximum time that the run may wait for its gang to start, in seconds.
     pub pending_deadline_seconds: u32,
     /// Time from the end of the run to its deletion, in seconds.
     pub ttl_seconds_after_finished: Option<u32>,
@@ -47,22 +48,22 @@ pub struct Observed<'a> {
     pub release_pods: bool,
     /// The execution state in the status.
     pub persisted: ExecutionState,
-    /// Jobs of the run, which controls them by UID.
+    /// Jobs whose controlling owner is the run, by UID.
     pub jobs: Vec<JobState>,
     /// The attempt whose ConfigMap and Service this process has created.
     pub prerequisites_ready: Option<AttemptId>,
     /// Pods of the run, including those whose Job is gone.
     pub pods: Vec<PodState>,
-    /// State of the log that this process follows or followed; `None` if it followed no log.
+    /// State of the log that this process follows or followed; `None` if it has not followed a log.
     pub stream: Option<StreamState>,
     /// The verified and persisted blocks.
     pub records: Records<'a>,
     /// Result of the preflight check.
     pub preflight: Preflight,
-    /// Pods of the run from an uncached list, if the previous step made one.
+    /// Pods of the run from an uncached list, if the previous step requested one.
     pub live_pods: Option<Vec<PodState>>,
-    /// The refusal of the last creation, until it is retried.
-    pub creation_refused: Option<CreationRefused>,
+    /// The rejection of the last creation, until it is retried.
+    pub creation_rejected: Option<CreationRejected>,
 }
 
 impl Observed<'_> {
@@ -94,8 +95,8 @@ pub enum Records<'a> {
 pub struct StreamState {
     /// UID of the pod.
     pub pod_uid: String,
-    /// Whether no more records follow: the end record was read, the container is gone, or the log is unreadable. All
-    /// verified records are persisted then.
+    /// Whether no more records follow: the end record was read, the container is gone, or the log is unreadable. In
+    /// this state, all verified records are persisted.
     pub closed: bool,
     /// The end record.
     pub end: Option<EndRecord>,
@@ -103,23 +104,24 @@ pub struct StreamState {
     pub fault: Option<String>,
 }
 
-/// Result of the check whether enough nodes fit the workers.
+/// Result of the check whether enough nodes meet the requirements of the workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Preflight {
-    /// The operator may not read nodes (namespaced mode), or no gang is to be created.
+    /// The check was skipped, because the operator is not permitted to read nodes (namespaced mode) or no gang is to be
+    /// created.
     Skipped,
-    /// Enough nodes fit.
+    /// Enough nodes are eligible.
     Passed {
-        /// Names of the nodes that fit.
+        /// Names of the eligible nodes.
         nodes: BTreeSet<String>,
     },
-    /// Too few nodes fit. The message names nodes and amounts.
-    Refused(String),
+    /// Too few nodes are eligible. The message contains the nodes and the insufficient amounts.
+    Rejected(String),
 }
 
-/// The refusal of an object by the API server.
+/// The rejection of an object by the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CreationRefused {
+pub struct CreationRejected {
     /// Message of the API server, with the name of the object.
     pub message: String,
     /// Whether a retry cannot succeed: another owner's object has the name, or the object is invalid.

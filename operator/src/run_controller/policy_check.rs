@@ -1,12 +1,12 @@
-//! Checks what the operator's configuration allows in a run (images by prefix, environment variables by name), and what
-//! cannot work in a cluster. Pure.
+//! Checks whether the operator's configuration allows a run (images by prefix, environment variables by name) and
+//! whether the run can work in a cluster. Performs no I/O.
 
 use crds::v1alpha1::{BenchmarkRun, Libfabric, LibfabricProvider, TransportSpec};
 
 use super::build::OperatorConfig;
 
 /// Reason why `run` is not allowed, with the path of the field; `None` if it is allowed.
-pub fn refusal(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> {
+pub fn rejection(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> {
     let spec = &run.spec;
     if let TransportSpec::Libfabric(Libfabric {
         provider: LibfabricProvider::Shm,
@@ -40,9 +40,9 @@ pub fn refusal(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> {
         names.map(move |(position, variable)| (index, position, &variable.name))
     });
     let allowed = &config.allowed_env;
-    let mut refused = variables
+    let mut rejected = variables
         .filter(|(_, _, name)| !allowed.is_empty() && !allowed.iter().any(|pattern| matches(pattern, name)));
-    refused.next().map(|(index, position, name)| {
+    rejected.next().map(|(index, position, name)| {
         format!(
             "spec.variants[{index}].env[{position}].name: {name} is not allowed in this cluster. Allowed names: {}",
             allowed.join(", ")
@@ -62,7 +62,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn refused(images: &[&str], env: &[&str]) -> Option<String> {
+    fn rejected(images: &[&str], env: &[&str]) -> Option<String> {
         let config = OperatorConfig {
             allowed_images: images.iter().map(|&image| image.to_owned()).collect(),
             allowed_env: env.iter().map(|&name| name.to_owned()).collect(),
@@ -80,7 +80,7 @@ mod tests {
                 "scenarios": [{"name": "s", "pingPong": {"sizes": [64], "iterations": 10}}],
             },
         });
-        refusal(&serde_json::from_value(run).unwrap(), &config)
+        rejection(&serde_json::from_value(run).unwrap(), &config)
     }
 
     #[test]
@@ -95,33 +95,33 @@ mod tests {
             },
         });
         let config = OperatorConfig::new("example.test/runner:1");
-        let refused = refusal(&serde_json::from_value(run).unwrap(), &config).unwrap();
+        let rejected = rejection(&serde_json::from_value(run).unwrap(), &config).unwrap();
         assert!(
-            refused.starts_with("spec.transport.libfabric.provider: shm "),
-            "{refused}"
+            rejected.starts_with("spec.transport.libfabric.provider: shm "),
+            "{rejected}"
         );
     }
 
     #[test]
     fn empty_lists_allow_everything() {
-        assert_eq!(refused(&[], &[]), None);
+        assert_eq!(rejected(&[], &[]), None);
     }
 
     #[test]
     fn rejects_images_and_variables_that_are_not_allowed() {
-        assert_eq!(refused(&["other.example/", "registry.example/"], &["FI_*"]), None);
-        let image = refused(&["other.example/"], &[]).unwrap();
+        assert_eq!(rejected(&["other.example/", "registry.example/"], &["FI_*"]), None);
+        let image = rejected(&["other.example/"], &[]).unwrap();
         assert!(
             image.starts_with("spec.variants[1].image: image \"registry.example/nixl:2\""),
             "{image}"
         );
         for names in [&["UCX_*", "FI_LOG"][..], &["FI_LOG_LEVELS"]] {
-            let name = refused(&[], names).unwrap();
+            let name = rejected(&[], names).unwrap();
             assert!(
                 name.starts_with("spec.variants[1].env[0].name: FI_LOG_LEVEL "),
                 "{name}"
             );
         }
-        assert_eq!(refused(&[], &["FI_LOG_LEVEL"]), None);
+        assert_eq!(rejected(&[], &["FI_LOG_LEVEL"]), None);
     }
 }

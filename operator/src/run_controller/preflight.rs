@@ -1,7 +1,7 @@
-//! Checks before the creation of a gang whether the cluster has enough nodes for its workers. Pure.
+//! Checks before the creation of a gang whether the cluster has enough nodes for its workers. Performs no I/O.
 //!
 //! The check uses the allocatable resources of nodes, not the free ones: waiting for free resources is the task of the
-//! scheduler. The error names each node that does not fit, with the reason and the amounts.
+//! scheduler. The error message lists the nodes that do not meet the requirements, with the reason and the amounts.
 
 mod node;
 mod quantity;
@@ -30,7 +30,7 @@ pub struct Requirements<'a> {
     pub nodes: &'a [String],
 }
 
-/// The nodes that fit.
+/// Nodes that meet the placement and resource requirements of the workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidates {
     /// Names of the nodes.
@@ -39,11 +39,11 @@ pub struct Candidates {
     pub zoned: bool,
 }
 
-/// Reason why too few nodes fit, for the status.
+/// Reason why too few nodes meet the requirements, for the status.
 #[derive(Clone, Debug, PartialEq, Eq, Snafu)]
 pub enum PreflightError {
     /// No node matches the node selector.
-    #[snafu(display("none of {nodes} nodes has the labels {labels} (spec.placement.nodeSelector)"))]
+    #[snafu(display("none of the {nodes} nodes has the labels {labels} (spec.placement.nodeSelector)"))]
     NoLabels {
         /// Number of nodes in the cluster.
         nodes: usize,
@@ -59,34 +59,37 @@ pub enum PreflightError {
         /// Name of the node.
         node: String,
     },
-    /// Too few of the matching nodes fit.
-    #[snafu(display("{workers} nodes are needed, but only {fit} of {matching} fit: {reasons}"))]
+    /// Too few of the nodes that match the node selector meet the other requirements.
+    #[snafu(display(
+        "{workers} nodes are needed, but only {fit} of {matching} meet the requirements: {reasons}"
+    ))]
     TooFew {
-        /// Number of nodes that fit.
+        /// Number of eligible nodes.
         fit: usize,
         /// Number of nodes that match the node selector.
         matching: usize,
         /// Number of nodes needed.
         workers: u32,
-        /// Reasons why the other nodes do not fit.
+        /// Reasons why the other nodes are not eligible.
         reasons: String,
     },
-    /// Too few of the nodes that fit are in one zone.
+    /// No zone has enough eligible nodes.
     #[snafu(display(
-        "{workers} nodes in one zone are needed (spec.placement.singleZone), but the nodes that fit are in several: {zones}"
+        "{workers} nodes in one zone are needed (spec.placement.singleZone), but the eligible nodes are in \
+         several zones: {zones}"
     ))]
     SeveralZones {
         /// Number of nodes needed.
         workers: u32,
-        /// Zones, each with its number of nodes that fit.
+        /// Zones, each with its number of eligible nodes.
         zones: String,
     },
 }
 
-/// The nodes on which the workers may run.
+/// Returns the nodes on which the workers may run.
 ///
 /// # Errors
-/// If they are too few.
+/// If there are too few of them.
 pub fn preflight(requirements: &Requirements<'_>, nodes: &[NodeState]) -> Result<Candidates, PreflightError> {
     let placement = requirements.placement;
     let missing = requirements
@@ -134,7 +137,7 @@ pub fn preflight(requirements: &Requirements<'_>, nodes: &[NodeState]) -> Result
     in_one_zone(&fit, placement)
 }
 
-/// Reason why `node` does not fit; `None` if it fits.
+/// Reason why `node` is not eligible; `None` if it is eligible.
 fn mismatch(node: &NodeState, requirements: &Requirements<'_>) -> Option<String> {
     if !node.ready {
         return Some("not ready".to_owned());
@@ -147,7 +150,7 @@ fn mismatch(node: &NodeState, requirements: &Requirements<'_>) -> Option<String>
             .placement
             .tolerations
             .iter()
-            .any(|one| tolerates(one, taint))
+            .any(|toleration| tolerates(toleration, taint))
     };
     if let Some(taint) = node.taints.iter().find(|taint| !tolerated(taint)) {
         return Some(format!("has the taint {taint}, which is not tolerated"));
@@ -160,7 +163,7 @@ fn mismatch(node: &NodeState, requirements: &Requirements<'_>) -> Option<String>
     })
 }
 
-/// The first resource of which a node has less than a worker requests.
+/// Message about the first resource of which a node has less than a worker requests.
 fn shortage(available: &Amounts, requested: &WorkerResources) -> Option<String> {
     let count = |available: u64, requested: u32, name: &str| {
         (available < u64::from(requested)).then(|| format!("{available} of {requested} {name}"))
@@ -177,7 +180,7 @@ fn shortage(available: &Amounts, requested: &WorkerResources) -> Option<String> 
         .or_else(|| bytes(available.memory, requested.memory, "memory"))
 }
 
-/// The first device of which an exclusive worker would leave some unused.
+/// Message about the first device type that an exclusive worker would leave partly unused.
 fn surplus(available: &Amounts, requested: &WorkerResources) -> Option<String> {
     let unused = |available: u64, requested: u32, name: &str, field: &str| {
         (available > u64::from(requested)).then(|| {
@@ -198,8 +201,8 @@ fn millis(millis: u64) -> String {
     }
 }
 
-/// Matches like the scheduler: a missing key matches every key, a missing effect every effect, and the default operator
-/// is `Equal`.
+/// Whether `toleration` matches `taint` by the rules of the scheduler: a missing key matches every key, a missing
+/// effect matches every effect, and the default operator is `Equal`.
 fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let effect = toleration
         .effect
@@ -213,7 +216,7 @@ fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     }
 }
 
-/// Reduces the nodes that fit to zones with enough nodes, if the placement requires a single zone.
+/// Reduces the eligible nodes to those in zones with enough nodes, if the placement requires a single zone.
 fn in_one_zone(fit: &[&NodeState], placement: &Placement) -> Result<Candidates, PreflightError> {
     let workers = placement.workers as usize;
     let mut zones: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
@@ -243,7 +246,7 @@ fn in_one_zone(fit: &[&NodeState], placement: &Placement) -> Result<Candidates, 
     }
 }
 
-/// Joins the entries, at most [`MAX_LISTED`] of them.
+/// Joins up to [`MAX_LISTED`] entries and states the number of the others.
 fn listed(mut entries: Vec<String>) -> String {
     let more = entries.len().saturating_sub(MAX_LISTED);
     entries.truncate(MAX_LISTED);

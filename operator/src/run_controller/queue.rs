@@ -1,5 +1,5 @@
-//! The work queue of the controller: every run is reconciled at most once at a time, and again whenever it is enqueued
-//! meanwhile. Uses timers; no other I/O.
+//! The work queue of the controller. At most one reconciliation of a run is in progress, and a run that is enqueued
+//! during its reconciliation is reconciled again. Uses timers. Performs no I/O.
 
 mod schedule;
 
@@ -17,23 +17,24 @@ use tracing::error;
 
 use self::schedule::Schedule;
 use super::store::RunKey;
-use crate::manager::Shutdown;
+use crate::manager::shutdown::Shutdown;
 use crate::metrics::operator::Metrics;
 
-/// Time without a reconciliation after which the queue counts as idle: connections of a burst are closed by then.
+/// Time without a reconciliation after which the queue is considered idle. By then, the connections of a burst are
+/// closed.
 const IDLE_AFTER: Duration = Duration::from_secs(20);
 
-/// When a run is to be reconciled again, unless it changes before.
+/// Condition for the next reconciliation of a run, which also takes place if the run changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Requeue {
-    /// Not before it changes.
+    /// The run is reconciled only after a change.
     AwaitChange,
-    /// When no run of normal priority is queued, or after [`schedule::MAX_LOW_PRIORITY_WAIT`]. A change restores normal
-    /// priority.
+    /// The run is reconciled when no run of normal priority is queued, or after [`schedule::MAX_LOW_PRIORITY_WAIT`]. A
+    /// change restores normal priority.
     LowPriority,
-    /// After this delay.
+    /// The run is reconciled after this delay.
     After(Duration),
-    /// After a delay that grows with each consecutive failure.
+    /// The run is reconciled after a delay that grows with each consecutive failure.
     Backoff,
 }
 
@@ -64,7 +65,7 @@ impl Queue {
         }
     }
 
-    /// Enqueues `run` with normal priority, after the runs that are enqueued already.
+    /// Enqueues `run` with normal priority, after the runs that are already enqueued.
     pub(super) fn add(&self, run: RunKey) {
         if self.schedule().add(run, Instant::now()) {
             self.shared.added.notify_one();
@@ -79,7 +80,7 @@ impl Queue {
     }
 
     /// Reconciles enqueued runs until `shutdown`, then waits for the reconciliations in progress. A reconciliation that
-    /// panics counts as failed and affects no other run. Calls `on_idle` once after each period of activity.
+    /// panics is treated as failed and affects no other run. Calls `on_idle` once after each period of activity.
     pub(super) async fn process<F>(
         &self,
         mut shutdown: Shutdown,
@@ -104,13 +105,14 @@ impl Queue {
                 biased;
                 () = &mut shutdown => break,
                 Some(finished) = tasks.join_next() => {
+                    // A task cannot fail: `catch_panic` catches panics, and tasks are never aborted.
                     if let Ok((run, requeue)) = finished {
                         self.schedule().finish(run, requeue, Instant::now());
                     }
                     idle_timer.as_mut().reset(Instant::now() + IDLE_AFTER);
                     idle = false;
                 }
-                () = sleep_until_some(next_due) => self.schedule().enqueue_due(Instant::now()),
+                () = sleep_until_or_forever(next_due) => self.schedule().enqueue_due(Instant::now()),
                 () = self.shared.added.notified() => {}
                 () = &mut idle_timer, if !idle && tasks.is_empty() => {
                     on_idle();
@@ -121,16 +123,16 @@ impl Queue {
         while tasks.join_next().await.is_some() {}
     }
 
-    /// Updates the metrics. Returns when the next delayed run is due.
+    /// Updates the metrics. Returns the time at which the next delayed run is due.
     fn report_and_next_due(&self) -> Option<Instant> {
         let schedule = self.schedule();
-        self.shared.metrics.queue_depth(schedule.queued());
-        self.shared.metrics.backing_off(schedule.failing());
+        self.shared.metrics.set_queue_depth(schedule.queued());
+        self.shared.metrics.set_backing_off(schedule.failing());
         schedule.next_due()
     }
 }
 
-/// Runs one reconciliation of `run`. A panic counts as a failure.
+/// Runs one reconciliation of `run`. A panic is treated as a failure.
 async fn catch_panic(run: RunKey, reconciliation: impl Future<Output = Requeue>) -> (RunKey, Requeue) {
     let result = AssertUnwindSafe(reconciliation).catch_unwind().await;
     let requeue = result.unwrap_or_else(|_| {
@@ -140,8 +142,8 @@ async fn catch_panic(run: RunKey, reconciliation: impl Future<Output = Requeue>)
     (run, requeue)
 }
 
-/// Sleeps until `at`, forever if there is no such instant.
-async fn sleep_until_some(at: Option<Instant>) {
+/// Sleeps until `at`; forever if `at` is `None`.
+async fn sleep_until_or_forever(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => pending().await,

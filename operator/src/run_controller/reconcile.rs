@@ -1,4 +1,4 @@
-//! One reconciliation of one run: a loop of named steps that ends when there is nothing left to do. I/O.
+//! One reconciliation of one run: a loop of steps that ends when no action is left. Performs I/O.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,8 +21,8 @@ use super::unreadable;
 use super::update_status::RunVersion;
 use crate::events;
 
-/// Maximum number of actions for one run in one reconciliation. What remains is done in the next one, after other runs
-/// had a slot.
+/// Maximum number of actions for one run in one reconciliation. The remaining actions follow in the next
+/// reconciliation, after other runs had a slot.
 const MAX_STEPS: usize = 16;
 /// Delay before the next reconciliation of a run that needed more than [`MAX_STEPS`] actions.
 const MAX_STEPS_DELAY: Duration = Duration::from_millis(100);
@@ -53,7 +53,8 @@ pub(super) async fn reconcile(context: Arc<Context>, key: RunKey) -> Requeue {
     .await
 }
 
-/// Publishes an event for a failed reconciliation, and releases the nodes that the run could not use.
+/// Publishes an event for a failed reconciliation, and releases the nodes that were reserved for a gang that the run
+/// could not create.
 async fn report_failure(context: &Context, key: &RunKey, error: &ReconcileError) {
     let Some(cached) = context.runs.get(key) else {
         return;
@@ -122,7 +123,7 @@ async fn reconcile_steps(
             session,
         };
         reconciler.persist_records().await?;
-        reconciler.session.expire_refusal();
+        reconciler.session.expire_rejection();
         let policy = observe::run_policy(context, &reconciler.snapshot, reconciler.session);
         let observed = observe::observe(
             context,

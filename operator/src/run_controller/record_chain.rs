@@ -1,5 +1,5 @@
-//! The record chain: the record streams of a run in ConfigMaps, append-only and compressed, where each part names the
-//! digest of the part before. Pure.
+//! The record chain: the record streams of a run in ConfigMaps, append-only and compressed. Each part contains the
+//! digest of the previous part. Performs no I/O.
 //!
 //! A part is a sequence of gzip members, one for each append, so that an append neither reads nor recompresses the
 //! existing members. The digest after a member is the SHA-256 of the digest before it (32 zero bytes at the start) and
@@ -22,9 +22,9 @@ pub use reader::ChainReader;
 
 use super::build::names;
 
-/// Maximum number of bytes of a part: a ConfigMap may hold 1 MiB.
+/// Maximum number of bytes of a part. A ConfigMap may hold 1 MiB.
 pub const MAX_PART_BYTES: usize = 900 * 1024;
-/// Maximum number of parts of a run: together less than a twentieth of etcd's default size limit.
+/// Maximum number of parts of a run. Together, they use less than a twentieth of the default size limit of etcd.
 pub const MAX_PARTS: u32 = 64;
 /// Maximum number of bytes of one append. They become one gzip member, which must fit a part even if it is
 /// incompressible.
@@ -35,7 +35,7 @@ pub const MAX_PLANNED_BYTES: u64 = MAX_PARTS as u64 * MAX_PART_BYTES as u64 * 2;
 /// SHA-256 digest.
 type Digest = [u8; 32];
 
-/// Records cannot be stored, or the stored ones cannot be used.
+/// Error of storing records or of using stored records.
 #[derive(Debug, Snafu)]
 #[snafu(visibility(pub(super)))]
 pub enum ChainError {
@@ -65,7 +65,7 @@ pub enum ChainError {
         /// The missing key.
         key: &'static str,
     },
-    /// A part does not continue the part before, or was changed.
+    /// A part does not continue the previous part, or was changed.
     #[snafu(display("part {part} of the records cannot be verified: {reason}"))]
     Broken {
         /// Number of the part.
@@ -76,7 +76,7 @@ pub enum ChainError {
     /// Every part is valid, but the status refers to later records.
     #[snafu(display(
         "the records end before digest {sha256} in the status: a ConfigMap with later records was deleted or \
-         restored from an older state. They cannot be recovered; create a new run"
+         restored from an older state. The later records cannot be recovered; create a new run"
     ))]
     Older {
         /// The digest in the status.
@@ -84,7 +84,7 @@ pub enum ChainError {
     },
 }
 
-/// The end of a record chain, to append to. Does not hold the bytes of full parts.
+/// The end of a record chain, for appends. Does not hold the bytes of full parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordChain {
     /// The last part, unless it is full; `None` before the first append.
@@ -111,8 +111,8 @@ pub struct Part {
 }
 
 impl RecordChain {
-    /// The chain with whole `lines` (including newlines) appended, and the parts to write, in order. `self` remains
-    /// valid until they are written.
+    /// Returns the chain after appending whole `lines` (including newlines), and the parts to write, in order. `self`
+    /// remains valid until the parts are written.
     ///
     /// # Errors
     /// If `lines` exceed [`MAX_APPEND_BYTES`] or the chain is full.

@@ -1,5 +1,5 @@
-//! Reads the record chain of a run from ConfigMaps, and appends to it. I/O; the content of the parts is defined in
-//! [`super::record_chain`].
+//! Reads the record chain of a run from ConfigMaps, and appends to it. [`super::record_chain`] defines the content of
+//! the parts. Performs I/O.
 
 use crds::v1alpha1::{BenchmarkRun, RecordsReference};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -16,7 +16,7 @@ use crate::metrics::operator::Category;
 #[derive(Debug, Snafu)]
 pub enum RecordsError {
     /// A request failed, and may succeed later.
-    #[snafu(display("{action} ConfigMap {name}, which holds records: {source}"))]
+    #[snafu(display("{action} ConfigMap {name}, which holds records, failed: {source}"))]
     Api {
         /// `reading`, `creating` or `updating`.
         action: &'static str,
@@ -26,12 +26,12 @@ pub enum RecordsError {
         source: kube::Error,
     },
     /// A part was changed or created by another client.
-    #[snafu(display("ConfigMap {name} was changed by another client; the records are read again"))]
+    #[snafu(display("ConfigMap {name} was changed by another client; the records will be read again"))]
     Changed {
         /// Name of the ConfigMap.
         name: String,
     },
-    /// The records cannot be stored or used.
+    /// The records cannot be stored, or stored records cannot be used.
     #[snafu(display("{source}"))]
     Chain {
         /// Cause.
@@ -40,7 +40,8 @@ pub enum RecordsError {
 }
 
 impl RecordsError {
-    /// Whether a retry cannot succeed: there are too many records, or the API server rejects the object.
+    /// Whether a retry cannot succeed, because the run has too many records, its record chain is invalid, or the API
+    /// server rejects the object.
     pub(super) fn is_permanent(&self) -> bool {
         match self {
             Self::Api {
@@ -111,7 +112,7 @@ impl RecordStore {
             if let Err(error) = reader.read(&object, &mut each) {
                 return Ok(Err(error));
             }
-            // A full part is never written again: the next write creates a part.
+            // A full part is never written again. The next write creates a new part.
             let growing = object.immutable != Some(true);
             version = object.metadata.resource_version.filter(|_| growing);
         }
@@ -123,7 +124,7 @@ impl RecordStore {
         }))
     }
 
-    /// Appends whole lines. After an error the stored records must be read again.
+    /// Appends whole lines. After an error, the stored records must be read again.
     ///
     /// # Errors
     /// If a request fails or the run has too many records.
@@ -138,7 +139,7 @@ impl RecordStore {
         Ok(())
     }
 
-    /// Reference to the records for the status; `None` if there are none.
+    /// Reference to the records for the status; `None` if the run has no records.
     pub(super) fn reference(&self) -> Option<RecordsReference> {
         self.chain.reference(&self.uid)
     }
@@ -186,17 +187,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn splits_lines_into_pieces_that_fit() {
+    fn splits_lines_into_pieces_of_limited_size() {
         let line = [b"x".repeat(16_000), b"\n".to_vec()].concat();
         let lines = line.repeat(70);
-        let cut: Vec<_> = pieces(&lines).collect();
+        let split: Vec<_> = pieces(&lines).collect();
         assert!(
-            cut.len() > 1
-                && cut
+            split.len() > 1
+                && split
                     .iter()
                     .all(|piece| piece.len() <= MAX_APPEND_BYTES && piece.ends_with(b"\n"))
         );
-        assert_eq!(cut.concat(), lines);
+        assert_eq!(split.concat(), lines);
         assert_eq!(pieces(b"").count(), 0);
     }
 }

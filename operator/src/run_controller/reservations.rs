@@ -1,7 +1,8 @@
-//! The placement requests of all runs in progress. Who comes first is decided in [`super::admission`]. No I/O.
+//! The placement requests of all runs in progress. [`super::admission`] decides their order. Performs no I/O.
 //!
-//! A run that is admitted counts as placing from that moment on, although no cache shows its Job yet. Only one process
-//! acts at a time, and it registers every run before it acts, so this state need not survive a restart.
+//! An admitted run is in the stage `Placing` from the time of its admission, although no cache contains its Job yet.
+//! Only one process is active at a time, and it registers every run before its first action, so this state need not
+//! survive a restart.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -52,7 +53,7 @@ impl Reservations {
         (reservation, unblocked)
     }
 
-    /// Drops the request of a run that is finished or deleted. Returns the runs that may be admitted now.
+    /// Removes the request of a finished or deleted run. Returns the runs that may be admitted now.
     pub(super) fn release(&self, key: &RunKey) -> Vec<RunKey> {
         let mut requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match requests.remove(key) {
@@ -62,7 +63,7 @@ impl Reservations {
     }
 }
 
-/// Whether a run that goes from one stage to another may stop blocking other runs.
+/// Whether the transition of a run from stage `before` to stage `after` may unblock other runs.
 fn unblocks_others(before: PlacementStage, after: PlacementStage) -> bool {
     match before {
         PlacementStage::Idle => false,
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn admits_one_run_at_a_time_and_the_oldest_next() {
+    fn admits_one_run_at_a_time_and_then_the_oldest() {
         let reservations = Reservations::default();
         let register = |name: &str, created| {
             reservations.register(&key(name), request(name, created, PlacementStage::Requesting))
@@ -121,7 +122,7 @@ mod tests {
         assert_eq!(
             register("b", 2),
             admitted,
-            "it stays admitted while it creates its Job"
+            "a run stays admitted while its Job is created"
         );
         assert_eq!(register("c", 3).0.blocked_by.as_deref(), Some("n/b"));
         assert_eq!(register("a", 1).0.blocked_by.as_deref(), Some("n/b"));

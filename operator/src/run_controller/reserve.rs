@@ -1,4 +1,4 @@
-//! Registers the placement request of one run, and enqueues the runs that may proceed because of it. No I/O.
+//! Registers the placement request of one run, and enqueues the runs that may proceed because of it. Performs no I/O.
 
 use jiff::Timestamp;
 
@@ -11,14 +11,16 @@ use super::session::Session;
 use super::snapshot::RunSnapshot;
 use super::store::{CachedRun, RunKey};
 
-/// Registers what the run does, and reserves nodes for its next gang if it needs one and nothing else prevents it.
+/// Registers the placement request of the run, and reserves nodes for its next gang if the run needs a gang and nothing
+/// else prevents its creation.
 pub(super) fn reserve(context: &Context, snapshot: &RunSnapshot<'_>, observed: &Observed<'_>) -> Reservation {
-    let fits = !matches!(observed.preflight, Preflight::Refused(_)) && observed.creation_refused.is_none();
+    let can_create =
+        !matches!(observed.preflight, Preflight::Rejected(_)) && observed.creation_rejected.is_none();
     let stage = placement_stage(
         snapshot.object.spec.placement.workers,
         &observed.jobs,
         &observed.pods,
-        observed.needs_next_attempt() && fits,
+        observed.needs_next_attempt() && can_create,
     );
     let mut request = placement_request(snapshot, &observed.persisted, &observed.pods, stage);
     if let Preflight::Passed { nodes } = &observed.preflight {
@@ -27,8 +29,8 @@ pub(super) fn reserve(context: &Context, snapshot: &RunSnapshot<'_>, observed: &
     register(context, snapshot.key, request)
 }
 
-/// Registers only the gang that exists. Used after a restart, and after a failed reconciliation: other runs must not
-/// wait for a gang that this run did not get to create.
+/// Registers only the existing gang of the run. Used after a restart and after a failed reconciliation, so that other
+/// runs do not wait for a gang that this run has failed to create.
 pub(super) fn register_existing_gang(context: &Context, cached: &CachedRun) {
     let CachedRun::Run(run, _) = cached else { return };
     let Ok(run) = &run.unpack() else { return };
@@ -66,7 +68,7 @@ fn placement_request(
         workers: placement.workers,
         exclusive: placement.exclusive,
         candidate_nodes: None,
-        // The status names the nodes of a gang only after all its workers have started.
+        // The status contains the nodes of a gang only after all its workers have started.
         nodes: persisted
             .nodes
             .iter()

@@ -1,5 +1,5 @@
-//! In-memory state of a run between two reconciliations, all of which can be recovered from the cluster. To save
-//! memory, a waiting run has no plan here, and a finished run has no session.
+//! In-memory state of a run between two reconciliations. All of it can be recovered from the cluster. To save memory,
+//! the session of a waiting run holds no plan, and a finished run has no session. Performs no I/O.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,21 +15,22 @@ use tokio::time::Instant;
 use super::attempt_id::AttemptId;
 use super::build::OperatorConfig;
 use super::follow_logs::Follower;
-use super::observed::{CreationRefused, PodState};
+use super::observed::{CreationRejected, PodState};
 use super::policy_check;
 use super::record_chain::MAX_PLANNED_BYTES;
 use super::records::RecordStore;
 use super::store::RunKey;
 
-/// Delay before a refused creation is retried: the operator does not watch quotas and policies.
-pub(super) const REFUSAL_RETRY: Duration = Duration::from_secs(30);
+/// Delay before a rejected creation is retried. The operator does not watch quotas and policies.
+pub(super) const REJECTION_RETRY: Duration = Duration::from_secs(30);
 
 /// The sessions of all runs in progress.
 #[derive(Default)]
 pub(super) struct Sessions(Mutex<HashMap<RunKey, Arc<tokio::sync::Mutex<Session>>>>);
 
 impl Sessions {
-    /// The session of the run with `uid`; a new one if the existing one belongs to an earlier run of this name.
+    /// Returns the session of the run with `uid`. Creates a new session if the existing one belongs to an earlier run
+    /// with the same name.
     pub(super) fn get_or_create(&self, key: &RunKey, uid: &str) -> Arc<tokio::sync::Mutex<Session>> {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = sessions.get(key).filter(|session| {
@@ -52,7 +53,7 @@ impl Sessions {
 /// In-memory state of one run.
 pub(super) struct Session {
     pub(super) uid: String,
-    /// Number of blocks of each leg and the hash of the plan, or the reason why there is no plan.
+    /// Number of blocks of each leg and the hash of the plan, or the reason why the run has no plan.
     pub(super) legs: Option<Result<(Vec<u32>, String), String>>,
     /// The plan, while a log is followed.
     pub(super) plan: Option<Arc<HashedPlan>>,
@@ -61,18 +62,18 @@ pub(super) struct Session {
     /// The evaluation of the persisted records, if it was computed.
     pub(super) evaluation: Option<Arc<Evaluation>>,
     pub(super) follower: Option<Box<Follower>>,
-    /// The last write of this process, until the cache shows it.
+    /// The last write of this process, until the cache contains it.
     pub(super) last_write: Option<Box<LastWrite>>,
     /// The last attempt whose ConfigMap and Service this process has created.
     pub(super) prerequisites_ready: Option<AttemptId>,
-    /// The last creation that the cluster refused, and the time of the refusal.
-    pub(super) creation_refused: Option<(CreationRefused, Instant)>,
+    /// The last creation that the cluster rejected, and the time of the rejection.
+    pub(super) creation_rejected: Option<(CreationRejected, Instant)>,
 }
 
 /// The records of a run.
 pub(super) enum SessionRecords {
     Unread,
-    /// There are no records. A waiting run needs no collector, which would hold every block of the plan.
+    /// The run has no records. A waiting run needs no collector, which would hold every block of the plan.
     Empty,
     Read {
         store: Box<RecordStore>,
@@ -100,11 +101,11 @@ impl Session {
             follower: None,
             last_write: None,
             prerequisites_ready: None,
-            creation_refused: None,
+            creation_rejected: None,
         }
     }
 
-    /// Number of blocks of each leg and the hash of the plan, or the reason why there is no plan.
+    /// Number of blocks of each leg and the hash of the plan, or the reason why the run has no plan.
     pub(super) fn legs(
         &mut self,
         run: &BenchmarkRun,
@@ -123,7 +124,7 @@ impl Session {
         self.legs.insert(legs).clone()
     }
 
-    /// The plan of the run, or the reason why there is none, with the field and the remedy.
+    /// The plan of the run, or the reason why the run has no plan, with the field and the remedy.
     pub(super) fn plan(
         &mut self,
         run: &BenchmarkRun,
@@ -132,8 +133,8 @@ impl Session {
         if let Some(plan) = &self.plan {
             return Ok(Arc::clone(plan));
         }
-        if let Some(refusal) = policy_check::refusal(run, config) {
-            return Err(refusal);
+        if let Some(rejection) = policy_check::rejection(run, config) {
+            return Err(rejection);
         }
         let validated = validate(run).map_err(|problems| problems.to_string())?;
         let planned = plan(&validated).map_err(|error| error.to_string())?;
@@ -147,23 +148,23 @@ impl Session {
         Ok(Arc::clone(self.plan.insert(Arc::new(planned))))
     }
 
-    /// Forgets a refused creation that is due to be retried.
-    pub(super) fn expire_refusal(&mut self) {
-        self.creation_refused
-            .take_if(|(refused, at)| !refused.permanent && at.elapsed() >= REFUSAL_RETRY);
+    /// Removes a rejected creation that is due to be retried.
+    pub(super) fn expire_rejection(&mut self) {
+        self.creation_rejected
+            .take_if(|(rejected, at)| !rejected.permanent && at.elapsed() >= REJECTION_RETRY);
     }
 
-    /// Notifies the follower when the worker's container has terminated. A log whose pod is not in the cache is also
-    /// read to its end: the API server reports whether the pod exists.
+    /// Notifies the follower when the worker's container has terminated. If the pod is not in the cache, its log is
+    /// also read to the end, because the API server reports whether the pod exists.
     pub(super) fn notify_follower(&self, pods: &[PodState]) {
         let Some(follower) = &self.follower else { return };
         let pod = pods.iter().find(|pod| pod.uid == follower.source.pod_uid);
-        if pod.is_none_or(|pod| pod.terminated.is_some() || pod.phase.is_over()) {
+        if pod.is_none_or(|pod| pod.terminated.is_some() || pod.phase.is_finished()) {
             follower.container_terminated();
         }
     }
 
-    /// Drops what can be recomputed and is not needed before the next change.
+    /// Removes everything that can be recomputed and is not needed before the next change.
     pub(super) fn shrink(&mut self) {
         if self.follower.is_none() {
             self.plan = None;

@@ -1,4 +1,4 @@
-//! The newest known version of one run. Pure.
+//! The newest known version of one run. Performs no I/O.
 
 use crds::names;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus};
@@ -7,10 +7,10 @@ use super::execution_state::ExecutionState;
 use super::session::Session;
 use super::store::RunKey;
 
-/// The newest known version of a run: either the cached one or the one that this process wrote since.
+/// The newest known version of a run: either the cached version, or a later version that this process wrote.
 pub(super) struct RunSnapshot<'a> {
     pub(super) key: &'a RunKey,
-    /// The run as cached. Its status and finalizers may be older than the fields below.
+    /// The cached run. Its status and finalizers may be older than the fields below.
     pub(super) object: &'a BenchmarkRun,
     pub(super) uid: &'a str,
     pub(super) resource_version: String,
@@ -19,8 +19,8 @@ pub(super) struct RunSnapshot<'a> {
 }
 
 impl<'a> RunSnapshot<'a> {
-    /// Takes the newer of the cached run and the last write of this process. Forgets the last write once the cache
-    /// has caught up.
+    /// Returns the newer of the cached run and the last write of this process. Removes the last write from the session
+    /// once the cache has caught up.
     pub(super) fn latest(
         key: &'a RunKey,
         object: &'a BenchmarkRun,
@@ -28,7 +28,7 @@ impl<'a> RunSnapshot<'a> {
         session: &mut Session,
     ) -> Self {
         let resource_version = object.metadata.resource_version.clone().unwrap_or_default();
-        // Resource versions of one resource are increasing numbers; anything else is treated as newest.
+        // Resource versions of one resource are increasing numbers. Any other value is treated as the newest.
         let number = |version: &str| version.parse::<u64>().unwrap_or(u64::MAX);
         session
             .last_write
@@ -56,7 +56,7 @@ impl<'a> RunSnapshot<'a> {
         }
     }
 
-    /// The execution state that the status holds.
+    /// The execution state in the status.
     pub(super) fn persisted(&self) -> ExecutionState {
         self.status
             .as_ref()

@@ -1,5 +1,5 @@
-//! Builds the status of a run from its evaluation, its phase and the state that the controller persists. Does no I/O; the
-//! current time is an argument.
+//! Builds the status of a run from its evaluation, its phase and the state that the controller persists. The current
+//! time is an argument. Performs no I/O.
 
 use campaign::Evaluation;
 use campaign::format::clipped;
@@ -15,9 +15,9 @@ use super::execution_state::ExecutionState;
 pub(super) struct StatusContext<'a> {
     /// Generation of the spec.
     pub(super) generation: Option<i64>,
-    /// The time now (RFC 3339).
+    /// The current time (RFC 3339).
     pub(super) now: &'a str,
-    /// The status before this one.
+    /// The previous status.
     pub(super) previous: Option<&'a BenchmarkRunStatus>,
     /// State that the controller persists.
     pub(super) execution_state: &'a ExecutionState,
@@ -53,7 +53,7 @@ pub(super) fn planned(context: &StatusContext<'_>, planned: Planned<'_>, phase: 
 }
 
 /// Builds the status of a run whose spec cannot be planned.
-pub(super) fn refused(context: &StatusContext<'_>, message: &str) -> BenchmarkRunStatus {
+pub(super) fn rejected_status(context: &StatusContext<'_>, message: &str) -> BenchmarkRunStatus {
     let status = status::refused(message, context.generation, context.now, context.previous);
     with_context(context, status)
 }
@@ -65,7 +65,8 @@ fn with_context(context: &StatusContext<'_>, mut status: BenchmarkRunStatus) -> 
         status.placement = Some(PlacementStatus { nodes });
     }
     if let Some(warning) = context.warning {
-        // It goes first because the last of too many warnings holds their count.
+        // The warning is inserted first, because the last warning contains the number of omitted warnings if there are
+        // too many.
         if status.warnings.len() >= MAX_WARNINGS {
             status.warnings.remove(0);
         }
@@ -75,7 +76,7 @@ fn with_context(context: &StatusContext<'_>, mut status: BenchmarkRunStatus) -> 
     status::fit(status)
 }
 
-/// `conditions` with the condition `CleanupBlocked` set from [`StatusContext::cleanup_blocked`].
+/// Returns `conditions` with the condition `CleanupBlocked` according to [`StatusContext::cleanup_blocked`].
 pub(super) fn blocked(context: &StatusContext<'_>, mut conditions: Vec<Condition>) -> Vec<Condition> {
     let before = context.previous.into_iter().flat_map(|status| &status.conditions);
     let mut before = before.filter(|condition| condition.has_type(ConditionType::CleanupBlocked));

@@ -1,6 +1,7 @@
-//! Caches of runs, Jobs, pods and nodes, which watches keep up to date, reduced to the fields that are needed. I/O.
+//! Caches of the required fields of runs, Jobs, pods and nodes. Watches keep the caches up to date. Performs I/O.
 //!
-//! The absence of an object here proves nothing: callers that need to know that an object is gone ask the API server.
+//! The absence of an object from a cache does not prove that the object is gone. Callers that need such proof send a
+//! request to the API server.
 
 mod cache;
 mod children;

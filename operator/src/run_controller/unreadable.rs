@@ -1,4 +1,5 @@
-//! Handles an object that cannot be read as a run: reports the reason, and removes the finalizer on deletion. I/O.
+//! Handles an object that cannot be read as a run: reports the reason, and removes the finalizer on deletion. Performs
+//! I/O.
 //!
 //! The object may be a run that a newer release has started, so the results in its status are never overwritten.
 
@@ -34,7 +35,7 @@ pub(super) async fn reconcile(
     Ok(Requeue::AwaitChange)
 }
 
-/// Deletes the Jobs of the deleted object, and removes its finalizer when no pod is left.
+/// Deletes the Jobs of the deleted object, and removes its finalizer after all its pods are gone.
 async fn release(context: &Context, key: &RunKey, metadata: &ObjectMeta) -> Result<Requeue, ReconcileError> {
     let uid = metadata.uid.as_deref().unwrap_or_default();
     let client = &context.writer.client;
@@ -67,7 +68,7 @@ async fn report(context: &Context, key: &RunKey, unreadable: &UnreadableRun) -> 
         "this object cannot be read as a BenchmarkRun: {}. Delete it and create a new run",
         unreadable.reason
     );
-    let refused = status::refused(&message, metadata.generation, &Timestamp::now().to_string(), None);
+    let rejected = status::refused(&message, metadata.generation, &Timestamp::now().to_string(), None);
     let version = RunVersion {
         key,
         uid: metadata.uid.as_deref().unwrap_or_default(),
@@ -75,16 +76,16 @@ async fn report(context: &Context, key: &RunKey, unreadable: &UnreadableRun) -> 
         status: None,
     };
     let publish = async || {
-        let events = events::between(None, &refused);
+        let events = events::between(None, &rejected);
         context.writer.publish(&version, &events).await;
     };
     if unreadable.started {
         publish().await;
         return Ok(());
     }
-    match context.writer.write(&version, &refused).await {
+    match context.writer.write(&version, &rejected).await {
         Ok(_) => Ok(()),
-        // The API server accepts no status of this object either, so only an event can report the reason.
+        // The API server rejects the status of this object, too, so only an event can report the reason.
         Err(StatusError::Invalid { .. }) => {
             publish().await;
             Ok(())

@@ -1,4 +1,4 @@
-//! Writes a changed status in one request, then publishes its events and updates the metrics. I/O.
+//! Writes a changed status in one request, then publishes its events and updates the metrics. Performs I/O.
 
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, Condition};
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -71,7 +71,7 @@ pub(super) struct RunVersion<'a> {
     pub(super) uid: &'a str,
     /// Precondition of the write.
     pub(super) resource_version: &'a str,
-    /// The status of this version.
+    /// Status of the run at `resource_version`. `None` if it has no status yet.
     pub(super) status: Option<&'a BenchmarkRunStatus>,
 }
 
@@ -94,7 +94,7 @@ impl Writer {
         Ok(written)
     }
 
-    /// Writes the conditions alone if they differ from the previous ones. Returns the new resource version of the run.
+    /// Writes only the conditions, if they differ from the previous ones. Returns the new resource version of the run.
     pub(super) async fn write_conditions(
         &self,
         version: &RunVersion<'_>,

@@ -1,5 +1,5 @@
-//! Images without the runner, into which the operator injects it. An image of another distribution with its own C library and
-//! libfabric is measured. For an image that lacks a requirement, the status names it.
+//! Images without the runner, into which the operator injects it. An image of another distribution with its own C
+//! library and libfabric is measured. For an image that lacks a requirement, the status names it.
 
 use std::collections::BTreeSet;
 

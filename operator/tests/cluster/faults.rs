@@ -1,5 +1,5 @@
-//! Failures of pods, kubelets, containerd, the network and the API server during a campaign. Stored blocks are kept, missing
-//! ones are measured again, and the status contains the reason.
+//! Failures of pods, kubelets, containerd, the network and the API server during a campaign. Stored blocks are kept,
+//! missing ones are measured again, and the status contains the reason.
 
 use std::process::Command;
 

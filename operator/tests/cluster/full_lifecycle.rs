@@ -1,5 +1,5 @@
-//! A short scenario that exercises every permission of the operator: an unreadable run, name collisions, a campaign that is
-//! suspended twice and deleted after its TTL, and one that is deleted while it runs.
+//! A short scenario that exercises every permission of the operator: an unreadable run, name collisions, a campaign
+//! that is suspended twice and deleted after its TTL, and one that is deleted while it runs.
 
 use std::fmt::Debug;
 
@@ -79,7 +79,7 @@ where
     let status = namespace.wait_for_end(&name).await;
     let (_, _, message) = condition(&status, "Failed").unwrap();
     assert!(
-        message.contains("exists already and does not belong to this run"),
+        message.contains("already exists and does not belong to this run"),
         "{message}"
     );
     let name_of_object = object.meta().name.clone().unwrap();

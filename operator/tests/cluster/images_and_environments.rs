@@ -1,5 +1,5 @@
-//! Variants with different images, whose gangs alternate, and variants with different environments, which one gang
-//! interleaves.
+//! Tests variants with different images, which run in alternating gangs, and variants with different environments,
+//! which are interleaved in one gang.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Kills the operator during a campaign, at every write and at random times. The next operator continues without losing or
-//! duplicating measurements or objects.
+//! Kills the operator during a campaign, at every write and at random times. The next operator continues without losing
+//! or duplicating measurements or objects.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,9 +17,9 @@ use super::proxy::{KillPoint, Moment, Proxy};
 use super::test_namespace::{TIMEOUT, TestNamespace, with_rounds};
 use super::testbed::image_of;
 
-/// Environment variable with the number of kills at random times; the default is 10.
+/// Environment variable that sets the number of kills at random times. The default is 10.
 const KILLS: &str = "FABRICBENCH_KILLS";
-/// Environment variable with the seed of the random times; the default is the current time.
+/// Environment variable that sets the seed of the random times. The default is the current time.
 const SEED: &str = "FABRICBENCH_KILL_SEED";
 /// Number of concurrent campaigns, which is the number of gangs that fit on two nodes with two CPUs each.
 const LANES: u64 = 2;
@@ -71,8 +71,8 @@ async fn undisturbed(lane: &Lane, run: &crds::v1alpha1::BenchmarkRun) -> (BTreeS
     (cases, writes)
 }
 
-/// Runs a campaign whose operator is killed at `write`, and completes it with another operator. Returns whether the write
-/// occurred.
+/// Runs a campaign whose operator is killed at `write`, and completes it with another operator. Returns whether the
+/// write occurred.
 async fn check_kill_at(
     lane: &Lane,
     write: usize,

@@ -60,7 +60,8 @@ impl Tally {
         self.unknown_jobs += other.unknown_jobs;
     }
 
-    /// Prints the counts. Fails if anything was lost or duplicated, or if a kill of the operator caused another attempt.
+    /// Prints the counts. Fails if anything was lost or duplicated, or if a kill of the operator caused another
+    /// attempt.
     pub fn assert_undisturbed(&self, what: &str) {
         println!(
             "{what}: {} kills in {} campaigns; {} attempts at {} legs; of {} cases {} lost; {} records duplicated; {} unknown \

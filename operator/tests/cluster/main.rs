@@ -1,5 +1,5 @@
 //! Tests of the operator in a cluster with a real scheduler, kubelets and runner pods that transfer over TCP.
-//! `make operator-test` starts the cluster and loads the images. Without one every test fails.
+//! `.ci/operator-test cluster` starts the cluster and loads the images. Every test fails without one.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,5 @@
-//! A run from `kubectl apply` to its verdicts: the five variants of the NIXL procedures on two nodes with EFA and GPU requests.
+//! A run from `kubectl apply` to its verdicts: the five variants of the NIXL procedures on two nodes with EFA and GPU
+//! requests.
 
 use std::path::Path;
 use std::process::Command;

@@ -6,7 +6,7 @@ use super::cluster::{run, until_within};
 use super::test_namespace::{TIMEOUT, TestNamespace, condition};
 
 #[tokio::test]
-async fn names_insufficient_nodes_before_creating_pods() {
+async fn reports_insufficient_nodes_before_creating_pods() {
     let namespace = TestNamespace::new().await;
     let _operator = namespace.cluster_operator();
     let mut greedy = run("greedy");

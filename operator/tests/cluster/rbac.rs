@@ -1,5 +1,5 @@
-//! The operator's permissions are minimal: the permissions of the manifests are sufficient for the full lifecycle, and without
-//! any one of them a request is forbidden, which the log reports.
+//! The operator's permissions are minimal: the permissions of the manifests are sufficient for the full lifecycle, and
+//! if any of them is missing, a request is forbidden and the log reports it.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -32,8 +32,9 @@ struct Limited {
 }
 
 impl Limited {
-    /// Starts an operator with exactly `permissions`. An operator with cluster-wide permissions requests all namespaces, but
-    /// the proxy returns only the runs of its own namespace, because the other namespaces have their own operators.
+    /// Starts an operator with exactly `permissions`. An operator with cluster-wide permissions requests all
+    /// namespaces, but the proxy returns only the runs of its own namespace, because the other namespaces have their
+    /// own operators.
     async fn new(permissions: &BTreeSet<Permission>, no_streaming_lists: bool) -> Self {
         let namespace = TestNamespace::new().await;
         let account = ServiceAccountUser::new(&namespace.client, &namespace.name, permissions).await;
@@ -137,7 +138,7 @@ fn manifests_differ_only_in_permissions_for_nodes() {
 }
 
 /// Whether a request of the operator is forbidden without `permission`.
-async fn is_needed(permissions: &BTreeSet<Permission>, permission: &Permission) -> bool {
+async fn is_required(permissions: &BTreeSet<Permission>, permission: &Permission) -> bool {
     let rest: BTreeSet<_> = permissions
         .iter()
         .filter(|one| *one != permission)
@@ -152,7 +153,7 @@ async fn is_needed(permissions: &BTreeSet<Permission>, permission: &Permission) 
     };
     println!(
         "without {permission}: {} after {:?}",
-        if needed { "forbidden" } else { "NOT NEEDED" },
+        if needed { "forbidden" } else { "NOT REQUIRED" },
         start.elapsed()
     );
     limited.stop().await;
@@ -160,11 +161,11 @@ async fn is_needed(permissions: &BTreeSet<Permission>, permission: &Permission) 
 }
 
 #[tokio::test]
-async fn every_permission_is_needed_and_the_log_names_it() {
+async fn every_permission_is_required_and_reported_in_the_log() {
     let permissions = permissions_of("cluster");
     let checks = stream::iter(&permissions).map(|permission| {
         let permissions = &permissions;
-        async move { (permission.to_string(), is_needed(permissions, permission).await) }
+        async move { (permission.to_string(), is_required(permissions, permission).await) }
     });
     let checked: Vec<_> = checks.buffer_unordered(AT_ONCE).collect().await;
     let unneeded: Vec<_> = checked

@@ -84,7 +84,7 @@ async fn creates_the_first_job_with_few_writes_and_then_stays_idle() {
 }
 
 #[tokio::test]
-async fn status_names_the_field_of_an_invalid_run() {
+async fn status_identifies_the_field_of_an_invalid_run() {
     let client = client().await;
     let namespace = create_namespace(&client).await;
     let proxy = Proxy::open(&client).await;

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 
-/// Environment variable with the kubeconfig of an API server in which tests have all permissions.
+/// Environment variable that contains the kubeconfig path of an API server in which tests have all permissions.
 pub const KUBECONFIG: &str = "FABRICBENCH_TEST_KUBECONFIG";
 /// Timeout of conditions that a test waits for.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
@@ -32,7 +32,7 @@ pub fn root() -> &'static Path {
 pub fn kubeconfig() -> PathBuf {
     let path = std::env::var_os(KUBECONFIG).unwrap_or_else(|| {
         panic!(
-            "these tests need an API server: run `make operator-test`, or set {KUBECONFIG} to a kubeconfig"
+            "these tests need an API server: run `.ci/operator-test api`, or set {KUBECONFIG} to a kubeconfig"
         )
     });
     path.into()
@@ -82,7 +82,7 @@ pub async fn create_namespace(client: &Client) -> String {
     name
 }
 
-/// Starts the deletion of `namespace`. Operators of the namespace must be stopped before.
+/// Starts the deletion of `namespace`. Operators of the namespace must be stopped first.
 pub async fn delete_namespace(client: &Client, namespace: &str) {
     let api: Api<Namespace> = Api::all(client.clone());
     api.delete(namespace, &DeleteParams::default()).await.unwrap();

@@ -54,7 +54,7 @@ async fn creates_the_crd_and_takes_it_over_from_helm() {
 }
 
 #[tokio::test]
-async fn refuses_to_replace_a_newer_stored_version() {
+async fn does_not_replace_a_newer_stored_version() {
     let client = client().await;
     let mut newer = definition();
     let mut version = newer["spec"]["versions"][0].clone();
@@ -89,7 +89,8 @@ async fn reports_missing_permissions_and_unset_kubeconfig() {
     std::fs::write(&unauthorized, config.to_string()).unwrap();
     let stderr = expect_failure(&unauthorized, 3);
     assert!(
-        stderr.contains("may not be read") && stderr.contains("get, create and patch"),
+        stderr.contains("cannot be read with the current permissions")
+            && stderr.contains("get, create and patch"),
         "{stderr}"
     );
     let stderr = expect_failure(&directory.path().join("missing.yaml"), 3);

@@ -1,5 +1,5 @@
-//! Kills the operator at every write until the first Job is recorded, before and after the API server executes the write.
-//! The next operator completes the work without duplicating objects.
+//! Kills the operator at every write until the first Job is recorded, before and after the API server executes the
+//! write. The next operator completes the work without duplicating objects.
 
 use crds::names;
 use crds::v1alpha1::BenchmarkRun;
@@ -12,8 +12,8 @@ use super::cluster::{all, client, create_namespace, run, until};
 use super::operator::Operator;
 use super::proxy::{KillPoint, Moment, Proxy};
 
-/// Number of writes until the status contains the Job: finalizer, ConfigMap, Service, Job and status. With a queue, the Job
-/// comes first.
+/// Number of writes until the status contains the Job: finalizer, ConfigMap, Service, Job and status. With a queue, the
+/// Job comes first.
 const WRITES: usize = 5;
 
 #[tokio::test]

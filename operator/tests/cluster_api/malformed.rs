@@ -57,7 +57,7 @@ async fn unreadable_object_does_not_affect_other_runs() {
 
 /// The schema cannot validate a size that is a string.
 #[tokio::test]
-async fn status_names_the_field_of_an_invalid_size() {
+async fn status_identifies_the_field_of_an_invalid_size() {
     let client = client().await;
     let namespace = create_namespace(&client).await;
     let proxy = Proxy::open(&client).await;

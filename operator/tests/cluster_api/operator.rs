@@ -8,14 +8,15 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use super::cluster::until;
 
-/// A running operator; dropping it kills it.
+/// A running operator, which is killed when it is dropped.
 pub struct Operator {
     process: Child,
     port: u16,
 }
 
 impl Operator {
-    /// Starts the operator with the binary of `command` for the cluster of `kubeconfig` and workers with `runner_image`.
+    /// Starts the operator with the binary of `command` for the cluster of `kubeconfig` and workers with
+    /// `runner_image`.
     pub fn spawn(mut command: Command, kubeconfig: &Path, runner_image: &str, arguments: &[&str]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()

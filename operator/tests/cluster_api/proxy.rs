@@ -28,7 +28,7 @@ pub enum Moment {
 /// The write at which the operator is killed.
 #[derive(Clone, Copy, Debug)]
 pub struct KillPoint {
-    /// Number of the write, from 0.
+    /// Number of the write, starting at 0.
     pub write: usize,
     pub moment: Moment,
     /// Process id of the operator.
@@ -53,7 +53,7 @@ struct Inner {
     has_killed: bool,
 }
 
-/// The running proxy; dropping it stops the server.
+/// A running proxy. Dropping it stops the server.
 pub struct Proxy {
     inner: Arc<Mutex<Inner>>,
     pub kubeconfig: PathBuf,
@@ -128,7 +128,7 @@ impl Drop for Proxy {
     }
 }
 
-/// Kills the operator if the kill point is at write `index` and `moment`. Returns whether it did.
+/// Kills the operator if the kill point is at write `index` and `moment`. Returns whether the operator was killed.
 fn kill_if_due(served: &Served, index: usize, moment: Moment) -> bool {
     let mut inner = served.inner.lock().unwrap();
     let is_due = |point: &KillPoint| point.write == index && point.moment == moment;
@@ -178,8 +178,8 @@ async fn forward(State(served): State<Served>, request: Request) -> Response {
 }
 
 impl ProxyOptions {
-    /// Restricts a request for the runs of all namespaces to one namespace by a field selector. The operator still needs the
-    /// permission for all namespaces.
+    /// Restricts a request for the runs of all namespaces to one namespace by a field selector. The operator still
+    /// needs the permission for all namespaces.
     fn restrict(&self, uri: &Uri) -> Uri {
         let is_for_all = uri.path() == "/apis/fabricbench.dev/v1alpha1/benchmarkruns";
         let Some(namespace) = self.namespace.as_ref().filter(|_| is_for_all) else {

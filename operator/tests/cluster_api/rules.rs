@@ -1,5 +1,5 @@
-//! Tests every CEL rule of the schema in a real API server with a manifest that violates only this rule and a similar one that
-//! is valid.
+//! Tests every CEL rule of the schema in a real API server with a manifest that violates only this rule and a similar
+//! one that is valid.
 
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ fn find_rules(schema: &Value, path: &str, found: &mut Vec<(String, String)>) {
     }
 }
 
-/// Does not need an API server.
+/// This test does not need an API server.
 #[test]
 fn every_rule_has_one_pair() {
     let mut declared_rules = Vec::new();

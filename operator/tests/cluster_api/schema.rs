@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::cluster::{client, create_namespace, root, run};
 
-/// Manifests with invalid sizes. A size is a number or a string with a suffix, which no schema rule can validate, so only the
-/// operator rejects them.
+/// Manifests with invalid sizes. A size is a number or a string with a suffix, which no schema rule can validate, so
+/// only the operator rejects them.
 pub const INVALID_SIZES: [&str; 6] = [
     "inject-unit",
     "memory-unit",

@@ -10,41 +10,44 @@ pub type Metrics = BTreeMap<String, BTreeMap<Labels, f64>>;
 
 /// Parses all samples of `text`.
 pub fn read(text: &str) -> Metrics {
-    let text = text.strip_suffix("# EOF\n").expect("it ends with # EOF");
+    let text = text.strip_suffix("# EOF\n").expect("the text ends with # EOF");
     let mut metrics = Metrics::new();
-    let mut said = BTreeSet::new();
+    let mut metadata = BTreeSet::new();
     let mut current = String::new();
     for line in text.lines() {
         if let Some(remark) = line.strip_prefix("# ") {
             let (kind, rest) = remark.split_once(' ').expect(line);
-            let (name, what) = rest.split_once(' ').expect(line);
-            assert!(said.insert((kind.to_owned(), name.to_owned())), "twice: {line}");
+            let (name, value_text) = rest.split_once(' ').expect(line);
+            assert!(
+                metadata.insert((kind.to_owned(), name.to_owned())),
+                "duplicate: {line}"
+            );
             if name != current {
                 assert!(
                     metrics.insert(name.to_owned(), BTreeMap::new()).is_none(),
-                    "apart: {line}"
+                    "samples of a metric are not consecutive: {line}"
                 );
                 current = name.to_owned();
             }
             match kind {
-                "HELP" => assert!(!what.is_empty(), "{line}"),
-                "TYPE" => assert_eq!(what, "gauge", "{line}"),
-                "UNIT" => assert!(name.ends_with(&format!("_{what}")), "{line}"),
+                "HELP" => assert!(!value_text.is_empty(), "{line}"),
+                "TYPE" => assert_eq!(value_text, "gauge", "{line}"),
+                "UNIT" => assert!(name.ends_with(&format!("_{value_text}")), "{line}"),
                 _ => panic!("{line}"),
             }
-            assert!(metrics[name].is_empty(), "after its samples: {line}");
+            assert!(metrics[name].is_empty(), "metadata follows samples: {line}");
             continue;
         }
         let (name, rest) = line.split_at(line.find(['{', ' ']).expect(line));
         assert_eq!(name, current, "{line}");
-        assert!(said.contains(&("TYPE".to_owned(), name.to_owned())), "{line}");
+        assert!(metadata.contains(&("TYPE".to_owned(), name.to_owned())), "{line}");
         let (labels, value) = match rest.strip_prefix('{') {
             Some(rest) => labels(rest),
             None => (Labels::new(), rest),
         };
         let value: f64 = value.strip_prefix(' ').expect(line).parse().expect(line);
         let series = metrics.entry(current.clone()).or_default();
-        assert!(series.insert(labels, value).is_none(), "twice: {line}");
+        assert!(series.insert(labels, value).is_none(), "duplicate: {line}");
     }
     metrics
 }
@@ -70,12 +73,15 @@ fn labels(mut text: &str) -> (Labels, &str) {
                 '\\' => value.push(match letters.next() {
                     Some('n') => '\n',
                     Some(letter @ ('"' | '\\')) => letter,
-                    other => panic!("{other:?} is no escape: {text}"),
+                    other => panic!("{other:?} is not a valid escape: {text}"),
                 }),
                 letter => value.push(letter),
             }
         }
-        assert!(labels.insert(name.to_owned(), value).is_none(), "twice: {text}");
+        assert!(
+            labels.insert(name.to_owned(), value).is_none(),
+            "duplicate: {text}"
+        );
         text = letters.as_str();
         text = text.strip_prefix(',').unwrap_or(text);
     }

@@ -1,9 +1,9 @@
-//! Compares the runner with established tools: one-way latency of a ping-pong over the same library and provider on this
-//! machine, measured alternately and repeatedly by fabricbench-runner and by fi_pingpong (and fabtests).
+//! Compares the runner with established tools. Measures the one-way latency of a ping-pong over the same library and
+//! provider on this machine, alternately and repeatedly with fabricbench-runner and with fi_pingpong (and fabtests).
 //!
 //! Run it with `cargo run --release -p fabricbench-runner --example bench -- --help`, with the runner built in the same
-//! profile. The tools print means, so the mean of the runner is compared: half the window divided by its round trips. Like
-//! fi_pingpong, the runner polls without pauses and injects small messages. Each side is pinned to a CPU of its own.
+//! profile. The tools print means, so the mean of the runner is compared: half the window divided by its round trips.
+//! Like fi_pingpong, the runner polls without pauses and injects small messages. Each side is pinned to a separate CPU.
 
 #![allow(
     clippy::print_stdout,
@@ -29,7 +29,7 @@ use table::Row;
 /// Compare the ping-pong latency of the runner with that of fi_pingpong, and of fabtests if available.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Directory with another libfabric.so.1, measured after the one of the system; may be repeated.
+    /// Directory with another libfabric.so.1, measured after the system's library; may be repeated.
     #[arg(long = "library", value_name = "DIRECTORY")]
     libraries: Vec<PathBuf>,
     /// Directory with fi_rdm_tagged_pingpong of fabtests.
@@ -51,7 +51,7 @@ pub struct Setting<'a> {
 }
 
 impl Setting<'_> {
-    /// Number of round trips, which takes some tenths of a second.
+    /// Number of round trips, chosen so that a measurement takes a few tenths of a second.
     pub fn iterations(&self) -> u32 {
         u32::try_from((400_000_000 / self.size).clamp(20, 20_000)).unwrap()
     }
@@ -70,9 +70,9 @@ fn main() {
                     size,
                 };
                 let mut row = Row::default();
-                for repeat in 0..arguments.repeats {
+                for repetition in 0..arguments.repeats {
                     // The order alternates, because the state of the machine may depend on it.
-                    if repeat % 2 == 0 {
+                    if repetition % 2 == 0 {
                         row.add_runner(runner::measure(&setting));
                     }
                     row.fi_pingpong.push(tools::fi_pingpong(&setting, &row.provider));
@@ -80,7 +80,7 @@ fn main() {
                         row.fabtests
                             .push(tools::fabtests(&setting, &row.provider, directory));
                     }
-                    if repeat % 2 == 1 {
+                    if repetition % 2 == 1 {
                         row.add_runner(runner::measure(&setting));
                     }
                 }

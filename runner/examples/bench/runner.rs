@@ -14,8 +14,8 @@ use crds::v1alpha1::{Libfabric, LibfabricProvider, MemoryKind, PingPongOperation
 use crate::Setting;
 use crate::leg::{Leg, measurements};
 
-/// Inject limit of the runner. fi_pingpong injects up to the limit of the provider; no size between 1 KiB and this value
-/// is measured.
+/// Inject limit of the runner. fi_pingpong injects up to the provider's limit; to make both comparable, no size between
+/// 1 KiB and this value is measured.
 const INJECT_MAX_BYTES: u64 = 2048;
 
 /// Result of one measurement of the runner.
@@ -24,7 +24,7 @@ pub struct Latency {
     pub micros: f64,
     /// Version of the library.
     pub version: String,
-    /// Name of the provider in this version.
+    /// Name of the provider in this version of the library.
     pub provider: String,
 }
 

@@ -1,4 +1,4 @@
-//! Prints medians with their range.
+//! Formats medians with their ranges as a table.
 
 use crds::units::Size;
 
@@ -8,7 +8,7 @@ pub const HEADER: &str =
     "| libfabric | provider | size | runner, us | fi_pingpong, us | ratio | fabtests, us | ratio |
 |---|---|---|---|---|---|---|---|";
 
-/// Results of one size with one library and provider; index `i` of each list belongs to repeat `i`.
+/// Results of one size with one library and provider; index `i` of each list contains the result of repetition `i`.
 #[derive(Default)]
 pub struct Row {
     pub version: String,
@@ -27,24 +27,24 @@ impl Row {
     pub fn line(&self, size: u64) -> String {
         let ratio = |tool: &[f64]| {
             let ratios = self.runner.iter().zip(tool).map(|(runner, tool)| runner / tool);
-            spread(&ratios.collect::<Vec<_>>(), 2)
+            median_with_range(&ratios.collect::<Vec<_>>(), 2)
         };
         format!(
             "| {} | {} | {} | {} | {} | {} | {} | {} |",
             self.version,
             self.provider,
             Size(size),
-            spread(&self.runner, 2),
-            spread(&self.fi_pingpong, 2),
+            median_with_range(&self.runner, 2),
+            median_with_range(&self.fi_pingpong, 2),
             ratio(&self.fi_pingpong),
-            spread(&self.fabtests, 2),
+            median_with_range(&self.fabtests, 2),
             ratio(&self.fabtests),
         )
     }
 }
 
-/// Formats median and range.
-fn spread(values: &[f64], digits: usize) -> String {
+/// Formats the median and the range.
+fn median_with_range(values: &[f64], digits: usize) -> String {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     match (sorted.first(), sorted.get(sorted.len() / 2), sorted.last()) {

@@ -1,4 +1,4 @@
-//! Runs fi_pingpong and fabtests: a server and a client, which prints the mean one-way latency.
+//! Runs fi_pingpong and fabtests. Each starts a server and a client, and the client prints the mean one-way latency.
 
 use std::fs;
 use std::path::Path;
@@ -66,7 +66,7 @@ fn latency(mut server: Command, mut client: Command) -> f64 {
         .unwrap_or_else(|| unreachable!("{client:?}: {text}{}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// The value of the last line in the column `name`.
+/// Value in the last line of the column `name`.
 fn column(text: &str, name: &str) -> Option<f64> {
     let header = text.lines().find(|line| line.contains(name))?;
     let index = header.split_whitespace().position(|word| word == name)?;
@@ -76,7 +76,8 @@ fn column(text: &str, name: &str) -> Option<f64> {
 struct Server(Child);
 
 impl Server {
-    /// Waits until the server listens. A test connection is not possible, because the server would take it for its client.
+    /// Waits until the server listens. A test connection is not possible, because the server would treat it as its
+    /// client.
     fn wait_until_listening(&mut self) {
         let start = Instant::now();
         let listens = format!(":{PORT:04X} ");
@@ -97,7 +98,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The server has exited, unless its client failed.
+        // The server has exited already, unless the client failed.
         let _ = self.0.kill();
     }
 }

@@ -1,5 +1,5 @@
-//! Cost of the built-in transport without the scenario code: one thread drives both ends, posts bursts and polls until
-//! all posts are complete. This is the overhead that the transport adds to every operation.
+//! Cost of the built-in transport without the scenario code: one thread operates both sides, posts bursts and polls
+//! until all posts are complete. This is the overhead that the transport adds to every operation.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,10 +11,10 @@ use fabricbench_runner::transport::{
     Completion, CompletionKind, OpenConfig, Operation, Post, Region, Transport,
 };
 
-/// Posts per burst, with one doorbell.
+/// Number of posts per burst. Each burst rings the doorbell once.
 const BURST: u32 = 16;
 const BURSTS: u32 = 1_000;
-const REPEATS: usize = 201;
+const REPETITIONS: usize = 201;
 const LENGTH: u64 = 8;
 
 fn open() -> (Loopback, LoopbackRegion) {
@@ -34,17 +34,17 @@ fn open() -> (Loopback, LoopbackRegion) {
     (transport, region)
 }
 
-/// Median cost of one write with immediate data in nanoseconds, from post to completion and including both ends.
+/// Median cost of one write with immediate data in nanoseconds, from post to completion and including both sides.
 pub fn median_nanos() -> f64 {
-    let ((mut sender, region), (mut receiver, landing)) = (open(), open());
+    let ((mut sender, region), (mut receiver, target_region)) = (open(), open());
     sender.connect(receiver.addresses()).unwrap();
     receiver.connect(sender.addresses()).unwrap();
     let operation = Operation::WriteImmediate {
-        remote: landing.remote().rails[0],
+        remote: target_region.remote().rails[0],
         remote_offset: 0,
         immediate: 1,
     };
-    let mut nanos: Vec<f64> = (0..REPEATS)
+    let mut nanos: Vec<f64> = (0..REPETITIONS)
         .map(|_| {
             let start = Instant::now();
             for _ in 0..BURSTS {
@@ -54,7 +54,7 @@ pub fn median_nanos() -> f64 {
         })
         .collect();
     nanos.sort_by(f64::total_cmp);
-    nanos[REPEATS / 2]
+    nanos[REPETITIONS / 2]
 }
 
 fn burst(sender: &mut Loopback, receiver: &mut Loopback, region: &LoopbackRegion, operation: Operation) {

@@ -1,12 +1,13 @@
 //! Cost of one operation: complete cases between two workers in this process, over the built-in transport or a libfabric
 //! provider on this machine.
 //!
-//! Run it with `cargo run --release -p fabricbench-runner --example cost [loopback|tcp|shm]`. The cost of an operation is
-//! the measured window divided by the number of operations: posting, polling, bookkeeping and both clock readings.
-//! Initiator and target each need a CPU of their own; otherwise the results measure the scheduler.
+//! Run it with `cargo run --release -p fabricbench-runner --example cost [loopback|tcp|shm]`. The cost of an operation
+//! is the measured window divided by the number of operations: posting, polling, bookkeeping and both clock readings.
+//! The initiator and the target each need a separate CPU; otherwise, the results measure the scheduler.
 //!
-//! With `loopback`, the first line is the cost of the built-in transport without the scenario code. The exit status is 1
-//! if it exceeds [`MAX_NANOS`], because the transport must cost far less than the effects that are compared over it.
+//! With `loopback`, the first line is the cost of the built-in transport without the scenario code. The exit status is
+//! 1 if it exceeds [`MAX_NANOS`], because the cost of the transport must be far less than the effects that are measured
+//! over it.
 
 #![allow(
     clippy::print_stdout,
@@ -34,7 +35,7 @@ use pair::{Pair, arm, scenario};
 /// Limit for the cost of an operation of the built-in transport, in nanoseconds.
 const MAX_NANOS: f64 = 50.0;
 const SIZE: u64 = 8;
-const REPEATS: usize = 7;
+const REPETITIONS: usize = 7;
 
 fn transfer(operation: TransferOperation, batch: u32, divisor: u32) -> ScenarioAssignment {
     scenario(Workload::Transfer(TransferWorkload {
@@ -92,7 +93,7 @@ fn measure<T: Transport>(transport: &TransportSpec, divisor: u32) {
         let scenarios = cases.iter().map(|(_, scenario)| scenario.clone()).collect();
         let mut pair = Pair::<T>::new(arm(inject, doorbell), scenarios, transport.clone(), Polling::Spin);
         for (name, scenario) in &cases {
-            let mut nanos: Vec<f64> = (0..REPEATS)
+            let mut nanos: Vec<f64> = (0..REPETITIONS)
                 .map(|_| {
                     let posted = pair.measure(scenario, SIZE).posted.unwrap();
                     let round_trip = matches!(scenario.workload, Workload::PingPong(_));
@@ -103,7 +104,7 @@ fn measure<T: Transport>(transport: &TransportSpec, divisor: u32) {
             nanos.sort_by(f64::total_cmp);
             println!(
                 "{tuning:18} {name:38} {:7.1} ns median, {:7.1} ns minimum",
-                nanos[REPEATS / 2],
+                nanos[REPETITIONS / 2],
                 nanos[0]
             );
         }

@@ -121,7 +121,7 @@ fn on_thread<T: Transport>(
                 memory.push(KindFacts {
                     kind: region.memory().kind(),
                     bytes: region.memory().length() as u64,
-                    registration: region.registration(),
+                    registration: region.registration_method(),
                     numa_node: None,
                 });
                 data.push(Some(region));

@@ -1,8 +1,8 @@
-//! Limits of the control group, version 1 or 2. Reads `/proc/self/cgroup` and `/sys/fs/cgroup`.
+//! Limits of the cgroup, version 1 or 2. Reads `/proc/self/cgroup` and `/sys/fs/cgroup`.
 
 use std::path::{Path, PathBuf};
 
-use super::text;
+use super::read_text;
 use crate::topology::SystemRoots;
 
 /// Version 1 represents "no limit" as the largest page-aligned number.
@@ -14,9 +14,11 @@ pub(super) struct Limits {
     pub cpu_millis: Option<u64>,
 }
 
-/// The smallest limit of this process's group and its visible ancestors, all of which apply.
+/// Limits of this process.
+///
+/// The limits of its cgroup and of all ancestors apply, so each result is the minimum over the visible cgroups.
 pub(super) fn limits(roots: &SystemRoots) -> Limits {
-    let membership = text(&roots.proc.join("self/cgroup")).unwrap_or_default();
+    let membership = read_text(&roots.proc.join("self/cgroup")).unwrap_or_default();
     let mount = roots.sys.join("fs/cgroup");
     let mut limits = Limits::default();
     for line in membership.lines() {
@@ -28,17 +30,18 @@ pub(super) fn limits(roots: &SystemRoots) -> Limits {
             for group in groups(&mount, path) {
                 tighten(
                     &mut limits.memory_bytes,
-                    text(&group.join("memory.max")).and_then(number),
+                    read_text(&group.join("memory.max")).and_then(parse_number),
                 );
                 tighten(&mut limits.cpu_millis, v2_cpu(&group));
             }
         }
         for controller in controllers.split(',').filter(|name| !name.is_empty()) {
-            // Controllers that share a hierarchy are mounted under one name and linked under each.
+            // Controllers with a common hierarchy are mounted under one combined name and linked under each single
+            // name.
             let groups = groups(&mount.join(controller), path);
             match controller {
                 "memory" => groups.for_each(|group| {
-                    let limit = text(&group.join("memory.limit_in_bytes")).and_then(number);
+                    let limit = read_text(&group.join("memory.limit_in_bytes")).and_then(parse_number);
                     tighten(
                         &mut limits.memory_bytes,
                         limit.filter(|limit| *limit < V1_UNLIMITED),
@@ -52,28 +55,30 @@ pub(super) fn limits(roots: &SystemRoots) -> Limits {
     limits
 }
 
-/// The existing directories from `path` up to the mount. In a container, the mount may be the group itself while `path`
-/// is relative to the host's root; then only the mount exists.
+/// Existing directories from `path` up to the mount.
+///
+/// In a container, the mount may be the cgroup itself while `path` is relative to the root of the host; in this case,
+/// only the mount exists.
 fn groups(mount: &Path, path: &str) -> impl Iterator<Item = PathBuf> + use<> {
     let inner = Path::new(path.trim_start_matches('/'));
     let directories: Vec<_> = inner.ancestors().map(|ancestor| mount.join(ancestor)).collect();
     directories.into_iter().filter(|directory| directory.is_dir())
 }
 
-fn number(text: String) -> Option<u64> {
+fn parse_number(text: String) -> Option<u64> {
     text.parse().ok()
 }
 
 fn v2_cpu(group: &Path) -> Option<u64> {
-    let text = text(&group.join("cpu.max"))?;
+    let text = read_text(&group.join("cpu.max"))?;
     let (quota, period) = text.split_once(' ')?;
     millis(quota.parse().ok()?, period.parse().ok()?)
 }
 
 fn v1_cpu(group: &Path) -> Option<u64> {
-    // A quota of -1 means no limit; it fails to parse.
-    let quota = text(&group.join("cpu.cfs_quota_us")).and_then(number)?;
-    let period = text(&group.join("cpu.cfs_period_us")).and_then(number)?;
+    // A quota of -1 means no limit. It fails to parse, which has the same result.
+    let quota = read_text(&group.join("cpu.cfs_quota_us")).and_then(parse_number)?;
+    let period = read_text(&group.join("cpu.cfs_period_us")).and_then(parse_number)?;
     millis(quota, period)
 }
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::text;
+use super::read_text;
 
 /// Largest accepted CPU number, so that a range such as `0-4294967295` does not exhaust memory.
 const MAX_CPUS: u32 = 65_536;
 
-/// The list of allowed CPUs in `/proc/self/status`, such as `0-3,8`.
+/// List of allowed CPUs in `/proc/self/status`, such as `0-3,8`.
 pub(super) fn allowed_list(status: &str) -> String {
     let line = status
         .lines()
@@ -28,9 +28,9 @@ pub fn parse_list(list: &str) -> Vec<u32> {
     cpus.into_iter().collect()
 }
 
-/// Model of the first CPU; on Arm, which has no `model name`, the implementer and part numbers.
+/// Model of the first CPU. On Arm, which has no `model name`, the implementer and part numbers.
 pub(super) fn model(proc: &Path) -> String {
-    let info = text(&proc.join("cpuinfo")).unwrap_or_default();
+    let info = read_text(&proc.join("cpuinfo")).unwrap_or_default();
     let field = |name: &str| {
         info.lines().find_map(|line| {
             let (key, value) = line.split_once(':')?;
@@ -48,11 +48,13 @@ pub(super) fn model(proc: &Path) -> String {
     field("model name").or_else(arm).unwrap_or_default()
 }
 
-/// Frequency governor of `cpus`; separated by commas if there are several.
+/// Frequency governors of `cpus`, without duplicates and separated by commas.
 pub(super) fn governor(sys: &Path, cpus: &[u32]) -> Option<String> {
     let governors: BTreeSet<_> = cpus
         .iter()
-        .filter_map(|cpu| text(&sys.join(format!("devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"))))
+        .filter_map(|cpu| {
+            read_text(&sys.join(format!("devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor")))
+        })
         .collect();
     let joined = governors.into_iter().collect::<Vec<_>>().join(",");
     (!joined.is_empty()).then_some(joined)

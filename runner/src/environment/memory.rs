@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use super::text;
+use super::read_text;
 use crate::topology::SystemRoots;
 
 /// Total memory of the machine in bytes.
 pub(super) fn total(proc: &Path) -> u64 {
-    let info = text(&proc.join("meminfo")).unwrap_or_default();
+    let info = read_text(&proc.join("meminfo")).unwrap_or_default();
     let line = info.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
     kib.unwrap_or_default().saturating_mul(1024)
@@ -15,7 +15,7 @@ pub(super) fn total(proc: &Path) -> u64 {
 
 /// Soft limit of locked memory in bytes; `None` if it is unlimited.
 pub(super) fn locked_limit(proc: &Path) -> Option<u64> {
-    let limits = text(&proc.join("self/limits"))?;
+    let limits = read_text(&proc.join("self/limits"))?;
     let line = limits
         .lines()
         .find_map(|line| line.strip_prefix("Max locked memory"))?;
@@ -26,7 +26,7 @@ pub(super) fn locked_limit(proc: &Path) -> Option<u64> {
 pub(super) fn hugepages_2mi(roots: &SystemRoots) -> (u64, u64) {
     let directory = roots.sys.join("kernel/mm/hugepages/hugepages-2048kB");
     let count = |name: &str| {
-        text(&directory.join(name))
+        read_text(&directory.join(name))
             .and_then(|text| text.parse().ok())
             .unwrap_or_default()
     };

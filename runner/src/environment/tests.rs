@@ -1,4 +1,4 @@
-//! Facts read from the files of a fake machine.
+//! Tests with the files of a simulated machine.
 
 use std::fs;
 use std::os::unix::fs::symlink;

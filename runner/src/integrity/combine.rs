@@ -1,4 +1,4 @@
-//! Combines two integrity reports of one case, from several threads or from both sides. Pure.
+//! Combines two integrity reports of one case, from several threads or from both sides. Performs no I/O.
 
 use crds::record::IntegrityReport;
 
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_report_adds_nothing() {
+    fn combining_with_an_empty_report_changes_nothing() {
         let one = report(b"bytes");
         assert_eq!(combine(one.clone(), IntegrityReport::default()), one);
         assert_eq!(combine(IntegrityReport::default(), one.clone()), one);

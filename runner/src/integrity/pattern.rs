@@ -1,7 +1,8 @@
-//! The byte pattern of a transfer, and the poison byte. Pure.
+//! Byte pattern of a transfer, and the poison byte. Performs no I/O.
 
-/// Byte that landing memory is poisoned with. Its top bit is set and no pattern byte has the top bit set, so poison is
-/// never mistaken for a received byte.
+/// Byte with which landing memory is filled before a transfer.
+///
+/// Its top bit is set, which is not the case in any pattern byte, so poison is never mistaken for a received byte.
 pub const POISON: u8 = 0xa5;
 
 /// Mask of the bits that may be set in pattern bytes.

@@ -6,8 +6,8 @@ use crds::record::{CaseFailure, IntegrityReport, Mismatch};
 use super::pattern::{self, POISON};
 use crate::memory::{Memory, MemoryError};
 
-/// Bytes compared at a time.
-const PIECE: usize = 64 * 1024;
+/// Number of bytes compared at a time.
+const COMPARED_BYTES: usize = 64 * 1024;
 
 /// Checks the payload received by one thread.
 #[derive(Debug)]
@@ -23,19 +23,20 @@ pub struct Verifier {
 impl Verifier {
     /// Creates a verifier of payload sent with this seed.
     pub fn new(seed: u64) -> Self {
-        let piece = || vec![0; PIECE].into_boxed_slice();
+        let buffer = || vec![0; COMPARED_BYTES].into_boxed_slice();
         Self {
             seed,
-            expected: piece(),
-            found: piece(),
+            expected: buffer(),
+            found: buffer(),
             crc_expected: 0,
             crc_found: 0,
             report: IntegrityReport::default(),
         }
     }
 
-    /// Checks a chunk that is stored at `offset` of `memory`. The last argument is the offset and length of the chunk
-    /// in transfer `transfer`.
+    /// Checks a chunk that is stored at `offset` of `memory`.
+    ///
+    /// The last argument contains the offset and length of the chunk within transfer `transfer`.
     ///
     /// # Errors
     /// Fails if the memory cannot be read.
@@ -49,7 +50,7 @@ impl Verifier {
         let mut torn = false;
         let mut done = 0;
         while done < length {
-            let count = (length - done).min(PIECE as u64) as usize;
+            let count = (length - done).min(COMPARED_BYTES as u64) as usize;
             let (expected, found) = (&mut self.expected[..count], &mut self.found[..count]);
             memory
                 .read_into((offset + done) as usize, found)
@@ -125,10 +126,10 @@ fn write(
     length: u64,
     bytes_at: impl Fn(u64, &mut [u8]),
 ) -> Result<(), CaseFailure> {
-    let mut bytes = vec![0; PIECE.min(length as usize)];
+    let mut bytes = vec![0; COMPARED_BYTES.min(length as usize)];
     let mut done = 0;
     while done < length {
-        let count = (length - done).min(PIECE as u64) as usize;
+        let count = (length - done).min(COMPARED_BYTES as u64) as usize;
         bytes_at(done, &mut bytes[..count]);
         memory
             .write_from((offset + done) as usize, &bytes[..count])
@@ -145,8 +146,8 @@ fn memory_failure(error: &MemoryError) -> CaseFailure {
     }
 }
 
-/// Checks messages as they arrive, because their receive is reposted immediately afterwards and another message may
-/// overwrite its memory.
+/// Checks messages on arrival, because the receive of a message is reposted immediately afterwards, and another message
+/// may then overwrite its memory.
 #[derive(Debug)]
 pub struct Inspector(Verifier);
 

@@ -1,15 +1,15 @@
-//! CPU throttling of the control group of this process. Reads `/proc/self/cgroup` and `cpu.stat`.
+//! CPU throttling of the cgroup of this process. Reads `/proc/self/cgroup` and `cpu.stat`.
 //!
 //! Version 2 counts in microseconds (`throttled_usec`), version 1 in nanoseconds (`throttled_time`). Inside a
-//! container the directory of the group is often the root of the mount, regardless of the path in `/proc/self/cgroup`,
-//! so the root is tried last.
+//! container, the root of the mount is often the directory of the cgroup, regardless of the path in
+//! `/proc/self/cgroup`. The root is therefore tried last.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::topology::SystemRoots;
 
-/// The `cpu.stat` file of this process's control group; `None` if no file reports throttling.
+/// The `cpu.stat` file of this process's cgroup; `None` if no file reports throttling.
 pub fn cpu_stat_file(roots: &SystemRoots) -> Option<PathBuf> {
     let groups = fs::read_to_string(roots.proc.join("self/cgroup")).ok()?;
     let mount = roots.sys.join("fs/cgroup");
@@ -29,7 +29,7 @@ pub fn cpu_stat_file(roots: &SystemRoots) -> Option<PathBuf> {
             _ => None,
         }
     });
-    // Under a hybrid mount the version 2 group has no cpu controller, so the first file that reports throttling is
+    // With a hybrid hierarchy, the version 2 cgroup has no cpu controller, so the first file that reports throttling is
     // used.
     candidates
         .flatten()
@@ -37,7 +37,7 @@ pub fn cpu_stat_file(roots: &SystemRoots) -> Option<PathBuf> {
         .find(|file| throttled_nanos(file).is_some())
 }
 
-/// Throttled time in nanoseconds since the control group was created; `None` if the file does not report it.
+/// Throttled time in nanoseconds since the cgroup was created; `None` if the file does not report it.
 pub fn throttled_nanos(cpu_stat: &Path) -> Option<u64> {
     let text = fs::read_to_string(cpu_stat).ok()?;
     text.lines().find_map(|line| {
@@ -77,14 +77,14 @@ mod tests {
     }
 
     #[test]
-    fn version_2_counts_microseconds() {
+    fn converts_version_2_microseconds_to_nanoseconds() {
         let text = "usage_usec 12\nnr_periods 4\nnr_throttled 2\nthrottled_usec 1500\n";
         let root = machine("0::/pods/a\n", "pods/a/cpu.stat", text);
         assert_eq!(throttled(root.path()), Some(1_500_000));
     }
 
     #[test]
-    fn version_1_counts_nanoseconds() {
+    fn reads_version_1_nanoseconds() {
         let groups = "4:memory:/pods/a\n3:cpu,cpuacct:/pods/a\n0::/\n";
         let root = machine(
             groups,
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_of_the_mount_is_the_group_inside_a_container() {
+    fn falls_back_to_the_root_of_the_mount() {
         let root = machine("1:cpu:/kubepods/x\n", "cpu/cpu.stat", "throttled_time 5\n");
         assert_eq!(throttled(root.path()), Some(5));
     }

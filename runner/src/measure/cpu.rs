@@ -9,11 +9,10 @@ use snafu::Snafu;
 
 use crate::topology::SystemRoots;
 
-/// A thread cannot be pinned to a CPU.
+/// Error for a thread that cannot be pinned to a CPU.
 #[derive(Debug, Snafu)]
 #[snafu(display(
-    "cannot pin a thread to CPU {cpu}: {source}; set bindings[].cpus to CPUs that the control group of this process \
-     allows"
+    "cannot pin a thread to CPU {cpu}: {source}; set bindings[].cpus to CPUs that the cgroup of this process allows"
 ))]
 pub struct PinError {
     cpu: u32,
@@ -34,7 +33,7 @@ pub fn pin(cpu: u32) -> Result<(), PinError> {
     sched_setaffinity(None, &only).map_err(|source| PinError { cpu, source })
 }
 
-/// CPU that the calling thread runs on.
+/// CPU on which the calling thread runs.
 pub fn current() -> u32 {
     sched_getcpu() as u32
 }
@@ -59,7 +58,7 @@ pub fn switches() -> Switches {
     )
 }
 
-/// Files with the frequency governors of `cpus`, without those that do not exist.
+/// Existing files with the frequency governors of `cpus`.
 pub fn governor_files(roots: &SystemRoots, cpus: &[u32]) -> Vec<PathBuf> {
     cpus.iter()
         .map(|cpu| {
@@ -84,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pinned_thread_runs_on_its_cpu() {
+    fn pins_the_thread_to_the_cpu() {
         let cpu = current();
         std::thread::spawn(move || {
             pin(cpu).unwrap();
@@ -95,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn names_a_cpu_that_does_not_exist() {
+    fn error_contains_the_missing_cpu() {
         for cpu in [1023, 5_000_000] {
             let error = pin(cpu).unwrap_err().to_string();
             assert!(error.contains(&format!("CPU {cpu}")), "{error}");
@@ -103,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_counts_as_a_voluntary_switch() {
+    fn counts_waiting_as_a_voluntary_switch() {
         let before = switches();
         let (_sender, receiver) = std::sync::mpsc::channel::<()>();
         assert!(
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_governors_that_exist() {
+    fn reads_only_existing_governors() {
         let root = tempfile::tempdir().unwrap();
         let roots = SystemRoots {
             sys: root.path().join("sys"),

@@ -7,7 +7,7 @@ use crds::histogram::Histogram;
 use crds::quantile::exclusive;
 use crds::record::ExclusiveQuantiles;
 
-/// Largest number of samples per thread that are stored individually, which takes 8 MB.
+/// Maximum number of samples per thread that are stored individually. They occupy 8 MB.
 const MAX_SAMPLES: u32 = 1_000_000;
 
 /// Latency distribution of a window.
@@ -51,7 +51,7 @@ impl Recorder {
     /// Allocates memory for the samples of one thread in a window of this extent.
     pub fn new(measured: Extent) -> Self {
         match measured {
-            // The memory is written once here, so that no page is touched for the first time in the timed region.
+            // The memory is written once here, so that no page fault occurs in the timed region.
             Extent::Iterations(count) if count <= MAX_SAMPLES => Self::Samples(Samples {
                 values: vec![u64::MAX; count as usize],
                 count: 0,
@@ -64,7 +64,9 @@ impl Recorder {
         }
     }
 
-    /// Adds a sample in nanoseconds. Samples beyond the fixed number of the window are dropped; callers add none.
+    /// Adds a sample in nanoseconds.
+    ///
+    /// Samples beyond the fixed number of the window are dropped, but callers never add more.
     #[inline]
     pub fn record(&mut self, nanos: u64) {
         match self {
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duration_stores_the_distribution_and_exact_extremes() {
+    fn stores_distribution_and_exact_extremes_for_a_duration() {
         let latency = Recorder::finish([recorded(Extent::DurationNanos(1), [123_457, 7, 5_000_001])]);
         assert_eq!((latency.min_nanos, latency.max_nanos), (7, 5_000_001));
         assert_eq!(latency.histogram.count(), 3);
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_recorder_reports_zeros() {
+    fn reports_zeros_without_samples() {
         let latency = Recorder::finish([Recorder::new(Extent::Iterations(10))]);
         assert_eq!((latency.min_nanos, latency.max_nanos), (0, 0));
         assert_eq!(

@@ -1,5 +1,5 @@
 //! Resource usage of one side over the measured window: CPU time, context switches, throttling and governors. Reads the
-//! kernel's counters just before and just after the window, never inside it.
+//! kernel's counters immediately before and after the window, never inside it.
 
 use std::path::PathBuf;
 
@@ -50,7 +50,7 @@ impl UsageCounters {
         }
     }
 
-    /// Closes a window. The caller adds postings, migrations and interfaces to the report.
+    /// Closes a window. The caller adds posting counters, migrations and interfaces to the report.
     pub fn close(&self, window: Window) -> SideReport {
         let window_nanos = clock::now() - window.opened;
         let cpu_nanos = clock::process_cpu_nanos() - window.cpu_nanos;

@@ -1,6 +1,6 @@
-//! Checks the memory available to the machine and the control group. Reads `/proc` and `/sys/fs/cgroup`.
+//! Checks the memory available on the machine and in the cgroup. Reads `/proc` and `/sys/fs/cgroup`.
 //!
-//! The kernel kills a process that touches more pages than are available. Checking first turns this into an error.
+//! The kernel kills a process that touches more pages than are available. Checking first reports an error instead.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use super::MemoryError;
 /// Checks that `bytes` bytes of ordinary pages are available.
 ///
 /// # Errors
-/// `Unavailable` if the machine or the control group has less memory left.
+/// `Unavailable` if the machine or the cgroup has less available memory.
 pub(super) fn check(kind: MemoryKind, bytes: usize) -> Result<(), MemoryError> {
     let machine = fs::read_to_string("/proc/meminfo").ok();
     let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
@@ -22,10 +22,10 @@ pub(super) fn check(kind: MemoryKind, bytes: usize) -> Result<(), MemoryError> {
             machine.as_deref().and_then(|text| meminfo(text, "MemAvailable")),
         ),
         (
-            "the control group",
+            "the cgroup",
             limit
                 .zip(current)
-                .and_then(|(limit, current)| group_left(&limit, &current)),
+                .and_then(|(limit, current)| available_in_cgroup(&limit, &current)),
         ),
     ];
     for (source, available) in sources {
@@ -34,8 +34,8 @@ pub(super) fn check(kind: MemoryKind, bytes: usize) -> Result<(), MemoryError> {
                 kind,
                 bytes,
                 message: format!(
-                    "{source} has only {available} bytes left; give the worker more memory, or use smaller sizes or a \
-                     smaller window"
+                    "{source} has only {available} bytes available; give the worker more memory, or use smaller sizes \
+                     or a smaller window"
                 ),
             });
         }
@@ -52,8 +52,8 @@ fn meminfo(text: &str, name: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// Bytes that a control group (version 2) has left; `None` if it has no limit.
-fn group_left(limit: &str, current: &str) -> Option<u64> {
+/// Bytes that are still available in a cgroup (version 2); `None` if the cgroup has no limit.
+fn available_in_cgroup(limit: &str, current: &str) -> Option<u64> {
     let limit: u64 = limit.trim().parse().ok()?;
     let current: u64 = current.trim().parse().ok()?;
     Some(limit.saturating_sub(current))
@@ -72,10 +72,10 @@ mod tests {
     }
 
     #[test]
-    fn a_group_without_a_limit_has_no_value() {
-        assert_eq!(group_left("max\n", "4096\n"), None);
-        assert_eq!(group_left("8192\n", "4096\n"), Some(4096));
-        assert_eq!(group_left("4096\n", "8192\n"), Some(0));
+    fn returns_none_for_a_cgroup_without_a_limit() {
+        assert_eq!(available_in_cgroup("max\n", "4096\n"), None);
+        assert_eq!(available_in_cgroup("8192\n", "4096\n"), Some(4096));
+        assert_eq!(available_in_cgroup("4096\n", "8192\n"), Some(0));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Errors of allocating and accessing memory. Does no I/O.
+//! Errors of allocating and accessing memory. Performs no I/O.
 
 use crds::record::FailureReason;
 use crds::v1alpha1::MemoryKind;
@@ -45,7 +45,7 @@ pub enum MemoryError {
 }
 
 impl MemoryError {
-    /// Reason by which a record reports this error.
+    /// Reason that a record reports for this error.
     pub fn reason(&self) -> FailureReason {
         match self {
             Self::Unavailable { .. } => FailureReason::MemoryUnavailable,

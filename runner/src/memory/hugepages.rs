@@ -1,7 +1,7 @@
 //! Huge pages of 2 MiB. Calls the kernel and reads `/proc` and `/sys`.
 //!
 //! The pages come from the pool reserved by the machine (or the pod's `hugepages-2Mi`). The page size is verified in
-//! this process's own map, because libraries and kernels fall back to ordinary pages silently.
+//! the kernel's map of this process, because libraries and kernels silently fall back to ordinary pages.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ const POOL: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
 /// Allocates private huge pages of this process.
 ///
 /// # Errors
-/// `Unavailable` if the pool has too few pages, the control group may not use them, or the map shows other pages.
+/// `Unavailable` if the pool has too few pages, the cgroup may not use them, or the map shows another page size.
 pub(super) fn allocate(bytes: usize) -> Result<Mapping, MemoryError> {
     let unavailable = |message| MemoryError::Unavailable {
         kind: MemoryKind::HugePages,
@@ -26,7 +26,7 @@ pub(super) fn allocate(bytes: usize) -> Result<Mapping, MemoryError> {
     };
     let mapping = Mapping::new(&Pages::Huge, bytes)
         .and_then(|mapping| mapping.populate().map(|()| mapping))
-        .map_err(|error| unavailable(advice(bytes, &error, &Pool::read(Path::new(POOL)))))?;
+        .map_err(|error| unavailable(unavailable_message(bytes, &error, &Pool::read(Path::new(POOL)))))?;
     match maps::page_bytes(mapping.range()) {
         Some(size) if size == HUGE_PAGE_BYTES as u64 => Ok(mapping),
         Some(size) => Err(unavailable(format!(
@@ -38,7 +38,7 @@ pub(super) fn allocate(bytes: usize) -> Result<Mapping, MemoryError> {
     }
 }
 
-/// State of the kernel's pool; fields are `None` if the kernel has no pages of this size.
+/// State of the kernel's pool. Fields are `None` if the kernel has no pages of this size.
 struct Pool {
     total: Option<u64>,
     free: Option<u64>,
@@ -56,7 +56,7 @@ impl Pool {
     }
 }
 
-fn advice(bytes: usize, error: &std::io::Error, pool: &Pool) -> String {
+fn unavailable_message(bytes: usize, error: &std::io::Error, pool: &Pool) -> String {
     let needed = bytes.div_ceil(HUGE_PAGE_BYTES);
     let Some((total, free)) = pool.total.zip(pool.free) else {
         return format!("the kernel does not support huge pages of 2 MiB ({error})");
@@ -87,13 +87,13 @@ mod tests {
         }
     }
 
-    fn advice_for(bytes: usize, pool: &Pool) -> String {
-        advice(bytes, &std::io::ErrorKind::OutOfMemory.into(), pool)
+    fn message_for(bytes: usize, pool: &Pool) -> String {
+        unavailable_message(bytes, &std::io::ErrorKind::OutOfMemory.into(), pool)
     }
 
     #[test]
-    fn advises_the_number_of_pages_to_reserve() {
-        let text = advice_for(5 * HUGE_PAGE_BYTES + 1, &pool(8, 4, 2));
+    fn message_contains_the_number_of_pages_to_reserve() {
+        let text = message_for(5 * HUGE_PAGE_BYTES + 1, &pool(8, 4, 2));
         assert!(
             text.contains("6 huge pages of 2 MiB are needed and 2 of 8 are free"),
             "{text}"
@@ -102,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn advises_requesting_free_pages_in_the_resources() {
-        assert!(advice_for(1, &pool(8, 8, 0)).contains("may not use them"));
+    fn message_suggests_requesting_free_pages() {
+        assert!(message_for(1, &pool(8, 8, 0)).contains("may not use them"));
     }
 
     #[test]
     fn reports_a_kernel_without_a_pool() {
         let directory = tempfile::tempdir().unwrap();
-        let text = advice_for(1, &Pool::read(directory.path()));
+        let text = message_for(1, &Pool::read(directory.path()));
         assert!(text.contains("does not support huge pages of 2 MiB"), "{text}");
     }
 
@@ -123,7 +123,7 @@ mod tests {
         ] {
             fs::write(directory.path().join(name), value).unwrap();
         }
-        let text = advice_for(3 * HUGE_PAGE_BYTES, &Pool::read(directory.path()));
+        let text = message_for(3 * HUGE_PAGE_BYTES, &Pool::read(directory.path()));
         assert!(
             text.contains("3 huge pages of 2 MiB are needed and 2 of 7 are free"),
             "{text}"

@@ -1,5 +1,5 @@
-//! NUMA node and page size of a range of pages, from the kernel's maps of this process. Reads `/proc/self`; parsing is
-//! pure.
+//! NUMA node and page size of a range of pages, from the kernel's maps of this process. Reads `/proc/self`; parsing
+//! performs no I/O.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// NUMA node that holds all present pages of `range`, from `/proc/self/numa_maps`.
 ///
-/// Most pods filter the equivalent system calls (`move_pages`, `get_mempolicy`) but not this file.
+/// In most pods, the equivalent system calls (`move_pages`, `get_mempolicy`) are blocked, but this file is readable.
 pub(super) fn numa_node(range: Range<u64>) -> Option<u32> {
     let text = fs::read_to_string("/proc/self/numa_maps").ok()?;
     only_node(&pages_by_node(&text, range))
@@ -25,8 +25,9 @@ fn only_node(pages: &BTreeMap<u32, u64>) -> Option<u32> {
     }
 }
 
-/// Number of pages on each node, over the lines of `numa_maps` with an address in `range`, such as
-/// `7f00 default anon=5 N0=4 N1=1 …`.
+/// Number of pages on each node.
+///
+/// Sums the lines of `numa_maps` with an address in `range`, such as `7f00 default anon=5 N0=4 N1=1 …`.
 fn pages_by_node(text: &str, range: Range<u64>) -> BTreeMap<u32, u64> {
     let mut pages = BTreeMap::new();
     for line in text.lines() {
@@ -62,7 +63,7 @@ fn smallest_page(text: &str, range: Range<u64>) -> Option<u64> {
     smallest
 }
 
-/// Start address, if the line is the header of an area, such as `7f00-7f80 rw-p …`.
+/// Start address if the line is the header of an area, such as `7f00-7f80 rw-p …`.
 fn area_start(line: &str) -> Option<u64> {
     let (addresses, _) = line.split_once(' ')?;
     let (start, end) = addresses.split_once('-')?;
@@ -105,13 +106,13 @@ KernelPageSize:        4 kB
     }
 
     #[test]
-    fn a_range_without_pages_or_areas_has_no_node() {
+    fn returns_none_for_a_range_without_pages_or_areas() {
         assert_eq!(node(0x7f00_0060_0000..0x7f00_0080_0000), None);
         assert_eq!(node(0x1000..0x2000), None);
     }
 
     #[test]
-    fn a_file_name_is_not_a_node() {
+    fn ignores_file_names_that_look_like_nodes() {
         assert_eq!(node(0x7f00_0000_0000..0x7f00_0020_0000), Some(3));
     }
 

@@ -1,7 +1,7 @@
 //! Ordinary pages, private and shared. Calls the kernel.
 //!
-//! Transparent huge pages are disabled for both, because whether the kernel creates one depends on the address of the
-//! range, which differs between processes.
+//! Transparent huge pages are disabled for both kinds, because whether the kernel uses huge pages depends on the
+//! address of the range, which differs between processes.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -18,7 +18,7 @@ use super::ffi::mapping::{Mapping, Pages};
 /// Allocates private pages of this process.
 ///
 /// # Errors
-/// `Unavailable` if the machine or the control group has too little memory.
+/// `Unavailable` if the machine or the cgroup has too little memory.
 pub(super) fn ordinary(bytes: usize) -> Result<Mapping, MemoryError> {
     let kind = MemoryKind::Heap;
     available::check(kind, bytes)?;
@@ -27,11 +27,12 @@ pub(super) fn ordinary(bytes: usize) -> Result<Mapping, MemoryError> {
         .map_err(|error| unavailable(kind, bytes, &error))
 }
 
-/// Allocates shared pages in an anonymous file of fixed size. Because the file cannot be truncated, a process that maps
-/// it cannot fault due to another one.
+/// Allocates shared pages in an anonymous file of fixed size.
+///
+/// Because the file cannot be truncated, no process can cause a fault in another process that maps it.
 ///
 /// # Errors
-/// `Unavailable` if the machine or the control group has too little memory.
+/// `Unavailable` if the machine or the cgroup has too little memory.
 pub(crate) fn shared(bytes: usize) -> Result<(Mapping, File), MemoryError> {
     let kind = MemoryKind::SharedMemory;
     available::check(kind, bytes)?;
@@ -46,7 +47,7 @@ fn shared_file(bytes: usize) -> std::io::Result<File> {
     let length = bytes
         .checked_next_multiple_of(page_size())
         .ok_or(std::io::ErrorKind::OutOfMemory)?;
-    // If memory is exhausted, allocating returns an error here, while touching the pages would raise a fatal signal.
+    // If memory is exhausted, this allocation returns an error, whereas touching the pages would raise a fatal signal.
     fallocate(&descriptor, FallocateFlags::empty(), 0, length as u64)?;
     fcntl_add_seals(&descriptor, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
     Ok(File::from(descriptor))

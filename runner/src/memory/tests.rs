@@ -1,4 +1,4 @@
-//! Memory of every kind that this machine supports, and the errors of unavailable kinds.
+//! Tests of every kind of memory that this machine supports, and of the errors for unavailable kinds.
 
 use crds::record::FailureReason;
 use proptest::prelude::*;
@@ -47,7 +47,7 @@ fn rejects_empty_and_excessive_sizes() {
 
 #[test]
 fn failed_huge_page_allocations_do_not_unmap_other_memory() {
-    // No pool is this large. The kernel fails after it has already unmapped the reserved addresses.
+    // No pool is this large. The kernel returns the error after it has already unmapped the reserved addresses.
     let fail_to_allocate = || (0..5_000).for_each(|_| drop(Memory::allocate(MemoryKind::HugePages, 1 << 40)));
     let use_memory = || {
         for _ in 0..5_000 {
@@ -83,7 +83,7 @@ fn private_memory_has_no_path() {
 }
 
 #[test]
-fn huge_pages_are_verified_or_rejected_with_advice() {
+fn huge_pages_are_verified_or_rejected_with_a_remedy() {
     match Memory::allocate(MemoryKind::HugePages, 3_000_000) {
         Ok(memory) => {
             assert_eq!(memory.address().addr() % (2 * 1024 * 1024), 0);

@@ -1,7 +1,7 @@
-//! Plans the posts of one burst, in order, and marks the last one on each rail. Pure.
+//! Plans the posts of one burst, in order, and marks the last post on each rail. Performs no I/O.
 //!
-//! The whole burst is planned before posting, because only then is it known which post on a rail must ring the
-//! doorbell.
+//! The whole burst is planned before posting, because the last post on each rail, which must ring the doorbell, is
+//! known only when the plan is complete.
 
 use crds::striping::Stripes;
 
@@ -25,7 +25,7 @@ pub struct PlannedPost {
     pub last_on_rail: bool,
 }
 
-/// The posts of one burst. Planning does not allocate.
+/// Posts of one burst. Planning does not allocate.
 #[derive(Debug)]
 pub struct Burst {
     posts: Vec<PlannedPost>,
@@ -105,7 +105,7 @@ impl Burst {
         self.posts[index]
     }
 
-    /// Largest number of posts on one rail.
+    /// Maximum number of posts on one rail.
     #[inline]
     pub fn max_posts_per_rail(&self) -> u64 {
         self.on_rail.iter().map(|rail| rail.count).max().unwrap_or(0)

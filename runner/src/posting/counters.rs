@@ -1,8 +1,10 @@
-//! Posting counters, in the format of the records. Pure.
+//! Posting counters, in the format of the records. Performs no I/O.
 
 use crds::record::PostingCounters;
 
-/// Creates zeroed counters for `rails` rails. All their memory is allocated here, so that counting never allocates.
+/// Creates zeroed counters for `rails` rails.
+///
+/// All memory for the counters is allocated here, so that counting never allocates.
 pub fn zeroed(rails: usize) -> PostingCounters {
     PostingCounters {
         bytes_per_rail: vec![0; rails],
@@ -11,7 +13,7 @@ pub fn zeroed(rails: usize) -> PostingCounters {
     }
 }
 
-/// Sets all counts to zero, but keeps the planned values (inject limit and rails planned).
+/// Sets all counts to zero, but keeps the planned values (inject limit and number of planned rails).
 pub fn clear(counters: &mut PostingCounters) {
     let mut bytes_per_rail = std::mem::take(&mut counters.bytes_per_rail);
     let mut posts_per_rail = std::mem::take(&mut counters.posts_per_rail);
@@ -37,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn adds_threads_and_counts_rails_with_bytes_as_used() {
+    fn sums_over_threads_and_counts_rails_that_carried_bytes() {
         let mut one = zeroed(3);
         one.posts = 5;
         one.posts_per_burst = 4;

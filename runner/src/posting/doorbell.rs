@@ -1,18 +1,18 @@
-//! Decides which posts carry FI_MORE, so that one doorbell serves several posts. Pure.
+//! Decides which posts carry FI_MORE, so that several posts share one doorbell. Performs no I/O.
 //!
 //! Invariants:
 //!
-//! - the last post of a burst on each rail never carries it: the burst planner marks that post;
+//! - the last post of a burst on each rail, which the burst planner marks, never carries FI_MORE;
 //! - therefore no post waits for a doorbell when a window is full, a warm-up or an iteration ends, or a side sleeps:
-//!   each of these happens after the end of a burst, and within a burst a thread polls but never sleeps;
+//!   each of these events occurs after the end of a burst, and within a burst, a thread polls but never sleeps;
 //! - exactly one thread owns an endpoint, because otherwise the last post would not be known;
-//! - reads never carry it: the read path of the `efa` fabric does not pass flags on, so the flag would be ignored
-//!   silently, and NIXL removed it from reads because it cost them 15 to 20 percent;
+//! - reads never carry FI_MORE: the read path of the `efa` fabric silently ignores flags, and NIXL removed FI_MORE from
+//!   reads because it reduced their performance by 15% to 20%;
 //! - at most `max_batch` posts share a doorbell; a provider may ring earlier, so the number of posts without FI_MORE is
 //!   the number of doorbells that the application requests, not the number that the provider rings.
 //!
-//! A post that returned EAGAIN is repeated without FI_MORE, because the posts before it must not stay without a
-//! doorbell.
+//! A post that returned EAGAIN is repeated without FI_MORE, because the preceding posts need a doorbell to make
+//! progress.
 
 use crds::v1alpha1::TransferOperation;
 
@@ -26,7 +26,9 @@ pub struct Doorbell {
 }
 
 impl Doorbell {
-    /// State of `rails` rails on which at most `max_batch` posts share a doorbell. With `None`, every post rings.
+    /// Creates the state of `rails` rails.
+    ///
+    /// At most `max_batch` posts share a doorbell; with `None`, every post rings the doorbell.
     pub fn new(max_batch: Option<u32>, rails: usize) -> Self {
         Self {
             max_batch: max_batch.unwrap_or(1),
@@ -62,14 +64,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_post_rings_without_batching() {
+    fn every_post_rings_the_doorbell_without_batching() {
         let doorbell = Doorbell::new(None, 2);
         assert!(!doorbell.carries_more(0, false));
         assert!(!doorbell.carries_more(1, true));
     }
 
     #[test]
-    fn a_doorbell_serves_at_most_max_batch_posts() {
+    fn at_most_max_batch_posts_share_a_doorbell() {
         let mut doorbell = Doorbell::new(Some(4), 1);
         let flags: Vec<bool> = (0..10)
             .map(|index| {

@@ -1,5 +1,6 @@
-//! Evidence lines with the exact wording of the test procedures. Pure: the lines are derived after the window from its
-//! counters, so a line shows that the optimization took effect, not only that it was requested.
+//! Evidence lines with the exact wording of the test procedures. Performs no I/O. The lines are derived from the
+//! counters of the window after it ended, so a line shows that the optimization took effect, not only that it was
+//! requested.
 
 use crds::record::PostingCounters;
 use crds::striping::{StripingPolicy, StripingRule};

@@ -1,15 +1,15 @@
-//! Decides which posts use the library's inject call. Pure.
+//! Decides which posts use the library's inject call. Performs no I/O.
 //!
-//! The buffer of an injected post is free on return and no completion follows (libfabric's `fi_msg(3)`, `fi_rma(3)`),
-//! so a post can be injected only up to a limit: the smaller of the arm's limit and the provider's limit for the
-//! operation. Device memory is never injected, because providers copy the payload with the CPU.
+//! The buffer of an injected post is reusable on return, and no completion follows (libfabric's `fi_msg(3)`,
+//! `fi_rma(3)`), so a post can be injected only up to a limit: the smaller of the arm's limit and the provider's limit
+//! for the operation. Device memory is never injected, because providers copy the payload with the CPU.
 
-/// Call to use for one post.
+/// Call to use for a post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InjectChoice {
     /// The ordinary call: the arm does not inject, or the provider has rejected an inject call.
     Ordinary,
-    /// The ordinary call, because the post exceeds the limit.
+    /// The ordinary call: the post exceeds the limit.
     OverLimit,
     /// The inject call.
     Inject,
@@ -23,8 +23,8 @@ pub struct InjectPolicy {
 }
 
 impl InjectPolicy {
-    /// Policy of an arm that injects up to `arm_max` bytes (`None` disables injection), with a provider that accepts up
-    /// to `provider_max` bytes for this operation.
+    /// Creates the policy of an arm that injects up to `arm_max` bytes (`None` disables injection), with a provider
+    /// that accepts up to `provider_max` bytes for this operation.
     pub fn new(arm_max: Option<u64>, provider_max: u64, device_memory: bool) -> Self {
         let provider_max = if device_memory { 0 } else { provider_max };
         Self {
@@ -49,13 +49,15 @@ impl InjectPolicy {
         }
     }
 
-    /// Records that the provider rejected an inject call. No further inject call is made in this phase, because every
-    /// rejection costs a call.
+    /// Records that the provider rejected an inject call.
+    ///
+    /// No further inject call is made in this phase, because each rejected call takes time.
     pub fn record_rejection(&mut self) {
         self.rejected = true;
     }
 
-    /// Allows inject calls again, at the start of the measured window, so that its own counters show a rejection.
+    /// Allows inject calls again, at the start of the measured window, so that a rejection appears in the counters of
+    /// the window.
     pub fn clear_rejection(&mut self) {
         self.rejected = false;
     }
@@ -75,21 +77,21 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_without_injection_never_exceeds_a_limit() {
+    fn without_injection_every_post_is_ordinary() {
         let policy = InjectPolicy::new(None, 4096, false);
         assert_eq!(policy.choose(1), InjectChoice::Ordinary);
         assert_eq!(policy.choose(1 << 20), InjectChoice::Ordinary);
     }
 
     #[test]
-    fn device_memory_exceeds_every_limit() {
+    fn device_memory_is_never_injected() {
         let policy = InjectPolicy::new(Some(256), 4096, true);
         assert_eq!(policy.limit(), Some(0));
         assert_eq!(policy.choose(1), InjectChoice::OverLimit);
     }
 
     #[test]
-    fn a_rejection_applies_until_the_window_starts() {
+    fn stops_injecting_after_a_rejection_until_it_is_cleared() {
         let mut policy = InjectPolicy::new(Some(256), 256, false);
         policy.record_rejection();
         assert_eq!(policy.choose(64), InjectChoice::Ordinary);

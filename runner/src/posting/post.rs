@@ -1,5 +1,5 @@
-//! Posts one chunk by the arm's policy, with or without inject and FI_MORE, and counts it. The caller waits for queue
-//! space.
+//! Posts one chunk according to the arm's policy, with or without inject and FI_MORE, and counts the post. The caller
+//! waits for queue space.
 
 use crds::record::PostingCounters;
 
@@ -13,7 +13,7 @@ use crate::transport::{Post, PostError, Transport};
 pub enum Accepted {
     /// The ordinary call. A completion with the token of the post follows.
     Ordinary,
-    /// The inject call. The memory is free again and no completion follows.
+    /// The inject call. The memory is reusable, and no completion follows.
     Injected,
 }
 
@@ -26,7 +26,9 @@ pub struct Posting {
 }
 
 impl Posting {
-    /// Policy of one case on `rails` rails, whose striping rule uses `rails_planned` rails per transfer.
+    /// Creates the policy of one case on `rails` rails.
+    ///
+    /// The striping rule of the case uses `rails_planned` rails per transfer.
     pub fn new(inject: InjectPolicy, doorbell: Doorbell, rails: usize, rails_planned: u64) -> Self {
         let counters = PostingCounters {
             inject_limit_bytes: inject.limit(),
@@ -51,7 +53,7 @@ impl Posting {
         self.inject.clear_rejection();
     }
 
-    /// Counts the completion of an own post.
+    /// Counts the completion of a post of this side.
     #[inline]
     pub fn record_completion(&mut self) {
         self.counters.completions += 1;
@@ -68,8 +70,10 @@ impl Posting {
         self.doorbell.awaiting_doorbell(rail)
     }
 
-    /// Tries to post once and sets `post.inject` and `post.more`. With `must_ring` the post does not carry FI_MORE. It
-    /// must be set for the last post of a burst on its rail and for a post that is repeated after EAGAIN.
+    /// Sets `post.inject` and `post.more`, and tries to post once.
+    ///
+    /// With `must_ring`, the post does not carry FI_MORE. The caller must set `must_ring` for the last post of a burst
+    /// on its rail and for a post that is repeated after EAGAIN.
     ///
     /// # Errors
     /// See [`PostError`]. After `Again` the caller repeats the same post with `must_ring`.

@@ -1,18 +1,18 @@
-//! Assigns rails to chunks. Pure.
+//! Assigns rails to chunks. Performs no I/O.
 //!
 //! A striped transfer sends chunk `i` on rail `i`, like NIXL's libfabric backend. Transfers of a single chunk rotate
 //! over the rails:
 //!
 //! - `Nixl` and `NixlCoalesce`, for sends and writes: 16 consecutive transfers of a burst use one rail,
 //!   `rail = (base + index / 16) % rails`, and the base advances by one per burst (as in NIXL's rail manager);
-//! - the same policies, for reads: every transfer uses the next rail;
+//! - `Nixl` and `NixlCoalesce`, for reads: every transfer uses the next rail;
 //! - `Single`: every transfer uses the next rail.
 
 use crds::striping::StripingPolicy;
 
 use crate::transport::Rail;
 
-/// Rotation of transfers of a single chunk over the rails.
+/// Rotation of single-chunk transfers over the rails.
 #[derive(Clone, Debug)]
 pub struct RailRotation {
     group: u64,
@@ -21,7 +21,7 @@ pub struct RailRotation {
 }
 
 impl RailRotation {
-    /// Rotation over `rails` rails. `read` says whether the operation is a read.
+    /// Creates a rotation over `rails` rails. `read` is true if the operation is a read.
     pub fn new(policy: StripingPolicy, read: bool, rails: usize) -> Self {
         Self {
             group: policy.group(read),

@@ -1,4 +1,4 @@
-//! Finds the interface that has an address. Queries the kernel for the addresses; matching is pure.
+//! Finds the interface that has an address. Queries the kernel for the addresses; matching performs no I/O.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,10 +9,10 @@ pub(super) fn interface_with(ip: IpAddr) -> Option<String> {
         .into_iter()
         .map(|interface| (interface.name.clone(), interface.ip()))
         .collect();
-    matching(ip, &known)
+    matching_interface(ip, &known)
 }
 
-fn matching(ip: IpAddr, known: &[(String, IpAddr)]) -> Option<String> {
+fn matching_interface(ip: IpAddr, known: &[(String, IpAddr)]) -> Option<String> {
     let exact = known.iter().find(|(_, own)| *own == ip);
     // All of 127.0.0.0/8 is local to the interface that has one of its addresses.
     let found = exact.or_else(|| {
@@ -65,7 +65,11 @@ mod tests {
             ("10.0.0.3", None),
             ("fd00::2", None),
         ] {
-            assert_eq!(matching(ip(address), &known()).as_deref(), interface, "{address}");
+            assert_eq!(
+                matching_interface(ip(address), &known()).as_deref(),
+                interface,
+                "{address}"
+            );
         }
     }
 

@@ -4,11 +4,12 @@ use crds::record::{FabricFacts, RailFacts};
 
 use super::{Device, DeviceClass, PciPath, SystemRoots, address};
 
-/// Sets the interface, PCI address and line rate of every rail that uses a device. Values set by the transport are
-/// kept, and rails without a device (shared memory) are not changed.
+/// Sets the interface, PCI address and line rate of every rail that uses a device.
+///
+/// Values set by the transport are kept, and rails without a device (shared memory) are not changed.
 pub fn complete_rail_facts(facts: &mut FabricFacts, roots: &SystemRoots) {
     for rail in &mut facts.rails {
-        if let Some(device) = device_of(rail, roots) {
+        if let Some(device) = find_device(rail, roots) {
             rail.interface.get_or_insert(device.name);
             if rail.pci.is_none() {
                 rail.pci = device
@@ -21,9 +22,9 @@ pub fn complete_rail_facts(facts: &mut FabricFacts, roots: &SystemRoots) {
     }
 }
 
-/// Device of a rail: the interface it names, otherwise the RDMA device or interface that its domain is named after
+/// Device of a rail: the interface in its facts, otherwise the RDMA device or interface after which its domain is named
 /// (`rdmap79s0-rdm`, `mlx5_0`, `eth0`), otherwise the interface that has its address.
-fn device_of(rail: &RailFacts, roots: &SystemRoots) -> Option<Device> {
+fn find_device(rail: &RailFacts, roots: &SystemRoots) -> Option<Device> {
     let named = |name: &str| {
         Device::find(DeviceClass::Rdma, name, roots)
             .or_else(|| Device::find(DeviceClass::Interface, name, roots))

@@ -1,4 +1,5 @@
-//! Byte counters of interfaces and RDMA ports. A [`Reading`] reads `/proc` and sysfs; computing differences is pure.
+//! Byte counters of interfaces and RDMA ports. [`Reading::take`] reads `/proc` and sysfs; computing differences
+//! performs no I/O.
 //!
 //! Readings are taken outside the measured window, immediately before and after it.
 
@@ -54,13 +55,13 @@ impl Bytes {
 }
 
 impl Reading {
-    /// Reads the counters of the interfaces of `rails`, each once.
+    /// Reads the counters of the interfaces of `rails`. Reads each interface only once, even if several rails use it.
     pub fn take(rails: &[RailFacts], roots: &SystemRoots) -> Self {
         let started = Instant::now();
         let mut interfaces = BTreeMap::new();
         for name in rails.iter().filter_map(|rail| rail.interface.as_ref()) {
             if !interfaces.contains_key(name)
-                && let Some(counters) = read(name, roots)
+                && let Some(counters) = read_counters(name, roots)
             {
                 interfaces.insert(name.clone(), counters);
             }
@@ -73,19 +74,20 @@ impl Reading {
     }
 }
 
-/// Differences between two readings for every interface of `rails`, by name. Interfaces that are not in both readings
-/// are omitted.
+/// Computes the differences between two readings for every interface of `rails`.
+///
+/// Interfaces that are not in both readings are omitted.
 pub fn delta(before: &Reading, after: &Reading, rails: &[RailFacts]) -> Vec<InterfaceDelta> {
     let interval = after.ended.saturating_duration_since(before.started);
     before
         .interfaces
         .iter()
         .filter_map(|(name, earlier)| Some((name, earlier, after.interfaces.get(name)?)))
-        .map(|(name, earlier, later)| difference(name, earlier, later, interval, rails))
+        .map(|(name, earlier, later)| interface_delta(name, earlier, later, interval, rails))
         .collect()
 }
 
-fn difference(
+fn interface_delta(
     name: &str,
     before: &Counters,
     after: &Counters,
@@ -117,9 +119,9 @@ fn difference(
     }
 }
 
-fn read(name: &str, roots: &SystemRoots) -> Option<Counters> {
+fn read_counters(name: &str, roots: &SystemRoots) -> Option<Counters> {
     if let Some(device) = Device::find(DeviceClass::Rdma, name, roots) {
-        return port(
+        return read_port_counters(
             &roots
                 .sys
                 .join("class/infiniband")
@@ -130,11 +132,11 @@ fn read(name: &str, roots: &SystemRoots) -> Option<Counters> {
     // `/proc/self/net` belongs to the network namespace of this process. The mounted sysfs may belong to another
     // namespace that has an interface of the same name.
     let wire = read_text(&roots.proc.join("self/net/dev"))
-        .and_then(|text| interface_line(&text, name))
+        .and_then(|text| parse_interface_line(&text, name))
         .or_else(|| {
             let device = Device::find(DeviceClass::Interface, name, roots)?;
             let statistics = roots.sys.join("class/net").join(device.name).join("statistics");
-            bytes(&statistics, &["tx_bytes"], &["rx_bytes"])
+            read_byte_counters(&statistics, &["tx_bytes"], &["rx_bytes"])
         })?;
     Some(Counters {
         wire,
@@ -142,23 +144,24 @@ fn read(name: &str, roots: &SystemRoots) -> Option<Counters> {
     })
 }
 
-/// Counters of an RDMA port: those of EFA if present, otherwise those of InfiniBand port management.
-fn port(directory: &Path) -> Option<Counters> {
+/// Reads the counters of an RDMA port: the EFA counters if they exist, otherwise the counters of InfiniBand port
+/// management.
+fn read_port_counters(directory: &Path) -> Option<Counters> {
     let hardware = directory.join("hw_counters");
-    if let Some(wire) = bytes(&hardware, &["tx_bytes"], &["rx_bytes"]) {
+    if let Some(wire) = read_byte_counters(&hardware, &["tx_bytes"], &["rx_bytes"]) {
         return Some(Counters {
             wire,
             // Newer EFA drivers also count by operation: sends, writes and read responses.
-            operations: bytes(
+            operations: read_byte_counters(
                 &hardware,
                 &["send_bytes", "rdma_write_bytes", "rdma_read_resp_bytes"],
                 &["recv_bytes", "rdma_write_recv_bytes", "rdma_read_bytes"],
             ),
-            retransmits: number(&hardware.join("retrans_pkts")),
+            retransmits: read_number(&hardware.join("retrans_pkts")),
         });
     }
     // "Data octets divided by 4" (InfiniBand Architecture Specification 1, PortCounters).
-    let words = bytes(
+    let words = read_byte_counters(
         &directory.join("counters"),
         &["port_xmit_data"],
         &["port_rcv_data"],
@@ -173,9 +176,9 @@ fn port(directory: &Path) -> Option<Counters> {
 }
 
 /// Sums of the existing counters in a directory; `None` if the first counter of either direction does not exist.
-fn bytes(directory: &Path, sent: &[&str], received: &[&str]) -> Option<Bytes> {
+fn read_byte_counters(directory: &Path, sent: &[&str], received: &[&str]) -> Option<Bytes> {
     let sum = |names: &[&str]| {
-        let mut values = names.iter().map(|name| number(&directory.join(name)));
+        let mut values = names.iter().map(|name| read_number(&directory.join(name)));
         let first = values.next()??;
         Some(values.flatten().fold(first, u64::saturating_add))
     };
@@ -185,12 +188,12 @@ fn bytes(directory: &Path, sent: &[&str], received: &[&str]) -> Option<Bytes> {
     })
 }
 
-fn number(path: &Path) -> Option<u64> {
+fn read_number(path: &Path) -> Option<u64> {
     read_text(path)?.parse().ok()
 }
 
 /// Parses the line of an interface in `/proc/self/net/dev`: received bytes are in column 1, sent bytes in column 9.
-fn interface_line(text: &str, name: &str) -> Option<Bytes> {
+fn parse_interface_line(text: &str, name: &str) -> Option<Bytes> {
     let columns = text
         .lines()
         .find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))?;

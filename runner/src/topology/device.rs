@@ -25,7 +25,7 @@ pub struct Device {
     pub pci: Option<PciPath>,
     /// Name of the kernel driver, such as `efa` or `mlx5_core`.
     pub driver: Option<String>,
-    /// NUMA node that the device is attached to, if the kernel reports it.
+    /// NUMA node to which the device is attached, if the kernel reports it.
     pub numa_node: Option<u32>,
     /// Link rate in bits per second, if the kernel reports it.
     pub line_bits_per_second: Option<u64>,

@@ -1,4 +1,4 @@
-//! Paths in the PCI tree. Pure.
+//! Paths in the PCI tree. Performs no I/O.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ pub struct PciPath {
 }
 
 impl PciPath {
-    /// Extracts the PCI components of a device's sysfs directory; `None` if the last of them is not a PCI device.
+    /// Extracts the PCI components of a device's sysfs directory; `None` if the last component is not a PCI device.
     pub fn from_directory(directory: &Path) -> Option<Self> {
         let names = directory
             .components()
@@ -38,8 +38,10 @@ impl PciPath {
         (shared > 0).then(|| self.steps.len() + other.steps.len() - 2 * shared)
     }
 
-    /// Difference of the bus numbers of two devices. Virtual machines hide the bridges but number the buses of one
-    /// switch consecutively: on a p5 instance, the four NICs of a GPU have the four bus numbers before it.
+    /// Difference of the bus numbers of two devices.
+    ///
+    /// Virtual machines do not expose the bridges, but they number the buses of one switch consecutively: on a p5
+    /// instance, the four NICs of a GPU have the four bus numbers before it.
     pub fn bus_distance(&self, other: &Self) -> u64 {
         match (bus_number(self.address()), bus_number(other.address())) {
             (Some(own), Some(others)) => own.abs_diff(others),

@@ -1,4 +1,4 @@
-//! Selects the devices nearest to some memory for its rails. [`choose`] is pure; [`nearest_devices`] reads sysfs.
+//! Selects the devices nearest to given memory. [`choose`] performs no I/O; [`nearest_devices`] reads sysfs.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -8,7 +8,7 @@ use snafu::ensure;
 use super::{Device, DeviceClass, PciPath, SystemRoots, TooFewDevicesSnafu, TopologyError};
 use crate::memory::Memory;
 
-/// Location that the rails should be near to.
+/// Location to which the rails should be close.
 #[derive(Clone, Copy, Debug)]
 pub enum Near<'a> {
     /// A GPU, by its path in the PCI tree and its NUMA node.
@@ -95,7 +95,7 @@ mod tests {
     /// Bus numbers of the GPUs of a p5 instance. The four NICs of each GPU have the four bus numbers before it.
     const GPU_BUSES: [u32; 8] = [0x53, 0x64, 0x75, 0x86, 0x97, 0xa8, 0xb9, 0xca];
 
-    /// A p5 instance: 8 GPUs with four NICs each. `switches` says whether the bridges between them are visible.
+    /// A p5 instance: 8 GPUs with four NICs each. `switches` is true if the bridges between the devices are visible.
     fn p5(switches: bool) -> Tree {
         let tree = Tree::new();
         for (gpu, bus) in GPU_BUSES.into_iter().enumerate() {

@@ -1,9 +1,9 @@
 //! The libfabric transport: one reliable-datagram endpoint per rail, each with its own fabric, domain, address vector
-//! and completion queue. The library is opened at run time, so one binary measures the library of any image.
+//! and completion queue. The library is opened at run time, so one binary can measure the library of any image.
 //!
 //! | module | purpose |
 //! |---|---|
-//! | `rules` | requirements and restrictions of each provider; pure |
+//! | `rules` | requirements and restrictions of each provider; performs no I/O |
 //! | `discovery` | opens the library and selects the device of each rail |
 //! | `open` | opens the rails and describes them |
 //! | `peer` | connects peers |
@@ -42,9 +42,9 @@ pub struct Libfabric {
     provider: crds::v1alpha1::LibfabricProvider,
     addresses: EndpointAddresses,
     facts: FabricFacts,
-    /// Rail that the next poll reads first. It rotates, so that a busy rail does not starve the others.
+    /// Rail that the next poll reads first. It changes with every poll, so that a busy rail does not starve the others.
     next_rail: Rail,
-    /// Failed completion that was read after successful ones. The next poll returns it.
+    /// Failed completion that was read after successful completions of the same poll. The next poll returns it.
     failure: Option<TransportError>,
 }
 

@@ -1,21 +1,21 @@
 //! The built-in transport: rings in shared memory between processes of one machine, or within one process. Opening and
 //! connecting use system calls; posting and polling access only shared memory.
 //!
-//! It is used by tests of everything above the trait and by campaigns that need no library. It behaves like a software
-//! provider of libfabric with manual progress: this side's polls execute the posts of its peers, each message is copied
-//! twice, and all kinds of host memory are treated alike. In detail:
+//! It is used by campaigns that need no fabric library, and by the tests of all code that is generic over the
+//! transport. It behaves like a software provider of libfabric with manual progress: each side executes the posts of
+//! its peers when it polls, each message is copied twice, and all kinds of host memory are handled identically:
 //!
 //! * The posts of one side to one peer on one rail are executed in order. A send without a posted receive waits for one
-//!   and blocks all posts behind it, like a reliable connection without a queue of unexpected messages.
-//! * A completion means that the peer has executed the post: a write is in its memory, a send in its receive. An
-//!   injected post has no completion.
-//! * `more` is honored: posts of a rail reach no peer until a post without `more`, or until a post is refused with
-//!   `Again`, which rings the doorbell for the posts before it.
+//!   and blocks all posts behind it, like a reliable connection without a queue for unexpected messages.
+//! * A completion means that the peer has executed the post: the data of a write is in its memory, and the data of a
+//!   send is in its receive. An injected post has no completion.
+//! * Posts with `more` reach no peer until a post without `more` on the same rail, or until a post on the rail is
+//!   refused with `Again`; both ring the doorbell.
 //! * The transport detects a peer that closed its endpoint or whose process exited after several thousand polls without
 //!   progress, or after a wait that times out.
 //! * With `Polling::Wait`, a side sleeps on a 32-bit word in its segment, which peers change when they publish posts or
-//!   answers. A peer to which this side has not connected yet cannot be woken, and cannot wake this side; while there
-//!   is such a peer, a sleep lasts at most one millisecond.
+//!   answers. This side and a peer cannot wake each other until this side has connected to that peer. Until then, each
+//!   sleep lasts at most one millisecond.
 
 mod completion;
 mod error;
@@ -56,7 +56,7 @@ use crate::memory::Memory;
 
 /// Number of polls without progress after which the peers are checked: about 100 microseconds of spinning.
 const IDLE_POLLS: u32 = 4096;
-/// Longest sleep while this side has not connected to every peer that connected to it.
+/// Maximum sleep while a connection with a peer exists in only one direction.
 const MAX_UNCONNECTED_SLEEP: Duration = Duration::from_millis(1);
 
 /// Endpoints of the built-in transport, one per rail.
@@ -68,11 +68,11 @@ pub struct Loopback {
     uses_wait: bool,
     depth: usize,
     peers: Vec<peer::Peer>,
-    /// Rings to peers: by peer, then by rail.
+    /// Rings to peers, ordered by peer and then by rail.
     outbounds: Vec<Outbound>,
-    /// Rings from peers: by claim, then by rail.
+    /// Rings from peers, ordered by claim and then by rail.
     inbounds: Vec<Inbound>,
-    /// Number of claims that peers had made at the last check.
+    /// Number of claims by peers at the last check.
     claimed: usize,
     /// State of each rail.
     rails: Vec<RailState>,
@@ -153,7 +153,7 @@ impl Transport for Loopback {
         let address = SegmentAddress::from_addresses(peer).ok_or_else(|| {
             refused(
                 FailureReason::OperationRejected,
-                "the peer's endpoint names are not those of a loopback transport".to_owned(),
+                "the peer's endpoint names are not loopback endpoint names".to_owned(),
             )
         })?;
         let segment = PeerSegment::open(address)?;
@@ -237,8 +237,7 @@ impl Transport for Loopback {
                 Ok(())
             }
             Err(error) => {
-                // The caller can retry only after the earlier posts are executed, so they must not wait for its
-                // doorbell.
+                // The retry succeeds only after earlier posts have been executed, so these must be published now.
                 self.ring_doorbell(post.rail);
                 Err(error)
             }

@@ -1,5 +1,5 @@
-//! Selects the transport type of a specification, the only dynamic dispatch over transports. Another transport is never
-//! substituted. Pure.
+//! Selects the transport type for a specification. This is the only dynamic dispatch over transports, and it never
+//! substitutes another transport. Performs no I/O.
 
 use crds::record::FailureReason;
 use crds::v1alpha1::TransportSpec;
@@ -13,11 +13,11 @@ pub trait TransportVisitor {
     /// Result of the work.
     type Output;
 
-    /// Does the work with transport `T`.
+    /// Performs the work with transport `T`.
     fn visit<T: Transport + 'static>(self) -> Self::Output;
 }
 
-/// Arm at one worker.
+/// One arm on one worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArmRank<'a> {
     /// Name of the arm.
@@ -28,10 +28,10 @@ pub struct ArmRank<'a> {
 
 /// Set of transports from which an instrument selects the transport of an arm.
 pub trait TransportSelector {
-    /// Calls `visitor` with the transport type that `spec` names, for the arm `arm`.
+    /// Calls `visitor` with the transport type that `spec` specifies for `arm`.
     ///
     /// # Errors
-    /// `TransportNotCompiled` if this binary does not have the transport.
+    /// `TransportNotCompiled` if the transport is not compiled into this binary.
     fn select<W: TransportVisitor>(
         &self,
         arm: ArmRank<'_>,
@@ -40,7 +40,7 @@ pub trait TransportSelector {
     ) -> Result<W::Output, TransportError>;
 }
 
-/// Transports of this binary.
+/// Transports that are compiled into this binary.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BuiltInTransports;
 
@@ -61,8 +61,8 @@ impl TransportSelector for BuiltInTransports {
     }
 }
 
-/// Environment variables, with their values, that an instrument process needs for `spec` and `peers` peers unless its
-/// user sets them.
+/// Environment variables, with their values, to set for an instrument process with `spec` and `peers` peers unless the
+/// user has set them.
 pub fn required_environment(spec: &TransportSpec, peers: usize) -> Vec<(&'static str, String)> {
     match spec {
         TransportSpec::Libfabric(spec) => libfabric::required_environment(spec.provider, peers),

@@ -1,9 +1,10 @@
 #!/bin/sh
 # Generates src/bindings.rs from the headers of libfabric 1.17. Requires libfabric-dev and libclang-dev (Debian 12)
-# and `cargo install --locked bindgen-cli --version 0.73.2`; other bindgen versions generate different text.
-# With --check it writes nothing, and fails with a diff if the checked-in file differs from the generated one.
+# and `cargo install --locked bindgen-cli --version 0.73.2`; other bindgen versions generate different code.
+# With --check, writes nothing, and fails with a diff if the checked-in file differs from the generated one.
 #
-# BINDGEN names the bindgen binary (default: bindgen); INCLUDE_DIR names the directory that holds rdma/fabric.h.
+# BINDGEN: bindgen binary (default: bindgen).
+# INCLUDE_DIR: directory that contains rdma/fabric.h (default: /usr/include).
 set -eu
 cd "$(dirname "$0")"
 bindgen=${BINDGEN:-bindgen}
@@ -21,15 +22,15 @@ fi
 found=$(awk '/#define FI_MAJOR_VERSION/ {major = $3} /#define FI_MINOR_VERSION/ {minor = $3} END {print major "." minor}' \
   "$include/rdma/fabric.h")
 if [ "$found" != "$expected" ]; then
-  echo "regenerate.sh: $include/rdma holds headers of libfabric $found, but the bindings need those of $expected:" \
-    "a newer layout would read fields that an older library does not have" >&2
+  echo "regenerate.sh: $include/rdma contains the headers of libfabric $found, but the bindings require" \
+    "those of $expected: a newer layout would read fields that an older library does not have" >&2
   exit 2
 fi
 
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 
-# Generate only what the wrappers in src/calls/ use. Types that are used only through pointers stay opaque.
+# Generate only the items that the wrappers in src/calls/ use. Types that are used only through pointers stay opaque.
 "$bindgen" wrapper.h \
   --use-core --no-doc-comments --no-layout-tests --no-prepend-enum-name --default-enum-style consts \
   --merge-extern-blocks --disable-header-comment \
@@ -52,9 +53,9 @@ trap 'rm -f "$out"' EXIT
   --opaque-type 'fi_ops_(atomic|collective|tagged)' \
   -- -I"$include" >"$out"
 
-# bindgen derives the type of a macro from its value, so one bit mask would be u32 and the next u64. Give each family
-# of constants the type of the field it is used for: errno values, commands, options and mr_mode are `int`, every
-# other mask is `uint64_t`.
+# bindgen derives the type of a macro from its value, so some bit masks would be u32 and others u64. Give each family
+# of constants the type of the field for which it is used: errno values, commands, options and mr_mode are `int`; all
+# other masks are `uint64_t`.
 sed -i -E \
   -e 's/^pub const (FI_E[A-Z0-9]+|FI_MR_[A-Z_]+|FI_OPT_[A-Z_]+|FI_GETWAIT): [A-Za-z0-9_]+ =/pub const \1: i32 =/' \
   -e '/^pub const FI_(MAJOR|MINOR)_VERSION/! s/^pub const (FI_[A-Z0-9_]+): u32 =/pub const \1: u64 =/' "$out"

@@ -1,4 +1,4 @@
-//! Checks whether the worker of a pod has started, so that its log is available. Does no I/O.
+//! Checks whether the worker of a pod has started, so that its log is available. Performs no I/O.
 
 use k8s_openapi::api::core::v1::Pod;
 
@@ -7,7 +7,7 @@ use operator::run_controller::observed::PodState;
 /// Checks whether the worker of `pod` has started.
 ///
 /// # Errors
-/// Returns what the worker is waiting for, or why it cannot start.
+/// The worker has not started. The error describes why.
 pub(super) fn check_started(pod: &Pod) -> Result<(), String> {
     let Some(state) = PodState::from_pod(pod) else {
         return Err("not a pod of an attempt".to_owned());

@@ -1,4 +1,4 @@
-//! Loads a run from its output directory: `run.json` and `records.jsonl`. Does I/O.
+//! Loads a run from its output directory: `run.json` and `records.jsonl`. Performs I/O.
 
 use std::path::Path;
 
@@ -13,14 +13,14 @@ use crate::local::{RECORDS_FILE, RunDirectory};
 pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
     let directory = match only_run(path)? {
         Some(directory) => directory,
-        None => RunDirectory::open(path).map_err(Failure::wrong_file)?,
+        None => RunDirectory::open(path).map_err(Failure::invalid_input)?,
     };
-    let run = directory.read_run().map_err(Failure::wrong_file)?;
+    let run = directory.read_run().map_err(Failure::invalid_input)?;
     // Every output directory contains the file, even before the first record.
     let records = directory.records_path();
     if !records.is_file() {
-        return Err(Failure::wrong_file(format!(
-            "{} is missing, and all results are computed from it. Restore it, or measure again with `fabricbench run`",
+        return Err(Failure::invalid_input(format!(
+            "{} is missing, but all results are computed from it. Restore the file, or measure again with `fabricbench run`",
             records.display()
         )));
     }
@@ -32,12 +32,12 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
         digest.update(piece);
         collector.feed(piece);
     });
-    read.map_err(Failure::wrong_file)?;
+    read.map_err(Failure::invalid_input)?;
     let stored = unread.evaluated(collector)?;
     let found = hex(&digest.finalize());
     Ok(match measured.filter(|measured| *measured != found) {
         Some(measured) => stored.with_integrity_warning(format!(
-            "{} is not the file that was measured: its SHA-256 is {found}, the SHA-256 in run.json is {measured}. Restore \
+            "{} is not the file that was measured: its SHA-256 is {found}, but run.json contains {measured}. Restore \
              the file, or continue with `fabricbench run --resume`, which repeats invalid blocks",
             records.display()
         )),
@@ -48,7 +48,7 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
 /// SHA-256 hash of the records in the status of a finished run. Unset for a run that is in progress or was killed.
 fn measured_digest(run: &BenchmarkRun) -> Option<&str> {
     let records = run.status.as_ref()?.records.as_ref()?;
-    // Records in a cluster have another form.
+    // The hash of a run in a cluster covers the records in another format.
     (records.reference == RECORDS_FILE).then_some(&records.sha256)
 }
 
@@ -64,7 +64,7 @@ fn only_run(directory: &Path) -> Result<Option<RunDirectory>, Failure> {
     if runs.len() > 1 {
         let names: Vec<String> = runs.iter().map(|run| run.path().display().to_string()).collect();
         let location = directory.display();
-        return Err(Failure::wrong_file(format!(
+        return Err(Failure::invalid_input(format!(
             "{location} contains several runs. Specify one: {}",
             names.join(", ")
         )));

@@ -10,7 +10,7 @@ use crate::report::{Report, overview};
 
 const STYLE: &str = include_str!("style.css");
 
-/// The whole page with the given sections of scenarios.
+/// Renders the whole page with the given sections of scenarios.
 pub(super) fn page(report: &Report<'_>, scenarios: Vec<Markup>) -> Markup {
     let name = &report.plan.run;
     html! {

@@ -19,7 +19,8 @@ pub use tails::{Tail, tails};
 /// Error of the plotting library.
 pub type DrawError = DrawingAreaErrorKind<std::io::Error>;
 
-/// Width of every plot, in SVG units. A phone shows a plot at three quarters of this width, a desktop slightly larger.
+/// Width of every plot, in SVG units. A phone shows a plot at three quarters of this width, and a desktop shows it
+/// slightly larger.
 const WIDTH: u32 = 480;
 /// Font of the axis labels: family and size.
 const FONT: (&str, i32) = ("sans-serif", 14);

@@ -1,4 +1,5 @@
-//! One scenario of a plan: a table of rails and chunks by size and arm, and what cannot take part.
+//! Text report of one scenario of a plan: a table of rails and chunks by size and arm, and the optimizations that do
+//! not apply.
 
 use std::fmt::Write;
 
@@ -20,7 +21,7 @@ pub(super) fn write(plan: &Plan, index: usize, out: &mut String) -> std::fmt::Re
     )?;
     writeln!(
         out,
-        "    verdicts on {:?}, {}, from {} on{}",
+        "    primary metric {:?}; {}; at least {} for a verdict{}",
         scenario.primary,
         counted(scenario.comparisons.into(), "comparison"),
         counted(scenario.minimum_rounds.into(), "round"),
@@ -101,7 +102,7 @@ fn table(plan: &Plan, scenario: &PlannedScenario) -> Vec<String> {
     lines(&table)
 }
 
-/// A cell as `2 x 16Ki, 15/16 more`, or what it does as the baseline.
+/// Formats a cell, such as `2 x 16Ki, 15/16 more`, or `as baseline` if its posts equal those of the baseline.
 fn text(cell: &Cell, baseline: bool) -> String {
     if cell.same_as_baseline && !baseline {
         return "as baseline".to_owned();
@@ -127,7 +128,8 @@ fn text(cell: &Cell, baseline: bool) -> String {
     text
 }
 
-/// What cannot take part, a line for each reason, as `doorbell at 64, 128: only one post per rail and burst`.
+/// Describes the optimizations that do not apply, with one line for each arm, optimization and reason, such as
+/// `doorbell Doorbell at 64, 128: only one post per rail and burst`.
 fn not_applicable(plan: &Plan, scenario: &PlannedScenario) -> Vec<String> {
     let mut grouped: Vec<(String, String, Vec<String>)> = Vec::new();
     for (index, arm) in plan

@@ -3,7 +3,7 @@
 use campaign::summarize::CellSummary;
 use crds::v1alpha1::Optimization;
 
-use super::line;
+use super::push_line;
 use crate::report::{Report, labels, overview};
 
 const OPTIMIZATIONS: [Optimization; 3] = [
@@ -37,7 +37,7 @@ pub(super) fn render(text: &mut String, report: &Report<'_>, scenario: usize, wi
                     arm.name,
                     labels::optimization(optimization)
                 );
-                line(text, "evidence", &evidence, width);
+                push_line(text, "evidence", &evidence, width);
             }
         }
     }

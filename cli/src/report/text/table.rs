@@ -1,10 +1,10 @@
-//! Verdicts of one scenario: one column for each variant, or one row for each if the columns do not fit.
+//! Verdicts of one scenario: one column for each variant, or one row for each variant if the columns are too wide.
 
 use campaign::format;
 use campaign::plan::PlannedScenario;
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, LineStyle, Table, TableStyle};
 
-use super::wrapped;
+use super::push_wrapped;
 use crate::report::Report;
 use crate::report::comparison::{BaselineText, ComparisonText, ResultClass};
 
@@ -13,14 +13,14 @@ const MIN_COLUMN: usize = 22;
 /// Width of the size and baseline columns together.
 const FIXED: usize = 26;
 const INDENT: &str = "  ";
-/// Maximum length of a reason in a cell, in characters. Longer ones become notes below the table.
+/// Maximum length of a reason in a cell, in characters. Longer reasons become notes below the table.
 const MAX_REASON_IN_CELL: usize = 100;
 /// Replaces spaces at which a cell must not wrap. The output contains normal spaces.
 const NO_BREAK_SPACE: char = '\u{a0}';
 
-/// A line under the header only.
+/// Table style with a line under the header only.
 const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
-/// Also a light line between rows, whose cells span several lines.
+/// Table style with a line under the header and light lines between rows, whose cells span several lines.
 const RULED: TableStyle = PLAIN.row_separator(LineStyle::none().fill('╌').junction('╌'));
 
 pub(super) fn render(report: &Report<'_>, index: usize, width: u16, color: bool) -> String {
@@ -47,19 +47,19 @@ pub(super) fn render(report: &Report<'_>, index: usize, width: u16, color: bool)
     let line = |line: String| format!("{INDENT}{}\n", line.trim_end()).replace(NO_BREAK_SPACE, " ");
     let mut text: String = table.lines().map(line).collect();
     for (number, note) in (1..).zip(&notes.texts) {
-        wrapped(&mut text, &format!("{INDENT}[{number}] "), note, width);
+        push_wrapped(&mut text, &format!("{INDENT}[{number}] "), note, width);
     }
     text
 }
 
-/// Reasons too long for a cell. Each appears once below the table.
+/// Reasons that are too long for a cell. Each appears once below the table.
 #[derive(Default)]
 struct Notes {
     texts: Vec<String>,
 }
 
 impl Notes {
-    /// The reason, or a reference to its note.
+    /// Returns the reason, or a reference to its note.
     fn reason_or_reference(&mut self, reason: String) -> String {
         if reason.chars().count() <= MAX_REASON_IN_CELL {
             return reason;

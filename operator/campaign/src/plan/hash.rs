@@ -1,31 +1,30 @@
 //! A plan with the hash that identifies it.
 
 use std::ops::Deref;
+use std::sync::OnceLock;
 
 use crds::record::hex;
 use sha2::{Digest, Sha256};
 
 use super::Plan;
 
-/// A plan with its hash, which is computed once. It is immutable, so the hash always matches.
-#[derive(Clone, Debug, PartialEq)]
+/// A plan with its hash. The hash is computed when it is first requested, and the plan cannot change afterwards.
+#[derive(Clone, Debug)]
 pub struct HashedPlan {
     plan: Plan,
-    hash: String,
+    hash: OnceLock<String>,
 }
 
 impl HashedPlan {
     /// SHA-256 of the plan's JSON (fields in declaration order, maps sorted), in hexadecimal.
     pub fn hash(&self) -> &str {
-        &self.hash
+        self.hash.get_or_init(|| hash(&self.plan))
     }
 }
 
 impl From<Plan> for HashedPlan {
     fn from(plan: Plan) -> Self {
-        // A plan contains only text, numbers, lists and maps, so serializing it into memory cannot fail.
-        let json = serde_json::to_vec(&plan).unwrap_or_default();
-        let hash = hex(&Sha256::digest(&json));
+        let hash = OnceLock::new();
         Self { plan, hash }
     }
 }
@@ -42,4 +41,13 @@ impl Deref for HashedPlan {
     fn deref(&self) -> &Plan {
         &self.plan
     }
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "a plan contains only strings, numbers, lists and maps with string keys"
+)]
+fn hash(plan: &Plan) -> String {
+    let json = serde_json::to_vec(plan).expect("a plan can be serialized");
+    hex(&Sha256::digest(&json))
 }

@@ -1,4 +1,4 @@
-//! `fabricbench crd --apply`: applies the custom resource definition to a cluster. Does I/O.
+//! `fabricbench crd --apply`: applies the custom resource definition to a cluster. Performs I/O.
 
 use std::io::Write;
 use std::time::Duration;
@@ -26,8 +26,8 @@ pub(super) enum ApplyError {
     #[snafu(display("no cluster configuration: {source}. Set KUBECONFIG, or run in a pod"))]
     NoCluster { source: kube::Error },
     #[snafu(display(
-        "the definition of BenchmarkRun may not be {what}: {source}. Allow the verbs get, create and patch on \
-         customresourcedefinitions (apiextensions.k8s.io)"
+        "the definition of BenchmarkRun cannot be {what} with the current permissions: {source}. Allow the verbs get, \
+         create and patch on customresourcedefinitions (apiextensions.k8s.io)"
     ))]
     Forbidden { what: &'static str, source: kube::Error },
     #[snafu(display("the definition of BenchmarkRun cannot be {what}: {source}"))]
@@ -47,14 +47,15 @@ pub(super) enum ApplyError {
     Output { source: std::io::Error },
 }
 
-/// Applies the definition to the cluster of KUBECONFIG, or of this pod, and waits until it is served.
+/// Applies the definition to the cluster of the current kubeconfig context, or of this pod, and waits until it is
+/// served.
 pub(super) fn apply() -> Result<(), ApplyError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context(RuntimeSnafu)?;
     let name = BenchmarkRun::crd_name();
-    let applied = async { timeout(TIMEOUT, applied(name)).await };
+    let applied = async { timeout(TIMEOUT, apply_and_wait(name)).await };
     match runtime.block_on(applied) {
         Ok(applied) => applied?,
         Err(_) => return NotEstablishedSnafu { name }.fail(),
@@ -62,12 +63,12 @@ pub(super) fn apply() -> Result<(), ApplyError> {
     writeln!(std::io::stdout().lock(), "{name} is applied and served").context(OutputSnafu)
 }
 
-async fn applied(name: &str) -> Result<(), ApplyError> {
+async fn apply_and_wait(name: &str) -> Result<(), ApplyError> {
     let client = Client::try_default().await.context(NoClusterSnafu)?;
     let definitions: Api<CustomResourceDefinition> = Api::all(client);
     let definition = BenchmarkRun::crd();
     let before = definitions.get_opt(name).await;
-    if let Some(before) = before.map_err(|source| refused("read", source))? {
+    if let Some(before) = before.map_err(|source| request_error("read", source))? {
         let unknown = unknown_versions(&before, &definition);
         ensure!(
             unknown.is_empty(),
@@ -78,11 +79,11 @@ async fn applied(name: &str) -> Result<(), ApplyError> {
     }
     let params = PatchParams::apply(FIELD_MANAGER).force();
     let patched = definitions.patch(name, &params, &Patch::Apply(&definition)).await;
-    patched.map_err(|source| refused("applied", source))?;
+    patched.map_err(|source| request_error("applied", source))?;
     let served = conditions::is_crd_established();
     loop {
         let definition = definitions.get_opt(name).await;
-        let definition = definition.map_err(|source| refused("read", source))?;
+        let definition = definition.map_err(|source| request_error("read", source))?;
         if served.matches_object(definition.as_ref()) {
             return Ok(());
         }
@@ -90,7 +91,7 @@ async fn applied(name: &str) -> Result<(), ApplyError> {
     }
 }
 
-/// Stored versions of `before` that `definition` does not contain.
+/// Returns the stored versions of `before` that `definition` does not contain.
 fn unknown_versions(before: &CustomResourceDefinition, definition: &CustomResourceDefinition) -> Vec<String> {
     let stored = before
         .status
@@ -103,7 +104,7 @@ fn unknown_versions(before: &CustomResourceDefinition, definition: &CustomResour
     stored.filter(|name| !known(name)).cloned().collect()
 }
 
-fn refused(what: &'static str, source: kube::Error) -> ApplyError {
+fn request_error(what: &'static str, source: kube::Error) -> ApplyError {
     match &source {
         kube::Error::Api(status) if matches!(status.code, 401 | 403) => {
             ForbiddenSnafu { what }.into_error(source)
@@ -120,13 +121,13 @@ mod tests {
 
     #[test]
     fn reports_stored_versions_that_are_not_supported() {
-        let ours = BenchmarkRun::crd();
-        let mut before = ours.clone();
-        assert_eq!(unknown_versions(&before, &ours), Vec::<String>::new());
+        let current = BenchmarkRun::crd();
+        let mut before = current.clone();
+        assert_eq!(unknown_versions(&before, &current), Vec::<String>::new());
         before.status = Some(CustomResourceDefinitionStatus {
             stored_versions: Some(vec!["v1alpha1".to_owned(), "v1beta1".to_owned()]),
             ..CustomResourceDefinitionStatus::default()
         });
-        assert_eq!(unknown_versions(&before, &ours), ["v1beta1"]);
+        assert_eq!(unknown_versions(&before, &current), ["v1beta1"]);
     }
 }

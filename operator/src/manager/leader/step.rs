@@ -1,4 +1,4 @@
-//! Decides what a replica does with the Lease it read. Does no I/O; the current time is an argument.
+//! Decides the next step of a replica after it has read the Lease. Performs no I/O; the current time is an argument.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use super::LEASE_SECONDS;
 pub(super) enum Step {
     /// Create the Lease, which does not exist.
     Create,
-    /// Take the Lease, which has no holder or is expired.
+    /// Take over the Lease, which has no holder or is expired.
     Take,
     /// Renew the Lease, which this replica holds.
     Renew,
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn holder_loses_the_lease_only_without_renewal() {
+    fn lease_expires_only_without_renewal() {
         let begin = Instant::now();
         let at = |seconds| begin + Duration::from_secs(seconds);
         let waits = Step::Wait {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_a_free_lease_and_renews_its_own() {
+    fn takes_over_a_free_lease_and_renews_a_held_one() {
         let now = Instant::now();
         assert_eq!(step(None, None, "me", now), Step::Create);
         assert_eq!(step(Some(&lease("1", None)), None, "me", now), Step::Take);

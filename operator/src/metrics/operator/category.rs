@@ -21,9 +21,9 @@ pub enum Category {
     EncodingFailed,
     /// Records could not be read or written.
     RecordsRequestFailed,
-    /// Another replica wrote records at the same time.
+    /// Another replica wrote records concurrently.
     RecordsConflict,
-    /// Stored records do not verify.
+    /// Stored records failed verification.
     RecordsCorrupted,
     /// Records could not be evaluated.
     EvaluationFailed,

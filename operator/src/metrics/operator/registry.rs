@@ -13,13 +13,13 @@ use snafu::{ResultExt, Snafu};
 use super::Category;
 use crate::metrics::{Definition, operator};
 
-/// Bucket bounds in seconds. A reconcile without changes takes microseconds; a loaded API server responds in tenths of
-/// a second.
+/// Bucket bounds in seconds. A reconcile without changes takes microseconds. A loaded API server responds within tenths
+/// of a second.
 const SECONDS: [f64; 12] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
 ];
 
-/// Error registering a metric, which only an invalid definition causes.
+/// Error registering a metric. Only an invalid definition causes this error.
 #[derive(Debug, Snafu)]
 #[snafu(display("a metric cannot be registered: {source}"))]
 pub struct MetricsError {
@@ -75,17 +75,17 @@ impl Metrics {
     }
 
     /// Sets the number of runs that wait for a reconcile.
-    pub fn queue_depth(&self, runs: usize) {
+    pub fn set_queue_depth(&self, runs: usize) {
         self.0.queue_depth.set(runs as i64);
     }
 
     /// Sets the number of runs that are retried after an error.
-    pub fn backing_off(&self, runs: usize) {
+    pub fn set_backing_off(&self, runs: usize) {
         self.0.backing_off.set(runs as i64);
     }
 
     /// Sets whether this replica is the leader.
-    pub fn leading(&self, leading: bool) {
+    pub fn set_leading(&self, leading: bool) {
         self.0.leading.set(leading.into());
     }
 
@@ -160,12 +160,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recorded_values_are_in_the_text() {
+    fn formatted_metrics_contain_recorded_values() {
         let metrics = Metrics::new().unwrap();
         metrics.reconciled(Duration::from_millis(3), Some(Category::RequestFailed));
         metrics.api_request("list", Some(StatusCode::OK), Duration::from_millis(2));
         metrics.api_request("get", None, Duration::from_secs(1));
-        metrics.queue_depth(7);
+        metrics.set_queue_depth(7);
         let text = metrics.text().unwrap();
         for line in [
             "fabricbench_reconcile_duration_seconds_count 1",

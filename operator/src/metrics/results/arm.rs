@@ -3,8 +3,8 @@
 use crds::v1alpha1::Engagement;
 
 use super::metric::{
-    ARM, OF_ARM, RUN, RUN_NAMESPACE, ResultMetric, SCENARIO, SIZE, Samples, enum_if_known, label, metric,
-    single,
+    ARM, OF_ARM, RUN, RUN_NAMESPACE, ResultMetric, SCENARIO, SIZE, Samples, emit_enum_if_known, label,
+    metric, single,
 };
 use crate::metrics::values::{OPTIMIZATIONS, QUANTILES};
 
@@ -92,7 +92,7 @@ pub(super) const METRICS: [ResultMetric; 7] = [
         ],
         Samples::Arm(|arm, emit| {
             for (optimization, engagement) in OPTIMIZATIONS.into_iter().zip(arm.engagements) {
-                enum_if_known(&ENGAGEMENTS, engagement, &[&format!("{optimization:?}")], emit);
+                emit_enum_if_known(&ENGAGEMENTS, engagement, &[&format!("{optimization:?}")], emit);
             }
         }),
     ),

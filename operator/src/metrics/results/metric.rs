@@ -72,7 +72,7 @@ pub(super) fn ratio(change_ppm: i64) -> f64 {
     1.0 + change_ppm as f64 / 1e6
 }
 
-/// Emits `value`, if it is set, without additional labels.
+/// Emits `value` without additional labels, if it is set.
 pub(super) fn single(value: Option<f64>, emit: &mut Emit<'_>) {
     if let Some(value) = value {
         emit(&[], value);
@@ -80,7 +80,7 @@ pub(super) fn single(value: Option<f64>, emit: &mut Emit<'_>) {
 }
 
 /// Emits one series per variant of an enum if the current one is known.
-pub(super) fn enum_if_known<T: Copy + Debug + PartialEq>(
+pub(super) fn emit_enum_if_known<T: Copy + Debug + PartialEq>(
     all: &[T],
     current: Option<T>,
     before: &[&str],
@@ -91,7 +91,7 @@ pub(super) fn enum_if_known<T: Copy + Debug + PartialEq>(
     }
 }
 
-/// Emits one series per variant of an enum. Its label follows the values `before`.
+/// Emits one series per variant of an enum. The label value of the variant follows the values `before`.
 pub(super) fn enum_series<T: Copy + Debug + PartialEq>(
     all: &[T],
     current: Option<T>,

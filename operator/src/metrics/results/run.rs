@@ -3,7 +3,7 @@
 use crds::v1alpha1::{FabricProof, Outcome, State};
 
 use super::metric::{
-    OF_RUN, RUN, RUN_NAMESPACE, ResultMetric, Samples, enum_if_known, label, metric, ratio, single,
+    OF_RUN, RUN, RUN_NAMESPACE, ResultMetric, Samples, emit_enum_if_known, label, metric, ratio, single,
 };
 
 const STATES: [State; 5] = [
@@ -39,7 +39,7 @@ pub(super) const METRICS: [ResultMetric; 15] = [
             RUN,
             label("state", "Pending, Running, Suspended, Complete, Failed"),
         ],
-        Samples::Run(|run, emit| enum_if_known(&STATES, run.state, &[], emit)),
+        Samples::Run(|run, emit| emit_enum_if_known(&STATES, run.state, &[], emit)),
     ),
     metric(
         "fabricbench_run_condition",
@@ -68,7 +68,7 @@ pub(super) const METRICS: [ResultMetric; 15] = [
         "",
         "Outcome of a finished run; Passed, Missed and Untrusted are the exit statuses 0, 1 and 3 of its report",
         &[RUN_NAMESPACE, RUN, label("outcome", "Passed, Missed, Untrusted")],
-        Samples::Run(|run, emit| enum_if_known(&OUTCOMES, run.outcome, &[], emit)),
+        Samples::Run(|run, emit| emit_enum_if_known(&OUTCOMES, run.outcome, &[], emit)),
     ),
     metric(
         "fabricbench_run_blocks",
@@ -152,7 +152,7 @@ pub(super) const METRICS: [ResultMetric; 15] = [
             RUN,
             label("proof", "Verified, Declared, Contradicted"),
         ],
-        Samples::Run(|run, emit| enum_if_known(&PROOFS, run.proof, &[], emit)),
+        Samples::Run(|run, emit| emit_enum_if_known(&PROOFS, run.proof, &[], emit)),
     ),
     metric(
         "fabricbench_run_expectations",

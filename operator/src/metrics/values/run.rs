@@ -1,4 +1,4 @@
-//! Reads the values of a run as a whole, with bounded lists and texts.
+//! Reads the values of a run as a whole, with bounded lists and strings.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::{ConditionValue, RunValues};
 const MAX_LABEL: usize = 256;
 /// Maximum number of environment values per kind.
 const MAX_VALUES: usize = 8;
-/// Maximum number of nodes, which is the maximum number of workers.
+/// Maximum number of nodes, which equals the maximum number of workers.
 const MAX_NODES: usize = 64;
 
 /// Reads all values except the rows.
@@ -64,7 +64,7 @@ fn node_deviations(status: &BenchmarkRunStatus) -> Box<[(Box<str>, i64)]> {
         .collect()
 }
 
-/// Finish time from the controller state, or from the conditions of a local run.
+/// Returns the finish time from the controller state, or from the conditions of a local run.
 fn finished(status: &BenchmarkRunStatus) -> Option<i64> {
     let recorded = status
         .execution
@@ -115,7 +115,7 @@ fn environment(status: &BenchmarkRunStatus) -> Box<[(&'static str, Box<str>)]> {
     values.collect()
 }
 
-/// Returns the first `max` distinct texts.
+/// Returns the first `max` distinct strings.
 fn distinct<'a>(texts: impl Iterator<Item = &'a String>, max: usize) -> Vec<Box<str>> {
     let mut seen = BTreeSet::new();
     let clipped = texts.map(|text| clipped(text, MAX_LABEL).into_boxed_str());

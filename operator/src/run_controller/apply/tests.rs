@@ -28,7 +28,7 @@ fn config_map(owner: &str, hash: &str) -> Value {
     })
 }
 
-fn refusal(code: u16, reason: &str) -> Value {
+fn rejection(code: u16, reason: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": reason, "code": code,
         "message": "exceeded quota",
@@ -36,7 +36,7 @@ fn refusal(code: u16, reason: &str) -> Value {
 }
 
 /// Responds to the next request, which must have `method`.
-async fn answer(server: &mut Server, method: &str, code: StatusCode, body: &Value) {
+async fn respond(server: &mut Server, method: &str, code: StatusCode, body: &Value) {
     let (request, send) = server.next_request().await.expect("a request");
     assert_eq!(request.method(), method);
     let body = Body::from(serde_json::to_vec(body).unwrap());
@@ -44,7 +44,7 @@ async fn answer(server: &mut Server, method: &str, code: StatusCode, body: &Valu
 }
 
 /// Creates a ConfigMap while `scenario` acts as the API server.
-async fn created<F: Future<Output = ()>>(
+async fn create_config_map<F: Future<Output = ()>>(
     scenario: impl FnOnce(Server) -> F,
 ) -> Result<ConfigMap, ApplyError> {
     let (service, server) = pair::<Request<Body>, Response<Body>>();
@@ -61,10 +61,10 @@ async fn created<F: Future<Output = ()>>(
 }
 
 async fn create_over(existing: Value) -> Result<ConfigMap, ApplyError> {
-    created(|mut server| async move {
-        let conflict = refusal(409, "AlreadyExists");
-        answer(&mut server, "POST", StatusCode::CONFLICT, &conflict).await;
-        answer(&mut server, "GET", StatusCode::OK, &existing).await;
+    create_config_map(|mut server| async move {
+        let conflict = rejection(409, "AlreadyExists");
+        respond(&mut server, "POST", StatusCode::CONFLICT, &conflict).await;
+        respond(&mut server, "GET", StatusCode::OK, &existing).await;
     })
     .await
 }
@@ -91,14 +91,14 @@ async fn only_an_invalid_object_is_a_permanent_error() {
         (400, "BadRequest", false),
         (422, "Invalid", true),
     ] {
-        let error = created(|mut server| async move {
+        let error = create_config_map(|mut server| async move {
             let status = StatusCode::from_u16(code).unwrap();
-            answer(&mut server, "POST", status, &refusal(code, reason)).await;
+            respond(&mut server, "POST", status, &rejection(code, reason)).await;
         })
         .await
         .unwrap_err();
         match error {
-            ApplyError::Refused {
+            ApplyError::Rejected {
                 permanent, message, ..
             } => {
                 assert_eq!((permanent, message.as_str()), (expected, "exceeded quota"));

@@ -1,5 +1,5 @@
-//! Placement of the workers of an attempt: one worker on a node, all in one zone, on the nodes of the earlier legs.
-//! Pure.
+//! Placement of the workers of an attempt: one worker per node, all workers in one zone, on the nodes of the earlier
+//! legs. Performs no I/O.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> Affinity {
     }
 }
 
-/// Requires one of `nodes` by name. Each has its own term, because a term accepts only one name.
+/// Requires one of `nodes` by name. Each node has a separate term, because a term accepts only one name.
 fn one_of(nodes: &[String]) -> NodeAffinity {
     let term = |node: &String| NodeSelectorTerm {
         match_fields: Some(vec![NodeSelectorRequirement {
@@ -96,7 +96,8 @@ fn worker_of(attempt: &AttemptInputs<'_>) -> PodAffinityTerm {
     }
 }
 
-/// The tolerations of the spec, and short ones for the taints of unreachable nodes that the spec does not tolerate.
+/// The tolerations of the spec, and tolerations of limited duration for the taints of unreachable nodes that the spec
+/// does not tolerate.
 pub(super) fn tolerations(attempt: &AttemptInputs<'_>) -> Vec<Toleration> {
     let given = &attempt.run.spec.placement.tolerations;
     let is_tolerated = |taint: &str| {

@@ -1,4 +1,4 @@
-//! The assignment of the workers of an attempt, in an immutable ConfigMap. Pure.
+//! The assignment of the workers of an attempt, in an immutable ConfigMap. Performs no I/O.
 
 use campaign::plan::{AssignmentInputs, assignment};
 use crds::assignment::{Assignment, LegIdentity, MAX_ASSIGNMENT_BYTES, Rendezvous};
@@ -7,10 +7,11 @@ use snafu::{ResultExt, ensure};
 
 use super::{AttemptInputs, BuildError, TooLongSnafu, WriteSnafu, labels, names, service};
 
-/// Key of the assignment, and its file name in a pod.
+/// Key of the assignment in the ConfigMap, and its file name in a pod.
 pub const ASSIGNMENT_KEY: &str = "assignment.json";
 
-/// Workers wait for their peers as long as the gang may be pending, plus this time, in which the controller stops them.
+/// Additional time for which workers wait for their peers after the pending deadline, within which the controller stops
+/// them.
 const RENDEZVOUS_GRACE_SECONDS: u32 = 60;
 /// Maximum time for which a worker occupies a node while it waits for its peers.
 const MAX_RENDEZVOUS_SECONDS: u32 = 3600;
@@ -29,13 +30,13 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> Result<ConfigMap, BuildError
     Ok(ConfigMap {
         metadata: labels::metadata(attempt.run, attempt.name(), attempt.labels(), attempt.plan.hash()),
         data: Some([(ASSIGNMENT_KEY.to_owned(), text)].into()),
-        // The pods read it once, so a change would be a mistake.
+        // The pods read the assignment only once, so a change would have no effect.
         immutable: Some(true),
         ..ConfigMap::default()
     })
 }
 
-/// The assignment. It leaves the choice of rails and CPUs to each worker, because only the worker sees its devices.
+/// Builds the assignment. Each worker chooses its rails and CPUs, because only the worker knows its devices.
 fn build_assignment(attempt: &AttemptInputs<'_>) -> Assignment {
     let uid = attempt.uid();
     let identity = LegIdentity {
@@ -48,7 +49,7 @@ fn build_assignment(attempt: &AttemptInputs<'_>) -> Assignment {
     let pending_deadline = attempt.run.spec.run_policy.pending_deadline_seconds;
     let rendezvous = Rendezvous {
         host: names::coordinator(uid, attempt.id),
-        // /etc/hosts of a pod resolves its own host name to its addresses of every family.
+        // In a pod, /etc/hosts resolves the host name of the pod to its addresses of every family.
         bind: format!("{}-0", attempt.name()),
         port: service::RENDEZVOUS_PORT,
         timeout_seconds: pending_deadline

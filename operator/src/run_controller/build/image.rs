@@ -1,4 +1,4 @@
-//! The image of the workers, and the installation of the runner into images without it. Pure.
+//! The image of the workers, and the installation of the runner into images without it. Performs no I/O.
 
 use crds::names;
 use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSelector, VolumeMount};
@@ -7,11 +7,11 @@ use super::{AttemptInputs, pod, resources};
 
 /// Directory of the volume to which the runner is copied.
 const INSTALL_DIRECTORY: &str = "/fabricbench";
-/// Name of that volume.
+/// Name of the volume to which the runner is copied.
 pub(super) const INSTALL_VOLUME: &str = "runner";
 
-/// Whether the runner must be copied into the image: into every image but the runner's own, even if it contains a
-/// runner, so that all arms are measured by the same binary.
+/// Whether the runner must be copied into the image. It is copied into every image except the runner image, even if the
+/// image contains a runner, so that the same binary measures all arms.
 pub(super) fn needs_installer(attempt: &AttemptInputs<'_>) -> bool {
     attempt.image() != attempt.config.runner_image
 }
@@ -40,12 +40,13 @@ pub(super) fn mount(read_only: bool) -> VolumeMount {
     }
 }
 
-/// Path of the copied runner. In the runner's own image, the runner is the entry point.
+/// Path of the copied runner. In the runner image, the runner is the entry point.
 pub(super) fn runner_path() -> String {
     format!("{INSTALL_DIRECTORY}/fabricbench-runner")
 }
 
-/// Environment of a worker: the name of its node, the log level, and the digest of its image if the reference has one.
+/// Environment variables of a worker: the name of its node, the log level, and the digest of its image if the image
+/// reference has a digest.
 pub(super) fn environment(attempt: &AttemptInputs<'_>) -> Vec<EnvVar> {
     let node = EnvVar {
         name: names::ENV_NODE.to_owned(),

@@ -1,4 +1,4 @@
-//! The Indexed Job of the workers of an attempt. Pure.
+//! The Indexed Job of the workers of an attempt. Performs no I/O.
 
 use crds::names;
 use k8s_openapi::api::batch::v1::{Job, JobSpec, SuccessPolicy, SuccessPolicyRule};
@@ -34,7 +34,8 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> Job {
                 }],
             }),
             active_deadline_seconds: Some(deadlines + BACKSTOP_SECONDS),
-            // A queue admits suspended Jobs. A Job that is not suspended would start even if the queue controller is missing.
+            // A queue admits suspended Jobs. A Job that is not suspended would start even if the queue controller is
+            // missing.
             suspend: placement.queue_name.is_some().then_some(true),
             template: pod::build(attempt),
             ..JobSpec::default()

@@ -1,4 +1,4 @@
-//! Labels, annotations and owner reference of the objects of a run. Pure.
+//! Labels, annotations and owner reference of the objects of a run. Performs no I/O.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,8 @@ pub fn owner(run: &BenchmarkRun) -> OwnerReference {
         name: run.metadata.name.clone().unwrap_or_default(),
         uid: run.metadata.uid.clone().unwrap_or_default(),
         controller: Some(true),
-        // The finalizer already blocks the deletion of the run, and this would need the permission to set finalizers.
+        // The finalizer already blocks the deletion of the run, and `true` would require the permission to set
+        // finalizers.
         block_owner_deletion: None,
     }
 }

@@ -1,7 +1,7 @@
-//! Names of the objects of an attempt. Pure.
+//! Names of the objects of an attempt. Performs no I/O.
 //!
-//! They depend only on the run's UID, leg and attempt, so that a second creation finds the existing object. The host
-//! name of a pod is the Job's name and the pod's index, and must be a DNS label.
+//! The names depend only on the run's UID, the leg and the attempt, so that a second creation finds the existing
+//! object. The host name of a pod consists of the Job's name and the pod's index, and must be a DNS label.
 
 use sha2::{Digest, Sha256};
 
@@ -10,7 +10,7 @@ use crate::run_controller::attempt_id::AttemptId;
 /// Number of hex digits of the UID's digest (40 bits). The owner's UID distinguishes two runs with equal digits.
 const DIGITS: usize = 10;
 
-/// Name of ConfigMap, Service and Job of `attempt` of the run with `uid`: at most 39 characters.
+/// Name of the ConfigMap, the Service and the Job of `attempt` of the run with `uid`: at most 39 characters.
 pub fn attempt(uid: &str, attempt: AttemptId) -> String {
     let AttemptId { leg, attempt } = attempt;
     format!("fb-{}-l{leg}-a{attempt}", short(uid))

@@ -1,4 +1,4 @@
-//! The pod template of a worker. Pure.
+//! The pod template of a worker. Performs no I/O.
 //!
 //! It meets the `restricted` Pod Security Standard: no root user, privileges, capabilities, host namespaces or token,
 //! and only `/tmp` and `/dev/shm` are writable. The exception is [`super::OperatorConfig::ipc_lock`].
@@ -16,17 +16,17 @@ use super::{AttemptInputs, WORKER_CONTAINER, affinity, image};
 use crds::names;
 use crds::units::Size;
 
-/// User and group ID of the runner's images.
+/// User and group ID in the runner images.
 const USER_ID: i64 = 65532;
 /// Directory of the assignment.
 const ASSIGNMENT_DIRECTORY: &str = "/etc/fabricbench";
-/// File to which the runner writes the end record for the kubelet.
+/// File to which the runner writes the end record, which the kubelet reads as the termination message.
 const TERMINATION_LOG: &str = "/dev/termination-log";
 /// Grace period of a worker, which exits within 10 s of SIGTERM.
 const GRACE_SECONDS: i64 = 30;
 /// Size limit of `/tmp`, in bytes. It holds the capped output of instruments.
 const TEMPORARY_BYTES: u64 = 256 << 20;
-/// Annotations that prevent autoscalers from removing the node of a worker, which would void the measurement.
+/// Annotations that prevent autoscalers from removing the node of a worker, which would invalidate the measurement.
 const NO_SCALE_DOWN: [(&str, &str); 2] = [
     ("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"),
     ("karpenter.sh/do-not-disrupt", "true"),
@@ -54,7 +54,7 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> PodTemplateSpec {
             affinity: Some(affinity::build(attempt)),
             automount_service_account_token: Some(false),
             containers: vec![worker(attempt, resources)],
-            // Environment variables of Services would make the environment depend on the namespace.
+            // With environment variables of Services, the environment would depend on the namespace.
             enable_service_links: Some(false),
             image_pull_secrets: (!secrets.is_empty()).then_some(secrets),
             init_containers: image::needs_installer(attempt).then(|| vec![image::installer(attempt)]),

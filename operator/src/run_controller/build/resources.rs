@@ -1,4 +1,4 @@
-//! Resources of a worker: requests equal limits, and all arms have the same. Pure.
+//! Resources of a worker. Requests equal limits, and all arms have the same resources. Performs no I/O.
 
 use std::collections::BTreeMap;
 
@@ -22,15 +22,15 @@ const MAX_DEFAULT_SHARED_MEMORY: u64 = 1 << 30;
 pub struct WorkerResources {
     /// Number of CPUs.
     pub cpus: u32,
-    /// Bytes of memory.
+    /// Memory, in bytes.
     pub memory: u64,
     /// Number of EFA devices.
     pub efas: u32,
     /// Number of GPUs.
     pub gpus: u32,
-    /// Bytes of huge pages.
+    /// Huge pages, in bytes.
     pub huge_pages: u64,
-    /// Bytes of `/dev/shm`, which are part of `memory`.
+    /// Size of `/dev/shm`, in bytes, which is part of `memory`.
     pub shared_memory: u64,
 }
 

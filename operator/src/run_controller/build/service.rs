@@ -1,11 +1,11 @@
-//! The headless Service that resolves the names of the workers of an attempt. Pure.
+//! The headless Service that resolves the names of the workers of an attempt. Performs no I/O.
 
 use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::{AttemptInputs, labels};
 
-/// Port on which worker 0 listens. Pods have their own addresses, so all attempts use the same port.
+/// Port on which worker 0 listens. Each pod has its own address, so all attempts use the same port.
 pub(super) const RENDEZVOUS_PORT: u16 = 7469;
 
 pub(super) fn build(attempt: &AttemptInputs<'_>) -> Service {

@@ -1,4 +1,4 @@
-//! Assesses the attempt in progress from its Job, its pods and the record stream of worker 0. Pure.
+//! Assesses the attempt in progress from its Job, its pods and the record stream of worker 0. Performs no I/O.
 
 mod ending;
 
@@ -15,26 +15,26 @@ use crate::run_controller::observed::{JobOutcome, JobState, PodState};
 use crds::v1alpha1::Reason;
 use ending::Ending;
 
-/// How long worker 0 may take to report why another worker ended before all workers had started.
+/// Time within which worker 0 may report why another worker terminated before all workers had started.
 const COORDINATOR_REPORT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Assessment of the attempt in progress.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum AttemptAssessment<'a> {
-    /// Some of its workers have not started.
+    /// Some workers have not started.
     Starting(Waiting),
-    /// All its workers run.
+    /// All workers run.
     Running {
-        /// When the last worker started.
+        /// Time at which the last worker started.
         since: Timestamp,
         /// The pod of worker 0.
         coordinator: &'a PodState,
     },
     /// The log of worker 0 must be followed. Holds the pod of worker 0.
     Follow(&'a PodState),
-    /// Worker 0 has ended, and the rest of its log or the cause of a loss is still to come.
+    /// Worker 0 has terminated, and the rest of its log or the cause of a loss is still awaited.
     Ending {
-        /// Until when it is awaited.
+        /// Time at which the wait ends.
         until: Option<Timestamp>,
     },
     /// The attempt has ended.
@@ -53,7 +53,7 @@ pub(super) struct AttemptView<'a> {
     pub(super) job: &'a JobState,
     /// The pods of the attempt, by rank.
     pub(super) pods: Vec<&'a PodState>,
-    /// Whether all workers were seen running.
+    /// Whether all workers were observed running.
     pub(super) ran: bool,
     /// Whether every block of the leg is verified and persisted.
     pub(super) measured: bool,
@@ -83,7 +83,7 @@ pub(super) fn assess<'a>(inputs: &'a Inputs<'a>, current: &AttemptStatus) -> Att
         measured,
     };
     if job.suspended {
-        // New pods would write a new stream.
+        // If the queue admits the Job again, its new pods write a new stream.
         let streamed = inputs.observed.stream.is_some();
         return match view.ran || view.measured || streamed {
             true => ended(view.unless_measured(|| {
@@ -146,7 +146,7 @@ fn pods_by_rank<'a>(inputs: &'a Inputs<'a>, attempt: &AttemptStatus) -> Vec<&'a 
 }
 
 impl<'a> AttemptView<'a> {
-    /// What the gang waits for.
+    /// Reason for which the gang waits.
     fn waiting(&self) -> Waiting {
         let Inputs {
             policy,
@@ -181,24 +181,25 @@ impl<'a> AttemptView<'a> {
         }
     }
 
-    /// When the last worker started, if all workers run.
+    /// Time at which the last worker started; `None` unless all workers run.
     pub(super) fn all_running_since(&self) -> Option<Timestamp> {
         let running = self
             .pods
             .iter()
-            .filter(|pod| !pod.phase.is_over() && pod.terminated.is_none());
+            .filter(|pod| !pod.phase.is_finished() && pod.terminated.is_none());
         let started: Vec<_> = running.filter_map(|pod| pod.started_at).collect();
         let all = started.len() == self.inputs.policy.workers as usize;
         all.then(|| started.into_iter().max()).flatten()
     }
 
-    /// Until when worker 0 may report why another worker ended before all workers had started.
+    /// Time until which worker 0 may report why another worker terminated before all workers had started.
     fn report_deadline(&self) -> Option<Timestamp> {
         let terminated = self.pods.iter().filter_map(|pod| pod.terminated.as_ref()?.at);
         terminated.min()?.checked_add(COORDINATOR_REPORT_TIMEOUT).ok()
     }
 
-    /// Outcome because a worker ended by itself before all workers had started, after [`Self::report_deadline`].
+    /// Outcome of an attempt in which a worker terminated before all workers had started; `None` before
+    /// [`Self::report_deadline`].
     fn early_exit(&self) -> Option<AttemptOutcome> {
         self.report_deadline().filter(|until| *until <= self.inputs.now)?;
         let pod = self.pods.iter().find(|pod| pod.terminated.is_some())?;
@@ -213,8 +214,8 @@ impl<'a> AttemptView<'a> {
         ))
     }
 
-    /// Outcome because of the worker with the lowest rank that cannot continue. After all workers ran, a worker without
-    /// a pod counts as deleted.
+    /// Outcome caused by the worker with the lowest rank among those that cannot continue. If all workers were observed
+    /// running, a missing pod is treated as deleted.
     pub(super) fn failure(&self) -> Option<AttemptOutcome> {
         (0..self.inputs.policy.workers).find_map(|rank| {
             let pod = self.pods.iter().find(|pod| pod.rank == rank);

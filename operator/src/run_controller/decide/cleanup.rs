@@ -1,4 +1,4 @@
-//! Decisions for a finished or deleted run: its pods are removed, then the run. Pure.
+//! Decisions for a finished or deleted run: its pods are deleted, then the run itself. Performs no I/O.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use super::{Inputs, POD_LIST_INTERVAL, earliest};
 use crate::run_controller::action::{Action, Decision};
 use crate::run_controller::observed::{JobState, PodState};
 
-/// Time after the grace period of a deleted pod after which its node counts as lost.
+/// Time after the end of the grace period of a deleted pod after which its node is considered lost.
 const OVERDUE_AFTER: Duration = Duration::from_secs(30);
-/// How long a Job whose worker 0 has ended may take to end by itself, so that its pods remain readable.
+/// Time within which a Job may finish by itself after worker 0 has ended, so that the logs of its pods remain readable.
 const JOB_END_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The run is being deleted: its finalizer is removed when none of its pods is left.
+/// Decides for a run that is being deleted. Its finalizer is removed after all its pods are gone.
 pub(super) fn deleting(inputs: &Inputs<'_>) -> Decision {
     let observed = inputs.observed;
     let wait = |until| inputs.decision(Action::Wait { until }, None);
@@ -37,22 +37,22 @@ pub(super) fn deleting(inputs: &Inputs<'_>) -> Decision {
     }
 }
 
-/// The run is finished: running pods are deleted, and the run itself after `ttlSecondsAfterFinished`.
+/// Decides for a finished run. Running pods are deleted first, and the run itself after `ttlSecondsAfterFinished`.
 pub(super) fn finished(inputs: &Inputs<'_>, finished_at: Timestamp) -> Decision {
     let observed = inputs.observed;
     let mut until = next_overdue(inputs, &observed.pods.iter().collect::<Vec<_>>());
     for job in observed.jobs.iter().filter(|job| !job.deleting) {
         let pods = || observed.pods.iter().filter(|pod| pod.attempt == job.attempt);
-        if job.outcome.is_some() && pods().all(|pod| pod.phase.is_over()) {
-            // Its pods occupy no resources, and their logs remain readable.
+        if job.outcome.is_some() && pods().all(|pod| pod.phase.is_finished()) {
+            // The pods occupy no resources, and their logs remain readable.
             continue;
         }
         let deadline = finished_at.checked_add(JOB_END_TIMEOUT).ok();
-        // The end of the stream precedes the termination of the container in the pod status.
+        // The stream ends before the pod status reports that the container has terminated.
         let measured =
             |attempt: &AttemptStatus| attempt.job_uid == job.uid && attempt.state == AttemptState::Measured;
         let ends_by_itself = observed.persisted.attempts.iter().any(measured)
-            || pods().any(|pod| pod.rank == 0 && (pod.terminated.is_some() || pod.phase.is_over()));
+            || pods().any(|pod| pod.rank == 0 && (pod.terminated.is_some() || pod.phase.is_finished()));
         match deadline.filter(|deadline| ends_by_itself && inputs.now < *deadline) {
             Some(deadline) => until = earliest(until, Some(deadline)),
             None => return inputs.decision(delete(job), None),
@@ -84,7 +84,7 @@ pub(super) fn remaining<'a>(inputs: &Inputs<'_>, pods: &[&'a PodState]) -> Vec<&
     pods.iter().filter(|pod| !is_abandoned(pod)).copied().collect()
 }
 
-/// Message that names the pods that are stuck terminating.
+/// Message about the pods that are stuck terminating; `None` if no pod is stuck.
 pub(super) fn blocked(inputs: &Inputs<'_>) -> Option<String> {
     let overdue: Vec<_> = inputs
         .observed
@@ -106,7 +106,7 @@ pub(super) fn blocked(inputs: &Inputs<'_>) -> Option<String> {
     ))
 }
 
-/// When the next of `pods` becomes overdue.
+/// Time at which the next of `pods` becomes overdue.
 pub(super) fn next_overdue(inputs: &Inputs<'_>, pods: &[&PodState]) -> Option<Timestamp> {
     let times = pods.iter().filter_map(|pod| overdue_at(pod));
     times.filter(|time| *time > inputs.now).min()
@@ -116,7 +116,7 @@ fn is_overdue(inputs: &Inputs<'_>, pod: &PodState) -> bool {
     overdue_at(pod).is_some_and(|time| time <= inputs.now)
 }
 
-/// When a pod that is being deleted counts as stuck.
+/// Time at which a terminating pod is considered stuck.
 pub(super) fn overdue_at(pod: &PodState) -> Option<Timestamp> {
     pod.deletion_deadline?.checked_add(OVERDUE_AFTER).ok()
 }

@@ -1,4 +1,4 @@
-//! Decisions while no attempt is in progress: start the next attempt, or wait. Pure.
+//! Decisions while no attempt is in progress: start the next attempt, or wait. Performs no I/O.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::observed::{JobState, PodState, Preflight};
 use crds::v1alpha1::Reason;
 
-/// The decision for a run without an attempt in progress whose first leg with missing blocks is `leg`.
+/// Decides for a run without an attempt in progress. `leg` is its first leg with missing blocks.
 pub(super) fn start(inputs: &Inputs<'_>, leg: u32) -> Decision {
     let observed = inputs.observed;
     let persisted = &observed.persisted;
@@ -29,7 +29,7 @@ pub(super) fn start(inputs: &Inputs<'_>, leg: u32) -> Decision {
         };
         return inputs.record(transitions::resumed(inputs), phase);
     }
-    if let Some(abandoned) = permanently_refused(inputs) {
+    if let Some(abandoned) = permanently_rejected(inputs) {
         return abandoned;
     }
     match obstacle(inputs) {
@@ -46,15 +46,15 @@ pub(super) fn start(inputs: &Inputs<'_>, leg: u32) -> Decision {
     }
 }
 
-/// The Job of the next attempt exists, and its prerequisites are to be created.
+/// Decides for a run whose next attempt has a Job but no prerequisites.
 pub(super) fn create_prerequisites(inputs: &Inputs<'_>, job: &JobState) -> Decision {
-    if let Some(abandoned) = permanently_refused(inputs) {
+    if let Some(abandoned) = permanently_rejected(inputs) {
         return abandoned;
     }
-    match &inputs.observed.creation_refused {
-        Some(refused) if job.suspended => wait(inputs, &Waiting::for_refused_creation(refused)),
-        Some(refused) => {
-            let (state, phase) = transitions::started_and_refused(inputs, job, &refused.message);
+    match &inputs.observed.creation_rejected {
+        Some(rejected) if job.suspended => wait(inputs, &Waiting::for_rejected_creation(rejected)),
+        Some(rejected) => {
+            let (state, phase) = transitions::started_and_rejected(inputs, job, &rejected.message);
             inputs.record(state, phase)
         }
         None => {
@@ -67,17 +67,17 @@ pub(super) fn create_prerequisites(inputs: &Inputs<'_>, job: &JobState) -> Decis
     }
 }
 
-fn permanently_refused(inputs: &Inputs<'_>) -> Option<Decision> {
-    let refused = inputs.observed.creation_refused.as_ref();
-    let refused = refused.filter(|refused| refused.permanent)?;
-    let (state, phase) = transitions::abandoned(inputs, Reason::FailedCreate, &refused.message);
+fn permanently_rejected(inputs: &Inputs<'_>) -> Option<Decision> {
+    let rejected = inputs.observed.creation_rejected.as_ref();
+    let rejected = rejected.filter(|rejected| rejected.permanent)?;
+    let (state, phase) = transitions::abandoned(inputs, Reason::FailedCreate, &rejected.message);
     Some(inputs.record(state, phase))
 }
 
-/// What prevents the next attempt.
+/// Condition that prevents the next attempt.
 enum Obstacle {
     None,
-    /// An uncached list of the pods is needed to find out.
+    /// Unknown without an uncached list of the pods.
     Unknown,
     Waiting(Waiting),
 }
@@ -96,8 +96,8 @@ fn obstacle(inputs: &Inputs<'_>) -> Obstacle {
     if let Some(pod) = pods.first() {
         let until = cleanup::next_overdue(inputs, &pods);
         let message = format!(
-            "waiting for {} pods of the previous attempt to terminate, the first is {}",
-            pods.len(),
+            "waiting for {} of the previous attempt to terminate (first: {})",
+            pod_count(pods.len()),
             pod.name
         );
         return terminating(message, until);
@@ -110,16 +110,16 @@ fn obstacle(inputs: &Inputs<'_>) -> Obstacle {
         let message = "reading the rest of the previous attempt's log";
         return terminating(message.to_owned(), None);
     }
-    if let Some(refused) = &observed.creation_refused {
-        return Obstacle::Waiting(Waiting::for_refused_creation(refused));
+    if let Some(rejected) = &observed.creation_rejected {
+        return Obstacle::Waiting(Waiting::for_rejected_creation(rejected));
     }
-    if let Preflight::Refused(message) = &observed.preflight {
+    if let Preflight::Rejected(message) = &observed.preflight {
         return Obstacle::Waiting(Waiting::new(Reason::InsufficientNodes, message.clone()));
     }
     if let Some(run) = &inputs.reservation.blocked_by {
         return Obstacle::Waiting(Waiting::new(
             Reason::WaitingForNodes,
-            format!("run {run} has to place its gang on these nodes first"),
+            format!("run {run} must place its gang on these nodes first"),
         ));
     }
     // Only a run with an earlier attempt can have pods, and the absence of pods in the cache proves nothing.
@@ -131,11 +131,22 @@ fn obstacle(inputs: &Inputs<'_>) -> Obstacle {
             match cleanup::remaining(inputs, &live).is_empty() {
                 true => Obstacle::None,
                 false => terminating(
-                    format!("{} pods of the previous attempt still exist", live.len()),
+                    format!(
+                        "waiting for {} of the previous attempt to terminate",
+                        pod_count(live.len())
+                    ),
                     inputs.after(POD_LIST_INTERVAL),
                 ),
             }
         }
+    }
+}
+
+/// Number of pods, with the noun.
+fn pod_count(count: usize) -> String {
+    match count {
+        1 => "1 pod".to_owned(),
+        _ => format!("{count} pods"),
     }
 }
 
@@ -148,8 +159,8 @@ fn suspended(inputs: &Inputs<'_>) -> Decision {
     inputs.decision(Action::Wait { until }, Some(Phase::Suspended))
 }
 
-/// Waits. Enforces `pendingDeadlineSeconds`, which does not include the time in which the run waits for a queue or for
-/// other runs.
+/// Decides to wait. Enforces `pendingDeadlineSeconds`, which does not include the time during which the run waits for a
+/// queue or for other runs.
 pub(super) fn wait(inputs: &Inputs<'_>, waiting: &Waiting) -> Decision {
     if waiting.is_queued() {
         return match inputs.observed.persisted.pending_since {
@@ -158,7 +169,7 @@ pub(super) fn wait(inputs: &Inputs<'_>, waiting: &Waiting) -> Decision {
         };
     }
     let Some(since) = inputs.observed.persisted.pending_since else {
-        // The clock starts with the write to the status, so that it continues after a restart.
+        // The start of the clock is written to the status, so that the clock continues after a restart.
         let mut state = inputs.observed.persisted.clone();
         state.pending_since = Some(inputs.now);
         return inputs.record(state, waiting.phase());

@@ -1,14 +1,14 @@
-//! Outcome of an attempt. Pure.
+//! Outcome of an attempt. Performs no I/O.
 
 use crds::v1alpha1::Reason;
 
-/// How an attempt ended. Texts are messages for the status.
+/// Outcome of an attempt, with a message for the status if it was not successful.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AttemptOutcome {
-    /// Every block of its leg is measured.
+    /// Every block of the leg is measured.
     Measured,
-    /// It was disrupted from outside the measurement. Another attempt measures the missing blocks.
+    /// An external event disrupted the attempt. Another attempt measures the missing blocks.
     Disrupted(Reason, String),
-    /// The measurement itself failed, and with it the run.
+    /// The measurement itself failed, and therefore the run.
     Failed(Reason, String),
 }

@@ -1,4 +1,5 @@
-//! Classifies why a pod cannot continue: an external disruption, or a failure of its own. Pure.
+//! Classifies why a pod cannot continue: because of an external disruption or a failure of the pod itself. Performs no
+//! I/O.
 
 use std::time::Duration;
 
@@ -8,8 +9,8 @@ use super::outcome::AttemptOutcome;
 use crate::run_controller::observed::{ContainerReason, ContainerTermination, PodPhase, PodState};
 use crds::v1alpha1::Reason;
 
-/// How long the kubelet may retry to pull an image or to create a container before the attempt is abandoned. Its
-/// retries come after 10, 20 and 40 s.
+/// Time within which the kubelet may retry to pull an image or to create a container before the attempt is abandoned.
+/// The kubelet retries after 10, 20 and 40 s.
 const KUBELET_RETRY_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Exit codes after SIGKILL and SIGTERM.
@@ -19,7 +20,7 @@ const KILLED: [i32; 2] = [137, 143];
 const NO_LIBC: &str =
     "its image has no glibc, which the runner requires; use an image with glibc 2.17 or newer";
 
-/// Outcome of the attempt because of `pod`; `None` if the pod can continue or its own records explain its end.
+/// Outcome of the attempt caused by `pod`; `None` if the pod can continue or its records explain its end.
 pub(super) fn classify(pod: &PodState, now: Timestamp) -> Option<AttemptOutcome> {
     ended_by_kubelet(pod)
         .or_else(|| disrupted(pod))
@@ -32,7 +33,7 @@ pub(super) fn classify(pod: &PodState, now: Timestamp) -> Option<AttemptOutcome>
         })
 }
 
-/// The kubelet ended or rejected the whole pod.
+/// Outcome if the kubelet terminated or rejected the whole pod.
 fn ended_by_kubelet(pod: &PodState) -> Option<AttemptOutcome> {
     let status = pod.status_reason.as_ref();
     let status = status.filter(|_| pod.phase == PodPhase::Failed)?;
@@ -45,7 +46,7 @@ fn ended_by_kubelet(pod: &PodState) -> Option<AttemptOutcome> {
     Some(AttemptOutcome::Disrupted(reason, describe(pod, status)))
 }
 
-/// The condition `DisruptionTarget` shows that the cluster ends the pod.
+/// Outcome if the condition `DisruptionTarget` shows that the cluster is terminating the pod.
 fn disrupted(pod: &PodState) -> Option<AttemptOutcome> {
     let disruption = pod.disruption.as_ref()?;
     let reason = match disruption.reason.as_str() {
@@ -96,7 +97,7 @@ fn killed(pod: &PodState, termination: &ContainerTermination) -> Option<AttemptO
     let message = || format!("pod {}: {}", pod.name, describe_termination(termination));
     match termination.reason.as_str() {
         "OOMKilled" => None,
-        // The node restarted and has lost the status of the container.
+        // The node has restarted and lost the status of the container.
         "ContainerStatusUnknown" => Some(AttemptOutcome::Disrupted(Reason::NodeLost, message())),
         _ if KILLED.contains(&termination.exit_code) => {
             Some(AttemptOutcome::Disrupted(Reason::WorkerKilled, message()))
@@ -124,9 +125,9 @@ fn waiting(pod: &PodState, now: Timestamp) -> Option<AttemptOutcome> {
     }
 }
 
-/// Whether the kubelet retries what failed.
+/// Whether the kubelet retries the failed operation.
 pub(super) fn is_retried_by_kubelet(waiting: &ContainerReason) -> bool {
-    // A container runtime that is only slow causes the same reasons as a container that can never be created.
+    // A slow container runtime causes the same reasons as a container that can never be created.
     let create_failed = matches!(
         waiting.reason.as_str(),
         "CreateContainerError" | "RunContainerError"
@@ -142,7 +143,7 @@ pub(super) fn is_image_pull_failure(waiting: &ContainerReason) -> bool {
     )
 }
 
-/// When the retries of the kubelet are abandoned.
+/// Time at which the attempt is abandoned although the kubelet continues to retry.
 pub(super) fn kubelet_retry_deadline(pod: &PodState) -> Option<Timestamp> {
     pod.scheduled_at?.checked_add(KUBELET_RETRY_TIMEOUT).ok()
 }

@@ -1,4 +1,4 @@
-//! One test for each rule of the decision, with reasons and messages.
+//! Tests of the rules of the decision, including reasons and messages.
 
 mod fixture;
 mod simulation;
@@ -9,7 +9,7 @@ use crds::record::FailureReason;
 use crds::v1alpha1::AttemptState;
 
 use super::*;
-use crate::run_controller::observed::{ContainerReason, CreationRefused, JobOutcome, PodPhase, Preflight};
+use crate::run_controller::observed::{ContainerReason, CreationRejected, JobOutcome, PodPhase, Preflight};
 use fixture::{Scene, end, failure, second};
 
 fn pending(decision: &Decision) -> (&str, &str) {
@@ -68,7 +68,7 @@ fn records_an_attempt_after_its_prerequisites_are_created() {
         nodes: Vec::new(),
     };
     assert_eq!(scene.decide().action, create);
-    scene.creation_refused = Some(CreationRefused {
+    scene.creation_rejected = Some(CreationRejected {
         message: "configmaps \"fb-x\" is forbidden: exceeded quota".to_owned(),
         permanent: false,
     });
@@ -83,13 +83,13 @@ fn records_an_attempt_after_its_prerequisites_are_created() {
         AttemptState::Disrupted,
         "the attempt releases its nodes"
     );
-    scene.creation_refused.as_mut().unwrap().permanent = true;
+    scene.creation_rejected.as_mut().unwrap().permanent = true;
     assert_eq!(failed(&scene.decide()).0, "FailedCreate");
     scene.suspend = true;
     let suspended = recorded(scene.decide());
     assert!(suspended.suspended && suspended.attempts[0].state == AttemptState::Suspended);
     scene.suspend = false;
-    scene.creation_refused = None;
+    scene.creation_rejected = None;
     scene.prerequisites_ready = Some(fixture::attempt(0, 1));
     assert_eq!(recorded(scene.decide()).attempts, expected.attempts);
 }
@@ -109,7 +109,7 @@ fn pending_message_contains_the_message_of_the_scheduler() {
 }
 
 #[test]
-fn pending_deadline_fails_the_run_with_the_last_obstacle() {
+fn pending_deadline_failure_reports_the_last_obstacle() {
     let mut scene = Scene::starting();
     scene.pods[0].unschedulable = Some("0/2 nodes are available".to_owned());
     scene.now = 1000 + 599;
@@ -176,11 +176,11 @@ fn pending_clock_runs_for_a_failed_preflight_and_not_for_a_blocking_run() {
         pending(&decision),
         (
             "WaitingForNodes",
-            "run fabric/older has to place its gang on these nodes first"
+            "run fabric/older must place its gang on these nodes first"
         )
     );
     assert_eq!(decision.action, Action::Wait { until: None });
-    scene.preflight = Preflight::Refused("ip-10-0-0-1: 7 of 8 GPUs".to_owned());
+    scene.preflight = Preflight::Rejected("ip-10-0-0-1: 7 of 8 GPUs".to_owned());
     scene.persisted = recorded(scene.decide());
     assert_eq!(scene.persisted.pending_since, Some(second(1000)));
     let decision = scene.decide();
@@ -302,7 +302,7 @@ fn active_clock_counts_only_the_run_time_of_gangs() {
         (950, None)
     );
     assert!(matches!(scene.decide().action, Action::DeleteAttempt { .. }));
-    scene.gone();
+    scene.remove_attempt();
     assert_eq!(scene.decide().action, Action::Wait { until: None });
     (scene.suspend, scene.now) = (false, 90_000);
     scene.persisted = recorded(scene.decide());
@@ -346,9 +346,9 @@ fn failed_measurement_fails_the_run_without_a_retry() {
 fn waits_for_the_cause_of_a_lost_peer() {
     let mut scene = Scene::running();
     scene.close(Some(failure(FailureReason::PeerLost)), None);
-    let before_the_pod_status = scene.decide().action;
-    let Action::Wait { until } = before_the_pod_status else {
-        panic!("{before_the_pod_status:?}");
+    let before_termination = scene.decide().action;
+    let Action::Wait { until } = before_termination else {
+        panic!("{before_termination:?}");
     };
     // Only the deadline of the run ends this wait.
     assert_eq!(until, Some(second(1020 + 1000)));
@@ -423,7 +423,7 @@ fn backoff_limit_fails_the_run_and_out_of_memory_is_not_a_disruption() {
     let (reason, message) = failed(&decision);
     assert_eq!(reason, "BackoffLimitExceeded");
     assert!(
-        message.contains("allows 2; the last one: JobDeleted"),
+        message.contains("allows 2; the last disruption: JobDeleted"),
         "{message}"
     );
     let mut scene = Scene::running();
@@ -463,7 +463,7 @@ fn end_record_that_differs_from_the_termination_message_is_a_broken_stream() {
 }
 
 #[test]
-fn records_run_time_and_nodes_of_a_leg_that_was_never_seen_running() {
+fn records_run_time_and_nodes_of_a_leg_that_was_never_observed_running() {
     let mut scene = Scene::starting();
     scene.policy.legs = Ok(vec![2, 2]);
     scene.start(0, 1010);
@@ -538,16 +538,16 @@ fn lost_records_fail_the_run() {
 }
 
 #[test]
-fn permanently_refused_creation_fails_the_run() {
+fn permanently_rejected_creation_fails_the_run() {
     let mut scene = Scene::new();
-    let refused = |permanent| CreationRefused {
+    let rejected = |permanent| CreationRejected {
         message: "jobs \"fb-x\" is forbidden: exceeded quota".to_owned(),
         permanent,
     };
     scene.persisted.pending_since = Some(second(1000));
-    scene.creation_refused = Some(refused(false));
+    scene.creation_rejected = Some(rejected(false));
     assert_eq!(pending(&scene.decide()).0, "FailedCreate");
-    scene.creation_refused = Some(refused(true));
+    scene.creation_rejected = Some(rejected(true));
     assert_eq!(failed(&scene.decide()).0, "FailedCreate");
 }
 

@@ -1,4 +1,4 @@
-//! Transitions of the execution state: attempts start and end, clocks start and stop. Pure.
+//! Transitions of the execution state: attempts and clocks start and stop. Performs no I/O.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::run_controller::execution_state::{ExecutionState, attempt_id, new_att
 use crate::run_controller::observed::{JobState, PodState};
 use crds::v1alpha1::Reason;
 
-/// The Job of an attempt exists.
+/// State after the Job of an attempt was created.
 pub(super) fn started(inputs: &Inputs<'_>, job: &JobState) -> ExecutionState {
     let mut state = inputs.observed.persisted.clone();
     state.start(new_attempt(job.attempt, &job.uid));
@@ -25,7 +25,7 @@ pub(super) fn started(inputs: &Inputs<'_>, job: &JobState) -> ExecutionState {
     state
 }
 
-/// The run waits for a queue or for other runs: the pending clock stops.
+/// State of a run that waits for a queue or for other runs: the pending clock stops.
 pub(super) fn queued(inputs: &Inputs<'_>) -> ExecutionState {
     ExecutionState {
         pending_since: None,
@@ -33,7 +33,7 @@ pub(super) fn queued(inputs: &Inputs<'_>) -> ExecutionState {
     }
 }
 
-/// All workers of the attempt run. The last one started at `since`.
+/// State after all workers of the attempt have started, the last one at `since`.
 pub(super) fn running(inputs: &Inputs<'_>, since: Timestamp, coordinator: &PodState) -> ExecutionState {
     let mut state = inputs.observed.persisted.clone();
     let Some(current) = state.current_mut() else {
@@ -48,13 +48,14 @@ pub(super) fn running(inputs: &Inputs<'_>, since: Timestamp, coordinator: &PodSt
     state
 }
 
-/// The attempt in progress ended, and possibly the run. Also returns the phase of the run.
+/// State and phase of the run after the attempt in progress, and possibly the run, has ended.
 pub(super) fn ended(inputs: &Inputs<'_>, outcome: &AttemptOutcome, at: Timestamp) -> (ExecutionState, Phase) {
     end(inputs, inputs.observed.persisted.clone(), outcome, at)
 }
 
-/// The cluster refuses the prerequisites of `job`. Its attempt, which is not recorded yet, ends and releases its nodes.
-pub(super) fn started_and_refused(
+/// State and phase of the run after the cluster has rejected the prerequisites of `job`. The attempt of `job`, which is
+/// not recorded yet, ends and releases its nodes.
+pub(super) fn started_and_rejected(
     inputs: &Inputs<'_>,
     job: &JobState,
     message: &str,
@@ -77,21 +78,22 @@ fn end(
     close_attempt(&mut state, inputs, attempt_state, explanation, at);
     let pending = Phase::Pending {
         reason: Reason::PodsTerminating,
-        message: "the next attempt starts when the pods of this one are gone".to_owned(),
+        message: "the next attempt starts when the pods of this attempt are gone".to_owned(),
     };
     let final_phase = match outcome {
         AttemptOutcome::Measured if inputs.is_complete() => Some(Phase::Complete),
         AttemptOutcome::Measured => None,
         AttemptOutcome::Disrupted(reason, message) => {
             state.disruptions = state.disruptions.saturating_add(1);
-            // Without measured blocks the next attempt may use other nodes.
+            // If no block has been measured, the next attempt may use other nodes.
             if !inputs.has_measured_blocks() {
                 state.nodes.clear();
             }
             let limit = inputs.policy.backoff_limit;
             (state.disruptions > limit).then(|| {
                 let message = format!(
-                    "{} attempts were disrupted, but runPolicy.backoffLimit allows {limit}; the last one: {}: {message}",
+                    "{} attempts were disrupted, but runPolicy.backoffLimit allows {limit}; the last \
+                     disruption: {}: {message}",
                     state.disruptions,
                     reason.as_str()
                 );
@@ -101,17 +103,17 @@ fn end(
         AttemptOutcome::Failed(reason, message) => Some(failed(*reason, message.clone())),
     };
     match final_phase {
-        Some(phase) => (finished(state, inputs.now), phase),
+        Some(phase) => (mark_finished(state, inputs.now), phase),
         None => (state, pending),
     }
 }
 
-/// The user suspended the run.
+/// State after the user has suspended the run.
 pub(super) fn suspended(inputs: &Inputs<'_>) -> ExecutionState {
     suspend(inputs, inputs.observed.persisted.clone())
 }
 
-/// The user suspended the run, and the Job of an unrecorded attempt exists.
+/// State after the user has suspended the run while the Job of an unrecorded attempt exists.
 pub(super) fn started_and_suspended(inputs: &Inputs<'_>, job: &JobState) -> ExecutionState {
     suspend(inputs, started(inputs, job))
 }
@@ -131,7 +133,7 @@ fn suspend(inputs: &Inputs<'_>, mut state: ExecutionState) -> ExecutionState {
     state
 }
 
-/// The user resumed the run.
+/// State after the user has resumed the run.
 pub(super) fn resumed(inputs: &Inputs<'_>) -> ExecutionState {
     ExecutionState {
         suspended: false,
@@ -140,17 +142,17 @@ pub(super) fn resumed(inputs: &Inputs<'_>) -> ExecutionState {
     }
 }
 
-/// The run failed, because of one of its deadlines or another reason outside of an attempt.
+/// State and phase of a run that failed because of a deadline or another reason outside of an attempt.
 pub(super) fn abandoned(inputs: &Inputs<'_>, reason: Reason, message: &str) -> (ExecutionState, Phase) {
     let mut state = inputs.observed.persisted.clone();
     let message = message.to_owned();
     let explanation = Some((reason, &message));
     close_attempt(&mut state, inputs, AttemptState::Failed, explanation, inputs.now);
-    (finished(state, inputs.now), failed(reason, message))
+    (mark_finished(state, inputs.now), failed(reason, message))
 }
 
-/// The run is finished.
-pub(super) fn finished(state: ExecutionState, now: Timestamp) -> ExecutionState {
+/// State of the finished run.
+pub(super) fn mark_finished(state: ExecutionState, now: Timestamp) -> ExecutionState {
     ExecutionState {
         finished_at: Some(now),
         pending_since: None,
@@ -189,7 +191,8 @@ fn close_attempt(
     let active = since.map_or(0, |since| at.as_second().saturating_sub(since.as_second()).max(0));
     state.active_seconds = state.active_seconds.saturating_add(active.unsigned_abs());
     state.pending_since = Some(inputs.now);
-    // Measured blocks must be continued on the same nodes, even if the gang was never seen running.
+    // If blocks have been measured, the next attempt must run on the same nodes, even if the gang was never observed
+    // running.
     if inputs.has_measured_blocks() {
         record_nodes(state, inputs, attempt);
     }
@@ -215,7 +218,7 @@ fn pods_of<'a>(inputs: &Inputs<'a>, attempt: AttemptId) -> impl Iterator<Item = 
     pods.filter(move |pod| pod.attempt == attempt)
 }
 
-/// When the last worker of `attempt` started, if all have started.
+/// Time at which the last worker of `attempt` started; `None` if some workers have not started.
 fn all_started_at(inputs: &Inputs<'_>, attempt: AttemptId) -> Option<Timestamp> {
     let started: Vec<_> = pods_of(inputs, attempt)
         .filter_map(|pod| pod.started_at)

@@ -1,18 +1,18 @@
-//! What a gang that does not run yet waits for. Pure.
+//! Reasons for which a gang waits before it runs. Performs no I/O.
 
 use campaign::status::Phase;
 use jiff::Timestamp;
 
 use super::pod_failure::{describe, is_image_pull_failure, is_retried_by_kubelet, kubelet_retry_deadline};
-use crate::run_controller::observed::{CreationRefused, PodState};
+use crate::run_controller::observed::{CreationRejected, PodState};
 use crds::v1alpha1::Reason;
 
-/// What a run waits for.
+/// Reason for which a run waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
     pub(super) reason: Reason,
     pub(super) message: String,
-    /// When the passing of time alone changes the decision.
+    /// Time at which the decision changes even if nothing else does.
     pub(super) until: Option<Timestamp>,
 }
 
@@ -33,11 +33,11 @@ impl Waiting {
         )
     }
 
-    pub(super) fn for_refused_creation(refused: &CreationRefused) -> Self {
-        Self::new(Reason::FailedCreate, refused.message.clone())
+    pub(super) fn for_rejected_creation(rejected: &CreationRejected) -> Self {
+        Self::new(Reason::FailedCreate, rejected.message.clone())
     }
 
-    /// The cluster has created only `created` pods for some time.
+    /// Waits for pods that the cluster has not created in time.
     pub(super) fn for_missing_pods(created: usize, workers: u32) -> Self {
         Self::new(
             Reason::FailedCreate,
@@ -48,7 +48,7 @@ impl Waiting {
         )
     }
 
-    /// The gang of `run` occupies nodes that this gang could use.
+    /// Waits for nodes that the gang of `run` occupies.
     pub(super) fn for_competing_run(run: &str, scheduler_message: &str) -> Self {
         Self::new(
             Reason::WaitingForNodes,
@@ -56,7 +56,7 @@ impl Waiting {
         )
     }
 
-    /// Whether the run waits for a queue or for other runs, which may take any time.
+    /// Whether the run waits for a queue or for other runs, which may take any amount of time.
     pub(super) fn is_queued(&self) -> bool {
         matches!(self.reason, Reason::WaitingForAdmission | Reason::WaitingForNodes)
     }
@@ -69,7 +69,7 @@ impl Waiting {
     }
 }
 
-/// What a gang of `workers` workers with `pods` waits for: the most severe problem of any pod.
+/// Reason for which a gang of `workers` workers with `pods` waits: the most severe problem of any pod.
 pub(super) fn for_start(pods: &[&PodState], workers: u32) -> Waiting {
     if let Some((pod, message)) = pods
         .iter()

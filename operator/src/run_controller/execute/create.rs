@@ -1,4 +1,4 @@
-//! Creates the objects of an attempt in the required order. I/O.
+//! Creates the objects of an attempt in the required order. Performs I/O.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use crate::run_controller::apply::ApplyError;
 use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::build::{self, AttemptInputs, AttemptObjects, Prerequisites};
 use crate::run_controller::error::ReconcileError;
-use crate::run_controller::observed::CreationRefused;
+use crate::run_controller::observed::CreationRejected;
 use crate::run_controller::queue::Requeue;
 use crate::run_controller::session::SessionRecords;
 use crate::run_controller::store::{self, Child};
 
 impl Reconciler<'_> {
-    /// Creates the Job of an attempt. Its prerequisites are created first, unless a queue holds the Job back. All
-    /// objects are built in either case, so that an invalid one is found before there is a Job.
+    /// Creates the Job of an attempt. Its prerequisites are created first, unless the Job waits in a queue. All objects
+    /// are built in either case, so that an invalid object is detected before the Job exists.
     pub(super) async fn create_job(
         &mut self,
         id: AttemptId,
@@ -30,7 +30,8 @@ impl Reconciler<'_> {
             Ok(objects) => objects,
             Err(result) => return Ok(result),
         };
-        // The position in a queue is that of the Job's creation, and the Job has no pods before the queue admits it.
+        // The creation time of the Job determines its position in a queue, and the Job has no pods before the queue
+        // admits it.
         let queued = job.spec.as_ref().and_then(|spec| spec.suspend) == Some(true);
         if !queued && let Some(result) = self.create_prerequisites(id, &prerequisites, plan.hash()).await? {
             return Ok(result);
@@ -40,7 +41,7 @@ impl Reconciler<'_> {
             Err(error) => return self.handle_create_error(error),
         };
         info!(run = %self.snapshot.key, leg = id.leg, attempt = id.attempt, "created the Job");
-        self.session.creation_refused = None;
+        self.session.creation_rejected = None;
         // A run without recorded attempts has no records to read.
         let unread = matches!(self.session.records, SessionRecords::Unread);
         if unread && self.snapshot.persisted().attempts.is_empty() {
@@ -52,7 +53,7 @@ impl Reconciler<'_> {
                 .jobs
                 .insert_if_absent(scope, key, Child { run, state });
             return Ok(StepResult::Done(match queued {
-                // The first Jobs of other runs come before the prerequisites of this one.
+                // The first Jobs of other runs are created before the prerequisites of this run.
                 true => Requeue::LowPriority,
                 false => Requeue::After(Duration::ZERO),
             }));
@@ -60,7 +61,7 @@ impl Reconciler<'_> {
         Ok(StepResult::Done(Requeue::AwaitChange))
     }
 
-    /// Creates the prerequisites of a Job that exists.
+    /// Creates the prerequisites of an existing Job.
     pub(super) async fn create_missing_prerequisites(
         &mut self,
         id: AttemptId,
@@ -75,7 +76,8 @@ impl Reconciler<'_> {
     }
 
     /// Adds the finalizer if it is missing, and creates the Service, then the ConfigMap. No worker starts without the
-    /// ConfigMap, so no worker can outlive the run or miss the others. Returns a result only if a step failed.
+    /// ConfigMap, so no worker can outlive the run or fail to resolve the names of its peers. Returns a result only if
+    /// a step failed.
     async fn create_prerequisites(
         &mut self,
         id: AttemptId,
@@ -100,7 +102,7 @@ impl Reconciler<'_> {
         };
         match created {
             Ok(()) => {
-                self.session.creation_refused = None;
+                self.session.creation_rejected = None;
                 self.session.prerequisites_ready = Some(id);
                 Ok(None)
             }
@@ -141,22 +143,22 @@ impl Reconciler<'_> {
         });
         match built {
             Ok(objects) => Ok((objects, plan)),
-            Err(error) => Err(self.note_refusal(error.to_string(), true)),
+            Err(error) => Err(self.note_rejection(error.to_string(), true)),
         }
     }
 
     fn handle_create_error(&mut self, error: ApplyError) -> Result<StepResult, ReconcileError> {
         match error {
-            ApplyError::Foreign { .. } => Ok(self.note_refusal(error.to_string(), true)),
-            ApplyError::Refused { permanent, .. } => Ok(self.note_refusal(error.to_string(), permanent)),
+            ApplyError::Foreign { .. } => Ok(self.note_rejection(error.to_string(), true)),
+            ApplyError::Rejected { permanent, .. } => Ok(self.note_rejection(error.to_string(), permanent)),
             ApplyError::Api { .. } => Err(error.into()),
         }
     }
 
-    fn note_refusal(&mut self, message: String, permanent: bool) -> StepResult {
-        warn!(run = %self.snapshot.key, permanent, "creation refused: {message}");
-        let refused = CreationRefused { message, permanent };
-        self.session.creation_refused = Some((refused, Instant::now()));
+    fn note_rejection(&mut self, message: String, permanent: bool) -> StepResult {
+        warn!(run = %self.snapshot.key, permanent, "an object could not be created: {message}");
+        let rejected = CreationRejected { message, permanent };
+        self.session.creation_rejected = Some((rejected, Instant::now()));
         StepResult::Continue
     }
 }

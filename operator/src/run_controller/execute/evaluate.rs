@@ -1,4 +1,4 @@
-//! Evaluates the records of a run on a blocking thread, so that other runs are not delayed. No other I/O.
+//! Evaluates the records of a run on a blocking thread, so that other runs are not delayed. Performs no I/O.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use tokio::sync::Semaphore;
 use crate::run_controller::error::ReconcileError;
 use crate::run_controller::session::{Session, SessionRecords};
 
-/// The evaluation of the persisted records. It is computed only if records were added since the last call; `slots`
-/// bounds the number of concurrent computations.
+/// Returns the evaluation of the persisted records. It is computed only if records were added since the last call.
+/// `slots` limits the number of concurrent computations.
 pub(super) async fn evaluate(
     slots: &Semaphore,
     session: &mut Session,
@@ -31,7 +31,7 @@ pub(super) async fn evaluate(
                 let evaluated = campaign::evaluate(&plan, collector.reports());
                 (evaluated, collector)
             });
-            // A panic drops the records; they are read again.
+            // After a panic, the records are lost and read again.
             let (evaluated, collector) = computed.await.map_err(|error| failed(error.to_string()))?;
             session.records = SessionRecords::Read { store, collector };
             evaluated

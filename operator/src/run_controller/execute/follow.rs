@@ -1,4 +1,4 @@
-//! Reads records: the persisted ones, and those that the log of worker 0 adds. I/O.
+//! Reads the persisted records, and starts to follow the log of worker 0. Performs I/O.
 
 use campaign::collect::Collector;
 
@@ -72,7 +72,7 @@ impl Reconciler<'_> {
         let resume = ResumePoint {
             persisted_lines: known.map_or(0, |stream| stream.lines),
         };
-        // A known stream continues where the records end; any other stream is a new one.
+        // A known stream continues where the records end. Any other stream is new.
         if resume.persisted_lines == 0 {
             collector.end_of_input();
         }

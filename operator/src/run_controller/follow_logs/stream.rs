@@ -1,5 +1,5 @@
 //! Splits the bytes of a log into verified lines. Each line is returned once, even if the log is read several times
-//! from its beginning. Pure.
+//! from its beginning. Performs no I/O.
 
 use crds::record::{Chain, EndRecord, LineError, MAX_LINE_BYTES, MAX_STREAM_BYTES, Record};
 
@@ -23,7 +23,7 @@ pub(super) struct Stream {
     framing: Framing,
     /// Number of bytes of all verified lines.
     length: u64,
-    /// Verified lines that were not taken.
+    /// Verified lines that were not taken yet.
     buffer: Vec<u8>,
     /// Length of the prefix of `buffer` that ends with a block.
     complete: usize,
@@ -45,16 +45,16 @@ impl Stream {
         }
     }
 
-    /// Continues with the first byte of the log.
+    /// Continues at the first byte of the log.
     pub(super) fn restart(&mut self) {
         self.framing = Framing::default();
     }
 
-    /// Takes the next bytes of the log. They need not end with a line.
+    /// Processes the next bytes of the log, which may end in the middle of a line.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         let mut framing = std::mem::take(&mut self.framing);
         framing.feed(bytes, |line| match line {
-            _ if self.is_over() => {}
+            _ if self.is_finished() => {}
             RawLine::Whole(line) => self.whole_line(line),
             RawLine::TooLong => {
                 let seq = self.chain.next();
@@ -76,7 +76,7 @@ impl Stream {
         }
         let record = match self.chain.read(text) {
             Ok(record) => record,
-            // Read from an earlier connection.
+            // The line was already read from an earlier connection.
             Err(LineError::Sequence { expected, found }) if found < expected => return,
             Err(LineError::Sequence { expected, found }) => {
                 self.fault = Some(format!(
@@ -108,9 +108,9 @@ impl Stream {
         }
     }
 
-    /// Notes the end of the log. A stream without an end record is truncated.
+    /// Records the end of the log. A stream without an end record is truncated.
     pub(super) fn finish(&mut self) {
-        if !self.is_over() {
+        if !self.is_finished() {
             let read = self.chain.next();
             self.fault = Some(format!(
                 "the stream is truncated: it ends after {read} lines without an end record"
@@ -118,15 +118,15 @@ impl Stream {
         }
     }
 
-    /// Notes that the rest of the log cannot be read.
+    /// Records that the rest of the log cannot be read.
     pub(super) fn fail(&mut self, fault: &str) {
-        if !self.is_over() {
+        if !self.is_finished() {
             self.fault = Some(fault.to_owned());
         }
     }
 
-    /// Whether the end record was read or the rest is unusable.
-    pub(super) fn is_over(&self) -> bool {
+    /// Whether the end record was read or the rest of the stream is unusable.
+    pub(super) fn is_finished(&self) -> bool {
         self.end.is_some() || self.fault.is_some()
     }
 
@@ -138,17 +138,17 @@ impl Stream {
         self.fault.clone()
     }
 
-    /// Number of bytes that were not taken.
+    /// Number of bytes that were not taken yet.
     pub(super) fn buffered(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Number of bytes of complete blocks that were not taken.
+    /// Number of bytes of complete blocks that were not taken yet.
     pub(super) fn complete_blocks(&self) -> usize {
         self.complete
     }
 
-    /// Takes the complete blocks, or every line. `None` if there are none.
+    /// Takes the complete blocks, or every line if `everything` is true. Returns `None` if there are no lines to take.
     pub(super) fn take(&mut self, everything: bool) -> Option<Vec<u8>> {
         let length = if everything {
             self.buffer.len()
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_rotated_logs_changed_lines_and_overlong_lines() {
+    fn reports_rotated_logs_modified_lines_and_overlong_lines() {
         let whole = lines(&[warning(), block(0), end()]);
         let second = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
         let fault = |bytes: &[u8]| {

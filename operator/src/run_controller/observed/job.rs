@@ -1,4 +1,4 @@
-//! The part of a Job that decisions depend on. Pure.
+//! Fields of a Job that decisions depend on. Performs no I/O.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,16 +22,16 @@ pub struct JobState {
     pub suspended: bool,
     /// Ranks whose pods failed or were deleted. They are not recreated.
     pub failed_ranks: BTreeSet<u32>,
-    /// How the Job ended.
+    /// Outcome of the Job; `None` while it is in progress.
     pub outcome: Option<JobOutcome>,
-    /// When the Job controller could start to create pods.
+    /// Time from which the Job controller could create pods.
     pub started_at: Option<Timestamp>,
 }
 
 /// Time after which missing pods indicate that the cluster cannot create them.
 const POD_CREATION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How a Job ended.
+/// Outcome of a Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobOutcome {
     /// Worker 0 succeeded.
@@ -41,7 +41,8 @@ pub enum JobOutcome {
 }
 
 impl JobState {
-    /// From when on it is an error that only `pods` of `workers` pods exist; `None` if all exist or none are expected.
+    /// Time from which it is an error that only `pods` of `workers` pods exist; `None` if all pods exist or none are
+    /// expected.
     pub fn missing_pods_overdue_at(&self, pods: usize, workers: u32) -> Option<Timestamp> {
         let created = pods + self.failed_ranks.len();
         let incomplete = !self.suspended && self.outcome.is_none() && created < workers as usize;
@@ -51,7 +52,7 @@ impl JobState {
             .ok()
     }
 
-    /// State of `job`; `None` if the run with `run_uid` does not control it, whatever its labels.
+    /// State of `job`; `None` if the run with `run_uid` does not control it, regardless of its labels.
     pub fn from_job(job: &Job, run_uid: &str) -> Option<Self> {
         let metadata = &job.metadata;
         let mut owners = metadata.owner_references.iter().flatten();

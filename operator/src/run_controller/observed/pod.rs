@@ -1,4 +1,4 @@
-//! The part of a pod that decisions depend on. Pure.
+//! Fields of a pod that decisions depend on. Performs no I/O.
 
 use campaign::format::clipped;
 use crds::names;
@@ -9,7 +9,7 @@ use crate::run_controller::attempt_id::AttemptId;
 
 /// Label with the completion index of a pod of an Indexed Job.
 const LABEL_INDEX: &str = "batch.kubernetes.io/job-completion-index";
-/// Maximum length of a text, in characters. Termination messages are shorter.
+/// Maximum length of a reason or message, in characters. Termination messages are shorter.
 const MAX_TEXT: usize = 5000;
 
 /// State of a pod of a run.
@@ -25,25 +25,25 @@ pub struct PodState {
     pub uid: String,
     /// Node of the pod, once it is scheduled.
     pub node: Option<String>,
-    /// When the pod was scheduled.
+    /// Time at which the pod was scheduled.
     pub scheduled_at: Option<Timestamp>,
-    /// Message of the scheduler if it finds no node.
+    /// Message of the scheduler if it found no node for the pod.
     pub unschedulable: Option<String>,
     /// Phase of the pod.
     pub phase: PodPhase,
     /// If the pod is being deleted, the time at which its grace period ends.
     pub deletion_deadline: Option<Timestamp>,
-    /// What the first waiting container waits for.
+    /// Reason for which the first waiting container waits.
     pub waiting: Option<ContainerReason>,
-    /// When the worker started.
+    /// Time at which the worker started.
     pub started_at: Option<Timestamp>,
-    /// How the worker's container terminated.
+    /// Termination of the worker's container.
     pub terminated: Option<ContainerTermination>,
-    /// How the installation of the runner into the image failed.
+    /// Termination of the container that installs the runner, if the installation failed.
     pub install_failure: Option<ContainerTermination>,
     /// The condition `DisruptionTarget`.
     pub disruption: Option<ContainerReason>,
-    /// Reason and message of the pod status, which the kubelet sets if it ends or rejects the pod.
+    /// Reason and message of the pod status, which the kubelet sets if it terminates or rejects the pod.
     pub status_reason: Option<ContainerReason>,
     /// Digest of the worker's image as reported by the kubelet.
     pub image_digest: Option<String>,
@@ -66,7 +66,7 @@ pub enum PodPhase {
 
 impl PodPhase {
     /// Whether no container of the pod will run again.
-    pub fn is_over(self) -> bool {
+    pub fn is_finished(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed)
     }
 }
@@ -80,7 +80,7 @@ pub struct ContainerReason {
     pub message: String,
 }
 
-/// How a container terminated.
+/// Termination of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerTermination {
     /// Exit code; 128 plus the signal number if a signal killed the container.

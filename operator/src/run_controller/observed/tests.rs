@@ -1,4 +1,4 @@
-//! Construction from API objects.
+//! Tests of the construction from API objects.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;

@@ -1,4 +1,4 @@
-//! The part of a node that the preflight check depends on. Pure.
+//! Fields of a node that the preflight check depends on. Performs no I/O.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -61,7 +61,7 @@ pub struct Amounts {
 }
 
 impl NodeState {
-    /// State of `node`. A missing or invalid amount counts as 0.
+    /// State of `node`. A missing or invalid amount is treated as 0.
     pub fn from_node(node: &Node) -> Self {
         let spec = node.spec.as_ref();
         let taints = spec.iter().flat_map(|spec| spec.taints.iter().flatten());

@@ -1,4 +1,4 @@
-//! Parses Kubernetes quantities such as `2`, `1930m`, `1.5`, `24586100Ki` and `12e6`. Pure.
+//! Parses Kubernetes quantities such as `2`, `1930m`, `1.5`, `24586100Ki` and `12e6`. Performs no I/O.
 
 /// Suffixes and their factors, in thousandths.
 const SUFFIXES: [(&str, u128); 15] = [
@@ -18,7 +18,7 @@ const SUFFIXES: [(&str, u128); 15] = [
     ("Ei", 1_000 << 60),
     ("n", 0),
 ];
-/// Maximum number of digits, more than any real quantity has.
+/// Maximum number of digits. Realistic quantities have fewer.
 const MAX_DIGITS: usize = 18;
 
 /// The quantity in thousandths, rounded down and limited to [`u64::MAX`]; `None` if `text` is not a quantity.

@@ -1,4 +1,4 @@
-//! Nodes that fit, and messages for nodes that do not.
+//! Eligible nodes, and messages about nodes that do not meet the requirements.
 
 use k8s_openapi::api::core::v1::Node;
 
@@ -61,19 +61,19 @@ fn check(placement: &Placement, nodes: &[NodeState]) -> Result<Candidates, Strin
 }
 
 #[test]
-fn nodes_in_one_zone_fit() {
+fn accepts_nodes_in_one_zone() {
     let fit = check(&placement(), &[p5("a"), p5("b"), p5("c")]).unwrap();
     assert_eq!((fit.nodes.len(), fit.zoned), (3, true));
 }
 
 #[test]
-fn names_the_node_and_the_amount_that_is_too_small() {
+fn message_contains_the_node_and_the_insufficient_amount() {
     let mut small = p5("ip-10-0-0-2");
     small.allocatable.gpus = 7;
     let error = check(&placement(), &[p5("ip-10-0-0-1"), small.clone()]).unwrap_err();
     assert_eq!(
         error,
-        "2 nodes are needed, but only 1 of 2 fit: ip-10-0-0-2: 7 of 8 GPUs"
+        "2 nodes are needed, but only 1 of 2 meet the requirements: ip-10-0-0-2: 7 of 8 GPUs"
     );
     type Change = fn(&mut NodeState);
     let changes: [(Change, &str); 7] = [
@@ -103,7 +103,7 @@ fn names_the_node_and_the_amount_that_is_too_small() {
         let error = check(&placement(), &[p5("a"), node]).unwrap_err();
         assert_eq!(
             error,
-            format!("2 nodes are needed, but only 1 of 2 fit: b: {reason}")
+            format!("2 nodes are needed, but only 1 of 2 meet the requirements: b: {reason}")
         );
     }
 }
@@ -137,7 +137,7 @@ fn rejects_nodes_in_several_zones() {
     let nodes = [p5("a"), far];
     let error = check(&placement(), &nodes).unwrap_err();
     assert!(
-        error.ends_with("the nodes that fit are in several: us-east-1a 1; us-east-1b 1"),
+        error.ends_with("the eligible nodes are in several zones: us-east-1a 1; us-east-1b 1"),
         "{error}"
     );
     let anywhere = Placement {
@@ -153,13 +153,13 @@ fn rejects_nodes_in_several_zones() {
 }
 
 #[test]
-fn names_the_labels_if_no_node_matches() {
+fn message_contains_the_labels_if_no_node_matches() {
     let mut other = p5("a");
     other.labels.clear();
     let error = check(&placement(), &[other]).unwrap_err();
     assert_eq!(
         error,
-        "none of 1 nodes has the labels node.kubernetes.io/instance-type=p5.48xlarge (spec.placement.nodeSelector)"
+        "none of the 1 nodes has the labels node.kubernetes.io/instance-type=p5.48xlarge (spec.placement.nodeSelector)"
     );
 }
 
@@ -197,21 +197,21 @@ fn matches_tolerations_like_the_scheduler() {
         value: "v".to_owned(),
         effect: "NoSchedule".to_owned(),
     };
-    let given = |key: Option<&str>, operator: Option<&str>, value: Option<&str>, effect: Option<&str>| {
-        let text = |text: Option<&str>| text.map(str::to_owned);
+    let matches = |key: Option<&str>, operator: Option<&str>, value: Option<&str>, effect: Option<&str>| {
+        let owned = |value: Option<&str>| value.map(str::to_owned);
         let toleration = Toleration {
-            key: text(key),
-            operator: text(operator),
-            value: text(value),
-            effect: text(effect),
+            key: owned(key),
+            operator: owned(operator),
+            value: owned(value),
+            effect: owned(effect),
             toleration_seconds: None,
         };
         tolerates(&toleration, &taint)
     };
-    assert!(given(None, Some("Exists"), None, None));
-    assert!(given(Some("k"), None, Some("v"), Some("NoSchedule")));
-    assert!(given(Some("k"), Some("Exists"), None, None));
-    assert!(!given(Some("k"), None, None, None));
-    assert!(!given(Some("k"), Some("Exists"), None, Some("NoExecute")));
-    assert!(!given(None, None, Some("v"), None));
+    assert!(matches(None, Some("Exists"), None, None));
+    assert!(matches(Some("k"), None, Some("v"), Some("NoSchedule")));
+    assert!(matches(Some("k"), Some("Exists"), None, None));
+    assert!(!matches(Some("k"), None, None, None));
+    assert!(!matches(Some("k"), Some("Exists"), None, Some("NoExecute")));
+    assert!(!matches(None, None, Some("v"), None));
 }

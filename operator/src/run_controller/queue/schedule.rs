@@ -1,4 +1,5 @@
-//! The state of every run in the work queue, and which run is reconciled next. Pure; the time comes as an argument.
+//! State of every run in the work queue, and the order of their reconciliations. The current time is an argument.
+//! Performs no I/O.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use tokio::time::Instant;
 use super::Requeue;
 use crate::run_controller::store::RunKey;
 
-/// Delay after the first failure; it doubles with each consecutive one.
+/// Delay after the first failure. It doubles with each consecutive failure.
 pub(super) const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 /// Maximum delay after failures.
 pub(super) const MAX_BACKOFF: Duration = Duration::from_secs(60);
@@ -28,20 +29,20 @@ enum Priority {
 /// State of one run. A run without an entry is idle: it waits for a change.
 #[derive(Debug)]
 enum RunState {
-    /// It waits for a slot.
+    /// The run waits for a slot.
     Queued {
         priority: Priority,
-        /// Position among all runs that were ever queued.
+        /// Position among all runs that have been queued.
         position: u64,
         since: Instant,
     },
-    /// It occupies a slot.
+    /// The run occupies a slot.
     Reconciling {
         priority: Priority,
-        /// Whether it was enqueued meanwhile.
+        /// Whether the run was enqueued during the reconciliation.
         enqueued_again: bool,
     },
-    /// It is enqueued at `until`, unless it changes before.
+    /// The run is enqueued at `until`, or when it changes.
     Delayed { until: Instant, position: u64 },
 }
 
@@ -93,7 +94,7 @@ impl Schedule {
         self.failing
     }
 
-    /// When the next delayed run is due.
+    /// Time at which the next delayed run is due.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.delayed.first_key_value().map(|((until, _), _)| *until)
     }
@@ -134,7 +135,7 @@ impl Schedule {
         }
     }
 
-    /// Takes the run that gets the next free slot.
+    /// Assigns a free slot to the next run, and returns that run.
     pub(super) fn start_next(&mut self, now: Instant) -> Option<RunKey> {
         let (priority, position) = self.next(now)?;
         let run = self.queued.remove(&(priority, position))?;
@@ -172,7 +173,8 @@ impl Schedule {
         self.in_progress -= 1;
         self.low_in_progress -= usize::from(priority == Priority::Low);
         match requeue {
-            // The next reconciliation sees every change up to now, and most of these are the run's own writes.
+            // The next reconciliation sees every change up to now, and most of these changes result from writes of the
+            // finished reconciliation.
             Requeue::LowPriority => self.enqueue(run, Priority::Low, now),
             _ if enqueued_again => self.enqueue(run, Priority::Normal, now),
             Requeue::AwaitChange => {
@@ -242,7 +244,7 @@ impl Schedule {
     }
 }
 
-/// Delay after so many consecutive failures.
+/// Delay after `failures` consecutive failures.
 fn backoff(failures: u32) -> Duration {
     let doublings = failures.saturating_sub(1).min(16);
     FIRST_BACKOFF.saturating_mul(1 << doublings).min(MAX_BACKOFF)

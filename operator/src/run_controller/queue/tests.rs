@@ -1,4 +1,4 @@
-//! The queue with simulated reconciliations and a simulated clock.
+//! Tests of the queue with simulated reconciliations and a simulated clock.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -49,9 +49,9 @@ async fn reconciles_runs_in_the_order_in_which_they_were_enqueued() {
     }
 }
 
-/// Two slots, reconciliations of 10 ms, and a new run every 4 ms until `until`, which is more than the slots can take.
-/// The first reconciliation of `a` asks for low priority; `a` is enqueued again during it, and at `change`. Returns the
-/// start times of the reconciliations of `a`.
+/// Simulates two slots, reconciliations that take 10 ms, and a new run every 4 ms until `until`, which exceeds the
+/// capacity of the slots. The first reconciliation of `a` requests low priority. `a` is enqueued again during this
+/// reconciliation and at `change`. Returns the start times of the reconciliations of `a`.
 async fn start_times_of_a(until: Duration, change: Option<Duration>) -> Vec<Duration> {
     let queue = queue(2);
     let begin = Instant::now();
@@ -78,7 +78,7 @@ async fn start_times_of_a(until: Duration, change: Option<Duration>) -> Vec<Dura
             number += 1;
             queue.add(run(&number.to_string()));
             sleep(Duration::from_millis(4)).await;
-            // The first time, the reconciliation of `a` is in progress.
+            // When `number` is 1, the first reconciliation of `a` is in progress.
             if number == 1 || change.is_some_and(|at| begin.elapsed() == at) {
                 queue.add(run("a"));
             }
@@ -119,8 +119,8 @@ async fn change_restores_normal_priority() {
     assert!(second > change && second < change * 2, "{second:?}");
 }
 
-/// The maximum number of concurrent reconciliations of 32 low-priority runs with 16 slots, while a run of normal
-/// priority is in progress (`busy`) or not.
+/// Maximum number of concurrent reconciliations of 32 low-priority runs with 16 slots. If `busy`, a run of normal
+/// priority is in progress.
 async fn max_concurrent_low_priority_runs(busy: bool) -> usize {
     let queue = queue(16);
     let low = Arc::new(AtomicUsize::new(0));
@@ -161,7 +161,7 @@ async fn max_concurrent_low_priority_runs(busy: bool) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn low_priority_runs_use_every_slot_only_if_no_other_run_does() {
+async fn low_priority_runs_use_all_slots_only_if_no_other_run_is_in_progress() {
     assert_eq!(max_concurrent_low_priority_runs(true).await, 2);
     assert_eq!(max_concurrent_low_priority_runs(false).await, 16);
 }

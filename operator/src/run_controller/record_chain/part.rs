@@ -1,4 +1,4 @@
-//! Conversion between a part and its ConfigMap. Pure.
+//! Conversion between a part and its ConfigMap. Performs no I/O.
 
 use crds::names;
 use crds::record::hex;
@@ -51,7 +51,10 @@ pub(super) struct PartContent<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-/// Reads the content of the part in `object`. The error is the missing key.
+/// Reads the content of the part in `object`.
+///
+/// # Errors
+/// Returns the missing key.
 pub(super) fn content(object: &ConfigMap) -> Result<PartContent<'_>, &'static str> {
     let text = |key: &'static str| object.data.as_ref().and_then(|data| data.get(key)).ok_or(key);
     let bytes = object.binary_data.as_ref().and_then(|data| data.get(LINES));

@@ -1,5 +1,5 @@
-//! Verifies the parts of a record chain in order, and decompresses their lines. Pure; memory is bounded by one part and
-//! one piece of lines.
+//! Verifies the parts of a record chain in order, and decompresses their lines. The memory use is limited to one part
+//! and one piece of lines. Performs no I/O.
 
 use std::io::Read;
 
@@ -27,7 +27,7 @@ pub struct ChainReader {
 
 impl ChainReader {
     /// A reader that starts at part 0. `expected` is the digest in the run's status: the chain must contain it, and may
-    /// continue after it, because a part is written before the status.
+    /// continue after it, because parts are written before the status.
     pub fn new(expected: Option<String>) -> Self {
         Self { last: None, expected }
     }
@@ -40,7 +40,7 @@ impl ChainReader {
     /// Verifies the next part, then passes its lines to `each` in pieces that need not end with a line.
     ///
     /// # Errors
-    /// If the part does not continue the part before, is invalid, or exceeds the maximum number of parts.
+    /// If the part does not continue the previous part, is invalid, or exceeds the maximum number of parts.
     pub fn read(&mut self, object: &ConfigMap, mut each: impl FnMut(&[u8])) -> Result<(), ChainError> {
         let mut part = self.last.as_ref().map_or_else(Part::first, Part::next);
         let number = part.number;
@@ -49,7 +49,7 @@ impl ChainReader {
         let content = content(object).map_err(|key| IncompleteSnafu { part: number, key }.build())?;
         if content.previous != hex(&part.previous) {
             return Err(broken(format!(
-                "it continues digest {}, but the part before ends with {}",
+                "it starts with digest {}, but the previous part ends with digest {}",
                 content.previous,
                 hex(&part.previous)
             )));
@@ -68,7 +68,7 @@ impl ChainReader {
         }
         if content.sha256 != hex(&part.digest) {
             return Err(broken(format!(
-                "its bytes have digest {}, but its key has {}",
+                "the digest of its bytes is {}, but its ConfigMap contains digest {}",
                 hex(&part.digest),
                 content.sha256
             )));
@@ -83,7 +83,7 @@ impl ChainReader {
         Ok(())
     }
 
-    /// The end of the chain, to append to.
+    /// Returns the end of the chain, for appends.
     ///
     /// # Errors
     /// If the chain does not contain the digest in the status.
@@ -91,7 +91,7 @@ impl ChainReader {
         if let Some(sha256) = self.expected {
             return OlderSnafu { sha256 }.fail();
         }
-        // A full part is immutable, even if another member would fit.
+        // A full part is immutable, even if it has space for another member.
         let open = self.last.map(|part| match part.full {
             true => part.next(),
             false => part,

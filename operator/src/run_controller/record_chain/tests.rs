@@ -1,4 +1,4 @@
-//! Round trips, and rejection of changed parts.
+//! Tests of round trips and of the rejection of changed parts.
 
 use k8s_openapi::ByteString;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ fn run() -> BenchmarkRun {
     run
 }
 
-/// Appends each text, and writes the parts as the controller does.
+/// Appends each text, and writes the parts in the same order as the controller.
 fn written(texts: &[Vec<u8>]) -> (RecordChain, Vec<ConfigMap>) {
     let run = run();
     let mut chain = RecordChain::default();
@@ -105,7 +105,7 @@ fn rejects_missing_reordered_and_changed_parts() {
     let error = |objects: &[ConfigMap]| read(objects, Some(&head)).unwrap_err().to_string();
 
     let swapped = [objects[0].clone(), objects[2].clone(), objects[1].clone()];
-    assert!(error(&swapped).starts_with("part 1 of the records cannot be verified: it continues"));
+    assert!(error(&swapped).starts_with("part 1 of the records cannot be verified: it starts with"));
     assert!(error(&objects[..2]).contains("in the status: a ConfigMap with later records was deleted"));
     assert!(error(&objects[1..]).starts_with("part 0 of the records cannot be verified"));
 
@@ -114,9 +114,9 @@ fn rejects_missing_reordered_and_changed_parts() {
     bytes(&mut changed[1])[middle] ^= 1;
     assert!(error(&changed).starts_with("part 1 of the records cannot be verified"));
 
-    let mut cut = objects.clone();
-    bytes(&mut cut[1]).pop();
-    assert!(error(&cut).starts_with("part 1 of the records cannot be verified"));
+    let mut truncated = objects.clone();
+    bytes(&mut truncated[1]).pop();
+    assert!(error(&truncated).starts_with("part 1 of the records cannot be verified"));
 
     let mut empty = objects.clone();
     empty[2].binary_data = None;

@@ -1,9 +1,9 @@
-//! A cache of one kind of object. Pure.
+//! Cache of the objects of one kind. Performs no I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The objects of one kind by key. Several watches with disjoint scopes may update it.
+/// Cache of the objects of one kind, by key. Several watches with disjoint scopes may update the cache.
 #[derive(Debug)]
 pub(in crate::run_controller) struct Cache<K, V> {
     contents: Mutex<Contents<K, V>>,
@@ -54,8 +54,8 @@ impl<K: Clone + Ord, V: Clone> Cache<K, V> {
         found.map(|(key, _)| key.clone()).collect()
     }
 
-    /// Inserts an object that was seen outside of the watch, unless the watch has shown it already. It is kept at the
-    /// end of a list in progress, which may have started before the object was created.
+    /// Inserts an object that was seen outside of the watch, unless the watch has already reported it. The object
+    /// survives the end of a list in progress, which may have started before the object was created.
     pub(in crate::run_controller) fn insert_if_absent(&self, scope: usize, key: K, value: V) {
         let mut contents = self.lock();
         if let Some(listing) = contents.listing.get_mut(&scope) {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn list_keeps_an_object_that_was_created_meanwhile() {
+    fn list_keeps_an_object_that_was_created_during_the_list() {
         let cache = Cache::new();
         cache.start_list(0);
         cache.insert_if_absent(0, "a", 1);

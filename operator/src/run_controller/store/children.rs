@@ -1,4 +1,4 @@
-//! Cache entries of Jobs and pods, ordered by the run that they belong to. Pure.
+//! Cache entries of Jobs and pods, ordered by the run that they belong to. Performs no I/O.
 
 use crds::names;
 use crds::v1alpha1::BenchmarkRun;
@@ -10,8 +10,8 @@ use kube::Resource;
 use super::RunKey;
 use crate::run_controller::observed::{JobState, PodState};
 
-/// Key of a child. Starts with namespace and UID of the run, so that its children are adjacent and an object in another
-/// namespace is never a child, whatever its labels.
+/// Key of a child. It starts with the namespace and the UID of the run, so that the children of a run are adjacent, and
+/// an object in another namespace is never a child, regardless of its labels.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in crate::run_controller) struct ChildKey {
     /// Namespace of the run and the child.
@@ -41,13 +41,13 @@ impl ChildKey {
 /// A cached child of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::run_controller) struct Child<S> {
-    /// The run that it belongs to.
+    /// The run to which the child belongs.
     pub(in crate::run_controller) run: RunKey,
     /// The fields that decisions depend on.
     pub(in crate::run_controller) state: S,
 }
 
-/// Cache entry of a Job, `None` if no run controls it.
+/// Cache entry of a Job; `None` if no run controls it.
 pub(in crate::run_controller) fn job_entry(job: &Job) -> Option<(ChildKey, Child<JobState>)> {
     let mut owners = job.metadata.owner_references.iter().flatten();
     let kind = BenchmarkRun::kind(&());
@@ -56,7 +56,7 @@ pub(in crate::run_controller) fn job_entry(job: &Job) -> Option<(ChildKey, Child
     child(&job.metadata, owner.uid.clone(), owner.name.clone(), state)
 }
 
-/// Cache entry of a pod, `None` if it has no labels of a run. The pod's Job may be gone.
+/// Cache entry of a pod; `None` if the pod lacks the labels of a run. The pod's Job may be gone.
 pub(in crate::run_controller) fn pod_entry(pod: &Pod) -> Option<(ChildKey, Child<PodState>)> {
     let label = |name: &str| pod.metadata.labels.as_ref()?.get(name).cloned();
     let state = PodState::from_pod(pod)?;

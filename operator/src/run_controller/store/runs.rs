@@ -1,4 +1,4 @@
-//! Cache entries of runs: packed as JSON, or the reason why they cannot be read. Pure.
+//! Cache entries of runs: packed as JSON, or the reason why they cannot be read. Performs no I/O.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(in crate::run_controller) enum CachedRun {
     Unreadable(Arc<UnreadableRun>),
 }
 
-/// Equal if both have the same UID and the same known resource version.
+/// Entries are equal if they have the same UID and the same known resource version.
 impl PartialEq for CachedRun {
     fn eq(&self, other: &Self) -> bool {
         let (one, other) = (self.uid_and_version(), other.uid_and_version());
@@ -69,7 +69,7 @@ impl CachedRun {
     }
 }
 
-/// A run as JSON. A decoded run takes several times the memory, and most runs wait most of the time.
+/// A run as JSON. A decoded run would need several times as much memory, and most runs wait most of the time.
 #[derive(Debug)]
 pub(in crate::run_controller) struct PackedRun {
     uid: Option<Box<str>>,
@@ -121,12 +121,12 @@ fn read(object: &DynamicObject) -> Result<BenchmarkRun, String> {
     let part_of = |name| object.data.get(name).unwrap_or(&Value::Null);
     Ok(BenchmarkRun {
         metadata: object.metadata.clone(),
-        spec: part("spec", part_of("spec"))?,
-        status: part("status", part_of("status"))?,
+        spec: deserialize_part("spec", part_of("spec"))?,
+        status: deserialize_part("status", part_of("status"))?,
     })
 }
 
-fn part<T: DeserializeOwned>(name: &str, value: &Value) -> Result<T, String> {
+fn deserialize_part<T: DeserializeOwned>(name: &str, value: &Value) -> Result<T, String> {
     serde_path_to_error::deserialize(value).map_err(|error| match error.path().iter().next() {
         Some(_) => format!("{name}.{}: {}", error.path(), error.inner()),
         None => format!("{name}: {}", error.inner()),
@@ -141,7 +141,7 @@ fn is_started(object: &Value) -> bool {
         .is_some()
 }
 
-/// Drops metadata that is never read.
+/// Removes metadata that is never read.
 fn prune_metadata(metadata: &mut ObjectMeta) {
     metadata.managed_fields = None;
     if let Some(annotations) = &mut metadata.annotations {
@@ -149,13 +149,13 @@ fn prune_metadata(metadata: &mut ObjectMeta) {
     }
 }
 
-/// Drops everything of a finished run except its deadlines, conditions and progress.
+/// Removes most fields of a finished run, but keeps its deadlines, conditions and progress.
 fn prune(run: &mut Value) {
     let finished_at = run.pointer("/status/execution/finishedAt");
     if finished_at.and_then(Value::as_str).is_none() {
         return;
     }
-    // Required lists become empty.
+    // The schema requires these lists, so they are emptied instead of removed.
     for list in ["/spec/variants", "/spec/scenarios"] {
         if let Some(list) = run.pointer_mut(list) {
             *list = json!([]);
@@ -192,13 +192,13 @@ mod tests {
 
     /// The run after a round trip through the cache.
     fn cached(run: &BenchmarkRun) -> BenchmarkRun {
-        match entry(json(run)) {
+        match cached_run(json(run)) {
             CachedRun::Run(packed, _) => packed.unpack().unwrap(),
             CachedRun::Unreadable(unreadable) => panic!("{}", unreadable.reason),
         }
     }
 
-    fn entry(object: Value) -> CachedRun {
+    fn cached_run(object: Value) -> CachedRun {
         CachedRun::new(serde_json::from_value(object).unwrap(), fixture::ALL)
     }
 
@@ -249,7 +249,7 @@ mod tests {
             let mut run = fixture::finished(name, 0);
             run.metadata.uid = Some(uid.to_owned());
             run.metadata.resource_version = version.map(str::to_owned);
-            entry(json(&run))
+            cached_run(json(&run))
         };
         assert_eq!(version_of("u", Some("1"), "a"), version_of("u", Some("1"), "b"));
         assert_ne!(version_of("u", Some("1"), "a"), version_of("u", Some("2"), "a"));
@@ -268,7 +268,7 @@ mod tests {
             let mut object = json(&run);
             object["spec"] = spec;
             object["status"] = status;
-            match entry(object) {
+            match cached_run(object) {
                 CachedRun::Run(..) => panic!("the object is readable"),
                 CachedRun::Unreadable(unreadable) => (unreadable.reason.clone(), unreadable.started),
             }

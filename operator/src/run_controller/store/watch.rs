@@ -1,4 +1,4 @@
-//! Watches one kind of object until the process ends. I/O.
+//! Watches one kind of object until the process ends. Performs I/O.
 
 use std::fmt::Debug;
 use std::pin::pin;
@@ -29,7 +29,7 @@ pub(in crate::run_controller) struct WatchScope<T> {
 }
 
 /// Keeps `cache` up to date with the objects of `scope`. `extract` reduces an object to its key and its cached value.
-/// `changed` is called for each object that appears, disappears or changes its cached value, so not for heartbeats.
+/// `changed` is called for each object that appears, disappears or changes its cached value, but not for heartbeats.
 pub(in crate::run_controller) async fn watch<T, K, V>(
     scope: WatchScope<T>,
     cache: &Cache<K, V>,
@@ -50,7 +50,8 @@ pub(in crate::run_controller) async fn watch<T, K, V>(
     let mut first = Some(complete);
     let listed = watcher(api.clone(), config.clone()).default_backoff();
     let streamed = watcher(api, config.streaming_lists()).default_backoff();
-    // Streaming lists take less memory on both sides. An API server without support rejects the first request.
+    // Streaming lists need less memory in the client and in the API server. An API server that does not support them
+    // rejects the first request.
     let streamed = streamed.take_while(|event| std::future::ready(!is_unsupported_list(event)));
     let mut events = pin!(streamed.chain(listed));
     while let Some(event) = events.next().await {
@@ -58,7 +59,7 @@ pub(in crate::run_controller) async fn watch<T, K, V>(
             Ok(event) => event,
             Err(error) => {
                 let cause = root_cause(&error);
-                warn!(kind, cause, "the watch failed and will be restarted");
+                warn!(kind, %cause, "the watch failed and will be restarted");
                 continue;
             }
         };

@@ -6,8 +6,9 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use cudarc::driver::result::{self, DriverError, ctx, device, primary_ctx};
 use cudarc::driver::sys;
 
-/// Size of the GPU pages that RDMA devices pin (64 KiB). The range consists of whole pages, so that it shares none with
-/// another allocation.
+/// Size of the GPU pages that RDMA devices pin (64 KiB).
+///
+/// Allocations are rounded up to whole pages, so that no page contains parts of two allocations.
 const GPU_PAGE_BYTES: usize = 64 * 1024;
 
 /// A failed call to the driver.
@@ -24,14 +25,15 @@ fn named<T>(call: &'static str, result: Result<T, DriverError>) -> Result<T, Dri
     result.map_err(|error| DriverFailure { call, error })
 }
 
-/// Whether a CUDA driver can be loaded. Must be checked first, because every other call in this module panics without
-/// a driver.
+/// Whether a CUDA driver can be loaded.
+///
+/// Must be checked first, because every other call in this module panics without a driver.
 pub(crate) fn driver_present() -> bool {
     // SAFETY: The call loads `libcuda`, whose constructors have no preconditions.
     unsafe { sys::is_culib_present() }
 }
 
-/// Memory of one GPU, allocated by `cuMemAlloc` in the device's primary context, which fabric libraries use as well.
+/// Memory of one GPU, allocated by `cuMemAlloc` in the device's primary context, which fabric libraries also use.
 #[derive(Debug)]
 pub(crate) struct DeviceMemory {
     context: PrimaryContext,
@@ -49,7 +51,7 @@ struct PrimaryContext {
 }
 
 // SAFETY: The driver allows any thread to use a context and its allocations after making the context current, which
-// every function in this module does first. The driver does its own locking.
+// every function in this module does first. The driver synchronizes concurrent calls.
 unsafe impl Send for PrimaryContext {}
 // SAFETY: The argument for `Send` also covers concurrent use.
 unsafe impl Sync for PrimaryContext {}
@@ -89,8 +91,8 @@ impl PrimaryContext {
 
 impl Drop for PrimaryContext {
     fn drop(&mut self) {
-        // SAFETY: The call balances the one `retain` of this value. An error means that the process is exiting and the
-        // driver has already released the context.
+        // SAFETY: This call releases the reference that `retain` acquired for this value. An error means that the
+        // process is exiting and the driver has already released the context.
         let _ignored = unsafe { primary_ctx::release(self.device) };
     }
 }
@@ -98,7 +100,7 @@ impl Drop for PrimaryContext {
 impl DeviceMemory {
     /// Allocates `length` bytes on device `ordinal`, aligned to [`GPU_PAGE_BYTES`].
     ///
-    /// Must be called only if [`driver_present`].
+    /// Requires that [`driver_present`] returns true.
     pub(crate) fn allocate(ordinal: c_int, length: usize) -> Result<Self, DriverFailure> {
         let context = PrimaryContext::retain(ordinal)?;
         context.make_current()?;
@@ -141,7 +143,7 @@ impl DeviceMemory {
         named("cuCtxSynchronize", ctx::synchronize())
     }
 
-    /// Copies `bytes` to `offset`. Fails without copying if they do not fit.
+    /// Copies `bytes` to `offset`. Fails without copying if the bytes exceed the memory.
     pub(crate) fn write_from(&self, offset: usize, bytes: &[u8]) -> Result<(), DriverFailure> {
         let target = self.checked_address(offset, bytes.len())?;
         self.context.make_current()?;
@@ -186,8 +188,8 @@ impl Drop for DeviceMemory {
     fn drop(&mut self) {
         if self.context.make_current().is_ok() {
             // SAFETY: This value owns the allocation and frees it exactly once. Every registration holds a reference to
-            // the memory, so no NIC can access it any more. An error means that the process is exiting and the driver
-            // has already freed the allocation.
+            // the memory, so no NIC can access the memory any longer. An error means that the process is exiting and
+            // the driver has already freed the allocation.
             let _ignored = unsafe { result::free_sync(self.allocation) };
         }
     }

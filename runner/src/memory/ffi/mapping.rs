@@ -1,4 +1,4 @@
-//! Pages mapped by the kernel, and copies in and out of them. Maps and unmaps pages; does no other I/O.
+//! Pages mapped by the kernel, and copies to and from these pages. Maps and unmaps pages; performs no other I/O.
 #![allow(
     unsafe_code,
     reason = "mmap, and memory that other processes and devices write to, have no safe interface"
@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use rustix::param::page_size;
 
-/// Size of a huge page. No other size is requested.
+/// Size in bytes of a huge page. No other size is used.
 pub(crate) const HUGE_PAGE_BYTES: usize = 2 * 1024 * 1024;
 
 /// Kind of pages to map.
@@ -33,7 +33,7 @@ pub(crate) enum Pages<'a> {
 /// A range of mapped pages, readable and writable, between two inaccessible guard pages.
 ///
 /// The guard pages catch a library that writes past the end, and prevent the kernel from merging the range with an
-/// adjacent one, so that the kernel's maps show exactly this range.
+/// adjacent range, so that the kernel's maps show exactly this range.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     _reserved: Reserved,
@@ -48,8 +48,9 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps at least `bytes` bytes, rounded up to whole pages. The pages are zeroed or have the content of the file,
-    /// and are not touched.
+    /// Maps at least `bytes` bytes, rounded up to whole pages.
+    ///
+    /// The pages are zeroed or have the content of the file, and are not populated yet.
     pub(crate) fn new(pages: &Pages<'_>, bytes: usize) -> io::Result<Self> {
         let page = match pages {
             Pages::Huge => HUGE_PAGE_BYTES,
@@ -104,7 +105,7 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Populates all pages, touched by the calling thread.
+    /// Populates all pages from the calling thread.
     pub(crate) fn populate(&self) -> io::Result<()> {
         // SAFETY: The range is mapped by `self`, and populating it does not change its bytes.
         match unsafe { madvise(self.start(), self.length, Advice::LinuxPopulateWrite) } {
@@ -146,7 +147,8 @@ impl Mapping {
         whole.part(offset as u64, length as u64)
     }
 
-    /// `N` 64-bit words at `offset`, which must be a multiple of 8; `None` if it is not, or the mapping is shorter.
+    /// `N` 64-bit words at `offset`, which must be a multiple of 8; `None` if `offset` is not a multiple of 8 or the
+    /// mapping is shorter.
     pub(crate) fn words<const N: usize>(&self, offset: usize) -> Option<&[AtomicU64; N]> {
         if !offset.is_multiple_of(align_of::<AtomicU64>()) {
             return None;
@@ -158,8 +160,8 @@ impl Mapping {
         Some(unsafe { span.start.cast().as_ref() })
     }
 
-    /// The 32-bit word at `offset`, which must be a multiple of 4, for use as a futex; `None` if it is not, or the
-    /// mapping is shorter.
+    /// The 32-bit word at `offset`, which must be a multiple of 4, for use as a futex; `None` if `offset` is not a
+    /// multiple of 4 or the mapping is shorter.
     pub(crate) fn half_word(&self, offset: usize) -> Option<&AtomicU32> {
         if !offset.is_multiple_of(align_of::<AtomicU32>()) {
             return None;
@@ -199,9 +201,10 @@ impl Reserved {
         Ok(Self { start, length })
     }
 
-    /// Unmaps the range except for the `length` bytes at `offset`, which a mapping with `MAP_FIXED` has failed to
-    /// replace. The kernel may have unmapped these bytes before it failed (it does so if huge pages are short), and
-    /// another thread may have been given their addresses since.
+    /// Unmaps the range except for the `length` bytes at `offset`, which a mapping with `MAP_FIXED` failed to replace.
+    ///
+    /// The kernel may have unmapped these bytes before it failed (it does so if there are too few huge pages), and may
+    /// have assigned their addresses to another thread since.
     fn release_around(self, offset: usize, length: usize) {
         let reserved = ManuallyDrop::new(self);
         let end = offset + length;
@@ -222,11 +225,13 @@ impl Drop for Reserved {
     }
 }
 
-/// Bytes of a mapping. Devices and other processes may write them at any time, so they are copied and never borrowed.
+/// Bytes of a mapping.
 ///
-/// The copies are calls to the C library's `memmove` and `memset` on memory about whose content the compiler has no
-/// knowledge. If a transfer writes the same bytes concurrently, the copy contains some bytes from before and some from
-/// after it. Callers copy only bytes that no transfer in flight covers, or verify the copied bytes.
+/// Devices and other processes may write to them at any time, so the bytes are copied and never borrowed.
+///
+/// The copies are calls to the C library's `memmove` and `memset` on memory whose content is unknown to the compiler.
+/// If a transfer writes the same bytes concurrently, the copy contains some bytes from before and some from after the
+/// transfer. Callers copy only bytes that no transfer in flight covers, or verify the copied bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span<'a> {
     start: NonNull<u8>,

@@ -1,4 +1,4 @@
-//! Counters of a simulated machine, and of the network namespace of this process.
+//! Tests with the counters of a simulated machine and of the network namespace of this process.
 
 use super::super::fixture::Tree;
 use super::*;

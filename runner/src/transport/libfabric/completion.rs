@@ -26,7 +26,7 @@ pub(super) fn poll(
         let read = transport.rails[rail].read_queue(room, |event| {
             completions[filled] = Completion {
                 rail,
-                kind: kind(event),
+                kind: completion_kind(event),
             };
             filled += 1;
         });
@@ -43,7 +43,7 @@ pub(super) fn poll(
 }
 
 #[inline]
-fn kind(event: Event) -> CompletionKind {
+fn completion_kind(event: Event) -> CompletionKind {
     match event {
         Event::Posted { token } => CompletionKind::Posted { token },
         Event::Received {

@@ -14,7 +14,7 @@ use libfabric_sys::{Library, Source};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Device that a rail is opened on.
+/// Device on which a rail is opened.
 pub(super) struct RailDevice {
     pub info: Info,
     pub attributes: Attributes,
@@ -33,7 +33,7 @@ pub(super) struct DiscoveredDevices {
 ///
 /// # Errors
 ///
-/// `LibraryNotFound`, `NoDevice`, `ProviderMismatch` or `Refused`.
+/// `LibraryNotFound`, `NoDevice`, `ProviderMismatch` or `OperationRejected`.
 pub(super) fn discover(config: &OpenConfig) -> Result<DiscoveredDevices, TransportError> {
     let TransportSpec::Libfabric(Libfabric { provider, rails }) = &config.spec else {
         return Err(refused(
@@ -87,7 +87,7 @@ struct DeviceSearch<'a> {
 }
 
 impl DeviceSearch<'_> {
-    /// Selects one NIC per rail: the configured ones, or the first ones by name.
+    /// Selects one NIC per rail: the configured NICs, or the first NICs by name.
     fn by_nic(&self, rails: usize) -> Result<Vec<RailDevice>, TransportError> {
         let found = self.query(None)?;
         let candidates: Vec<Attributes> = found.iter().map(|(_, attributes)| attributes.clone()).collect();
@@ -106,8 +106,10 @@ impl DeviceSearch<'_> {
         Ok(devices)
     }
 
-    /// Selects the device of each source address. Without addresses, all rails use the first device that the library
-    /// returns, because a rail over TCP is an endpoint, not a device.
+    /// Selects the device of each source address.
+    ///
+    /// Without addresses, all rails use the first device that the library returns, because rails over TCP are endpoints
+    /// that may use the same device.
     fn by_address(&self, rails: usize) -> Result<Vec<RailDevice>, TransportError> {
         (0..rails)
             .map(|rail| {
@@ -117,7 +119,7 @@ impl DeviceSearch<'_> {
                     .get(rail)
                     .map(|text| parse_address(rail, text))
                     .transpose()?;
-                self.first(source)
+                self.first_device(source)
             })
             .collect()
     }
@@ -127,10 +129,10 @@ impl DeviceSearch<'_> {
             let message = "shm endpoints have neither an address nor a device: leave the rail sources empty";
             return Err(refused("open", message.to_owned()));
         }
-        (0..rails).map(|_| self.first(None)).collect()
+        (0..rails).map(|_| self.first_device(None)).collect()
     }
 
-    fn first(&self, source: Option<IpAddr>) -> Result<RailDevice, TransportError> {
+    fn first_device(&self, source: Option<IpAddr>) -> Result<RailDevice, TransportError> {
         let Some((info, attributes)) = self.query(source)?.into_iter().next() else {
             return Err(self.no_device_found(source));
         };
@@ -179,8 +181,9 @@ impl DeviceSearch<'_> {
         Err(provider_mismatch("fi_getinfo", message))
     }
 
-    /// Keeps the provider's default queue depth if it is sufficient, because a hint would replace it. Otherwise
-    /// queries again with the required depth.
+    /// Queries again with the required queue depth if the provider's default is too small.
+    ///
+    /// Otherwise requests no depth, because a request would replace the default.
     fn ensure_depth(
         &self,
         mut found: Vec<(Info, Attributes)>,
@@ -248,7 +251,7 @@ impl DeviceSearch<'_> {
             identity.path.display(),
             providers.join(", "),
             filter.unwrap_or_default(),
-            advice(self.requested.provider),
+            requirements(self.requested.provider),
         );
         no_device("fi_getinfo", message)
     }
@@ -263,8 +266,8 @@ fn parse_address(rail: Rail, text: &str) -> Result<IpAddr, TransportError> {
     })
 }
 
-/// Requirements of a provider, and commands that check them.
-pub(super) fn advice(provider: LibfabricProvider) -> &'static str {
+/// Requirements of a provider, and commands to check them.
+pub(super) fn requirements(provider: LibfabricProvider) -> &'static str {
     match provider {
         LibfabricProvider::Efa | LibfabricProvider::EfaDirect => {
             "Required: an instance type with EFA, the device in the container (resource vpc.amazonaws.com/efa, \

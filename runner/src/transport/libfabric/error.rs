@@ -1,4 +1,4 @@
-//! Errors of this transport as [`TransportError`]s. Pure.
+//! Converts the errors of this transport to [`TransportError`]s. Performs no I/O.
 
 use super::ffi::CallError;
 use super::rules;
@@ -30,7 +30,7 @@ pub(super) fn provider_mismatch(operation: &'static str, message: String) -> Tra
     }
 }
 
-/// A library that cannot be opened counts as absent, whatever the cause.
+/// Error for a library that cannot be opened. The reason is `LibraryNotFound` for every cause.
 pub(super) fn library_absent(error: &OpenError) -> TransportError {
     TransportError {
         reason: FailureReason::LibraryNotFound,
@@ -39,12 +39,12 @@ pub(super) fn library_absent(error: &OpenError) -> TransportError {
     }
 }
 
-/// Failed call on one rail.
+/// Error for a failed call on one rail.
 pub(super) fn rail_refused(rail: Rail, error: &CallError) -> TransportError {
     refused(error.call, format!("rail {rail}: {error}"))
 }
 
-/// Failed completion of one rail.
+/// Error for a failed completion on one rail.
 pub(super) fn completion_failed(rail: Rail, error: &CallError) -> TransportError {
     let reason = rules::errors::completion_failure_reason(error.number, error.provider_number);
     TransportError {

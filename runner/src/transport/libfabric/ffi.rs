@@ -1,6 +1,6 @@
 //! All calls of libfabric and all access to raw memory of this transport. Everything that this module exports is safe:
-//! [`Rail`] owns all objects of one rail and is used by one thread at a time, [`RailRegion`] is memory registered with
-//! it, and neither outlives the objects that it was created from.
+//! [`Rail`] owns all objects of one rail and is used by one thread at a time. [`RailRegion`] is memory that is
+//! registered with a rail. Neither outlives the objects from which it was created.
 #![allow(unsafe_code)]
 
 mod completion;
@@ -30,10 +30,10 @@ pub(super) struct CallError {
     pub call: &'static str,
     /// Error number, positive.
     pub number: i32,
-    /// Error number of the provider, positive; 0 if it reported none.
+    /// Error number of the provider, positive; 0 if the provider reported none.
     pub provider_number: i32,
-    /// Description of the error by the library.
-    pub text: String,
+    /// The library's description of the error.
+    pub message: String,
 }
 
 impl CallError {
@@ -43,14 +43,14 @@ impl CallError {
             call,
             number: code.saturating_abs(),
             provider_number: 0,
-            text: library.error_text(code),
+            message: library.error_message(code),
         }
     }
 }
 
 impl std::fmt::Display for CallError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({})", self.text, self.number)
+        write!(f, "{} ({})", self.message, self.number)
     }
 }
 

@@ -6,8 +6,10 @@ use crate::memory::Memory;
 use crate::transport::{Region, RemoteRegion, TransportError};
 use std::sync::Arc;
 
-/// Memory that is registered on every rail. Dropping it keeps the memory allocated and registered until the endpoints
-/// are closed, because a peer may write to it until then. The endpoints stay open while a region exists.
+/// Memory that is registered on every rail.
+///
+/// After a region is dropped, its memory stays allocated and registered until the endpoints are closed, because a peer
+/// may write to it until then. The endpoints stay open while a region exists.
 pub struct LibfabricRegion {
     memory: Arc<Memory>,
     rails: Vec<RailRegion>,
@@ -33,7 +35,7 @@ impl Region for LibfabricRegion {
         &self.memory
     }
 
-    fn registration(&self) -> &'static str {
+    fn registration_method(&self) -> &'static str {
         registration_call(&self.memory)
     }
 }
@@ -42,7 +44,7 @@ impl Region for LibfabricRegion {
 ///
 /// # Errors
 ///
-/// `Refused` with the most common cause, if the library refuses the memory.
+/// `OperationRejected` with the most common cause, if the library refuses the memory.
 pub(super) fn register(rails: &mut [Rail], memory: Arc<Memory>) -> Result<LibfabricRegion, TransportError> {
     let regions = rails
         .iter_mut()

@@ -78,7 +78,7 @@ pub(super) fn open(config: &OpenConfig) -> Result<Libfabric, TransportError> {
     })
 }
 
-/// Error of opening a rail, with the known cause of this refusal.
+/// Error for a rail that cannot be opened, with the cause of the refusal if it is known.
 fn open_error(
     rail: usize,
     error: &ffi::CallError,
@@ -89,7 +89,7 @@ fn open_error(
     let mut failure = rail_refused(rail, error);
     if error.number == FI_EADDRNOTAVAIL {
         failure.reason = FailureReason::NoDevice;
-        failure.message += &format!(" for the source {source}. {}", discovery::advice(provider));
+        failure.message += &format!(" for the source {source}. {}", discovery::requirements(provider));
     }
     if uses_wait && matches!(error.call, "fi_cq_open" | "fi_control(FI_GETWAIT)") {
         failure.message += &format!(
@@ -125,7 +125,7 @@ fn rail_facts(rail: &Rail, attributes: &Attributes) -> RailFacts {
     }
 }
 
-/// Description of all rails. Each limit is the smallest one of the rails.
+/// Description of all rails. Each limit is the minimum over the rails.
 fn fabric_facts(identity: &Identity, rails: Vec<(RailFacts, Attributes)>, opened: &[Rail]) -> FabricFacts {
     let smallest = |limit: fn(&Limits) -> usize| {
         opened

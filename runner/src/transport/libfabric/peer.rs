@@ -1,5 +1,5 @@
-//! Connects peers, and checks their addresses before the library reads them. Looks for the shared-memory files of shm
-//! peers in `/dev/shm`.
+//! Connects peers, and checks their addresses before the library reads them. Checks `/dev/shm` for the shared-memory
+//! files of shm peers.
 
 use super::Libfabric;
 use super::error::{rail_refused, refused};
@@ -32,16 +32,17 @@ pub(super) fn connect(transport: &mut Libfabric, peer: &EndpointAddresses) -> Re
     Ok(number)
 }
 
-/// Checks that this worker can open the shared memory of a peer. If it cannot, the shm provider would answer every post
-/// to the peer with EAGAIN indefinitely.
+/// Checks that this worker can open the shared memory of a peer.
+///
+/// If it cannot, the shm provider would answer every post to the peer with EAGAIN indefinitely.
 fn check_shared_memory(name: &[u8]) -> Result<(), TransportError> {
     let file = address::shared_memory_file(name).filter(|file| Path::new(SHARED_MEMORY).join(file).exists());
     if file.is_some() {
         return Ok(());
     }
     let message = format!(
-        "the peer's endpoint {} is not in this worker's {SHARED_MEMORY}: both workers must be on one host and share \
-         this directory (by default each pod has its own)",
+        "the peer's endpoint {} is not in this worker's {SHARED_MEMORY}: both workers must be on the same host and \
+         share this directory (by default, each pod has a separate one)",
         address::display(name)
     );
     Err(TransportError {

@@ -1,5 +1,6 @@
-//! Real traffic between two transports of one process, with the library of this machine and with the libfabric 2.x in
-//! the directory that `FABRICBENCH_TEST_LIBFABRIC_2` names. Uses only loopback addresses and shared memory.
+//! Tests with real traffic between two transports of one process, with the library of this machine and with the
+//! libfabric 2.x in the directory that `FABRICBENCH_TEST_LIBFABRIC_2` specifies. Uses only loopback addresses and
+//! shared memory.
 
 mod harness;
 mod rejections;

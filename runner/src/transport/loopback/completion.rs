@@ -9,7 +9,7 @@ use super::{Loopback, error};
 use crate::transport::Rail;
 
 impl Loopback {
-    /// Executes the posts of peers. Returns whether there were any.
+    /// Executes the posts of peers. Returns whether any post was executed.
     #[inline]
     pub(super) fn consume(&mut self, sink: &mut Sink<'_>) -> bool {
         let claimed = self.own.segment.claimed();
@@ -77,7 +77,7 @@ impl Loopback {
         progressed
     }
 
-    /// Releases the posts of a rail that `more` held back.
+    /// Publishes the posts on `rail` that were deferred because of `more`.
     pub(super) fn ring_doorbell(&mut self, rail: Rail) {
         let rails = self.rails.len();
         for (peer, outbound) in self.outbounds.iter_mut().skip(rail).step_by(rails).enumerate() {

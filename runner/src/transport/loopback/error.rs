@@ -1,4 +1,4 @@
-//! Errors that polls report. Pure.
+//! Errors that polls report. Performs no I/O.
 
 use crds::record::FailureReason;
 use rustix::io::Errno;
@@ -14,12 +14,12 @@ fn completion_error(reason: FailureReason, message: String) -> TransportError {
     }
 }
 
-/// Error of a post that the peer answered with an errno.
+/// Error for a post that the peer answered with an errno.
 pub(super) fn post_failed(peer: Peer, rail: Rail, post: &FailedPost) -> TransportError {
     let cause = match Errno::from_raw_os_error(post.status) {
         Errno::ACCESS => "the peer has no memory registered with this key and range",
         Errno::MSGSIZE => "the message is longer than the receive that the peer posted",
-        _ => "the peer could not execute it",
+        _ => "the peer could not execute the post",
     };
     completion_error(
         FailureReason::CompletionFailed,
@@ -30,17 +30,15 @@ pub(super) fn post_failed(peer: Peer, rail: Rail, post: &FailedPost) -> Transpor
     )
 }
 
-/// Error of a message that does not fit into its receive.
+/// Error for a message that is longer than its receive.
 pub(super) fn truncated(rail: Rail, message: u64, receive: u64) -> TransportError {
     completion_error(
         FailureReason::CompletionFailed,
-        format!(
-            "a message of {message} bytes on rail {rail} does not fit into its receive of {receive} bytes"
-        ),
+        format!("a message of {message} bytes on rail {rail} is longer than its receive of {receive} bytes"),
     )
 }
 
-/// Error of a ring whose content is invalid.
+/// Error for a ring whose content is invalid.
 pub(super) fn corrupt_ring(rail: Rail) -> TransportError {
     completion_error(
         FailureReason::CompletionFailed,

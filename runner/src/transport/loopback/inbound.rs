@@ -1,15 +1,16 @@
-//! Consumer of a ring: executes the pieces that a peer published on this side's memory and reports completions.
+//! Consumer of a ring: executes the packets that a peer published on this side's memory and reports completions.
 //! Accesses only shared memory. Another process wrote the slots, so every value is checked before it is used.
 
 use rustix::io::Errno;
 
 use super::memory::RegionTable;
 use super::receive_queue::{Receive, ReceiveQueue};
-use super::ring::{Opcode, Piece, Ring};
+use super::ring::{Opcode, Packet, Ring};
 use super::sink::Sink;
 use crate::transport::{CompletionKind, Rail};
 
-/// Maximum number of slots consumed per call. Bounds the duration of a poll and returns slots to the producer early.
+/// Maximum number of slots consumed per call, to bound the duration of a poll and to return slots to the producer
+/// early.
 const BUDGET: u64 = 32;
 
 /// Consumer of a ring.
@@ -17,7 +18,7 @@ const BUDGET: u64 = 32;
 pub(super) struct Inbound {
     ring: Ring,
     head: u64,
-    /// Receive of the message in progress. Without one, the message is dropped.
+    /// Receive of the message in progress. If it is `None`, slots that continue a message are rejected.
     receive: Option<Receive>,
     /// Peer that fills the ring, once this side has connected to it.
     pub(super) peer: Option<usize>,
@@ -45,12 +46,12 @@ impl Inbound {
         }
     }
 
-    /// Whether there is a slot to consume that does not wait for a receive.
+    /// Whether the next slot is published and does not wait for a receive.
     pub(super) fn is_ready(&self) -> bool {
         !self.stalled && self.ring.tail() != self.head
     }
 
-    /// Whether a message is partly received.
+    /// Whether a message is partially received.
     pub(super) fn is_receiving(&self) -> bool {
         self.receive.is_some()
     }
@@ -60,8 +61,9 @@ impl Inbound {
         self.stalled = false;
     }
 
-    /// Consumes published slots, up to `BUDGET` and as long as there is room for a completion. Returns whether any slot
-    /// was consumed.
+    /// Consumes published slots, up to `BUDGET` and as long as there is room for a completion.
+    ///
+    /// Returns whether any slot was consumed.
     ///
     /// # Errors
     /// Returns the first [`Fault`]; the slots before it are consumed.
@@ -84,19 +86,19 @@ impl Inbound {
         let last = published.min(before + BUDGET);
         let mut result = Ok(());
         while self.head < last && result.is_ok() && !sink.is_full() {
-            let Some(piece) = self.ring.read(self.head) else {
+            let Some(packet) = self.ring.read(self.head) else {
                 result = Err(Fault::Corrupt);
                 break;
             };
-            if piece.opcode == Opcode::Send && piece.is_first() && !self.take_receive(&piece, receives) {
+            if packet.opcode == Opcode::Send && packet.is_first() && !self.take_receive(&packet, receives) {
                 break;
             }
-            let status = self.execute(&piece, regions);
+            let status = self.execute(&packet, regions);
             self.ring
                 .answer(self.head, status.map_or_else(Errno::raw_os_error, |()| 0));
             self.head += 1;
-            if piece.is_last() {
-                result = self.complete(&piece, status.is_ok(), rail, sink);
+            if packet.is_last() {
+                result = self.complete(&packet, status.is_ok(), rail, sink);
             }
         }
         if self.head != before {
@@ -105,38 +107,38 @@ impl Inbound {
         result.map(|()| self.head != before)
     }
 
-    /// Takes the receive for a message; returns false if none is posted.
+    /// Takes the receive for a message from the queue; returns false if no receive is posted.
     #[inline]
-    fn take_receive(&mut self, piece: &Piece, receives: &mut ReceiveQueue) -> bool {
+    fn take_receive(&mut self, packet: &Packet, receives: &mut ReceiveQueue) -> bool {
         self.receive = receives.pop();
         self.stalled = self.receive.is_none();
         if let Some(receive) = &mut self.receive {
-            receive.message = piece.message;
+            receive.message = packet.message;
         }
         !self.stalled
     }
 
     #[inline]
-    fn execute(&self, piece: &Piece, regions: &RegionTable) -> Result<(), Errno> {
+    fn execute(&self, packet: &Packet, regions: &RegionTable) -> Result<(), Errno> {
         let payload = self
             .ring
-            .payload(self.head, piece.fragment, piece.length)
+            .payload(self.head, packet.fragment, packet.length)
             .ok_or(Errno::PROTO)?;
-        let target = match piece.opcode {
+        let target = match packet.opcode {
             Opcode::Send => {
                 let receive = self.receive.ok_or(Errno::PROTO)?;
-                if receive.message > receive.length || piece.message != receive.message {
+                if receive.message > receive.length || packet.message != receive.message {
                     return Err(Errno::MSGSIZE);
                 }
-                regions.local(receive.region, receive.offset + piece.offset, piece.length)
+                regions.local(receive.region, receive.offset + packet.offset, packet.length)
             }
-            // The range of the whole message is checked before its first piece is executed.
+            // The range of the whole message is checked before its first packet is executed.
             Opcode::Write | Opcode::WriteImmediate | Opcode::Read => regions
-                .remote(piece.key, piece.remote, piece.message)
-                .and_then(|whole| whole.part(piece.offset, piece.length)),
+                .remote(packet.key, packet.remote, packet.message)
+                .and_then(|whole| whole.part(packet.offset, packet.length)),
         }
         .ok_or(Errno::ACCESS)?;
-        if piece.opcode == Opcode::Read {
+        if packet.opcode == Opcode::Read {
             target.copy_to(payload);
         } else {
             payload.copy_to(target);
@@ -145,24 +147,24 @@ impl Inbound {
     }
 
     #[inline]
-    fn complete(&mut self, piece: &Piece, ok: bool, rail: Rail, sink: &mut Sink<'_>) -> Result<(), Fault> {
-        let kind = match piece.opcode {
+    fn complete(&mut self, packet: &Packet, ok: bool, rail: Rail, sink: &mut Sink<'_>) -> Result<(), Fault> {
+        let kind = match packet.opcode {
             Opcode::Send => match self.receive.take() {
                 Some(receive) if ok => CompletionKind::Received {
                     token: receive.token,
-                    immediate: Some(piece.immediate),
-                    length: piece.message,
+                    immediate: Some(packet.immediate),
+                    length: packet.message,
                 },
                 Some(receive) => {
                     return Err(Fault::Truncated {
-                        message: piece.message,
+                        message: packet.message,
                         receive: receive.length,
                     });
                 }
                 None => return Err(Fault::Corrupt),
             },
             Opcode::WriteImmediate if ok => CompletionKind::RemoteWrite {
-                immediate: piece.immediate,
+                immediate: packet.immediate,
             },
             Opcode::WriteImmediate | Opcode::Write | Opcode::Read => return Ok(()),
         };

@@ -1,4 +1,4 @@
-//! Registered memory: regions and the table of an endpoint. Does no I/O.
+//! Registered memory: regions and the table of an endpoint. Performs no I/O.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,8 +8,10 @@ use crate::memory::Memory;
 use crate::memory::ffi::mapping::Span;
 use crate::transport::{Region, RemoteKey, RemoteRegion};
 
-/// Memory that is registered with a loopback transport. Once it is dropped, peers can no longer access the memory. A
-/// later registration releases the memory itself, because posts in flight may still use it.
+/// Memory that is registered with a loopback transport.
+///
+/// After it is dropped, peers can no longer access the memory. The memory itself is released by a later registration,
+/// because posts in flight may still use it.
 #[derive(Debug)]
 pub struct LoopbackRegion {
     memory: Arc<Memory>,
@@ -35,7 +37,7 @@ impl Region for LoopbackRegion {
         &self.memory
     }
 
-    fn registration(&self) -> &'static str {
+    fn registration_method(&self) -> &'static str {
         "none needed"
     }
 }
@@ -116,6 +118,8 @@ impl RegionTable {
     }
 
     /// Range of local memory for a post or a receive.
+    ///
+    /// `None` if the region does not exist or the range is not inside it.
     #[inline]
     pub(super) fn local(&self, index: usize, offset: u64, length: u64) -> Option<Span<'_>> {
         self.entries.get(index)?.as_ref()?.span(offset, length)

@@ -1,4 +1,4 @@
-//! Derives the segment layout from the configuration, and the facts from the layout. Pure.
+//! Derives the segment layout from the configuration, and the facts from the layout. Performs no I/O.
 
 use crds::record::{FabricFacts, FailureReason, InjectLimits, RailFacts};
 use crds::v1alpha1::{Loopback as LoopbackSpec, TransportSpec};
@@ -10,7 +10,8 @@ use crate::transport::{OpenConfig, TransportError};
 /// Layout of the segment for a configuration.
 ///
 /// # Errors
-/// `Refused`, `NoDevice`, `LibraryNotFound` or `Internal`, if this transport does not support the configuration.
+/// `OperationRejected`, `NoDevice`, `LibraryNotFound` or `Internal`, if this transport does not support the
+/// configuration.
 pub(super) fn segment_layout(config: &OpenConfig) -> Result<Layout, TransportError> {
     let refused = |reason, message| TransportError {
         reason,
@@ -48,8 +49,8 @@ pub(super) fn segment_layout(config: &OpenConfig) -> Result<Layout, TransportErr
     };
     if !layout.is_valid() || config.depth > *SLOTS.end() {
         let message = format!(
-            "{rails} rails, {} peers and {} posts in flight requested; must be 1 to {MAX_RAILS}, at most {MAX_PEERS} \
-             and at most {}",
+            "{rails} rails (1 to {MAX_RAILS} are supported), {} peers (at most {MAX_PEERS}) and {} posts in flight \
+             (at most {}) requested",
             config.peers,
             config.depth,
             SLOTS.end()

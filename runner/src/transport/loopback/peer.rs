@@ -9,9 +9,9 @@ use crate::transport::TransportError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PeerState {
     Present,
-    /// Gone at the last check. Its last posts and answers may not have been processed yet.
+    /// The peer was gone at the last check. Its last posts and answers may not have been processed yet.
     Gone,
-    /// Gone, and reported.
+    /// The peer is gone, and its loss was reported.
     Lost,
 }
 
@@ -30,9 +30,11 @@ impl Peer {
         }
     }
 
-    /// Checks whether the peer is present. A peer is reported as lost once, if it left posts of this side unfinished,
-    /// or if its process exited without closing its endpoint. Only the second check that finds it gone reports it,
-    /// because the polls between the two checks process everything that the peer did before.
+    /// Checks whether the peer is present, and reports its loss once.
+    ///
+    /// A peer is lost if it is gone and either posts of this side are unfinished or its process exited without closing
+    /// its endpoint. The loss is reported by the second check that finds the peer gone, because the polls between the
+    /// two checks process everything that the peer published before it left.
     pub(super) fn check(&mut self, number: usize, has_posts: bool) -> Option<TransportError> {
         let is_closed = self.segment.segment.is_closed();
         let is_gone = is_closed || self.segment.has_exited();

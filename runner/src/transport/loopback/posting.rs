@@ -1,12 +1,12 @@
-//! Producer of a ring: splits posts into pieces and turns answers into completions. Accesses only shared memory.
+//! Producer of a ring: splits posts into packets and turns answers into completions. Accesses only shared memory.
 //!
 //! A short message is written to its slot immediately. A longer message, and every message behind it, waits in a queue
-//! of fixed size and is written piece by piece, in the order of the posts, as slots and fragments become free. With
+//! of fixed size and is written packet by packet, in the order of the posts, as slots and fragments become free. With
 //! `more`, filled slots are not published and queued messages are not started until a post without `more` (or a full
 //! ring) rings the doorbell.
 
 use super::memory::{LoopbackRegion, RegionTable};
-use super::ring::{Opcode, Piece, Ring};
+use super::ring::{Opcode, Packet, Ring};
 use super::rules::layout::{FRAGMENT_BYTES, FRAGMENTS, IMMEDIATE_MASK, INLINE_BYTES};
 use super::sink::Sink;
 use crate::memory::ffi::mapping::Span;
@@ -68,7 +68,7 @@ impl PendingPost {
             offset: post.offset,
             length: post.length,
             key: remote.key,
-            // The target rejects every address outside its region, including the saturated one.
+            // The target rejects every address outside its region, including the saturated address.
             remote: remote.address.saturating_add(remote_offset),
             immediate: immediate & IMMEDIATE_MASK,
         }
@@ -85,14 +85,14 @@ pub(super) struct FailedPost {
     pub(super) opcode: Opcode,
     pub(super) token: u32,
     pub(super) length: u64,
-    /// Errno that the peer answered.
+    /// Errno in the peer's answer.
     pub(super) status: i32,
 }
 
 /// Failure or protocol violation of a peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
-    /// A post failed. The posts behind it are still executed.
+    /// A post failed. Later posts are still executed.
     Failed(FailedPost),
     /// The peer's counters are invalid.
     Corrupt,
@@ -102,17 +102,20 @@ pub(super) enum Fault {
 #[derive(Debug)]
 pub(super) struct Outbound {
     ring: Ring,
-    /// Circular buffer of the posts in flight, `oldest..newest`. The posts `oldest..cursor` are completely in slots,
-    /// and the posts `oldest..released` may be sent. All counters of this struct start at 0 and never wrap in practice.
+    /// Circular buffer of the posts in flight, `oldest..newest`.
+    ///
+    /// The posts `oldest..cursor` are completely in slots, and the posts `oldest..released` may be sent. All counters
+    /// of this struct start at 0 and never wrap in practice.
     posts: Box<[PendingPost]>,
     oldest: u64,
     cursor: u64,
     released: u64,
     newest: u64,
-    /// Number of bytes of the post at `cursor` that are in slots, and of the post at `oldest` that are answered.
+    /// Number of bytes of the post at `cursor` that are in slots.
     filled: u64,
+    /// Number of bytes of the post at `oldest` that are answered.
     answered: u64,
-    /// First error among the answers of the post at `oldest`.
+    /// First error in the answers to the post at `oldest`.
     status: i32,
     /// Slots: `head..answers` are answered, `answers..published` wait for the peer, `published..tail` are filled but
     /// not published.
@@ -150,7 +153,8 @@ impl Outbound {
     /// Accepts a post of `bytes`. Returns whether a slot was published.
     ///
     /// # Errors
-    /// `Again` if the queue is full, or if the ring is full for an injection, which cannot wait in the queue.
+    /// `Again` if the queue is full, or if the post is an injection and the ring is full, because an injection cannot
+    /// wait in the queue.
     #[inline]
     pub(super) fn post(
         &mut self,
@@ -176,7 +180,7 @@ impl Outbound {
         Ok(!more && self.ring_doorbell(regions))
     }
 
-    /// Releases the posts that `more` held back. Returns whether a slot was published.
+    /// Publishes the posts that were deferred because of `more`. Returns whether a slot was published.
     #[inline]
     pub(super) fn ring_doorbell(&mut self, regions: &RegionTable) -> bool {
         self.released = self.newest;
@@ -219,7 +223,7 @@ impl Outbound {
         while self.head < self.answers && !sink.is_full() {
             let post = &self.posts[self.index(self.oldest)];
             let fragment = (!post.is_inline()).then_some(self.fragments_free % FRAGMENTS);
-            let length = piece_length(post, self.answered);
+            let length = packet_length(post, self.answered);
             let status = self.ring.status(self.head);
             if post.opcode == Opcode::Read
                 && status == 0
@@ -291,7 +295,7 @@ impl Outbound {
                 if !self.has_slot() || (fragment.is_some() && fragments == FRAGMENTS) {
                     return;
                 }
-                let length = piece_length(&post, self.filled);
+                let length = packet_length(&post, self.filled);
                 // The memory stays registered as long as the post is in flight, so the range is always valid.
                 let Some(bytes) = regions.local(post.region, post.offset + self.filled, length) else {
                     return;
@@ -317,7 +321,7 @@ impl Outbound {
         }
         self.ring.write(
             self.tail,
-            &Piece {
+            &Packet {
                 opcode: post.opcode,
                 length,
                 message: post.length,
@@ -353,9 +357,9 @@ impl Outbound {
     }
 }
 
-/// Length in bytes of the piece of a post that starts at `offset`.
+/// Length in bytes of the packet of a post that starts at `offset`.
 #[inline]
-fn piece_length(post: &PendingPost, offset: u64) -> u64 {
+fn packet_length(post: &PendingPost, offset: u64) -> u64 {
     let capacity = if post.is_inline() {
         INLINE_BYTES
     } else {

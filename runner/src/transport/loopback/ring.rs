@@ -1,10 +1,11 @@
-//! Ring of one rail from one side to the other, and the words of its slots. Accesses only shared memory.
+//! Ring that carries the posts of one rail from one side to the other, and the format of its slots. Accesses only
+//! shared memory.
 //!
 //! One thread of the producer process fills slots and counts them in `tail`; one thread of the consumer process
 //! consumes them and counts them in `head`. The content of a slot is written before its counter is stored with release
-//! ordering, and read after the counter was loaded with acquire ordering, so neither side accesses a slot that the
-//! other side still writes. A slot is free again once the producer has loaded a head beyond it and has copied its
-//! answer (a status, or the bytes of a read).
+//! ordering, and read after the counter was loaded with acquire ordering, so neither side accesses a slot while the
+//! other side writes to it. A slot is free again once the producer has loaded a head beyond it and has copied the
+//! answer in the slot (a status, or the bytes of a read).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::rules::layout::{FRAGMENT_BYTES, FRAGMENTS, INLINE_BYTES, Layout, SLOT_WORDS};
 use crate::memory::ffi::mapping::{Mapping, Span};
 
-/// Operation of a piece.
+/// Operation of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Opcode {
@@ -22,15 +23,15 @@ pub(super) enum Opcode {
     Read = 4,
 }
 
-/// Piece of a message. A short message has only one piece.
+/// Part of a message, described by one slot. A short message consists of a single packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct Packet {
     pub(super) opcode: Opcode,
-    /// Length of the piece in bytes.
+    /// Length of the packet in bytes.
     pub(super) length: u64,
     /// Length of the message in bytes.
     pub(super) message: u64,
-    /// Offset of the piece in the message, in bytes.
+    /// Offset of the packet in the message, in bytes.
     pub(super) offset: u64,
     /// Key of the remote region.
     pub(super) key: u64,
@@ -42,19 +43,19 @@ pub(super) struct Piece {
     pub(super) fragment: Option<u64>,
 }
 
-impl Piece {
-    /// Whether this is the first piece of the message.
+impl Packet {
+    /// Whether this is the first packet of the message.
     pub(super) fn is_first(&self) -> bool {
         self.offset == 0
     }
 
-    /// Whether this is the last piece of the message.
+    /// Whether this is the last packet of the message.
     pub(super) fn is_last(&self) -> bool {
         self.offset + self.length == self.message
     }
 }
 
-/// Ring, as either side accesses it.
+/// View of a ring, used by both sides.
 #[derive(Debug)]
 pub(super) struct Ring {
     mapping: Arc<Mapping>,
@@ -113,16 +114,16 @@ impl Ring {
 
     /// Writes the words of slot `index`.
     #[inline]
-    pub(super) fn write(&self, index: u64, piece: &Piece) {
+    pub(super) fn write(&self, index: u64, packet: &Packet) {
         if let Some(words) = self.words(index) {
             let values = [
-                u64::from(piece.opcode as u8),
-                piece.length,
-                piece.message,
-                piece.offset,
-                piece.key,
-                piece.remote,
-                piece.immediate | piece.fragment.map_or(NO_FRAGMENT << 32, |number| number << 32),
+                u64::from(packet.opcode as u8),
+                packet.length,
+                packet.message,
+                packet.offset,
+                packet.key,
+                packet.remote,
+                packet.immediate | packet.fragment.map_or(NO_FRAGMENT << 32, |number| number << 32),
             ];
             for (word, value) in words.iter().zip(values) {
                 word.store(value, Ordering::Relaxed);
@@ -130,10 +131,11 @@ impl Ring {
         }
     }
 
-    /// Reads the words of slot `index`; `None` if they are invalid. Another process wrote them, so this function checks
-    /// everything that is computed from them.
+    /// Reads the words of slot `index`; `None` if they are invalid.
+    ///
+    /// Another process wrote them, so this function checks everything that is computed from them.
     #[inline]
-    pub(super) fn read(&self, index: u64) -> Option<Piece> {
+    pub(super) fn read(&self, index: u64) -> Option<Packet> {
         let words = self.words(index)?;
         let value = |at: usize| words[at].load(Ordering::Relaxed);
         let (opcode, length, message, offset, last) = (value(0), value(1), value(2), value(3), value(6));
@@ -151,7 +153,7 @@ impl Ring {
             INLINE_BYTES
         };
         let is_valid = length <= capacity && offset.checked_add(length)? <= message;
-        is_valid.then_some(Piece {
+        is_valid.then_some(Packet {
             opcode,
             length,
             message,

@@ -1,5 +1,5 @@
-//! Segments of shared memory: the owner creates a segment, and its peers map it. Uses system calls, but not for the
-//! transfer of messages.
+//! Segments of shared memory: the owner creates a segment, and its peers map it. Transferring messages needs no system
+//! calls; all other operations use them.
 //!
 //! A segment is an anonymous file, which the kernel removes when the last process that has it open exits, even after a
 //! crash. Peers open it through the owner's file descriptor in `/proc`, which the kernel permits to processes of the
@@ -98,13 +98,14 @@ impl OwnSegment {
         }
     }
 
-    /// Marks the segment as closed, which tells peers that their posts will no longer be consumed.
+    /// Marks the segment as closed, so that peers detect that their posts will no longer be consumed.
     pub(super) fn close(&self) {
         self.segment.set(header::CLOSED, 1);
     }
 
-    /// Sleeps until a peer wakes this side, at most for `timeout`. Does not sleep if `is_ready` returns true. Returns
-    /// whether the timeout has expired.
+    /// Sleeps until a peer wakes this side, but no longer than `timeout`.
+    ///
+    /// Does not sleep if `is_ready` returns true. Returns whether the timeout expired.
     pub(super) fn sleep(&self, timeout: Timespec, is_ready: impl FnOnce() -> bool) -> io::Result<bool> {
         let half_word = |offset| {
             self.segment
@@ -117,7 +118,7 @@ impl OwnSegment {
         let current = signal.load(Ordering::Acquire);
         sleeping.store(1, Ordering::SeqCst);
         // Pairs with the fence in `wake_sleeper`: either the peer observes that this side sleeps and changes the
-        // signal, or `is_ready` observes what the peer has published.
+        // signal, or `is_ready` observes the published posts or answers of the peer.
         fence(Ordering::SeqCst);
         let mut timed_out = false;
         if !is_ready() {
@@ -191,8 +192,9 @@ impl PeerSegment {
         Ok(Self { segment, process })
     }
 
-    /// Claims one ring of every rail for the side with the nonce `own`. Returns the number of the claim; `None` if all
-    /// rings are claimed.
+    /// Claims one ring of every rail for the side with the nonce `own`.
+    ///
+    /// Returns the number of the claim; `None` if all rings are claimed.
     pub(super) fn claim(&self, own: u64) -> Option<usize> {
         let [claimed] = self.segment.mapping.words::<1>(header::CLAIMED)?;
         let peers = self.segment.layout.peers as u64;
@@ -214,7 +216,7 @@ impl PeerSegment {
 }
 
 impl Segment {
-    /// Random number in the header.
+    /// Random number in the header, which identifies the segment.
     pub(super) fn nonce(&self) -> u64 {
         self.nonce
     }
@@ -246,7 +248,7 @@ impl Segment {
         self.get(header::CLOSED) != 0
     }
 
-    /// Wakes the owner if it sleeps. Called after posts or answers were published for it.
+    /// Wakes the owner if it sleeps. Called after posts or answers for the owner were published.
     #[inline]
     pub(super) fn wake(&self) {
         if self.waits {

@@ -1,4 +1,4 @@
-//! Buffer for the completions of one poll. Pure.
+//! Buffer for the completions of one poll. Performs no I/O.
 
 use crate::transport::{Completion, CompletionKind, Rail};
 

@@ -1,4 +1,4 @@
-//! Conformance of the built-in transport to the contract of the trait.
+//! Tests that the built-in transport conforms to the contract of the trait.
 
 use crds::v1alpha1::{Libfabric, LibfabricProvider, Loopback as LoopbackSpec, MemoryKind, TransportSpec};
 
@@ -95,7 +95,7 @@ fn connect(one: &mut Side, two: &mut Side) {
     two.transport.connect(one.transport.addresses()).unwrap();
 }
 
-/// Two connected sides in this process with one page of memory each.
+/// Creates two connected sides in this process with one page of memory each.
 fn pair(rails: u32, depth: usize) -> (Side, Side) {
     pair_with(rails, depth, MemoryKind::Heap, 4096)
 }

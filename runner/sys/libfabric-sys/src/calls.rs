@@ -1,15 +1,15 @@
-//! Functions that the C headers define as `static inline`: each calls through the function table of its object.
+//! Functions that the C headers define as `static inline`. Each calls an entry of its object's function table.
 //!
 //! # Safety
 //!
 //! All functions have the same contract, which follows the man page of the same name:
 //!
-//! * every object pointer comes from the same loaded library and was not closed;
+//! * every object pointer comes from the same loaded library, and the object is not closed;
 //! * every attribute, message and string pointer is valid for the duration of the call, and a struct that
 //!   the library may access beyond its 1.17 fields is a [`crate::Padded`];
 //! * a posted buffer and its context stay valid until its completion was read (an injected buffer only until
 //!   the call returns), and its descriptor belongs to a region that covers it;
-//! * calls on one object respect the threading level that its domain was opened with.
+//! * calls on one object respect the threading level with which its domain was opened.
 //!
 //! All functions return libfabric's own codes: 0 or a positive number for success, a negative error number for
 //! failure, and `-FI_ENOSYS` if the object has no such function.
@@ -30,7 +30,7 @@ pub use object::*;
 pub use queue::*;
 pub use rma::*;
 
-/// Declares functions that call one entry of a function table of their first argument.
+/// Declares functions, each of which calls one entry of a function table of its first argument.
 macro_rules! through_table {
     ($($(#[$doc:meta])+ fn $name:ident($object:ident: *mut $kind:ty $(, $argument:ident: $type:ty)* $(,)?)
         -> $code:ty = $table:ident.$entry:ident;)+) => {$(
@@ -47,7 +47,7 @@ macro_rules! through_table {
             // SAFETY: the pointer is null or a table that lives as long as the object; its 1.17 entries exist
             // in every accepted library.
             match unsafe { table.as_ref() }.and_then(|table| table.$entry) {
-                // SAFETY: the caller keeps the contract of this function.
+                // SAFETY: the caller fulfills the contract of this function.
                 Some(call) => unsafe { call($object.cast() $(, $argument)*) },
                 None => (crate::bindings::FI_ENOSYS as $code).wrapping_neg(),
             }

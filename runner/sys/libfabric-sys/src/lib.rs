@@ -1,19 +1,19 @@
-//! Bindings to libfabric, opened at run time, so that one binary uses the library of the image that it
-//! runs in: `libfabric.so.1` of 1.17 and of every later release that keeps that name.
+//! Bindings to libfabric. The library is opened at run time, so that a binary uses the library of the image in which it
+//! runs: `libfabric.so.1` of release 1.17 or of any later release with this file name.
 //!
-//! Three rules keep one build safe with libraries that are older or newer than its headers:
+//! Three rules make one build safe with libraries that are older or newer than the headers of the bindings:
 //!
-//! 1. [`bindings`] are generated from the 1.17 headers, and an older library is rejected. Later releases
-//!    only append fields, so the fields that the bindings name have the same offset in all of them.
-//! 2. Structs whose size the library takes from its own, possibly larger layout are allocated by the
-//!    library: `fi_info` always comes from [`Library::allocate_info`] or `fi_getinfo`. Structs that the caller
-//!    has to allocate (an attribute, an error entry) are wrapped in [`Padded`], which appends zeroed bytes.
-//! 3. The symbol version and the API version are the newest that both sides support ([`Library::open`]).
-//!    With an old API version, newer releases disable features that they offer only to callers that know
-//!    about them (CUDA calls since 1.18, dmabuf since 1.20).
+//! 1. [`bindings`] are generated from the 1.17 headers, and an older library is rejected. Later releases only append
+//!    fields, so the fields of the bindings have the same offsets in all accepted releases.
+//! 2. If the library may use a larger layout of a struct than the bindings, the library allocates the struct: `fi_info`
+//!    always comes from [`Library::allocate_info`] or `fi_getinfo`. Structs that the caller must allocate (an
+//!    attribute, an error entry) are wrapped in [`Padded`], which appends zeroed bytes.
+//! 3. The symbol version and the API version are the newest that both the library and this crate support
+//!    ([`Library::open`]). With an old API version, newer releases disable features that they offer only to callers
+//!    that were written for them (CUDA calls since 1.18, dmabuf since 1.20).
 //!
-//! [`calls`] are the functions that the C headers define as `static inline`: each calls through the function
-//! table of its object. Constants that are newer than the headers are in [`newer_constants`].
+//! [`calls`] are the functions that the C headers define as `static inline`. Each calls an entry of its object's
+//! function table. Constants that are newer than the headers are in [`newer_constants`].
 //!
 //! An opened library stays loaded until the process exits, because providers run threads and register exit
 //! handlers whose code must stay mapped.

@@ -19,10 +19,10 @@ use functions::Functions;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::PathBuf;
 
-/// Release whose headers the bindings were generated from. An older library is rejected.
+/// Release from whose headers the bindings were generated. An older library is rejected.
 const OLDEST: Version = Version::new(1, 17);
 
-/// Newest API version that this crate was reviewed against. A newer library is asked for this version.
+/// Newest API version that this crate was reviewed against. This version is requested from a newer library.
 const NEWEST_API: Version = Version::new(2, 6);
 
 /// Identity of the loaded library, as recorded with every result.
@@ -36,13 +36,13 @@ pub struct Identity {
     pub build: String,
     /// Release of the library, from `fi_version`.
     pub version: Version,
-    /// API version that is requested: the newest that both sides support.
+    /// Requested API version: the newest that both the library and this crate support.
     pub api: Version,
-    /// Symbol version of `fi_getinfo` that is called.
+    /// Symbol version of the called `fi_getinfo`.
     pub symbols: String,
 }
 
-/// An open libfabric. Threads may share it, because it holds only code addresses and immutable data.
+/// An open libfabric. Several threads may use a library, because it contains only code addresses and immutable data.
 #[derive(Debug)]
 pub struct Library {
     functions: Functions,
@@ -50,7 +50,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// Opens the library, rejects it if it does not fit these bindings, and reads its identity.
+    /// Opens the library, rejects it if it is incompatible with these bindings, and reads its identity.
     ///
     /// # Errors
     ///
@@ -88,8 +88,8 @@ impl Library {
         &self.identity
     }
 
-    /// libfabric's description of an error number. The sign of the number does not matter.
-    pub fn error_text(&self, number: c_int) -> String {
+    /// Returns libfabric's description of an error number. The sign of the number does not matter.
+    pub fn error_message(&self, number: c_int) -> String {
         // SAFETY: fi_strerror accepts any number and returns a string that lives as long as the library.
         let text = unsafe { (self.functions.strerror)(number.saturating_abs()) };
         if text.is_null() {
@@ -99,19 +99,21 @@ impl Library {
         unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
     }
 
-    /// Allocates an `fi_info` of the library's own size, with all attributes attached and zeroed. Returns null
-    /// if memory is exhausted. Free it with [`Self::free_info`].
+    /// Allocates an `fi_info` of the size that the library uses, with all attributes attached and zeroed.
+    ///
+    /// Returns null if memory is exhausted. Free it with [`Self::free_info`].
     pub fn allocate_info(&self) -> *mut fi_info {
         // SAFETY: fi_dupinfo(NULL) is the documented way to allocate an fi_info (fi_getinfo(3)).
         unsafe { (self.functions.dupinfo)(std::ptr::null()) }
     }
 
-    /// `fi_dupinfo`: copies one entry, without the entries that follow it in its list. Returns null if memory
-    /// is exhausted.
+    /// `fi_dupinfo`: copies one entry, without the entries that follow it in its list.
+    ///
+    /// Returns null if memory is exhausted.
     ///
     /// # Safety
     ///
-    /// `info` must be null, or come from this library and not have been freed.
+    /// `info` must be null, or come from this library and not yet be freed.
     pub unsafe fn duplicate_info(&self, info: *const fi_info) -> *mut fi_info {
         // SAFETY: the caller guarantees that the pointer is null or a live info of this library.
         unsafe { (self.functions.dupinfo)(info) }
@@ -121,8 +123,8 @@ impl Library {
     ///
     /// # Safety
     ///
-    /// `info` must be null, or come from this library, not have been freed, and not be used afterwards. Strings
-    /// and addresses stored in it must be allocated with `malloc`, because they are freed with C's `free`.
+    /// `info` must be null, or come from this library, not yet be freed, and not be used after the call. Strings and
+    /// addresses stored in it must be allocated with `malloc`, because they are freed with C's `free`.
     pub unsafe fn free_info(&self, info: *mut fi_info) {
         if !info.is_null() {
             // SAFETY: the caller guarantees that the list came from this library and is not used afterwards.
@@ -144,7 +146,7 @@ impl Library {
         hints: *const fi_info,
         found: &mut *mut fi_info,
     ) -> c_int {
-        // SAFETY: the caller keeps the contract above, and `found` has room for one pointer.
+        // SAFETY: the caller fulfills the contract above, and `found` has room for one pointer.
         unsafe { (self.functions.getinfo)(self.identity.api.packed(), node, service, flags, hints, found) }
     }
 

@@ -1,37 +1,39 @@
-//! Constants that are newer than the 1.17 headers, each with the release that introduced it, and constants that
-//! bindgen cannot translate (casts). A constant must not be used with a library older than its release: option
-//! numbers are plain integers, and an old provider may interpret one as another option.
+//! Constants that are newer than the 1.17 headers, each with the release that introduced it, and constants that bindgen
+//! cannot translate because they contain casts. A constant must not be used with a library older than its release:
+//! option numbers are plain integers, and an old provider may interpret the number as another option.
 //!
 //! Source: `include/rdma/{fabric,fi_domain,fi_endpoint,fi_ext}.h` of the named releases.
 
 use crate::library::Version;
 use std::ffi::c_int;
 
-/// `fi_addr_t` of an unspecified peer: a receive accepts messages of any peer. Part of every release.
+/// `fi_addr_t` of an unspecified peer.
+///
+/// A receive with this source accepts messages from any peer. Part of every release.
 pub const FI_ADDR_UNSPEC: u64 = u64::MAX;
 
 /// Whether the provider may call CUDA for this endpoint, `bool`.
 pub const FI_OPT_CUDA_API_PERMITTED: EndpointOption = EndpointOption::new(10, 1, 18);
 /// Whether the provider may use shared memory for peers on the same host, `bool`.
 pub const FI_OPT_SHARED_MEMORY_PERMITTED: EndpointOption = EndpointOption::new(11, 1, 21);
-/// Largest untagged message, bytes, `size_t`.
+/// Maximum length of an untagged message in bytes, `size_t`.
 pub const FI_OPT_MAX_MSG_SIZE: EndpointOption = EndpointOption::new(12, 1, 22);
-/// Largest tagged message, bytes, `size_t`.
+/// Maximum length of a tagged message in bytes, `size_t`.
 pub const FI_OPT_MAX_TAGGED_SIZE: EndpointOption = EndpointOption::new(13, 1, 22);
-/// Largest RMA transfer, bytes, `size_t`.
+/// Maximum length of an RMA transfer in bytes, `size_t`.
 pub const FI_OPT_MAX_RMA_SIZE: EndpointOption = EndpointOption::new(14, 1, 22);
-/// Largest atomic transfer, bytes, `size_t`.
+/// Maximum length of an atomic transfer in bytes, `size_t`.
 pub const FI_OPT_MAX_ATOMIC_SIZE: EndpointOption = EndpointOption::new(15, 1, 22);
-/// Largest `fi_inject` and `fi_injectdata`, bytes, `size_t`.
+/// Maximum length for `fi_inject` and `fi_injectdata` in bytes, `size_t`.
 pub const FI_OPT_INJECT_MSG_SIZE: EndpointOption = EndpointOption::new(16, 1, 22);
-/// Largest `fi_tinject`, bytes, `size_t`.
+/// Maximum length for `fi_tinject` in bytes, `size_t`.
 pub const FI_OPT_INJECT_TAGGED_SIZE: EndpointOption = EndpointOption::new(17, 1, 22);
-/// Largest `fi_inject_write`, bytes, `size_t`.
+/// Maximum length for `fi_inject_write` in bytes, `size_t`.
 pub const FI_OPT_INJECT_RMA_SIZE: EndpointOption = EndpointOption::new(18, 1, 22);
-/// Largest `fi_inject_atomic`, bytes, `size_t`.
+/// Maximum length for `fi_inject_atomic` in bytes, `size_t`.
 pub const FI_OPT_INJECT_ATOMIC_SIZE: EndpointOption = EndpointOption::new(19, 1, 22);
 
-/// Base of the efa provider's own options: they count up from the negated `FI_PROV_SPECIFIC_EFA`.
+/// Base of the options of the efa provider, whose numbers increase from the negated `FI_PROV_SPECIFIC_EFA`.
 const EFA: c_int = -(0xefa << 16);
 /// Whether RMA reads are emulated with messages, `bool`, read-only.
 pub const FI_OPT_EFA_EMULATED_READ: EndpointOption = EndpointOption::new(EFA + 1, 1, 18);

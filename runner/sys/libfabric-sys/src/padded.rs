@@ -1,14 +1,17 @@
-//! Zeroed padding behind a struct, for fields that releases after 1.17 appended to it.
+//! Zeroed padding after a struct, for fields that releases after 1.17 appended to the struct.
 
 use std::mem::MaybeUninit;
 
-/// Size of the padding in bytes. The struct that grew most from 1.17 to 2.6 is `fi_mr_attr` (32 bytes); the
-/// rest is reserved for future releases.
+/// Size of the padding in bytes.
+///
+/// From 1.17 to 2.6, `fi_mr_attr` grew the most (by 32 bytes); the rest is reserved for future releases.
 const PADDING_BYTES: usize = 256;
 
-/// C struct that the caller allocates and that a newer library may read or write beyond its 1.17 fields:
-/// `fi_cq_err_entry` got `src_addr` in 1.20; `fi_mr_attr` got `hmem_data`, `page_size`, `base_mr` and
-/// `sub_mr_cnt` from 1.19 to 2.0. Fields beyond the 1.17 layout are zero, which means "not set" for all of them.
+/// C struct that the caller allocates, and that a newer library may read or write beyond its 1.17 fields: 1.20 added
+/// `src_addr` to `fi_cq_err_entry`, and 1.19 to 2.0 added `hmem_data`, `page_size`, `base_mr` and `sub_mr_cnt` to
+/// `fi_mr_attr`.
+///
+/// Fields beyond the 1.17 layout are zero, which means "not set" for all of them.
 #[repr(C)]
 pub struct Padded<T> {
     fields: T,
@@ -62,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_holds_the_fields_of_the_newest_reviewed_headers() {
+    fn padding_has_room_for_the_fields_of_the_newest_reviewed_headers() {
         // 2.6: hmem_data, page_size, base_mr (8 bytes each) and sub_mr_cnt (8).
         assert!(size_of::<Padded<fi_mr_attr>>() >= size_of::<fi_mr_attr>() + 32);
     }

@@ -1,5 +1,5 @@
-//! Opens the libraries of this machine: the system's, and a libfabric 2.x in the directory that
-//! `FABRICBENCH_TEST_LIBFABRIC_2` names. The test of the second one fails if the variable is not set.
+//! Opens two libraries: the libfabric of the system, and the libfabric 2.x in the directory that
+//! `FABRICBENCH_TEST_LIBFABRIC_2` specifies. If the variable is not set, the test with libfabric 2.x fails.
 
 use libfabric_sys::{Library, Source, Version};
 
@@ -18,13 +18,13 @@ fn identifies_system_library_and_lists_its_providers() {
         .map(|provider| provider.name)
         .collect();
     assert!(names.iter().any(|name| name == "shm"), "{names:?}");
-    assert_eq!(library.error_text(-11), library.error_text(11));
+    assert_eq!(library.error_message(-11), library.error_message(11));
 }
 
 #[test]
 fn uses_symbols_and_api_version_of_libfabric_2() {
     let directory = std::env::var_os("FABRICBENCH_TEST_LIBFABRIC_2")
-        .expect("FABRICBENCH_TEST_LIBFABRIC_2 must name a directory with a libfabric 2.x; .ci/test sets it");
+        .expect("FABRICBENCH_TEST_LIBFABRIC_2 must be a directory with a libfabric 2.x; .ci/test sets it");
     let library = Library::open(&Source::Path(directory.into())).unwrap();
     let identity = library.identity();
     assert!(identity.version >= Version::new(2, 0), "{identity:?}");

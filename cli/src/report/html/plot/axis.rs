@@ -1,4 +1,5 @@
-//! Linear or logarithmic axis with explicit tick positions, such as the sizes of a scenario, table rows or round values.
+//! Linear or logarithmic axis with explicit tick positions, such as the sizes of a scenario, table rows or round
+//! values.
 
 use std::ops::Range;
 
@@ -14,7 +15,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// A linear axis.
+    /// Creates a linear axis.
     pub(super) fn linear(low: f64, high: f64, ticks: Vec<(f64, String)>) -> Self {
         Self {
             low,
@@ -24,7 +25,7 @@ impl Axis {
         }
     }
 
-    /// A logarithmic axis; `low` and `high` must be positive.
+    /// Creates a logarithmic axis. `low` and `high` must be positive.
     pub(super) fn logarithmic(low: f64, high: f64, ticks: Vec<(f64, String)>) -> Self {
         let low = low.max(f64::MIN_POSITIVE);
         Self {
@@ -35,7 +36,7 @@ impl Axis {
         }
     }
 
-    /// A logarithmic axis that contains the positive ones of `values`, with ticks at 1, 2 and 5 times powers of ten.
+    /// Creates a logarithmic axis that contains the positive `values`, with ticks at 1, 2 and 5 times powers of ten.
     pub(super) fn around(values: impl Iterator<Item = f64>, label: impl Fn(f64) -> String) -> Self {
         let (low, high) = range(values.filter(|value| *value > 0.0)).unwrap_or((1.0, 10.0));
         let (low, high) = (low / 1.15, high * 1.15);
@@ -61,7 +62,7 @@ impl Axis {
         Self::logarithmic(low, high, ticks)
     }
 
-    /// A linear axis that contains `values`, with about `count` ticks.
+    /// Creates a linear axis that contains `values`, with about `count` ticks.
     pub(super) fn linear_around(
         values: impl Iterator<Item = f64>,
         count: usize,
@@ -87,7 +88,7 @@ impl Axis {
     }
 }
 
-/// About `count` round values from `low` to `high`.
+/// Returns about `count` round values from `low` to `high`.
 fn round_values(low: f64, high: f64, count: usize) -> impl Iterator<Item = f64> {
     let rough = (high - low) / count.max(1) as f64;
     let power = 10f64.powf(rough.log10().floor());

@@ -3,7 +3,8 @@
 use plotters::style::RGBColor;
 
 /// Number of arm colors. The style sheet has a light and a dark set (of Okabe and Ito, which color-blind readers can
-/// distinguish). A run has at most twice as many variants. The second half reuses the colors with another marker and line.
+/// distinguish). A run has at most twice as many variants. The second half reuses the colors with another marker and
+/// line.
 const COLORS: usize = 8;
 
 /// Red channel of every placeholder. No other color of a plot has this value.

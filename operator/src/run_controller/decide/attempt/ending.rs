@@ -1,4 +1,4 @@
-//! Assesses whether worker 0 has ended, from its record stream, its termination and the other pods. Pure.
+//! Determines from its record stream, its termination and the other pods whether worker 0 has ended. Performs no I/O.
 
 use std::time::Duration;
 
@@ -11,30 +11,30 @@ use super::AttemptView;
 use crate::run_controller::observed::{PodState, StreamState};
 use crds::v1alpha1::Reason;
 
-/// How long after the end of worker 0 the cause of another worker's loss may become known: an unreachable node is
-/// detected after 50 s, and its pods are deleted a minute later.
+/// Time after the end of worker 0 within which the cause of the loss of another worker may become known. An unreachable
+/// node is detected after 50 s, and its pods are deleted a minute later.
 const LOSS_DETECTION_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Assessment of the end of worker 0.
 #[derive(Debug)]
 pub(super) enum Ending {
-    /// It has not ended or not started.
+    /// Worker 0 has not started or is still running.
     InProgress,
-    /// Its log must be followed.
+    /// The log of worker 0 must be followed.
     Follow,
-    /// It has ended, and further information is to come.
+    /// Worker 0 has ended, and further information is awaited.
     Wait {
-        /// Until when it is awaited.
+        /// Time at which the wait ends.
         until: Option<Timestamp>,
     },
-    /// It has ended.
+    /// Worker 0 has ended.
     Ended(AttemptOutcome),
 }
 
 /// Assesses the end of worker 0, whose pod is `coordinator`.
 pub(super) fn assess(view: &AttemptView<'_>, coordinator: &PodState) -> Ending {
     let now = view.inputs.now;
-    let ended = coordinator.terminated.is_some() || coordinator.phase.is_over();
+    let ended = coordinator.terminated.is_some() || coordinator.phase.is_finished();
     if coordinator.started_at.is_none() {
         return match (view.measured, ended) {
             (true, _) => Ending::Ended(AttemptOutcome::Measured),
@@ -66,7 +66,7 @@ pub(super) fn assess(view: &AttemptView<'_>, coordinator: &PodState) -> Ending {
     }
 }
 
-/// The stream is closed, and blocks are missing.
+/// Assesses the end of worker 0 after its stream was closed while blocks are missing.
 fn assess_closed(view: &AttemptView<'_>, coordinator: &PodState, stream: &StreamState) -> Ending {
     let name = &coordinator.name;
     let broken = |message: String| {
@@ -105,7 +105,7 @@ fn assess_closed(view: &AttemptView<'_>, coordinator: &PodState, stream: &Stream
     Ending::Ended(outcome)
 }
 
-/// The stream stops before its end record, because of `fault` if one was seen.
+/// Outcome of an attempt whose stream stops before its end record. `fault` is the reason, if known.
 fn without_end_record(
     view: &AttemptView<'_>,
     coordinator: &PodState,
@@ -122,7 +122,7 @@ fn without_end_record(
     let Some(terminated) = &coordinator.terminated else {
         return broken(fault);
     };
-    // A worker that wrote its termination message or succeeded also wrote its end record.
+    // A worker that succeeded or wrote its termination message has also written its end record.
     if termination_record(coordinator).is_some() || terminated.exit_code == 0 {
         return broken(fault);
     }
@@ -132,18 +132,18 @@ fn without_end_record(
     )
 }
 
-/// The end record in the termination message.
+/// End record in the termination message.
 fn termination_record(coordinator: &PodState) -> Option<EndRecord> {
     serde_json::from_str(&coordinator.terminated.as_ref()?.message).ok()
 }
 
 /// Whether both records describe the same end. Their failure messages may be truncated differently.
-fn agree(one: &EndRecord, other: &EndRecord) -> bool {
+fn agree(first: &EndRecord, second: &EndRecord) -> bool {
     let reason = |end: &EndRecord| end.failure.as_ref().map(|failure| failure.reason);
-    (one.blocks, one.complete, reason(one)) == (other.blocks, other.complete, reason(other))
+    (first.blocks, first.complete, reason(first)) == (second.blocks, second.complete, reason(second))
 }
 
-/// The workers report a failure.
+/// Assesses the end of worker 0 after the workers have reported a failure.
 fn assess_failure(view: &AttemptView<'_>, coordinator: &PodState, failure: &CaseFailure) -> Ending {
     use FailureReason::{Interrupted, PeerLost, WorkerMissing};
     let message = format!("{:?}: {}", failure.reason, failure.message);
@@ -153,8 +153,8 @@ fn assess_failure(view: &AttemptView<'_>, coordinator: &PodState, failure: &Case
     let outcome = match failure.reason {
         Interrupted => AttemptOutcome::Disrupted(Reason::WorkerKilled, message),
         PeerLost | WorkerMissing => {
-            // The end record can arrive before the pod status shows the termination, from which the wait is counted.
-            if coordinator.terminated.is_none() && !coordinator.phase.is_over() {
+            // The end record can arrive before the pod status reports the termination, at which the wait starts.
+            if coordinator.terminated.is_none() && !coordinator.phase.is_finished() {
                 return Ending::Wait { until: None };
             }
             if let Some(until) = loss_detection_deadline(view, coordinator) {
@@ -170,13 +170,13 @@ fn assess_failure(view: &AttemptView<'_>, coordinator: &PodState, failure: &Case
     Ending::Ended(outcome)
 }
 
-/// Until when the cause of a loss may become known; `None` if it would be known already.
+/// Time until which the cause of a loss may become known; `None` if it would already be known.
 fn loss_detection_deadline(view: &AttemptView<'_>, coordinator: &PodState) -> Option<Timestamp> {
     let ended_at = coordinator.terminated.as_ref()?.at?;
     let until = ended_at.checked_add(LOSS_DETECTION_TIMEOUT).ok()?;
     let undetermined = view
         .pods
         .iter()
-        .any(|pod| !pod.phase.is_over() && pod.terminated.is_none());
+        .any(|pod| !pod.phase.is_finished() && pod.terminated.is_none());
     (undetermined && view.inputs.now < until).then_some(until)
 }

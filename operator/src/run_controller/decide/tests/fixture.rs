@@ -12,7 +12,7 @@ use crate::run_controller::admission::Reservation;
 use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::execution_state::{self, ExecutionState};
 use crate::run_controller::observed::{
-    ContainerTermination, CreationRefused, JobState, Observed, PodPhase, PodState, Preflight, Records,
+    ContainerTermination, CreationRejected, JobState, Observed, PodPhase, PodState, Preflight, Records,
     RunPolicyView, StreamState,
 };
 
@@ -33,7 +33,7 @@ pub(super) struct Scene {
     pub preflight: Preflight,
     pub reservation: Reservation,
     pub live_pods: Option<Vec<PodState>>,
-    pub creation_refused: Option<CreationRefused>,
+    pub creation_rejected: Option<CreationRejected>,
 }
 
 pub(super) fn second(second: i64) -> Timestamp {
@@ -97,11 +97,11 @@ impl Scene {
             },
             reservation: Reservation::default(),
             live_pods: None,
-            creation_refused: None,
+            creation_rejected: None,
         }
     }
 
-    /// The first attempt is recorded; no worker runs.
+    /// A run whose first attempt is recorded, before any worker runs.
     pub(super) fn starting() -> Self {
         let mut scene = Self::new();
         scene.persisted.pending_since = Some(second(1000));
@@ -121,7 +121,7 @@ impl Scene {
         scene
     }
 
-    /// All workers have been running since second 1020, the log is followed, and it is second 1060.
+    /// A run at second 1060 whose workers have all been running since second 1020 and whose log is followed.
     pub(super) fn running() -> Self {
         let mut scene = Self::starting();
         scene.start(0, 1010);
@@ -144,7 +144,7 @@ impl Scene {
         pod.node = Some(format!("node-{rank}"));
     }
 
-    /// A worker terminates at second 1050.
+    /// Terminates a worker at second 1050.
     pub(super) fn exit(&mut self, rank: usize, exit_code: i32, message: &str) {
         self.pods[rank].terminated = Some(ContainerTermination {
             exit_code,
@@ -172,8 +172,8 @@ impl Scene {
         });
     }
 
-    /// The Job, its pods and its log are gone.
-    pub(super) fn gone(&mut self) {
+    /// Removes the Job, its pods and its log.
+    pub(super) fn remove_attempt(&mut self) {
         self.jobs.clear();
         self.pods.clear();
         self.stream = None;
@@ -197,7 +197,7 @@ impl Scene {
             records,
             preflight: self.preflight.clone(),
             live_pods: self.live_pods.clone(),
-            creation_refused: self.creation_refused.clone(),
+            creation_rejected: self.creation_rejected.clone(),
         };
         decide(&self.policy, &observed, &self.reservation, second(self.now))
     }

@@ -1,4 +1,4 @@
-//! Simulates a small cluster in which pods start, fail and get lost, logs are truncated, caches are stale, the
+//! Simulates a small cluster in which pods start, fail and are lost, logs are truncated, caches are stale, the
 //! controller is killed and loses its memory, and the user suspends, resumes and deletes the run at any time.
 
 mod cluster;
@@ -13,7 +13,7 @@ use controller::Controller;
 /// An event in the cluster.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// The controller executes up to this number of actions, and is then killed if `killed`.
+    /// The controller executes up to `actions` actions, and is then killed if `killed` is true.
     Reconcile {
         actions: usize,
         killed: bool,
@@ -45,9 +45,9 @@ enum Event {
     Suspend,
     Resume,
     DeleteRun,
-    /// Another run blocks the placement of the gang, or does not.
+    /// Another run starts or stops blocking the placement of the gang.
     SetBlocked(bool),
-    /// A quota is full, or is not.
+    /// A quota is exhausted or available again.
     SetQuotaFull(bool),
     /// A queue admits or suspends the Job.
     SetAdmitted(bool),
@@ -125,7 +125,7 @@ impl Simulation {
         }
     }
 
-    /// Removes all disturbances, and checks that the run finishes in bounded time without leaving pods running.
+    /// Removes all disturbances, and checks that the run finishes in bounded time and leaves no pods running.
     fn run_to_end(&mut self) {
         self.cluster.suspend = false;
         self.cluster.blocked = false;
@@ -160,7 +160,7 @@ impl Simulation {
     fn is_finished(&self) -> bool {
         let cluster = &self.cluster;
         let finished = cluster.persisted.finished_at.is_some() && !cluster.deleting;
-        cluster.run_gone || (finished && cluster.pods.iter().all(|pod| pod.phase.is_over()))
+        cluster.run_gone || (finished && cluster.pods.iter().all(|pod| pod.phase.is_finished()))
     }
 }
 
@@ -195,7 +195,7 @@ fn undisturbed_run_completes_with_one_attempt_per_leg() {
     assert_eq!((persisted.attempts.len(), persisted.disruptions), (3, 0));
 }
 
-/// One disturbance at every instant of an otherwise undisturbed run.
+/// Tests one disturbance at every step of an otherwise undisturbed run.
 #[test]
 fn run_completes_after_one_disturbance_at_any_instant() {
     let losses = [Loss::Evicted, Loss::Killed, Loss::Deleted, Loss::NodeLost];

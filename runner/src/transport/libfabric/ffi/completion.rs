@@ -9,10 +9,10 @@ use libfabric_sys::{Padded, calls};
 use std::ffi::{CStr, c_char};
 use std::mem::MaybeUninit;
 
-/// Largest number of entries per read.
+/// Maximum number of entries per read.
 const BATCH: usize = 64;
 /// Size of the buffer for a provider's error description, in bytes.
-const TEXT_BYTES: usize = 256;
+const PROVIDER_MESSAGE_BYTES: usize = 256;
 
 /// Decoded entry of a completion queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(in crate::transport::libfabric) enum Event {
         immediate: Option<u64>,
         length: u64,
     },
-    /// A write of a peer with immediate data arrived.
+    /// A peer's write with immediate data arrived.
     RemoteWrite { immediate: u64 },
 }
 
@@ -34,13 +34,16 @@ pub(in crate::transport::libfabric) enum Event {
 pub(in crate::transport::libfabric) enum QueueRead {
     /// The queue is empty, or the requested number of entries was read.
     Done,
-    /// The next entry is an error. Its text has the token, if known, and the descriptions of library and provider.
+    /// The next entry is an error.
+    ///
+    /// Its message contains the token, if known, and the descriptions of the library and the provider.
     Failed(CallError),
 }
 
 impl Rail {
-    /// Reads at most `max_entries` entries, but not more than one batch, and passes each to `handle`. Makes progress if
-    /// the provider requires the caller to do so.
+    /// Reads at most `max_entries` entries, but not more than one batch, and passes each to `handle`.
+    ///
+    /// Makes progress if the provider requires the caller to do so.
     #[inline]
     pub(in crate::transport::libfabric) fn read_queue(
         &mut self,
@@ -77,8 +80,9 @@ impl Rail {
         }
     }
 
-    /// Reposts the receives that writes with immediate data consumed. If the receive queue is full (EAGAIN), the
-    /// remaining ones are reposted by the next read.
+    /// Reposts the receives that writes with immediate data consumed.
+    ///
+    /// If the receive queue is full (EAGAIN), the remaining receives are reposted by the next read.
     #[inline]
     fn repost_consumed_receives(&mut self) -> Result<(), CallError> {
         while let Some(slot) = self.consumed_receives.last().copied() {
@@ -128,7 +132,8 @@ impl Rail {
         if number != -FI_EAVAIL {
             return QueueRead::Failed(CallError::new(library, "fi_cq_read", number));
         }
-        // SAFETY: the struct consists of integers and pointers. A zero size of the error data requests none.
+        // SAFETY: the struct consists of integers and pointers, for which zero is valid. An `err_data_size` of 0
+        // requests no error data.
         let mut entry = unsafe { Padded::<fi_cq_err_entry>::zeroed() };
         // SAFETY: the queue is open, and the padding has room for the fields that newer releases append.
         let read = unsafe { calls::fi_cq_readerr(self.objects.queue.as_ptr(), entry.as_mut_ptr(), 0) };
@@ -140,7 +145,7 @@ impl Rail {
             return QueueRead::Failed(CallError::new(library, "fi_cq_readerr", number));
         }
         let entry = entry.fields();
-        let provider = self.provider_text(entry);
+        let provider = self.provider_message(entry);
         let operation = match self.objects.slot(entry.op_context) {
             Some(slot) if slot < self.depth => format!("the post with token {slot}"),
             Some(slot) => format!("the receive with token {}", slot - self.depth),
@@ -149,22 +154,22 @@ impl Rail {
         if let Some(slot) = self.objects.slot(entry.op_context) {
             self.in_flight[slot] = false;
         }
-        let text = format!(
+        let message = format!(
             "{operation}: {}; provider error: {provider}",
-            library.error_text(entry.err)
+            library.error_message(entry.err)
         );
         QueueRead::Failed(CallError {
             call: "completion",
             number: entry.err,
             provider_number: entry.prov_errno.saturating_abs(),
-            text,
+            message,
         })
     }
 
-    fn provider_text(&self, entry: &fi_cq_err_entry) -> String {
-        let mut buffer = [0 as c_char; TEXT_BYTES];
+    fn provider_message(&self, entry: &fi_cq_err_entry) -> String {
+        let mut buffer = [0 as c_char; PROVIDER_MESSAGE_BYTES];
         // SAFETY: the queue is open, the entry came from it, and the buffer has the given length.
-        let text = unsafe {
+        let description = unsafe {
             calls::fi_cq_strerror(
                 self.objects.queue.as_ptr(),
                 entry.prov_errno,
@@ -173,11 +178,13 @@ impl Rail {
                 buffer.len(),
             )
         };
-        if text.is_null() {
+        if description.is_null() {
             return format!("error {}", entry.prov_errno);
         }
-        // SAFETY: the pointer is not null. It is a C string of the provider or in the buffer, and it is copied before
-        // the next call on the queue.
-        unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+        // SAFETY: the pointer is not null. It points to a C string of the provider or to the buffer, and the string is
+        // copied before the next call on the queue.
+        unsafe { CStr::from_ptr(description) }
+            .to_string_lossy()
+            .into_owned()
     }
 }

@@ -1,4 +1,4 @@
-//! `fi_getinfo`: takes hints and returns the matching infos.
+//! Calls `fi_getinfo` with hints, and copies the attributes of the matching infos.
 
 use super::{CallError, check};
 use crate::transport::libfabric::rules::attributes::{Attributes, Nic};
@@ -51,8 +51,10 @@ impl Info {
         })
     }
 
-    /// Clears the default completion level of all operations. The hints requested it only to find out whether the
-    /// provider supports it; posts that need it specify it themselves.
+    /// Clears the default completion level of all operations.
+    ///
+    /// The hints contain a completion level only to query whether the provider supports it; posts that need this level
+    /// specify it themselves.
     pub(super) fn clear_default_flags(&mut self) {
         // SAFETY: the pointer is a live info of this library, which is uniquely borrowed.
         let info = unsafe { self.pointer.as_mut() };
@@ -73,14 +75,14 @@ impl Info {
         // SAFETY: here and below, the pointer is null or points to a part of the info.
         if let Some(attr) = unsafe { info.fabric_attr.as_ref() } {
             // SAFETY: here and below, the pointer is null or a C string that the info owns.
-            attributes.provider = unsafe { owned_text(attr.prov_name) };
+            attributes.provider = unsafe { owned_string(attr.prov_name) };
             // SAFETY: as above.
-            attributes.fabric = unsafe { owned_text(attr.name) };
+            attributes.fabric = unsafe { owned_string(attr.name) };
         }
         // SAFETY: as above.
         if let Some(attr) = unsafe { info.domain_attr.as_ref() } {
             // SAFETY: as above.
-            attributes.domain = unsafe { owned_text(attr.name) };
+            attributes.domain = unsafe { owned_string(attr.name) };
             attributes.mode |= attr.mode;
             attributes.mr_mode = attr.mr_mode;
             attributes.data_progress = attr.data_progress;
@@ -122,7 +124,7 @@ pub(in crate::transport::libfabric) fn get_info(
     let mut hint_info = Info::allocate(library)?;
     fill(&mut hint_info, hints)?;
     let node = source
-        .map(|address| c_text(library, &address.to_string()))
+        .map(|address| c_string(library, &address.to_string()))
         .transpose()?;
     let (node, flags) = node.as_ref().map_or((std::ptr::null(), 0), |node| {
         (node.as_ptr(), FI_SOURCE | FI_NUMERICHOST)
@@ -136,7 +138,8 @@ pub(in crate::transport::libfabric) fn get_info(
     check(library, "fi_getinfo", code)?;
     let mut infos = Vec::new();
     let mut entry = list;
-    // SAFETY: `entry` is null or an entry of the list just received, whose last entry has a null next pointer.
+    // SAFETY: `entry` is null or an entry of the list that `fi_getinfo` returned, whose last entry has a null next
+    // pointer.
     while let Some(next) = unsafe { entry.as_ref() } {
         // SAFETY: the entry came from this library and was not freed.
         if let Some(pointer) = NonNull::new(unsafe { library.duplicate_info(entry) }) {
@@ -161,9 +164,9 @@ fn fill(hint_info: &mut Info, hints: &Hints) -> Result<(), CallError> {
     info.mode = hints.mode;
     // SAFETY: the pointer is null or points to a part of the info.
     if let Some(attr) = unsafe { info.fabric_attr.as_mut() } {
-        attr.prov_name = malloc_text(&library, hints.provider)?;
+        attr.prov_name = malloc_string(&library, hints.provider)?;
         if let Some(fabric) = hints.fabric {
-            attr.name = malloc_text(&library, fabric)?;
+            attr.name = malloc_string(&library, fabric)?;
         }
     }
     // SAFETY: as above.
@@ -190,13 +193,13 @@ fn fill(hint_info: &mut Info, hints: &Hints) -> Result<(), CallError> {
     Ok(())
 }
 
-fn c_text(library: &Library, text: &str) -> Result<CString, CallError> {
+fn c_string(library: &Library, text: &str) -> Result<CString, CallError> {
     CString::new(text).map_err(|_| CallError::new(library, "fi_getinfo", FI_EINVAL))
 }
 
 /// Copies a string with malloc, because `fi_freeinfo` frees strings with `free`.
-fn malloc_text(library: &Library, text: &str) -> Result<*mut c_char, CallError> {
-    let text = c_text(library, text)?;
+fn malloc_string(library: &Library, text: &str) -> Result<*mut c_char, CallError> {
+    let text = c_string(library, text)?;
     // SAFETY: the argument is a C string.
     let copy = unsafe { libc::strdup(text.as_ptr()) };
     if copy.is_null() {
@@ -209,7 +212,7 @@ fn malloc_text(library: &Library, text: &str) -> Result<*mut c_char, CallError> 
 /// # Safety
 ///
 /// `text` must be null, or a C string that is valid during the call.
-unsafe fn owned_text(text: *const c_char) -> String {
+unsafe fn owned_string(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
     }
@@ -225,7 +228,7 @@ unsafe fn nic_attributes(nic: &fid_nic) -> Nic {
     // SAFETY: the pointer is null or points to a part of the info.
     if let Some(device) = unsafe { nic.device_attr.as_ref() } {
         // SAFETY: the pointer is null or a C string that the info owns.
-        attributes.name = unsafe { owned_text(device.name) };
+        attributes.name = unsafe { owned_string(device.name) };
     }
     // SAFETY: the pointer is null or points to a part of the info.
     if let Some(bus) = unsafe { nic.bus_attr.as_ref() }

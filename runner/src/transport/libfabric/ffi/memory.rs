@@ -19,7 +19,7 @@ use std::sync::{Arc, PoisonError};
 /// Access rights for all operations of the scenarios, local and remote.
 const ACCESS: u64 = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
-/// Index of the GPU of device memory, in the numbering of the CUDA driver.
+/// Index of the GPU that holds device memory, as numbered by the CUDA driver.
 const CUDA_DEVICE: c_int = 0;
 
 /// Memory that is registered on one rail.
@@ -34,7 +34,7 @@ pub(in crate::transport::libfabric) struct RailRegion {
 // fields are Send.
 unsafe impl Send for RailRegion {}
 
-/// Range of registered memory to post.
+/// Range of registered memory for a post.
 #[derive(Clone, Copy)]
 pub(in crate::transport::libfabric) struct RegisteredRange<'a> {
     pub(super) pointer: *mut u8,

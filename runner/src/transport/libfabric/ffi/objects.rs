@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex};
 ///
 /// The first field must be a `fid`.
 pub(super) unsafe trait Closable {}
-// SAFETY: this struct starts with its `fid`, like all the following ones (rdma/fabric.h and the headers it names).
+// SAFETY: this struct and all the following ones start with their `fid` (rdma/fabric.h and the headers that it
+// includes).
 unsafe impl Closable for fid_fabric {}
 // SAFETY: as above.
 unsafe impl Closable for fid_domain {}
@@ -78,7 +79,7 @@ impl Context {
 
 /// Registered memory and its region.
 pub(super) struct RegisteredMemory {
-    /// Declared first, so that the region is closed before the memory is freed.
+    /// Declared before the memory, so that the region is closed before the memory is freed.
     pub _region: Owned<fid_mr>,
     pub _memory: Arc<Memory>,
 }
@@ -103,7 +104,8 @@ pub(super) struct Objects {
 // `Rail` that holds them uses them, through an exclusive reference; a `RailRegion` holds them only to keep them open.
 // They are closed once, when the last holder is dropped, and then no other thread can use them.
 unsafe impl Send for Objects {}
-// SAFETY: as above. Without a `Rail`, a shared reference gives access only to the mutex and to plain numbers.
+// SAFETY: only a `Rail` calls the library with these objects, and it requires an exclusive reference. Through a shared
+// reference, other code accesses only the mutex and plain integers.
 unsafe impl Sync for Objects {}
 
 impl Objects {

@@ -14,13 +14,13 @@ use libfabric_sys::{Library, calls};
 /// Size limits of operations, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::transport::libfabric) struct Limits {
-    /// Largest injected send.
+    /// Maximum length of an injected send.
     pub inject_send: usize,
-    /// Largest injected RMA write.
+    /// Maximum length of an injected RMA write.
     pub inject_write: usize,
-    /// Largest send.
+    /// Maximum length of a send.
     pub message: usize,
-    /// Largest RMA operation.
+    /// Maximum length of an RMA operation.
     pub rma: usize,
 }
 
@@ -53,8 +53,9 @@ pub(super) fn emulated_operations(library: &Library, endpoint: &Owned<fid_ep>) -
     .collect()
 }
 
-/// Configures the endpoint to reach peers on the same host through the device. For libraries without the option,
-/// discovery has already checked the environment variable.
+/// Configures the endpoint to reach peers on the same host through the device.
+///
+/// For libraries without the option, discovery has already checked the environment variable.
 pub(super) fn forbid_shared_memory(library: &Library, endpoint: &Owned<fid_ep>) -> Result<(), CallError> {
     if !is_supported(library, FI_OPT_SHARED_MEMORY_PERMITTED) {
         return Ok(());
@@ -81,7 +82,7 @@ fn get_bool(library: &Library, endpoint: &Owned<fid_ep>, option: EndpointOption)
     get::<1>(library, endpoint, option).map(|[byte]| byte != 0)
 }
 
-/// Reads an option of exactly this size; `None` if the library or the provider does not support it.
+/// Reads an option of exactly `SIZE` bytes; `None` if the library or the provider does not support it.
 fn get<const SIZE: usize>(
     library: &Library,
     endpoint: &Owned<fid_ep>,

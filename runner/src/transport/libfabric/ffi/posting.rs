@@ -21,7 +21,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::transport::libfabric) struct RemoteTarget {
     pub peer: Peer,
-    /// Address in the addressing mode of the peer's region: virtual, or relative to its start.
+    /// Virtual address, or offset from the start of the region, depending on the addressing mode of the peer's region.
     pub address: u64,
     pub key: u64,
 }
@@ -75,7 +75,7 @@ impl Rail {
         let (endpoint, buffer) = (self.objects.endpoint.as_ptr(), range.pointer.cast_const().cast());
         // SAFETY: the endpoint is open; the memory is valid during the call, and the length is within the provider's
         // limit.
-        result(unsafe { calls::fi_injectdata(endpoint, buffer, range.length, immediate, address) })
+        post_result(unsafe { calls::fi_injectdata(endpoint, buffer, range.length, immediate, address) })
     }
 
     /// Writes without a completion at the target. The local completion means that the data is in the target's memory.
@@ -161,7 +161,7 @@ impl Rail {
         let (length, target, key) = (range.length, to.address, to.key);
         // SAFETY: the endpoint is open; the memory is valid during the call, and the length is within the provider's
         // limit.
-        result(unsafe {
+        post_result(unsafe {
             calls::fi_inject_writedata(endpoint, buffer, length, immediate, address, target, key)
         })
     }
@@ -201,7 +201,7 @@ impl Rail {
         self.finish_post(code, slot)
     }
 
-    /// Posts a receive for one message of any peer.
+    /// Posts a receive for one message from any peer.
     #[inline]
     pub(in crate::transport::libfabric) fn receive(
         &mut self,
@@ -254,8 +254,10 @@ impl Rail {
         }
     }
 
-    /// Checks a post like `validate`, and that the CPU can read its memory. Providers check the length of an injection
-    /// only with assertions that release builds omit, so an injection above the limit would overwrite their memory.
+    /// Performs the checks of `validate`, and checks that the CPU can read the memory of the post.
+    ///
+    /// Providers check the length of an injection only with assertions that release builds omit, so an injection above
+    /// the limit would overwrite their memory.
     #[inline]
     fn validate_injection(
         &self,
@@ -302,12 +304,12 @@ impl Rail {
     #[inline]
     fn finish_post(&mut self, code: isize, slot: usize) -> Result<(), PostError> {
         self.in_flight[slot] = code == 0;
-        result(code)
+        post_result(code)
     }
 }
 
 #[inline]
-fn result(code: isize) -> Result<(), PostError> {
+fn post_result(code: isize) -> Result<(), PostError> {
     if code == 0 { Ok(()) } else { Err(post_error(code)) }
 }
 

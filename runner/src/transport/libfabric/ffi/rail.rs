@@ -1,5 +1,5 @@
-//! One open rail and its properties. Only one thread at a time uses it: every method that calls the library takes an
-//! exclusive reference.
+//! One open rail and its properties. Only one thread at a time uses a rail, because every method that calls the library
+//! takes an exclusive reference.
 
 use super::objects::Objects;
 use super::options::{self, Limits};
@@ -12,10 +12,10 @@ use libfabric_sys::{Library, calls};
 use std::ffi::c_int;
 use std::sync::Arc;
 
-/// Configuration of a rail in addition to its info.
+/// Configuration of a rail that is not part of its `fi_info`.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::transport::libfabric) struct RailConfig {
-    /// Maximum number of posts in flight, and of receives.
+    /// Maximum number of posts in flight and maximum number of receives.
     pub depth: usize,
     /// Number of peers that will be connected.
     pub peers: usize,
@@ -49,10 +49,11 @@ pub(in crate::transport::libfabric) struct Rail {
     pub(super) mr_mode: i32,
     /// Whether an incoming write with immediate data consumes a posted receive.
     pub(super) immediate_consumes_receive: bool,
-    /// Whether each slot is in use: slots of posts, followed by slots of receives. Prevents two concurrent uses of a
-    /// context.
+    /// Whether each slot is in use, to prevent two concurrent uses of a context.
+    ///
+    /// The slots of posts come first, followed by the slots of receives.
     pub(super) in_flight: Box<[bool]>,
-    /// Receives by token.
+    /// Posted receives, by token.
     pub(super) receives: Box<[PostedReceive]>,
     /// Slots of receives that writes with immediate data consumed and that must be reposted.
     pub(super) consumed_receives: Vec<usize>,
@@ -102,7 +103,7 @@ impl Rail {
         self.limits
     }
 
-    /// Operations that the provider reports to emulate in software.
+    /// Operations that, according to the provider, are emulated in software.
     pub(in crate::transport::libfabric) fn emulated(&self) -> &[String] {
         &self.emulated
     }

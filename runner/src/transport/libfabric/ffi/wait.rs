@@ -9,7 +9,9 @@ use std::time::Duration;
 /// Maximum number of rails of a transport.
 const MAX_RAILS: usize = 64;
 
-/// Sleeps until one of the rails may have a completion, at most for `timeout`. Returns immediately if one has.
+/// Sleeps until one of the rails may have a completion, but no longer than `timeout`.
+///
+/// Returns immediately if a rail already has a completion.
 ///
 /// # Errors
 ///
@@ -51,7 +53,7 @@ pub(in crate::transport::libfabric) fn wait_for_completions(
         call: "ppoll",
         number: error.raw_os_error().unwrap_or(0),
         provider_number: 0,
-        text: error.to_string(),
+        message: error.to_string(),
     })
 }
 

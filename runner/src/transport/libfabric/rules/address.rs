@@ -1,4 +1,4 @@
-//! Endpoint names: formats them for display, and validates those of peers. Pure.
+//! Endpoint names: formats them for display, and validates the endpoint names of peers. Performs no I/O.
 
 use crate::transport::MAX_ADDRESS_BYTES;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -47,8 +47,10 @@ pub(in crate::transport::libfabric) fn shared_memory_file(name: &[u8]) -> Option
     (!file.is_empty() && !file.contains('/')).then(|| file.to_owned())
 }
 
-/// Endpoint name of a peer, padded with zeros to a length beyond which no provider reads. The library derives the
-/// length of a name from its own address format and trusts the caller.
+/// Pads the endpoint name of a peer with zeros to a length beyond which no provider reads.
+///
+/// This is necessary because the library derives the length of a name from its address format and does not check the
+/// length of the caller's buffer.
 ///
 /// # Errors
 ///

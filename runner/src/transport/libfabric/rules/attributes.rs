@@ -1,4 +1,4 @@
-//! Attributes that `fi_getinfo` returned, and whether this transport supports them. Pure.
+//! Attributes that `fi_getinfo` returned, and whether this transport supports them. Performs no I/O.
 
 use super::provider::RequestedProvider;
 use libfabric_sys::bindings::{
@@ -27,7 +27,7 @@ pub(in crate::transport::libfabric) struct Attributes {
     pub max_message: usize,
 }
 
-/// Device of an `fi_info`, as far as the provider reports it.
+/// Device of an `fi_info`. Properties that the provider does not report are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::transport::libfabric) struct Nic {
     pub name: String,
@@ -70,14 +70,16 @@ const MODES: [(u64, &str); 5] = [
 const SUPPORTED_MODES: u64 = FI_CONTEXT | FI_CONTEXT2 | FI_RX_CQ_DATA;
 
 impl Attributes {
-    /// Whether the provider and the fabric are exactly the requested ones. A library may also return layered variants
-    /// of the provider (`net;ofi_rxm` in addition to `net`), but another provider would be another measurement.
+    /// Whether the provider and the fabric are exactly the requested ones.
+    ///
+    /// A library may also return layered variants of the provider (`net;ofi_rxm` in addition to `net`), but results of
+    /// a layered variant are not results of the requested provider.
     pub(in crate::transport::libfabric) fn matches(&self, requested: &RequestedProvider) -> bool {
         self.provider == requested.name && requested.fabric.is_none_or(|fabric| self.fabric == fabric)
     }
 
-    /// Whether `device` names this device: the name of the NIC, or of the domain, which efa composes of the name of the
-    /// NIC and the endpoint type (`rdmap0s6-rdm`).
+    /// Whether `device` names this device: the name of the NIC, or of the domain, which efa derives from the name of
+    /// the NIC and the endpoint type (`rdmap0s6-rdm`).
     pub(in crate::transport::libfabric) fn is_on(&self, device: &str) -> bool {
         let nic = self.nic.as_ref().is_some_and(|nic| nic.name == device);
         let domain = self
@@ -128,7 +130,7 @@ impl Attributes {
         self.mode & FI_RX_CQ_DATA != 0
     }
 
-    /// Progress mode: `auto` if the library makes progress by itself, `manual` if the caller must poll.
+    /// Progress mode: `auto` if the library makes progress on its own, `manual` if the caller must poll.
     pub(in crate::transport::libfabric) fn progress_mode(&self) -> String {
         match self.data_progress {
             FI_PROGRESS_AUTO => "auto".to_owned(),

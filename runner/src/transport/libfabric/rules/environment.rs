@@ -1,21 +1,22 @@
-//! Environment variables that must be set before the first call of the library. Pure.
+//! Environment variables that must be set before the first call of the library. Performs no I/O.
 
 use crds::v1alpha1::LibfabricProvider;
 use libfabric_sys::Version;
 
-/// First release with `FI_OPT_SHARED_MEMORY_PERMITTED`. In earlier releases, only the environment variable prevents
-/// efa from using shared memory.
+/// First release with `FI_OPT_SHARED_MEMORY_PERMITTED`.
+///
+/// In earlier releases, only the environment variable prevents efa from using shared memory.
 const SHARED_MEMORY_OPTION: Version = Version::new(1, 21);
 
 /// Variables that make libfabric's efa provider print a message and abort the process.
 const ABORTING_VARIABLES: [&str; 3] = ["FI_EFA_MTU_SIZE", "FI_EFA_TX_IOV_LIMIT", "FI_EFA_RX_IOV_LIMIT"];
 
-/// Smallest `FI_UNIVERSE_SIZE` that is set.
+/// Minimum value to which `FI_UNIVERSE_SIZE` is set.
 const MIN_UNIVERSE_SIZE: usize = 16;
 
-/// Environment variables, with their values, that an instrument process needs unless its user sets them.
+/// Environment variables, with their values, to set for an instrument process unless the user has set them.
 ///
-/// * efa: by default, a peer on the same host is reached through shared memory, so that EFA would not be measured.
+/// * efa: by default, the provider reaches a peer on the same host through shared memory, which would not measure EFA.
 /// * verbs: the provider sizes its receive queues for the expected number of peers, 1024 by default. Soft-RoCE
 ///   devices reject a completion queue of that size (EINVAL from `fi_enable`).
 pub fn required_variables(provider: LibfabricProvider, peers: usize) -> Vec<(&'static str, String)> {

@@ -1,4 +1,4 @@
-//! Classifies error numbers. Pure.
+//! Classifies error numbers. Performs no I/O.
 
 use crate::transport::PostError;
 use crds::record::FailureReason;
@@ -18,8 +18,10 @@ pub(in crate::transport::libfabric) fn post_error(code: isize) -> PostError {
     }
 }
 
-/// Classifies the error numbers of a failed completion. When a connection ends, a provider cancels the queued
-/// operations, and its own error number tells the cause: the loss of the peer, or an operation that the peer refused.
+/// Classifies the error numbers of a failed completion.
+///
+/// When a connection ends, a provider cancels the queued operations, and the provider's error number contains the
+/// cause: the loss of the peer, or an operation that the peer refused.
 pub(in crate::transport::libfabric) fn completion_failure_reason(
     number: i32,
     provider: i32,

@@ -1,4 +1,4 @@
-//! Hints for `fi_getinfo`. Pure.
+//! Hints for `fi_getinfo`. Performs no I/O.
 
 use super::provider::RequestedProvider;
 use crds::v1alpha1::LibfabricProvider;
@@ -28,23 +28,24 @@ pub(in crate::transport::libfabric) struct Hints {
     pub depth: usize,
 }
 
-/// Requirements of an arm that hints can express.
+/// Requirements of an arm that can be expressed as hints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::transport::libfabric) struct Requirements {
-    /// Largest message to inject in bytes; 0 if the arm injects nothing.
+    /// Size in bytes of the largest message to inject; 0 if the arm injects nothing.
     pub inject_size: usize,
     /// Whether the arm uses GPU memory.
     pub device_memory: bool,
 }
 
-/// Hints to try in this order. The first hints for which the library returns the provider are used.
+/// Hints to try in this order, until the library returns the requested provider.
 ///
-/// A provider with a smaller inject size than requested does not match the hints, so they are tried with the requested
-/// inject size and then without: the returned limit is recorded, and posts above it are refused. The requested size is
-/// tried first because some providers select their code path by it (wide work requests on efa-direct).
+/// A provider with a smaller inject size than requested does not match the hints, so the hints are tried with the
+/// requested inject size and then without an inject size. The limit that the library returns is recorded, and
+/// injections above it are refused. The requested size is tried first because some providers select their code path
+/// based on it (wide work requests on efa-direct).
 ///
 /// On devices without unsolicited receives, writes with immediate data over efa-direct consume a posted receive. Only
-/// there, FI_RX_CQ_DATA must be part of the hints.
+/// for these devices, the hints must include FI_RX_CQ_DATA.
 pub(in crate::transport::libfabric) fn hint_candidates(
     requested: &RequestedProvider,
     requirements: Requirements,
@@ -74,8 +75,10 @@ pub(in crate::transport::libfabric) fn hint_candidates(
         .collect()
 }
 
-/// Capabilities to request. FI_REMOTE_COMM without FI_LOCAL_COMM prevents efa from using shared memory for a peer on
-/// the same host. Shared memory would not measure EFA, and it crashes with GPU buffers (libfabric issue 12328).
+/// Capabilities to request.
+///
+/// FI_REMOTE_COMM without FI_LOCAL_COMM prevents efa from using shared memory for a peer on the same host. Shared
+/// memory would not measure EFA, and it crashes with GPU buffers (libfabric issue 12328).
 fn capabilities(provider: LibfabricProvider, device_memory: bool) -> u64 {
     let memory = if device_memory { FI_HMEM } else { 0 };
     let distance = if provider == LibfabricProvider::Efa {
@@ -86,8 +89,8 @@ fn capabilities(provider: LibfabricProvider, device_memory: bool) -> u64 {
     FI_MSG | FI_RMA | memory | distance
 }
 
-/// All memory registration modes except raw keys, which need an additional exchange, and regions bound to endpoints. No
-/// supported provider requires either of them.
+/// All memory registration modes except two that no supported provider requires: raw keys, which need an additional
+/// exchange, and regions that are bound to endpoints.
 fn registration_modes(device_memory: bool) -> i32 {
     let memory = if device_memory { FI_MR_HMEM } else { 0 };
     FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | memory

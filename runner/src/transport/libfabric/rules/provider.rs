@@ -1,10 +1,11 @@
-//! Names of the providers in the loaded library. Pure.
+//! Names of the providers in the loaded library. Performs no I/O.
 
 use crds::v1alpha1::LibfabricProvider;
 use libfabric_sys::Version;
 
-/// Release that renamed the native TCP provider from `net` to `tcp`. In earlier releases, `tcp` over reliable datagrams
-/// is the slow `tcp;ofi_rxm`.
+/// Release that renamed the native TCP provider from `net` to `tcp`.
+///
+/// In earlier releases, `tcp` over reliable datagrams is the slow `tcp;ofi_rxm`.
 const TCP_IS_NATIVE: Version = Version::new(1, 18);
 /// First release with the fabric `efa-direct`.
 const EFA_DIRECT: Version = Version::new(2, 1);
@@ -58,8 +59,8 @@ pub(in crate::transport::libfabric) fn resolve(
     }
 }
 
-/// Whether an RMA read may have FI_MORE. The `efa` fabric ignores the flags of reads, so it would ring the doorbell for
-/// every read although the caller counts none.
+/// Whether an RMA read may have FI_MORE. The `efa` fabric ignores the flags of reads, so each read rings the doorbell
+/// even with FI_MORE, but the caller would not count these doorbells.
 pub(in crate::transport::libfabric) fn read_supports_more(provider: LibfabricProvider) -> bool {
     provider != LibfabricProvider::Efa
 }

@@ -1,13 +1,15 @@
-//! Assigns a NIC to each rail, for providers that need one NIC per rail. Pure.
+//! Assigns a NIC to each rail, for providers that need one NIC per rail. Performs no I/O.
 
 use super::attributes::Attributes;
 
-/// Assigns a candidate to each rail, by index. A named rail gets the device of this name. Without names, rails get the
-/// devices in the order of their domain names, so that a rail number has the same meaning in every process and release.
+/// Assigns a candidate, by index, to each rail.
+///
+/// If `names` is empty, rails get the devices in the order of their domain names, so that a rail number refers to the
+/// same device in every process and with every release. Otherwise each rail gets the device that `names` specifies.
 ///
 /// # Errors
 ///
-/// Returns a message if there are fewer devices than rails, a named device does not exist, or it is named twice.
+/// Returns a message if there are fewer devices than rails, a named device does not exist, or a device is named twice.
 pub(in crate::transport::libfabric) fn assign_devices(
     candidates: &[Attributes],
     names: &[String],

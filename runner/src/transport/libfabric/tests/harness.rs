@@ -1,4 +1,4 @@
-//! Two connected sides in one process, and how to wait for their completions.
+//! Creates two connected sides in one process, and waits for their completions.
 
 use crate::memory::Memory;
 use crate::transport::libfabric::{Libfabric, LibfabricRegion};
@@ -15,11 +15,13 @@ use std::time::{Duration, Instant};
 pub(super) const LENGTH: usize = 1 << 20;
 /// Maximum number of posts in flight.
 pub(super) const DEPTH: usize = 64;
-/// Longest time that a test waits for a condition.
+/// Maximum time that a test waits for a condition.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// shm derives the name of an endpoint from the process and a counter of the library. Two libraries in one process,
-/// which occur only in tests, would give two endpoints the same name.
+/// Lock that prevents the concurrent use of shm by two libraries in this process.
+///
+/// shm derives the name of an endpoint from the process ID and a counter in the library, so two libraries in one
+/// process, which only tests load, would use the same names.
 static SHARED_MEMORY_LOCK: Mutex<()> = Mutex::new(());
 
 /// Provider and library of a test.
@@ -33,7 +35,7 @@ pub(super) struct Setup {
 /// All setups that every machine supports.
 pub(super) fn setups() -> Vec<Setup> {
     let libfabric_2 = std::env::var_os("FABRICBENCH_TEST_LIBFABRIC_2").unwrap_or_else(|| {
-        panic!("FABRICBENCH_TEST_LIBFABRIC_2 must name a directory with a libfabric 2.x; .ci/test sets it")
+        panic!("FABRICBENCH_TEST_LIBFABRIC_2 must be a directory with a libfabric 2.x; .ci/test sets it")
     });
     let mut setups = Vec::new();
     for library in [None, Some(PathBuf::from(libfabric_2))] {
@@ -104,7 +106,7 @@ impl Side {
         Ok(completions[..count].to_vec())
     }
 
-    /// Posts an operation of this side's memory to its only peer.
+    /// Posts an operation on this side's memory to its only peer.
     pub(super) fn post(&mut self, request: PostRequest) -> Result<(), PostError> {
         let PostRequest {
             rail,
@@ -201,7 +203,7 @@ impl Pair {
         }
     }
 
-    /// Polls both sides. Returns the completions, and for each whether it is one of the initiator.
+    /// Polls both sides. Returns each completion with a flag that is true if it is from the initiator.
     pub(super) fn poll(&mut self) -> Result<Vec<(Completion, bool)>, TransportError> {
         let mut both = std::mem::take(&mut self.early);
         both.extend(

@@ -1,4 +1,4 @@
-//! Rejected configurations, posts and peers, and the reasons of their errors.
+//! Tests that invalid configurations, posts and peers are rejected with the correct reason.
 
 use super::harness::{DEPTH, LENGTH, PostRequest, Setup, setups};
 use crate::transport::libfabric::Libfabric;
@@ -44,7 +44,7 @@ fn reports_missing_device_and_its_requirements() {
 }
 
 #[test]
-fn never_replaces_absent_library() {
+fn does_not_fall_back_if_the_library_is_missing() {
     let error = open_error(&Setup {
         library: Some("/nowhere".into()),
         ..system_setup(LibfabricProvider::Shm)
@@ -54,7 +54,7 @@ fn never_replaces_absent_library() {
 }
 
 #[test]
-fn rejects_rail_sources_that_do_not_fit() {
+fn rejects_unsuitable_rail_sources() {
     let mut config = system_setup(LibfabricProvider::Tcp).config();
     config.rails = vec!["127.0.0.1".to_owned(), "127.0.0.2".to_owned()];
     assert_eq!(

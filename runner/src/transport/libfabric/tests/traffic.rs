@@ -1,4 +1,4 @@
-//! Each operation, with a check of the transferred bytes.
+//! Tests that each operation transfers the correct bytes.
 
 use super::harness::{Pair, PostRequest, Setup, pattern, setups};
 use crate::transport::{CompletionKind, Operation, PostError, Transport};

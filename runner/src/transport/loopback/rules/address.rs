@@ -1,4 +1,4 @@
-//! Addresses of segments: encodes process, file descriptor and rail as endpoint names. Pure.
+//! Encodes the process, file descriptor and rail of a segment as endpoint names. Performs no I/O.
 
 use crate::transport::EndpointAddresses;
 
@@ -9,7 +9,9 @@ pub(in crate::transport::loopback) struct SegmentAddress {
     pub(in crate::transport::loopback) process: u32,
     /// File descriptor of the segment in that process.
     pub(in crate::transport::loopback) descriptor: u32,
-    /// Random number in the header of the segment, because a process ID and a descriptor can be reused.
+    /// Random number in the header of the segment.
+    ///
+    /// It distinguishes the segment from a later one with the same process ID and descriptor.
     pub(in crate::transport::loopback) nonce: u64,
 }
 

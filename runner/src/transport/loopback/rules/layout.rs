@@ -1,26 +1,30 @@
-//! Layout of a segment. Pure.
+//! Layout of a segment. Performs no I/O.
 //!
 //! A segment is the memory to which the peers of an endpoint write: a header, followed by one ring for every rail and
-//! peer. A ring consists of slots, one for each piece of a message, and of fragments, which hold the bytes of pieces
+//! peer. A ring consists of slots, one for each packet of a message, and of fragments, which hold the bytes of packets
 //! that are too long for their slot.
 
-/// First word of every segment: identifies the layout and its version.
+/// First word of every segment, which identifies the layout and its version.
 pub(in crate::transport::loopback) const MAGIC: u64 = u64::from_be_bytes(*b"fabring1");
 
-/// Number of words that describe a piece.
+/// Number of words that describe a packet.
 pub(in crate::transport::loopback) const SLOT_WORDS: usize = 8;
-/// Payload capacity of a slot in bytes. Injected and other short messages are copied directly into their slot. 256 is
-/// the inject limit that the test procedures require.
+/// Payload capacity of a slot in bytes.
+///
+/// Short messages, including injected ones, are copied directly into their slot. 256 is the inject limit that the test
+/// procedures require.
 pub(in crate::transport::loopback) const INLINE_BYTES: u64 = 256;
 const SLOT_BYTES: usize = SLOT_WORDS * 8 + INLINE_BYTES as usize;
 
-/// Size of a fragment in bytes. Large enough to make the cost of a slot negligible compared with the copy, and small
-/// enough to let the two sides copy different fragments of one message concurrently.
+/// Size of a fragment in bytes.
+///
+/// Large enough to make the cost of a slot negligible compared with the copy, and small enough to let the two sides
+/// copy different fragments of one message concurrently.
 pub(in crate::transport::loopback) const FRAGMENT_BYTES: u64 = 8 * 1024;
 /// Number of fragments of a ring. Together they fit into the L2 cache of a core.
 pub(in crate::transport::loopback) const FRAGMENTS: u64 = 32;
 
-/// Length of the longest message in bytes.
+/// Maximum length of a message in bytes.
 pub(in crate::transport::loopback) const MAX_MESSAGE_BYTES: u64 = u32::MAX as u64;
 /// Mask of the transferred bits of immediate data.
 pub(in crate::transport::loopback) const IMMEDIATE_MASK: u64 = u32::MAX as u64;
@@ -33,7 +37,7 @@ pub(in crate::transport::loopback) const MAX_RAILS: usize = 64;
 pub(in crate::transport::loopback) const MAX_PEERS: usize = 1024;
 
 const PAGE: usize = 4096;
-/// Two cache lines: CPUs prefetch lines in pairs, and the two sides must not share one.
+/// Two cache lines: CPUs prefetch lines in pairs, and the two sides must not write to the same line.
 const LINE: usize = 128;
 
 /// Byte offsets of the words in the header.
@@ -49,7 +53,7 @@ pub(in crate::transport::loopback) mod header {
     pub(in crate::transport::loopback) const WAITS: usize = 40;
     /// 1 once the owner has closed the segment.
     pub(in crate::transport::loopback) const CLOSED: usize = 48;
-    /// Number of claims by peers. Each claim takes one ring of every rail.
+    /// Number of claims by peers. Each claim covers one ring of every rail.
     pub(in crate::transport::loopback) const CLAIMED: usize = LINE;
     /// 32-bit futex word on which the owner sleeps.
     pub(in crate::transport::loopback) const SIGNAL: usize = 2 * LINE;

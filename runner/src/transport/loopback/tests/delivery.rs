@@ -1,4 +1,4 @@
-//! Every operation transfers exactly its bytes, at every size.
+//! Tests that every operation transfers exactly its bytes, for every size.
 
 use proptest::prelude::*;
 
@@ -204,7 +204,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 const SPACE: usize = 70_000;
 
-/// Offset of the receive of a rail and token in the target's memory. The space behind all four receives is for writes.
+/// Offset in the target's memory of the receive with this rail and token.
+///
+/// The space after all four receives is for writes.
 fn receive_offset(rail: Rail, token: u32) -> usize {
     (rail * 2 + token as usize) * SPACE
 }

@@ -1,4 +1,4 @@
-//! Every failure is reported once and in bounded time, and changes no memory.
+//! Tests that every failure is reported once and in bounded time, and changes no memory.
 
 use super::*;
 

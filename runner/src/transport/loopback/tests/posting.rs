@@ -1,4 +1,4 @@
-//! Injection, doorbells, full rings, and sends without a posted receive.
+//! Tests of injection, doorbells, full rings, and sends without a posted receive.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Waits end with an event or at their timeout.
+//! Tests that a wait ends with an event or at its timeout.
 
 use std::time::Instant;
 

@@ -8,7 +8,7 @@ through_table! {
     /// `fi_mr_reg`: registers host memory.
     fn fi_mr_reg(domain: *mut fid_domain, buffer: *const c_void, length: usize, access: u64, offset: u64, key: u64,
         flags: u64, region: *mut *mut fid_mr, context: *mut c_void) -> c_int = mr.reg;
-    /// `fi_mr_regattr`: registers memory of any kind that the domain was opened for.
+    /// `fi_mr_regattr`: registers memory of any kind for which the domain was opened.
     fn fi_mr_regattr(domain: *mut fid_domain, attr: *const fi_mr_attr, flags: u64, region: *mut *mut fid_mr)
         -> c_int = mr.regattr;
 }

@@ -53,7 +53,7 @@ pub unsafe fn fi_cq_strerror(
     let table = unsafe { (*queue).ops };
     // SAFETY: the pointer is null or the table of this queue.
     match unsafe { table.as_ref() }.and_then(|table| table.strerror) {
-        // SAFETY: the caller keeps the contract of this function.
+        // SAFETY: the caller fulfills the contract of this function.
         Some(call) => unsafe { call(queue, provider_errno, error_data, buffer, length) },
         None => std::ptr::null(),
     }

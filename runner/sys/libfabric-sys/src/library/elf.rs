@@ -1,5 +1,5 @@
-//! Reads the ELF metadata of a library file, both before the loader opens it and afterwards. Reads the file
-//! only; no code of the library runs.
+//! Reads the ELF metadata of a library file, before and after the loader opens the file. Only reads the file; executes
+//! no code of the library.
 
 use super::error::{NotALibrarySnafu, OpenError, ReadSnafu, WrongArchitectureSnafu};
 use object::read::elf::{Dyn, ElfFile64, FileHeader};
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Size limit of a library file. A libfabric with every provider linked in has a few megabytes.
+/// Size limit of a library file. A libfabric that includes every provider has a few megabytes.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// ELF metadata of a library file.
@@ -18,7 +18,7 @@ const MAX_FILE_BYTES: u64 = 256 << 20;
 pub(super) struct ElfMetadata {
     pub soname: Option<String>,
     pub needed: Vec<String>,
-    /// GNU build ID if the file has one, otherwise the SHA-256 of the file (PyPI wheels have no build ID).
+    /// GNU build ID of the file, or the SHA-256 of the file if it has no build ID (as in PyPI wheels).
     pub build: String,
 }
 
@@ -58,7 +58,8 @@ pub(super) fn read_elf(path: &Path) -> Result<ElfMetadata, OpenError> {
     metadata(&library).map_err(|e| not_a_library(e.to_string()))
 }
 
-/// Reads sections rather than segments: a stripped library keeps `.dynamic`, which links to its string table.
+/// Reads sections rather than segments: a stripped library keeps the `.dynamic` section, which links to its string
+/// table.
 fn metadata(library: &ElfFile64<'_, Endianness>) -> Result<ElfMetadata, object::Error> {
     let (endian, data) = (library.endian(), library.data());
     let build = match library.build_id()? {

@@ -1,4 +1,4 @@
-//! Errors of opening a library, with what to do about each.
+//! Errors of opening a library, each with a remedy.
 
 use super::version::Version;
 use snafu::Snafu;
@@ -8,13 +8,13 @@ use std::path::PathBuf;
 #[derive(Debug, Snafu)]
 #[snafu(visibility(pub(super)))]
 pub enum OpenError {
-    /// None of the searched locations has the file.
+    /// None of the searched locations contains the file.
     #[snafu(display(
-        "libfabric.so.1 not found; searched: {}. Install libfabric, or name the directory that holds it",
+        "libfabric.so.1 not found; searched: {}. Install libfabric, or specify the directory that contains it",
         searched.join(", ")
     ))]
     NotFound {
-        /// Every location that was searched, in order.
+        /// Searched locations, in order.
         searched: Vec<String>,
     },
 
@@ -23,7 +23,7 @@ pub enum OpenError {
     Read {
         /// Path of the file.
         path: PathBuf,
-        /// Error of the file system.
+        /// Error from the file system.
         source: std::io::Error,
     },
 
@@ -32,7 +32,7 @@ pub enum OpenError {
     NotALibrary {
         /// Path of the file.
         path: PathBuf,
-        /// Result of reading its header.
+        /// Reason for which the file is not a shared library.
         detail: String,
     },
 
@@ -65,22 +65,22 @@ pub enum OpenError {
          directory to LD_LIBRARY_PATH"
     ))]
     LoadFailed {
-        /// Name or path that the loader was given.
+        /// Name or path that was passed to the loader.
         library: String,
         /// Message of the loader.
         message: String,
     },
 
-    /// A function is missing, so another library has the name libfabric.so.1.
+    /// A function is missing, so the file is a different library with the name libfabric.so.1.
     #[snafu(display("{library} has no function {symbol}: it is not libfabric 1.17 or later"))]
     SymbolMissing {
-        /// Name or path that the loader was given.
+        /// Name or path that was passed to the loader.
         library: String,
         /// Function and its symbol version.
         symbol: String,
     },
 
-    /// The library is older than the headers that the bindings were generated from.
+    /// The library is older than the headers from which the bindings were generated.
     #[snafu(display("{} is libfabric {found}; {required} or later is required", path.display()))]
     TooOld {
         /// Path of the file.

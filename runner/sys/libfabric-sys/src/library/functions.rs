@@ -1,13 +1,15 @@
-//! Resolves the exported functions, each with the symbol version that the rest of the crate relies on.
+//! Resolves the exported functions, each with the symbol version on which the rest of the crate relies.
 
 use super::error::{OpenError, SymbolMissingSnafu};
 use crate::bindings::{fi_fabric_attr, fi_info, fid_fabric};
 use snafu::OptionExt;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-/// Symbol versions of `fi_getinfo`, `fi_dupinfo` and `fi_freeinfo`, newest first, up to the last release
-/// that this crate was reviewed against (2.6). A newer library keeps all older versions; an older library
-/// lacks the newer ones. All three functions use the same version, because they share the same structs.
+/// Symbol versions of `fi_getinfo`, `fi_dupinfo` and `fi_freeinfo`, newest first, up to the last release that this
+/// crate was reviewed against (2.6).
+///
+/// A newer library keeps all older versions; an older library lacks the newer ones. The same version is used for all
+/// three functions, because they exchange structs.
 const INFO_VERSIONS: [&CStr; 4] = [c"FABRIC_1.9", c"FABRIC_1.8", c"FABRIC_1.7", OLDEST_USABLE];
 
 /// Oldest version whose structs match the 1.17 headers. Earlier versions lack `tclass`.
@@ -20,7 +22,7 @@ type DupInfo = unsafe extern "C" fn(*const fi_info) -> *mut fi_info;
 type FreeInfo = unsafe extern "C" fn(*mut fi_info);
 type OpenFabric = unsafe extern "C" fn(*mut fi_fabric_attr, *mut *mut fid_fabric, *mut c_void) -> c_int;
 type GetVersion = unsafe extern "C" fn() -> u32;
-type ErrorText = unsafe extern "C" fn(c_int) -> *const c_char;
+type GetErrorMessage = unsafe extern "C" fn(c_int) -> *const c_char;
 
 /// Functions that the library exports: code addresses in a library that is never unloaded.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +33,7 @@ pub(super) struct Functions {
     pub freeinfo: FreeInfo,
     pub fabric: OpenFabric,
     pub version: GetVersion,
-    pub strerror: ErrorText,
+    pub strerror: GetErrorMessage,
 }
 
 impl Functions {
@@ -66,7 +68,8 @@ impl Functions {
         let strerror = require(c"fi_strerror", c"FABRIC_1.0")?;
         Ok(Self {
             info_version,
-            // SAFETY: the address is that of the C function of this name, which rdma/fabric.h declares with this type.
+            // SAFETY: the address is that of the C function with this name, which rdma/fabric.h declares with this
+            // type.
             getinfo: unsafe { std::mem::transmute::<*mut c_void, GetInfo>(getinfo) },
             // SAFETY: as above.
             dupinfo: unsafe { std::mem::transmute::<*mut c_void, DupInfo>(dupinfo) },
@@ -77,7 +80,7 @@ impl Functions {
             // SAFETY: as above.
             version: unsafe { std::mem::transmute::<*mut c_void, GetVersion>(version) },
             // SAFETY: as above.
-            strerror: unsafe { std::mem::transmute::<*mut c_void, ErrorText>(strerror) },
+            strerror: unsafe { std::mem::transmute::<*mut c_void, GetErrorMessage>(strerror) },
         })
     }
 }

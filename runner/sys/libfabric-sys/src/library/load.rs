@@ -11,20 +11,21 @@ use std::path::{Path, PathBuf};
 /// File name of every release since 1.0.
 const FILE_NAME: &str = "libfabric.so.1";
 
-/// Directories of installers that do not configure the loader: the EFA installer, by distribution.
+/// Directories of installers that do not configure the loader: those of the EFA installer, which depend on the
+/// distribution.
 const INSTALLER_DIRECTORIES: [&str; 2] = ["/opt/amazon/efa/lib", "/opt/amazon/efa/lib64"];
 
 /// Library to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// The library that the dynamic loader finds (`LD_LIBRARY_PATH`, its cache, its default directories),
-    /// otherwise the library in the directory of a known installer.
+    /// The library that the dynamic loader finds (in `LD_LIBRARY_PATH`, its cache or its default directories), or else
+    /// the library in the directory of a known installer.
     Search,
-    /// This file, or `libfabric.so.1` in this directory. No other location is tried.
+    /// The file at this path, or `libfabric.so.1` in the directory at this path. No other location is tried.
     Path(PathBuf),
 }
 
-/// Handle of a loaded library, and the name or path that the loader was given.
+/// Handle of a loaded library, and the name or path that was passed to the loader.
 pub(super) struct Loaded {
     pub handle: *mut c_void,
     pub name: String,
@@ -53,7 +54,7 @@ fn open_file(path: &Path) -> Result<Loaded, OpenError> {
         .fail();
     }
     let name = path.display().to_string();
-    // dlopen searches its directories for a name without a slash, so it needs the absolute path.
+    // dlopen treats a name without a slash as a name to search for, so the path must be absolute.
     let path = path.canonicalize().context(ReadSnafu { path })?;
     dlopen(path.as_os_str().as_bytes(), &name)
 }
@@ -76,8 +77,10 @@ fn search() -> Result<Loaded, OpenError> {
     .fail()
 }
 
-/// Whether the loader's message says that the library itself is absent. glibc reports "libfabric.so.1: cannot
-/// open shared object file: No such file or directory", and names another file if a dependency is missing.
+/// Whether the loader's message reports that the library itself is missing.
+///
+/// glibc reports "libfabric.so.1: cannot open shared object file: No such file or directory", or the name of another
+/// file if a dependency is missing.
 fn is_absent(message: &str) -> bool {
     message.starts_with(FILE_NAME) && message.contains("cannot open shared object file")
 }
@@ -123,24 +126,26 @@ fn last_error() -> String {
     // SAFETY: dlerror takes no arguments; its string is valid until the next dl call of this thread.
     let text = unsafe { libc::dlerror() };
     if text.is_null() {
-        return "the loader gave no reason".to_owned();
+        return "the loader reported no reason".to_owned();
     }
     // SAFETY: the pointer is not null, and dlerror returns C strings.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// Path of the file that a code address was loaded from, with symbolic links resolved. It can differ from the
-/// requested file, because the loader answers a second request for a name with the library that it already loaded.
+/// Path of the file from which a code address was loaded, with symbolic links resolved.
+///
+/// The path can differ from the requested one, because for a second request with the same name, the loader returns the
+/// library that is already loaded.
 pub(super) fn path_of(address: *const c_void, name: &str) -> Result<PathBuf, OpenError> {
     let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: dladdr accepts any address and writes only to the struct it is given.
+    // SAFETY: dladdr accepts any address and writes only to the struct that its second argument points to.
     let known = unsafe { libc::dladdr(address, found.as_mut_ptr()) };
     // SAFETY: the fields are integers and pointers, which are zero or were written by dladdr.
     let found = unsafe { found.assume_init() };
     if known == 0 || found.dli_fname.is_null() {
         return LoadFailedSnafu {
             library: name,
-            message: "the loader does not know which file it was loaded from",
+            message: "the loader does not know from which file it was loaded",
         }
         .fail();
     }
@@ -164,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_the_file_that_the_directory_lacks() {
+    fn reports_the_path_of_a_missing_file() {
         let directory = tempfile::tempdir().unwrap();
         let error = crate::Library::open(&Source::Path(directory.path().into())).unwrap_err();
         assert!(

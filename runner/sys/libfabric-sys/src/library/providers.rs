@@ -5,18 +5,20 @@ use super::version::Version;
 use crate::bindings::{FI_PROV_ATTR_ONLY, fi_info};
 use std::ffi::{CStr, c_int};
 
-/// One provider that the library lists.
+/// Provider that the library lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provider {
-    /// Name, from `fi_fabric_attr.prov_name`.
+    /// Name of the provider, from `fi_fabric_attr.prov_name`.
     pub name: String,
     /// Version of the provider.
     pub version: Version,
 }
 
 impl Library {
-    /// Lists the registered providers in the library's order of preference. The call initializes all of them,
-    /// so the environment (`FI_PROVIDER`, `FI_EFA_*`) must be set before.
+    /// Lists the registered providers in the library's order of preference.
+    ///
+    /// The call initializes all providers, so environment variables for libfabric (`FI_PROVIDER`, `FI_EFA_*`) must be
+    /// set before the call.
     ///
     /// # Errors
     ///
@@ -38,9 +40,10 @@ impl Library {
         }
         let mut providers = Vec::new();
         let mut entry = list;
-        // SAFETY: `entry` is null or an entry of the list just received, whose last entry has a null next pointer.
+        // SAFETY: `entry` is null or an entry of the list that `fi_getinfo` returned, whose last entry has a null next
+        // pointer.
         while let Some(info) = unsafe { entry.as_ref() } {
-            // SAFETY: `info` is an entry of that list, which was not freed.
+            // SAFETY: `info` is an entry of the list, which is not yet freed.
             if let Some(provider) = unsafe { provider(info) } {
                 providers.push(provider);
             }

@@ -1,4 +1,4 @@
-//! The simulated cluster: the state of the API server, and its changes by everyone but the controller.
+//! The simulated cluster: the state of the API server, and the changes that are not made by the controller.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +43,7 @@ pub(super) struct Cluster {
     pub finalizer: bool,
     pub run_gone: bool,
     pub blocked: bool,
-    /// Whether a quota refuses prerequisites.
+    /// Whether a quota prevents the creation of prerequisites.
     pub quota_full: bool,
     pub persisted: ExecutionState,
     pub phase: Option<Phase>,
@@ -55,7 +55,7 @@ pub(super) struct Cluster {
     pub logs: BTreeMap<String, Log>,
     /// Persisted blocks, by leg.
     pub chain: BTreeMap<u32, BTreeSet<u32>>,
-    /// All Jobs that were ever created.
+    /// All Jobs that have been created.
     pub created: Vec<(AttemptId, String)>,
 }
 
@@ -93,7 +93,7 @@ impl Cluster {
         Timestamp::from_second(self.now).unwrap()
     }
 
-    /// Blocks of `leg` that are not persisted. Block numbers are `100 * leg` and up.
+    /// Blocks of `leg` that are not persisted. Block numbers start at `100 * leg`.
     pub(super) fn missing(&self, leg: u32) -> Vec<u32> {
         let blocks = self.policy.legs.as_ref().unwrap()[leg as usize];
         let done = self.chain.get(&leg).cloned().unwrap_or_default();
@@ -134,7 +134,7 @@ impl Cluster {
         }
     }
 
-    /// The queue suspends the Job and so removes its pods, or admits it with new pods.
+    /// Suspends the Job, which removes its pods, or admits it with new pods.
     pub(super) fn set_admitted(&mut self, admitted: bool) {
         let Some(job) = self.jobs.first_mut().filter(|job| job.outcome.is_none()) else {
             return;
@@ -166,16 +166,16 @@ impl Cluster {
         }
     }
 
-    fn running(&self, rank: u32) -> Option<usize> {
+    fn running_pod(&self, rank: u32) -> Option<usize> {
         let runs =
             |pod: &PodState| pod.rank == rank && pod.phase == PodPhase::Running && pod.terminated.is_none();
         let has_job = |pod: &PodState| self.jobs.iter().any(|job| job.attempt == pod.attempt);
         self.pods.iter().position(|pod| runs(pod) && has_job(pod))
     }
 
-    /// Worker 0 measures its next block, or ends.
+    /// Lets worker 0 measure its next block, or terminate after the last one.
     pub(super) fn measure(&mut self) {
-        let (Some(coordinator), Some(_)) = (self.running(0), self.running(1)) else {
+        let (Some(coordinator), Some(_)) = (self.running_pod(0), self.running_pod(1)) else {
             return;
         };
         let uid = self.pods[coordinator].uid.clone();
@@ -214,7 +214,7 @@ impl Cluster {
     }
 
     fn end_with_failure(&mut self, reason: FailureReason) {
-        let Some(coordinator) = self.running(0) else {
+        let Some(coordinator) = self.running_pod(0) else {
             return;
         };
         let log = self.logs.get_mut(&self.pods[coordinator].uid).unwrap();
@@ -231,14 +231,16 @@ impl Cluster {
 
     pub(super) fn fail_measuring(&mut self) {
         self.end_with_failure(FailureReason::FabricUnreachable);
-        if let Some(other) = self.running(1) {
+        if let Some(other) = self.running_pod(1) {
             self.exit(other, 3, "Error");
         }
     }
 
     pub(super) fn lose(&mut self, rank: u32, loss: Loss) {
         let now = self.now;
-        let Some(index) = self.running(rank) else { return };
+        let Some(index) = self.running_pod(rank) else {
+            return;
+        };
         let pod = &mut self.pods[index];
         match loss {
             Loss::Evicted => {
@@ -271,13 +273,13 @@ impl Cluster {
     }
 
     pub(super) fn truncate_log(&mut self) {
-        if let Some(coordinator) = self.running(0) {
+        if let Some(coordinator) = self.running_pod(0) {
             self.logs.get_mut(&self.pods[coordinator].uid).unwrap().truncated = true;
         }
     }
 
     fn is_lost(pod: &PodState) -> bool {
-        pod.disruption.is_some() && !pod.phase.is_over()
+        pod.disruption.is_some() && !pod.phase.is_finished()
     }
 
     pub(super) fn remove_orphaned_pods(&mut self) {
@@ -286,7 +288,7 @@ impl Cluster {
             .retain(|pod| jobs.contains(&pod.attempt) || Self::is_lost(pod));
     }
 
-    /// Removes the Node objects of lost nodes, and so their pods.
+    /// Removes the Node objects of lost nodes, which removes their pods.
     pub(super) fn remove_lost_nodes(&mut self) {
         for pod in self.pods.extract_if(.., |pod| Self::is_lost(pod)) {
             let mut jobs = self.jobs.iter_mut();

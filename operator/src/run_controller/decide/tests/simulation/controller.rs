@@ -1,4 +1,4 @@
-//! The simulated controller: it executes decisions, with stale caches and memory that is lost on restart.
+//! The simulated controller. It executes decisions, its caches may be stale, and it loses its memory when it restarts.
 
 use super::super::super::decide;
 use super::cluster::Cluster;
@@ -7,7 +7,7 @@ use crate::run_controller::action::{Action, Decision};
 use crate::run_controller::admission::Reservation;
 use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::observed::{
-    CreationRefused, JobState, Observed, PodState, Preflight, Records, StreamState,
+    CreationRejected, JobState, Observed, PodState, Preflight, Records, StreamState,
 };
 
 #[derive(Debug, Default)]
@@ -17,11 +17,11 @@ pub(super) struct Controller {
     stream: Option<StreamState>,
     records_read: bool,
     prerequisites_ready: Option<AttemptId>,
-    creation_refused: Option<CreationRefused>,
+    creation_rejected: Option<CreationRejected>,
 }
 
 impl Controller {
-    /// A controller after a start: with current caches and without other memory.
+    /// A restarted controller: its caches are current, and it has no other memory.
     pub(super) fn started(cluster: &Cluster) -> Self {
         Self {
             jobs: cluster.jobs.clone(),
@@ -65,7 +65,7 @@ impl Controller {
                 Action::Wait { until } => {
                     assert!(
                         until.is_none_or(|until| until > cluster.time()),
-                        "the end of the wait has passed"
+                        "the wait has already ended"
                     );
                     return;
                 }
@@ -77,17 +77,17 @@ impl Controller {
                     return;
                 }
                 Action::CreatePrerequisites { .. } if cluster.quota_full => {
-                    self.creation_refused = Some(CreationRefused {
+                    self.creation_rejected = Some(CreationRejected {
                         message: "exceeded quota".to_owned(),
                         permanent: false,
                     });
                 }
-                // The prerequisites follow the finalizer, and the controller may be killed in between.
+                // The finalizer is added before the prerequisites, and the controller may be killed in between.
                 Action::CreatePrerequisites { .. } if !cluster.finalizer => cluster.finalizer = true,
                 Action::CreatePrerequisites { attempt, .. } => {
                     cluster.prerequisites.insert(attempt);
                     self.prerequisites_ready = Some(attempt);
-                    self.creation_refused = None;
+                    self.creation_rejected = None;
                 }
                 Action::FollowLog { pod_uid, .. } => {
                     self.stream = Some(StreamState {
@@ -128,8 +128,8 @@ impl Controller {
             },
             preflight: Preflight::Skipped,
             live_pods,
-            // The refused creation is retried when the quota has changed.
-            creation_refused: self.creation_refused.clone().filter(|_| cluster.quota_full),
+            // The rejected creation is retried after the quota has changed.
+            creation_rejected: self.creation_rejected.clone().filter(|_| cluster.quota_full),
         }
     }
 
@@ -156,9 +156,9 @@ impl Controller {
         for block in &log.blocks {
             cluster.chain.entry(pod.attempt.leg).or_default().insert(*block);
         }
-        // A new chain need not be read.
+        // A new chain does not have to be read.
         self.records_read = true;
         stream.end.clone_from(&log.end);
-        stream.closed = pod.terminated.is_some() || pod.phase.is_over();
+        stream.closed = pod.terminated.is_some() || pod.phase.is_finished();
     }
 }

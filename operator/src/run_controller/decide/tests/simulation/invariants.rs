@@ -29,11 +29,11 @@ pub(super) fn check_decision(cluster: &Cluster, decision: &Decision) {
             );
         }
         Action::DeleteAttempt { attempt, job_uid } => {
-            let own = cluster
+            let belongs_to_run = cluster
                 .created
                 .iter()
                 .any(|(id, uid)| (id, uid) == (attempt, job_uid));
-            assert!(own, "the Job does not belong to the run");
+            assert!(belongs_to_run, "the Job does not belong to the run");
             let in_progress = persisted
                 .current()
                 .is_some_and(|current| current.job_uid == *job_uid);
@@ -46,7 +46,7 @@ pub(super) fn check_decision(cluster: &Cluster, decision: &Decision) {
             assert!(cluster.now >= finished + i64::from(ttl));
         }
         Action::RecordProgress(new) => {
-            assert_ne!(**new, *persisted, "the write changes nothing");
+            assert_ne!(**new, *persisted, "the write does not change the state");
             if let Some(current) = new.current() {
                 assert!(
                     cluster.prerequisites.contains(&attempt_id(current)),
@@ -57,7 +57,7 @@ pub(super) fn check_decision(cluster: &Cluster, decision: &Decision) {
             assert!(persisted.finished_at.is_none(), "a finished run changes");
             assert!(
                 new.active_seconds >= persisted.active_seconds,
-                "the active clock goes back"
+                "the active time decreases"
             );
             let complete = decision.phase == Some(Phase::Complete);
             assert!(!complete || is_measured(cluster), "complete with missing blocks");
