@@ -5,11 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use campaign::validate::is_label;
+use campaign::validate::{MAX_LABEL, is_label};
 use operator::run_controller::RunKey;
-
-/// Maximum length of a DNS label.
-const MAX_LABEL_LENGTH: usize = 63;
 
 /// Location of a run, as given on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,9 +25,7 @@ impl FromStr for Source {
         let directory = PathBuf::from(text);
         Ok(match text.split_once('/') {
             Some((namespace, name))
-                if !directory.exists()
-                    && is_label(namespace, MAX_LABEL_LENGTH)
-                    && is_label(name, MAX_LABEL_LENGTH) =>
+                if !directory.exists() && is_label(namespace, MAX_LABEL) && is_label(name, MAX_LABEL) =>
             {
                 Self::Cluster(RunKey {
                     namespace: namespace.to_owned(),

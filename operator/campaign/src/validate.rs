@@ -149,6 +149,9 @@ const MAX_SHOWN_NAME: usize = 80;
 /// Maximum length of a name: pods, Services and result directories append suffixes to it and must remain DNS labels.
 const MAX_NAME: usize = 52;
 
+/// Maximum length of a DNS label, in bytes (RFC 1123, section 2.1).
+pub const MAX_LABEL: usize = 63;
+
 /// Whether `name` is a DNS label (RFC 1123, section 2.1) of at most `longest` characters.
 pub fn is_label(name: &str, longest: usize) -> bool {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';

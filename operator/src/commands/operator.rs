@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use campaign::validate::is_label;
+use campaign::validate::{MAX_LABEL, is_label};
 use clap::Args;
 use crds::units::Size;
 
@@ -204,10 +204,10 @@ impl Operator {
 
 /// Rejects names that the API server would reject in every request.
 fn check_name(flag: &str, name: &str, hint: &str) -> Result<(), Failure> {
-    match is_label(name, 63) {
+    match is_label(name, MAX_LABEL) {
         true => Ok(()),
         false => Err(Failure::invalid_input(format!(
-            "{flag}: `{name}` is not a valid name. Use at most 63 lowercase letters, digits and hyphens{hint}"
+            "{flag}: `{name}` is not a valid name. Use at most {MAX_LABEL} lowercase letters, digits and hyphens{hint}"
         ))),
     }
 }

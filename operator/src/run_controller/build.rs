@@ -10,6 +10,7 @@ pub mod labels;
 pub mod names;
 mod pod;
 pub mod resources;
+mod security;
 mod service;
 
 use std::collections::BTreeSet;

@@ -109,7 +109,10 @@ mod tests {
 
     #[test]
     fn rejects_images_and_variables_that_are_not_allowed() {
-        assert_eq!(rejected(&["other.example/", "registry.example/"], &["FI_*"]), None);
+        assert_eq!(
+            rejected(&["other.example/", "registry.example/"], &["FI_*"]),
+            None
+        );
         let image = rejected(&["other.example/"], &[]).unwrap();
         assert!(
             image.starts_with("spec.variants[1].image: image \"registry.example/nixl:2\""),

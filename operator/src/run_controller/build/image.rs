@@ -3,7 +3,7 @@
 use crds::names;
 use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSelector, VolumeMount};
 
-use super::{AttemptInputs, pod, resources};
+use super::{AttemptInputs, resources, security};
 
 /// Directory of the volume to which the runner is copied.
 const INSTALL_DIRECTORY: &str = "/fabricbench";
@@ -24,7 +24,7 @@ pub(super) fn installer(attempt: &AttemptInputs<'_>) -> Container {
         image_pull_policy: attempt.config.image_pull_policy.clone(),
         args: Some(vec!["install".to_owned(), INSTALL_DIRECTORY.to_owned()]),
         resources: Some(resources::installer()),
-        security_context: Some(pod::restricted()),
+        security_context: Some(security::restricted()),
         volume_mounts: Some(vec![mount(false)]),
         ..Container::default()
     }

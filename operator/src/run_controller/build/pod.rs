@@ -1,23 +1,18 @@
 //! The pod template of a worker. Performs no I/O.
-//!
-//! It meets the `restricted` Pod Security Standard: no root user, privileges, capabilities, host namespaces or token,
-//! and only `/tmp` and `/dev/shm` are writable. The exception is [`super::OperatorConfig::ipc_lock`].
 
 use k8s_openapi::api::core::v1::{
-    Capabilities, ConfigMapVolumeSource, Container, EmptyDirVolumeSource, LocalObjectReference,
-    PodSecurityContext, PodSpec, PodTemplateSpec, SeccompProfile, SecurityContext, Volume, VolumeMount,
+    ConfigMapVolumeSource, Container, EmptyDirVolumeSource, LocalObjectReference, PodSpec, PodTemplateSpec,
+    Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::config_map::ASSIGNMENT_KEY;
 use super::resources::WorkerResources;
-use super::{AttemptInputs, WORKER_CONTAINER, affinity, image};
+use super::{AttemptInputs, WORKER_CONTAINER, affinity, image, security};
 use crds::names;
 use crds::units::Size;
 
-/// User and group ID in the runner images.
-const USER_ID: i64 = 65532;
 /// Directory of the assignment.
 const ASSIGNMENT_DIRECTORY: &str = "/etc/fabricbench";
 /// File to which the runner writes the end record, which the kubelet reads as the termination message.
@@ -61,29 +56,13 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> PodTemplateSpec {
             node_selector: (!placement.node_selector.is_empty()).then(|| placement.node_selector.clone()),
             priority_class_name: placement.priority_class_name.clone(),
             restart_policy: Some("Never".to_owned()),
-            security_context: Some(user(attempt.config.ipc_lock)),
+            security_context: Some(security::pod(attempt.config.ipc_lock)),
             subdomain: Some(attempt.name()),
             termination_grace_period_seconds: Some(GRACE_SECONDS),
             tolerations: Some(affinity::tolerations(attempt)),
             volumes: Some(volumes(attempt, resources)),
             ..PodSpec::default()
         }),
-    }
-}
-
-/// Security context with the runner's user, or with root.
-fn user(root: bool) -> PodSecurityContext {
-    let user = if root { 0 } else { USER_ID };
-    PodSecurityContext {
-        run_as_non_root: Some(!root),
-        run_as_user: Some(user),
-        run_as_group: Some(user),
-        fs_group: Some(user),
-        seccomp_profile: Some(SeccompProfile {
-            type_: "RuntimeDefault".to_owned(),
-            ..SeccompProfile::default()
-        }),
-        ..PodSecurityContext::default()
     }
 }
 
@@ -111,33 +90,12 @@ fn worker(attempt: &AttemptInputs<'_>, resources: WorkerResources) -> Container 
         args: Some(arguments.into_iter().chain([file]).collect()),
         env: Some(image::environment(attempt)),
         resources: Some(resources.requirements()),
-        security_context: Some(worker_security_context(attempt.config.ipc_lock)),
+        security_context: Some(security::worker(attempt.config.ipc_lock)),
         termination_message_path: Some(TERMINATION_LOG.to_owned()),
         // If the runner cannot write its end record, the end of its log is reported instead.
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         volume_mounts: Some(mounts),
         ..Container::default()
-    }
-}
-
-fn worker_security_context(ipc_lock: bool) -> SecurityContext {
-    let mut context = restricted();
-    if let (true, Some(capabilities)) = (ipc_lock, &mut context.capabilities) {
-        capabilities.add = Some(vec!["IPC_LOCK".to_owned()]);
-    }
-    context
-}
-
-/// Security context without privileges and with a read-only root file system.
-pub(super) fn restricted() -> SecurityContext {
-    SecurityContext {
-        allow_privilege_escalation: Some(false),
-        capabilities: Some(Capabilities {
-            drop: Some(vec!["ALL".to_owned()]),
-            ..Capabilities::default()
-        }),
-        read_only_root_filesystem: Some(true),
-        ..SecurityContext::default()
     }
 }
 

@@ -49,10 +49,11 @@ impl Reconciler<'_> {
         }
         if let Some((key, Child { run, state })) = store::job_entry(&job) {
             let scope = self.context.watch_scope(&run.namespace);
-            self.context
-                .jobs
-                .insert_if_absent(scope, key, Child { run, state });
-            return Ok(StepResult::Done(match queued {
+            let jobs = &self.context.jobs;
+            jobs.insert_if_absent(scope, key.clone(), Child { run, state });
+            // The queue may have admitted the Job already, whose pods then wait for the prerequisites.
+            let is_held = jobs.get(&key).is_some_and(|child| child.state.suspended);
+            return Ok(StepResult::Done(match is_held {
                 // The first Jobs of other runs are created before the prerequisites of this run.
                 true => Requeue::LowPriority,
                 false => Requeue::After(Duration::ZERO),

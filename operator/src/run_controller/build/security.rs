@@ -1,0 +1,46 @@
+//! The security contexts of pods. Performs no I/O.
+//!
+//! A worker pod meets the `restricted` Pod Security Standard: no root user, privileges, capabilities, host namespaces or
+//! token, and only `/tmp` and `/dev/shm` are writable. The exception is [`super::OperatorConfig::ipc_lock`].
+
+use k8s_openapi::api::core::v1::{Capabilities, PodSecurityContext, SeccompProfile, SecurityContext};
+
+/// User and group ID in the runner images.
+const USER_ID: i64 = 65532;
+/// Security context of a worker pod, with the user of the runner or with root.
+pub(super) fn pod(root: bool) -> PodSecurityContext {
+    let user = if root { 0 } else { USER_ID };
+    PodSecurityContext {
+        run_as_non_root: Some(!root),
+        run_as_user: Some(user),
+        run_as_group: Some(user),
+        fs_group: Some(user),
+        seccomp_profile: Some(SeccompProfile {
+            type_: "RuntimeDefault".to_owned(),
+            ..SeccompProfile::default()
+        }),
+        ..PodSecurityContext::default()
+    }
+}
+
+/// Security context of the worker container. `ipc_lock` adds the capability to lock memory.
+pub(super) fn worker(ipc_lock: bool) -> SecurityContext {
+    let mut context = restricted();
+    if let (true, Some(capabilities)) = (ipc_lock, &mut context.capabilities) {
+        capabilities.add = Some(vec!["IPC_LOCK".to_owned()]);
+    }
+    context
+}
+
+/// Security context without privileges and with a read-only root file system.
+pub(super) fn restricted() -> SecurityContext {
+    SecurityContext {
+        allow_privilege_escalation: Some(false),
+        capabilities: Some(Capabilities {
+            drop: Some(vec!["ALL".to_owned()]),
+            ..Capabilities::default()
+        }),
+        read_only_root_filesystem: Some(true),
+        ..SecurityContext::default()
+    }
+}
