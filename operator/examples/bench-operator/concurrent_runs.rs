@@ -79,13 +79,13 @@ pub async fn memory(cluster: &TestCluster, count: usize, results: &mut Results) 
     operator.ready().await;
     results.add(
         "resident memory with 0 runs, MiB",
-        Goal::AtMost(10.0),
+        Goal::AtMost(11.0),
         resident_mib(&operator).await,
     );
     measure_creation(cluster, runs_named(cluster, count)).await;
     results.add(
         format!("resident memory with {count} runs, MiB"),
-        Goal::AtMost(13.0),
+        Goal::AtMost(14.0),
         resident_mib(&operator).await,
     );
     drop(operator);
@@ -98,7 +98,7 @@ pub async fn runs(cluster: &TestCluster, count: usize, results: &mut Results) ->
     operator.ready().await;
     let (cpu, sent) = (cpu_seconds(&operator), requests(&operator));
     let mut times = measure_creation(cluster, runs_named(cluster, count)).await;
-    let goals = [Goal::AtMost(0.5), Goal::None, Goal::AtMost(6.0)];
+    let goals = [Goal::AtMost(0.6), Goal::None, Goal::AtMost(6.0)];
     times.add_to(
         &format!("{count} concurrent runs, until first Job"),
         goals,
@@ -123,7 +123,7 @@ pub async fn runs(cluster: &TestCluster, count: usize, results: &mut Results) ->
     }
     results.add(
         format!("resident memory with {count} runs, MiB"),
-        Goal::AtMost(20.0),
+        Goal::AtMost(22.0),
         resident_mib(&operator).await,
     );
     let maximum = operator.memory_kib("VmHWM") as f64 / 1024.0;

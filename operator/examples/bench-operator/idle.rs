@@ -48,7 +48,7 @@ pub async fn measure_idle(cluster: &TestCluster, seconds: u64, results: &mut Res
     operator.ready().await;
     results.add(
         "resident memory after a restart with all runs, MiB",
-        Goal::AtMost(20.0),
+        Goal::AtMost(22.0),
         resident_mib(&operator).await,
     );
     let (cpu, sent) = (cpu_seconds(&operator), requests(&operator));

@@ -37,7 +37,7 @@ pub async fn measure(cluster: &TestCluster, results: &mut Results) {
     let what = "one additional run, until first Job";
     results.add(
         format!("{what}: p50, ms"),
-        Goal::AtMost(9.0),
+        Goal::AtMost(10.0),
         percentile(&mut with_operator, 0.5),
     );
     results.add(

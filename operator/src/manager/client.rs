@@ -27,12 +27,9 @@ const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum number of concurrent requests, each on a separate connection.
 const MAX_CONCURRENT_REQUESTS: usize = 64;
 
-/// Idle timeout of connections. Bursts open many connections, and each needs 35 KiB. The timeout exceeds the renewal
+/// Idle timeout of connections. Bursts open many connections, and each needs memory. The timeout exceeds the renewal
 /// interval of the Lease, so that one connection stays open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
-
-/// Read buffer size of a connection in bytes, which is also the maximum size of a response head.
-const BUFFER_BYTES: usize = 16 << 10;
 
 /// Error creating the clients of the API server.
 #[derive(Debug, Snafu)]
@@ -92,7 +89,6 @@ fn connections(
     Ok(Connections::builder(TokioExecutor::new())
         .pool_idle_timeout(IDLE_TIMEOUT)
         .pool_timer(TokioTimer::new())
-        .http1_max_buf_size(BUFFER_BYTES)
         .build(connector))
 }
 

@@ -92,9 +92,7 @@ pub(crate) async fn run(
         results.set_source(move || shared.run_metrics());
         info!("the caches are complete");
         let reconcile = |key| reconcile(Arc::clone(&context), key);
-        // After a burst of a thousand runs, the heap holds as much freed memory as memory in use.
-        let on_idle = heap_trim::trim;
-        context.queue.process(shutdown.clone(), reconcile, on_idle).await;
+        context.queue.process(shutdown.clone(), reconcile).await;
         Ok(())
     };
     tokio::select! {

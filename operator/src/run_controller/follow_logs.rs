@@ -17,11 +17,12 @@ use kube::api::LogParams;
 use kube::{Api, Client};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use tracing::{Instrument, info_span, warn};
 
 use super::build::WORKER_CONTAINER;
 use super::observed::StreamState;
+use super::queue::sleep_until_or_forever;
 use super::store::RunKey;
 use stream::Stream;
 
@@ -276,13 +277,6 @@ async fn read(bytes: impl AsyncRead, shared: &Shared, wake: &(impl Fn() + Send +
 async fn until_taken(shared: &Shared, due_at: Option<Instant>) {
     while shared.lock().due_at() == due_at && due_at.is_some() {
         shared.changed.notified().await;
-    }
-}
-
-async fn sleep_until_or_forever(at: Option<Instant>) {
-    match at {
-        Some(at) => sleep_until(at).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 use tracing::error;
 
 use self::schedule::Schedule;
@@ -21,9 +21,6 @@ use crate::manager::shutdown::Shutdown;
 use crate::metrics::operator::Metrics;
 
 /// Time without a reconciliation after which the queue is considered idle. By then, the connections of a burst are
-/// closed.
-const IDLE_AFTER: Duration = Duration::from_secs(20);
-
 /// Condition for the next reconciliation of a run, which also takes place if the run changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Requeue {
@@ -80,19 +77,13 @@ impl Queue {
     }
 
     /// Reconciles enqueued runs until `shutdown`, then waits for the reconciliations in progress. A reconciliation that
-    /// panics is treated as failed and affects no other run. Calls `on_idle` once after each period of activity.
-    pub(super) async fn process<F>(
-        &self,
-        mut shutdown: Shutdown,
-        reconcile: impl Fn(RunKey) -> F,
-        on_idle: impl Fn(),
-    ) where
+    /// panics is treated as failed and affects no other run.
+    pub(super) async fn process<F>(&self, mut shutdown: Shutdown, reconcile: impl Fn(RunKey) -> F)
+    where
         F: Future<Output = Requeue> + Send + 'static,
     {
         let mut tasks = JoinSet::new();
         let mut shutdown = pin!(shutdown.requested());
-        let mut idle_timer = pin!(sleep(IDLE_AFTER));
-        let mut idle = false;
         loop {
             while tasks.len() < self.shared.concurrency {
                 let Some(run) = self.schedule().start_next(Instant::now()) else {
@@ -109,15 +100,9 @@ impl Queue {
                     if let Ok((run, requeue)) = finished {
                         self.schedule().finish(run, requeue, Instant::now());
                     }
-                    idle_timer.as_mut().reset(Instant::now() + IDLE_AFTER);
-                    idle = false;
                 }
                 () = sleep_until_or_forever(next_due) => self.schedule().enqueue_due(Instant::now()),
                 () = self.shared.added.notified() => {}
-                () = &mut idle_timer, if !idle && tasks.is_empty() => {
-                    on_idle();
-                    idle = true;
-                }
             }
         }
         while tasks.join_next().await.is_some() {}
@@ -143,7 +128,7 @@ async fn catch_panic(run: RunKey, reconciliation: impl Future<Output = Requeue>)
 }
 
 /// Sleeps until `at`; forever if `at` is `None`.
-async fn sleep_until_or_forever(at: Option<Instant>) {
+pub(super) async fn sleep_until_or_forever(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => pending().await,

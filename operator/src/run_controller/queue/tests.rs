@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::StreamExt;
 use futures::channel::mpsc::unbounded;
+use tokio::time::sleep;
 
 use super::schedule::{FIRST_BACKOFF, MAX_BACKOFF, MAX_LOW_PRIORITY_WAIT};
 use super::*;
@@ -31,7 +32,7 @@ async fn reconciles_runs_in_the_order_in_which_they_were_enqueued() {
         }
     };
     let names: Vec<String> = (0..50).map(|number| format!("{number}")).collect();
-    let processing = queue.process(Shutdown::listen().unwrap(), reconcile, || {});
+    let processing = queue.process(Shutdown::listen().unwrap(), reconcile);
     let scenario = async {
         for name in &names {
             queue.add(run(name));
@@ -70,7 +71,7 @@ async fn start_times_of_a(until: Duration, change: Option<Duration>) -> Vec<Dura
             requeue
         }
     };
-    let processing = queue.process(Shutdown::listen().unwrap(), reconcile, || {});
+    let processing = queue.process(Shutdown::listen().unwrap(), reconcile);
     let scenario = async {
         queue.add(run("a"));
         let mut number = 0;
@@ -143,7 +144,7 @@ async fn max_concurrent_low_priority_runs(busy: bool) -> usize {
             Requeue::AwaitChange
         }
     };
-    let processing = queue.process(Shutdown::listen().unwrap(), reconcile, || {});
+    let processing = queue.process(Shutdown::listen().unwrap(), reconcile);
     let scenario = async {
         if busy {
             queue.add(run("normal"));
@@ -178,7 +179,7 @@ async fn reconciles_again_after_a_change_during_a_reconciliation_and_after_a_pan
             Requeue::AwaitChange
         }
     };
-    let processing = queue.process(Shutdown::listen().unwrap(), reconcile, || {});
+    let processing = queue.process(Shutdown::listen().unwrap(), reconcile);
     let scenario = async {
         queue.add(run("a"));
         sleep(Duration::from_millis(5)).await;
@@ -210,7 +211,7 @@ async fn delayed_run_is_reconciled_when_it_is_due_or_changes() {
         times.lock().unwrap().push(begin.elapsed().as_secs());
         async { Requeue::After(Duration::from_secs(10)) }
     };
-    let processing = queue.process(Shutdown::listen().unwrap(), reconcile, || {});
+    let processing = queue.process(Shutdown::listen().unwrap(), reconcile);
     let scenario = async {
         queue.add(run("a"));
         sleep(Duration::from_millis(14_500)).await;
@@ -222,33 +223,4 @@ async fn delayed_run_is_reconciled_when_it_is_due_or_changes() {
         () = scenario => {}
     }
     assert_eq!(times.into_inner().unwrap(), [0, 10, 14, 24]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn on_idle_is_called_once_after_each_period_of_activity() {
-    let queue = queue(2);
-    let (reconciliations, idle_calls) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
-    let reconcile = |_| {
-        reconciliations.fetch_add(1, Ordering::Relaxed);
-        async { Requeue::AwaitChange }
-    };
-    let count = Arc::clone(&idle_calls);
-    let on_idle = move || {
-        count.fetch_add(1, Ordering::Relaxed);
-    };
-    let processing = queue.process(Shutdown::listen().unwrap(), reconcile, on_idle);
-    let idle_calls = || idle_calls.load(Ordering::Relaxed);
-    let scenario = async {
-        sleep(IDLE_AFTER * 3).await;
-        assert_eq!(idle_calls(), 1, "the queue is idle from the start");
-        queue.add(run("r"));
-        sleep(IDLE_AFTER / 2).await;
-        assert_eq!((reconciliations.load(Ordering::Relaxed), idle_calls()), (1, 1));
-        sleep(IDLE_AFTER * 3).await;
-        assert_eq!(idle_calls(), 2);
-    };
-    tokio::select! {
-        () = processing => panic!("the queue runs until shutdown"),
-        () = scenario => {}
-    }
 }
