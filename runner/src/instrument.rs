@@ -1,5 +1,5 @@
-//! One instrument process: opens the transports of its arms and measures, as long as its worker runs. Communicates with
-//! the worker over a socket on standard input, so that libraries may print to standard output and error.
+//! One instrument process: opens the transports of its arms and runs cases until its worker exits. Communicates with the
+//! worker over a socket on standard input, so that libraries may print to standard output and standard error.
 
 pub mod arm;
 mod cpus;
@@ -24,15 +24,15 @@ use crate::process::end_with_parent;
 use crate::transport::select::TransportSelector;
 use serve::Server;
 
-/// Reason an instrument failed.
+/// Reason for which an instrument failed.
 #[derive(Debug, Snafu)]
 pub enum InstrumentError {
     /// Standard input is not the socket of a worker.
     #[snafu(display(
-        "standard input is not a socket: an instrument is started by `fabricbench-runner worker`"
+        "standard input is not a socket; an instrument must be started by `fabricbench-runner worker`"
     ))]
     NoWorker,
-    /// A system call failed while the instrument started.
+    /// A system call failed during the start of the instrument.
     #[snafu(display("{action} failed: {source}"))]
     Start {
         /// Action that failed.
@@ -40,7 +40,7 @@ pub enum InstrumentError {
         /// Error of the system call.
         source: io::Error,
     },
-    /// A message of the worker cannot be read or answered.
+    /// A message from the worker cannot be read, or the reply cannot be sent.
     #[snafu(display("connection to the worker failed: {source}"))]
     Worker {
         /// Error of the connection.
@@ -48,8 +48,8 @@ pub enum InstrumentError {
     },
 }
 
-/// Runs the instrument of the worker with process ID `parent`. Returns only on failure: after the last request the process
-/// exits without running the exit handlers of loaded libraries.
+/// Runs the instrument of the worker with process ID `parent`. Returns only on failure: after the last request, the
+/// process exits without running the exit handlers of loaded libraries.
 ///
 /// # Errors
 /// If standard input is not a socket, or communication with the worker fails.
@@ -58,8 +58,8 @@ pub fn run(selector: &impl TransportSelector, parent: u32) -> Result<(), Instrum
         action: "duplicating the worker's socket",
     })?;
     let socket = socket.ok_or(InstrumentError::NoWorker)?;
-    // SIGTERM instead of SIGKILL: libfabric's shm provider handles it by freeing its shared memory, which a dead worker
-    // cannot do. Between cases the closed socket ends the instrument as well.
+    // SIGTERM instead of SIGKILL, because libfabric's shm provider frees its shared memory on SIGTERM. Between cases, the
+    // instrument also exits if the worker's end of the socket is closed.
     end_with_parent(parent, Signal::TERM).context(StartSnafu {
         action: "registering the worker as parent process",
     })?;

@@ -1,11 +1,12 @@
-//! The rendezvous of the workers: rank 0 listens, the other ranks connect, and all other connections are refused. Uses
+//! The rendezvous of the workers: rank 0 listens, the other ranks connect, and all other connections are rejected. Uses
 //! TCP.
 //!
-//! Every message carries the run, plan, leg and attempt it belongs to, and the rank of its sender. A connection that does
-//! not belong to the attempt is answered with the reason ([`Refusal`]), counted and closed; the rendezvous continues.
+//! Every message contains its run, plan, leg and attempt, and the rank of its sender. If a connection does not belong to the
+//! attempt, the coordinator sends the reason ([`Rejection`]), counts the rejection and closes the connection. The
+//! rendezvous continues.
 //!
 //! - [`message`]: message types;
-//! - [`admission`]: the decision which peers are admitted (pure);
+//! - [`admission`]: decides which peers are admitted, without I/O;
 //! - [`coordinator`]: the side of rank 0, until all peers have joined;
 //! - [`peer`]: the side of the other ranks, until they are admitted;
 //! - [`link`]: connections between admitted workers.
@@ -16,7 +17,7 @@ pub mod link;
 pub mod message;
 pub mod peer;
 
-pub use message::Refusal;
+pub use message::Rejection;
 
 #[cfg(test)]
 mod tests;

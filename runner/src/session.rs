@@ -1,7 +1,7 @@
-//! An attempt from the coordinator's side: the schedule of cases, the state of the workers and the records.
+//! The coordinator's side of an attempt: the schedule of cases, the state of the workers and the records.
 //!
 //! [`coordinator`] sends commands and writes records. [`gang`] exchanges messages with the workers and tracks lost ones.
-//! [`tournament`], `merge` and `setup_failures` are pure.
+//! [`tournament`], `merge` and `setup_failures` perform no I/O.
 
 pub mod coordinator;
 mod endpoints;
@@ -14,7 +14,7 @@ use crds::record::CaseFailure;
 
 use crate::output::OutputError;
 
-/// Reason an attempt stops early.
+/// Reason for which an attempt stops early.
 #[derive(Debug)]
 pub enum Halt {
     /// A signal stopped the attempt, or fewer than two workers are left.

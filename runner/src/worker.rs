@@ -1,5 +1,5 @@
-//! One worker of an attempt, from its assignment to its exit status. It joins the rendezvous and starts instruments; the
-//! coordinator also writes the records. Opens no fabric resources itself.
+//! One worker of an attempt, from its assignment to its exit status. A worker joins the rendezvous and starts instruments;
+//! the coordinator also writes the records. Workers do not open fabric resources themselves.
 
 pub mod agent;
 mod child;
@@ -31,13 +31,13 @@ pub struct WorkerOptions {
     pub assignment: PathBuf,
     /// Rank of the worker.
     pub rank: u32,
-    /// File into which the coordinator copies its end record.
+    /// File to which the coordinator also writes its end record.
     pub termination_message: Option<PathBuf>,
-    /// Process ID of the parent; the worker stops when the parent dies.
+    /// Process ID of the parent. The worker stops when the parent exits.
     pub parent: Option<u32>,
 }
 
-/// Reason a worker failed.
+/// Reason for which a worker failed.
 #[derive(Debug, Snafu)]
 pub enum WorkerError {
     /// The assignment cannot be read.
@@ -64,7 +64,7 @@ pub enum WorkerError {
         /// Number of workers.
         workers: u32,
     },
-    /// A system call failed while the worker started.
+    /// A system call failed during the start of the worker.
     #[snafu(display("{action} failed: {source}"))]
     Start {
         /// Action that failed.
@@ -107,7 +107,7 @@ impl WorkerError {
 /// Reads and validates the assignment, and checks that it contains `rank`.
 fn read_assignment(path: &Path, rank: u32) -> Result<Assignment, WorkerError> {
     let mut bytes = Vec::new();
-    // Reads one byte more than allowed, so that a file above the limit is detected without reading all of it.
+    // Reads one byte more than allowed, so that a file above the limit is detected without reading the whole file.
     let limit = MAX_ASSIGNMENT_BYTES as u64 + 1;
     let read = File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes));
     read.context(ReadSnafu { path })?;

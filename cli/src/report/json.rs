@@ -64,7 +64,7 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
         format_version: FORMAT_VERSION,
         run: &plan.run,
         plan_hash: report.plan.hash(),
-        complete: summary.complete(),
+        complete: summary.is_complete(),
         blocks_done: summary.blocks_done,
         blocks_total: summary.blocks_total,
         verdict: &comparisons.verdict,

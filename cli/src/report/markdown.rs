@@ -51,7 +51,7 @@ fn head(text: &mut String, report: &Report<'_>) {
         text,
         &format!("- noise {}", escaped(&overview::noise_floor(report, None))),
     );
-    if !summary.complete() {
+    if !summary.is_complete() {
         line(
             text,
             &format!(

@@ -78,7 +78,7 @@ fn head(text: &mut String, report: &Report<'_>, state_summary: Option<&str>, wid
     }
     push_line(text, "noise", &overview::noise_floor(report, None), width);
     push_line(text, "verdict", &report.evaluation.comparisons.verdict, width);
-    if !summary.complete() {
+    if !summary.is_complete() {
         let progress = format!(
             "incomplete: {} of {} blocks were measured",
             summary.blocks_done, summary.blocks_total

@@ -236,7 +236,7 @@ fn case_that_contradicts_the_plan_invalidates_its_block() {
     assert_eq!(reports.blocks_done(), campaign.plan.blocks_total - 1);
     assert!(!reports.is_done(0, 9));
     assert!(
-        reports.faults[0].to_string().contains("contradicts the plan"),
+        reports.faults[0].to_string().contains("does not match the plan"),
         "{}",
         reports.faults[0]
     );

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use campaign::Evaluation;
-use campaign::status::{MAX_WARNINGS, Phase, StatusInput, refused, status};
+use campaign::status::{MAX_WARNINGS, Phase, StatusInput, rejected_status, status};
 use crds::v1alpha1::{FabricProof, State, Verdict};
 
 use crate::fixture::Campaign;
@@ -89,7 +89,7 @@ fn condition_keeps_its_transition_time_until_its_status_changes() {
     };
     assert_eq!(transition_time("Accepted"), "2026-03-01T10:00:00Z");
     assert_eq!(transition_time("Complete"), "2026-03-01T10:01:00Z");
-    let invalid = refused(
+    let invalid = rejected_status(
         "spec.variants[2]: no",
         Some(2),
         "2026-03-01T10:02:00Z",

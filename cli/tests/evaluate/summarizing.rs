@@ -27,7 +27,7 @@ fn every_cell_of_a_valid_campaign_is_valid_and_verified() {
     let campaign = Campaign::default();
     let summary = summary(&campaign);
     assert!(
-        summary.complete() && summary.warnings.is_empty(),
+        summary.is_complete() && summary.warnings.is_empty(),
         "{:?}",
         summary.warnings
     );

@@ -1,9 +1,9 @@
-//! Converts the bytes of record streams to verified records, in order and each block once. Pure.
+//! Converts the bytes of record streams to verified records, in order and each block once. Performs no I/O.
 //!
-//! A stream begins with the hello of rank 0 as line 0. Several streams may follow each other: the legs of a run,
-//! attempts of a leg, or the same stream read again after a restart. Of every stream the longest prefix that
-//! verifies counts; the rest is a [`Fault`]. A block counts from the first attempt in which its
-//! `block` record verified, and only if every arm the plan gives it has a record.
+//! A stream begins with the hello record of rank 0 as line 0. Several streams may follow each other: the legs of a run,
+//! attempts of a leg, or the same stream read again after a restart. The longest verified prefix of each stream is
+//! used; the rest is reported as a [`Fault`]. A block is taken from the first attempt in which its `block` record is
+//! verified, and only if every arm that the plan assigns to the block has a record.
 
 mod case;
 mod collector;
@@ -32,13 +32,13 @@ pub struct Reports {
     pub endpoints: Vec<FromStream<EndpointsRecord>>,
     /// Start-up costs of each arm before its first measured operation, for each leg, round, worker and arm.
     pub cold: Vec<FromStream<ColdRecord>>,
-    /// The cases of all blocks that count.
+    /// Cases of all verified blocks.
     pub cases: Vec<Case>,
     /// The first [`MAX_WARNINGS`] warnings of the workers.
     pub warnings: Vec<FromStream<WarningRecord>>,
     /// Number of further warnings.
     pub warnings_dropped: u64,
-    /// Blocks that count, by leg.
+    /// Numbers of the verified blocks, by leg.
     pub done: BTreeMap<u32, BTreeSet<u32>>,
     /// The first [`MAX_FAULTS`] rejected parts of the input.
     pub faults: Vec<Fault>,
@@ -46,9 +46,9 @@ pub struct Reports {
     pub faults_dropped: u64,
 }
 
-/// Maximum number of warnings kept. Further ones are counted.
+/// Maximum number of stored warnings. Further warnings are only counted.
 pub const MAX_WARNINGS: usize = 1000;
-/// Maximum number of faults kept. Further ones are counted.
+/// Maximum number of stored faults. Further faults are only counted.
 pub const MAX_FAULTS: usize = 100;
 
 /// The verified part of one stream.
@@ -80,20 +80,20 @@ pub struct FromStream<T> {
 }
 
 impl Reports {
-    /// Number of blocks that count, over all legs.
+    /// Number of completed and verified blocks, over all legs.
     pub fn blocks_done(&self) -> u32 {
         self.done.values().map(|blocks| blocks.len() as u32).sum()
     }
 
-    /// Whether `block` of `leg` counts.
+    /// Whether block `block` of leg `leg` has complete, verified records.
     pub fn is_done(&self, leg: u32, block: u32) -> bool {
         self.done.get(&leg).is_some_and(|blocks| blocks.contains(&block))
     }
 }
 
-/// Reads `bytes`, which contain one or more streams of the run with `uid` and of `plan`.
+/// Reads `bytes`, which contain one or more streams of the run with UID `uid` and plan `plan`.
 ///
-/// Never fails: input that cannot be used becomes a fault, and everything before it counts.
+/// Never fails: unusable input is reported as a fault, and all records before it are used.
 pub fn collect(plan: &HashedPlan, uid: &str, bytes: &[u8]) -> Reports {
     let mut collector = Collector::new(plan, uid);
     collector.feed(bytes);

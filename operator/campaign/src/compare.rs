@@ -1,14 +1,15 @@
 //! Computes the comparisons of a run: effects, verdicts and outcomes of expectations, from the plan, the records and
-//! their summary. Pure.
+//! their summary. Performs no I/O.
 //!
 //! Each variant and each control arm is compared with the baseline in every scenario, at every size, on every metric.
 //! Only the scenario's primary metric gets verdicts. A verdict is withheld if the comparison cannot answer whether the
 //! variant changes the metric; [`Withheld`] gives the reason.
 //!
-//! A control arm is a second baseline, measured with the same separation from the first one as the variants it
-//! controls. If its whole interval lies beyond the margin, position or time changes the metric even without a variant,
-//! so the verdicts of **all comparisons of that separation in that scenario at that size** are withheld. The same rule
-//! applies to an arm that is identical to the baseline at a size, because it is a control there.
+//! A control arm is a second baseline, measured with the same separation from the first baseline as the variants that
+//! it controls. If its whole interval lies beyond the margin, position or time changes the metric even without a
+//! variant, so the verdicts of **all comparisons of that separation in that scenario at that size** are withheld. The
+//! same rule applies to an arm that is identical to the baseline at a size, because the arm acts as a control at that
+//! size.
 
 mod effects;
 mod expectations;
@@ -70,11 +71,11 @@ pub struct Comparison {
     pub verdict: Option<Verdict>,
     /// Reason why the verdict is withheld, or why it is `Inconclusive` without an interval.
     pub reason: Option<Withheld>,
-    /// Number of rounds that would settle an `Inconclusive` verdict, serialized as text.
-    #[serde(serialize_with = "settle_text")]
+    /// Number of rounds that would settle an `Inconclusive` verdict, serialized as a string.
+    #[serde(serialize_with = "serialize_rounds_to_settle")]
     pub rounds_to_settle: Option<RoundsToSettle>,
-    /// Effect of each pair of workers over all rounds. It is descriptive only, because pairs are not repetitions of one
-    /// another.
+    /// Effect of each pair of workers over all rounds. It is descriptive only, because pairs are not independent
+    /// repetitions.
     pub pairs: Vec<PairEffect>,
 }
 
@@ -84,7 +85,7 @@ pub struct Comparison {
 pub struct Effect {
     /// Natural logarithm of arm over baseline.
     pub log_ratio: f64,
-    /// The same as a change in percent of the baseline.
+    /// Effect as a change in percent of the baseline.
     pub percent: f64,
 }
 
@@ -115,7 +116,7 @@ pub enum Role {
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum Withheld {
     /// The metric is not the primary metric of the scenario.
-    #[snafu(display("descriptive only: the primary metric alone gets verdicts"))]
+    #[snafu(display("descriptive: only the primary metric gets verdicts"))]
     NotPrimary,
     /// The arm is a control arm.
     #[snafu(display("control arm: a second baseline, so its interval is the noise floor"))]
@@ -127,7 +128,7 @@ pub enum Withheld {
         message: String,
     },
     /// The arm has no case at this size yet.
-    #[snafu(display("{arm} is not measured yet"))]
+    #[snafu(display("{arm} has not been measured yet"))]
     NotMeasured {
         /// Name of the arm.
         arm: String,
@@ -141,7 +142,7 @@ pub enum Withheld {
         message: String,
     },
     /// The arm and the baseline are never valid in the same round.
-    #[snafu(display("the arm and the baseline are not valid in the same round"))]
+    #[snafu(display("there is no round in which both the arm and the baseline are valid"))]
     NoCommonRound,
     /// The comparison has too few rounds, or an effect that is not finite.
     #[snafu(display("{message}"))]
@@ -241,7 +242,7 @@ pub fn compare(plan: &Plan, reports: &Reports, summary: &Summary) -> Result<Comp
     })
 }
 
-/// First reason of the evidence if no optimization that the arm requests could apply at this size.
+/// First reason in the evidence if none of the optimizations that the arm requests applies at this size.
 fn inapplicable_reason(summary: &Summary, comparison: &Comparison) -> Option<String> {
     let cell = summary.cell(comparison.scenario, comparison.size_bytes, comparison.arm)?;
     let none_applies = cell
@@ -276,6 +277,9 @@ fn interval_percent<S: Serializer>(interval: &Option<Interval>, serializer: S) -
     percent.serialize(serializer)
 }
 
-fn settle_text<S: Serializer>(rounds: &Option<RoundsToSettle>, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_rounds_to_settle<S: Serializer>(
+    rounds: &Option<RoundsToSettle>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     rounds.map(|rounds| rounds.to_string()).serialize(serializer)
 }

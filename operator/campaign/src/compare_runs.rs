@@ -1,10 +1,11 @@
-//! Compares two finished runs: whether they are comparable, and what changed from the first to the second. Pure.
+//! Compares two finished runs: whether they are comparable, and what changed from the first to the second. Performs no
+//! I/O.
 //!
-//! The rounds of two runs are not interleaved, so the state of the machines may change between the runs, and two runs
-//! cannot show how much of a change that explains. Therefore the ratio of an arm to the baseline of its own run, round
-//! by round, is compared: it cancels what affects both arms alike. The baseline itself is described without a verdict.
-//! The rounds of the two runs are independent samples. The interval comes from the exact rank-sum test on the
-//! logarithms of the rounds' ratios ([`rank_sum`]), at the simultaneous level of all comparisons of a scenario.
+//! The rounds of two runs are not interleaved. The machines may change between the runs, and such a change cannot be
+//! distinguished from a change of the variants. The comparison therefore uses the ratio of an arm to the baseline of
+//! the same run, computed round by round, which cancels effects common to both arms. No verdict is given for the
+//! baseline itself. The rounds of the two runs are independent samples. The interval comes from the exact rank-sum test
+//! on the logarithms of the rounds' ratios ([`rank_sum`]), at the simultaneous level of all comparisons of a scenario.
 
 mod differences;
 
@@ -48,14 +49,14 @@ pub struct RunComparison {
     pub first: Option<f64>,
     /// Median of the rounds of the second run.
     pub second: Option<f64>,
-    /// Number of rounds used of the first and of the second run.
+    /// Number of rounds used from the first run and from the second run.
     pub rounds: (usize, usize),
-    /// Change from the first run to the second, in percent of the first: of the arm's ratio to the baseline of its own
-    /// run, or of the baseline's value if the arm is the baseline.
+    /// Relative change from the first run to the second, in percent. For the baseline, this is the change of its value.
+    /// For any other arm, it is the change of its ratio to the baseline of the same run.
     pub change_percent: Option<f64>,
     /// Lower and upper end of the change's interval, in percent of the first run.
     pub interval_percent: Option<(f64, f64)>,
-    /// Verdict; `None` for the baseline, without an interval, and if it is withheld.
+    /// Verdict; `None` for the baseline, if there is no interval, or if the verdict is withheld.
     pub verdict: Option<Verdict>,
     /// Reason why there is no verdict.
     pub reason: Option<String>,
@@ -108,7 +109,7 @@ struct ArmInBothRuns<'a> {
     second: ArmResult<'a>,
 }
 
-/// Arms and sizes that both runs have of the first run's scenario `index`.
+/// Arms and sizes that both runs have in scenario `index` of the first run.
 fn shared_arms<'a>(
     first: &FinishedRun<'a>,
     second: &FinishedRun<'a>,
@@ -132,7 +133,7 @@ fn shared_arms<'a>(
             let (Some(in_first), Some(in_second), None) = (in_first, in_second, planned.control) else {
                 continue;
             };
-            // The values of a baseline are not ratios, so an arm that is the baseline of one run only is left out.
+            // The values of a baseline are not ratios, so an arm that is the baseline of only one run is omitted.
             if in_first.baseline.is_some() == in_second.baseline.is_some() {
                 found.push(ArmInBothRuns {
                     arm: planned.name.as_str(),
@@ -159,13 +160,14 @@ fn arm_result<'a>(
 }
 
 impl ArmResult<'_> {
-    /// Natural logarithms by round: of the arm's ratio to the baseline, or of the baseline's values.
+    /// Natural logarithm, for each round, of the arm's ratio to the baseline, or of the value if the arm is the
+    /// baseline.
     fn logs(&self, metric: Metric) -> Vec<f64> {
-        let own = rounds(self.own, metric);
+        let own = values_by_round(self.own, metric);
         let logs: Vec<f64> = match self.baseline {
             None => own.iter().map(|(_, value)| value.ln()).collect(),
             Some(baseline) => {
-                let baseline: BTreeMap<_, _> = rounds(baseline, metric).iter().copied().collect();
+                let baseline: BTreeMap<_, _> = values_by_round(baseline, metric).iter().copied().collect();
                 let ratio = |(round, value): &(_, f64)| Some(value.ln() - baseline.get(round)?.ln());
                 own.iter().filter_map(ratio).collect()
             }
@@ -174,7 +176,7 @@ impl ArmResult<'_> {
     }
 }
 
-fn rounds(cell: &CellSummary, metric: Metric) -> &[(u32, f64)] {
+fn values_by_round(cell: &CellSummary, metric: Metric) -> &[(u32, f64)] {
     cell.metric(metric).map_or(&[], |spread| &spread.values)
 }
 
@@ -183,7 +185,7 @@ fn reason_to_withhold(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<Strin
     if let Some(proof) = cell.contradicted() {
         return Some(format!("fabric contradicted: {}", proof.reason));
     }
-    // A violated control of any separation shows that position or time changed the baseline too.
+    // A violated control of any separation shows that position or time also affected the baseline.
     let is_concerned = |arm: usize| arm == cell.arm || cell.arm == run.plan.baseline;
     let mut comparisons = run.evaluation.comparisons.primary();
     let violated = comparisons.find_map(|comparison| match &comparison.reason {
@@ -225,7 +227,7 @@ impl ArmInBothRuns<'_> {
                 .then(|| baseline_reason(verdict).to_owned()),
             (None, None) if first.is_empty() || second.is_empty() => Some(self.reason_unmeasured()),
             (None, None) => Some(format!(
-                "too few rounds ({} and {}) for a verdict: at least {} in each run are needed here",
+                "too few rounds ({} and {}) for a verdict: each run needs at least {}",
                 first.len(),
                 second.len(),
                 rank_sum::minimum_rounds(family.level()),
@@ -266,7 +268,7 @@ impl ArmInBothRuns<'_> {
 fn baseline_reason(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Improved | Verdict::Regressed => {
-            "baseline: it changed between the runs, because of the machines or of something common to all arms; the \
+            "baseline: it changed between the runs, because of the machines or a factor common to all arms; the \
              other arms are compared relative to it"
         }
         Verdict::NoChange | Verdict::Inconclusive => "baseline: the other arms are compared relative to it",

@@ -1,5 +1,5 @@
 //! Evaluates the records of a run: every executor and every report uses [`evaluate`] to get from measurements to
-//! results. Pure.
+//! results. Performs no I/O.
 
 use crds::v1alpha1::{ExpectationOutcome, FabricProof, Outcome, Verdict};
 use serde::Serialize;
@@ -20,7 +20,7 @@ pub struct Evaluation {
     pub comparisons: Comparisons,
 }
 
-/// Outcome of a run, from the worst to the best. It decides the exit status.
+/// Outcome of a run, which determines the exit status. Outcomes are ordered from worst to best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RunOutcome {
     /// At least one block is missing.
@@ -63,7 +63,7 @@ impl Evaluation {
         let contradicted = fabric.is_some_and(|fabric| fabric.proof == FabricProof::Contradicted);
         // A run without variants has no comparison that would report a failed baseline.
         let unusable = self.summary.cells.iter().any(|cell| cell.valid_cases == 0);
-        if !self.summary.complete() {
+        if !self.summary.is_complete() {
             return RunOutcome::Incomplete;
         }
         if self.summary.nothing_measured().is_some() {

@@ -1,4 +1,4 @@
-//! Formats numbers for people, with three significant digits and a unit. Pure.
+//! Formats numbers for human readers, with three significant digits and a unit. Performs no I/O.
 
 /// Formats a time in nanoseconds: `412 ns`, `4.13 us`, `58.2 ms`, `1.23 s`.
 pub fn nanos(nanos: f64) -> String {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_have_two_whole_units_at_most() {
+    fn durations_have_at_most_two_units() {
         let seconds = |seconds: u64| duration(seconds * 1_000_000_000);
         assert_eq!(
             [seconds(58), seconds(120), seconds(125)],

@@ -1,4 +1,4 @@
-//! Plans a run: its legs, rounds, blocks, rails and chunks, in an order drawn from the seed. Pure.
+//! Plans a run: its legs, rounds, blocks, rails and chunks, in an order drawn from the seed. Performs no I/O.
 //!
 //! A plan leaves no decision to its executor. It is immutable and identified by its hash ([`HashedPlan`]).
 
@@ -60,9 +60,10 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Arm {
-    /// Name in records: the name of the variant, or a reserved name of a control arm.
+    /// Name in records: the name of the variant, or the reserved name of the control arm.
     pub name: String,
-    /// Separation that this arm controls if it is a control arm, that is, a second copy of the baseline.
+    /// Separation for which this arm is the control; `None` for a variant. A control arm is a second copy of the
+    /// baseline.
     pub control: Option<Separation>,
     /// Separation between the measurements of this arm and those of the baseline.
     pub separation: Separation,
@@ -106,7 +107,7 @@ pub struct PlannedScenario {
     pub minimum_rounds: u32,
     /// Whether the integrity pass verifies every byte once before the measurement.
     pub integrity: bool,
-    /// Posts of each arm at each size; by size, then by arm.
+    /// Posts of each arm at each size, ordered by size, then by arm.
     pub cells: Vec<Cell>,
 }
 

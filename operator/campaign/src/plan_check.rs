@@ -1,7 +1,7 @@
-//! Checks a plan for inconsistencies, and for settings with which it cannot show an effect. Pure.
+//! Checks a plan for inconsistencies, and for settings with which it cannot show an effect. Performs no I/O.
 //!
-//! The planner never makes an inconsistent plan; tests run this check on every plan they make. Users see the other
-//! notes.
+//! The planner never creates an inconsistent plan: the tests run this check on every plan that they create. Users see
+//! only the other notes.
 
 mod consistency;
 mod effects;
@@ -21,7 +21,7 @@ pub enum Severity {
     Notice,
     /// The run cannot answer a question that the spec asks.
     Warning,
-    /// The plan is inconsistent and must not be executed. This is a bug of the planner.
+    /// The plan is inconsistent and must not be executed. This is a bug in the planner.
     Fatal,
 }
 
@@ -31,7 +31,7 @@ pub enum Severity {
 pub struct Note {
     /// Severity of the finding.
     pub severity: Severity,
-    /// Description of the finding, with a remedy if there is one.
+    /// Description of the finding, with a remedy if one exists.
     pub message: String,
 }
 

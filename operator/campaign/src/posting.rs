@@ -1,5 +1,5 @@
 //! Computes how a tuning posts transfers of one size: rails, chunks, posts in a burst, and which optimizations apply.
-//! Pure.
+//! Performs no I/O.
 
 use crds::assignment::{PingPongWorkload, TransferWorkload, Workload};
 use crds::striping::{Stripes, StripingPolicy, StripingRule};
@@ -17,7 +17,7 @@ pub struct PlannedOptimization {
     pub not_applicable: Option<String>,
 }
 
-/// Settings that decide how messages are posted, with all defaults filled in.
+/// Settings that determine how messages are posted, with all defaults filled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
     /// Size in bytes up to which a chunk is injected.
@@ -85,7 +85,7 @@ pub struct Posting {
     pub posts_per_doorbell: u64,
     /// Whether all chunks but the last are injected, and whether the last one is.
     pub injected: (bool, bool),
-    /// Number of consecutive single-chunk transfers that share a rail; 1 if it makes no difference.
+    /// Number of consecutive single-chunk transfers that share a rail; 1 if the grouping has no effect.
     rotation_group: u64,
 }
 
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn doorbell_batches_larger_than_a_burst_post_alike() {
+    fn doorbell_batches_larger_than_a_burst_are_equivalent() {
         let posting = |batch| {
             let tuning = Tuning {
                 doorbell_max_batch: Some(batch),

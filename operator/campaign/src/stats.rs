@@ -1,9 +1,10 @@
-//! The statistics of comparisons: effects, exact intervals, verdicts and power. Pure; it knows numbers, not plans.
+//! The statistics of comparisons: effects, exact intervals, verdicts and power. Performs no I/O and works on numbers
+//! only, not on plans.
 //!
 //! The statistical unit is the round. [`round_effect`] reduces a round to one number, the median over pairs of
-//! `ln(arm / baseline)`. [`paired`] turns the rounds of one comparison into an estimate, an exact interval at the
-//! simultaneous level of its [`Family`], a verdict, and the number of rounds that would settle it. [`Expectation`]
-//! compares the same interval with a stated expectation. [`null_check`] judges the comparisons that must show no
+//! `ln(arm / baseline)`. [`compare_paired`] turns the rounds of one comparison into an estimate, an exact interval at
+//! the simultaneous level of its [`Family`], a verdict, and the number of rounds that would settle it. [`Expectation`]
+//! compares the same interval with a stated expectation. [`null_check`] evaluates the comparisons that must show no
 //! effect: control arms and negative controls.
 //!
 //! Every effect here is the natural logarithm of a ratio; [`percent_change`] converts it for printing.
@@ -31,7 +32,7 @@ pub use family::{Family, SPARE_ROUNDS};
 pub use interval::Interval;
 pub use margin::Margin;
 pub use median::median_of;
-pub use paired::{NoInterval, PairedResult, paired};
+pub use paired::{NoInterval, PairedResult, compare_paired};
 pub use power::{MAX_PROJECTED_ROUNDS, POWER, RoundsToSettle};
 pub use ratio::percent_change;
 pub use round_effect::{Pair, round_effect};

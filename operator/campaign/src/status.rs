@@ -1,4 +1,5 @@
-//! Builds the status of a run from its evaluation, with bounded lists and texts. Pure; times are arguments.
+//! Builds the status of a run from its evaluation, with bounded lists and strings. Performs no I/O; times are
+//! arguments.
 
 mod bounded;
 mod conditions;
@@ -17,28 +18,29 @@ use results::Bounded;
 
 pub use bounded::{MAX_STATUS_BYTES, SHORT_TEXT, fit};
 
-/// Maximum length of a text in a status, in characters.
+/// Maximum length of a string in a status, in characters.
 pub const MAX_TEXT: usize = 1024;
 /// Maximum number of warnings in a status.
 pub const MAX_WARNINGS: usize = 64;
-/// Maximum number of pairs of nodes, as in the schema. Those that deviate most are kept.
+/// Maximum number of pairs of nodes, as in the schema. The pairs that deviate most are kept.
 pub const MAX_PAIRS: usize = 16;
 /// Maximum number of nodes, as in the schema.
 pub const MAX_NODES: usize = 64;
-/// Maximum number of results and of comparisons. With their texts they stay well below 1.5 MiB, the limit of an object.
+/// Maximum number of results and of comparisons. Including their strings, they stay well below 1.5 MiB, the limit of an
+/// object.
 pub const MAX_RESULTS: usize = 512;
 
 /// Phase of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Accepted; no worker runs yet.
+    /// Accepted; no worker is running yet.
     Pending {
         /// Machine-readable reason for waiting.
         reason: Reason,
-        /// Explanation for people.
+        /// Human-readable explanation.
         message: String,
     },
-    /// Workers run.
+    /// Workers are running.
     Running,
     /// Suspended by its user.
     Suspended,
@@ -48,7 +50,7 @@ pub enum Phase {
     Failed {
         /// Machine-readable reason of the failure.
         reason: Reason,
-        /// Explanation for people.
+        /// Human-readable explanation.
         message: String,
     },
 }
@@ -98,17 +100,17 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
         ..
     } = input;
     let summary = &evaluation.summary;
-    let results = results::arms(plan, summary);
-    // Before the first block, every comparison would report that nothing is measured.
-    let said = summary.blocks_done > 0 || input.phase.is_finished();
-    let comparisons = match said {
+    let results = results::arm_results(plan, summary);
+    // Before the first block, every comparison would report that nothing has been measured.
+    let has_results = summary.blocks_done > 0 || input.phase.is_finished();
+    let comparisons = match has_results {
         true => results::comparisons(plan, &evaluation.comparisons),
         false => Bounded::default(),
     };
-    let left_out = results.left_out + comparisons.left_out;
+    let omitted = results.left_out + comparisons.left_out;
     let omitted_values = results.values_omitted + comparisons.values_omitted;
-    let left_out =
-        (left_out > 0).then(|| format!("{left_out} results are available only in the records and reports"));
+    let omitted =
+        (omitted > 0).then(|| format!("{omitted} results are available only in the records and reports"));
     BenchmarkRunStatus {
         observed_generation: *generation,
         conditions: conditions::conditions(input),
@@ -132,15 +134,15 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
         outcome: input.phase.is_finished().then(|| evaluation.outcome().into()),
         verdict: (summary.blocks_done > 0).then(|| clipped(&evaluation.comparisons.verdict, MAX_TEXT)),
         best: best(evaluation),
-        warnings: bounded(left_out.into_iter().chain(summary.warnings.iter().cloned())),
+        warnings: bounded(omitted.into_iter().chain(summary.warnings.iter().cloned())),
         omitted_values: (omitted_values > 0).then_some(omitted_values),
         records: input.records.clone(),
         execution: None,
     }
 }
 
-/// Builds the status of a run whose spec cannot be planned. `message` names the field and the remedy.
-pub fn refused(
+/// Builds the status of a run whose spec cannot be planned. `message` identifies the field and states the remedy.
+pub fn rejected_status(
     message: &str,
     generation: Option<i64>,
     now: &str,
@@ -148,7 +150,7 @@ pub fn refused(
 ) -> BenchmarkRunStatus {
     BenchmarkRunStatus {
         observed_generation: generation,
-        conditions: conditions::refused(message, generation, now, previous),
+        conditions: conditions::rejected_conditions(message, generation, now, previous),
         state: Some(State::Failed),
         ..BenchmarkRunStatus::default()
     }
@@ -184,7 +186,7 @@ fn placement(environment: &Environment) -> Option<PlacementStatus> {
     })
 }
 
-/// The highest throughput of any arm, as text.
+/// Highest throughput of any arm, as a string.
 fn best(evaluation: &Evaluation) -> Option<String> {
     let cells = evaluation.summary.cells.iter();
     let rates = cells.filter_map(|cell| cell.metric(Metric::Throughput));

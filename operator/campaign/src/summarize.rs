@@ -1,5 +1,5 @@
-//! Summarizes the records before the comparison: which cases are valid, the results of each arm at each size, whether its
-//! optimizations engaged, and whether the bytes used the requested fabric. Pure.
+//! Summarizes the records before the comparison: which cases are valid, the results of each arm at each size, whether
+//! its optimizations engaged, and whether the bytes used the requested fabric. Performs no I/O.
 
 mod cell;
 mod cold;
@@ -48,13 +48,13 @@ pub struct Summary {
     pub fabric: Option<FabricEvidence>,
     /// Deviation of each pair of nodes from the median pair, largest first.
     pub pairs: Vec<PairDeviation>,
-    /// Deviation of each of these nodes, worst first.
+    /// Deviation of each node in these pairs, worst first.
     pub nodes: Vec<NodeDeviation>,
     /// Environment of the workers.
     pub environment: Environment,
-    /// The evidence lines of the optimizations, each once.
+    /// Distinct evidence lines of the optimizations.
     pub evidence_lines: Vec<String>,
-    /// Warnings that qualify the results, each once.
+    /// Distinct warnings that qualify the results.
     pub warnings: Vec<String>,
     /// Validity of each case, in the order of [`Reports::cases`].
     #[serde(skip)]
@@ -63,11 +63,11 @@ pub struct Summary {
 
 impl Summary {
     /// Whether all blocks of the plan are verified.
-    pub fn complete(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.blocks_done >= self.blocks_total
     }
 
-    /// The reason of the first failure if every case of the plan failed.
+    /// Reason for the first failure if every case of the plan failed; `None` otherwise.
     pub fn nothing_measured(&self) -> Option<String> {
         let mut reasons = self.cells.iter().map(CellSummary::failure);
         let first = reasons.next()??;

@@ -1,4 +1,4 @@
-//! Validates what the schema cannot express, applies defaults, and proves that the variants differ. Pure.
+//! Validates what the schema cannot express, applies defaults, and verifies that the variants differ. Performs no I/O.
 //!
 //! The rules of the schema are assumed to hold: the API server or the manifest reader has checked them.
 
@@ -26,7 +26,8 @@ pub struct ValidatedRun {
     pub transport: TransportSpec,
     /// Number of workers.
     pub workers: u32,
-    /// Seed, confidence, margin and control. `rounds` is unset if the spec does not set it: the planner has its default.
+    /// Seed, confidence, margin and control. `rounds` is `None` if the spec does not set it; the planner applies the
+    /// default.
     pub sampling: Sampling,
     /// The variants, in the order of the spec.
     pub variants: Vec<ValidatedVariant>,
@@ -51,7 +52,7 @@ pub struct ValidatedVariant {
     pub image: Option<String>,
     /// Environment and library of its instrument process.
     pub process: InstrumentProcess,
-    /// How the variant posts messages.
+    /// Settings that determine how the variant posts messages.
     pub tuning: Tuning,
 }
 
@@ -65,7 +66,7 @@ impl ValidatedVariant {
 /// A scenario with defaults applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValidatedScenario {
-    /// The part of the assignment that describes the scenario to workers.
+    /// Description of the scenario in the assignments of the workers.
     pub assignment: ScenarioAssignment,
     /// Sizes in bytes, in the order of the spec; unique and above 0.
     pub sizes: Vec<u64>,
@@ -76,7 +77,7 @@ pub struct ValidatedScenario {
 }
 
 impl ValidatedScenario {
-    /// The messages that the posting side posts together.
+    /// Messages that the posting side posts together in one burst.
     pub fn burst(&self) -> Burst {
         Burst::from(&self.assignment.workload)
     }

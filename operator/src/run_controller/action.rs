@@ -12,7 +12,7 @@ pub struct Decision {
     /// The next action.
     pub action: Action,
     /// The phase for the status; `None` leaves the status unchanged. The evaluation may turn `Complete` into `Failed`
-    /// ([`Phase::finished`]). The status of a run without a plan is [`campaign::status::refused`].
+    /// ([`Phase::finished`]). The status of a run without a plan is [`campaign::status::rejected_status`].
     pub phase: Option<Phase>,
     /// Message of the condition `CleanupBlocked`, which identifies the pods that are stuck terminating.
     pub cleanup_blocked: Option<String>,

@@ -54,7 +54,7 @@ pub(super) fn planned(context: &StatusContext<'_>, planned: Planned<'_>, phase: 
 
 /// Builds the status of a run whose spec cannot be planned.
 pub(super) fn rejected_status(context: &StatusContext<'_>, message: &str) -> BenchmarkRunStatus {
-    let status = status::refused(message, context.generation, context.now, context.previous);
+    let status = status::rejected_status(message, context.generation, context.now, context.previous);
     with_context(context, status)
 }
 

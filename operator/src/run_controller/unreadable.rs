@@ -68,7 +68,8 @@ async fn report(context: &Context, key: &RunKey, unreadable: &UnreadableRun) -> 
         "this object cannot be read as a BenchmarkRun: {}. Delete it and create a new run",
         unreadable.reason
     );
-    let rejected = status::refused(&message, metadata.generation, &Timestamp::now().to_string(), None);
+    let rejected =
+        status::rejected_status(&message, metadata.generation, &Timestamp::now().to_string(), None);
     let version = RunVersion {
         key,
         uid: metadata.uid.as_deref().unwrap_or_default(),

@@ -238,7 +238,7 @@ mod tests {
     }
 
     fn failed() -> BenchmarkRunStatus {
-        campaign::status::refused("spec.x: bad", Some(1), "2026-01-01T00:00:00Z", None)
+        campaign::status::rejected_status("spec.x: bad", Some(1), "2026-01-01T00:00:00Z", None)
     }
 
     #[tokio::test]

@@ -14,10 +14,10 @@ use crate::transport::Transport;
 
 /// The endpoints and memory of one arm at one worker.
 pub trait Arm {
-    /// Addresses and keys with which peers reach the arm, as JSON.
+    /// Returns the addresses and keys that peers need to reach the arm, as JSON.
     ///
     /// # Errors
-    /// If they cannot be serialized.
+    /// If the offer cannot be serialized.
     fn offer(&self) -> Result<Box<RawValue>, CaseFailure>;
 
     /// Facts reported by the library.
@@ -32,11 +32,11 @@ pub trait Arm {
     /// Exchanges a message with a peer on every rail.
     ///
     /// # Errors
-    /// If the peer cannot be reached on a rail within `within`.
+    /// If the peer cannot be reached on every rail within the time `within`.
     fn probe(&mut self, with: PeerCase, within: Duration) -> Result<(), CaseFailure>;
 
-    /// Runs one case of `scenario` together with a peer. Returns the observations of this side and the evidence lines of
-    /// the optimizations.
+    /// Runs one case of `scenario` together with a peer. Returns the result of this side and the evidence lines of the
+    /// optimizations.
     ///
     /// # Errors
     /// The failure of the case.
@@ -47,7 +47,7 @@ pub trait Arm {
         within: Duration,
     ) -> Result<(Side, Vec<String>), CaseFailure>;
 
-    /// Costs before the first measured operation. The caller fills in round and rank.
+    /// Setup costs of the arm. The caller sets the round and rank.
     fn cold(&self) -> ColdRecord;
 }
 
@@ -71,7 +71,7 @@ impl<T: Transport + 'static> Arm for Opened<T> {
         let offer: ArmOffer = serde_json::from_str(offer.get()).map_err(|error| CaseFailure {
             reason: FailureReason::InvalidAssignment,
             message: format!(
-                "invalid offer of rank {peer}: {error}; use the same runner version for all workers"
+                "invalid offer from rank {peer}: {error}; use the same runner version for all workers"
             ),
         })?;
         self.endpoints.connect(peer, &offer).map_err(from_transport)

@@ -1,14 +1,15 @@
-//! Number of CPUs available to one worker. Pure.
+//! Number of CPUs available to one worker. Performs no I/O.
 
 use crate::rendezvous::message::WorkerCpus;
 
-/// The worker's even share of its CPUs, within the limit of its control group in thousandths of a CPU. Measuring threads
-/// may spin only if there are no more of them than this: a thread that spins on a CPU that another thread needs measures
-/// the scheduler.
-pub fn own_cpus(worker: &WorkerCpus, limit_millis: Option<u64>) -> usize {
-    let share = worker.cpus.len() / worker.sharers.max(1) as usize;
+/// Number of CPUs available to the worker, limited by `limit_millis`, the cgroup limit in thousandths of a CPU.
+///
+/// CPUs that several workers use are divided evenly. If there are more measuring threads than available CPUs, the threads
+/// must not spin, because the results would then include the delays of the scheduler.
+pub fn available_cpus(worker: &WorkerCpus, limit_millis: Option<u64>) -> usize {
+    let fraction = worker.cpus.len() / worker.overlapping_workers.max(1) as usize;
     let limit = limit_millis.map_or(usize::MAX, |millis| (millis / 1000) as usize);
-    share.min(limit)
+    fraction.min(limit)
 }
 
 #[cfg(test)]
@@ -17,12 +18,18 @@ mod tests {
 
     #[test]
     fn divides_and_limits_cpus() {
-        let own = |cpus: u32, sharers, limit| {
+        let available = |cpus: u32, overlapping_workers, limit| {
             let cpus = (0..cpus).collect();
-            own_cpus(&WorkerCpus { cpus, sharers }, limit)
+            available_cpus(
+                &WorkerCpus {
+                    cpus,
+                    overlapping_workers,
+                },
+                limit,
+            )
         };
-        assert_eq!(own(4, 2, None), 2);
-        assert_eq!(own(2, 3, None), 0);
-        assert_eq!(own(8, 1, Some(1500)), 1);
+        assert_eq!(available(4, 2, None), 2);
+        assert_eq!(available(2, 3, None), 0);
+        assert_eq!(available(8, 1, Some(1500)), 1);
     }
 }

@@ -1,10 +1,10 @@
-//! Failures that an instrument reports in its replies. Pure.
+//! Failures that an instrument reports in its replies. Performs no I/O.
 
 use crds::record::{CaseFailure, FailureReason};
 
 use crate::transport::TransportError;
 
-/// A failure caused by a defect of the runner.
+/// Creates a failure that is caused by a defect of the runner.
 pub(super) fn internal(message: &str) -> CaseFailure {
     CaseFailure {
         reason: FailureReason::Internal,
@@ -12,7 +12,7 @@ pub(super) fn internal(message: &str) -> CaseFailure {
     }
 }
 
-/// A transport error in the form that records use.
+/// Converts a transport error to a failure for the records.
 pub(super) fn from_transport(error: TransportError) -> CaseFailure {
     CaseFailure {
         reason: error.reason,

@@ -1,4 +1,5 @@
-//! Opens the arms of one instrument process, with parameters from the assignment and this machine. Sets CPU affinity.
+//! Opens the arms of one instrument process, configured by the assignment and the CPUs of the worker. Sets the CPU
+//! affinity.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use crds::v1alpha1::Polling;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::arm::{Arm, Opened};
-use super::cpus::own_cpus;
+use super::cpus::available_cpus;
 use super::failure::{from_transport, internal};
 use super::protocol::Begin;
 use crate::arm_endpoints::{ArmEndpoints, Buffers, default_polling, open_config};
@@ -23,13 +24,13 @@ pub(super) struct Opener {
     rank: u32,
     process: u32,
     polling: Polling,
-    /// CPUs to which measuring threads are pinned; empty if other workers share them.
+    /// CPUs to which measuring threads are pinned; empty if other workers use the same CPUs.
     pinned: Vec<u32>,
     buffers: Buffers,
 }
 
 impl Opener {
-    /// Binds this process to the CPUs of its worker, and chooses the polling mode of scenarios that do not set one.
+    /// Binds this process to the CPUs of its worker, and chooses the default polling mode.
     ///
     /// # Errors
     /// If the process cannot be bound to the CPUs.
@@ -40,10 +41,10 @@ impl Opener {
             process,
             cpus,
         } = begin;
-        bind(&cpus.cpus)?;
+        set_affinity(&cpus.cpus)?;
         let limit = environment::cpu_limit_millis(&SystemRoots::default());
-        let polling = default_polling(own_cpus(&cpus, limit), &assignment);
-        let exclusive = cpus.sharers == 1;
+        let polling = default_polling(available_cpus(&cpus, limit), &assignment);
+        let exclusive = cpus.overlapping_workers == 1;
         Ok(Self {
             buffers: Buffers::new(&assignment),
             pinned: if exclusive { cpus.cpus } else { Vec::new() },
@@ -62,7 +63,7 @@ impl Opener {
         Duration::from_secs(self.assignment.case_deadline_seconds.into())
     }
 
-    /// The arm with index `index`.
+    /// Returns the arm with index `index`.
     ///
     /// # Errors
     /// If the arm does not exist or belongs to another process.
@@ -73,10 +74,10 @@ impl Opener {
             .ok_or_else(|| internal(&format!("arm {index} does not belong to this process")))
     }
 
-    /// The scenario with index `index`.
+    /// Returns the scenario with index `index`.
     ///
     /// # Errors
-    /// If it does not exist.
+    /// If the scenario does not exist.
     pub(super) fn scenario(&self, index: u32) -> Result<&ScenarioAssignment, CaseFailure> {
         let scenario = self.assignment.scenarios.get(index as usize);
         scenario.ok_or_else(|| internal(&format!("the assignment has no scenario {index}")))
@@ -85,7 +86,7 @@ impl Opener {
     /// Opens the endpoints and memory of `arm`.
     ///
     /// # Errors
-    /// If its transport cannot be opened as configured.
+    /// If the transport of the arm cannot be opened as configured.
     pub(super) fn open(
         &mut self,
         selector: &impl TransportSelector,
@@ -134,8 +135,8 @@ impl TransportVisitor for OpenArm<'_> {
     }
 }
 
-/// Restricts this process to `cpus`. Threads that libraries start inherit the restriction.
-fn bind(cpus: &[u32]) -> Result<(), CaseFailure> {
+/// Restricts this process to `cpus`, if there are any. Threads started by libraries inherit the restriction.
+fn set_affinity(cpus: &[u32]) -> Result<(), CaseFailure> {
     if cpus.is_empty() {
         return Ok(());
     }
@@ -146,7 +147,7 @@ fn bind(cpus: &[u32]) -> Result<(), CaseFailure> {
     sched_setaffinity(None, &set).map_err(|error| CaseFailure {
         reason: FailureReason::OperationRejected,
         message: format!(
-            "cannot bind the process to CPUs {cpus:?} (bindings[].cpus): {error}; use CPUs that the control group allows"
+            "cannot bind the process to CPUs {cpus:?} (bindings[].cpus): {error}; use CPUs that the cgroup allows"
         ),
     })
 }

@@ -1,6 +1,6 @@
-//! Messages between a worker and its instruments, exchanged over the instrument's standard input socket. Pure.
+//! Messages between a worker and its instruments, exchanged over the instrument's standard input socket. Performs no I/O.
 //!
-//! The worker sends one [`Request`] at a time, and the instrument answers it with one [`Reply`].
+//! The worker sends one [`Request`] at a time, and the instrument responds with one [`Reply`].
 
 use crds::assignment::Assignment;
 use crds::record::{CaseFailure, ColdRecord};
@@ -9,21 +9,22 @@ use serde_json::value::RawValue;
 
 use crate::rendezvous::message::{CaseOrder, Opened, PeerCase, Side, WorkerCpus};
 
-/// Longest message, in bytes. An assignment may have the 1 MiB of a ConfigMap, and its serialization here may be longer.
+/// Maximum length of a message, in bytes. An assignment can be as large as a ConfigMap, 1 MiB, and its serialization in a
+/// message can be longer.
 pub const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Request of the worker.
+/// Request from the worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Request {
-    /// Initialize the instrument; the first request. Answered by [`Reply::Begun`].
+    /// Initialize the instrument. This is the first request. The reply is [`Reply::Begun`].
     Begin(Box<Begin>),
-    /// Open the endpoints of an arm. Answered by [`Reply::Opened`].
+    /// Open the endpoints of an arm. The reply is [`Reply::Opened`].
     Open {
         /// Index of the arm.
         arm: u32,
     },
-    /// Connect an arm to the endpoints of a peer. Answered by [`Reply::Connected`].
+    /// Connect an arm to the endpoints of a peer. The reply is [`Reply::Connected`].
     Connect {
         /// Index of the arm.
         arm: u32,
@@ -32,18 +33,18 @@ pub enum Request {
         /// Offer of the peer's instrument.
         offer: Box<RawValue>,
     },
-    /// Exchange a message with a peer on every rail. Answered by [`Reply::Done`].
+    /// Exchange a message with a peer on every rail. The reply is [`Reply::Done`].
     Probe(PeerCase),
-    /// Prepare a case. Answered by [`Reply::Ready`].
+    /// Prepare a case. The reply is [`Reply::Ready`].
     Prepare(CaseOrder),
-    /// Run the prepared case. Answered by [`Reply::Done`].
+    /// Run the prepared case. The reply is [`Reply::Done`].
     Go,
-    /// Report the costs of the arms before their first measured operation. Answered by [`Reply::Cold`].
+    /// Report the setup costs of the arms. The reply is [`Reply::Cold`].
     Cold {
         /// Number of the round.
         round: u32,
     },
-    /// Close all endpoints and exit. Answered by [`Reply::Left`].
+    /// Close all endpoints and exit. The reply is [`Reply::Left`].
     Leave,
 }
 
@@ -61,26 +62,26 @@ pub struct Begin {
     pub cpus: WorkerCpus,
 }
 
-/// Reply of the instrument.
+/// Reply from the instrument.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reply {
-    /// The instrument is initialized, or the failure.
+    /// Result of initializing the instrument.
     Begun(Result<(), CaseFailure>),
-    /// The endpoints of the arm, or the failure.
+    /// Result of opening the endpoints of an arm.
     Opened(Result<Box<Opened>, CaseFailure>),
-    /// The peer is connected, or the failure.
+    /// Result of connecting to a peer.
     Connected(Result<(), CaseFailure>),
-    /// The case is prepared, or the failure.
+    /// Result of preparing a case.
     Ready(Result<(), CaseFailure>),
     /// Result of this side of a case or probe.
     Done {
-        /// Observations of this side, or the failure.
+        /// Result of this side.
         result: Result<Side, CaseFailure>,
         /// Evidence lines of the optimizations.
         evidence: Vec<String>,
     },
-    /// Costs of the arms.
+    /// Setup costs of the arms.
     Cold(Vec<ColdRecord>),
     /// All endpoints are closed.
     Left,

@@ -40,13 +40,13 @@ impl<'c, C: TransportSelector> Server<'c, C> {
         }
     }
 
-    /// Answers requests until [`Request::Leave`], after which all endpoints are closed.
+    /// Executes requests up to [`Request::Leave`], which closes all endpoints.
     pub(super) fn serve(mut self) -> Result<(), FrameError> {
         loop {
             let line = self.reader.read(MAX_MESSAGE_BYTES, None)?;
             let request = serde_json::from_slice(&line).map_err(|source| FrameError::Syntax { source })?;
             let last = matches!(request, Request::Leave);
-            let reply = self.answer(request);
+            let reply = self.execute(request);
             frame::write(&mut self.writer, &reply, MAX_MESSAGE_BYTES)?;
             if last {
                 return Ok(());
@@ -54,7 +54,7 @@ impl<'c, C: TransportSelector> Server<'c, C> {
         }
     }
 
-    fn answer(&mut self, request: Request) -> Reply {
+    fn execute(&mut self, request: Request) -> Reply {
         match request {
             Request::Begin(begin) => Reply::Begun(self.begin(*begin)),
             Request::Open { arm } => Reply::Opened(self.open(arm).map(Box::new)),

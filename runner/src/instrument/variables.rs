@@ -1,4 +1,4 @@
-//! Selects the environment variables of fabric libraries for the records. Pure.
+//! Selects the environment variables of fabric libraries for the records. Performs no I/O.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,21 +7,21 @@ use crds::names::RECORDED_ENV_PREFIXES;
 
 use crate::output::bounded;
 
-/// Largest number of recorded variables.
+/// Maximum number of recorded variables.
 const MAX_VARIABLES: usize = 48;
-/// Longest recorded value, in bytes; 48 of them with their names fit half a line of the stream.
+/// Maximum length of a recorded value, in bytes. 48 values with their names occupy less than half of a record line.
 const MAX_VALUE_BYTES: usize = 128;
-/// Longest recorded name, in bytes.
+/// Maximum length of a recorded name, in bytes.
 const MAX_NAME_BYTES: usize = 64;
-/// Parts of a name that indicate a secret.
+/// Substrings of a name that indicate a secret.
 const SECRET_PARTS: [&str; 4] = ["SECRET", "TOKEN", "PASSWORD", "KEY"];
 
-/// The variables that are valid UTF-8; fabric libraries use no others.
+/// Returns the variables that are valid UTF-8. Fabric libraries use only such variables.
 pub fn utf8(variables: impl Iterator<Item = (OsString, OsString)>) -> impl Iterator<Item = (String, String)> {
     variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
-/// The variables of fabric libraries, limited in number and length, with masked secrets.
+/// Selects the variables of fabric libraries, limits their number and length, and masks secrets.
 pub fn recorded(variables: impl Iterator<Item = (String, String)>) -> BTreeMap<String, String> {
     let mut matching: BTreeMap<_, _> = variables
         .filter(|(name, _)| {

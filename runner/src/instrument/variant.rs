@@ -1,11 +1,11 @@
-//! Checks that the variant declared by an image matches an arm. Pure.
+//! Checks that the variant declared by an image matches an arm. Performs no I/O.
 
 use crds::assignment::ArmAssignment;
 use crds::names::ENV_VARIANT;
 use crds::record::{CaseFailure, FailureReason};
 use crds::striping::StripingPolicy;
 
-/// Checks `image`, the value of `FABRICBENCH_VARIANT`, against the tuning of `arm`.
+/// Checks that `image`, the value of `FABRICBENCH_VARIANT`, matches the tuning of `arm`.
 ///
 /// # Errors
 /// If they differ, because the results would then be attributed to the wrong variant.
@@ -20,14 +20,14 @@ pub fn check(image: Option<&str>, arm: &ArmAssignment) -> Result<(), CaseFailure
     Err(CaseFailure {
         reason: FailureReason::VariantMismatch,
         message: format!(
-            "the image declares {ENV_VARIANT}={image}, but arm {} is tuned as {tuning}; use the image of that variant, or \
-             one that does not set {ENV_VARIANT}",
+            "the image declares {ENV_VARIANT}={image}, but the tuning of arm {} is {tuning}; use the image of that variant, or \
+             an image that does not set {ENV_VARIANT}",
             arm.name
         ),
     })
 }
 
-/// The variant name of an arm's tuning, as declared by images; `mixed` for combinations without an image.
+/// Variant that corresponds to the tuning of an arm, as declared by images; `mixed` if no image exists for the tuning.
 fn tuning(arm: &ArmAssignment) -> &'static str {
     let coalesces = arm.striping.policy == StripingPolicy::NixlCoalesce;
     match (

@@ -1,83 +1,83 @@
-//! Decides which workers may join the rendezvous. Pure.
+//! Decides which workers may join the rendezvous. Performs no I/O.
 
 use std::collections::BTreeMap;
 
 use crds::assignment::LegIdentity;
 
-use super::message::{Envelope, PROTOCOL_VERSION, Refusal, WorkerHello};
+use super::message::{Envelope, PROTOCOL_VERSION, Rejection, WorkerHello};
 
-/// Checks first messages against the attempt that they should belong to.
+/// Checks that the first message of each connection belongs to this attempt.
 #[derive(Debug)]
 pub struct Admission {
     identity: LegIdentity,
     workers: u32,
-    refused: BTreeMap<Refusal, u32>,
+    rejected: BTreeMap<Rejection, u32>,
 }
 
 impl Admission {
-    /// Admission to one attempt with `workers` workers, including the coordinator.
+    /// Creates the admission to one attempt with `workers` workers, including the coordinator.
     pub fn new(identity: LegIdentity, workers: u32) -> Self {
         Self {
             identity,
             workers,
-            refused: BTreeMap::new(),
+            rejected: BTreeMap::new(),
         }
     }
 
-    /// Checks whether the sender of `hello` belongs to this attempt, regardless of which peers have joined.
+    /// Checks that the sender of `hello` belongs to this attempt. Does not check whether the rank has already joined.
     ///
     /// # Errors
-    /// The reason for refusing the sender.
-    pub fn check(&self, hello: &Envelope<WorkerHello>) -> Result<(), Refusal> {
+    /// The reason for rejecting the sender.
+    pub fn check(&self, hello: &Envelope<WorkerHello>) -> Result<(), Rejection> {
         let theirs = &hello.identity;
         let ours = &self.identity;
         if hello.message.protocol != PROTOCOL_VERSION {
-            Err(Refusal::OtherVersion)
+            Err(Rejection::OtherVersion)
         } else if (&theirs.uid, &theirs.run) != (&ours.uid, &ours.run) {
-            Err(Refusal::OtherRun)
+            Err(Rejection::OtherRun)
         } else if theirs.plan_hash != ours.plan_hash {
-            Err(Refusal::OtherPlan)
+            Err(Rejection::OtherPlan)
         } else if (theirs.leg, theirs.attempt) != (ours.leg, ours.attempt) {
-            Err(Refusal::OtherAttempt)
+            Err(Rejection::OtherAttempt)
         } else if !(1..self.workers).contains(&hello.rank) {
-            Err(Refusal::RankOutOfRange)
+            Err(Rejection::RankOutOfRange)
         } else {
             Ok(())
         }
     }
 
-    /// Counts a refusal.
-    pub fn count(&mut self, refusal: Refusal) {
-        let count = self.refused.entry(refusal).or_default();
+    /// Records a rejected connection by reason.
+    pub fn record_rejection(&mut self, rejection: Rejection) {
+        let count = self.rejected.entry(rejection).or_default();
         *count = count.saturating_add(1);
     }
 
-    /// Number of refused connections, by reason.
-    pub fn refused(&self) -> &BTreeMap<Refusal, u32> {
-        &self.refused
+    /// Number of rejected connections, by reason.
+    pub fn rejected(&self) -> &BTreeMap<Rejection, u32> {
+        &self.rejected
     }
 
-    /// Message for the refused sender.
-    pub fn describe(&self, refusal: Refusal) -> String {
+    /// Message for the rejected sender.
+    pub fn describe(&self, rejection: Rejection) -> String {
         let LegIdentity {
             run, leg, attempt, ..
         } = &self.identity;
-        let cause = match refusal {
-            Refusal::OtherVersion => {
+        let cause = match rejection {
+            Rejection::OtherVersion => {
                 format!(
                     "protocol version differs from {PROTOCOL_VERSION}; use the same runner version for all workers"
                 )
             }
-            Refusal::OtherRun => "the worker belongs to another run".into(),
-            Refusal::OtherPlan => "the worker belongs to another plan of the run".into(),
-            Refusal::OtherAttempt => "the worker belongs to another leg or attempt".into(),
-            Refusal::RankOutOfRange => format!("the rank is not in 1 to {}", self.workers - 1),
-            Refusal::RankTaken => "a worker with this rank has already joined".into(),
-            Refusal::Garbage => "the first message is not a worker hello".into(),
-            Refusal::TooLong => "the first message is too long".into(),
-            Refusal::TooSlow => "no complete message arrived in time".into(),
-            Refusal::TooMany => "too many concurrent connections".into(),
+            Rejection::OtherRun => "the worker belongs to another run".into(),
+            Rejection::OtherPlan => "the worker belongs to another plan of the run".into(),
+            Rejection::OtherAttempt => "the worker belongs to another leg or attempt".into(),
+            Rejection::RankOutOfRange => format!("the rank is not in the range 1 to {}", self.workers - 1),
+            Rejection::RankTaken => "a worker with this rank has already joined".into(),
+            Rejection::Garbage => "the first message is not a valid worker hello".into(),
+            Rejection::TooLong => "the first message is too long".into(),
+            Rejection::TooSlow => "no complete message arrived in time".into(),
+            Rejection::TooMany => "too many concurrent connections".into(),
         };
-        format!("rendezvous of {run}, leg {leg}, attempt {attempt} refused this connection: {cause}")
+        format!("rendezvous of {run}, leg {leg}, attempt {attempt} rejected this connection: {cause}")
     }
 }

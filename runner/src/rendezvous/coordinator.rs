@@ -14,19 +14,20 @@ use crds::record::{CaseFailure, FailureReason};
 use snafu::{ResultExt, Snafu};
 
 use super::admission::Admission;
-use super::message::{Answer, Envelope, MAX_HELLO_BYTES, Refusal, WorkerCpus, WorkerHello};
+use super::message::{Envelope, HelloResponse, MAX_HELLO_BYTES, Rejection, WorkerCpus, WorkerHello};
 use crate::frame::{self, FrameError, FrameReader};
 
 /// Timeout for the first message of a connection.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
-/// Timeout for sending an answer.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// Limit of connections whose first message is being read: the largest number of workers, and as many unknown peers.
+/// Timeout for sending a response.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Maximum number of connections whose first message is being read: the maximum number of workers, plus as many unknown
+/// peers.
 const MAX_PENDING: usize = 128;
 /// Interval at which the stop flag is checked.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Reason the rendezvous failed.
+/// Reason for which the rendezvous failed.
 #[derive(Debug, Snafu)]
 pub enum RendezvousError {
     /// The coordinator cannot listen on the address.
@@ -39,8 +40,8 @@ pub enum RendezvousError {
     },
     /// Not all ranks joined in time.
     #[snafu(display(
-        "rank {ranks} did not join within {seconds} s ({joined} of {workers} workers joined; refused connections: \
-         {refused}); check that the worker is scheduled and running, that the coordinator's name resolves and that the \
+        "rank {ranks} did not join within {seconds} s ({joined} of {workers} workers joined; rejected connections: \
+         {rejected}); check that the worker is scheduled and running, that the coordinator's name resolves and that the \
          worker may connect to port {port}"
     ))]
     Missing {
@@ -52,18 +53,18 @@ pub enum RendezvousError {
         joined: usize,
         /// Number of workers of the attempt.
         workers: u32,
-        /// Numbers of refused connections by reason, as text.
-        refused: String,
+        /// Formatted numbers of rejected connections, by reason.
+        rejected: String,
         /// Port of the coordinator.
         port: u16,
     },
-    /// The coordinator received a signal to stop.
+    /// The coordinator received SIGTERM or SIGINT.
     #[snafu(display("stopped by a signal during the rendezvous"))]
     Stopped,
 }
 
 impl RendezvousError {
-    /// The failure in the form that records use.
+    /// Converts the error to a failure for the records.
     pub fn failure(&self) -> CaseFailure {
         let reason = match self {
             Self::Listen { .. } => FailureReason::InvalidAssignment,
@@ -93,8 +94,8 @@ pub struct JoinedPeer {
 pub struct AdmittedPeers {
     /// All ranks except the coordinator, in order.
     pub peers: Vec<JoinedPeer>,
-    /// Number of refused connections, by reason.
-    pub refused: BTreeMap<Refusal, u32>,
+    /// Number of rejected connections, by reason.
+    pub rejected: BTreeMap<Rejection, u32>,
 }
 
 /// Listens on the address of `rendezvous`.
@@ -118,7 +119,7 @@ pub fn listen(rendezvous: &Rendezvous) -> Result<TcpListener, RendezvousError> {
 /// returns true.
 ///
 /// # Errors
-/// If ranks are missing at the timeout, or the coordinator was stopped. The peers that joined are notified.
+/// If ranks are missing at the timeout, or the coordinator was stopped. In both cases, the joined peers are notified.
 pub fn wait_for_peers(
     listener: &TcpListener,
     identity: &LegIdentity,
@@ -134,7 +135,7 @@ pub fn wait_for_peers(
         if acceptor.peers.len() as u32 == workers - 1 {
             return Ok(AdmittedPeers {
                 peers: acceptor.peers.into_values().collect(),
-                refused: acceptor.admission.refused().clone(),
+                rejected: acceptor.admission.rejected().clone(),
             });
         }
         let error = if stopped() {
@@ -153,11 +154,11 @@ pub fn wait_for_peers(
     }
 }
 
-/// Notifies the peers that all workers have joined, and sends each its CPUs from `cpus`, which is indexed by rank.
+/// Notifies the peers that all workers have joined, and sends each peer its CPUs. `cpus` is indexed by rank.
 pub fn welcome(admitted: &AdmittedPeers, identity: &LegIdentity, cpus: &[WorkerCpus]) {
     for peer in &admitted.peers {
-        let own = cpus.get(peer.rank as usize).cloned().unwrap_or_default();
-        if let Err(error) = answer(peer.reader.stream(), identity, Answer::Welcome(own)) {
+        let peer_cpus = cpus.get(peer.rank as usize).cloned().unwrap_or_default();
+        if let Err(error) = send_response(peer.reader.stream(), identity, HelloResponse::Welcome(peer_cpus)) {
             // The thread that reads from the connection handles the loss.
             tracing::warn!(rank = peer.rank, %error, "a worker disconnected as soon as all workers had joined");
         }
@@ -166,7 +167,7 @@ pub fn welcome(admitted: &AdmittedPeers, identity: &LegIdentity, cpus: &[WorkerC
 
 struct Arrival {
     reader: FrameReader<TcpStream>,
-    hello: Result<Box<Envelope<WorkerHello>>, Refusal>,
+    hello: Result<Box<Envelope<WorkerHello>>, Rejection>,
 }
 
 struct Acceptor {
@@ -197,7 +198,7 @@ impl Acceptor {
             return;
         };
         if self.pending.load(Ordering::Relaxed) >= MAX_PENDING {
-            self.refuse(&stream, Refusal::TooMany);
+            self.reject(&stream, Rejection::TooMany);
             return;
         }
         self.pending.fetch_add(1, Ordering::Relaxed);
@@ -205,28 +206,32 @@ impl Acceptor {
         let sender = self.sender.clone();
         let read = move || {
             let mut reader = FrameReader::new(stream);
-            let hello = first_message(&mut reader);
-            // The acceptor may have finished.
+            let hello = read_first_message(&mut reader);
+            // The send fails if the acceptor has finished.
             let _ = sender.send(Arrival { reader, hello });
             pending.fetch_sub(1, Ordering::Relaxed);
         };
         let started = thread::Builder::new().name("hello-reader".into()).spawn(read);
         if started.is_err() {
             self.pending.fetch_sub(1, Ordering::Relaxed);
-            self.admission.count(Refusal::TooMany);
+            self.admission.record_rejection(Rejection::TooMany);
         }
     }
 
-    /// Admits or refuses the connections whose first message has been read.
+    /// Admits or rejects the connections whose first message has been read.
     fn admit_arrivals(&mut self) {
         while let Ok(Arrival { reader, hello }) = self.arrivals.try_recv() {
             let checked = hello.and_then(|hello| self.admission.check(&hello).map(|()| hello));
             let checked = checked.and_then(|hello| {
                 let taken = self.peers.get(&hello.rank).is_some_and(is_connected);
-                if taken { Err(Refusal::RankTaken) } else { Ok(hello) }
+                if taken {
+                    Err(Rejection::RankTaken)
+                } else {
+                    Ok(hello)
+                }
             });
             match checked {
-                Err(refusal) => self.refuse(reader.stream(), refusal),
+                Err(rejection) => self.reject(reader.stream(), rejection),
                 Ok(hello) => {
                     tracing::info!(rank = hello.rank, "a worker joined");
                     let peer = JoinedPeer {
@@ -251,12 +256,12 @@ impl Acceptor {
         });
     }
 
-    fn refuse(&mut self, stream: &TcpStream, reason: Refusal) {
-        self.admission.count(reason);
+    fn reject(&mut self, stream: &TcpStream, reason: Rejection) {
+        self.admission.record_rejection(reason);
         let message = self.admission.describe(reason);
-        tracing::warn!(?reason, "refused a connection");
+        tracing::warn!(?reason, "rejected a connection");
         // The sender may have disconnected.
-        let _ = answer(stream, &self.identity, Answer::Refused { reason, message });
+        let _ = send_response(stream, &self.identity, HelloResponse::Refused { reason, message });
     }
 
     fn missing(&self, workers: u32, rendezvous: &Rendezvous) -> RendezvousError {
@@ -269,56 +274,59 @@ impl Acceptor {
             seconds: rendezvous.timeout_seconds,
             joined: self.peers.len() + 1,
             workers,
-            refused: refused_text(self.admission.refused()),
+            rejected: format_rejections(self.admission.rejected()),
             port: rendezvous.port,
         }
     }
 
-    /// Notifies the peers that joined of the failed rendezvous.
+    /// Notifies the joined peers that the rendezvous failed.
     fn cancel(&self, failure: &CaseFailure) {
         for peer in self.peers.values() {
             // The peer may have disconnected.
-            let _ = answer(
+            let _ = send_response(
                 peer.reader.stream(),
                 &self.identity,
-                Answer::Cancelled(failure.clone()),
+                HelloResponse::Cancelled(failure.clone()),
             );
         }
     }
 }
 
-/// Numbers of refused connections by reason, such as `2 Garbage, 1 OtherRun`, or `none`.
-pub fn refused_text(refused: &BTreeMap<Refusal, u32>) -> String {
-    if refused.is_empty() {
+/// Formats the numbers of rejected connections by reason, such as `2 Garbage, 1 OtherRun`, or `none`.
+pub fn format_rejections(rejected: &BTreeMap<Rejection, u32>) -> String {
+    if rejected.is_empty() {
         return "none".into();
     }
-    let counts: Vec<_> = refused
+    let counts: Vec<_> = rejected
         .iter()
         .map(|(reason, count)| format!("{count} {reason:?}"))
         .collect();
     counts.join(", ")
 }
 
-fn first_message(reader: &mut FrameReader<TcpStream>) -> Result<Box<Envelope<WorkerHello>>, Refusal> {
+fn read_first_message(reader: &mut FrameReader<TcpStream>) -> Result<Box<Envelope<WorkerHello>>, Rejection> {
     let blocking = reader.stream().set_nonblocking(false);
-    let line = blocking.map_err(|_| Refusal::Garbage).and_then(|()| {
+    let line = blocking.map_err(|_| Rejection::Garbage).and_then(|()| {
         match reader.read(MAX_HELLO_BYTES, Some(Instant::now() + HELLO_TIMEOUT)) {
             Ok(line) => Ok(line),
-            Err(FrameError::TooLong { .. }) => Err(Refusal::TooLong),
-            Err(FrameError::TooSlow) => Err(Refusal::TooSlow),
-            Err(_) => Err(Refusal::Garbage),
+            Err(FrameError::TooLong { .. }) => Err(Rejection::TooLong),
+            Err(FrameError::TooSlow) => Err(Rejection::TooSlow),
+            Err(_) => Err(Rejection::Garbage),
         }
     })?;
-    serde_json::from_slice(&line).map_err(|_| Refusal::Garbage)
+    serde_json::from_slice(&line).map_err(|_| Rejection::Garbage)
 }
 
-/// Whether a waiting peer is still connected. It sends nothing while it waits, so readable data means the end of the
-/// stream.
+/// Whether a waiting peer is still connected. Peers send nothing while they wait, so a readable stream has ended.
 fn is_connected(peer: &JoinedPeer) -> bool {
     !frame::readable(peer.reader.stream(), Instant::now()).unwrap_or(true)
 }
 
-fn answer(stream: &TcpStream, identity: &LegIdentity, message: Answer) -> Result<(), FrameError> {
+fn send_response(
+    stream: &TcpStream,
+    identity: &LegIdentity,
+    message: HelloResponse,
+) -> Result<(), FrameError> {
     let envelope = Envelope {
         identity: identity.clone(),
         rank: 0,
@@ -326,7 +334,7 @@ fn answer(stream: &TcpStream, identity: &LegIdentity, message: Answer) -> Result
     };
     let mut stream = stream;
     stream
-        .set_write_timeout(Some(ANSWER_TIMEOUT))
+        .set_write_timeout(Some(RESPONSE_TIMEOUT))
         .map_err(|source| FrameError::Broken { source })?;
     frame::write(&mut stream, &envelope, MAX_HELLO_BYTES)
 }

@@ -11,15 +11,15 @@ use snafu::{ResultExt, Snafu, ensure};
 use super::message::{Envelope, MAX_MESSAGE_BYTES};
 use crate::frame::{self, FrameError, FrameReader};
 
-/// Interval between the heartbeats of each side.
+/// Interval between two heartbeats of a side.
 pub const HEARTBEAT: Duration = Duration::from_secs(2);
-/// Time without a message after which the other side counts as lost: ten heartbeats, because a loaded machine may delay
-/// some.
+/// Time without a message after which the other side is considered lost: ten heartbeat intervals, because a loaded machine
+/// may delay heartbeats.
 pub const SILENCE: Duration = Duration::from_secs(20);
 /// Timeout for sending one message.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Reason a connection can no longer be used.
+/// Reason for which a connection can no longer be used.
 #[derive(Debug, Snafu)]
 pub enum LinkError {
     /// The stream failed.
@@ -29,7 +29,7 @@ pub enum LinkError {
         source: FrameError,
     },
     /// The message belongs to another attempt or rank.
-    #[snafu(display("received a message of another run, plan, leg, attempt or rank"))]
+    #[snafu(display("received a message from another run, plan, leg, attempt or rank"))]
     Identity,
     /// No message arrived for [`SILENCE`].
     #[snafu(display("no message arrived for {} s", SILENCE.as_secs()))]
@@ -52,7 +52,7 @@ pub struct LinkReader {
     peer: u32,
 }
 
-/// Splits the connection from `rank` to `peer` into its halves.
+/// Splits the connection from `rank` to `peer` into a sending half and a receiving half.
 ///
 /// # Errors
 /// If the socket cannot be duplicated or configured.

@@ -1,6 +1,6 @@
-//! Messages between workers. Pure.
+//! Messages between workers. Performs no I/O.
 //!
-//! The coordinator sends [`Command`]s; a worker answers each with the [`Report`] of the same step, in order.
+//! The coordinator sends [`Command`]s. A worker executes them in order and sends the corresponding [`Report`]s.
 
 use crds::assignment::{LegIdentity, Pass};
 use crds::record::{
@@ -10,15 +10,16 @@ use crds::record::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// Version of these messages; equal for all workers of a leg.
+/// Version of the message format, which must be the same for all workers of a leg.
 pub const PROTOCOL_VERSION: u32 = 1;
-/// Longest first message of a connection, in bytes: the environment of one worker. Kept small because the sender may be
-/// unknown.
+/// Maximum length of the first message of a connection, in bytes. The message contains the environment of one worker. The
+/// limit is low because the sender may be unknown.
 pub const MAX_HELLO_BYTES: usize = 64 * 1024;
-/// Longest message between admitted workers, in bytes: four times the offer of an arm with 64 rails.
+/// Maximum length of a message between admitted workers, in bytes: four times the length of the offer of an arm with 64
+/// rails.
 pub const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 
-/// A message with the attempt and rank it belongs to.
+/// A message with its attempt and the rank of its sender.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Envelope<M> {
@@ -38,24 +39,24 @@ pub struct WorkerHello {
     pub protocol: u32,
     /// Version of the runner.
     pub runner_version: String,
-    /// Machine and limits of the worker.
+    /// Properties of the machine, and resource limits of the worker.
     pub environment: HostEnvironment,
-    /// Boot ID of the running kernel: equal for workers on one machine, even in different containers.
+    /// Boot ID of the running kernel: the same for workers on the same machine, even in different containers.
     pub boot_id: String,
     /// CPUs that the worker may use.
     pub cpus: Vec<u32>,
 }
 
-/// The coordinator's answer to a [`WorkerHello`].
+/// The coordinator's response to a [`WorkerHello`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Answer {
-    /// All workers have joined; these are the CPUs of the receiver.
+pub enum HelloResponse {
+    /// All workers have joined. Contains the CPUs of the receiver.
     Welcome(WorkerCpus),
     /// The sender does not belong to the attempt.
     Refused {
-        /// Reason of the refusal.
-        reason: Refusal,
+        /// Reason for the rejection.
+        reason: Rejection,
         /// Explanation for the log of the sender.
         message: String,
     },
@@ -69,13 +70,14 @@ pub enum Answer {
 pub struct WorkerCpus {
     /// CPU numbers; empty if the kernel does not report them.
     pub cpus: Vec<u32>,
-    /// Number of workers that use some of these CPUs, including this one.
-    pub sharers: u32,
+    /// Number of workers whose CPUs overlap with those of this worker, including this worker.
+    #[serde(rename = "sharers")]
+    pub overlapping_workers: u32,
 }
 
-/// Reason a connection is refused at the rendezvous.
+/// Reason for which a connection is rejected at the rendezvous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Refusal {
+pub enum Rejection {
     /// The protocol version differs.
     OtherVersion,
     /// The sender belongs to another run.
@@ -84,11 +86,11 @@ pub enum Refusal {
     OtherPlan,
     /// The sender belongs to another leg or attempt.
     OtherAttempt,
-    /// The rank does not exist in this leg, or is the coordinator's.
+    /// The rank does not exist in this leg, or is the rank of the coordinator.
     RankOutOfRange,
     /// A worker with this rank has already joined.
     RankTaken,
-    /// The first message is not a worker hello.
+    /// The first message is not a valid worker hello.
     Garbage,
     /// The first message exceeds the length limit.
     TooLong,
@@ -98,38 +100,38 @@ pub enum Refusal {
     TooMany,
 }
 
-/// Command of the coordinator to a worker.
+/// Command from the coordinator to a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Command {
-    /// Sign of life without a task.
+    /// Keeps the connection alive. Requires no action.
     Heartbeat,
-    /// Start the instruments of a round, by its index in the assignment, and open its arms. Answered by
-    /// [`Report::Opened`] for each arm, then [`Report::RoundOpened`].
+    /// Start the instruments of a round and open its arms. The worker sends [`Report::Opened`] for each arm, then
+    /// [`Report::RoundOpened`].
     OpenRound {
-        /// Index in the assignment's rounds.
+        /// Index of the round in the assignment.
         index: u32,
     },
-    /// Connect an arm to the endpoints of a peer. Answered together with the others after [`Command::ConnectDone`].
+    /// Connect an arm to the endpoints of a peer. The result is reported after [`Command::ConnectDone`].
     Connect {
         /// Index of the arm.
         arm: u32,
         /// Rank of the peer.
         peer: u32,
-        /// The peer's [`Opened`] offer, unchanged from its instrument.
+        /// Offer from the peer's [`Opened`] report, as created by its instrument.
         offer: Box<RawValue>,
     },
-    /// All [`Command::Connect`] commands have been sent. Answered by [`Report::Connected`].
+    /// All [`Command::Connect`] commands have been sent. The worker sends [`Report::Connected`].
     ConnectDone,
-    /// Exchange a message with a peer on every rail. Answered by [`Report::Done`].
+    /// Exchange a message with a peer on every rail. The worker sends [`Report::Done`].
     Probe(PeerCase),
-    /// Prepare a case. Answered by [`Report::Ready`].
+    /// Prepare a case. The worker sends [`Report::Ready`].
     Prepare(CaseOrder),
-    /// Run the prepared case. Answered by [`Report::Done`].
+    /// Run the prepared case. The worker sends [`Report::Done`].
     Go,
-    /// End the instruments. Answered by [`Report::RoundEnded`].
+    /// Stop the instruments. The worker sends [`Report::RoundEnded`].
     CloseRound,
-    /// End the worker, because the attempt has finished.
+    /// Exit, because the attempt has finished.
     Leave(EndRecord),
 }
 
@@ -145,18 +147,18 @@ pub struct PeerCase {
     pub initiator: bool,
 }
 
-/// One case, as ordered from one worker.
+/// Parameters of one case for one worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseOrder {
-    /// Number of the case, unique per coordinator, so that late messages of a failed case are not mistaken for messages
-    /// of this one.
+    /// Number of the case, unique per coordinator. It prevents late messages of a failed case from being attributed to this
+    /// case.
     pub number: u32,
     /// Arm, peer and role.
     pub with: PeerCase,
     /// Index of the scenario.
     pub scenario: u32,
-    /// Pass: whether bytes are verified or times are measured.
+    /// Whether the case verifies bytes or measures times.
     pub pass: Pass,
     /// Message or transfer size in bytes.
     pub size_bytes: u64,
@@ -164,56 +166,56 @@ pub struct CaseOrder {
     pub seed: u64,
 }
 
-/// Report of a worker to the coordinator.
+/// Report from a worker to the coordinator.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Report {
-    /// Sign of life without a result.
+    /// Keeps the connection alive. Contains no result.
     Heartbeat,
     /// Result of opening one arm.
     Opened {
         /// Index of the arm.
         arm: u32,
-        /// Endpoints of the arm, or the failure.
+        /// Endpoints of the arm if they could be opened.
         result: Result<Box<Opened>, CaseFailure>,
     },
     /// All [`Report::Opened`] of the round have been sent.
     RoundOpened,
-    /// Connecting has finished.
+    /// All [`Command::Connect`] commands have been executed.
     Connected {
         /// Peers that could not be connected.
         failures: Vec<NotConnected>,
     },
-    /// The case is prepared, or the failure.
+    /// Result of preparing a case.
     Ready(Result<(), CaseFailure>),
     /// Result of this side of a case or probe.
     Done {
-        /// Observations of this side, or the failure.
+        /// Result of this side.
         result: Result<Side, CaseFailure>,
         /// Evidence lines of the optimizations.
         evidence: Vec<String>,
     },
-    /// The instruments have ended.
+    /// The instruments have exited.
     RoundEnded {
-        /// Costs of the arms before their first measured operation.
+        /// Setup costs of the arms.
         cold: Vec<ColdRecord>,
     },
     /// Warning for the records.
     Warning {
-        /// Reason of the warning.
+        /// Reason for the warning.
         reason: WarningReason,
-        /// Description for people.
+        /// Human-readable description.
         message: String,
     },
-    /// The worker ends because of this failure.
+    /// The worker exits because of this failure.
     Leaving(CaseFailure),
 }
 
-/// One arm's endpoints at one worker.
+/// Endpoints of one arm at one worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Opened {
-    /// Addresses and keys for peers; only instruments parse them.
+    /// Addresses and keys for peers, which only instruments parse.
     pub offer: Box<RawValue>,
     /// Facts reported by the library.
     pub facts: FabricFacts,
@@ -231,14 +233,14 @@ pub struct NotConnected {
     pub failure: CaseFailure,
 }
 
-/// Observations of one side of a case or probe.
+/// Result of one side of a case or probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Side {
-    /// The peer answered on every rail.
+    /// The peer was reached on every rail.
     Reached,
-    /// Times were measured.
+    /// The side measured times.
     Measured(Box<SideReport>),
-    /// Bytes were verified at the side where they arrived.
+    /// The side verified the bytes that arrived.
     Checked(IntegrityReport),
 }

@@ -1,4 +1,4 @@
-//! The peers' side of the rendezvous: connects to the coordinator and waits to be admitted. Uses TCP.
+//! The peers' side of the rendezvous: connects to the coordinator and waits for admission. Uses TCP.
 
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
@@ -9,20 +9,20 @@ use crds::assignment::{LegIdentity, Rendezvous};
 use crds::record::{CaseFailure, FailureReason};
 use snafu::{ResultExt, Snafu};
 
-use super::message::{Answer, Envelope, MAX_HELLO_BYTES, Refusal, WorkerCpus, WorkerHello};
+use super::message::{Envelope, HelloResponse, MAX_HELLO_BYTES, Rejection, WorkerCpus, WorkerHello};
 use crate::frame::{self, FrameError, FrameReader};
 
-/// Interval between attempts to connect: the coordinator's pod may still be starting.
+/// Interval between attempts to connect. Retries are needed because the coordinator's pod may still be starting.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// Timeout of one attempt to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Additional wait, after the rendezvous timeout, for the coordinator's message that the rendezvous failed.
+/// Additional time, after the rendezvous timeout, to wait for the coordinator's message that the rendezvous failed.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Reason a worker could not join.
+/// Reason for which a worker could not join.
 #[derive(Debug, Snafu)]
 pub enum JoinError {
-    /// The coordinator does not answer.
+    /// No connection to the coordinator could be established.
     #[snafu(display(
         "cannot connect to the coordinator (rank 0) at {address} within {seconds} s: {source}; check that it is \
          running, that its name resolves and that the port is open"
@@ -49,11 +49,11 @@ pub enum JoinError {
         /// Address of the coordinator.
         address: String,
     },
-    /// The coordinator refused this worker.
+    /// The coordinator rejected this worker.
     #[snafu(display("{message} ({reason:?})"))]
     Refused {
-        /// Reason of the refusal.
-        reason: Refusal,
+        /// Reason for the rejection.
+        reason: Rejection,
         /// Explanation from the coordinator.
         message: String,
     },
@@ -63,13 +63,13 @@ pub enum JoinError {
         /// Failure of the rendezvous.
         failure: CaseFailure,
     },
-    /// The worker received a signal to stop.
+    /// The worker received SIGTERM or SIGINT.
     #[snafu(display("stopped by a signal during the rendezvous"))]
     Stopped,
 }
 
 impl JoinError {
-    /// The failure in the form that records use.
+    /// Converts the error to a failure for the records.
     pub fn failure(&self) -> CaseFailure {
         let reason = match self {
             Self::Unreachable { .. } => FailureReason::WorkerMissing,
@@ -85,11 +85,12 @@ impl JoinError {
     }
 }
 
-/// Connects to the coordinator, sends `hello` and waits until all workers have joined. `stopped` reports whether a signal
-/// has stopped this worker.
+/// Connects to the coordinator, sends `hello` and waits until all workers have joined.
+///
+/// `stopped` returns true if this worker has received a signal to stop.
 ///
 /// # Errors
-/// If the coordinator cannot be reached in time, refuses this worker or cancels the rendezvous.
+/// If the coordinator cannot be reached in time, rejects this worker or cancels the rendezvous.
 pub fn join(
     rendezvous: &Rendezvous,
     identity: &LegIdentity,
@@ -121,7 +122,7 @@ pub fn join(
         .map_err(|source| FrameError::Broken { source })
         .and_then(|()| frame::write(&mut stream, &envelope, MAX_HELLO_BYTES));
     if sent.is_err() && stopped() {
-        // The coordinator may have received the signal as well and closed the connection.
+        // The coordinator may also have received the signal and closed the connection.
         return StoppedSnafu.fail();
     }
     sent.context(BrokenSnafu {
@@ -141,16 +142,16 @@ pub fn join(
             }
         }
     };
-    let answer: Envelope<Answer> = serde_json::from_slice(&line)
+    let response: Envelope<HelloResponse> = serde_json::from_slice(&line)
         .map_err(|source| FrameError::Syntax { source })
         .context(BrokenSnafu {
             address: address.as_str(),
         })?;
-    match answer.message {
-        Answer::Refused { reason, message } => RefusedSnafu { reason, message }.fail(),
-        _ if answer.identity != *identity || answer.rank != 0 => OtherCoordinatorSnafu { address }.fail(),
-        Answer::Welcome(cpus) => Ok((cpus, reader)),
-        Answer::Cancelled(failure) => CancelledSnafu { failure }.fail(),
+    match response.message {
+        HelloResponse::Refused { reason, message } => RefusedSnafu { reason, message }.fail(),
+        _ if response.identity != *identity || response.rank != 0 => OtherCoordinatorSnafu { address }.fail(),
+        HelloResponse::Welcome(cpus) => Ok((cpus, reader)),
+        HelloResponse::Cancelled(failure) => CancelledSnafu { failure }.fail(),
     }
 }
 
@@ -159,7 +160,7 @@ fn connect(rendezvous: &Rendezvous) -> io::Result<TcpStream> {
     for address in (rendezvous.host.as_str(), rendezvous.port).to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
             Ok(stream) => {
-                // Messages are small, and the sender waits for each answer.
+                // Messages are small, and the sender waits for each response.
                 stream.set_nodelay(true)?;
                 return Ok(stream);
             }

@@ -1,4 +1,4 @@
-//! Rendezvous over 127.0.0.1, with expected and unknown peers.
+//! Tests the rendezvous over 127.0.0.1 with expected and unknown peers.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -10,7 +10,9 @@ use crds::assignment::{LegIdentity, Rendezvous};
 use crds::record::FailureReason;
 
 use super::coordinator::{self, AdmittedPeers, RendezvousError};
-use super::message::{Command, MAX_HELLO_BYTES, PROTOCOL_VERSION, Refusal, Report, WorkerCpus, WorkerHello};
+use super::message::{
+    Command, MAX_HELLO_BYTES, PROTOCOL_VERSION, Rejection, Report, WorkerCpus, WorkerHello,
+};
 use super::peer::{self, JoinError};
 use super::{link, message};
 use crate::frame::FrameReader;
@@ -41,7 +43,7 @@ fn soon() -> Instant {
     Instant::now() + Duration::from_millis(100)
 }
 
-/// A coordinator that waits for peers on its own thread.
+/// A coordinator that waits for peers on a separate thread.
 struct Coordinator {
     rendezvous: Rendezvous,
     result: JoinHandle<Result<AdmittedPeers, RendezvousError>>,
@@ -63,7 +65,7 @@ impl Coordinator {
             let cpus: Vec<_> = (0..workers)
                 .map(|rank| WorkerCpus {
                     cpus: vec![rank],
-                    sharers: 1,
+                    overlapping_workers: 1,
                 })
                 .collect();
             coordinator::welcome(&admitted, &identity(), &cpus);
@@ -84,8 +86,8 @@ impl Coordinator {
         TcpStream::connect(("127.0.0.1", self.rendezvous.port)).unwrap()
     }
 
-    /// Joins with a wrong identity or rank and returns the reason of the refusal.
-    fn refusal(&self, identity: LegIdentity, rank: u32) -> Refusal {
+    /// Joins with a wrong identity or rank and returns the reason for the rejection.
+    fn rejection(&self, identity: LegIdentity, rank: u32) -> Rejection {
         let error = self.join(identity, rank).join().unwrap().unwrap_err();
         assert_eq!(error.failure().reason, FailureReason::UnknownPeerRefused);
         let JoinError::Refused { reason, .. } = error else {
@@ -94,14 +96,14 @@ impl Coordinator {
         reason
     }
 
-    /// Joins as `rank`, retrying as long as the rank is taken.
+    /// Joins as `rank`, and retries while the rank is taken.
     fn join_until_welcome(&self, rank: u32) -> Joining {
         let rendezvous = self.rendezvous.clone();
         thread::spawn(move || {
             loop {
                 match peer::join(&rendezvous, &identity(), rank, hello("again"), || false) {
                     Err(JoinError::Refused {
-                        reason: Refusal::RankTaken,
+                        reason: Rejection::RankTaken,
                         ..
                     }) => {}
                     result => return result,
@@ -110,15 +112,15 @@ impl Coordinator {
         })
     }
 
-    /// Sends raw bytes and returns the whole answer.
-    fn raw(&self, bytes: &[u8]) -> String {
+    /// Sends raw bytes and returns the complete response.
+    fn send_raw(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect();
         // The coordinator may close the connection before all bytes are sent.
         let _ = stream.write_all(bytes);
         let _ = stream.shutdown(Shutdown::Write);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        String::from_utf8(answer).unwrap()
+        let mut response = Vec::new();
+        let _ = stream.read_to_end(&mut response);
+        String::from_utf8(response).unwrap()
     }
 }
 
@@ -137,11 +139,11 @@ fn admits_all_ranks_and_sends_each_its_cpus() {
         .map(|peer| (peer.rank, peer.hello.runner_version.as_str()))
         .collect();
     assert_eq!(joined, [(1, "r1"), (2, "r2"), (3, "r3")]);
-    assert!(admitted.refused.is_empty());
+    assert!(admitted.rejected.is_empty());
 }
 
 #[test]
-fn refuses_unknown_peers_with_a_reason_and_continues() {
+fn rejects_unknown_peers_with_a_reason_and_continues() {
     let coordinator = Coordinator::start(3, 30);
     let one = coordinator.join(identity(), 1);
     let other = |change: fn(&mut LegIdentity)| {
@@ -150,47 +152,51 @@ fn refuses_unknown_peers_with_a_reason_and_continues() {
         identity
     };
     assert_eq!(
-        coordinator.refusal(other(|identity| identity.uid = "uid-2".into()), 2),
-        Refusal::OtherRun
+        coordinator.rejection(other(|identity| identity.uid = "uid-2".into()), 2),
+        Rejection::OtherRun
     );
     assert_eq!(
-        coordinator.refusal(other(|identity| identity.plan_hash = "p2".into()), 2),
-        Refusal::OtherPlan
+        coordinator.rejection(other(|identity| identity.plan_hash = "p2".into()), 2),
+        Rejection::OtherPlan
     );
     assert_eq!(
-        coordinator.refusal(other(|identity| identity.attempt = 2), 2),
-        Refusal::OtherAttempt
+        coordinator.rejection(other(|identity| identity.attempt = 2), 2),
+        Rejection::OtherAttempt
     );
     assert_eq!(
-        coordinator.refusal(other(|identity| identity.leg = 1), 2),
-        Refusal::OtherAttempt
+        coordinator.rejection(other(|identity| identity.leg = 1), 2),
+        Rejection::OtherAttempt
     );
-    assert_eq!(coordinator.refusal(identity(), 0), Refusal::RankOutOfRange);
-    assert_eq!(coordinator.refusal(identity(), 3), Refusal::RankOutOfRange);
-    assert!(coordinator.raw(b"GET / HTTP/1.1\r\n\r\n").contains("Garbage"));
-    assert!(coordinator.raw(b"{\"half\":").contains("Garbage"));
+    assert_eq!(coordinator.rejection(identity(), 0), Rejection::RankOutOfRange);
+    assert_eq!(coordinator.rejection(identity(), 3), Rejection::RankOutOfRange);
     assert!(
         coordinator
-            .raw(&vec![b'x'; 2 * MAX_HELLO_BYTES])
+            .send_raw(b"GET / HTTP/1.1\r\n\r\n")
+            .contains("Garbage")
+    );
+    assert!(coordinator.send_raw(b"{\"half\":").contains("Garbage"));
+    assert!(
+        coordinator
+            .send_raw(&vec![b'x'; 2 * MAX_HELLO_BYTES])
             .contains("TooLong")
     );
     let (one, two) = (one, coordinator.join(identity(), 2));
     assert!(one.join().unwrap().is_ok() && two.join().unwrap().is_ok());
     let admitted = coordinator.result.join().unwrap().unwrap();
-    let refused: Vec<_> = admitted.refused.into_iter().collect();
+    let rejected: Vec<_> = admitted.rejected.into_iter().collect();
     let expected = [
-        (Refusal::OtherRun, 1),
-        (Refusal::OtherPlan, 1),
-        (Refusal::OtherAttempt, 2),
-        (Refusal::RankOutOfRange, 2),
-        (Refusal::Garbage, 2),
-        (Refusal::TooLong, 1),
+        (Rejection::OtherRun, 1),
+        (Rejection::OtherPlan, 1),
+        (Rejection::OtherAttempt, 2),
+        (Rejection::RankOutOfRange, 2),
+        (Rejection::Garbage, 2),
+        (Rejection::TooLong, 1),
     ];
-    assert_eq!(refused, expected);
+    assert_eq!(rejected, expected);
 }
 
 #[test]
-fn refuses_a_taken_rank_and_replaces_a_disconnected_peer() {
+fn rejects_a_taken_rank_and_replaces_a_disconnected_peer() {
     let coordinator = Coordinator::start(3, 30);
     let envelope = message::Envelope {
         identity: identity(),
@@ -199,12 +205,12 @@ fn refuses_a_taken_rank_and_replaces_a_disconnected_peer() {
     };
     let mut first = coordinator.connect();
     crate::frame::write(&mut first, &envelope, MAX_HELLO_BYTES).unwrap();
-    // Two connections claim rank 1 and both stay open: the one that is checked later is refused.
+    // Two connections use rank 1, and both stay open: the connection that is checked later is rejected.
     let mut reader = FrameReader::new(first.try_clone().unwrap());
     let second = coordinator.join(identity(), 1);
     while !second.is_finished() && !crate::frame::readable(&first, soon()).unwrap() {}
-    let first_was_refused = crate::frame::readable(&first, soon()).unwrap();
-    let second = if first_was_refused {
+    let first_was_rejected = crate::frame::readable(&first, soon()).unwrap();
+    let second = if first_was_rejected {
         let line = String::from_utf8(reader.read(MAX_HELLO_BYTES, None).unwrap()).unwrap();
         assert!(line.contains("RankTaken"), "{line}");
         second
@@ -214,27 +220,27 @@ fn refuses_a_taken_rank_and_replaces_a_disconnected_peer() {
             matches!(
                 error,
                 JoinError::Refused {
-                    reason: Refusal::RankTaken,
+                    reason: Rejection::RankTaken,
                     ..
                 }
             ),
             "{error}"
         );
         drop((first, reader));
-        // The rank is free as soon as the coordinator notices that the first connection closed.
+        // The rank is available as soon as the coordinator detects that the first connection has closed.
         coordinator.join_until_welcome(1)
     };
     let third = coordinator.join(identity(), 2);
     assert!(second.join().unwrap().is_ok() && third.join().unwrap().is_ok());
     let admitted = coordinator.result.join().unwrap().unwrap();
-    assert!(admitted.refused[&Refusal::RankTaken] >= 1);
+    assert!(admitted.rejected[&Rejection::RankTaken] >= 1);
 }
 
 #[test]
-fn names_missing_ranks_and_notifies_joined_peers() {
+fn reports_missing_ranks_and_notifies_joined_peers() {
     let coordinator = Coordinator::start(4, 1);
     let joined = coordinator.join(identity(), 2);
-    coordinator.refusal(identity(), 7);
+    coordinator.rejection(identity(), 7);
     let error = coordinator.result.join().unwrap().unwrap_err();
     let failure = error.failure();
     assert_eq!(failure.reason, FailureReason::WorkerMissing);
@@ -269,7 +275,7 @@ fn reports_an_absent_coordinator() {
 }
 
 #[test]
-fn a_stop_request_ends_the_rendezvous_on_both_sides() {
+fn a_signal_stops_the_rendezvous_on_both_sides() {
     static STOPPED: AtomicBool = AtomicBool::new(false);
     let listener = coordinator::listen(&Rendezvous {
         host: "127.0.0.1".into(),

@@ -1,5 +1,4 @@
-//! Runs an attempt from the first round to the last and writes its records. Exchanges messages with the workers through
-//! the gang.
+//! Runs the rounds of an attempt and writes its records. Communicates with the workers through the gang.
 
 mod block;
 mod probe;
@@ -34,7 +33,7 @@ pub struct Coordinator<'a, W> {
 }
 
 impl<'a, W: Write> Coordinator<'a, W> {
-    /// A coordinator of admitted workers.
+    /// Creates the coordinator of the admitted workers in `gang`.
     pub fn new(assignment: &'a Assignment, gang: Gang, stream: RecordStream<W>) -> Self {
         Self {
             assignment,
@@ -48,12 +47,12 @@ impl<'a, W: Write> Coordinator<'a, W> {
         }
     }
 
-    /// Runs all rounds, dismisses the workers and writes the end record.
+    /// Runs all rounds, sends the end of the attempt to the workers and writes the end record.
     ///
     /// # Errors
-    /// If the records cannot be written. The workers are dismissed in this case as well.
+    /// If the records cannot be written. The end of the attempt is sent to the workers in this case as well.
     pub fn run(mut self) -> Result<EndRecord, OutputError> {
-        let halt = match self.rounds() {
+        let halt = match self.run_rounds() {
             Ok(()) => None,
             Err(Halt::Attempt(failure)) => Some(failure),
             Err(Halt::Output(error)) => {
@@ -61,19 +60,19 @@ impl<'a, W: Write> Coordinator<'a, W> {
                     reason: FailureReason::Interrupted,
                     message: error.to_string(),
                 };
-                self.gang.dismiss(&self.end(Some(failure)));
+                self.gang.dismiss(&self.end_record(Some(failure)));
                 return Err(error);
             }
         };
-        let end = self.end(halt);
-        // The workers are dismissed before the end record is written, because writing may block on the reader.
+        let end = self.end_record(halt);
+        // The workers are notified before the end record is written, because the write blocks if nobody reads the stream.
         self.gang.dismiss(&end);
         self.write_warnings()?;
         self.stream.write(Record::End(end.clone()))?;
         Ok(end)
     }
 
-    fn end(&self, failure: Option<CaseFailure>) -> EndRecord {
+    fn end_record(&self, failure: Option<CaseFailure>) -> EndRecord {
         EndRecord {
             blocks: self.blocks,
             complete: failure.is_none(),
@@ -81,7 +80,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
         }
     }
 
-    fn rounds(&mut self) -> Result<(), Halt> {
+    fn run_rounds(&mut self) -> Result<(), Halt> {
         let assignment = self.assignment;
         for (index, round) in assignment.rounds.iter().enumerate() {
             let mut setup_failures = self.open(index as u32, round)?;
@@ -94,7 +93,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
                     setup_failures = self.reopen(index as u32, round)?;
                     alive = self.gang.alive();
                 }
-                self.block(round, block, &setup_failures)?;
+                self.run_block(round, block, &setup_failures)?;
             }
             self.close(round)?;
         }
@@ -126,12 +125,12 @@ impl<'a, W: Write> Coordinator<'a, W> {
         process_of(self.assignment, arm)
     }
 
-    /// Timeout of a worker for a case; the worker's own timeout is shorter.
+    /// Time within which a worker must finish a case. It is longer than the timeout of the worker itself.
     fn case_timeout(&self) -> Duration {
         Duration::from_secs(self.assignment.case_deadline_seconds.into()) + 2 * GRACE
     }
 
-    /// Timeout of a worker for `steps` steps of opening, connecting or closing.
+    /// Time within which a worker must open, connect or close `steps` arms or instruments.
     fn setup_timeout(&self, steps: usize) -> Duration {
         self.case_timeout().max(SETUP_TIMEOUT + GRACE) * u32::try_from(steps.max(1)).unwrap_or(u32::MAX)
     }

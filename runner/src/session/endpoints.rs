@@ -1,26 +1,26 @@
-//! Detects changes in endpoint facts between rounds. Pure.
+//! Detects changes of the endpoints between rounds. Performs no I/O.
 
 use std::collections::BTreeMap;
 
 use crds::record::EndpointsRecord;
 
-/// The last facts of every arm at every worker.
+/// Latest endpoint record of every arm at every worker.
 #[derive(Debug, Default)]
 pub struct EndpointLog(BTreeMap<(u32, String), EndpointsRecord>);
 
-/// Comparison of facts with those of the previous round.
+/// Result of comparing an endpoint record with the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// There are no earlier facts.
+    /// There is no previous record.
     First,
-    /// The facts are equal.
+    /// The endpoints have not changed.
     Unchanged,
-    /// The facts differ.
+    /// The endpoints have changed.
     Changed,
 }
 
 impl EndpointLog {
-    /// Compares `record` with the last one of its arm and rank, and stores it.
+    /// Compares `record` with the previous record of the same arm and rank, and stores it.
     pub fn update(&mut self, record: &EndpointsRecord) -> Change {
         let facts = comparable(record);
         let key = (record.rank, record.arm.clone());
@@ -32,8 +32,7 @@ impl EndpointLog {
     }
 }
 
-/// The facts that should not change between processes: excludes the round, and addresses, which contain a port or process
-/// ID.
+/// Removes the values that differ between processes: the round, and the addresses, which contain a port or process ID.
 fn comparable(record: &EndpointsRecord) -> EndpointsRecord {
     let mut facts = record.clone();
     facts.round = 0;

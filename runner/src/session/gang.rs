@@ -1,5 +1,4 @@
-//! The workers of an attempt from the coordinator's side: which are alive, which are lost and why. Sends and receives
-//! messages.
+//! The workers of an attempt: sends commands, receives reports, and tracks lost workers and the reasons.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
@@ -12,7 +11,7 @@ use crate::rendezvous::link::{HEARTBEAT, LinkSender};
 use crate::rendezvous::message::{Command, Report};
 use crate::worker::event::WorkerEvent;
 
-/// Event that the coordinator reacts to.
+/// Event handled by the coordinator.
 #[derive(Debug)]
 pub enum GangEvent {
     /// Report of a worker.
@@ -29,7 +28,7 @@ pub enum GangEvent {
         /// Error of the connection.
         cause: String,
     },
-    /// This process received the named signal.
+    /// This process received the signal with this name.
     Stop(&'static str),
 }
 
@@ -48,14 +47,14 @@ struct Member {
     lost: Option<CaseFailure>,
 }
 
-/// A warning of a worker for the records.
+/// Warning from a worker, to be written to the records.
 #[derive(Debug)]
 pub struct GangWarning {
     /// Rank of the worker.
     pub rank: u32,
-    /// Reason of the warning.
+    /// Reason for the warning.
     pub reason: WarningReason,
-    /// Description for people.
+    /// Human-readable description.
     pub message: String,
 }
 
@@ -69,7 +68,7 @@ pub struct Gang {
 }
 
 impl Gang {
-    /// The gang of the workers behind `links`, by rank. Their reports arrive at `events`.
+    /// Creates a gang from the `links` to its workers, ordered by rank. Their reports arrive at `events`.
     pub fn new(links: Vec<WorkerLink>, events: Receiver<GangEvent>) -> Self {
         let members = links
             .into_iter()
@@ -89,7 +88,7 @@ impl Gang {
         ranks.filter(|rank| self.lost(*rank).is_none()).collect()
     }
 
-    /// Failure through which `rank` was lost.
+    /// Failure that caused the loss of worker `rank`; `None` if the worker is not lost.
     pub fn lost(&self, rank: u32) -> Option<&CaseFailure> {
         self.members.get(rank as usize)?.lost.as_ref()
     }
@@ -99,7 +98,7 @@ impl Gang {
         std::mem::take(&mut self.warnings)
     }
 
-    /// Sends a command to one worker. If this fails, the worker is lost.
+    /// Sends a command to one worker. If the command cannot be sent, the worker is marked as lost.
     pub fn send(&mut self, rank: u32, command: Command) {
         let Some(member) = self
             .members
@@ -112,10 +111,10 @@ impl Gang {
             WorkerLink::Remote(link) => link.send(&command).map_err(|error| error.to_string()),
             WorkerLink::Local(sender) => sender
                 .send(WorkerEvent::Command(command))
-                .map_err(|_| "the worker thread has ended".into()),
+                .map_err(|_| "the worker thread has exited".into()),
         };
         if let Err(cause) = sent {
-            self.lose(
+            self.mark_lost(
                 rank,
                 FailureReason::PeerLost,
                 &format!("cannot send a command: {cause}"),
@@ -130,9 +129,10 @@ impl Gang {
         }
     }
 
-    /// Collects one answer from each rank in `from`: the first report for which `pick` returns a value. A worker that does
-    /// not answer within `timeout` is lost. The result for a lost worker is its failure. `task` names the awaited step in
-    /// messages.
+    /// Collects one response from each rank in `from`: the first report for which `pick` returns a value.
+    ///
+    /// A worker that does not respond within `timeout` is marked as lost. The result of a lost worker is its failure.
+    /// Messages describe the current step by `task`.
     ///
     /// # Errors
     /// If a signal stops this process, or fewer than two workers are left.
@@ -144,39 +144,40 @@ impl Gang {
         mut pick: impl FnMut(u32, Report) -> Option<T>,
     ) -> Result<BTreeMap<u32, Result<T, CaseFailure>>, Halt> {
         let deadline = Instant::now() + timeout;
-        let mut answers = BTreeMap::new();
+        let mut responses = BTreeMap::new();
         let mut waiting: BTreeSet<u32> = from.iter().copied().collect();
         loop {
             for rank in waiting.clone() {
                 if let Some(failure) = self.lost(rank).cloned() {
                     waiting.remove(&rank);
-                    answers.insert(rank, Err(failure));
+                    responses.insert(rank, Err(failure));
                 }
             }
-            self.check_pairs()?;
+            self.check_worker_count()?;
             if waiting.is_empty() {
-                return Ok(answers);
+                return Ok(responses);
             }
             match self.next_event(deadline)? {
                 Some((rank, report)) if waiting.contains(&rank) => {
-                    if let Some(answer) = pick(rank, report) {
+                    if let Some(response) = pick(rank, report) {
                         waiting.remove(&rank);
-                        answers.insert(rank, Ok(answer));
+                        responses.insert(rank, Ok(response));
                     }
                 }
                 Some((rank, report)) => tracing::warn!(rank, ?report, "ignored an unexpected report"),
                 None if Instant::now() < deadline => {}
                 None => {
-                    let message = format!("did not answer within {} s while {task}", timeout.as_secs());
+                    let message = format!("did not respond within {} s while {task}", timeout.as_secs());
                     for rank in &waiting {
-                        self.lose(*rank, FailureReason::DeadlineExceeded, &message);
+                        self.mark_lost(*rank, FailureReason::DeadlineExceeded, &message);
                     }
                 }
             }
         }
     }
 
-    /// The next answer of a worker; `None` after another event or at the `deadline`. Sends the heartbeats that are due.
+    /// Waits for the next response of a worker; returns `None` after another event or at the `deadline`. Sends the
+    /// heartbeats that are due.
     fn next_event(&mut self, deadline: Instant) -> Result<Option<(u32, Report)>, Halt> {
         let now = Instant::now();
         if now >= self.next_heartbeat {
@@ -192,19 +193,19 @@ impl Gang {
                 message: format!("rank 0 was stopped by {signal}"),
             })),
             Ok(GangEvent::Lost { rank, cause }) => {
-                self.lose(rank, FailureReason::PeerLost, &cause);
+                self.mark_lost(rank, FailureReason::PeerLost, &cause);
                 Ok(None)
             }
             Ok(GangEvent::Report { rank, report }) => self.handle_report(rank, report),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => Err(Halt::Attempt(CaseFailure {
                 reason: FailureReason::Internal,
-                message: "all links to the workers have ended".into(),
+                message: "all links to the workers are closed".into(),
             })),
         }
     }
 
-    /// Returns `report` if it is an answer, and handles it otherwise.
+    /// Returns `report` if it is a response to a command, and handles it otherwise.
     fn handle_report(&mut self, rank: u32, report: Report) -> Result<Option<(u32, Report)>, Halt> {
         match report {
             Report::Heartbeat => {}
@@ -213,20 +214,21 @@ impl Gang {
                 reason,
                 message,
             }),
-            // A signal to one worker stops the whole attempt: a block that continued without it would count as complete.
+            // A signal to one worker stops the whole attempt. Otherwise, a block that continues without this worker would
+            // be recorded as complete.
             Report::Leaving(failure) if failure.reason == FailureReason::Interrupted => {
                 return Err(Halt::Attempt(CaseFailure {
                     message: format!("rank {rank} was lost: {}", failure.message),
                     ..failure
                 }));
             }
-            Report::Leaving(failure) => self.lose(rank, failure.reason, &failure.message),
-            answer => return Ok(Some((rank, answer))),
+            Report::Leaving(failure) => self.mark_lost(rank, failure.reason, &failure.message),
+            response => return Ok(Some((rank, response))),
         }
         Ok(None)
     }
 
-    fn lose(&mut self, rank: u32, reason: FailureReason, cause: &str) {
+    fn mark_lost(&mut self, rank: u32, reason: FailureReason, cause: &str) {
         let Some(member) = self
             .members
             .get_mut(rank as usize)
@@ -247,7 +249,7 @@ impl Gang {
         });
     }
 
-    fn check_pairs(&self) -> Result<(), Halt> {
+    fn check_worker_count(&self) -> Result<(), Halt> {
         if self.alive().len() >= 2 {
             return Ok(());
         }
@@ -299,8 +301,8 @@ mod tests {
         assert_eq!(gang.alive(), [0, 1, 2]);
 
         sender.send(leaving(FailureReason::Internal)).unwrap();
-        let answers = gang.gather(&[2], "waiting", timeout, |_, _| None::<()>).unwrap();
-        assert_eq!(answers[&2].clone().unwrap_err().reason, FailureReason::Internal);
+        let responses = gang.gather(&[2], "waiting", timeout, |_, _| None::<()>).unwrap();
+        assert_eq!(responses[&2].clone().unwrap_err().reason, FailureReason::Internal);
         assert_eq!(gang.alive(), [0, 1]);
     }
 }

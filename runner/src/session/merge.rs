@@ -1,4 +1,4 @@
-//! Merges the results of the two sides of a case. Pure.
+//! Merges the results of the two sides of a case. Performs no I/O.
 
 use crds::record::{CaseFailure, CaseResult, FailureReason, Measurement};
 
@@ -8,7 +8,7 @@ use crate::rendezvous::message::Side;
 /// Result of one side of a case.
 pub type SideResult = Result<Side, CaseFailure>;
 
-/// Merges the results of both sides, each with its rank.
+/// Merges the results of the two sides, each given with its rank.
 pub fn case(initiator: (u32, SideResult), target: (u32, SideResult)) -> CaseResult {
     let failed = {
         let failure = |side: &(u32, SideResult)| (side.0, side.1.as_ref().err().cloned());
@@ -30,13 +30,16 @@ pub fn case(initiator: (u32, SideResult), target: (u32, SideResult)) -> CaseResu
         }
         (initiator, target) => CaseResult::Failed(CaseFailure {
             reason: FailureReason::Internal,
-            message: format!("the sides returned results of different kinds: {initiator:?} and {target:?}"),
+            message: format!(
+                "the two sides returned results of different types: {initiator:?} and {target:?}"
+            ),
         }),
     }
 }
 
-/// Merges the failures of several ranks: the most specific reason, and the message of each rank, with equal messages
-/// combined. `None` if no rank failed.
+/// Merges the failures of several ranks into one failure, or returns `None` if no rank failed.
+///
+/// The result has the most specific reason, and the messages of all ranks with equal messages combined.
 pub fn failures<'a>(sides: impl IntoIterator<Item = (u32, Option<&'a CaseFailure>)>) -> Option<CaseFailure> {
     let mut cause: Option<&CaseFailure> = None;
     let mut messages: Vec<(&str, Vec<u32>)> = Vec::new();
@@ -53,13 +56,13 @@ pub fn failures<'a>(sides: impl IntoIterator<Item = (u32, Option<&'a CaseFailure
             None => messages.push((&failure.message, vec![rank])),
         }
     }
-    let texts: Vec<_> = messages
+    let messages: Vec<_> = messages
         .into_iter()
         .map(|(message, ranks)| format!("{}: {message}", rank_list(&ranks)))
         .collect();
     Some(CaseFailure {
         reason: cause?.reason,
-        message: texts.join("; "),
+        message: messages.join("; "),
     })
 }
 
@@ -69,8 +72,10 @@ fn rank_list(ranks: &[u32]) -> String {
     format!("{word} {}", numbers.join(" and "))
 }
 
-/// How specific a reason is. A side that waits for a failed one exceeds its deadline or loses the connection, so the
-/// failure of the other side is closer to the cause.
+/// Rank of a reason by specificity; higher is more specific.
+///
+/// If one side fails, the other side exceeds its deadline or loses the connection while it waits. Those reasons are
+/// therefore less specific than the cause.
 fn specificity(reason: FailureReason) -> u8 {
     match reason {
         FailureReason::DeadlineExceeded => 0,
@@ -148,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn different_kinds_of_results_are_an_internal_failure() {
+    fn results_of_different_types_are_an_internal_failure() {
         let checked = Ok(Side::Checked(IntegrityReport::default()));
         let CaseResult::Failed(failure) = case((0, checked), (1, Ok(Side::Reached))) else {
             panic!("failed");

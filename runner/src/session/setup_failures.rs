@@ -1,4 +1,4 @@
-//! Setup failures: arms that failed to open, and peers that could not be connected or reached. Pure.
+//! Setup failures: arms that failed to open, and peers that could not be connected or reached. Performs no I/O.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use super::tournament::Pair;
 /// Setup failures of one round.
 #[derive(Debug, Default)]
 pub struct SetupFailures {
-    /// By arm and rank.
+    /// Failures to open an arm, by arm and rank.
     open: BTreeMap<(u32, u32), CaseFailure>,
-    /// By arm, rank and peer.
+    /// Failures to connect, by arm, rank and peer.
     connect: BTreeMap<(u32, u32, u32), CaseFailure>,
 }
 
@@ -41,17 +41,17 @@ impl SetupFailures {
     }
 }
 
-/// Pairs that the endpoints of a process cannot connect; determined once, before the first block.
+/// Pairs of workers that cannot reach each other, by instrument process. Determined once, before the first block.
 #[derive(Debug, Default)]
 pub struct UnreachablePairs(BTreeMap<(u32, Pair), CaseFailure>);
 
 impl UnreachablePairs {
-    /// Records that the endpoints of `process` cannot connect `pair`.
+    /// Records that the workers of `pair` cannot reach each other through the endpoints of `process`.
     pub fn add(&mut self, process: u32, pair: Pair, failure: CaseFailure) {
         self.0.insert((process, pair), failure);
     }
 
-    /// Failure with which the endpoints of `process` cannot connect `pair`.
+    /// Failure that prevents the workers of `pair` from reaching each other through the endpoints of `process`.
     pub fn get(&self, process: u32, pair: Pair) -> Option<&CaseFailure> {
         self.0.get(&(process, pair))
     }

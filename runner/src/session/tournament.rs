@@ -1,4 +1,4 @@
-//! Schedule of pairs: a round-robin tournament by the circle method. Pure.
+//! Schedule of pairs: a round-robin tournament by the circle method. Performs no I/O.
 
 /// Two workers that exchange data. The lower rank is the initiator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -10,7 +10,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// The pair of two different ranks, in either order.
+    /// Creates the pair of two different ranks, which may be given in either order.
     pub fn new(first: u32, second: u32) -> Self {
         Self {
             initiator: first.min(second),
@@ -31,35 +31,37 @@ impl Pair {
         ]
     }
 
-    /// The two ranks, the initiator first.
+    /// The two ranks, starting with the initiator.
     pub fn ranks(self) -> [u32; 2] {
         [self.initiator, self.target]
     }
 }
 
-/// The steps of a tournament of `workers` workers. The pairs of a step are disjoint and may run at the same time; over all
-/// steps every pair occurs exactly once. With an odd number of workers, one worker is idle in every step.
+/// Returns the steps of a tournament of `workers` workers.
 ///
-/// Uses the circle method (M. G. Kirkman, 1847): one player keeps its place, the others rotate by one place per step, and
-/// players at opposite places form a pair.
+/// The pairs of a step are disjoint and may run at the same time, and every pair occurs in exactly one step. With an odd
+/// number of workers, one worker is idle in every step.
+///
+/// Uses the circle method (T. P. Kirkman, 1847): one player keeps its position, the others rotate by one position per
+/// step, and players at opposite positions form a pair.
 pub fn tournament(workers: u32) -> Vec<Vec<Pair>> {
     if workers < 2 {
         return Vec::new();
     }
-    let seats = workers.next_multiple_of(2);
-    let turning = seats - 1;
-    (0..turning)
+    let positions = workers.next_multiple_of(2);
+    let rotating = positions - 1;
+    (0..rotating)
         .map(|step| {
-            let at = |place: u32| {
-                if place == 0 {
-                    turning
+            let player_at = |position: u32| {
+                if position == 0 {
+                    rotating
                 } else {
-                    (step + place) % turning
+                    (step + position) % rotating
                 }
             };
-            (0..seats / 2)
-                .map(|place| Pair::new(at(place), at(turning - place)))
-                // With an odd number of workers, the last seat is empty.
+            (0..positions / 2)
+                .map(|position| Pair::new(player_at(position), player_at(rotating - position)))
+                // With an odd number of workers, the last position is empty.
                 .filter(|pair| pair.target < workers)
                 .collect()
         })

@@ -1,7 +1,8 @@
 //! Executes the coordinator's commands with the instruments of one worker. Starts and kills processes.
 //!
-//! The agent executes one command at a time. Signals, the loss of the coordinator and the death of an instrument are
-//! handled immediately, because they all arrive as a [`WorkerEvent`] on one channel. Every wait has a timeout.
+//! The agent executes one command at a time. Signals, the loss of the coordinator and the exit of an instrument are
+//! handled immediately, because all of them arrive as a [`WorkerEvent`] on the same channel as the commands. Every wait
+//! has a timeout.
 
 mod case;
 mod round;
@@ -22,12 +23,12 @@ use crate::rendezvous::message::{CaseOrder, Command, NotConnected, Report, Worke
 
 /// Capacity of the event channel; senders block when it is full.
 pub const EVENT_CAPACITY: usize = 256;
-/// Time added to a deadline that the instrument itself enforces.
+/// Time added to a deadline that the instrument enforces itself.
 pub const GRACE: Duration = Duration::from_secs(5);
-/// Minimum timeout for opening, connecting or closing an arm, because drivers and GPUs take seconds.
+/// Minimum timeout for opening, connecting or closing an arm. Initializing drivers and GPUs takes several seconds.
 pub const SETUP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Reason a worker leaves the attempt.
+/// Reason for which a worker leaves the attempt.
 #[derive(Debug)]
 pub enum Departure {
     /// The coordinator ended the attempt.
@@ -45,7 +46,7 @@ pub struct Agent<'a> {
     coordinator: CoordinatorLink,
     events: Receiver<WorkerEvent>,
     sender: SyncSender<WorkerEvent>,
-    /// Commands that arrived during a wait for a reply.
+    /// Commands that arrived while the agent waited for a reply.
     backlog: VecDeque<Command>,
     next_heartbeat: Instant,
     next_serial: u64,
@@ -60,8 +61,8 @@ pub struct Agent<'a> {
 }
 
 impl<'a> Agent<'a> {
-    /// An agent that reports to `coordinator`. Commands and signals arrive at `events`; `sender` is the other end of that
-    /// channel.
+    /// Creates an agent that reports to `coordinator`. Commands and signals arrive at `events`; `sender` is the sending end
+    /// of that channel.
     pub fn new(
         assignment: &'a Assignment,
         rank: u32,
@@ -90,9 +91,9 @@ impl<'a> Agent<'a> {
     /// Executes commands until the attempt ends. No instrument is running on return.
     pub fn run(mut self) -> Departure {
         loop {
-            if let Err(departure) = self.step() {
+            if let Err(departure) = self.execute_command() {
                 if let Departure::Failed(failure) = &departure {
-                    // The coordinator itself may be lost.
+                    // The send fails if the coordinator is lost.
                     let _ = self.coordinator.send(&Report::Leaving(failure.clone()));
                 }
                 return departure;
@@ -100,7 +101,7 @@ impl<'a> Agent<'a> {
         }
     }
 
-    fn step(&mut self) -> Result<(), Departure> {
+    fn execute_command(&mut self) -> Result<(), Departure> {
         match self.next_command()? {
             Command::Heartbeat => Ok(()),
             Command::OpenRound { index } => self.open_round(index),
@@ -140,8 +141,8 @@ impl<'a> Agent<'a> {
     }
 }
 
-/// Index of the process of `arm`. For an unknown arm this is `u32::MAX`, which no process has, so that requests to it
-/// fail.
+/// Index of the process of `arm`. For an unknown arm, this is `u32::MAX`, which is not the index of any process, so that
+/// requests to the arm fail.
 pub fn process_of(assignment: &Assignment, arm: u32) -> u32 {
     assignment
         .arms

@@ -21,10 +21,11 @@ use crate::instrument::protocol::{MAX_MESSAGE_BYTES, Reply, Request};
 use crate::process;
 use crate::transport::select::required_environment;
 
-/// Timeout for sending a request; an instrument reads whenever it is not measuring.
+/// Timeout for sending a request. An instrument reads requests whenever it is not measuring.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A running instrument. It is killed when this value is dropped, and the kernel signals it when this thread ends.
+/// A running instrument. It is killed when this value is dropped, and the kernel sends it a signal when the thread that
+/// started it exits.
 #[derive(Debug)]
 pub struct Instrument {
     /// Serial number, which distinguishes this process from earlier ones.
@@ -32,7 +33,7 @@ pub struct Instrument {
     child: Child,
     socket: UnixStream,
     tail: Option<Tail>,
-    /// Whether the process group was killed; its ID may then be reused.
+    /// Whether the process group was killed. Its ID may be reused after that.
     killed: bool,
 }
 
@@ -41,7 +42,7 @@ pub struct Instrument {
 pub struct InstrumentExit {
     /// Whether the process exited by itself with status 0.
     pub success: bool,
-    /// Description: `exited with status 1`, `was killed by signal 11`.
+    /// Description of the exit, such as `exited with status 1` or `was killed by signal 11`.
     pub status: String,
     /// Last part of the output.
     pub output: String,
@@ -102,13 +103,14 @@ impl Instrument {
     /// Sends one request.
     ///
     /// # Errors
-    /// If the process does not read it in time or has exited.
+    /// If the process does not read the request in time or has exited.
     pub fn send(&mut self, request: &Request) -> Result<(), FrameError> {
         frame::write(&mut self.socket, request, MAX_MESSAGE_BYTES)
     }
 
-    /// Waits up to `grace` for the process to exit, kills the rest of its group and returns the exit.
-    pub fn end(mut self, grace: Duration) -> InstrumentExit {
+    /// Waits up to `grace` for the process to exit, kills the remaining processes of its group and returns its exit status
+    /// and output.
+    pub fn wait_or_kill(mut self, grace: Duration) -> InstrumentExit {
         let status = process::wait_until(&mut self.child, Instant::now() + grace)
             .ok()
             .flatten();
@@ -127,7 +129,7 @@ impl Instrument {
             return;
         }
         if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // Fails if no process of the group is left.
+            // Fails if the group has no processes left.
             let _ = kill_process_group(group, Signal::KILL);
         }
         // Fails if the process was already reaped.

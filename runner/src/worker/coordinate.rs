@@ -30,7 +30,7 @@ pub fn coordinate(
 ) -> Result<EndRecord, WorkerError> {
     let started_at = facts::now_rfc3339();
     let mut stream = RecordStream::new(io::stdout());
-    // As much capacity for each worker as its command channel has, so that the two sides cannot block each other.
+    // The capacity per worker equals that of a command channel, so that the two sides cannot block each other.
     let (sender, events) = sync_channel(EVENT_CAPACITY * assignment.workers.max(1) as usize);
     let stop = sender.clone();
     let stop_flag =
@@ -67,7 +67,7 @@ pub fn coordinate(
     Ok(end)
 }
 
-/// Writes the whole stream of an attempt whose rendezvous failed.
+/// Writes the complete record stream of an attempt whose rendezvous failed.
 fn fail_rendezvous(
     stream: &mut RecordStream<io::Stdout>,
     hellos: [HelloRecord; 1],
@@ -85,7 +85,7 @@ fn fail_rendezvous(
     Ok(end)
 }
 
-/// Writes the hello records of all workers, and a warning if connections were refused.
+/// Writes the hello records of all workers, and a warning if connections were rejected.
 fn write_hellos(
     stream: &mut RecordStream<io::Stdout>,
     hellos: impl Iterator<Item = HelloRecord>,
@@ -94,16 +94,17 @@ fn write_hellos(
     for hello in hellos {
         stream.write(Record::Hello(Box::new(hello)))?;
     }
-    if admitted.refused.is_empty() {
+    if admitted.rejected.is_empty() {
         return Ok(());
     }
-    let refused = coordinator::refused_text(&admitted.refused);
-    let message =
-        format!("connections refused at the rendezvous: {refused}; they did not take part in the attempt");
+    let rejected = coordinator::format_rejections(&admitted.rejected);
+    let message = format!(
+        "connections rejected at the rendezvous: {rejected}; their senders did not take part in the attempt"
+    );
     stream.warn(None, WarningReason::UnknownPeerRefused, &message)
 }
 
-/// Runs the attempt after the rendezvous. All threads of this process have ended on return.
+/// Runs the attempt after the rendezvous. All worker threads of this process have exited on return.
 fn run_attempt(
     assignment: &Assignment,
     hello: &WorkerHello,
@@ -117,7 +118,7 @@ fn run_attempt(
         .collect();
     let cpus = facts::assign_cpus(&hellos);
     coordinator::welcome(&admitted, &assignment.identity, &cpus);
-    let own_cpus = cpus.into_iter().next().unwrap_or_default();
+    let local_cpus = cpus.into_iter().next().unwrap_or_default();
     let (command_sender, commands) = sync_channel(EVENT_CAPACITY);
     let mut links = vec![WorkerLink::Local(command_sender.clone())];
     for peer in admitted.peers {
@@ -126,7 +127,7 @@ fn run_attempt(
     let gang = Gang::new(links, events);
     thread::scope(|scope| {
         let link = CoordinatorLink::Local(sender);
-        let agent = Agent::new(assignment, 0, own_cpus, link, (command_sender, commands));
+        let agent = Agent::new(assignment, 0, local_cpus, link, (command_sender, commands));
         thread::Builder::new()
             .name("worker".into())
             .spawn_scoped(scope, move || agent.run())
@@ -139,7 +140,7 @@ fn run_attempt(
     })
 }
 
-/// Follows the connection of an admitted peer and returns the link for commands.
+/// Starts a thread that reads from an admitted peer, and returns the link for commands to the peer.
 fn connect(
     peer: JoinedPeer,
     assignment: &Assignment,

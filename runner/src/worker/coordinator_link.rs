@@ -1,4 +1,5 @@
-//! Link from a worker to the coordinator: a connection, or a channel if both are in the same process.
+//! Link from a worker to the coordinator: a connection, or a channel if the worker and the coordinator run in the same
+//! process.
 
 use std::sync::mpsc::SyncSender;
 
@@ -8,7 +9,7 @@ use crate::rendezvous::link::{LinkError, LinkSender};
 use crate::rendezvous::message::Report;
 use crate::session::gang::GangEvent;
 
-/// Destination of reports.
+/// Link over which a worker reports to the coordinator.
 #[derive(Debug)]
 pub enum CoordinatorLink {
     /// Connection to a coordinator in another process.
@@ -17,7 +18,7 @@ pub enum CoordinatorLink {
     Local(SyncSender<GangEvent>),
 }
 
-/// Reason a report cannot be delivered.
+/// Reason for which a report cannot be delivered.
 #[derive(Debug, Snafu)]
 pub enum ReportError {
     /// The connection failed.
@@ -26,8 +27,8 @@ pub enum ReportError {
         /// Error of the connection.
         source: LinkError,
     },
-    /// The coordinator of this process has ended.
-    #[snafu(display("the coordinator thread has ended"))]
+    /// The coordinator thread of this process has exited.
+    #[snafu(display("the coordinator thread has exited"))]
     Ended,
 }
 

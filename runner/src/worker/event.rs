@@ -1,17 +1,17 @@
-//! Events of one worker, which all arrive on one channel. Pure.
+//! Events of one worker, all of which arrive on one channel. Performs no I/O.
 
 use crate::frame::FrameError;
 use crate::instrument::protocol::Reply;
 use crate::rendezvous::message::Command;
 
-/// Event that a worker reacts to.
+/// Event handled by a worker.
 #[derive(Debug)]
 pub enum WorkerEvent {
-    /// Command of the coordinator.
+    /// Command from the coordinator.
     Command(Command),
-    /// The connection to the coordinator was lost, for this reason.
+    /// The connection to the coordinator was lost for the given reason.
     CoordinatorLost(String),
-    /// Reply of an instrument.
+    /// Reply from an instrument.
     Reply {
         /// Serial number of the instrument.
         serial: u64,
@@ -25,6 +25,6 @@ pub enum WorkerEvent {
         /// Error of the connection.
         error: FrameError,
     },
-    /// This worker received the named signal.
+    /// This worker received the signal with this name.
     Stop(&'static str),
 }

@@ -10,7 +10,7 @@ use crate::measure::clock;
 use crate::rendezvous::message::{PROTOCOL_VERSION, WorkerCpus, WorkerHello};
 use crate::topology::SystemRoots;
 
-/// The hello message of the worker `rank`.
+/// Creates the hello message of worker `rank`.
 pub fn hello(assignment: &Assignment, rank: u32) -> WorkerHello {
     let roots = SystemRoots::default();
     let environment = host_environment(&roots, |name| env::var(name).ok(), clock::facts(&roots));
@@ -28,8 +28,10 @@ pub fn hello(assignment: &Assignment, rank: u32) -> WorkerHello {
     }
 }
 
-/// The CPUs of each worker, by rank. Workers on one machine with the same set of CPUs get disjoint parts of it, if it is
-/// large enough. Pure.
+/// Assigns CPUs to each worker, by rank. Performs no I/O.
+///
+/// If several workers on the same machine have the same set of CPUs, the set is divided among them, provided that it
+/// contains at least one CPU for each.
 pub fn assign_cpus(workers: &[&WorkerHello]) -> Vec<WorkerCpus> {
     workers
         .iter()
@@ -38,30 +40,30 @@ pub fn assign_cpus(workers: &[&WorkerHello]) -> Vec<WorkerCpus> {
             let overlaps = |other: &WorkerHello| {
                 other.boot_id == worker.boot_id && other.cpus.iter().any(|cpu| worker.cpus.contains(cpu))
             };
-            let sharers = workers.iter().filter(|other| overlaps(other)).count().max(1);
+            let overlapping_workers = workers.iter().filter(|other| overlaps(other)).count().max(1);
             let before = workers.iter().take(rank).filter(|other| overlaps(other)).count();
             let equal = workers
                 .iter()
                 .filter(|other| overlaps(other))
                 .all(|other| other.cpus == worker.cpus);
-            let share = worker.cpus.len() / sharers;
-            if equal && share > 0 {
-                let cpus = worker.cpus.iter().skip(before * share).take(share);
+            let cpus_each = worker.cpus.len() / overlapping_workers;
+            if equal && cpus_each > 0 {
+                let cpus = worker.cpus.iter().skip(before * cpus_each).take(cpus_each);
                 WorkerCpus {
                     cpus: cpus.copied().collect(),
-                    sharers: 1,
+                    overlapping_workers: 1,
                 }
             } else {
                 WorkerCpus {
                     cpus: worker.cpus.clone(),
-                    sharers: sharers as u32,
+                    overlapping_workers: overlapping_workers as u32,
                 }
             }
         })
         .collect()
 }
 
-/// The hello record of one worker.
+/// Creates the hello record of one worker.
 pub fn record(assignment: &Assignment, rank: u32, hello: WorkerHello, started_at: &str) -> HelloRecord {
     HelloRecord {
         version: RECORD_VERSION,
@@ -74,7 +76,7 @@ pub fn record(assignment: &Assignment, rank: u32, hello: WorkerHello, started_at
     }
 }
 
-/// The current time in UTC, in RFC 3339 format.
+/// Current time in UTC, in RFC 3339 format.
 pub fn now_rfc3339() -> String {
     format!("{:.3}", jiff::Timestamp::now())
 }
@@ -96,12 +98,12 @@ mod tests {
     fn assigned(workers: &[WorkerHello]) -> Vec<(Vec<u32>, u32)> {
         let cpus = assign_cpus(&workers.iter().collect::<Vec<_>>());
         cpus.into_iter()
-            .map(|worker| (worker.cpus, worker.sharers))
+            .map(|worker| (worker.cpus, worker.overlapping_workers))
             .collect()
     }
 
     #[test]
-    fn divides_cpus_among_workers_of_one_machine() {
+    fn divides_cpus_among_workers_on_the_same_machine() {
         let workers = [
             worker("a", &[0, 1, 2]),
             worker("b", &[0, 1, 2]),
@@ -113,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_too_few_or_unequal_cpus() {
+    fn does_not_divide_too_few_or_unequal_cpus() {
         assert_eq!(
             assigned(&[worker("a", &[0]), worker("a", &[0])]),
             [(vec![0], 2), (vec![0], 2)]

@@ -1,4 +1,4 @@
-//! Reads a connection until it ends, on one thread per connection.
+//! Reads messages from a connection until it closes, on one thread per connection.
 
 use std::io;
 use std::sync::mpsc::SyncSender;
@@ -9,7 +9,7 @@ use crate::rendezvous::link::LinkReader;
 use crate::rendezvous::message::Report;
 use crate::session::gang::GangEvent;
 
-/// Forwards the commands of the coordinator, and the end of the connection, to `events`.
+/// Forwards the commands from the coordinator, and the loss of the connection, to `events`.
 ///
 /// # Errors
 /// If the thread cannot be started.
@@ -31,7 +31,7 @@ pub fn coordinator(mut receiver: LinkReader, events: SyncSender<WorkerEvent>) ->
         .map(drop)
 }
 
-/// Forwards the reports of a worker, and the end of the connection, to `events`.
+/// Forwards the reports from a worker, and the loss of the connection, to `events`.
 ///
 /// # Errors
 /// If the thread cannot be started.
@@ -39,7 +39,7 @@ pub fn worker(mut receiver: LinkReader, rank: u32, events: SyncSender<GangEvent>
     let follow = move || {
         loop {
             let (event, last) = match receiver.receive() {
-                // A heartbeat only keeps the read from timing out.
+                // A heartbeat only prevents the read from timing out.
                 Ok(Report::Heartbeat) => continue,
                 Ok(report) => (GangEvent::Report { rank, report }, false),
                 Err(error) => {

@@ -6,19 +6,19 @@ use std::path::Path;
 /// Directory in which the provider creates its endpoints.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Removes the endpoints of the process `process`, which has exited. Each occupies 16 MiB that would otherwise never be
-/// freed. The provider assumes as well that no other program uses these names.
+/// Removes the endpoints of the process `process`, which has exited. Otherwise, the 16 MiB of each endpoint would never be
+/// freed. Like the provider, this function assumes that no other program uses these names.
 pub(super) fn remove_endpoints(process: u32) {
     remove_from(Path::new(SHARED_MEMORY), process);
 }
 
-/// Endpoints are named `PROCESS:DOMAIN:ENDPOINT`.
+/// Removes the endpoints of `process` from `directory`. Endpoints are named `PROCESS:DOMAIN:ENDPOINT`.
 fn remove_from(directory: &Path, process: u32) {
     let prefix = format!("{process}:");
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries {
         if entry.file_name().to_string_lossy().starts_with(&prefix) {
-            // A file that is already removed, or cannot be removed, must not stop the measurement.
+            // A failure to remove a file must not stop the measurement.
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -1,4 +1,4 @@
-//! Handles SIGTERM and SIGINT: the first signal stops the worker, which exits after a timeout even if a thread hangs.
+//! Handles SIGTERM and SIGINT: the first signal stops the worker. After a timeout, the worker exits even if a thread hangs.
 
 use std::io;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use signal_hook::iterator::Signals;
 
 use crate::ffi;
 
-/// Timeout for an orderly exit, because a reader that does not read the records could block it forever.
+/// Timeout for an orderly exit, which could otherwise block forever if nobody reads the records.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Flag that is set when this process receives a signal to stop.
+/// Flag that is set when this process receives SIGTERM or SIGINT.
 #[derive(Clone, Debug, Default)]
 pub struct StopFlag(Arc<AtomicBool>);
 
@@ -40,7 +40,7 @@ pub fn watch(notify: impl FnOnce(&'static str) + Send + 'static) -> io::Result<S
         flag.0.store(true, Ordering::Relaxed);
         notify(if signal == SIGINT { "SIGINT" } else { "SIGTERM" });
         thread::sleep(STOP_TIMEOUT);
-        // The kernel ends the instruments together with this process.
+        // When this process exits, the kernel sends a signal to the instruments.
         ffi::exit_now(3);
     };
     thread::Builder::new().name("signals".into()).spawn(watch)?;

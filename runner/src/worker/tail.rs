@@ -1,4 +1,4 @@
-//! Keeps the last bytes of the output of a child process, with one thread per stream until the stream ends.
+//! Stores the last bytes of the output of a child process. One thread per stream reads until the stream ends.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -9,31 +9,31 @@ use std::time::Duration;
 
 use crate::output::MAX_MESSAGE_BYTES;
 
-/// Number of bytes kept: as many as fit in one warning of the record stream with its first line.
+/// Number of bytes to store. They fit into one warning of the record stream, together with its first line.
 const TAIL_BYTES: usize = MAX_MESSAGE_BYTES - 256;
-/// Timeout for the end of a stream after its process has exited, because a descendant may hold it open.
+/// Time to wait for the end of a stream after its process has exited, because a descendant may still have it open.
 const END_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Collects the combined tail of several streams, in the order in which they are read.
+/// Collects the last bytes of several streams, combined in the order in which they are read.
 #[derive(Debug)]
 pub struct Tail {
-    kept: Arc<Mutex<Kept>>,
+    buffer: Arc<Mutex<TailBuffer>>,
     ended: Receiver<()>,
     sender: Option<Sender<()>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct TailBuffer {
     bytes: VecDeque<u8>,
     omitted: u64,
 }
 
 impl Tail {
-    /// An empty tail.
+    /// Creates an empty tail.
     pub fn new() -> Self {
         let (sender, ended) = channel();
         Self {
-            kept: Arc::default(),
+            buffer: Arc::default(),
             ended,
             sender: Some(sender),
         }
@@ -44,12 +44,13 @@ impl Tail {
     /// # Errors
     /// If the thread cannot be started.
     pub fn drain(&mut self, mut stream: impl Read + Send + 'static) -> io::Result<()> {
-        let kept = Arc::clone(&self.kept);
+        let buffer = Arc::clone(&self.buffer);
         let sender = self.sender.clone();
         let drain = move || {
             let mut chunk = [0; 4096];
             while let Ok(count @ 1..) = stream.read(&mut chunk) {
-                kept.lock()
+                buffer
+                    .lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .push(&chunk[..count]);
             }
@@ -59,24 +60,24 @@ impl Tail {
         Ok(())
     }
 
-    /// The last output of the process, which must have exited. A mark states the number of omitted bytes. Empty if the
-    /// process printed nothing.
+    /// Returns the last output of the process, which must have exited. If earlier output was omitted, the first line states
+    /// its size. The result is empty if the process printed nothing.
     pub fn finish(mut self) -> String {
-        // No message is ever sent: the wait ends when the last reader thread drops its sender.
+        // No message is ever sent: the channel closes when the last reader thread drops its sender.
         self.sender = None;
         let _ = self.ended.recv_timeout(END_TIMEOUT);
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(kept.bytes.make_contiguous())
+        let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(buffer.bytes.make_contiguous())
             .trim()
             .to_owned();
-        match kept.omitted {
+        match buffer.omitted {
             0 => text,
             omitted => format!("[{omitted} earlier bytes omitted]\n{text}"),
         }
     }
 }
 
-impl Kept {
+impl TailBuffer {
     fn push(&mut self, chunk: &[u8]) {
         self.bytes.extend(chunk);
         let surplus = self.bytes.len().saturating_sub(TAIL_BYTES);
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_the_end_and_counts_the_rest() {
+    fn keeps_the_last_bytes_and_counts_the_omitted_bytes() {
         let mut tail = Tail::new();
         let text = format!("{}the end\n", "x".repeat(100_000));
         tail.drain(io::Cursor::new(text)).unwrap();

@@ -10,10 +10,10 @@ use crate::output::bounded;
 
 /// Default termination message path of Kubernetes.
 const DEFAULT_PATH: &str = "/dev/termination-log";
-/// Limit for the failure message: a kubelet keeps 4096 bytes, and the other fields are short.
+/// Maximum length of the failure message, in bytes. The kubelet reads at most 4096 bytes, and the other fields are short.
 const MAX_FAILURE_BYTES: usize = 3000;
 
-/// Writes `end` to `path`; without a path to the kubelet's file, if it is writable.
+/// Writes `end` to `path`. If `path` is `None`, writes it to the default path of Kubernetes if that file is writable.
 pub fn write(path: Option<&Path>, end: &EndRecord) {
     let kubelet_path = || {
         access(DEFAULT_PATH, Access::WRITE_OK)

@@ -1,4 +1,4 @@
-//! One case of one pair in its compact form: indexes into the plan, and histograms as bucket counts.
+//! One case of one pair in compact form: indexes into the plan, and histograms as bucket counts.
 
 use crds::assignment::Pass;
 use crds::record::{
@@ -10,7 +10,7 @@ use crate::stats::Distribution;
 /// One case of one pair.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Number of the leg it was measured in.
+    /// Number of the leg in which the case was measured.
     pub leg: u32,
     /// Number of the attempt.
     pub attempt: u32,

@@ -14,8 +14,8 @@ use super::framing::{Framing, RawLine};
 use super::{FromStream, MAX_FAULTS, MAX_WARNINGS, Reports, Stream};
 use crate::plan::HashedPlan;
 
-/// Reads streams of one run and plan, one after the other. Memory is bounded by the blocks of the plan, since a
-/// block is kept once, and by [`MAX_STREAM_BYTES`] for what is still open.
+/// Reads streams of one run and plan, one after the other. Memory is bounded by the blocks of the plan, since a block
+/// is kept once, and by [`MAX_STREAM_BYTES`] for the open stream.
 #[derive(Debug, Clone)]
 pub struct Collector {
     uid: String,
@@ -23,27 +23,27 @@ pub struct Collector {
     expected: Expected,
     framing: Framing,
     line: u64,
-    place: Place,
-    /// Digest after each line, by leg and attempt: a stream that is read again is known by them.
+    state: StreamState,
+    /// Digest after each line, by leg and attempt. It identifies a stream that is read again.
     digests: BTreeMap<(u32, u32), Vec<String>>,
-    /// Leg, round, rank and arm of each cold record that is kept.
+    /// Leg, round, rank and arm of each stored cold record.
     cold: BTreeSet<(u32, u32, u32, String)>,
     reports: Reports,
 }
 
-/// Position in the input.
+/// State of the stream at the current position in the input.
 #[derive(Debug, Clone)]
-enum Place {
+enum StreamState {
     /// No stream is open; only line 0 of a stream can follow.
     Outside,
-    /// Within a stream.
-    Inside(Box<Open>),
-    /// After a fault; lines are skipped until the next line 0.
+    /// The input is within a stream.
+    Inside(Box<OpenStream>),
+    /// A fault occurred; lines are skipped until the next line 0.
     Broken,
 }
 
 #[derive(Debug, Clone)]
-struct Open {
+struct OpenStream {
     hello: HelloRecord,
     /// Index in [`Reports::streams`].
     index: usize,
@@ -51,19 +51,19 @@ struct Open {
     bytes: u64,
     /// Cases since the last block.
     pending: Vec<Case>,
-    /// Reason why the open block cannot count.
-    doubt: Option<BlockFault>,
+    /// Fault of the open block, which is therefore rejected.
+    block_fault: Option<BlockFault>,
     ended: bool,
 }
 
-impl Open {
+impl OpenStream {
     fn key(&self) -> (u32, u32) {
         (self.hello.identity.leg, self.hello.identity.attempt)
     }
 }
 
 impl Collector {
-    /// Creates a collector for streams of the run with `uid` and of `plan`.
+    /// Creates a collector for streams of the run with UID `uid` and plan `plan`.
     pub fn new(plan: &HashedPlan, uid: &str) -> Self {
         Self {
             uid: uid.to_owned(),
@@ -71,7 +71,7 @@ impl Collector {
             expected: Expected::new(plan),
             framing: Framing::default(),
             line: 0,
-            place: Place::Outside,
+            state: StreamState::Outside,
             digests: BTreeMap::new(),
             cold: BTreeSet::new(),
             reports: Reports::default(),
@@ -89,10 +89,10 @@ impl Collector {
     pub fn end_of_input(&mut self) {
         let mut framing = std::mem::take(&mut self.framing);
         framing.rest(|line| self.last_line(line));
-        self.place = Place::Outside;
+        self.state = StreamState::Outside;
     }
 
-    /// The records verified so far.
+    /// Returns the records verified so far.
     pub fn reports(&self) -> &Reports {
         &self.reports
     }
@@ -123,38 +123,38 @@ impl Collector {
             RawLine::Whole([]) => {}
             RawLine::Whole(bytes) => match std::str::from_utf8(bytes) {
                 Ok(text) => self.text_line(text),
-                Err(_) => self.break_off(FaultKind::NotText),
+                Err(_) => self.abort_stream(FaultKind::NotText),
             },
             RawLine::TooLong => {
-                let seq = match &self.place {
-                    Place::Inside(open) => open.chain.next(),
-                    Place::Outside | Place::Broken => 0,
+                let seq = match &self.state {
+                    StreamState::Inside(open) => open.chain.next(),
+                    StreamState::Outside | StreamState::Broken => 0,
                 };
                 let error = LineError::TooLong {
                     seq,
                     length: MAX_LINE_BYTES,
                 };
-                self.break_off(error.into());
+                self.abort_stream(error.into());
             }
         }
     }
 
     fn text_line(&mut self, text: &str) {
-        let error = match std::mem::replace(&mut self.place, Place::Broken) {
-            Place::Inside(mut open) => {
+        let error = match std::mem::replace(&mut self.state, StreamState::Broken) {
+            StreamState::Inside(mut open) => {
                 open.bytes += text.len() as u64 + 1;
                 match open.chain.read(text) {
                     Ok(_) if open.bytes > MAX_STREAM_BYTES => FaultKind::StreamTooLong,
                     Ok(record) => return self.next_record(open, record),
                     Err(LineError::Sequence { found: 0, .. }) => return self.first_line(text),
                     Err(error) => {
-                        self.place = Place::Inside(open);
+                        self.state = StreamState::Inside(open);
                         FaultKind::from(error)
                     }
                 }
             }
-            Place::Outside => return self.first_line(text),
-            Place::Broken => match Chain::default().read(text) {
+            StreamState::Outside => return self.first_line(text),
+            StreamState::Broken => match Chain::default().read(text) {
                 Ok(_) => return self.first_line(text),
                 Err(_) => {
                     if let Some(fault) = self.reports.faults.last_mut() {
@@ -164,23 +164,23 @@ impl Collector {
                 }
             },
         };
-        self.break_off(error);
+        self.abort_stream(error);
     }
 
     fn first_line(&mut self, text: &str) {
         let mut chain = Chain::default();
         match chain.read(text) {
             Ok(Record::Hello(hello)) if hello.rank == 0 => self.begin(*hello, chain, text.len() as u64 + 1),
-            Ok(_) => self.break_off(FaultKind::Misplaced {
+            Ok(_) => self.abort_stream(FaultKind::Misplaced {
                 reason: "a stream must start with the hello record of rank 0".into(),
             }),
-            Err(error) => self.break_off(error.into()),
+            Err(error) => self.abort_stream(error.into()),
         }
     }
 
     fn begin(&mut self, hello: HelloRecord, chain: Chain, bytes: u64) {
         if let Err(why) = self.admit(&hello, &chain) {
-            return self.break_off(FaultKind::Refused { why });
+            return self.abort_stream(FaultKind::Refused { why });
         }
         let (leg, attempt) = (hello.identity.leg, hello.identity.attempt);
         let known = self
@@ -199,13 +199,13 @@ impl Collector {
                 end: None,
             });
         }
-        let open = Open {
+        let open = OpenStream {
             hello: hello.clone(),
             index,
             chain,
             bytes,
             pending: Vec::new(),
-            doubt: None,
+            block_fault: None,
             ended: false,
         };
         self.next_record(Box::new(open), Record::Hello(Box::new(hello)));
@@ -241,27 +241,28 @@ impl Collector {
         }
     }
 
-    /// A record that continues its stream. Cases and blocks are taken in on every reading, for the blocks of a
-    /// truncated stream count when it is read again; other records count only the first time.
-    fn next_record(&mut self, mut open: Box<Open>, record: Record) {
+    /// Processes a record that continues its stream. Cases and blocks are processed on every reading, because the
+    /// blocks of a truncated stream may be complete when it is read again. Other records are stored only on the first
+    /// reading.
+    fn next_record(&mut self, mut open: Box<OpenStream>, record: Record) {
         let (leg, attempt) = open.key();
         let digest = open.chain.digest();
         let digests = self.digests.entry((leg, attempt)).or_default();
         let index = (open.chain.next() - 1) as usize;
-        let again = match digests.get(index) {
+        let already_read = match digests.get(index) {
             Some(known) if *known != digest => {
                 let why = RefusedStream::AttemptTwice { leg, attempt };
-                self.place = Place::Inside(open);
-                return self.break_off(FaultKind::Refused { why });
+                self.state = StreamState::Inside(open);
+                return self.abort_stream(FaultKind::Refused { why });
             }
             known => known.is_some(),
         };
-        if !again {
+        if !already_read {
             digests.push(digest);
         }
         if open.ended {
-            self.place = Place::Inside(open);
-            return self.break_off(FaultKind::Misplaced {
+            self.state = StreamState::Inside(open);
+            return self.abort_stream(FaultKind::Misplaced {
                 reason: "records follow the end of the stream".into(),
             });
         }
@@ -269,8 +270,8 @@ impl Collector {
             Record::Case(case) => self.case(&mut open, *case),
             Record::Block(block) => self.block(&mut open, &block),
             Record::Hello(hello) if hello.identity != open.hello.identity => {
-                self.place = Place::Inside(open);
-                return self.break_off(FaultKind::Misplaced {
+                self.state = StreamState::Inside(open);
+                return self.abort_stream(FaultKind::Misplaced {
                     reason: format!(
                         "the hello record of rank {} belongs to another run, plan or attempt",
                         hello.rank
@@ -283,35 +284,35 @@ impl Collector {
                     stream.end = Some(end);
                 }
             }
-            other if !again => self.keep((leg, attempt), other),
+            other if !already_read => self.store((leg, attempt), other),
             _ => {}
         }
         if let Some(stream) = self.reports.streams.get_mut(open.index) {
             stream.lines = stream.lines.max(open.chain.next());
         }
-        self.place = Place::Inside(open);
+        self.state = StreamState::Inside(open);
     }
 
-    fn case(&mut self, open: &mut Open, record: CaseRecord) {
-        if self.reports.is_done(open.hello.identity.leg, record.block) || open.doubt.is_some() {
+    fn case(&mut self, open: &mut OpenStream, record: CaseRecord) {
+        if self.reports.is_done(open.hello.identity.leg, record.block) || open.block_fault.is_some() {
             return;
         }
         match self.expected.case(open.key(), record) {
             Ok(case) => open.pending.push(case),
-            Err(doubt) => open.doubt = Some(doubt),
+            Err(block_fault) => open.block_fault = Some(block_fault),
         }
     }
 
-    fn block(&mut self, open: &mut Open, record: &BlockRecord) {
+    fn block(&mut self, open: &mut OpenStream, record: &BlockRecord) {
         let (leg, _) = open.key();
         let cases = std::mem::take(&mut open.pending);
-        let doubt = open.doubt.take();
+        let block_fault = open.block_fault.take();
         if self.reports.is_done(leg, record.block) {
             return;
         }
         let stray = cases.iter().find(|case| case.block != record.block);
-        let checked = match (doubt, stray) {
-            (Some(doubt), _) => Err(doubt),
+        let checked = match (block_fault, stray) {
+            (Some(block_fault), _) => Err(block_fault),
             (None, Some(case)) => Err(BlockFault::Contradiction {
                 reason: format!("it belongs to block {}", case.block),
             }),
@@ -333,7 +334,7 @@ impl Collector {
     }
 
     /// Stores a record that belongs to no block.
-    fn keep(&mut self, (leg, attempt): (u32, u32), record: Record) {
+    fn store(&mut self, (leg, attempt): (u32, u32), record: Record) {
         let reports = &mut self.reports;
         match record {
             Record::Hello(hello) => reports.hellos.push(FromStream {
@@ -362,12 +363,12 @@ impl Collector {
         }
     }
 
-    fn break_off(&mut self, kind: FaultKind) {
-        let stream = match &self.place {
-            Place::Inside(open) => Some(open.key()),
-            Place::Outside | Place::Broken => None,
+    fn abort_stream(&mut self, kind: FaultKind) {
+        let stream = match &self.state {
+            StreamState::Inside(open) => Some(open.key()),
+            StreamState::Outside | StreamState::Broken => None,
         };
-        self.place = Place::Broken;
+        self.state = StreamState::Broken;
         self.fault(kind, stream);
     }
 

@@ -1,4 +1,4 @@
-//! The blocks and cases that a plan expects in its streams.
+//! Blocks and cases that a plan expects in its streams.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ struct Block {
     pass: Pass,
     scenario: usize,
     size_bytes: u64,
-    /// Indexes in the plan.
+    /// Indexes of the arms in the plan.
     arms: BTreeSet<usize>,
 }
 
@@ -67,7 +67,7 @@ impl Expected {
         self.legs.contains(&leg)
     }
 
-    /// The case that `record` is, if it is one of the plan.
+    /// Converts `record` to a case if the plan contains that case.
     pub(super) fn case(&self, (leg, attempt): (u32, u32), record: CaseRecord) -> Result<Case, BlockFault> {
         let block = self.blocks.get(&(leg, record.block)).ok_or(BlockFault::Unknown)?;
         let contradiction = |reason: String| BlockFault::Contradiction { reason };
@@ -115,7 +115,7 @@ impl Expected {
         })
     }
 
-    /// Checks that `cases` are all that block `block` of `leg` needs.
+    /// Checks that `cases` contains all cases of block `block` of `leg`.
     pub(super) fn check(&self, leg: u32, block: u32, claimed: u32, cases: &[Case]) -> Result<(), BlockFault> {
         let shape = self.blocks.get(&(leg, block)).ok_or(BlockFault::Unknown)?;
         if claimed as usize != cases.len() {
@@ -149,7 +149,7 @@ impl Expected {
     }
 }
 
-/// The first characters of untrusted text, which keeps faults short.
+/// Returns the first characters of an untrusted string, to keep fault messages short.
 fn clipped(text: &str) -> String {
     text.chars().take(60).collect()
 }

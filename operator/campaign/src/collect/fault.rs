@@ -1,11 +1,11 @@
-//! Faults: parts of the input that do not count.
+//! Faults: rejected parts of the input.
 
 use std::fmt;
 
 use crds::record::{LineError, MAX_LINE_BYTES, MAX_STREAM_BYTES, RECORD_VERSION};
 use snafu::Snafu;
 
-/// A part of the input that does not count.
+/// A rejected part of the input.
 #[derive(Debug, Clone)]
 pub struct Fault {
     /// Line of the input, from 1.
@@ -27,8 +27,8 @@ impl fmt::Display for Fault {
         write!(f, ": {}", self.kind)?;
         match self.lines_skipped {
             0 => Ok(()),
-            1 => f.write_str("; this line and the next one do not count"),
-            skipped => write!(f, "; this line and the next {skipped} lines do not count"),
+            1 => f.write_str("; this line and the next line are ignored"),
+            skipped => write!(f, "; this line and the next {skipped} lines are ignored"),
         }
     }
 }
@@ -63,11 +63,11 @@ pub enum FaultKind {
     /// The record is not allowed at this position.
     #[snafu(display("{reason}"))]
     Misplaced {
-        /// The record and the reason.
+        /// Description of the record and the reason.
         reason: String,
     },
-    /// The block does not count.
-    #[snafu(display("block {block} does not count: {why}"))]
+    /// The block is rejected.
+    #[snafu(display("block {block} is rejected: {why}"))]
     Block {
         /// Number of the block.
         block: u32,
@@ -81,7 +81,7 @@ impl From<LineError> for FaultKind {
     fn from(error: LineError) -> Self {
         let reason = match error {
             LineError::TooLong { length, .. } => {
-                format!("the line has at least {length} bytes; the maximum is {MAX_LINE_BYTES}")
+                format!("the line is at least {length} bytes long; the maximum is {MAX_LINE_BYTES}")
             }
             LineError::Syntax { source, .. } => format!("the line cannot be parsed: {source}"),
             LineError::Sequence { expected, found } => format!(
@@ -96,16 +96,16 @@ impl From<LineError> for FaultKind {
     }
 }
 
-/// Reason why a whole stream does not count.
+/// Reason why a whole stream is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Snafu)]
 pub enum RefusedStream {
-    /// Written by another version of the runner.
+    /// The stream was written by another version of the runner.
     #[snafu(display("the stream has record version {found}; this binary reads version {RECORD_VERSION}"))]
     Version {
         /// Version of the stream.
         found: u32,
     },
-    /// Of another run.
+    /// The stream belongs to another run.
     #[snafu(display("the stream belongs to the run with UID {found}, expected {expected}"))]
     OtherRun {
         /// UID in the stream.
@@ -113,7 +113,7 @@ pub enum RefusedStream {
         /// UID of the run.
         expected: String,
     },
-    /// Of another plan.
+    /// The stream belongs to another plan.
     #[snafu(display("the stream belongs to plan {found}, expected {expected}: the spec has changed"))]
     OtherPlan {
         /// Hash in the stream.
@@ -121,13 +121,13 @@ pub enum RefusedStream {
         /// Hash of the plan.
         expected: String,
     },
-    /// Of a leg that the plan does not have.
+    /// The stream belongs to a leg that the plan does not contain.
     #[snafu(display("the stream belongs to leg {leg}, which the plan does not have"))]
     UnknownLeg {
-        /// Number in the stream.
+        /// Number of the leg in the stream.
         leg: u32,
     },
-    /// Another stream of the same attempt, with other content.
+    /// An earlier stream of the same attempt has different content.
     #[snafu(display("an earlier stream of leg {leg}, attempt {attempt} has different lines"))]
     AttemptTwice {
         /// Number of the leg.
@@ -137,27 +137,27 @@ pub enum RefusedStream {
     },
 }
 
-/// Reason why a block does not count.
+/// Reason why a block is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Snafu)]
 pub enum BlockFault {
-    /// The plan gives it to another leg, or does not have it.
+    /// The plan assigns the block to another leg or does not contain it.
     #[snafu(display("the plan does not have this block in this leg"))]
     Unknown,
-    /// Some of its cases are missing.
+    /// Some cases of the block are missing.
     #[snafu(display("its block record states {claimed} cases, but there are {found}"))]
     Count {
-        /// Number in the `block` record.
+        /// Number of cases that the `block` record states.
         claimed: u32,
         /// Number of case records.
         found: usize,
     },
-    /// A case differs from the plan.
-    #[snafu(display("a case contradicts the plan: {reason}"))]
+    /// A case does not match the plan.
+    #[snafu(display("a case does not match the plan: {reason}"))]
     Contradiction {
-        /// What differs.
+        /// Description of the difference.
         reason: String,
     },
-    /// An arm has no case.
+    /// An arm has no case in the block.
     #[snafu(display("the arm \"{arm}\" has no case"))]
     ArmMissing {
         /// Name of the arm.

@@ -1,4 +1,4 @@
-//! Estimates the effect of every arm in every scenario, at every size, on every metric. Pure.
+//! Estimates the effect of every arm in every scenario, at every size, on every metric. Performs no I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,9 @@ use super::{Comparison, Effect, Role, Withheld, inapplicable_reason, same_proces
 use crate::collect::{Measured, Outcome, Reports};
 use crate::plan::Plan;
 use crate::stats::signed_rank;
-use crate::stats::{Direction, Family, Margin, Pair, StatsError, paired, percent_change, round_effect};
+use crate::stats::{
+    Direction, Family, Margin, Pair, StatsError, compare_paired, percent_change, round_effect,
+};
 use crate::summarize::{METRICS, Summary, statistic};
 
 /// Effect measured by one pair of workers.
@@ -21,7 +23,7 @@ pub struct PairEffect {
     pub initiator: u32,
     /// Rank of the target.
     pub target: u32,
-    /// Hodges-Lehmann estimate over its rounds, as a change in percent of the baseline.
+    /// Hodges-Lehmann estimate over the rounds of the pair, as a change in percent of the baseline.
     pub percent: f64,
 }
 
@@ -43,8 +45,8 @@ pub fn case_index<'a>(reports: &'a Reports, summary: &Summary) -> BTreeMap<CaseK
     keyed.collect()
 }
 
-/// Estimates every comparison of `plan`, with the verdict that its interval gives. The module `withhold` then removes
-/// the verdicts that must not be reported.
+/// Estimates every comparison of `plan`, with the verdict that follows from its interval. The module `withhold` then
+/// removes the verdicts that must not be reported.
 pub(super) fn estimate(
     plan: &Plan,
     reports: &Reports,
@@ -63,7 +65,7 @@ pub(super) fn estimate(
                 for metric in metrics {
                     let values = RoundValues::collect(plan, &index, (scenario, *size_bytes, arm), metric);
                     let effects = values.round_effects()?;
-                    let result = paired(&effects, &family, margin, Direction::from(metric));
+                    let result = compare_paired(&effects, &family, margin, Direction::from(metric));
                     let mut comparison = Comparison {
                         scenario,
                         size_bytes: *size_bytes,

@@ -1,4 +1,4 @@
-//! Compares each expectation of the spec with the measured intervals. Pure.
+//! Compares each expectation of the spec with the measured intervals. Performs no I/O.
 
 use crds::units::Size;
 use crds::v1alpha1::{Expectation, ExpectationOutcome, Metric};
@@ -15,9 +15,9 @@ use crate::stats::{self, Margin, Outcome, StatsError, over_sizes};
 pub struct ExpectationAnswer {
     /// Index of the expectation in the spec.
     pub index: usize,
-    /// Index of the scenario in the plan; `None` if the plan has no scenario of that name.
+    /// Index of the scenario in the plan; `None` if the plan has no scenario with that name.
     pub scenario: Option<usize>,
-    /// Index of the arm in the plan; `None` if the plan has no arm of that name.
+    /// Index of the arm in the plan; `None` if the plan has no arm with that name.
     pub arm: Option<usize>,
     /// Metric that was expected to change.
     pub metric: Metric,
@@ -25,7 +25,7 @@ pub struct ExpectationAnswer {
     pub text: String,
     /// Outcome over all sizes of the expectation.
     pub outcome: ExpectationOutcome,
-    /// Whether the change is above the stated maximum at some size.
+    /// Whether the change exceeds the expected maximum at some size.
     pub above_maximum: bool,
     /// Outcome at each size.
     pub sizes: Vec<SizeOutcome>,
@@ -39,13 +39,13 @@ pub struct ExpectationAnswer {
 pub struct SizeOutcome {
     /// Message or transfer size in bytes.
     pub size_bytes: u64,
-    /// The outcome.
+    /// Outcome at this size.
     pub outcome: ExpectationOutcome,
     /// Interval of the observed change in the expected direction, or the reason why no interval exists.
     pub reason: String,
 }
 
-/// Judges every expectation of `plan` by the intervals of its comparisons.
+/// Evaluates every expectation of `plan` against the intervals of its comparisons.
 pub(super) fn evaluate(plan: &Plan, all: &[Comparison]) -> Result<Vec<ExpectationAnswer>, StatsError> {
     let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
     let judge_one = |(index, expectation): (usize, &Expectation)| {
@@ -99,7 +99,7 @@ fn threshold(expectation: &Expectation, margin: Margin) -> Result<stats::Expecta
     }
 }
 
-/// Indexes of the scenario and the arm that `expectation` names; `None` for a name that the plan does not have.
+/// Indexes of the scenario and the arm that `expectation` names; `None` for a name that the plan does not contain.
 fn position(plan: &Plan, expectation: &Expectation) -> (Option<usize>, Option<usize>) {
     let mut scenarios = plan.scenarios.iter();
     let mut arms = plan.arms.iter();
@@ -109,7 +109,7 @@ fn position(plan: &Plan, expectation: &Expectation) -> (Option<usize>, Option<us
     )
 }
 
-/// Comparisons that `expectation` is about.
+/// Comparisons to which `expectation` applies.
 fn matching<'a>(
     plan: &Plan,
     expectation: &Expectation,
@@ -129,7 +129,7 @@ fn at_size(
     comparison: &Comparison,
 ) -> (Outcome, String) {
     let interval = match (&comparison.reason, &comparison.interval) {
-        // These comparisons get no verdict, but their interval is sound.
+        // These comparisons get no verdict, but their interval is valid.
         (None | Some(Withheld::NotPrimary | Withheld::Identical { .. }), Some(interval)) => interval,
         (Some(reason), _) => return (Outcome::Inconclusive, reason.to_string()),
         (None, None) => return (Outcome::Inconclusive, "no interval".to_owned()),
@@ -157,11 +157,11 @@ fn reason(outcome: ExpectationOutcome, sizes: &[SizeOutcome]) -> String {
         return "the scenario has no size in the expected range".to_owned();
     }
     let deciding = sizes.iter().filter(|size| size.outcome == outcome);
-    let texts = deciding.map(|size| format!("{}: {}", format::size(size.size_bytes), size.reason));
-    texts.collect::<Vec<_>>().join("; ")
+    let reasons = deciding.map(|size| format!("{}: {}", format::size(size.size_bytes), size.reason));
+    reasons.collect::<Vec<_>>().join("; ")
 }
 
-/// `lower` or `higher`, the direction in which the metric is expected to change.
+/// Direction in which the metric is expected to change: `lower` or `higher`.
 fn direction_name(expectation: &Expectation) -> &'static str {
     let lower = match (expectation.decrease_percent, expectation.increase_percent) {
         (Some(_), _) => true,
@@ -184,9 +184,9 @@ pub fn describe(expectation: &Expectation) -> String {
     let sizes = expectation.sizes.unwrap_or_default();
     let range = match (sizes.at_least, sizes.below) {
         (None, None) => String::new(),
-        (Some(least), None) => format!(" from {least}"),
+        (Some(from), None) => format!(" from {from}"),
         (None, Some(below)) => format!(" below {below}"),
-        (Some(least), Some(below)) => format!(" from {least} to below {below}"),
+        (Some(from), Some(below)) => format!(" from {from} to below {below}"),
     };
     let metric = metric_name(expectation.metric);
     format!(
@@ -195,7 +195,7 @@ pub fn describe(expectation: &Expectation) -> String {
     )
 }
 
-/// Name of a metric in reports for people.
+/// Human-readable name of a metric.
 pub fn metric_name(metric: Metric) -> &'static str {
     match metric {
         Metric::LatencyP50 => "latency p50",

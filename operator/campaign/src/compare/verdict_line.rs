@@ -1,4 +1,4 @@
-//! Summarizes the verdicts of a run in one line. Pure.
+//! Summarizes the verdicts of a run in one line. Performs no I/O.
 
 use crds::v1alpha1::Verdict;
 
@@ -7,7 +7,7 @@ use crate::plan::Plan;
 use crate::summarize::Summary;
 
 /// Summarizes the verdicts of each variant on the primary metrics, as the number of sizes with each verdict. Sizes at
-/// which a variant is identical to the baseline do not count.
+/// which a variant is identical to the baseline are not counted.
 pub fn verdict_line(plan: &Plan, summary: &Summary, all: &[Comparison]) -> String {
     if let Some(reason) = summary.nothing_measured() {
         return format!("nothing was measured: {reason}");
@@ -17,12 +17,12 @@ pub fn verdict_line(plan: &Plan, summary: &Summary, all: &[Comparison]) -> Strin
         if index == plan.baseline || arm.control.is_some() {
             continue;
         }
-        let judged: Vec<&Comparison> = all
+        let comparisons: Vec<&Comparison> = all
             .iter()
             .filter(|comparison| comparison.arm == index && comparison.primary)
             .filter(|comparison| comparison.role == Role::Variant)
             .collect();
-        parts.push(format!("{} {}", arm.name, summarize_arm(&judged)));
+        parts.push(format!("{} {}", arm.name, summarize_arm(&comparisons)));
     }
     match parts.is_empty() {
         true => "nothing to compare: only the baseline was measured".to_owned(),
@@ -30,22 +30,22 @@ pub fn verdict_line(plan: &Plan, summary: &Summary, all: &[Comparison]) -> Strin
     }
 }
 
-fn summarize_arm(judged: &[&Comparison]) -> String {
-    let total = judged.len();
+fn summarize_arm(comparisons: &[&Comparison]) -> String {
+    let total = comparisons.len();
     let count = |verdict: Option<Verdict>| {
-        judged
+        comparisons
             .iter()
             .filter(|comparison| comparison.verdict == verdict)
             .count()
     };
     let mut parts = Vec::new();
-    for (verdict, word) in [
+    for (verdict, label) in [
         (Some(Verdict::Improved), "improved"),
         (Some(Verdict::Regressed), "regressed"),
     ] {
         match count(verdict) {
             0 => {}
-            some => parts.push(format!("{word} {some} of {total}")),
+            some => parts.push(format!("{label} {some} of {total}")),
         }
     }
     if !parts.is_empty() {
@@ -54,14 +54,14 @@ fn summarize_arm(judged: &[&Comparison]) -> String {
     if total == 0 {
         return "not applicable".to_owned();
     }
-    for (verdict, word) in [
+    for (verdict, label) in [
         (Some(Verdict::NoChange), "no change"),
         (Some(Verdict::Inconclusive), "inconclusive"),
         (None, "without verdict"),
     ] {
         match count(verdict) {
             0 => {}
-            some => parts.push(format!("{word} in {some}")),
+            some => parts.push(format!("{label} in {some}")),
         }
     }
     format!("{} of {total}", parts.join(", "))

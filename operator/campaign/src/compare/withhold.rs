@@ -1,4 +1,5 @@
-//! Removes the verdicts that must not be reported. All rules that withhold a verdict are in this module. Pure.
+//! Removes the verdicts that must not be reported. All rules that withhold a verdict are in this module. Performs no
+//! I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +30,7 @@ pub(super) fn withhold_verdicts(
     Ok(())
 }
 
-/// Comparisons that one control controls: scenario, size and separation.
+/// Comparisons to which a control applies: scenario, size and separation.
 type ControlScope = (usize, u64, Separation);
 
 fn violated_controls(plan: &Plan, all: &[Comparison], margin: Margin) -> BTreeMap<ControlScope, Withheld> {
@@ -114,7 +115,7 @@ fn not_engaged(summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
     })
 }
 
-/// Reason why the arm is identical to the baseline: the plan's if it has one, else the first of the evidence.
+/// Reason why the arm is identical to the baseline, taken from the plan or else from the evidence.
 fn identity_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) -> String {
     let planned = plan.cell(comparison.scenario, comparison.size_bytes, comparison.arm);
     let by_plan = planned.and_then(|cell| {
@@ -140,7 +141,8 @@ fn different_devices(plan: &Plan, reports: &Reports, comparison: &Comparison) ->
         let hellos = reports.hellos.iter().filter(|hello| legs.contains(&hello.leg));
         let machine = hellos.map(|hello| {
             let environment = &hello.record.environment;
-            // The host name inside a pod is the pod's own, so the node name is used if it is known.
+            // Inside a pod, the host name is that of the pod, not of the node, so the node name is preferred if it is
+            // known.
             let node = environment.node.as_ref().unwrap_or(&environment.hostname);
             (
                 hello.record.rank,

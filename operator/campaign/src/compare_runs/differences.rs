@@ -1,4 +1,4 @@
-//! Finds the differences that make two runs incomparable. Pure.
+//! Finds the differences that make two runs incomparable. Performs no I/O.
 
 use std::collections::BTreeSet;
 
@@ -87,7 +87,7 @@ const PROPERTIES: [Property; 17] = [
 ];
 
 /// A property that every scenario or every arm of a run has: its name, and a function that describes its value in the
-/// run for the scenario or arm of the given name.
+/// run for the scenario or arm with the given name.
 type NamedProperty = (&'static str, fn(&FinishedRun<'_>, &str) -> String);
 
 /// Properties of each scenario that both runs have.
@@ -184,8 +184,8 @@ fn limit(value: Option<u64>, unit: &str) -> String {
     value.map_or_else(|| "none".to_owned(), |value| format!("{value} {unit}"))
 }
 
-/// Describes the link that carries a rail. The address is left out because it may change with every run, and the domain
-/// because it may name a process.
+/// Describes the link that carries a rail. The address is omitted because it may change with every run, and the domain
+/// because it may identify a process.
 fn rail(rail: &RailFacts) -> String {
     let interface = rail.interface.as_deref().unwrap_or("no interface");
     let pci = rail.pci.as_ref().map(|pci| format!(" at {pci}"));
@@ -197,7 +197,7 @@ fn rail(rail: &RailFacts) -> String {
     )
 }
 
-/// The distinct values in ascending order, separated by commas.
+/// Joins the distinct values in ascending order, separated by commas.
 fn list(values: impl Iterator<Item = String>) -> String {
     let distinct: BTreeSet<String> = values.collect();
     join(distinct.into_iter())

@@ -21,14 +21,14 @@ pub(super) fn plan(run: &ValidatedRun) -> Vec<Arm> {
         arms.extend(
             separations(run, &arms)
                 .into_iter()
-                .map(|separation| control(baseline, separation)),
+                .map(|separation| control_arm(baseline, separation)),
         );
     }
     arms
 }
 
-/// Separations that need a control arm. If the baseline is the only variant, it gets a control arm in its own process;
-/// without one, its noise could not be measured.
+/// Separations that need a control arm. If the baseline is the only variant, a control arm in the same process measures
+/// its noise.
 fn separations(run: &ValidatedRun, arms: &[Arm]) -> BTreeSet<Separation> {
     let others = arms
         .iter()
@@ -51,7 +51,7 @@ fn separation(variant: &ValidatedVariant, baseline: &ValidatedVariant) -> Separa
     }
 }
 
-fn control(baseline: &ValidatedVariant, separation: Separation) -> Arm {
+fn control_arm(baseline: &ValidatedVariant, separation: Separation) -> Arm {
     let name = match separation {
         Separation::Tuning => CONTROL_PREFIX.to_owned(),
         Separation::Environment => format!("{CONTROL_PREFIX}-environment"),

@@ -11,9 +11,9 @@ use super::{Leg, Plan};
 /// Values of an assignment that the plan does not contain.
 #[derive(Clone, Debug)]
 pub struct AssignmentInputs<'a> {
-    /// Run, plan, leg and attempt.
+    /// Identity of the attempt: run, plan, leg and attempt number.
     pub identity: LegIdentity,
-    /// Address at which the workers meet.
+    /// Address of the rendezvous of the workers.
     pub rendezvous: Rendezvous,
     /// Rails and CPUs of each rank; empty if each worker chooses its own.
     pub bindings: Vec<RankBinding>,
@@ -63,7 +63,7 @@ pub fn assignment(plan: &Plan, leg: &Leg, inputs: AssignmentInputs<'_>) -> Assig
     }
 }
 
-/// `round` with its unfinished blocks; `None` if all its blocks are finished.
+/// Returns `round` without its finished blocks, or `None` if all its blocks are finished.
 fn unfinished(round: &RoundAssignment, finished_blocks: &BTreeSet<u32>) -> Option<RoundAssignment> {
     let blocks: Vec<_> = round
         .blocks

@@ -34,14 +34,14 @@ pub(super) fn plan(scenario: &ValidatedScenario, rails: u32, arms: &[Arm], basel
 }
 
 /// Whether both arms open endpoints with the same attributes in one process. The inject limit is such an attribute. It
-/// changes what a provider inlines and the depth of its queue even for messages above the limit, so an arm with another
-/// inject limit is never a negative control.
+/// changes what a provider inlines and the depth of its queue even for messages above the limit, so an arm with a
+/// different inject limit is never a negative control.
 fn same_endpoints(arm: &Arm, baseline: &Arm) -> bool {
     arm.separation == Separation::Tuning && arm.inject_max_bytes == baseline.inject_max_bytes
 }
 
 impl Arm {
-    /// Settings that decide how the arm posts messages.
+    /// Settings that determine how the arm posts messages.
     pub fn tuning(&self) -> Tuning {
         Tuning {
             inject_max_bytes: self.inject_max_bytes,

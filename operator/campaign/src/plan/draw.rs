@@ -1,12 +1,12 @@
 //! Draws random orders from a seed.
 //!
-//! Every item gets a key from the seed, the subject of the order and its own name, and items are sorted by key.
-//! Therefore an item that is added or removed does not change the order of the others, and plans do not depend on the
-//! version of a random number crate. SHA-256 is the pseudo-random function.
+//! Each item gets a key derived from the seed, the subject of the order and the name of the item, and the items are
+//! sorted by key. Adding or removing an item therefore does not change the order of the other items, and plans do not
+//! depend on the version of a random number crate. SHA-256 serves as the pseudorandom function.
 
 use sha2::{Digest, Sha256};
 
-/// Source of random orders with one seed.
+/// Source of random orders derived from one seed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draw {
     seed: u64,

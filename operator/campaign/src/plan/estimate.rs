@@ -1,5 +1,5 @@
 //! Estimates the bytes and the duration of a plan, for warnings, deadlines and the length of record streams. Estimates
-//! of time and payload give the order of magnitude only. Pure.
+//! of time and payload give the order of magnitude only. Performs no I/O.
 
 use crds::assignment::{BlockAssignment, Extent, Pass, ScenarioAssignment, Workload};
 use crds::v1alpha1::{Direction, LibfabricProvider, TransportSpec};
@@ -7,13 +7,13 @@ use serde::Serialize;
 
 use super::{Leg, Plan, PlannedScenario};
 
-/// Bytes of a case record without its histograms, with four rails on four interfaces and large numbers. The test in
-/// this module verifies it.
+/// Bytes of a case record without its histograms, with four rails on four interfaces and large numbers. A test in this
+/// module verifies this value.
 const CASE_BYTES: u64 = 3072;
-/// Bytes that a second posting side adds, without its histogram.
+/// Additional bytes of a case record if both sides post, without the second histogram.
 const POSTED_BYTES: u64 = 512;
-/// Bytes that each rail beyond four adds to a case record if it has a separate interface, and both sides post and
-/// report it.
+/// Additional bytes of a case record for each rail beyond the fourth, if the rail has a separate interface and both
+/// sides post on it and report it.
 const RAIL_BYTES: u64 = 448;
 /// Bytes of a case record of the integrity pass, which has about a dozen numbers.
 const INTEGRITY_CASE_BYTES: u64 = 1024;
@@ -31,7 +31,7 @@ const BLOCK_BYTES: u64 = 256;
 const INTEGRITY_OPERATIONS: u64 = 16;
 /// Time to start a gang of pods if the nodes already have the image.
 const LEG_SECONDS: f64 = 5.0;
-/// Time to start and stop one instrument process: loading a library, registering memory, connecting.
+/// Time to start and stop one instrument process, including loading a library, registering memory and connecting.
 const PROCESS_SECONDS: f64 = 0.5;
 /// Time for the barriers and reports of one case.
 const CASE_SECONDS: f64 = 0.02;
@@ -53,7 +53,7 @@ pub struct Estimate {
     pub assumption: Assumption,
 }
 
-/// Assumed speeds of a transport. They are those of good hardware of its kind, so a run may well take longer.
+/// Assumed speeds of a transport. They correspond to good hardware of that type, so a run may take longer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Assumption {
@@ -91,7 +91,7 @@ pub fn leg_estimate(plan: &Plan, leg: &Leg) -> Estimate {
             let Some(scenario) = plan.scenarios.get(block.scenario as usize) else {
                 continue;
             };
-            let case = Case::estimate(plan, scenario, block.size_bytes, round.pass);
+            let case = CaseEstimate::estimate(plan, scenario, block.size_bytes, round.pass);
             let arms = block.order.len() as u64;
             let cases = arms * plan.pairs();
             total.cases += cases;
@@ -108,7 +108,7 @@ pub fn leg_estimate(plan: &Plan, leg: &Leg) -> Estimate {
 
 /// Estimates the duration of one case of `size_bytes` of `scenario`, in seconds.
 pub fn case_seconds(plan: &Plan, scenario: &PlannedScenario, size_bytes: u64) -> f64 {
-    Case::estimate(plan, scenario, size_bytes, Pass::Measure).seconds
+    CaseEstimate::estimate(plan, scenario, size_bytes, Pass::Measure).seconds
 }
 
 impl Estimate {
@@ -123,12 +123,12 @@ impl Estimate {
     }
 }
 
-/// Bytes that a leg of `arms` arms streams regardless of its rounds.
+/// Bytes of the records of a leg with `arms` arms, excluding the records of its rounds.
 pub(super) fn leg_stream_bytes(plan: &Plan, arms: u64) -> u64 {
     u64::from(plan.workers) * (HELLO_BYTES + arms * ENDPOINTS_BYTES)
 }
 
-/// Bytes that a round of `arms` arms streams in addition to its blocks.
+/// Bytes of the records of a round with `arms` arms, excluding the records of its blocks.
 pub(super) fn round_stream_bytes(plan: &Plan, arms: u64) -> u64 {
     u64::from(plan.workers) * arms * COLD_BYTES
 }
@@ -141,7 +141,7 @@ pub(super) fn block_stream_bytes(plan: &Plan, block: &BlockAssignment, pass: Pas
         (Pass::Measure, Some(scenario)) => {
             let (samples, sides) = samples(&scenario.assignment);
             let rails = u64::from(plan.transport.rails());
-            // The runner shortens a longer record to the length of a line.
+            // The runner shortens a longer record to the maximum length of a line.
             case_bytes(samples, sides, rails).min(crds::record::MAX_LINE_BYTES as u64)
         }
     };
@@ -155,7 +155,7 @@ fn case_bytes(samples: u64, sides: u64, rails: u64) -> u64 {
         + sides * histogram_bytes(samples)
 }
 
-/// Bytes of the histogram of `samples` samples in a record, if they spread over three decades.
+/// Bytes of the histogram of `samples` samples in a record, if the samples span three decades.
 fn histogram_bytes(samples: u64) -> u64 {
     match samples {
         0..=1_000 => 256 + samples,
@@ -206,12 +206,12 @@ impl From<&TransportSpec> for Assumption {
 }
 
 /// Estimate of one case of one pair.
-struct Case {
+struct CaseEstimate {
     bytes: u64,
     seconds: f64,
 }
 
-impl Case {
+impl CaseEstimate {
     fn estimate(plan: &Plan, scenario: &PlannedScenario, size: u64, pass: Pass) -> Self {
         let assumed = Assumption::from(&plan.transport);
         let rails = u64::from(plan.transport.rails());
@@ -235,7 +235,7 @@ impl Case {
         };
         let wire = size as f64 / (assumed.rail_bytes_per_second as f64 * rails as f64);
         let latency = assumed.latency_nanos as f64 * 1e-9;
-        // A window hides latency, but not the time on the wire.
+        // A window hides latency but not transmission time.
         let operation =
             (latency / in_flight as f64 + wire * threads as f64) * if directions == 2 { 2.0 } else { 1.0 };
         let operations_and_seconds = |extent: Extent| match extent {
@@ -277,12 +277,14 @@ mod tests {
 
     use super::*;
 
-    /// Length of the longest possible line: every rail has a separate interface, and all numbers are large.
+    /// Length of the longest possible case record, in which every rail has a separate interface and all numbers are
+    /// large.
     fn case_line(samples: u32, sides: u64, rails: u32) -> usize {
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let mut latency = Histogram::new();
         for _ in 0..samples {
-            // Log-normal, with a heavy tail: from 1 us to some milliseconds. The sum of uniforms approximates a normal.
+            // Log-normal with a heavy tail, from 1 us to a few milliseconds. The sum of uniform values approximates a
+            // normal distribution.
             let normal: f64 = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
             let tail = if random.random::<f64>() < 0.01 { 100.0 } else { 1.0 };
             latency.record((20_000.0 * (0.7 * normal).exp() * tail) as u64);

@@ -7,7 +7,7 @@ use super::{Arm, Separation};
 /// A gang of pods and the arms that run in it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Gang {
-    /// Unique name, from which the order of the gangs is drawn.
+    /// Unique name, used to draw the order of the gangs.
     pub name: String,
     /// Image of its pods.
     pub image: Option<String>,
@@ -17,8 +17,8 @@ pub(super) struct Gang {
     pub arms: Vec<(usize, u32)>,
 }
 
-/// Groups `arms` into one gang per image and a separate gang for the control arm of images. The gang of the baseline is
-/// the first.
+/// Groups `arms` into one gang per image, plus a separate gang for the image control arm. The first gang is that of the
+/// baseline.
 pub(super) fn plan(arms: &[Arm], baseline: usize) -> Vec<Gang> {
     let mut gangs: Vec<Gang> = Vec::new();
     let first = arms.get(baseline).map(|arm| (baseline, arm));
@@ -55,8 +55,8 @@ fn gang_name(arm: &Arm) -> String {
 }
 
 impl Gang {
-    /// Adds an arm. Arms with the same environment and library share a process, except that the control arm of
-    /// environments gets a separate one.
+    /// Adds an arm. Arms with the same environment and library share a process, but the environment control arm gets a
+    /// separate process.
     fn add(&mut self, index: usize, arm: &Arm) {
         let separate = arm.control == Some(Separation::Environment);
         let shared = self

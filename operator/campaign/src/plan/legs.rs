@@ -11,9 +11,9 @@ use super::{Leg, Plan, PlanError};
 
 /// Maximum number of gangs of pods that one run creates, one after the other: 60 rounds of 17 images.
 const MAX_LEGS: usize = 1020;
-/// Bytes of an assignment that are reserved for everything but rounds: at most 16 variants with 32 variables of 1 KiB.
+/// Bytes reserved in an assignment for everything except its rounds: at most 16 variants with 32 variables of 1 KiB.
 const ASSIGNMENT_HEAD_BYTES: usize = 600 * 1024;
-/// Maximum length in bytes of a block in the JSON of an assignment, without the arms in its order.
+/// Maximum length in bytes of a block in the JSON of an assignment, excluding the arms in its order.
 const BLOCK_BYTES: usize = 100;
 /// Maximum length in bytes of an arm in the order of a block, in the JSON of an assignment.
 const ORDER_BYTES: usize = 4;
@@ -67,7 +67,7 @@ fn draw_round(plan: &Plan, gang: &Gang, draw: Draw, round: u32) -> RoundAssignme
         let drawn = draw.order(subject, arms(), |(_, (arm, _))| arm_name(*arm));
         drawn.into_iter().map(|(index, _)| index).collect::<Vec<_>>()
     };
-    // A process is identified by the first of its arms.
+    // A process is identified by its first arm.
     let processes = (0_u32..).zip(&gang.processes).map(|(process, _)| process);
     let process_order = draw.order(&format!("round {round} processes"), processes, |process| {
         let first = gang.arms.iter().find(|(_, arm_process)| arm_process == process);

@@ -1,4 +1,4 @@
-//! Plans the scenarios: their comparisons, the rounds that verdicts on these need, and their cells.
+//! Plans the scenarios: their comparisons, the number of rounds that verdicts require, and their cells.
 
 use super::{Arm, PlanError, PlannedScenario, cells};
 use crate::stats::Family;
@@ -43,8 +43,8 @@ pub(super) fn recommended_rounds(
     Ok(family(run, comparisons)?.recommended_rounds())
 }
 
-/// Family of the comparisons of a scenario. If the baseline is the only variant, the family has one comparison, which is
-/// that with the control arm.
+/// Family of the comparisons of a scenario. If the baseline is the only variant, the family consists of its comparison
+/// with the control arm.
 fn family(run: &ValidatedRun, comparisons: u32) -> Result<Family, PlanError> {
     Family::new(comparisons.max(1), run.sampling.confidence_percent.into()).map_err(|error| {
         PlanError::Confidence {

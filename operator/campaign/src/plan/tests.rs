@@ -1,4 +1,5 @@
-//! Plans of small runs: control arms, processes, orders, and which orders a change of the run must not affect.
+//! Tests the plans of small runs: control arms, processes, orders, and the orders that a change of the run must not
+//! affect.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +17,13 @@ fn planned(variants: &str, rest: &str) -> Result<HashedPlan, PlanError> {
     let text = format!(
         "{HEAD}  striping: {{policy: Nixl, thresholdBytes: 16Ki}}\n  variants: [{{name: a}}{variants}]\n{rest}"
     );
-    let run = crate::fixture::run(&text);
+    let run = crate::fixture::run_from_yaml(&text);
     let plan = plan(&validate(&run).unwrap())?;
     let fatal: Vec<_> = check(&plan)
         .into_iter()
         .filter(|note| note.severity == Severity::Fatal)
         .collect();
-    assert_eq!(fatal, [], "the planner never makes an inconsistent plan");
+    assert_eq!(fatal, [], "the planner must not create an inconsistent plan");
     Ok(plan)
 }
 
@@ -65,7 +66,7 @@ fn arms_with_the_same_environment_share_a_process() {
         panic!("expected a single leg");
     };
     assert_eq!(leg.processes.len(), 3);
-    // a, b and control share one; c has one; control-environment has one with the environment of a.
+    // a, b and control share a process. c and control-environment have one each; the latter has the environment of a.
     assert_eq!(leg.arms, [(0, 0), (1, 0), (2, 1), (3, 0), (4, 2)]);
     assert_eq!(leg.processes[2], leg.processes[0]);
 }
@@ -155,7 +156,7 @@ fn blocks_draw_different_orders_of_arms() {
         .collect();
     assert!(
         orders.len() > 3,
-        "35 blocks draw from the 6 orders of 3 arms: {orders:?}"
+        "35 blocks use too few of the 6 possible orders of 3 arms: {orders:?}"
     );
 }
 
@@ -186,7 +187,7 @@ fn cell_identical_to_the_baseline_is_a_negative_control() {
 }
 
 #[test]
-fn arm_with_another_inject_limit_is_never_a_negative_control() {
+fn arm_with_a_different_inject_limit_is_never_a_negative_control() {
     let scenarios = "  scenarios: [{name: small, pingPong: {sizes: [64, 1Ki]}}]\n";
     let plan = planned(INJECT, scenarios).unwrap();
     assert!(!plan.cell(0, 1024, 1).unwrap().same_as_baseline);
@@ -205,7 +206,7 @@ fn long_streams_are_split_between_blocks() {
 }
 
 #[test]
-fn rejects_block_that_does_not_fit_in_a_stream() {
+fn rejects_a_block_that_does_not_fit_in_a_stream() {
     let variants: String = (0..14)
         .map(|index| format!(", {{name: v{index}, inject: {{maxBytes: {}}}}}", 64 + index))
         .collect();

@@ -1,4 +1,4 @@
-//! Checks that a plan is consistent. Pure.
+//! Checks that a plan is consistent. Performs no I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Finds the settings with which an optimization cannot show an effect. Pure.
+//! Finds the settings with which an optimization cannot show an effect. Performs no I/O.
 
 use crds::assignment::Workload;
 use crds::units::Size;
@@ -32,7 +32,7 @@ fn variants_where(plan: &Plan, condition: impl Fn(&Arm) -> bool) -> String {
     names.join(", ")
 }
 
-/// Doorbell batching needs a device that has doorbells.
+/// Reports doorbell batching on a transport without doorbells.
 fn check_doorbell(plan: &Plan, notes: &mut Notes) {
     let transport = match &plan.transport {
         TransportSpec::Libfabric(libfabric) => match libfabric.provider {
@@ -65,7 +65,7 @@ fn check_single_rail(plan: &Plan, notes: &mut Notes) {
     }
 }
 
-/// Names the sizes at which an arm is identical to the baseline, so that its effect is noise.
+/// Reports the sizes at which an arm is identical to the baseline, so that its effect is noise.
 fn check_identical(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
     for (index, arm) in plan
         .arms
@@ -161,7 +161,7 @@ fn check_message_length(plan: &Plan, scenario: &PlannedScenario, notes: &mut Not
     }
 }
 
-/// Names the sizes of expectations at which none of the arm's optimizations applies.
+/// Reports the sizes of expectations at which none of the arm's optimizations applies.
 fn check_expectations(plan: &Plan, notes: &mut Notes) {
     for (index, expectation) in plan.expectations.iter().enumerate() {
         let scenario = plan
@@ -193,7 +193,7 @@ fn check_expectations(plan: &Plan, notes: &mut Notes) {
     }
 }
 
-/// Whether the arm of `cell` differs from the baseline only in optimizations and none of them applies in it.
+/// Whether the arm of `cell` differs from the baseline only in optimizations and none of these applies in the cell.
 fn is_ineffective(plan: &Plan, cell: &Cell) -> bool {
     let tuning_only = plan
         .arms

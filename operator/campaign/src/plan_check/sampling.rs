@@ -1,4 +1,4 @@
-//! Checks whether rounds, samples and deadlines suffice for a verdict. Pure.
+//! Checks whether rounds, samples and deadlines suffice for a verdict. Performs no I/O.
 
 use crds::assignment::{Extent, Workload};
 use crds::v1alpha1::Metric;
@@ -7,7 +7,7 @@ use super::{Notes, Severity};
 use crate::plan::{Plan, PlannedScenario, case_seconds, estimate};
 use crate::stats::SPARE_ROUNDS;
 
-/// Number of samples of which ten lie beyond the 99.9th percentile.
+/// Number of samples at which ten samples lie beyond the 99.9th percentile.
 const P999_SAMPLES: u64 = 10_000;
 
 pub(super) fn check(plan: &Plan, notes: &mut Notes) {
@@ -19,7 +19,7 @@ pub(super) fn check(plan: &Plan, notes: &mut Notes) {
     if !plan.sampling.control {
         notes.add(
             Severity::Notice,
-            "sampling.control is false: the run will not measure how large an effect noise alone shows",
+            "sampling.control is false: the run will not measure the noise floor",
         );
     }
     let seconds = estimate(plan).seconds;

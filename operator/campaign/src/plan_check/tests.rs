@@ -1,4 +1,4 @@
-//! Every note, on the smallest run that causes it.
+//! Tests every note with the smallest run that causes it.
 
 use super::*;
 use crate::plan::plan;
@@ -12,7 +12,7 @@ const MID: &str = "  scenarios: [{name: mid, transfer: {sizes: [32Ki, 64Ki], bat
 
 fn planned(parts: &[&str]) -> Plan {
     let text = format!("{HEAD}{}", parts.concat());
-    let run = crate::fixture::run(&text);
+    let run = crate::fixture::run_from_yaml(&text);
     plan(&validate(&run).unwrap()).unwrap().into()
 }
 

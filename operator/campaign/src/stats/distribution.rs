@@ -1,6 +1,6 @@
-//! Latencies as counts of histogram buckets, which can be merged and queried for quantiles. Pure.
+//! Latencies as counts of histogram buckets, which can be merged and queried for quantiles. Performs no I/O.
 //!
-//! The histogram in a record allocates its whole range, a quarter of a megabyte, of which a case fills some hundred
+//! The histogram in a record allocates its whole range, a quarter of a megabyte, of which a case fills a few hundred
 //! buckets. This type has the same buckets, so merging and quantiles lose no precision.
 
 use std::collections::BTreeMap;
@@ -29,8 +29,8 @@ impl Distribution {
         self.count
     }
 
-    /// The value in nanoseconds at or below which the fraction `quantile` (0 to 1) of the samples lies, as
-    /// [`Histogram::quantile`] gives it; `None` without samples.
+    /// Latency in nanoseconds at or below which the fraction `quantile` (0 to 1) of the samples lies, computed as by
+    /// [`Histogram::quantile`]; `None` without samples.
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
         let wanted = (quantile.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
         let mut seen = 0;

@@ -7,24 +7,24 @@ use snafu::Snafu;
 #[snafu(visibility(pub(super)))]
 pub enum StatsError {
     /// The margin is negative or not a number.
-    #[snafu(display("a margin of {percent} percent is no margin: give a percentage of 0 or more"))]
+    #[snafu(display("a margin of {percent} percent is not valid: it must be 0 or more"))]
     Margin {
         /// The value given.
         percent: f64,
     },
     /// The confidence is not between 50 and 100 percent.
-    #[snafu(display("a confidence of {percent} percent cannot be had: give one above 50 and below 100"))]
+    #[snafu(display("a confidence of {percent} percent is not valid: it must be above 50 and below 100"))]
     Confidence {
         /// The value given.
         percent: f64,
     },
     /// The family has no comparisons.
-    #[snafu(display("a family needs at least one comparison: name an arm beside the baseline"))]
+    #[snafu(display("a family needs at least one comparison: specify an arm in addition to the baseline"))]
     EmptyFamily,
     /// A value is not finite or not above zero, so it has no logarithm.
     #[snafu(display(
         "pair {pair} of the round has no ratio: {arm} for the arm over {baseline} for the baseline; \
-         both must be above zero, so leave the pair out as invalid"
+         both must be above zero, so exclude the pair as invalid"
     ))]
     NoRatio {
         /// Index of the pair in the round.
@@ -36,7 +36,7 @@ pub enum StatsError {
     },
     /// The expected percentage is impossible for a ratio.
     #[snafu(display(
-        "{percent} percent cannot be expected of a {what}: it must be 0 or more{}",
+        "an expected {what} of {percent} percent is not valid: it must be 0 or more{}",
         if *what == "decrease" { " and below 100" } else { "" }
     ))]
     ExpectedPercent {
@@ -47,13 +47,13 @@ pub enum StatsError {
     },
     /// The expected range is empty.
     #[snafu(display(
-        "no change is at least {min:.2} and at most {max:.2} percent: the minimum (the run's margin where \
-         it is 0) must not be above the maximum"
+        "no change can be at least {min:.2} and at most {max:.2} percent: the minimum (the margin of the run \
+         if it is 0) must not exceed the maximum"
     ))]
     ExpectedRange {
-        /// Smallest expected change, percent.
+        /// Minimum expected change, in percent.
         min: f64,
-        /// Largest expected change, percent.
+        /// Maximum expected change, in percent.
         max: f64,
     },
 }

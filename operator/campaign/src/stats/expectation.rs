@@ -1,15 +1,16 @@
-//! Compares an effect with the change that a run expects. Pure.
+//! Compares an effect with the change that a run expects. Performs no I/O.
 
 use crds::v1alpha1::ExpectationOutcome;
 use snafu::ensure;
 
 use super::error::{ExpectedPercentSnafu, ExpectedRangeSnafu, StatsError};
-use super::ratio::{log_of_decrease, log_of_increase, percent_change};
+use super::ratio::{log_ratio_of_decrease, log_ratio_of_increase, percent_change};
 use super::{Interval, Margin};
 
 /// An expected change, such as "10 to 20 percent lower" or "up to twice as much".
 ///
-/// Stored as gains, logarithms of the ratio in the expected direction, so that both directions compare alike.
+/// It is stored as gains, which are logarithms of the ratio in the expected direction, so that both directions are
+/// compared in the same manner.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Expectation {
     change: Change,
@@ -54,8 +55,8 @@ impl Expectation {
     /// the smallest change that this run distinguishes from no change.
     ///
     /// # Errors
-    /// [`StatsError::ExpectedPercent`] for a decrease below 0 or of 100 percent and more,
-    /// [`StatsError::ExpectedRange`] for a minimum above the maximum.
+    /// [`StatsError::ExpectedPercent`] for a decrease below 0 or of 100 percent or more, [`StatsError::ExpectedRange`]
+    /// for a minimum above the maximum.
     pub fn decrease(min: f64, max: Option<f64>, margin: Margin) -> Result<Expectation, StatsError> {
         Expectation::new(Change::Decrease, min, max, margin)
     }
@@ -103,8 +104,8 @@ impl Expectation {
         }
     }
 
-    /// Returns `interval` as percent of the baseline in the expected direction, smallest change first. A negative
-    /// value is a change in the other direction.
+    /// Returns `interval` in percent of the baseline in the expected direction, smallest change first. A negative value
+    /// is a change in the other direction.
     pub fn observed_percent(&self, interval: &Interval) -> (f64, f64) {
         let gain = self.change.gains(interval);
         (self.change.percent(gain.lower), self.change.percent(gain.upper))
@@ -119,8 +120,8 @@ impl Change {
         };
         ensure!(possible && percent >= 0.0, ExpectedPercentSnafu { what, percent });
         Ok(match self {
-            Change::Decrease => -log_of_decrease(percent),
-            Change::Increase => log_of_increase(percent),
+            Change::Decrease => -log_ratio_of_decrease(percent),
+            Change::Increase => log_ratio_of_increase(percent),
         })
     }
 
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_to_twenty_percent_lower() {
+    fn evaluates_an_expected_decrease_of_10_to_20_percent() {
         let expected = Expectation::decrease(10.0, Some(20.0), margin()).unwrap();
         let table = [
             ((-18.0, -12.0), Outcome::Met { above_maximum: false }),
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn up_to_twice_expects_any_increase_beyond_the_margin() {
+    fn increase_of_at_most_100_percent_is_met_by_any_increase_beyond_the_margin() {
         let expected = Expectation::increase(0.0, Some(100.0), margin()).unwrap();
         assert_eq!(
             expected.evaluate(&interval(3.0, 50.0)),
@@ -210,19 +211,19 @@ mod tests {
 
     #[test]
     fn rejects_impossible_percentages_with_a_reason() {
-        let refused = |result: Result<Expectation, StatsError>| result.unwrap_err().to_string();
-        let total = refused(Expectation::decrease(100.0, None, margin()));
+        let rejection_message = |result: Result<Expectation, StatsError>| result.unwrap_err().to_string();
+        let total = rejection_message(Expectation::decrease(100.0, None, margin()));
         assert!(
             total.contains("100 percent") && total.contains("below 100"),
             "{total}"
         );
-        let negative = refused(Expectation::increase(-5.0, None, margin()));
+        let negative = rejection_message(Expectation::increase(-5.0, None, margin()));
         assert!(
             negative.contains("-5 percent") && !negative.contains("below 100"),
             "{negative}"
         );
         assert!(Expectation::increase(0.0, Some(f64::NAN), margin()).is_err());
-        let crossed = refused(Expectation::decrease(20.0, Some(10.0), margin()));
+        let crossed = rejection_message(Expectation::decrease(20.0, Some(10.0), margin()));
         assert!(
             crossed.contains("at least 20") && crossed.contains("at most 10"),
             "{crossed}"
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn expectation_over_sizes_is_met_only_by_all() {
+    fn expectation_is_met_only_if_all_sizes_meet_it() {
         let met = Outcome::Met { above_maximum: false };
         let above = Outcome::Met { above_maximum: true };
         assert_eq!(over_sizes([]), None);

@@ -51,13 +51,14 @@ impl Family {
         self.alpha / f64::from(self.comparisons.get())
     }
 
-    /// Minimum number of rounds for which an interval at [`level`](Self::level) exists: `ceil(log2(2 m / alpha))`, since
-    /// the smallest two-sided level of `n` rounds is `2 / 2^n`.
+    /// Minimum number of rounds for which an interval at [`level`](Self::level) exists: `ceil(log2(2 m / alpha))`,
+    /// since the smallest two-sided level of `n` rounds is `2 / 2^n`.
     pub fn minimum_rounds(&self) -> u32 {
         (2.0 / self.level()).log2().ceil() as u32
     }
 
-    /// Recommended number of rounds, at which one outlier does not decide: [`SPARE_ROUNDS`] more than the minimum.
+    /// Recommended number of rounds, at which one outlier does not decide the verdict: [`SPARE_ROUNDS`] more than the
+    /// minimum.
     pub fn recommended_rounds(&self) -> u32 {
         self.minimum_rounds() + SPARE_ROUNDS
     }

@@ -3,9 +3,9 @@
 use snafu::ensure;
 
 use super::error::{MarginSnafu, StatsError};
-use super::ratio::log_of_increase;
+use super::ratio::log_ratio_of_increase;
 
-/// The equivalence margin: the largest change that counts as no change, symmetric on the log scale.
+/// The equivalence margin: the largest change that is considered no change, symmetric on the log scale.
 ///
 /// A margin of 2 percent spans the ratios from 1/1.02 to 1.02, printed as -1.96 to +2 percent. It is
 /// symmetric in this sense, and not in percent, so that exchanging arm and baseline mirrors every verdict.
@@ -15,12 +15,12 @@ pub struct Margin {
 }
 
 impl Margin {
-    /// Creates a margin of `percent` above the baseline and its inverse below. Zero is valid: then any interval that
-    /// excludes zero is a change, and only the interval `[0, 0]` is equivalence.
+    /// Creates a margin of `percent` above the baseline and its inverse below. With a margin of zero, any interval that
+    /// excludes zero shows a change, and only the interval `[0, 0]` shows equivalence.
     pub fn from_percent(percent: f64) -> Result<Margin, StatsError> {
         ensure!(percent.is_finite() && percent >= 0.0, MarginSnafu { percent });
         Ok(Margin {
-            log_ratio: log_of_increase(percent),
+            log_ratio: log_ratio_of_increase(percent),
         })
     }
 

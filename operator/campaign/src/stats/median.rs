@@ -1,13 +1,13 @@
-//! The median. Pure.
+//! The median. Performs no I/O.
 
-/// Sorts `values` and returns their median: the middle value, or the mean of the middle two of an even number. `None` if
-/// there are no values.
+/// Sorts `values` and returns their median: the middle value, or the mean of the middle two of an even number. `None`
+/// if there are no values.
 pub fn median_of(values: &mut [f64]) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     middle(values)
 }
 
-/// The median of `sorted`, which is in ascending order.
+/// Returns the median of `sorted`, which must be in ascending order.
 pub(super) fn middle(sorted: &[f64]) -> Option<f64> {
     let high = *sorted.get(sorted.len() / 2)?;
     if sorted.len() % 2 == 1 {

@@ -1,4 +1,4 @@
-//! The result of one comparison of paired rounds. Pure.
+//! The result of one comparison of paired rounds. Performs no I/O.
 
 use crds::v1alpha1::Verdict;
 use snafu::Snafu;
@@ -19,8 +19,8 @@ pub struct PairedResult {
     pub verdict: Verdict,
     /// Robust standard deviation of the rounds; `None` for fewer than three rounds.
     pub spread: Option<f64>,
-    /// Smallest absolute effect that this many rounds with this spread detect with a power of 80 percent; `None` without
-    /// an interval.
+    /// Smallest absolute effect that this many rounds with this spread detect with a power of 80 percent; `None`
+    /// without an interval.
     pub minimum_detectable_effect: Option<f64>,
     /// Number of rounds that would settle an `Inconclusive` verdict; `None` for other verdicts and without an estimate.
     pub rounds_to_settle: Option<RoundsToSettle>,
@@ -31,7 +31,7 @@ pub struct PairedResult {
 pub enum NoInterval {
     /// The exact interval at the family's level does not exist for so few rounds.
     #[snafu(display(
-        "too few rounds ({rounds}) for a verdict: at least {minimum} are needed here, {recommended} are recommended"
+        "too few rounds ({rounds}) for a verdict: at least {minimum} are needed, and {recommended} are recommended"
     ))]
     TooFewRounds {
         /// Number of rounds used.
@@ -40,11 +40,11 @@ pub enum NoInterval {
         comparisons: u32,
         /// Minimum number of rounds for an interval.
         minimum: u32,
-        /// Recommended number of rounds, at which one outlier does not decide.
+        /// Recommended number of rounds, at which one outlier does not decide the verdict.
         recommended: u32,
     },
     /// The effect of a round is not a number.
-    #[snafu(display("round {round} has no finite effect: leave it out as invalid"))]
+    #[snafu(display("round {round} has no finite effect: exclude it as invalid"))]
     NotFinite {
         /// Index of the round in the input.
         round: usize,
@@ -53,7 +53,7 @@ pub enum NoInterval {
 
 /// Compares an arm with the baseline. `rounds` holds one effect for each round in which both are valid, as computed by
 /// [`round_effect`](super::round_effect), in any order.
-pub fn paired(rounds: &[f64], family: &Family, margin: Margin, direction: Direction) -> PairedResult {
+pub fn compare_paired(rounds: &[f64], family: &Family, margin: Margin, direction: Direction) -> PairedResult {
     if let Some(round) = rounds.iter().position(|effect| !effect.is_finite()) {
         return PairedResult {
             rounds: rounds.len(),
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn clear_effect_gets_a_verdict_and_needs_no_more_rounds() {
         let rounds: Vec<f64> = (0..15).map(|i| -0.06 + 0.001 * f64::from(i % 5)).collect();
-        let result = paired(&rounds, &family(), margin(), Direction::LowerIsBetter);
+        let result = compare_paired(&rounds, &family(), margin(), Direction::LowerIsBetter);
         assert_eq!(result.verdict, Verdict::Improved);
         assert_eq!(result.rounds_to_settle, None);
         let interval = result.interval.unwrap();
@@ -119,14 +119,14 @@ mod tests {
             "{detectable}"
         );
         assert_eq!(
-            paired(&rounds, &family(), margin(), Direction::HigherIsBetter).verdict,
+            compare_paired(&rounds, &family(), margin(), Direction::HigherIsBetter).verdict,
             Verdict::Regressed
         );
     }
 
     #[test]
     fn too_few_rounds_are_inconclusive_and_report_the_minimum() {
-        let result = paired(&[-0.5; 10], &family(), margin(), Direction::LowerIsBetter);
+        let result = compare_paired(&[-0.5; 10], &family(), margin(), Direction::LowerIsBetter);
         assert_eq!(result.verdict, Verdict::Inconclusive);
         assert_eq!(result.estimate, Some(-0.5));
         assert_eq!(result.rounds_to_settle, Some(RoundsToSettle::About(11)));
@@ -139,12 +139,12 @@ mod tests {
 
     #[test]
     fn no_rounds_and_infinite_rounds_are_inconclusive() {
-        let empty = paired(&[], &family(), margin(), Direction::LowerIsBetter);
+        let empty = compare_paired(&[], &family(), margin(), Direction::LowerIsBetter);
         assert_eq!(
             (empty.verdict, empty.estimate, empty.rounds_to_settle),
             (Verdict::Inconclusive, None, None)
         );
-        let broken = paired(&[0.0, f64::NAN], &family(), margin(), Direction::LowerIsBetter);
+        let broken = compare_paired(&[0.0, f64::NAN], &family(), margin(), Direction::LowerIsBetter);
         assert_eq!(broken.interval, Err(NoInterval::NotFinite { round: 1 }));
         assert_eq!(broken.verdict, Verdict::Inconclusive);
     }
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn narrow_interval_inside_the_margin_is_no_change() {
         let rounds: Vec<f64> = (0..15).map(|i| 0.002 * f64::from(i - 7)).collect();
-        let result = paired(&rounds, &family(), margin(), Direction::LowerIsBetter);
+        let result = compare_paired(&rounds, &family(), margin(), Direction::LowerIsBetter);
         assert_eq!(result.verdict, Verdict::NoChange);
     }
 
@@ -165,8 +165,8 @@ mod tests {
             let family = Family::new(1, 95.0).unwrap();
             let rounds: Vec<f64> = rounds.iter().map(|round| round + shift).collect();
             let inverse: Vec<f64> = rounds.iter().map(|round| -round).collect();
-            let result = paired(&rounds, &family, margin(), Direction::LowerIsBetter);
-            let mirrored = paired(&inverse, &family, margin(), Direction::LowerIsBetter);
+            let result = compare_paired(&rounds, &family, margin(), Direction::LowerIsBetter);
+            let mirrored = compare_paired(&inverse, &family, margin(), Direction::LowerIsBetter);
             let expected = match result.verdict {
                 Verdict::Improved => Verdict::Regressed,
                 Verdict::Regressed => Verdict::Improved,
@@ -182,8 +182,8 @@ mod tests {
             let family = Family::new(1, 95.0).unwrap();
             let reversed: Vec<f64> = rounds.iter().rev().copied().collect();
             prop_assert_eq!(
-                paired(&rounds, &family, margin(), Direction::LowerIsBetter),
-                paired(&reversed, &family, margin(), Direction::LowerIsBetter)
+                compare_paired(&rounds, &family, margin(), Direction::LowerIsBetter),
+                compare_paired(&reversed, &family, margin(), Direction::LowerIsBetter)
             );
         }
     }

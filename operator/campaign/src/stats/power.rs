@@ -1,21 +1,22 @@
-//! Power: the effect that a number of rounds can detect, and the number of rounds that an effect needs. Pure.
+//! Power: the effect that a number of rounds can detect, and the number of rounds that an effect needs. Performs no
+//! I/O.
 //!
-//! A verdict needs the whole interval on one side of a bound of the margin. For a power of 80 percent, the effect must
-//! lie beyond that bound by the *reach* of the rounds
+//! A verdict requires the whole interval to lie on one side of a bound of the margin. For a power of 80 percent, the
+//! effect must lie beyond that bound by the *reach* of the rounds
 //!
 //! ```text
 //! reach(n) = scale * (k(n) + z * sqrt(pi / (3 n) + k(n)^2 / (2 n))),   z = 0.84, the 80 percent quantile
 //! ```
 //!
-//! where `k(n)` is the half width of the same exact interval on normal scores and `scale` is the spread of the rounds as
-//! a standard deviation. The root is the standard error of the nearer bound of the interval: the Hodges-Lehmann estimate
-//! has the variance `pi / (3 n)` (Lehmann, *Nonparametrics*, chapter 4), and a width estimated from `n` values has a
-//! relative error of about `1 / sqrt(2 n)`.
+//! where `k(n)` is the half width of the same exact interval on normal scores and `scale` is the spread of the rounds
+//! as a standard deviation. The root is the standard error of the nearer bound of the interval: the Hodges-Lehmann
+//! estimate has the variance `pi / (3 n)` (Lehmann, *Nonparametrics*, chapter 4), and a width estimated from `n` values
+//! has a relative error of about `1 / sqrt(2 n)`.
 //!
-//! The scale is the half width of the measured interval divided by `k(n)`, so heavy tails have the same weight as in the
-//! interval. When there are too few rounds for an interval, the scale is their robust spread: the median absolute
-//! deviation from the median times 1.4826. The simulated coverage also reports the power for an effect of the detectable
-//! size.
+//! The scale is the half width of the measured interval divided by `k(n)`, so heavy tails have the same weight as in
+//! the interval. If there are too few rounds for an interval, the scale is their robust spread: the median absolute
+//! deviation from the median times 1.4826. The simulated coverage also reports the power for an effect of the
+//! detectable size.
 
 use std::f64::consts::PI;
 use std::fmt;
@@ -39,9 +40,9 @@ const MIN_ROUNDS_OF_SPREAD: usize = 3;
 /// Total number of rounds that would settle an inconclusive verdict if the true effect equals its estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoundsToSettle {
-    /// This many, with a power of 80 percent.
+    /// About this many rounds, for a power of 80 percent.
     About(u32),
-    /// The effect is so near to a bound of the margin that more rounds than this would be needed.
+    /// More rounds than this, because the effect is close to a bound of the margin.
     MoreThan(u32),
 }
 
@@ -65,8 +66,8 @@ pub(super) fn robust_spread(rounds: &[f64]) -> Option<f64> {
     Some(NORMAL_CONSISTENCY * median_of(&mut deviations)?)
 }
 
-/// The smallest effect, as absolute logarithm of the ratio, for which this number of rounds and this interval width give
-/// `Improved` or `Regressed` with a power of 80 percent.
+/// Smallest effect, as the absolute logarithm of the ratio, for which this number of rounds and this interval width
+/// result in `Improved` or `Regressed` with a power of 80 percent.
 pub(super) fn minimum_detectable_effect(
     interval: &Interval,
     rounds: usize,
@@ -77,8 +78,8 @@ pub(super) fn minimum_detectable_effect(
     Some(margin.log_ratio() + interval.half_width() / unit.half_width * unit.reach)
 }
 
-/// Total number of rounds that would settle an inconclusive comparison after these `rounds`: more than were measured, and
-/// at least the family's minimum. Without a spread to project from, the family's recommendation.
+/// Total number of rounds that would settle an inconclusive comparison after these `rounds`: more than were measured,
+/// and at least the family's minimum. If no spread is available, returns the family's recommendation.
 pub(super) fn rounds_to_settle(
     rounds: &[f64],
     estimate: f64,
@@ -118,7 +119,7 @@ struct UnitReach {
 }
 
 impl UnitReach {
-    /// `None` for fewer rounds than the family's minimum.
+    /// Returns `None` for fewer rounds than the family's minimum.
     fn new(rounds: u32, family: &Family) -> Option<UnitReach> {
         let normal = Normal::standard();
         let n = f64::from(rounds);

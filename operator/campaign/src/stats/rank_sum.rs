@@ -1,16 +1,16 @@
-//! The interval of the Wilcoxon rank-sum test for two independent samples. Pure, no I/O.
+//! The interval of the Wilcoxon rank-sum test for two independent samples. Performs no I/O.
 //!
 //! The median of all differences between a value of the second sample and one of the first is the Hodges-Lehmann
 //! estimate of the shift. Their `(c + 1)`-th smallest and largest are the bounds of the interval that the test does not
-//! reject, where `c` is the largest value that the Mann-Whitney count stays at or below with probability `level / 2`.
-//! The samples must be independent and differ only by a shift.
+//! reject, where `c` is the largest value such that the Mann-Whitney count is at most `c` with a probability of at most
+//! `level / 2`. The samples must be independent and differ only by a shift.
 //!
 //! Source: Hollander, Wolfe and Chicken, *Nonparametric Statistical Methods*, 3rd edition 2014, sections 4.1 to 4.3.
 
 use super::Interval;
 use super::median_of;
 
-/// Largest supported sample: more than the maximum number of rounds of a run.
+/// Maximum size of a sample, which is more than the maximum number of rounds of a run.
 pub const MAX_SAMPLE: usize = 200;
 
 /// The interval of the shift from `first` to `second` (all finite) at the two-sided `level`. `None` if the samples are
@@ -40,7 +40,7 @@ pub fn minimum_rounds(level: f64) -> u32 {
     (1..=MAX_SAMPLE as u32).find(fits).unwrap_or(MAX_SAMPLE as u32)
 }
 
-/// Number of differences to exclude at each end, and the exact level that results.
+/// Number of differences to exclude at each end, and the resulting exact level.
 fn cutoff(first: usize, second: usize, level: f64) -> Option<(usize, f64)> {
     let mut below = 0.0;
     let mut cutoff = None;
@@ -56,8 +56,9 @@ fn cutoff(first: usize, second: usize, level: f64) -> Option<(usize, f64)> {
 
 /// Null distribution of the Mann-Whitney count for samples of `first` and `second` values, indexed by count.
 ///
-/// Values are drawn in ascending order, each from either sample in proportion to the values left in it. A value of the
-/// second sample counts the values of the first that were drawn before it.
+/// Values are drawn in ascending order, each from either sample with a probability proportional to the number of values
+/// left in it. Each value of the second sample adds the number of values of the first sample that were drawn before it
+/// to the count.
 fn distribution(first: usize, second: usize) -> Vec<f64> {
     // Indexed by the number of values drawn from the first sample: probability of each count.
     let mut drawn: Vec<Vec<f64>> = vec![vec![1.0]];
@@ -134,7 +135,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
-        fn exchanged_samples_mirror_the_interval(
+        fn swapping_samples_negates_the_interval(
             first in prop::collection::vec(-1.0..1.0f64, 5..12),
             second in prop::collection::vec(-1.0..1.0f64, 5..12),
         ) {

@@ -1,18 +1,18 @@
 //! Conversions between percentages and logarithms of ratios.
 
-/// Converts `log_ratio` (natural logarithm of arm over baseline) into a change in percent of the baseline: `ln 2` is 100,
-/// `ln 0.5` is -50.
+/// Converts `log_ratio` (natural logarithm of arm over baseline) into a change in percent of the baseline: `ln 2` is
+/// 100, `ln 0.5` is -50.
 pub fn percent_change(log_ratio: f64) -> f64 {
     log_ratio.exp_m1() * 100.0
 }
 
 /// Logarithm of the ratio after an increase by `percent` (0 or more) of the baseline.
-pub(super) fn log_of_increase(percent: f64) -> f64 {
+pub(super) fn log_ratio_of_increase(percent: f64) -> f64 {
     (percent / 100.0).ln_1p()
 }
 
 /// Logarithm of the ratio after a decrease by `percent` (0 or more, below 100) of the baseline; 0 or less.
-pub(super) fn log_of_decrease(percent: f64) -> f64 {
+pub(super) fn log_ratio_of_decrease(percent: f64) -> f64 {
     (-percent / 100.0).ln_1p()
 }
 
@@ -21,10 +21,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentages_survive_the_logarithm() {
+    fn percentages_round_trip_through_the_logarithm() {
         for percent in [0.0, 2.0, 10.0, 99.0] {
-            assert!((percent_change(log_of_increase(percent)) - percent).abs() < 1e-12);
-            assert!((percent_change(log_of_decrease(percent)) + percent).abs() < 1e-12);
+            assert!((percent_change(log_ratio_of_increase(percent)) - percent).abs() < 1e-12);
+            assert!((percent_change(log_ratio_of_decrease(percent)) + percent).abs() < 1e-12);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The effect of one round in one comparison. Pure.
+//! The effect of one round in one comparison. Performs no I/O.
 
 use snafu::ensure;
 
@@ -16,8 +16,8 @@ pub struct Pair {
 
 /// The effect of a round: the median over its pairs of `ln(arm / baseline)`.
 ///
-/// The pairs of a round share the conditions of that round, so they are not independent repeats: the statistical unit is
-/// the round, and the median reduces it to one number. `Ok(None)` if no pair of the round has both arms valid.
+/// The pairs of a round share the conditions of that round, so they are not independent repetitions: the statistical
+/// unit is the round, and the median reduces it to one number. `Ok(None)` if no pair of the round has both arms valid.
 ///
 /// # Errors
 /// [`StatsError::NoRatio`] for the first pair with a value that is not finite or not above zero.

@@ -1,11 +1,11 @@
-//! The interval of the Wilcoxon signed-rank test. Pure, no I/O.
+//! The interval of the Wilcoxon signed-rank test. Performs no I/O.
 //!
 //! The Walsh averages of `n` values are the `n (n + 1) / 2` means of each value with itself and with each other value.
 //! Their median is the Hodges-Lehmann estimate. Their `(c + 1)`-th smallest and largest are the bounds of the interval
-//! that the signed-rank test does not reject, where `c` is the largest value that the signed-rank sum stays at or below
-//! with probability `level / 2`.
+//! that the signed-rank test does not reject, where `c` is the largest value such that the signed-rank sum is at most
+//! `c` with a probability of at most `level / 2`.
 //!
-//! The values must be independent and symmetric about the effect; they need not be normal nor have the same spread.
+//! The values must be independent and symmetric about the effect; they need not be normal or have the same spread.
 //! Unlike the test, the interval needs no special treatment of ties and zeros: it is closed, and with tied or rounded
 //! values it misses the effect with at most the probability of its level.
 //!
@@ -16,7 +16,7 @@
 use super::Interval;
 use super::median::middle;
 
-/// Number of outermost Walsh averages that an interval excludes at each end, and the level that results.
+/// Number of outermost Walsh averages that an interval excludes at each end, and the resulting level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cutoff {
     excluded: usize,
@@ -24,8 +24,8 @@ pub struct Cutoff {
 }
 
 impl Cutoff {
-    /// The cutoff of `count` values at the two-sided `level`. `None` if even the whole range of the values misses the
-    /// effect more often, that is, if `2 / 2^count` is above `level`.
+    /// The cutoff of `count` values at the two-sided `level`. `None` if even the full range of the values misses the
+    /// effect with a higher probability, that is, if `2 / 2^count` is above `level`.
     ///
     /// The null distribution is exact for every count. Its cost grows with the third power of the count: less than a
     /// millisecond for the maximum of 60 rounds.
@@ -75,7 +75,8 @@ pub fn interval(values: &[f64], level: f64) -> Option<Interval> {
 
 /// Null probabilities of the signed-rank sums from 0 to half of the largest sum.
 ///
-/// Each rank is part of the sum with probability one half, so adding rank `r` turns `p[s]` into `(p[s] + p[s - r]) / 2`.
+/// Each rank is part of the sum with probability one half, so adding rank `r` turns `p[s]` into `(p[s] + p[s - r]) /
+/// 2`.
 fn lower_half(count: usize) -> Vec<f64> {
     let mut probabilities = vec![0.0; count * (count + 1) / 4 + 1];
     probabilities[0] = 1.0;

@@ -1,4 +1,4 @@
-//! Verdicts: an interval compared with the margin. Pure.
+//! Verdicts: an interval compared with the margin. Performs no I/O.
 
 use crds::v1alpha1::{Metric, Verdict};
 
@@ -7,9 +7,9 @@ use super::{Interval, Margin};
 /// Direction in which a metric improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// Such as latency.
+    /// Lower values are better, as for latency.
     LowerIsBetter,
-    /// Such as throughput.
+    /// Higher values are better, as for throughput.
     HigherIsBetter,
 }
 
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn verdict_of_each_interval_position() {
+    fn verdict_depends_on_interval_position() {
         let margin = Margin::from_percent(2.0).unwrap();
         let edge = margin.log_ratio();
         let table = [
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_fails_only_when_its_whole_interval_is_beyond_the_margin() {
+    fn control_is_violated_only_if_its_whole_interval_is_beyond_the_margin() {
         let margin = Margin::from_percent(2.0).unwrap();
         assert_eq!(null_check(&interval(0.025, 0.1), margin), NullCheck::Violated);
         assert_eq!(null_check(&interval(-0.1, -0.025), margin), NullCheck::Violated);

@@ -1,9 +1,9 @@
-//! Limits the size of a status by omitting detail in a fixed order. Pure.
+//! Limits the size of a status by omitting detail in a fixed order. Performs no I/O.
 //!
-//! Every client that watches runs receives every status. The records hold all detail and the reports show it; a warning in
-//! the status lists what was omitted. In this order, and only as far as needed:
+//! Every client that watches runs receives every status. The records hold all detail and the reports show it; a warning
+//! in the status lists what was omitted. In this order, and only as far as needed:
 //!
-//! 1. texts are truncated after [`SHORT_TEXT`] characters;
+//! 1. strings are truncated after [`SHORT_TEXT`] characters;
 //! 2. the reasons of optimizations are omitted;
 //! 3. comparisons lose their minimum detectable change and the rounds that would settle them;
 //! 4. results lose tails, extremes, and rates other than throughput;
@@ -18,11 +18,11 @@ use crate::format::clipped;
 
 /// Maximum size of a status as JSON, in bytes: 64 KiB less the warning and the fields that the API server adds.
 pub const MAX_STATUS_BYTES: usize = 62 * 1024;
-/// Length of a truncated text, in characters.
+/// Length of a truncated string, in characters.
 pub const SHORT_TEXT: usize = 120;
 /// Number of warnings in a reduced status.
 const FEW_WARNINGS: usize = 16;
-/// Space reserved for the warning about omissions, in bytes.
+/// Bytes reserved for the warning about omissions.
 const WARNING_BYTES: usize = 1024;
 
 /// Omits some detail from a status.
@@ -34,10 +34,10 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
         return status;
     }
     let (results, comparisons) = (status.results.len(), status.comparisons.len());
-    let figures_before = values(&status);
+    let values_before = values(&status);
     let limit = MAX_STATUS_BYTES - WARNING_BYTES;
     let steps: [(Step, &str); 5] = [
-        (shorten_texts, "long texts are truncated"),
+        (shorten_messages, "long messages are truncated"),
         (drop_reasons, "reasons of optimizations are omitted"),
         (
             thin_comparisons,
@@ -46,30 +46,34 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
         (thin_results, "tails, extremes and rates of results are omitted"),
         (drop_pairs, "deviating pairs and nodes are omitted"),
     ];
-    let mut said = Vec::new();
+    let mut omissions = Vec::new();
     for (step, what) in steps {
         if length(&status) > limit {
             step(&mut status);
-            said.push(what.to_owned());
+            omissions.push(what.to_owned());
         }
     }
     let over = length(&status).saturating_sub(limit);
     drop_results(&mut status, over);
     let over = length(&status).saturating_sub(limit);
     drop_comparisons(&mut status, over);
-    let gone = |before: usize, now: usize, what: &str| {
+    let describe_omitted = |before: usize, now: usize, what: &str| {
         (now < before).then(|| format!("{} of {before} {what} are omitted", before - now))
     };
-    said.extend(gone(results, status.results.len(), "results"));
-    said.extend(gone(comparisons, status.comparisons.len(), "comparisons"));
+    omissions.extend(describe_omitted(results, status.results.len(), "results"));
+    omissions.extend(describe_omitted(
+        comparisons,
+        status.comparisons.len(),
+        "comparisons",
+    ));
     let warning = format!(
         "to keep the status below 64 KiB, {}; reports and records are complete",
-        said.join(", ")
+        omissions.join(", ")
     );
     status.warnings.insert(0, warning);
-    let gone = figures_before.saturating_sub(values(&status));
-    let gone = gone.saturating_add(status.omitted_values.unwrap_or(0));
-    status.omitted_values = (gone > 0).then_some(gone);
+    let omitted_values = values_before.saturating_sub(values(&status));
+    let omitted_values = omitted_values.saturating_add(status.omitted_values.unwrap_or(0));
+    status.omitted_values = (omitted_values > 0).then_some(omitted_values);
     status
 }
 
@@ -105,7 +109,7 @@ pub(super) fn values_of_comparison(comparison: &ComparisonResult) -> u32 {
 
 /// Size of `part` as JSON, in bytes.
 fn length(part: &impl Serialize) -> usize {
-    // Serializing text, numbers and lists into memory cannot fail.
+    // Serializing strings, numbers and lists into memory cannot fail.
     serde_json::to_vec(part).map_or(0, |json| json.len())
 }
 
@@ -113,7 +117,7 @@ fn shorten(text: &mut String) {
     *text = clipped(text, SHORT_TEXT);
 }
 
-fn shorten_texts(status: &mut BenchmarkRunStatus) {
+fn shorten_messages(status: &mut BenchmarkRunStatus) {
     for result in &mut status.results {
         result.reason.iter_mut().for_each(shorten);
         let optimizations = result.optimizations.iter_mut();
@@ -212,31 +216,32 @@ fn drop_pairs(status: &mut BenchmarkRunStatus) {
 
 /// Omits results, the last first, until the status is `over` bytes smaller.
 fn drop_results(status: &mut BenchmarkRunStatus, over: usize) {
-    let mut gone = 0;
-    while gone < over {
+    let mut freed_bytes = 0;
+    while freed_bytes < over {
         let Some(result) = status.results.pop() else {
             return;
         };
-        gone += length(&result) + 1;
+        freed_bytes += length(&result) + 1;
     }
 }
 
-/// Omits comparisons, the least informative first, until the status is `over` bytes smaller. The others keep their order.
+/// Omits comparisons, the least informative first, until the status is `over` bytes smaller. The others keep their
+/// order.
 fn drop_comparisons(status: &mut BenchmarkRunStatus, over: usize) {
     let mut order: Vec<usize> = (0..status.comparisons.len()).collect();
     order.sort_by_key(|index| {
         (
-            status.comparisons.get(*index).map(worth),
+            status.comparisons.get(*index).map(priority),
             std::cmp::Reverse(*index),
         )
     });
-    let mut gone = 0;
+    let mut freed_bytes = 0;
     let mut dropped = std::collections::BTreeSet::new();
     for index in order {
-        if gone >= over {
+        if freed_bytes >= over {
             break;
         }
-        gone += status
+        freed_bytes += status
             .comparisons
             .get(index)
             .map_or(0, |comparison| length(comparison) + 1);
@@ -249,8 +254,8 @@ fn drop_comparisons(status: &mut BenchmarkRunStatus, over: usize) {
     });
 }
 
-/// How informative a comparison is; higher values are kept longer.
-fn worth(comparison: &ComparisonResult) -> u8 {
+/// Priority of a comparison: comparisons with a higher priority are kept longer.
+fn priority(comparison: &ComparisonResult) -> u8 {
     match comparison.verdict {
         _ if comparison.negative_control => 0,
         Some(Verdict::NoChange) => 1,

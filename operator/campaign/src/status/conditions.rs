@@ -1,12 +1,12 @@
-//! The conditions of a run: whether it is accepted, suspended, running, complete or failed. They do not say whether its
-//! results are good.
+//! The conditions of a run: whether it is accepted, suspended, running, complete or failed. They do not state whether
+//! its results are good.
 
 use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType, Reason};
 
 use super::{MAX_TEXT, Phase, StatusInput};
 use crate::format::clipped;
 
-/// Type, whether it is true, reason, message.
+/// Type of a condition, whether it is true, its reason and its message.
 type ConditionState = (ConditionType, bool, Reason, String);
 
 pub(super) fn conditions(input: &StatusInput<'_>) -> Vec<Condition> {
@@ -74,7 +74,7 @@ fn suspended(phase: &Phase) -> ConditionState {
     }
 }
 
-pub(super) fn refused(
+pub(super) fn rejected_conditions(
     message: &str,
     generation: Option<i64>,
     now: &str,

@@ -35,7 +35,7 @@ fn names(plan: &Plan) -> (Vec<&str>, Vec<&str>) {
     )
 }
 
-/// At most [`MAX_RESULTS`] items, and the number of values in the omitted ones.
+/// At most [`MAX_RESULTS`] items, and the number of values in the omitted items.
 pub(super) struct Bounded<T> {
     pub(super) shown: Vec<T>,
     pub(super) left_out: usize,
@@ -64,7 +64,7 @@ impl<T> Bounded<T> {
 }
 
 /// Results of all arms that were measured.
-pub(super) fn arms(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> {
+pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> {
     let (scenarios, arms) = names(plan);
     let measured = summary.cells.iter().filter(|cell| cell.cases > 0);
     let result = |cell: &CellSummary| {
@@ -173,7 +173,7 @@ pub(super) fn expectations(comparisons: &Comparisons) -> Vec<ExpectationResult> 
     comparisons.expectations.iter().map(result).collect()
 }
 
-/// The pairs that deviate most.
+/// Pairs of nodes that deviate most.
 pub(super) fn pairs(plan: &Plan, pairs: &[PairDeviation]) -> Vec<PairResult> {
     let (scenarios, _) = names(plan);
     let result = |pair: &PairDeviation| PairResult {
@@ -186,7 +186,7 @@ pub(super) fn pairs(plan: &Plan, pairs: &[PairDeviation]) -> Vec<PairResult> {
     pairs.iter().take(MAX_PAIRS).map(result).collect()
 }
 
-/// Every node, the worst first.
+/// Deviations of every node, worst first.
 pub(super) fn nodes(nodes: &[NodeDeviation]) -> Vec<NodeResult> {
     let result = |node: &NodeDeviation| NodeResult {
         name: clipped(&node.node, MAX_NODE),

@@ -28,43 +28,45 @@ pub struct CellSummary {
     pub cases: u32,
     /// Number of valid cases.
     pub valid_cases: u32,
-    /// Number of rounds with at least one valid case.
+    /// Rounds with at least one valid case.
     pub valid_rounds: Vec<u32>,
-    /// Reasons of the invalid cases, the most frequent first.
+    /// Invalid cases, grouped by the type of their reason, most frequent first.
     pub invalid: Vec<InvalidCases>,
-    /// Latencies of all valid cases together, in nanoseconds.
+    /// Merged latencies of all valid cases, in nanoseconds.
     pub latency: Distribution,
-    /// Smallest latency of a valid case.
+    /// Smallest latency of a valid case, in nanoseconds.
     pub min_nanos: Option<u64>,
-    /// Largest latency of a valid case.
+    /// Largest latency of a valid case, in nanoseconds.
     pub max_nanos: Option<u64>,
     /// Percentiles of the raw samples, if they were recorded.
     pub exclusive_quantiles: Option<ExclusiveMedians>,
-    /// One value per round of each metric: the median over pairs. The units are nanoseconds, bytes per second, operations
-    /// per second, and seconds per GiB.
+    /// One value per round of each metric: the median over pairs. The units are nanoseconds, bytes per second,
+    /// operations per second, and seconds per GiB.
     pub metrics: BTreeMap<Metric, Spread>,
     /// Evidence for each optimization that the arm requests.
     pub evidence: Vec<Evidence>,
-    /// The weakest proof of the measured cases.
+    /// Weakest proof of the measured cases.
     pub fabric: Option<CaseProof>,
-    /// Posts of all valid cases together. Limits and bursts are the largest of any case.
+    /// Posting counters, summed over all valid cases. Limits and bursts are maxima over the cases.
     pub counters: PostingCounters,
 }
 
-/// Invalid cases with the same kind of reason.
+/// Invalid cases with the same type of reason.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InvalidCases {
-    /// Reason of the first of them.
+    /// Reason for the first of these cases.
     pub example: Invalid,
-    /// Round of the first of them.
+    /// Round of the first of these cases.
     pub round: u32,
     /// Number of cases.
     pub cases: u32,
 }
 
-/// Medians over rounds and pairs of percentiles by exclusive interpolation of raw samples. They are never merged, only
-/// reported in addition, for comparison with scripts that compute percentiles this way.
+/// Medians, over rounds and pairs, of percentiles computed from raw samples by exclusive interpolation.
+///
+/// They are reported in addition to the percentiles of the histograms, for comparison with scripts that use this
+/// interpolation. They are never merged.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExclusiveMedians {
@@ -77,7 +79,7 @@ pub struct ExclusiveMedians {
 }
 
 impl CellSummary {
-    /// The most frequent reason of invalid cases, as text.
+    /// Message with the most frequent reason for invalid cases.
     pub fn invalid_reason(&self) -> Option<String> {
         let first = self.invalid.first()?;
         Some(format!(
@@ -86,7 +88,7 @@ impl CellSummary {
         ))
     }
 
-    /// The reason of the first failure if every case failed.
+    /// Reason for the first failure if every case failed; `None` otherwise.
     pub fn failure(&self) -> Option<String> {
         self.invalid.iter().find_map(|kind| match &kind.example {
             Invalid::Failed { failure, message } if kind.cases == self.cases => {
@@ -105,7 +107,7 @@ impl CellSummary {
 /// A case and its validity.
 type CheckedCase<'a> = (&'a Case, &'a CaseValidity);
 
-/// Every cell of the plan, in its order.
+/// Summarizes every cell of the plan, in the order of the plan.
 pub(super) fn cells(plan: &Plan, reports: &Reports, validities: &[CaseValidity]) -> Vec<CellSummary> {
     let mut cases_of_cell: BTreeMap<_, Vec<CheckedCase<'_>>> = BTreeMap::new();
     for (case, validity) in reports.cases.iter().zip(validities) {
@@ -132,7 +134,7 @@ pub(super) fn cells(plan: &Plan, reports: &Reports, validities: &[CaseValidity])
     cells
 }
 
-/// The valid cases.
+/// Returns the valid cases with their measurements.
 fn measured<'a>(cases: &'a [CheckedCase<'a>]) -> impl Iterator<Item = (&'a Case, &'a Measured)> {
     let valid = cases.iter().filter(|(_, validity)| validity.is_valid());
     valid.filter_map(|(case, _)| match &case.outcome {
@@ -224,7 +226,7 @@ fn invalid(cases: &[CheckedCase<'_>]) -> Vec<InvalidCases> {
 }
 
 impl CellSummary {
-    /// Whether any case was contradicted by counters.
+    /// Proof of the cell if it contradicts the requested fabric.
     pub fn contradicted(&self) -> Option<&CaseProof> {
         self.fabric
             .as_ref()

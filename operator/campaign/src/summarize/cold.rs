@@ -15,15 +15,15 @@ use crate::stats::median_of;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ColdMetric {
-    /// Start of the measuring thread.
+    /// Time to start the measuring thread.
     ThreadStart,
-    /// Opening of library, fabric, domains and endpoints.
+    /// Time to open the library, fabric, domains and endpoints.
     Open,
-    /// Registration of all buffers on all rails.
+    /// Time to register all buffers on all rails.
     Registration,
-    /// Insertion of all peers' addresses.
+    /// Time to insert the addresses of all peers.
     AddressInsertion,
-    /// First post to its completion.
+    /// Time from the first post to its completion.
     FirstPost,
 }
 
@@ -65,13 +65,13 @@ impl ColdMetric {
 pub struct ColdSummary {
     /// Index of the arm in the plan.
     pub arm: usize,
-    /// Largest number of bytes registered at a worker.
+    /// Maximum number of bytes that a worker registered.
     pub registered_bytes: u64,
-    /// Nanoseconds of each step: the median over workers of every round.
+    /// Duration of each step in nanoseconds: for each round, the median over the workers.
     pub nanos: BTreeMap<ColdMetric, Spread>,
 }
 
-/// One summary for every arm that has records.
+/// Summarizes the start-up costs of every arm that has cold records.
 pub(super) fn cold(plan: &Plan, reports: &Reports) -> Vec<ColdSummary> {
     let of_arm = |(arm, name): (usize, &str)| {
         let records = || {

@@ -10,13 +10,13 @@ use crate::plan::Plan;
 /// Endpoint facts by leg, attempt, rank and arm.
 #[derive(Debug)]
 pub struct EndpointIndex<'a> {
-    facts: BTreeMap<Place, Vec<Since<'a>>>,
+    facts: BTreeMap<EndpointKey, Vec<RoundFacts<'a>>>,
 }
 
 /// Leg, attempt, rank and arm.
-type Place = (u32, u32, u32, usize);
-/// Facts and the first round in which they hold. Lists are in ascending order of the round.
-type Since<'a> = (u32, &'a FabricFacts);
+type EndpointKey = (u32, u32, u32, usize);
+/// Facts and the round for which they were reported. Lists are in ascending order of the round.
+type RoundFacts<'a> = (u32, &'a FabricFacts);
 
 /// Describes the facts that must not change between rounds.
 pub(super) fn identity(facts: &FabricFacts) -> String {
@@ -33,9 +33,9 @@ pub(super) fn identity(facts: &FabricFacts) -> String {
 }
 
 impl<'a> EndpointIndex<'a> {
-    /// Indexes the endpoints of `reports`, without those of arms that the plan does not have.
+    /// Indexes the endpoints in `reports`. Endpoints of arms that the plan does not contain are ignored.
     pub fn new(plan: &Plan, reports: &'a Reports) -> Self {
-        let mut facts: BTreeMap<Place, Vec<Since<'_>>> = BTreeMap::new();
+        let mut facts: BTreeMap<EndpointKey, Vec<RoundFacts<'_>>> = BTreeMap::new();
         for from in &reports.endpoints {
             let record = &from.record;
             let arm = plan.arms.iter().position(|arm| arm.name == record.arm);

@@ -15,12 +15,12 @@ use crate::plan::Plan;
 pub struct Environment {
     /// Start time of the first stream (RFC 3339, UTC).
     pub started_at: Option<String>,
-    /// Sum over all streams of the time from the start of the stream to the end of its last case that counts, in
+    /// Sum, over all streams, of the time from the start of the stream to the end of its last verified case, in
     /// nanoseconds.
     pub duration_nanos: u64,
     /// Versions of the runners.
     pub runner_versions: Vec<String>,
-    /// Every worker of every leg, as its last attempt describes it.
+    /// Every worker of every leg, as described by the last attempt of the leg.
     pub workers: Vec<Worker>,
     /// The last facts that the library returned for each arm at rank 0.
     pub arms: Vec<ArmEndpoints>,
@@ -44,7 +44,7 @@ pub struct ArmEndpoints {
     pub arm: String,
     /// Rank of the worker.
     pub rank: u32,
-    /// The facts.
+    /// Facts that the library returned.
     pub fabric: FabricFacts,
 }
 
@@ -102,7 +102,7 @@ fn duration(reports: &Reports) -> u64 {
 }
 
 impl Environment {
-    /// The summary for the status.
+    /// Summarizes the environment for the status.
     pub fn summary(&self) -> EnvironmentSummary {
         let hosts = || self.workers.iter().map(|worker| &worker.hello.environment);
         let polling = self.arms.iter().flat_map(|arm| arm.fabric.polling.values());
@@ -121,7 +121,7 @@ impl Environment {
     }
 }
 
-/// Each value once, in the order of its first appearance.
+/// Distinct values, in the order of their first occurrence.
 fn distinct(values: impl Iterator<Item = String>) -> Vec<String> {
     let mut once = Vec::new();
     for value in values {

@@ -11,20 +11,20 @@ use super::CellSummary;
 use crate::collect::Measured;
 use crate::plan::Plan;
 
-/// Evidence whether an optimization engaged in an arm at a size.
+/// Evidence of whether an optimization engaged for an arm at a size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Evidence {
     /// The optimization.
     pub optimization: Optimization,
-    /// Whether it engaged.
+    /// Whether the optimization engaged.
     pub engagement: Engagement,
     /// Reason for this result.
     pub reason: String,
 }
 
-/// Evidence for every optimization that the arm of `cell` requests. `valid` are its valid cases. Without valid cases
-/// the result is empty, because missing observations say nothing about the arm.
+/// Assesses every optimization that the arm of `cell` requests, based on its `valid` cases. Returns an empty list if
+/// there are no valid cases, because missing observations are not evidence.
 pub(super) fn cell_evidence(plan: &Plan, cell: &CellSummary, valid: &[&Measured]) -> Vec<Evidence> {
     let Some(planned) = plan.cell(cell.scenario, cell.size_bytes, cell.arm) else {
         return Vec::new();

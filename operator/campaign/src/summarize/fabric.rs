@@ -1,9 +1,9 @@
 //! Proves that the bytes used the requested fabric, by comparing the byte counters of interfaces with the payload.
 //!
 //! Every interface must have sent at least the bytes that its rails posted, and received the bytes sent to them. Pairs
-//! that run at the same time and share an interface (as all workers on one machine do) see each other's bytes.
-//! Therefore their payloads are added and compared with the largest of their readings: all pairs start behind a
-//! barrier, so the reading of the last one to end includes the bytes of all.
+//! that run concurrently and share an interface, such as all workers on the same machine, see each other's bytes. Their
+//! payloads are therefore summed and compared with the largest of their readings: all pairs start at a barrier, so the
+//! reading of the pair that ends last includes the bytes of all pairs.
 
 mod needs;
 mod provider;
@@ -19,7 +19,7 @@ use super::{CaseValidity, EndpointIndex};
 use crate::collect::{Case, Measured, Outcome, Reports, Side};
 use crate::plan::Plan;
 
-/// Fraction of the payload that counters must cover. Headers make them count more, never less. The tolerance of 1 %
+/// Fraction of the payload that byte counters must cover. Headers can only increase the counters. The tolerance of 1%
 /// allows for counters that are read while the last frame is still in flight.
 pub const COVERAGE: f64 = 0.99;
 
@@ -29,7 +29,7 @@ pub const COVERAGE: f64 = 0.99;
 pub struct CaseProof {
     /// Strength of the proof.
     pub proof: FabricProof,
-    /// Why.
+    /// Reason for this proof.
     pub reason: String,
 }
 
@@ -37,7 +37,7 @@ pub struct CaseProof {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FabricEvidence {
-    /// The weakest proof of any case.
+    /// Weakest proof of any case.
     pub proof: FabricProof,
     /// Providers, as the library returned them.
     pub provider: String,
@@ -47,7 +47,7 @@ pub struct FabricEvidence {
     pub interfaces: Vec<String>,
     /// Bytes that these interfaces sent while cases were measured; `None` if no interface was read.
     pub counted_bytes: Option<u64>,
-    /// Payload bytes that they had to send in the same cases.
+    /// Payload bytes that these interfaces had to send in the same cases.
     pub payload_bytes: u64,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Proofs {
     readings: Vec<Reading>,
 }
 
-/// Readings of one interface while some cases ran.
+/// Bytes expected and counted on one interface while overlapping cases ran.
 #[derive(Debug)]
 struct Reading {
     interface: String,
@@ -79,11 +79,11 @@ impl Reading {
 }
 
 /// Block, arm, host and interface: the key of readings that are compared together.
-type Place = (u32, usize, String, String);
+type ReadingKey = (u32, usize, String, String);
 
-/// Proves every measured case of `reports`.
+/// Determines the proof of every measured case in `reports`.
 pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_>) -> Proofs {
-    let mut readings: BTreeMap<Place, Vec<Reading>> = BTreeMap::new();
+    let mut readings: BTreeMap<ReadingKey, Vec<Reading>> = BTreeMap::new();
     let mut order: Vec<usize> = (0..reports.cases.len()).collect();
     order.sort_by_key(|index| reports.cases.get(*index).map(|case| case.started_nanos));
     for index in order {
@@ -93,38 +93,38 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
         let Some(scenario) = plan.scenarios.get(case.scenario) else {
             continue;
         };
-        let (initiator, target) = needs::needs(&scenario.assignment.workload, measured);
-        for (rank, side, need) in [
+        let (initiator, target) = needs::expected_traffic(&scenario.assignment.workload, measured);
+        for (rank, side, expected) in [
             (case.initiator, &measured.initiator, initiator),
             (case.target, &measured.target, target),
         ] {
             for delta in &side.interfaces {
                 let host = host(reports, case, rank);
-                let place = (case.block, case.arm, host, delta.name.clone());
+                let key = (case.block, case.arm, host, delta.name.clone());
                 add(
-                    readings.entry(place).or_default(),
+                    readings.entry(key).or_default(),
                     index,
                     case,
                     side,
                     delta,
-                    &need,
+                    &expected,
                 );
             }
         }
     }
     let readings: Vec<Reading> = readings.into_values().flatten().collect();
-    let mut of_case: BTreeMap<usize, Vec<&Reading>> = BTreeMap::new();
+    let mut readings_by_case: BTreeMap<usize, Vec<&Reading>> = BTreeMap::new();
     for reading in &readings {
         for case in &reading.cases {
-            of_case.entry(*case).or_default().push(reading);
+            readings_by_case.entry(*case).or_default().push(reading);
         }
     }
     let prove_case = |index: usize| {
         let (case, measured) = measured(reports, index)?;
-        let own = of_case.get(&index).map_or(&[][..], Vec::as_slice);
+        let case_readings = readings_by_case.get(&index).map_or(&[][..], Vec::as_slice);
         Some(
             provider::contradiction(plan, case, endpoints)
-                .unwrap_or_else(|| proof(plan, case, measured, own, endpoints)),
+                .unwrap_or_else(|| proof(plan, case, measured, case_readings, endpoints)),
         )
     };
     Proofs {
@@ -141,7 +141,7 @@ fn measured(reports: &Reports, index: usize) -> Option<(&Case, &Measured)> {
     }
 }
 
-/// Workers of one host see the same interfaces.
+/// Name of the host of a worker, because workers on the same host see the same interfaces.
 fn host(reports: &Reports, case: &Case, rank: u32) -> String {
     let hello = reports
         .hellos
@@ -159,13 +159,13 @@ fn add(
     case: &Case,
     side: &Side,
     delta: &InterfaceDelta,
-    need: &needs::Need,
+    expected: &needs::ExpectedTraffic,
 ) {
     let end_nanos = case.started_nanos + delta.interval_nanos.max(side.window_nanos);
-    let at_the_same_time = readings
+    let overlapping = readings
         .iter_mut()
         .find(|reading| case.started_nanos < reading.end_nanos);
-    let reading = match at_the_same_time {
+    let reading = match overlapping {
         Some(reading) => reading,
         None => {
             readings.push(Reading {
@@ -185,8 +185,8 @@ fn add(
     };
     reading.end_nanos = reading.end_nanos.max(end_nanos);
     reading.cases.push(index);
-    reading.sent += need.sent_on(&delta.rails);
-    reading.received += need.received_on(&delta.rails);
+    reading.sent += expected.sent_on(&delta.rails);
+    reading.received += expected.received_on(&delta.rails);
     reading.counted_sent = reading.counted_sent.max(delta.tx_bytes);
     reading.counted_received = reading.counted_received.max(delta.rx_bytes);
 }

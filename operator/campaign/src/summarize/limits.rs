@@ -7,18 +7,18 @@ use super::{EndpointIndex, Invalid};
 use crate::collect::{Case, Measured, PostedSide};
 use crate::plan::PlannedScenario;
 
-/// Fraction by which a payload rate may exceed the line rate. A library may report completions from its own buffers,
-/// ahead of the wire by at most the content of these buffers.
+/// Fraction by which a payload rate may exceed the line rate. A library may report completions for data that is still
+/// in its buffers, so the rate can exceed the line rate by at most the content of these buffers.
 pub const LINE_RATE_TOLERANCE: f64 = 0.01;
 /// Minimum one-way latency over an interface. A NIC is reached over PCI Express, whose round trip alone takes a few
-/// hundred nanoseconds, and a virtual interface through system calls on both sides. No half round trip below 500 ns
-/// has been published for any NIC.
+/// hundred nanoseconds. A virtual interface is reached through system calls on both sides. No half round trip below 500
+/// ns has been published for any NIC.
 pub const FLOOR_INTERFACE_NANOS: u64 = 200;
 /// Minimum one-way latency through memory. The transfer of a cache line between two cores takes longer.
 pub const FLOOR_MEMORY_NANOS: u64 = 5;
 
-/// Line rate in bits per second of the links that carried `posted`; `None` unless it is known for every rail. The
-/// rate that a virtual interface reports is not a limit, so only rails on a PCI device count.
+/// Line rate in bits per second of the links that carried `posted`; `None` unless it is known for every rail. The rate
+/// that a virtual interface reports is not a limit, so only rails on a PCI device are considered.
 fn line_rate(facts: &FabricFacts, posted: &PostedSide) -> Option<f64> {
     let mut links: Vec<(&str, u64)> = Vec::new();
     for (rail, bytes) in posted.counters.bytes_per_rail.iter().enumerate() {
@@ -39,7 +39,7 @@ fn line_rate(facts: &FabricFacts, posted: &PostedSide) -> Option<f64> {
 }
 
 /// Detects a side that posted more payload than its links can carry.
-pub(super) fn above_line_rate(
+pub(super) fn check_line_rate(
     case: &Case,
     measured: &Measured,
     endpoints: &EndpointIndex<'_>,
@@ -61,7 +61,7 @@ pub(super) fn above_line_rate(
 
 /// Detects a ping-pong whose median latency is below the physical minimum. Transfers have no such minimum, because an
 /// injected send is complete for its sender as soon as it is copied.
-pub(super) fn below_floor(
+pub(super) fn check_latency_floor(
     scenario: &PlannedScenario,
     case: &Case,
     measured: &Measured,
@@ -75,11 +75,8 @@ pub(super) fn below_floor(
     let facts = endpoints.facts_of_case(case, case.initiator);
     let interface = facts.is_some_and(|facts| facts.rails.iter().any(|rail| rail.interface.is_some()));
     let (mut floor_nanos, mut floor) = match interface {
-        true => (
-            FLOOR_INTERFACE_NANOS,
-            "the shortest way over an interface".to_owned(),
-        ),
-        false => (FLOOR_MEMORY_NANOS, "the shortest way through memory".to_owned()),
+        true => (FLOOR_INTERFACE_NANOS, "the minimum over an interface".to_owned()),
+        false => (FLOOR_MEMORY_NANOS, "the minimum through memory".to_owned()),
     };
     if let Some(line) = facts.and_then(|facts| line_rate(facts, posted)) {
         let serialization = (case.size_bytes as f64 * 8e9 / (line * (1.0 + LINE_RATE_TOLERANCE))) as u64;

@@ -1,4 +1,4 @@
-//! Evidence lines of the optimizations and warnings about the run, each once.
+//! Distinct evidence lines of the optimizations, and distinct warnings about the run.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use crds::record::WarningReason;
 use crate::collect::{Outcome, Reports};
 use crate::plan::Plan;
 
-/// The evidence lines of the optimizations, in the wording of the test procedures.
+/// Returns the evidence lines of the optimizations, in the wording of the test procedures.
 pub(super) fn evidence_lines(reports: &Reports) -> Vec<String> {
     let evidence = reports
         .warnings
         .iter()
         .filter(|from| from.record.reason == WarningReason::Evidence);
-    once(evidence.map(|from| from.record.message.clone()))
+    deduplicate(evidence.map(|from| from.record.message.clone()))
 }
 
-/// Faults of the streams, then warnings of the workers.
+/// Returns the faults of the streams, then the warnings of the workers.
 pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
     let faults = reports.faults.iter().map(ToString::to_string);
     let more_faults = (reports.faults_dropped > 0).then(|| {
@@ -39,26 +39,26 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
             from.record.arm, from.record.rank, failure.reason, failure.message
         ))
     });
-    let said = reports
+    let worker_warnings = reports
         .warnings
         .iter()
         .filter(|from| from.record.reason != WarningReason::Evidence);
-    let said = said.map(|from| {
+    let worker_warnings = worker_warnings.map(|from| {
         let rank = from
             .record
             .rank
             .map_or_else(String::new, |rank| format!(", rank {rank}"));
         format!("{:?}{rank}: {}", from.record.reason, from.record.message)
     });
-    let unseen = reports.cases.iter().any(|case| match &case.outcome {
+    let throttling_unknown = reports.cases.iter().any(|case| match &case.outcome {
         Outcome::Measured(measured) => [&measured.initiator, &measured.target]
             .iter()
             .any(|side| side.throttled_nanos.is_none()),
         Outcome::Checked(_) | Outcome::Failed(_) => false,
     });
-    let unseen = unseen.then(|| {
-        "a worker's kernel does not show whether its control group was throttled: a CPU limit that was reached would \
-         not be noticed"
+    let throttling_unknown = throttling_unknown.then(|| {
+        "the kernel of a worker does not report whether its cgroup was throttled, so throttling by a CPU limit would go \
+         unnoticed"
             .to_owned()
     });
     let more = (reports.warnings_dropped > 0)
@@ -66,25 +66,25 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
     let unfinished = reports.blocks_done() < plan.blocks_total;
     let unfinished = unfinished.then(|| {
         format!(
-            "the run is not complete: {} of {} blocks count",
+            "the run is incomplete: {} of {} blocks are verified",
             reports.blocks_done(),
             plan.blocks_total
         )
     });
-    once(
+    deduplicate(
         unfinished
             .into_iter()
             .chain(faults)
             .chain(more_faults)
             .chain(failed)
             .chain(missing)
-            .chain(unseen)
-            .chain(said)
+            .chain(throttling_unknown)
+            .chain(worker_warnings)
             .chain(more),
     )
 }
 
-fn once(texts: impl Iterator<Item = String>) -> Vec<String> {
+fn deduplicate(messages: impl Iterator<Item = String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    texts.filter(|text| seen.insert(text.clone())).collect()
+    messages.filter(|text| seen.insert(text.clone())).collect()
 }

@@ -1,4 +1,5 @@
-//! Deviation of each pair of nodes from the others, which helps to find a bad node or cable. It carries no verdict.
+//! Deviation of each pair of nodes from the others, which helps to find a bad node or cable. It does not affect
+//! verdicts.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +13,11 @@ use crate::plan::Plan;
 use crate::stats::Direction;
 use crate::stats::median_of;
 
-/// Minimum number of pairs for a deviation: of two pairs, neither can be called the outlier.
+/// Minimum number of pairs for which deviations are computed: with only two pairs, neither can be identified as the
+/// outlier.
 pub const MIN_PAIRS: usize = 3;
 
-/// The baseline of one pair of nodes against the median pair, on the primary metric of the scenario.
+/// Deviation of one pair of nodes from the median pair, for the baseline on the primary metric of the scenario.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PairDeviation {
@@ -27,18 +29,18 @@ pub struct PairDeviation {
     pub initiator: String,
     /// Node of the target.
     pub target: String,
-    /// Natural logarithm of the pair's median over its rounds by the median of the pairs.
+    /// Natural logarithm of the ratio of the pair's median over its rounds to the median over all pairs.
     pub log_ratio: f64,
 }
 
-/// One node against the others, on the primary metrics of all scenarios.
+/// Deviation of one node from the others, on the primary metrics of all scenarios.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeDeviation {
-    /// The node.
+    /// Name of the node.
     pub node: String,
-    /// Median over its pairs, scenarios and sizes of [`PairDeviation::log_ratio`]. A positive value means worse: the sign
-    /// is inverted for throughput.
+    /// Median over its pairs, scenarios and sizes of [`PairDeviation::log_ratio`]. A positive value means worse: the
+    /// sign is inverted for throughput.
     pub worse_log_ratio: f64,
 }
 
@@ -47,7 +49,7 @@ type Pair<'a> = (&'a str, &'a str);
 
 /// Deviations of all pairs if there are at least [`MIN_PAIRS`], largest first.
 ///
-/// Pairs are identified by their nodes, because ranks move between nodes from leg to leg.
+/// Pairs are identified by their nodes, because a rank may run on different nodes in different legs.
 pub(super) fn pairs(plan: &Plan, reports: &Reports, validities: &[CaseValidity]) -> Vec<PairDeviation> {
     let nodes = nodes(reports);
     let mut values: BTreeMap<(usize, u64), BTreeMap<Pair<'_>, Vec<f64>>> = BTreeMap::new();
@@ -70,9 +72,11 @@ pub(super) fn pairs(plan: &Plan, reports: &Reports, validities: &[CaseValidity])
     all
 }
 
-/// Every node of `pairs`, worst first. All pairs count, not only those that deviate most: for a good node these would
-/// be only its pairs with a bad node.
-/// `primary` are the primary metrics of the scenarios.
+/// Computes the deviation of every node in `pairs`, worst first. `primary` contains the primary metrics of the
+/// scenarios.
+///
+/// The median is taken over all pairs of a node, not only over those that deviate most: for a good node, these would be
+/// only its pairs with a bad node.
 pub(super) fn node_deviations(primary: &[Metric], pairs: &[PairDeviation]) -> Vec<NodeDeviation> {
     let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for pair in pairs {
@@ -132,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_pairs_are_held_against_their_median_and_two_are_not() {
+    fn deviations_require_at_least_three_pairs() {
         let mut pairs: BTreeMap<Pair<'_>, Vec<f64>> = [
             (("a", "b"), vec![10.0, 90.0, 11.0]),
             (("b", "a"), vec![10.0, 12.0]),
@@ -164,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_node_does_not_make_the_others_bad() {
+    fn bad_node_does_not_affect_the_deviation_of_the_others() {
         let nodes = ["a", "b", "c", "x"];
         let mut pairs = Vec::new();
         for (index, one) in nodes.iter().enumerate() {

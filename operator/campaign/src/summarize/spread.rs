@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::stats::{median_of, signed_rank};
 
-/// Two-sided confidence level of the interval around a single point. It is only descriptive: verdicts use the level of
-/// their family.
+/// Two-sided error level of the interval around a single value. The interval is only descriptive: verdicts use the
+/// level of their family.
 pub const POINT_LEVEL: f64 = 0.05;
 
 /// Summary of the values of all rounds, in the unit of their metric.
@@ -30,7 +30,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Summarizes `values`, which are pairs of a round and a value above zero. Returns `None` if there are none.
+    /// Summarizes `values`, which are pairs of a round and a value above zero. Returns `None` if `values` is empty.
     pub fn from_rounds(values: Vec<(u32, f64)>) -> Option<Self> {
         let mut sorted: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
         let median = median_of(&mut sorted)?;
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn six_rounds_have_an_interval_and_five_have_none() {
+    fn interval_exists_for_six_rounds_but_not_for_five() {
         let values = |count: u32| {
             (1..=count)
                 .map(|round| (round, 100.0 + f64::from(round)))

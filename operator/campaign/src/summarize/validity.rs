@@ -35,42 +35,44 @@ pub enum Invalid {
     /// The bytes did not use the requested fabric.
     #[snafu(display("fabric contradicted: {message}"))]
     FabricContradicted {
-        /// What contradicts it.
+        /// Evidence that contradicts the requested fabric.
         message: String,
     },
     /// The rate exceeds the line rate.
-    #[snafu(display("above line rate: {measured_bits_per_second} of {line_bits_per_second} bit/s"))]
+    #[snafu(display(
+        "the payload rate of {measured_bits_per_second} bit/s exceeds the line rate of {line_bits_per_second} bit/s"
+    ))]
     AboveLineRate {
-        /// Payload rate.
+        /// Payload rate, in bits per second.
         measured_bits_per_second: u64,
-        /// Rate of the links of the rails that were used.
+        /// Line rate of the links of the rails that were used, in bits per second.
         line_bits_per_second: u64,
     },
     /// The latency is below the physical minimum.
     #[snafu(display(
-        "median latency of {measured_nanos} ns is below the physical floor of {floor_nanos} ns: {floor}"
+        "median latency of {measured_nanos} ns is below the physical minimum of {floor_nanos} ns ({floor})"
     ))]
     BelowFloor {
-        /// Median one-way latency.
+        /// Median one-way latency, in nanoseconds.
         measured_nanos: u64,
-        /// Minimum latency.
+        /// Physical minimum of the latency, in nanoseconds.
         floor_nanos: u64,
         /// Reason for this minimum.
         floor: String,
     },
-    /// The control group was throttled in the window.
+    /// The cgroup was throttled in the timed window.
     #[snafu(display("the CPU was throttled for {nanos} ns in the window: raise the CPU limit"))]
     Throttled {
-        /// Throttled time of both sides.
+        /// Throttled time of both sides, in nanoseconds.
         nanos: u64,
     },
-    /// A pinned thread was moved.
+    /// A pinned thread migrated to another CPU.
     #[snafu(display("a measuring thread migrated to another CPU {migrations} times"))]
     Migrated {
-        /// Number of migrations of both sides.
+        /// Number of migrations on both sides.
         migrations: u64,
     },
-    /// The frequency governor changed in the window.
+    /// The frequency governor changed in the timed window.
     #[snafu(display("the frequency governor changed in the window"))]
     GovernorChanged,
     /// The integrity pass of this arm and size found wrong bytes.
@@ -79,8 +81,8 @@ pub enum Invalid {
         /// The mismatch, or the reason why the bytes could not be verified.
         message: String,
     },
-    /// Another library, provider or number of rails than in the first round.
-    #[snafu(display("rank {rank} changed: {found}, in the first round {first}"))]
+    /// The library, provider or number of rails differs from that of the first round.
+    #[snafu(display("rank {rank} changed: {found}; in the first round it was {first}"))]
     Changed {
         /// Rank of the worker.
         rank: u32,
@@ -96,7 +98,7 @@ pub enum Invalid {
 pub struct CaseValidity {
     /// All reasons why the case is invalid; empty for a valid case.
     pub invalid: Vec<Invalid>,
-    /// The proof, for a case that was measured.
+    /// Proof that the bytes used the fabric; `None` if the case was not measured.
     pub proof: Option<CaseProof>,
 }
 
@@ -117,7 +119,7 @@ pub(super) fn check_cases(
     let corrupt = integrity_failures(reports);
     let check_case = |(index, case): (usize, &Case)| {
         let proof = proofs.cases.get(index).cloned().flatten();
-        let mut invalid = own_reasons(plan, case, endpoints);
+        let mut invalid = case_reasons(plan, case, endpoints);
         if let Some(contradicted) = proof
             .iter()
             .find(|proof| proof.proof == FabricProof::Contradicted)
@@ -135,7 +137,7 @@ pub(super) fn check_cases(
     reports.cases.iter().enumerate().map(check_case).collect()
 }
 
-fn own_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<Invalid> {
+fn case_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<Invalid> {
     let measured = match &case.outcome {
         Outcome::Measured(measured) => measured,
         Outcome::Checked(_) => return Vec::new(),
@@ -150,7 +152,7 @@ fn own_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<I
         return vec![Invalid::NothingMeasured];
     };
     let mut invalid = Vec::new();
-    if !took_times(scenario, case, measured) {
+    if !has_measurements(scenario, case, measured) {
         invalid.push(Invalid::NothingMeasured);
     }
     let sides = [&measured.initiator, &measured.target];
@@ -176,12 +178,12 @@ fn own_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<I
             first: identity(first),
         })
     }));
-    invalid.extend(limits::above_line_rate(case, measured, endpoints));
-    invalid.extend(limits::below_floor(scenario, case, measured, endpoints));
+    invalid.extend(limits::check_line_rate(case, measured, endpoints));
+    invalid.extend(limits::check_latency_floor(scenario, case, measured, endpoints));
     invalid
 }
 
-fn took_times(scenario: &PlannedScenario, case: &Case, measured: &Measured) -> bool {
+fn has_measurements(scenario: &PlannedScenario, case: &Case, measured: &Measured) -> bool {
     let complete = |side: &crate::collect::PostedSide| {
         side.operations > 0
             && side.elapsed_nanos > 0
@@ -197,10 +199,10 @@ fn integrity_failures(reports: &Reports) -> BTreeMap<(usize, u64, usize), String
     let checks = reports.cases.iter().filter(|case| case.pass == Pass::Integrity);
     let failures = checks.filter_map(|case| {
         let found = match &case.outcome {
-            Outcome::Checked(report) => what_is_wrong(report)?,
+            Outcome::Checked(report) => describe_integrity_failure(report)?,
             Outcome::Failed(failure) => {
                 format!(
-                    "the bytes were not checked ({:?}): {}",
+                    "the bytes were not verified ({:?}): {}",
                     failure.reason, failure.message
                 )
             }
@@ -212,7 +214,7 @@ fn integrity_failures(reports: &Reports) -> BTreeMap<(usize, u64, usize), String
     failures.collect()
 }
 
-fn what_is_wrong(report: &IntegrityReport) -> Option<String> {
+fn describe_integrity_failure(report: &IntegrityReport) -> Option<String> {
     if let Some(bad) = &report.first_mismatch {
         return Some(format!(
             "transfer {}, offset {} is {:#04x} instead of {:#04x}",
@@ -221,7 +223,7 @@ fn what_is_wrong(report: &IntegrityReport) -> Option<String> {
     }
     if report.torn_chunks > 0 || report.duplicated_chunks > 0 {
         return Some(format!(
-            "{} chunks were torn, {} came twice",
+            "{} chunks were torn and {} arrived twice",
             report.torn_chunks, report.duplicated_chunks
         ));
     }
@@ -231,5 +233,5 @@ fn what_is_wrong(report: &IntegrityReport) -> Option<String> {
             report.crc32c_found, report.crc32c_expected
         ));
     }
-    (report.bytes == 0 && report.transfers == 0).then(|| "nothing was checked".to_owned())
+    (report.bytes == 0 && report.transfers == 0).then(|| "no bytes were verified".to_owned())
 }

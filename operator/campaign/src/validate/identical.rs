@@ -1,4 +1,5 @@
-//! Proves that variants of one process differ at some size, or reports which value makes them identical.
+//! Verifies that variants that share an instrument process differ at some size, or reports which value makes them
+//! identical.
 //!
 //! Variants that are identical because of the transport (one rail) are valid: their result is `NotApplicable`.
 
@@ -10,10 +11,10 @@ use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario, ValidatedVariant};
 use crate::posting::{Posting, Tuning};
 
-/// Number of rails that is used to distinguish striping rules if the transport has a single rail.
+/// Numbers of rails that are used to compare striping rules if the transport has a single rail.
 const MANY_RAILS: [u32; 4] = [2, 4, 8, 64];
 
-/// Reports every pair of variants that would send the same bytes the same way at every size.
+/// Reports every pair of variants that would post exactly the same messages at every size.
 pub(super) fn check(
     spec: &BenchmarkRunSpec,
     variants: &[ValidatedVariant],
@@ -99,7 +100,7 @@ impl Comparison<'_> {
         if causes.is_empty() {
             causes.push(Cause {
                 path: variant,
-                reason: "it has the tuning, environment and image of another variant".to_owned(),
+                reason: "it has the same tuning, environment and image as another variant".to_owned(),
                 advice: "Change or remove it; spec.sampling.control measures the noise floor".to_owned(),
             });
         }
@@ -149,7 +150,7 @@ impl Comparison<'_> {
         Cause {
             path: format!("spec.variants[{subject}].striping"),
             reason: format!(
-                "both rules cut every size of {} into the same chunks",
+                "both striping policies split transfers of every size in {} into the same chunks",
                 self.sizes()
             ),
             advice: "Change the policy or the sizes".to_owned(),
@@ -182,7 +183,8 @@ impl Comparison<'_> {
             return Cause {
                 path: format!("{variant}.doorbell.maxBatch"),
                 reason: format!("no burst posts more than {} messages on a rail", a.min(b)),
-                advice: "Choose values below that, or increase the batch of a transfer scenario".to_owned(),
+                advice: "Choose values below this number, or increase the batch of a transfer scenario"
+                    .to_owned(),
             };
         }
         let batched = self

@@ -55,7 +55,7 @@ fn injects_device_memory(
     })
 }
 
-/// Checks the huge pages of a worker. All its instrument processes hold their memory, including those that are idle.
+/// Checks the huge pages of a worker. Every instrument process of the worker holds its memory, even while it is idle.
 fn check_huge_pages(
     spec: &BenchmarkRunSpec,
     variants: &[ValidatedVariant],
@@ -99,7 +99,7 @@ fn check_huge_pages(
 /// environments are compared and a control is requested.
 fn processes_of_a_worker(spec: &BenchmarkRunSpec, variants: &[ValidatedVariant]) -> u64 {
     let images: BTreeSet<_> = variants.iter().map(|variant| &variant.image).collect();
-    let most = images.into_iter().map(|image| {
+    let processes = images.into_iter().map(|image| {
         let gang = variants.iter().filter(|variant| variant.image == *image);
         let mut environments: Vec<_> = Vec::new();
         for variant in gang {
@@ -109,6 +109,6 @@ fn processes_of_a_worker(spec: &BenchmarkRunSpec, variants: &[ValidatedVariant])
         }
         environments.len()
     });
-    let most = most.max().unwrap_or(1);
-    (most + usize::from(most > 1 && spec.sampling.control)) as u64
+    let maximum = processes.max().unwrap_or(1);
+    (maximum + usize::from(maximum > 1 && spec.sampling.control)) as u64
 }

@@ -42,8 +42,8 @@ impl std::error::Error for Problems {}
 pub enum ProblemKind {
     /// The name of the run is not a DNS label, or too long for the objects that are named after it.
     #[snafu(display(
-        "`{name}` is not a valid name: pods and directories are named after the run, so it must have 1 to 52 lowercase \
-         letters, digits and `-`, and start and end with a letter or digit. Choose another name"
+        "`{name}` is not a valid name: pods and directories are named after the run, so it must consist of 1 to 52 \
+         lowercase letters, digits and `-`, and start and end with a letter or digit. Choose another name"
     ))]
     RunName {
         /// The name.
@@ -62,7 +62,7 @@ pub enum ProblemKind {
     DuplicateName {
         /// The name.
         name: String,
-        /// Path of the entry that has this name already.
+        /// Path of the entry that already has this name.
         first: String,
     },
     /// The environment variable is reserved for fabricbench.
@@ -72,16 +72,16 @@ pub enum ProblemKind {
         name: String,
     },
     /// A size is 0 or above the limit.
-    #[snafu(display("{size} is not between 1 and {most} bytes. Choose another size"))]
+    #[snafu(display("{size} is not between 1 and {max} bytes. Choose another size"))]
     SizeBounds {
         /// The size.
         size: Size,
         /// The limit.
-        most: Size,
+        max: Size,
     },
-    /// A list contains a size twice.
+    /// A list contains the same size twice.
     #[snafu(display(
-        "{size} is in the list twice. Remove one; spec.sampling.rounds sets the number of repeats"
+        "{size} is in the list twice. Remove one; spec.sampling.rounds sets the number of repetitions"
     ))]
     DuplicateSize {
         /// The size.
@@ -95,27 +95,27 @@ pub enum ProblemKind {
     },
     /// A duration is too short to measure, or longer than the deadline of a case allows.
     #[snafu(display(
-        "{given} is not between {least} and {most}, which leaves time for the rest of a case within \
+        "{given} is not between {min} and {max}, which leaves time for the rest of a case within \
          spec.runPolicy.caseDeadlineSeconds. Choose another duration"
     ))]
-    SpanBounds {
+    DurationBounds {
         /// The duration given.
         given: Duration,
         /// Minimum.
-        least: Duration,
+        min: Duration,
         /// Maximum.
-        most: Duration,
+        max: Duration,
     },
     /// The messages in flight need more memory than an instrument process may use.
     #[snafu(display(
-        "messages in flight need {needed} in every instrument process, which may use {most}. Reduce threads or the \
+        "messages in flight need {needed} in every instrument process, which may use at most {max}. Reduce threads or the \
          largest size"
     ))]
     TooMuchMemory {
         /// Memory of all threads, in bytes.
         needed: Size,
         /// The limit.
-        most: Size,
+        max: Size,
     },
     /// The metric does not apply to the scenario.
     #[snafu(display(
@@ -128,15 +128,15 @@ pub enum ProblemKind {
     },
     /// The run requests fewer huge pages than its scenarios need.
     #[snafu(display(
-        "{given} of huge pages are not enough: {processes} instrument processes need {needed} for scenario \
+        "{given} of huge pages is not enough: {processes} instrument processes need {needed} for scenario \
          \"{scenario}\". Request {needed} or more"
     ))]
     TooFewHugePages {
         /// Amount that the spec requests.
         given: Size,
-        /// Amount that all processes need together.
+        /// Total amount that all processes need.
         needed: Size,
-        /// Instrument processes that hold memory at the same time.
+        /// Number of instrument processes that hold memory at the same time.
         processes: u64,
         /// The scenario that needs the most memory.
         scenario: String,
@@ -149,7 +149,7 @@ pub enum ProblemKind {
     },
     /// A scenario uses GPU memory, and the run requests no GPU.
     #[snafu(display(
-        "memory Cuda needs a GPU, and spec.resources.gpus is 0. Request one, or use memory Heap"
+        "memory Cuda needs a GPU, but spec.resources.gpus is 0. Request one, or use memory Heap"
     ))]
     NoGpu,
     /// A variant injects messages from device memory.
@@ -167,7 +167,7 @@ pub enum ProblemKind {
     },
     /// The run uses more rails than it requests EFA devices.
     #[snafu(display(
-        "every rail needs an EFA device: rails is {rails}, and spec.resources.efas is {efas}. Request {rails} devices, or use \
+        "every rail needs an EFA device: rails is {rails}, but spec.resources.efas is {efas}. Request {rails} devices, or use \
          fewer rails"
     ))]
     MoreRailsThanEfas {
@@ -181,14 +181,14 @@ pub enum ProblemKind {
     UnknownName {
         /// The name.
         name: String,
-        /// What the name must refer to.
+        /// Kind of object to which the name must refer.
         what: &'static str,
         /// Valid names.
         known: Vec<String>,
     },
     /// The range of an expectation contains no size of its scenario.
     #[snafu(display(
-        "the range contains no size of scenario \"{scenario}\" ({}). Widen it",
+        "the range contains no size of scenario \"{scenario}\" ({}). Widen the range",
         list(sizes)
     ))]
     NoSizeSelected {
@@ -197,9 +197,9 @@ pub enum ProblemKind {
         /// Sizes of the scenario.
         sizes: Vec<Size>,
     },
-    /// Two variants would send the same bytes the same way.
+    /// Two variants would post exactly the same messages.
     #[snafu(display(
-        "{reason}, so \"{first}\" and \"{second}\" would send the same bytes the same way. {advice}"
+        "{reason}, so \"{first}\" and \"{second}\" would post exactly the same messages. {advice}"
     ))]
     IdenticalVariants {
         /// One variant.
@@ -238,7 +238,7 @@ impl Reporter {
         Problems(self.0)
     }
 
-    /// Reports every name in a list that an earlier entry has. `field` is the path of the list.
+    /// Reports every name in a list that an earlier entry already has. `field` is the path of the list.
     pub(super) fn unique_names<'a>(&mut self, field: &str, names: impl IntoIterator<Item = &'a str>) {
         let mut seen: Vec<&str> = Vec::new();
         for (index, name) in names.into_iter().enumerate() {

@@ -16,13 +16,13 @@ const MAX_SIZE_BYTES: u64 = 1 << 30;
 const MAX_PROCESS_BYTES: u64 = 16 << 30;
 /// Default number of measured round trips or transfers, as in the test procedures.
 const DEFAULT_ITERATIONS: u32 = 1000;
-/// Warm-up round trips or transfers where nothing is said.
+/// Default number of warm-up round trips or transfers.
 const DEFAULT_WARMUP: u32 = 100;
-/// Shortest time worth measuring for.
+/// Minimum duration of a measurement.
 const MIN_DURATION: Duration = Duration::from_millis(1);
 
-/// The scenarios of `spec`, in its order. Those that are neither ping-pong nor transfer, which the schema refuses, are
-/// left out.
+/// Applies the defaults to the scenarios of `spec`, in its order. Scenarios that are neither a ping-pong nor a
+/// transfer, which the schema rejects, are omitted.
 pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<ValidatedScenario> {
     report.unique_names(
         "spec.scenarios",
@@ -71,8 +71,8 @@ impl Scope<'_> {
         };
         let needed = process_bytes(&assignment, self.rails);
         if needed > MAX_PROCESS_BYTES {
-            let (needed, most) = (Size(needed), Size(MAX_PROCESS_BYTES));
-            self.add(field, ProblemKind::TooMuchMemory { needed, most });
+            let (needed, max) = (Size(needed), Size(MAX_PROCESS_BYTES));
+            self.add(field, ProblemKind::TooMuchMemory { needed, max });
         }
         Some(ValidatedScenario {
             assignment,
@@ -117,12 +117,12 @@ impl Scope<'_> {
         extent(iterations, duration, DEFAULT_WARMUP)
     }
 
-    /// Measurement and warm-up may each take up to half of the deadline of a case.
-    fn check_duration(&mut self, field: &str, given: Option<units::Duration>, least: Duration) {
-        let most = self.case_deadline / 2;
-        if let Some(given) = given.filter(|given| !(least..=most).contains(&given.0)) {
-            let (least, most) = (units::Duration(least), units::Duration(most));
-            self.add(field, ProblemKind::SpanBounds { given, least, most });
+    /// Checks that a duration is at most half of the case deadline, which leaves time for both warm-up and measurement.
+    fn check_duration(&mut self, field: &str, given: Option<units::Duration>, min: Duration) {
+        let max = self.case_deadline / 2;
+        if let Some(given) = given.filter(|given| !(min..=max).contains(&given.0)) {
+            let (min, max) = (units::Duration(min), units::Duration(max));
+            self.add(field, ProblemKind::DurationBounds { given, min, max });
         }
     }
 
@@ -132,8 +132,8 @@ impl Scope<'_> {
         for (index, size) in given.iter().copied().enumerate() {
             let field = format!("{field}.sizes[{index}]");
             if !(1..=MAX_SIZE_BYTES).contains(&size.bytes()) {
-                let most = Size(MAX_SIZE_BYTES);
-                self.add(&field, ProblemKind::SizeBounds { size, most });
+                let max = Size(MAX_SIZE_BYTES);
+                self.add(&field, ProblemKind::SizeBounds { size, max });
             } else if sizes.contains(&size.bytes()) {
                 self.add(&field, ProblemKind::DuplicateSize { size });
             } else {
@@ -161,8 +161,8 @@ fn extent(iterations: Option<u32>, duration: Option<units::Duration>, default: u
     }
 }
 
-/// Whether `metric` is meaningful for `workload`. With one message in flight, the rates of a ping-pong are the inverse of
-/// its latency.
+/// Whether `metric` is meaningful for `workload`. With one message in flight, the rates of a ping-pong are the inverse
+/// of its latency.
 pub(super) fn metric_fits(metric: Metric, workload: &Workload) -> bool {
     let rate = matches!(metric, Metric::Throughput | Metric::CompletionRate);
     !(rate && matches!(workload, Workload::PingPong(_)))

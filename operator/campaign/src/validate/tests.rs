@@ -10,7 +10,7 @@ use super::*;
 fn run(spec: &str) -> BenchmarkRun {
     let head = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: test}\nspec:\n";
     let spec: String = spec.lines().map(|line| format!("  {line}\n")).collect();
-    crate::fixture::run(&format!("{head}  baseline: a\n{spec}"))
+    crate::fixture::run_from_yaml(&format!("{head}  baseline: a\n{spec}"))
 }
 
 fn problems(spec: &str) -> Vec<String> {
@@ -64,7 +64,8 @@ fn rejects_threshold_above_every_size() {
     let found = problems(&format!(
         "variants: [{{name: a}}, {{name: b, striping: {striping}}}]\n{TCP}{MID}"
     ));
-    // The baseline stripes 128Ki by NIXL's own threshold, the variant does not: they differ there.
+    // The baseline stripes 128Ki because of NIXL's default threshold, and the variant does not, so they differ at that
+    // size.
     assert_eq!(found, [""; 0]);
     let found = problems(&format!(
         "striping: {{policy: Nixl, thresholdBytes: 262144}}\nvariants: [{{name: a}}, {{name: b, striping: {striping}}}]\n{TCP}{MID}"
@@ -73,7 +74,7 @@ fn rejects_threshold_above_every_size() {
         found,
         [
             "spec.variants[1].striping.thresholdBytes: 256Ki is above every size of scenario \"mid\" (16Ki to 128Ki), so \
-          \"b\" and \"a\" would send the same bytes the same way. Set it to 16Ki or less"
+          \"b\" and \"a\" would post exactly the same messages. Set it to 16Ki or less"
         ]
     );
 }
@@ -131,7 +132,7 @@ fn accepts_identical_tuning_in_separate_processes() {
     );
     assert_eq!(problems(&spec), [""; 0]);
     let spec = format!("variants: [{{name: a}}, {{name: b}}]\n{TCP}{MID}");
-    assert!(problems(&spec)[0].starts_with("spec.variants[1]: it has the tuning"));
+    assert!(problems(&spec)[0].starts_with("spec.variants[1]: it has the same tuning"));
 }
 
 #[test]
@@ -155,7 +156,7 @@ fn huge_pages_are_required_for_every_process() {
             "sampling: {{control: {control}}}\nresources: {{hugepages2Mi: {pages}}}\nvariants: [{{name: a}}, {{name: b, library: /opt}}]\n{TCP}scenarios: [{{name: large, memory: HugePages, transfer: {{sizes: [1Mi], window: 16}}}}]"
         )
     };
-    // 16 MiB an area, two of them in each of three processes.
+    // Each of the three processes has two areas of 16 MiB.
     assert_eq!(problems(&spec("96Mi", true)), [""; 0]);
     assert!(problems(&spec("94Mi", true))[0].contains("3 instrument processes need 96Mi"));
     assert_eq!(problems(&spec("64Mi", false)), [""; 0]);

@@ -9,7 +9,7 @@ use super::problem::Reporter;
 use super::{ProblemKind, ValidatedVariant};
 use crate::posting::Tuning;
 
-/// The variants of `spec`, in its order.
+/// Applies the defaults to the variants of `spec`, in its order.
 pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<ValidatedVariant> {
     report.unique_names(
         "spec.variants",

@@ -1,4 +1,4 @@
-//! Runs one block: all its arms over all pairs, back to back.
+//! Runs one block: every arm of the block on every pair of workers, back to back.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::session::setup_failures::SetupFailures;
 use crate::session::tournament::Pair;
 use crate::session::{Halt, merge};
 
-/// One arm of a block in one step of the tournament.
+/// One arm of a block, to be run in one step of the tournament.
 struct Turn<'a> {
     round: &'a RoundAssignment,
     block: &'a BlockAssignment,
@@ -22,9 +22,9 @@ struct Turn<'a> {
 }
 
 impl<W: Write> Coordinator<'_, W> {
-    /// Runs a block. In each step of the tournament, disjoint pairs run at the same time. All of them run the same arm,
-    /// so that every pair sees the same background load.
-    pub(super) fn block(
+    /// Runs a block. In each step of the tournament, disjoint pairs run the same arm at the same time, so that every pair
+    /// is exposed to the same background load.
+    pub(super) fn run_block(
         &mut self,
         round: &RoundAssignment,
         block: &BlockAssignment,
@@ -39,7 +39,7 @@ impl<W: Write> Coordinator<'_, W> {
                     position,
                     arm,
                 };
-                cases += self.turn(&turn, &pairs, setup_failures)?;
+                cases += self.run_turn(&turn, &pairs, setup_failures)?;
             }
         }
         let block = block.block;
@@ -48,7 +48,12 @@ impl<W: Write> Coordinator<'_, W> {
         Ok(())
     }
 
-    fn turn(&mut self, turn: &Turn<'_>, pairs: &[Pair], setup_failures: &SetupFailures) -> Result<u32, Halt> {
+    fn run_turn(
+        &mut self,
+        turn: &Turn<'_>,
+        pairs: &[Pair],
+        setup_failures: &SetupFailures,
+    ) -> Result<u32, Halt> {
         let mut results: BTreeMap<Pair, CaseResult> = BTreeMap::new();
         let mut running = Vec::new();
         for pair in pairs {
@@ -65,7 +70,7 @@ impl<W: Write> Coordinator<'_, W> {
                 .map(|(pair, failure)| (pair, CaseResult::Failed(failure))),
         );
         let started_nanos = self.stream.elapsed_nanos();
-        results.extend(self.go(&running)?);
+        results.extend(self.run_cases(&running)?);
         self.write_warnings()?;
         let cases = results.len() as u32;
         for (pair, result) in results {
@@ -82,7 +87,7 @@ impl<W: Write> Coordinator<'_, W> {
             .or_else(|| setup_failures.get(arm, pair))
     }
 
-    /// Prepares both sides of every pair and returns the pairs that failed.
+    /// Prepares both sides of every pair and returns the failures by pair.
     fn prepare(&mut self, turn: &Turn<'_>, pairs: &[Pair]) -> Result<BTreeMap<Pair, CaseFailure>, Halt> {
         self.cases = self.cases.wrapping_add(1);
         for pair in pairs {
@@ -122,7 +127,7 @@ impl<W: Write> Coordinator<'_, W> {
     }
 
     /// Runs the prepared cases of `pairs` at the same time.
-    fn go(&mut self, pairs: &[Pair]) -> Result<Vec<(Pair, CaseResult)>, Halt> {
+    fn run_cases(&mut self, pairs: &[Pair]) -> Result<Vec<(Pair, CaseResult)>, Halt> {
         let ranks: Vec<_> = pairs.iter().flat_map(|pair| pair.ranks()).collect();
         for rank in &ranks {
             self.gang.send(*rank, Command::Go);
@@ -142,7 +147,7 @@ impl<W: Write> Coordinator<'_, W> {
             self.warn(rank, WarningReason::Evidence, &line)?;
         }
         let mut side = |rank: u32| -> (u32, SideResult) {
-            let result = done.remove(&rank).unwrap_or_else(|| Err(no_answer()));
+            let result = done.remove(&rank).unwrap_or_else(|| Err(missing_response()));
             (rank, result.flatten())
         };
         Ok(pairs
@@ -169,17 +174,17 @@ impl<W: Write> Coordinator<'_, W> {
     }
 }
 
-/// The failure of a rank without an answer. [`Gang::gather`](crate::session::gang::Gang::gather) returns an answer or a
-/// failure for every rank, so this cannot occur.
-fn no_answer() -> CaseFailure {
+/// Failure of a rank that has no response. It cannot occur, because
+/// [`Gang::gather`](crate::session::gang::Gang::gather) returns a response or a failure for every rank.
+fn missing_response() -> CaseFailure {
     CaseFailure {
         reason: FailureReason::Internal,
-        message: "no answer was collected from this side".into(),
+        message: "no response was collected from this side".into(),
     }
 }
 
-/// Seed of the byte pattern of a case: equal on both sides and in every attempt, different for every block and pair. One
-/// step of SplitMix64 (Steele, Lea, Flood 2014) separates neighboring numbers.
+/// Seed of the byte pattern of a case: the same on both sides and in every attempt, and different for every block and
+/// pair. One step of SplitMix64 (Steele, Lea, Flood 2014) decorrelates the seeds of consecutive blocks.
 fn seed(block: u32, pair: Pair) -> u64 {
     let number = u64::from(block) << 32 | u64::from(pair.initiator) << 16 | u64::from(pair.target);
     let mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);

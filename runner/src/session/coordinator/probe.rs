@@ -12,22 +12,22 @@ use crate::session::tournament::Pair;
 use crate::session::{Halt, merge};
 
 /// Usual causes of an unreachable peer.
-const CAUSES: &str = "usual causes: a security group without a rule that lets it reach itself (EFA), workers in \
-                      different zones or subnets, a firewall, rails of the same number on different networks";
+const CAUSES: &str = "usual causes: a security group that does not allow traffic from itself (EFA), workers in \
+                      different zones or subnets, a firewall, rails with the same index on different networks";
 
 impl<W: Write> Coordinator<'_, W> {
-    /// Probes every pair with the first usable arm of each instrument process. One arm is enough, because the arms of a
-    /// process share the environment, library and rails.
+    /// Probes every pair with the first usable arm of each instrument process. One arm is sufficient, because all arms of
+    /// a process use the same environment, library and rails.
     ///
     /// # Errors
-    /// If no pair can reach each other.
+    /// If no two workers can reach each other.
     pub(super) fn probe(&mut self, setup_failures: &SetupFailures) -> Result<(), Halt> {
         let mut reached = 0;
         for pairs in self.steps.clone() {
             for process in 0..self.assignment.processes.len() as u32 {
                 let probed: BTreeMap<Pair, u32> = pairs
                     .iter()
-                    .filter_map(|pair| Some((*pair, self.probing_arm(process, *pair, setup_failures)?)))
+                    .filter_map(|pair| Some((*pair, self.select_probe_arm(process, *pair, setup_failures)?)))
                     .collect();
                 for (pair, failure) in self.probe_pairs(&probed)? {
                     match failure {
@@ -43,7 +43,7 @@ impl<W: Write> Coordinator<'_, W> {
                 Err(Halt::Attempt(CaseFailure {
                     reason: failure.reason,
                     message: format!(
-                        "no pair of workers can reach each other ({count} probes failed): {}",
+                        "no two workers can reach each other ({count} probes failed): {}",
                         failure.message
                     ),
                 }))
@@ -52,7 +52,7 @@ impl<W: Write> Coordinator<'_, W> {
         }
     }
 
-    fn probing_arm(&self, process: u32, pair: Pair, setup_failures: &SetupFailures) -> Option<u32> {
+    fn select_probe_arm(&self, process: u32, pair: Pair, setup_failures: &SetupFailures) -> Option<u32> {
         let arms = 0..self.assignment.arms.len() as u32;
         arms.filter(|arm| self.process_of(*arm) == process)
             .find(|arm| setup_failures.get(*arm, pair).is_none())

@@ -16,7 +16,7 @@ use crate::session::setup_failures::SetupFailures;
 type Offers = BTreeMap<(u32, u32), Box<RawValue>>;
 
 impl<W: Write> Coordinator<'_, W> {
-    /// Starts the instruments of the round at every worker, opens its arms and connects them. Returns what failed.
+    /// Starts the instruments of the round at every worker, opens its arms and connects them. Returns the failures.
     pub(super) fn open(&mut self, index: u32, round: &RoundAssignment) -> Result<SetupFailures, Halt> {
         let ranks = self.gang.alive();
         for rank in &ranks {
@@ -62,7 +62,7 @@ impl<W: Write> Coordinator<'_, W> {
         Ok(setup_failures)
     }
 
-    /// Writes the endpoint record if it differs from the last one of the arm and rank.
+    /// Writes the endpoint record if it differs from the previous record of the same arm and rank.
     fn record_endpoints(&mut self, record: EndpointsRecord) -> Result<(), Halt> {
         let change = self.endpoints.update(&record);
         if change == Change::Unchanged {
@@ -109,8 +109,8 @@ impl<W: Write> Coordinator<'_, W> {
         Ok(())
     }
 
-    /// Restarts the instruments for the remaining blocks of the round, because posts to a worker that died may have broken
-    /// endpoints that other pairs use. A block is never split, so its arms remain comparable.
+    /// Restarts the instruments for the remaining blocks of the round, because posts to a lost worker may have broken
+    /// endpoints that other pairs use. The restart happens between blocks, so the arms of a block remain comparable.
     pub(super) fn reopen(&mut self, index: u32, round: &RoundAssignment) -> Result<SetupFailures, Halt> {
         let message = format!(
             "the instruments of round {} were restarted because a worker was lost",
@@ -118,13 +118,13 @@ impl<W: Write> Coordinator<'_, W> {
         );
         self.stream
             .warn(None, WarningReason::EnvironmentChanged, &message)?;
-        self.end_instruments()?;
+        self.gather_cold_records()?;
         self.open(index, round)
     }
 
-    /// Ends the instruments of the round and writes the costs of its arms before their first measured operation.
+    /// Stops the instruments of the round and writes the setup costs of its arms.
     pub(super) fn close(&mut self, round: &RoundAssignment) -> Result<(), Halt> {
-        for (rank, cold) in self.end_instruments()? {
+        for (rank, cold) in self.gather_cold_records()? {
             for record in cold.into_iter().flatten() {
                 let round = round.round;
                 self.stream.write(Record::Cold(ColdRecord {
@@ -137,19 +137,20 @@ impl<W: Write> Coordinator<'_, W> {
         Ok(())
     }
 
-    fn end_instruments(&mut self) -> Result<BTreeMap<u32, Result<Vec<ColdRecord>, CaseFailure>>, Halt> {
+    /// Stops the instruments of all workers and returns the setup costs of their arms, by rank.
+    fn gather_cold_records(&mut self) -> Result<BTreeMap<u32, Result<Vec<ColdRecord>, CaseFailure>>, Halt> {
         let ranks = self.gang.alive();
         for rank in &ranks {
             self.gang.send(*rank, Command::CloseRound);
         }
         let timeout = self.setup_timeout(self.assignment.processes.len() * 2);
-        let ended = self
-            .gang
-            .gather(&ranks, "closing a round", timeout, |_, report| match report {
-                Report::RoundEnded { cold } => Some(cold),
-                _ => None,
-            })?;
+        let cold_records =
+            self.gang
+                .gather(&ranks, "closing a round", timeout, |_, report| match report {
+                    Report::RoundEnded { cold } => Some(cold),
+                    _ => None,
+                })?;
         self.write_warnings()?;
-        Ok(ended)
+        Ok(cold_records)
     }
 }

@@ -1,4 +1,4 @@
-//! Cases and probes at this worker.
+//! Runs cases and probes at this worker.
 
 use super::waiting::{internal, unexpected};
 use super::{Agent, Departure, process_of};

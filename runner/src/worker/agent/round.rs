@@ -26,7 +26,7 @@ impl Agent<'_> {
         };
         self.round = round.round;
         for process in round.process_order.iter().copied() {
-            if let Err(failure) = self.start(process)? {
+            if let Err(failure) = self.start_instrument(process)? {
                 self.broken.insert(process, failure);
             }
             for arm in round
@@ -46,7 +46,7 @@ impl Agent<'_> {
         self.report(&Report::RoundOpened)
     }
 
-    fn start(&mut self, process: u32) -> Result<Result<(), CaseFailure>, Departure> {
+    fn start_instrument(&mut self, process: u32) -> Result<Result<(), CaseFailure>, Departure> {
         let Some(definition) = self.assignment.processes.get(process as usize) else {
             return Ok(Err(internal(format!(
                 "the assignment has no instrument process {process}"
@@ -99,18 +99,18 @@ impl Agent<'_> {
             }
             let left = self.request(process, &Request::Leave, LEAVE_TIMEOUT)?;
             if let (Ok(Reply::Left), Some(instrument)) = (left, self.instruments.remove(&process)) {
-                let ended = instrument.end(LEAVE_TIMEOUT);
-                if !ended.success {
+                let exit = instrument.wait_or_kill(LEAVE_TIMEOUT);
+                if !exit.success {
                     let message = format!(
                         "instrument process {process} {} after closing its arms",
-                        ended.status
+                        exit.status
                     );
                     self.warn(WarningReason::Killed, message)?;
                 }
-                self.report_output(process, ended)?;
+                self.report_output(process, exit)?;
             }
         }
-        // Instruments that replied with an unexpected message are killed.
+        // Kills the instruments that sent an unexpected reply.
         self.instruments.clear();
         self.report(&Report::RoundEnded { cold })
     }

@@ -1,4 +1,4 @@
-//! Waits for commands and replies. Every wait has a timeout and handles all other events that arrive meanwhile.
+//! Waits for commands and replies. Other events that arrive during a wait are handled or deferred.
 
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::rendezvous::link::HEARTBEAT;
 use crate::rendezvous::message::{Command, Report};
 use crate::worker::event::WorkerEvent;
 
-/// Timeout for a process to exit by itself after it closed its socket.
+/// Time that a process is given to exit after it has closed its socket.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Agent<'_> {
@@ -23,15 +23,19 @@ impl Agent<'_> {
                 return Ok(command);
             }
             match self.next_event(None)? {
-                Some(WorkerEvent::InstrumentLost { serial, error }) => self.handle_lost(serial, &error)?,
+                Some(WorkerEvent::InstrumentLost { serial, error }) => {
+                    self.handle_loss_of_serial(serial, &error)?
+                }
                 Some(event) => self.defer(event),
                 None => {}
             }
         }
     }
 
-    /// Sends a request to the instrument of `process` and waits at most `timeout` for the reply. The inner error is the
-    /// failure of the instrument, which has then exited and whose output has been reported.
+    /// Sends a request to the instrument of `process` and waits at most `timeout` for the reply.
+    ///
+    /// The inner error is the failure of the instrument. In this case, the instrument has exited, and its output has been
+    /// reported.
     pub(super) fn request(
         &mut self,
         process: u32,
@@ -48,23 +52,25 @@ impl Agent<'_> {
         };
         let requested = instrument.serial;
         if let Err(error) = instrument.send(request) {
-            return self.lost(process, &error).map(Err);
+            return self.handle_loss(process, &error).map(Err);
         }
         let deadline = Instant::now() + timeout;
         loop {
             match self.next_event(Some(deadline))? {
-                None => return self.timed_out(process, timeout).map(Err),
+                None => return self.handle_timeout(process, timeout).map(Err),
                 Some(WorkerEvent::Reply { serial, reply }) if serial == requested => return Ok(Ok(reply)),
                 Some(WorkerEvent::InstrumentLost { serial, error }) if serial == requested => {
-                    return self.lost(process, &error).map(Err);
+                    return self.handle_loss(process, &error).map(Err);
                 }
-                Some(WorkerEvent::InstrumentLost { serial, error }) => self.handle_lost(serial, &error)?,
+                Some(WorkerEvent::InstrumentLost { serial, error }) => {
+                    self.handle_loss_of_serial(serial, &error)?
+                }
                 Some(event) => self.defer(event),
             }
         }
     }
 
-    /// Waits for the next event; `None` at the `deadline`. Sends the heartbeats that are due.
+    /// Waits for the next event; returns `None` at the `deadline`. Sends the heartbeats that are due.
     fn next_event(&mut self, deadline: Option<Instant>) -> Result<Option<WorkerEvent>, Departure> {
         loop {
             let now = Instant::now();
@@ -80,7 +86,7 @@ impl Agent<'_> {
                 },
                 Ok(WorkerEvent::CoordinatorLost(cause)) => CaseFailure {
                     reason: FailureReason::PeerLost,
-                    message: format!("lost the coordinator: {cause}"),
+                    message: format!("lost the connection to the coordinator: {cause}"),
                 },
                 Ok(WorkerEvent::Command(Command::Leave(end))) => return Err(Departure::Finished(end)),
                 Ok(event) => return Ok(Some(event)),
@@ -101,43 +107,43 @@ impl Agent<'_> {
     fn defer(&mut self, event: WorkerEvent) {
         match event {
             WorkerEvent::Command(command) => self.backlog.push_back(command),
-            // Only instruments that were abandoned send unexpected replies.
+            // Unexpected replies come only from instruments that were abandoned.
             other => tracing::debug!(?other, "ignored an unexpected event"),
         }
     }
 
-    fn handle_lost(&mut self, serial: u64, error: &FrameError) -> Result<(), Departure> {
+    fn handle_loss_of_serial(&mut self, serial: u64, error: &FrameError) -> Result<(), Departure> {
         let process = self
             .instruments
             .iter()
             .find(|(_, instrument)| instrument.serial == serial);
         match process.map(|(process, _)| *process) {
-            Some(process) => self.lost(process, error).map(|_| ()),
+            Some(process) => self.handle_loss(process, error).map(|_| ()),
             None => Ok(()),
         }
     }
 
-    /// Handles the loss of the instrument of `process`, which was not asked to leave.
-    fn lost(&mut self, process: u32, error: &FrameError) -> Result<CaseFailure, Departure> {
+    /// Handles the unexpected loss of the instrument of `process`.
+    fn handle_loss(&mut self, process: u32, error: &FrameError) -> Result<CaseFailure, Departure> {
         let Some(instrument) = self.instruments.remove(&process) else {
             return Ok(internal(format!("instrument process {process} is not running")));
         };
-        let ended = instrument.end(EXIT_TIMEOUT);
+        let exit = instrument.wait_or_kill(EXIT_TIMEOUT);
         let failure = CaseFailure {
             reason: FailureReason::PeerLost,
             message: format!(
                 "instrument process {process} {} ({error}); its arms continue in the next round, and a warning contains \
                  its output, if any",
-                ended.status
+                exit.status
             ),
         };
         self.broken.insert(process, failure.clone());
-        self.report_output(process, ended)?;
+        self.report_output(process, exit)?;
         Ok(failure)
     }
 
     /// Kills the instrument of `process`, which did not reply in time.
-    fn timed_out(&mut self, process: u32, timeout: Duration) -> Result<CaseFailure, Departure> {
+    fn handle_timeout(&mut self, process: u32, timeout: Duration) -> Result<CaseFailure, Departure> {
         let failure = CaseFailure {
             reason: FailureReason::DeadlineExceeded,
             message: format!(
@@ -149,18 +155,18 @@ impl Agent<'_> {
         self.broken.insert(process, failure.clone());
         self.warn(WarningReason::Killed, failure.message.clone())?;
         if let Some(instrument) = self.instruments.remove(&process) {
-            let ended = instrument.end(Duration::ZERO);
-            self.report_output(process, ended)?;
+            let exit = instrument.wait_or_kill(Duration::ZERO);
+            self.report_output(process, exit)?;
         }
         Ok(failure)
     }
 
     /// Reports the output of an instrument that has exited.
-    pub(super) fn report_output(&mut self, process: u32, ended: InstrumentExit) -> Result<(), Departure> {
-        if ended.output.is_empty() {
+    pub(super) fn report_output(&mut self, process: u32, exit: InstrumentExit) -> Result<(), Departure> {
+        if exit.output.is_empty() {
             return Ok(());
         }
-        let message = format!("instrument process {process} printed:\n{}", ended.output);
+        let message = format!("instrument process {process} printed:\n{}", exit.output);
         self.report(&Report::Warning {
             reason: WarningReason::LibraryOutput,
             message,
@@ -175,7 +181,7 @@ pub(super) fn internal(message: String) -> CaseFailure {
     }
 }
 
-/// The failure for a reply that does not match the request.
+/// Creates the failure for a reply that does not match the request.
 pub(super) fn unexpected(reply: &Reply) -> CaseFailure {
     internal(format!("an instrument sent an unexpected reply: {reply:?}"))
 }

@@ -41,7 +41,7 @@ fn agrees_with_the_tables_of_critical_values() {
 #[test]
 fn the_achieved_level_is_a_step_of_the_exact_distribution() {
     assert_eq!(Cutoff::at(6, 0.05).unwrap().level(), 0.03125);
-    // 25 of the 1024 sets of ranks 1 to 10 have a sum of 8 or less.
+    // 25 of the 1024 subsets of the ranks 1 to 10 have a sum of 8 or less.
     assert_eq!(Cutoff::at(10, 0.05).unwrap().level(), 2.0 * 25.0 / 1024.0);
     assert_eq!(Cutoff::at(11, 0.05 / 28.0).unwrap().level(), 2.0 / 2048.0);
 }
@@ -111,7 +111,7 @@ fn values() -> impl Strategy<Value = Vec<f64>> {
 
 proptest! {
     #[test]
-    fn the_interval_holds_the_estimate_and_stays_within_the_values(values in values()) {
+    fn interval_contains_the_estimate_and_stays_within_the_values(values in values()) {
         let interval = interval(&values, 0.05).unwrap();
         prop_assert!(interval.lower <= interval.estimate && interval.estimate <= interval.upper);
         prop_assert!(values.iter().any(|value| *value <= interval.lower));
@@ -145,11 +145,12 @@ proptest! {
     }
 
     #[test]
-    fn one_value_cannot_move_the_ends_beyond_the_others_when_enough_are_excluded(
+    fn one_outlier_cannot_move_the_bounds_beyond_the_other_values(
         values in prop::collection::vec(-1.0..1.0f64, 15..16),
         outlier in 10.0..1e6f64,
     ) {
-        // 15 values at 0.05 exclude 25 averages at each end, and an outlier is part of 15.
+        // With 15 values at level 0.05, the interval excludes the 25 smallest and the 25 largest Walsh averages. One
+        // outlier affects only 15 averages.
         let mut spoiled = values.clone();
         spoiled[3] = outlier;
         prop_assert!(interval(&spoiled, 0.05).unwrap().upper <= 1.0);

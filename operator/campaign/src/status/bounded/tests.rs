@@ -1,4 +1,4 @@
-//! Tests the largest possible run with every text at its maximum length.
+//! Tests the largest possible run with every string at its maximum length.
 
 use crds::v1alpha1::{
     AttemptState, AttemptStatus, CaseValidity, Condition, Engagement, EnvironmentSummary, ExecutionStatus,
@@ -161,7 +161,7 @@ fn largest_run_stays_below_64_kib_and_lists_omissions() {
     assert!(length(&fitted) <= MAX_STATUS_BYTES, "{}", length(&fitted));
     let warning = &fitted.warnings[0];
     assert!(
-        warning.starts_with("to keep the status below 64 KiB, long texts are truncated, "),
+        warning.starts_with("to keep the status below 64 KiB, long messages are truncated, "),
         "{warning}"
     );
     assert!(warning.contains("1088 of 1088 results are omitted"), "{warning}");
@@ -193,7 +193,7 @@ fn omits_detail_before_results_and_results_before_comparisons() {
 }
 
 #[test]
-fn omits_texts_before_values_and_counts_omitted_values() {
+fn shortens_messages_before_omitting_values_and_counts_omitted_values() {
     let mut status = largest();
     status.results.truncate(50);
     status.comparisons.truncate(20);

@@ -1,5 +1,5 @@
-//! Coalescing: fewer rails for a transfer. The byte counters of interfaces show it if every rail has its own
-//! interface. Otherwise only the runner's own counters are available.
+//! Evidence for coalescing, which uses fewer rails for a transfer. The byte counters of the interfaces show it if every
+//! rail has a separate interface. Otherwise, only the counters of the runner are available.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub(super) fn assess(
         return (Engagement::RequestedOnly, reason);
     };
     if used > planned.rails {
-        let reason = format!("{change}, taken in turn by the transfers: all {used} rails carry bytes");
+        let reason = format!("{change}, but transfers rotate over the rails: all {used} rails carry bytes");
         return (Engagement::RequestedOnly, reason);
     }
     let payload: u64 = counters.bytes_per_rail.iter().sum();
@@ -56,7 +56,7 @@ pub(super) fn assess(
             0 => counted <= idle,
             posted => counted as f64 >= *posted as f64 * super::super::COVERAGE,
         };
-        (!fits).then(|| format!("rail {rail} posted {posted} bytes, its interface counted {counted}"))
+        (!fits).then(|| format!("rail {rail} posted {posted} bytes and its interface counted {counted}"))
     });
     match wrong {
         Some(wrong) => (
@@ -70,8 +70,8 @@ pub(super) fn assess(
     }
 }
 
-/// Bytes that the interface of each rail counted at the initiators, in both directions and over all cases. `None` unless
-/// every rail has its own interface.
+/// Bytes that the interface of each rail counted at the initiators, in both directions and over all cases. `None`
+/// unless every rail has a separate interface.
 fn interfaces_by_rail(rails: usize, valid: &[&Measured]) -> Option<BTreeMap<usize, u64>> {
     let mut counted = BTreeMap::new();
     for measured in valid {

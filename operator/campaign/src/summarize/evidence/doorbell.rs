@@ -1,5 +1,5 @@
-//! Doorbell batching. Providers do not report how they handle the hint FI_MORE, so the only evidence is the runner's own
-//! counters, which never make it `Confirmed`.
+//! Evidence for doorbell batching. Providers do not report how they handle the hint FI_MORE, so the only evidence is
+//! the counters of the runner, which cannot make the engagement `Confirmed`.
 
 use crds::record::PostingCounters;
 use crds::v1alpha1::Engagement;
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_counters_never_confirm_doorbell_batching() {
+    fn runner_counters_never_confirm_doorbell_batching() {
         let counters = |more, posts_per_burst| PostingCounters {
             posts: 160,
             more,

@@ -1,5 +1,5 @@
-//! Inject. An injected send has no completion, so if completions are missing for exactly the injected posts, this is
-//! evidence independent of what the runner requested.
+//! Evidence for inject. An injected send has no completion, so missing completions for exactly the injected posts are
+//! evidence that does not depend on what the runner requested.
 
 use crds::record::PostingCounters;
 use crds::v1alpha1::Engagement;
@@ -24,7 +24,7 @@ pub(super) fn assess(counters: &PostingCounters) -> (Engagement, String) {
     if *refused > 0 {
         return (
             Engagement::NotEngaged,
-            format!("the provider refused {refused} of {posts} inject calls"),
+            format!("the provider rejected {refused} of {posts} inject calls"),
         );
     }
     if *injected == 0 {
@@ -45,7 +45,7 @@ pub(super) fn assess(counters: &PostingCounters) -> (Engagement, String) {
                 0 => format!("{injected} of {posts} posts injected{partly}, without a completion"),
                 others => {
                     format!(
-                        "{injected} of {posts} posts injected{partly}, completions for the {others} others only"
+                        "{injected} of {posts} posts injected{partly}, completions only for the other {others}"
                     )
                 }
             },
@@ -54,7 +54,7 @@ pub(super) fn assess(counters: &PostingCounters) -> (Engagement, String) {
     (
         Engagement::RequestedOnly,
         format!(
-            "{injected} of {posts} posts injected{partly}, but {completions} completions came for {others} other posts"
+            "{injected} of {posts} posts injected{partly}, but {completions} completions arrived for {others} other posts"
         ),
     )
 }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn posts_above_the_limit_or_refused_are_not_engaged_and_counted() {
+    fn oversized_and_refused_posts_are_counted_and_prevent_engagement() {
         let over = PostingCounters {
             over_limit: 1000,
             ..counters(1000, 0, 1000)

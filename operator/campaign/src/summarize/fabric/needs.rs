@@ -5,62 +5,65 @@ use crds::v1alpha1::{Direction, TransferOperation};
 
 use crate::collect::{Measured, Side};
 
-/// Bytes by rail.
+/// Bytes that a side is expected to send and receive, by rail.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Need {
+pub(super) struct ExpectedTraffic {
     sent: Vec<u64>,
     received: Vec<u64>,
 }
 
-impl Need {
+impl ExpectedTraffic {
     pub(super) fn sent_on(&self, rails: &[u32]) -> u64 {
-        on(&self.sent, rails)
+        sum_over_rails(&self.sent, rails)
     }
 
     pub(super) fn received_on(&self, rails: &[u32]) -> u64 {
-        on(&self.received, rails)
+        sum_over_rails(&self.received, rails)
     }
 }
 
-fn on(bytes: &[u64], rails: &[u32]) -> u64 {
+fn sum_over_rails(bytes: &[u64], rails: &[u32]) -> u64 {
     let of = |rail: &u32| bytes.get(*rail as usize).copied().unwrap_or_default();
     rails.iter().map(of).sum()
 }
 
-fn posted(side: &Side) -> Vec<u64> {
+fn posted_bytes_per_rail(side: &Side) -> Vec<u64> {
     let posted = side.posted.as_ref();
     posted.map_or_else(Vec::new, |posted| posted.counters.bytes_per_rail.clone())
 }
 
-/// Returns the needs of initiator and target. The echo of a ping-pong is as long as its message. A read moves the bytes
-/// to the side that posts it.
-pub(super) fn needs(workload: &Workload, measured: &Measured) -> (Need, Need) {
-    let forth = posted(&measured.initiator);
-    let (forth, back) = match workload {
+/// Returns the traffic expected of the initiator and of the target. The echo of a ping-pong is as long as its message.
+/// A read moves the bytes to the side that posts it.
+pub(super) fn expected_traffic(
+    workload: &Workload,
+    measured: &Measured,
+) -> (ExpectedTraffic, ExpectedTraffic) {
+    let request = posted_bytes_per_rail(&measured.initiator);
+    let (request, response) = match workload {
         Workload::PingPong(_) => {
-            let echo = Some(posted(&measured.target)).filter(|echo| !echo.is_empty());
-            (forth.clone(), echo.unwrap_or(forth))
+            let echo = Some(posted_bytes_per_rail(&measured.target)).filter(|echo| !echo.is_empty());
+            (request.clone(), echo.unwrap_or(request))
         }
         Workload::Transfer(transfer) => {
-            let back = match transfer.direction {
-                Direction::Bidirectional => posted(&measured.target),
+            let response = match transfer.direction {
+                Direction::Bidirectional => posted_bytes_per_rail(&measured.target),
                 Direction::Unidirectional => Vec::new(),
             };
             match transfer.operation {
-                TransferOperation::Read => (back, forth),
+                TransferOperation::Read => (response, request),
                 TransferOperation::Send | TransferOperation::Write | TransferOperation::WriteImmediate => {
-                    (forth, back)
+                    (request, response)
                 }
             }
         }
     };
-    let initiator = Need {
-        sent: forth.clone(),
-        received: back.clone(),
+    let initiator = ExpectedTraffic {
+        sent: request.clone(),
+        received: response.clone(),
     };
-    let target = Need {
-        sent: back,
-        received: forth,
+    let target = ExpectedTraffic {
+        sent: response,
+        received: request,
     };
     (initiator, target)
 }

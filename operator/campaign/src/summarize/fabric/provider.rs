@@ -8,16 +8,16 @@ use crate::collect::Case;
 use crate::plan::Plan;
 use crate::summarize::EndpointIndex;
 
-/// Returns the contradiction if another provider than the requested one carried the case.
+/// Returns a contradicting proof if the library returned a provider other than the requested one.
 pub(super) fn contradiction(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Option<CaseProof> {
     let mut ranks = [case.initiator, case.target].into_iter();
     ranks.find_map(|rank| {
         let facts = endpoints.facts_of_case(case, rank)?;
-        let asked = other_than_asked(&plan.transport, facts)?;
+        let requested = requested_if_different(&plan.transport, facts)?;
         Some(CaseProof {
             proof: FabricProof::Contradicted,
             reason: format!(
-                "requested {asked}, but the library returned provider {}, fabric {}",
+                "requested {requested}, but the library returned provider {}, fabric {}",
                 facts.provider, facts.fabric
             ),
         })
@@ -25,13 +25,13 @@ pub(super) fn contradiction(plan: &Plan, case: &Case, endpoints: &EndpointIndex<
 }
 
 /// Returns the requested provider if `facts` differ from it.
-fn other_than_asked(transport: &TransportSpec, facts: &FabricFacts) -> Option<String> {
+fn requested_if_different(transport: &TransportSpec, facts: &FabricFacts) -> Option<String> {
     let provider = facts.provider.as_str();
-    let (asked, same) = match transport {
+    let (requested, same) = match transport {
         TransportSpec::Loopback(_) => ("loopback".to_owned(), facts.library.is_none()),
         TransportSpec::Libfabric(libfabric) => {
             let same = match libfabric.provider {
-                // Native TCP is called `net` before libfabric 2.0.
+                // Before libfabric 2.0, the native TCP provider is called `net`.
                 LibfabricProvider::Tcp => matches!(provider, "tcp" | "net"),
                 LibfabricProvider::Net => provider == "net",
                 LibfabricProvider::TcpRxm => provider == "tcp;ofi_rxm",
@@ -42,7 +42,7 @@ fn other_than_asked(transport: &TransportSpec, facts: &FabricFacts) -> Option<St
             };
             (format!("provider {}", libfabric.provider.name()), same)
         }
-        // These libraries choose their devices themselves; byte counters say whether a NIC carried the bytes.
+        // These libraries choose their devices themselves; byte counters show whether a NIC carried the bytes.
         TransportSpec::Ucx(_) | TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => {
             let library = transport.library();
             let same = facts
@@ -55,7 +55,7 @@ fn other_than_asked(transport: &TransportSpec, facts: &FabricFacts) -> Option<St
             )
         }
     };
-    (!same).then_some(asked)
+    (!same).then_some(requested)
 }
 
 #[cfg(test)]
@@ -73,14 +73,14 @@ mod tests {
     }
 
     #[test]
-    fn another_provider_is_a_contradiction() {
-        let asked = |provider| TransportSpec::Libfabric(Libfabric { provider, rails: 1 });
+    fn reports_a_provider_mismatch() {
+        let requested = |provider| TransportSpec::Libfabric(Libfabric { provider, rails: 1 });
         assert_eq!(
-            other_than_asked(&asked(LibfabricProvider::Tcp), &facts("net", "a")),
+            requested_if_different(&requested(LibfabricProvider::Tcp), &facts("net", "a")),
             None
         );
         assert_eq!(
-            other_than_asked(&asked(LibfabricProvider::Efa), &facts("efa", "efa")),
+            requested_if_different(&requested(LibfabricProvider::Efa), &facts("efa", "efa")),
             None
         );
         for (provider, found) in [
@@ -90,7 +90,7 @@ mod tests {
             (LibfabricProvider::Tcp, facts("tcp;ofi_rxm", "a")),
         ] {
             assert!(
-                other_than_asked(&asked(provider), &found).is_some(),
+                requested_if_different(&requested(provider), &found).is_some(),
                 "{provider:?}"
             );
         }

@@ -1,7 +1,7 @@
 //! Experiments on simulated campaigns.
 
 use crds::v1alpha1::Verdict;
-use fabricbench_campaign::stats::{Direction, Family, Margin, decide_verdict, paired, signed_rank};
+use fabricbench_campaign::stats::{Direction, Family, Margin, compare_paired, decide_verdict, signed_rank};
 
 use super::campaign::{ARMS, Order, Setting, pair_effects, round_effects};
 use super::generator;
@@ -231,7 +231,7 @@ fn power_of(noise: Noise, family: &Family, stream: u64) -> Power {
     let mut rng = generator(stream);
     let mut compare = |effect: f64| {
         let arms = setting.measure(1, effect, &mut rng);
-        paired(&round_effects(&arms[0]), family, margin, Direction::LowerIsBetter)
+        compare_paired(&round_effects(&arms[0]), family, margin, Direction::LowerIsBetter)
     };
     let mut reported: Vec<f64> = (0..FEW_CAMPAIGNS / 4)
         .filter_map(|_| compare(0.0).minimum_detectable_effect)
