@@ -1,7 +1,7 @@
-//! Assignment: the work of one leg. Every worker of the leg reads the same document.
+//! Assignment of the work of one leg. Every worker of the leg reads the same document.
 //!
-//! The document determines everything, including arms, order, chunks and deadlines. Only the rank of a worker comes
-//! from its environment.
+//! The document determines all parameters of the measurement, including the arms, their order, the chunks and the
+//! deadlines. Only the rank of a worker is read from its environment.
 
 pub mod memory;
 
@@ -13,9 +13,9 @@ use snafu::{Snafu, ensure};
 use crate::striping::StripingRule;
 use crate::v1alpha1::{Direction, MemoryKind, PingPongOperation, Polling, TransferOperation, TransportSpec};
 
-/// Version of the assignment. Workers reject any other version.
+/// Version of the assignment. Workers reject all other versions.
 pub const ASSIGNMENT_VERSION: u32 = 1;
-/// Maximum size of an assignment, in bytes: the limit of a ConfigMap.
+/// Maximum size of an assignment, in bytes. It equals the size limit of a ConfigMap.
 pub const MAX_ASSIGNMENT_BYTES: usize = 1024 * 1024;
 
 /// Work of one leg.
@@ -26,7 +26,7 @@ pub struct Assignment {
     /// Version of the assignment.
     pub version: u32,
     /// Run, plan, leg and attempt of the assignment.
-    pub identity: LegIdentity,
+    pub identity: AttemptIdentity,
     /// Number of workers. Ranks start at 0, and rank 0 is the coordinator.
     pub workers: u32,
     /// Address at which the workers connect to each other.
@@ -44,15 +44,15 @@ pub struct Assignment {
     pub arms: Vec<ArmAssignment>,
     /// Rounds to measure, in order. Blocks that an earlier attempt finished are omitted.
     pub rounds: Vec<RoundAssignment>,
-    /// Maximum time of a single case, in seconds.
+    /// Maximum duration of a single case, in seconds.
     pub case_deadline_seconds: u32,
 }
 
-/// Identity of an attempt. Part of every rendezvous message.
+/// Identity of an attempt. Every rendezvous message contains it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct LegIdentity {
+pub struct AttemptIdentity {
     /// Name of the run.
     pub run: String,
     /// UID of the run.
@@ -61,18 +61,18 @@ pub struct LegIdentity {
     pub plan_hash: String,
     /// Index of the leg in the plan.
     pub leg: u32,
-    /// Number of the attempt at the leg, from 1.
+    /// Number of the attempt to run the leg, starting at 1.
     pub attempt: u32,
 }
 
-/// Address at which the workers connect to each other: the coordinator listens, the other workers connect.
+/// Address at which the workers connect to each other. The coordinator listens, and the other workers connect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rendezvous {
     /// Host name or address at which the other workers reach the coordinator.
     pub host: String,
-    /// Address that the coordinator binds.
+    /// Address to which the coordinator binds.
     pub bind: String,
     /// TCP port of the coordinator.
     pub port: u16,
@@ -85,10 +85,12 @@ pub struct Rendezvous {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RankBinding {
-    /// Source address (tcp) or device name (efa, verbs) of each rail. If empty, the worker chooses them.
+    /// Source address (tcp) or device name (efa, verbs) of each rail. If empty, the worker
+    /// chooses the rails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rails: Vec<String>,
-    /// CPUs that the instruments of this rank may use. If empty, all CPUs that the process is allowed to use.
+    /// CPUs that the instruments of this rank may use. If empty, they may use all CPUs allowed for the
+    /// process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpus: Vec<u32>,
 }
@@ -98,7 +100,7 @@ pub struct RankBinding {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InstrumentProcess {
-    /// Environment variables in addition to those of the worker.
+    /// Environment variables that are set in addition to those of the worker.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// Directory whose libraries are loaded instead of those of the system.
@@ -115,7 +117,8 @@ pub struct ScenarioAssignment {
     pub name: String,
     /// Kind of memory of both workers.
     pub memory: MemoryKind,
-    /// How a worker waits for completions. If unset, the worker chooses a mode from its CPUs and records it.
+    /// Method by which a worker waits for completions. If unset, the worker chooses a method depending on its CPUs and
+    /// records it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polling: Option<Polling>,
     /// Workload of the scenario.
@@ -153,7 +156,7 @@ pub struct PingPongWorkload {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TransferWorkload {
-    /// Operation that is posted.
+    /// Operation that each transfer posts.
     pub operation: TransferOperation,
     /// Maximum number of transfers in flight per thread.
     pub window: u32,
@@ -161,7 +164,7 @@ pub struct TransferWorkload {
     pub batch: u32,
     /// Number of initiator threads.
     pub threads: u32,
-    /// Which workers of a pair post transfers.
+    /// Direction of the transfers between the workers of a pair.
     pub direction: Direction,
     /// Number or duration of measured transfers per thread.
     pub measured: Extent,
@@ -189,24 +192,24 @@ pub struct ArmAssignment {
     pub name: String,
     /// Index of the instrument process of the arm.
     pub process: u32,
-    /// Largest message that is injected, in bytes. Inject calls are not used if unset.
+    /// Largest message that is injected, in bytes. If unset, inject calls are not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inject_max_bytes: Option<u64>,
-    /// Maximum number of posts per doorbell. FI_MORE is not used if unset.
+    /// Maximum number of posts per doorbell. If unset, FI_MORE is not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doorbell_max_batch: Option<u32>,
-    /// How transfers are striped over rails.
+    /// Striping of transfers over rails.
     pub striping: StripingRule,
 }
 
-/// Repetition of all scenarios in fresh instrument processes.
+/// Repetition of all scenarios in new instrument processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RoundAssignment {
-    /// Number of the round, from 1. The integrity pass is round 0.
+    /// Number of the round, starting at 1. The integrity pass is round 0.
     pub round: u32,
-    /// Whether the round checks bytes or measures time. It never does both.
+    /// Purpose of the round.
     pub pass: Pass,
     /// Order in which the instrument processes are started, as indexes.
     pub process_order: Vec<u32>,
@@ -221,9 +224,9 @@ pub struct RoundAssignment {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Pass {
-    /// Every byte is checked, and no time is reported.
+    /// Every transferred byte is verified. Times are not reported.
     Integrity,
-    /// Time is measured, and no byte is checked.
+    /// Times are measured. Transferred bytes are not verified.
     Measure,
 }
 
@@ -242,24 +245,24 @@ pub struct BlockAssignment {
     pub order: Vec<u32>,
 }
 
-/// Error reading an assignment.
+/// Error parsing an assignment.
 #[derive(Debug, Snafu)]
 pub enum AssignmentError {
     /// The assignment is too large.
-    #[snafu(display("the assignment has {length} bytes, the maximum is {MAX_ASSIGNMENT_BYTES}"))]
+    #[snafu(display("the assignment is {length} bytes long; the maximum is {MAX_ASSIGNMENT_BYTES}"))]
     TooLong {
         /// Size of the assignment, in bytes.
         length: usize,
     },
-    /// The assignment is not valid JSON or has another structure.
-    #[snafu(display("the assignment cannot be read: {source}"))]
+    /// The assignment is not valid JSON or does not match the schema.
+    #[snafu(display("the assignment cannot be parsed: {source}"))]
     Syntax {
         /// Parser error.
         source: serde_json::Error,
     },
     /// The assignment has an unsupported version.
     #[snafu(display(
-        "the assignment has version {version}, this runner supports version {ASSIGNMENT_VERSION}"
+        "the assignment has version {version}, but this runner supports only version {ASSIGNMENT_VERSION}"
     ))]
     Version {
         /// Version of the assignment.
@@ -270,7 +273,7 @@ pub enum AssignmentError {
     Inconsistent {
         /// Path of the field.
         field: String,
-        /// Reason why the field is invalid.
+        /// Reason for which the field is invalid.
         reason: String,
     },
 }
@@ -279,7 +282,7 @@ impl Assignment {
     /// Parses and checks an assignment.
     ///
     /// # Errors
-    /// The assignment is too large, not valid JSON, of another version, or inconsistent.
+    /// The assignment is too large, is not valid JSON, has an unsupported version, or is inconsistent.
     pub fn parse(bytes: &[u8]) -> Result<Self, AssignmentError> {
         ensure!(
             bytes.len() <= MAX_ASSIGNMENT_BYTES,

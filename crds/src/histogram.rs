@@ -1,4 +1,4 @@
-//! Latency histogram with serialization, merging and quantiles. Does no I/O.
+//! Latency histogram with serialization, merging and quantiles. Performs no I/O.
 //!
 //! [HdrHistogram](https://hdrhistogram.github.io/HdrHistogram/) with three significant figures: the relative
 //! error of each value is at most 1 in 1000. Records contain the V2 DEFLATE encoding of HdrHistogram in base64, which
@@ -11,7 +11,7 @@ use hdrhistogram::serialization::{Deserializer as HdrDeserializer, Serializer as
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use snafu::Snafu;
 
-/// Maximum length of base64 text that is decoded. A record line is shorter.
+/// Maximum length of a base64 string that is decoded. A record line is always shorter.
 const MAX_ENCODED_BYTES: usize = 16 * 1024;
 /// Largest recordable value, in nanoseconds: five minutes, above every case deadline of a single operation.
 const MAX_NANOS: u64 = 300_000_000_000;
@@ -21,13 +21,13 @@ pub const SIGNIFICANT_FIGURES: u8 = 3;
 /// Error encoding or decoding a histogram.
 #[derive(Debug, Snafu)]
 pub enum HistogramError {
-    /// The text is too long.
-    #[snafu(display("the histogram has {length} characters, the maximum is {MAX_ENCODED_BYTES}"))]
+    /// The string is too long.
+    #[snafu(display("the histogram is {length} characters long; the maximum is {MAX_ENCODED_BYTES}"))]
     TooLong {
-        /// Length of the text, in characters.
+        /// Length of the string, in characters.
         length: usize,
     },
-    /// The text is not base64.
+    /// The string is not valid base64.
     #[snafu(display("the histogram is not base64: {source}"))]
     Base64 {
         /// Decoder error.
@@ -36,12 +36,12 @@ pub enum HistogramError {
     /// The bytes are not an HdrHistogram with the expected bounds.
     #[snafu(display("the histogram cannot be decoded: {reason}"))]
     Encoding {
-        /// Reason why decoding failed.
+        /// Reason for which decoding failed.
         reason: String,
     },
 }
 
-/// Durations in nanoseconds, from 1 ns to five minutes, at three significant figures.
+/// Histogram of durations in nanoseconds, from 1 ns to five minutes, with three significant figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram(hdrhistogram::Histogram<u64>);
 
@@ -102,7 +102,7 @@ impl Histogram {
         (self.count() > 0).then(|| self.0.mean())
     }
 
-    /// Pairs of value in nanoseconds and number of samples, in ascending order.
+    /// Values in nanoseconds with their number of samples, in ascending order of the values.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.0
             .iter_recorded()
@@ -112,7 +112,7 @@ impl Histogram {
     /// Encodes the histogram as V2 DEFLATE in base64.
     ///
     /// # Errors
-    /// The encoder fails, which only a histogram outside its own bounds could cause.
+    /// The encoder fails. This can happen only if the histogram is outside its bounds.
     pub fn encode(&self) -> Result<String, HistogramError> {
         let mut bytes = Vec::new();
         let encoded = V2DeflateSerializer::new().serialize(&self.0, &mut bytes);
@@ -125,7 +125,7 @@ impl Histogram {
     /// Decodes the output of [`Histogram::encode`].
     ///
     /// # Errors
-    /// The text is too long, not base64, or not a histogram with the expected bounds.
+    /// The string is too long, is not valid base64, or is not a histogram with the expected bounds.
     pub fn decode(text: &str) -> Result<Self, HistogramError> {
         if text.len() > MAX_ENCODED_BYTES {
             return TooLongSnafu { length: text.len() }.fail();

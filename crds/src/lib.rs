@@ -2,10 +2,11 @@
 //!
 //! - [`v1alpha1`]: the `BenchmarkRun` resource;
 //! - [`assignment`]: the work of one leg, read by its workers;
-//! - [`record`]: the record stream that worker 0 writes;
-//! - [`histogram`], [`quantile`], [`units`], [`striping`], [`names`]: values and rules shared by operator and runner.
+//! - [`record`]: the record stream written by worker 0;
+//! - [`histogram`], [`quantile`], [`units`], [`striping`], [`names`]: values and rules shared by the operator
+//!   and the runner.
 //!
-//! The crate does no I/O. The feature `crd` adds the Kubernetes schema.
+//! Performs no I/O. The feature `crd` adds the Kubernetes schema.
 #![forbid(unsafe_code)]
 
 pub mod assignment;

@@ -6,41 +6,44 @@ pub const GROUP: &str = "fabricbench.dev";
 pub const VERSION: &str = "v1alpha1";
 /// Kind of the custom resource.
 pub const KIND: &str = "BenchmarkRun";
-/// Label of a child object with the name of its run.
+/// Label that contains the name of the run to which a child object belongs.
 pub const LABEL_RUN: &str = "fabricbench.dev/run";
-/// Label of a child object with the UID of its run. Names can be reused, UIDs cannot.
+/// Label that contains the UID of the run to which a child object belongs. Names can be reused; UIDs cannot.
 pub const LABEL_RUN_UID: &str = "fabricbench.dev/run-uid";
-/// Label of a child object with the index of its leg.
+/// Label that contains the index of the leg to which a child object belongs.
 pub const LABEL_LEG: &str = "fabricbench.dev/leg";
-/// Label of a child object with the number of its attempt.
+/// Label that contains the number of the attempt to which a child object belongs.
 pub const LABEL_ATTEMPT: &str = "fabricbench.dev/attempt";
-/// Label of a ConfigMap with the index of its part of the record chain.
+/// Label that contains the index of the part of the record chain stored in a ConfigMap.
 pub const LABEL_RECORDS_PART: &str = "fabricbench.dev/records-part";
-/// Label with the name of the tool that manages an object.
+/// Label that contains the name of the tool that manages an object.
 pub const LABEL_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Value of [`LABEL_MANAGED_BY`].
 pub const MANAGED_BY: &str = "fabricbench";
-/// Finalizer of a run. It is removed when an uncached list finds no pod of the run.
+/// Finalizer of a run. The operator removes it once an uncached list returns no pods of the run.
 pub const FINALIZER: &str = "fabricbench.dev/pod-cleanup";
-/// Annotation on a run that abandons pods which are stuck terminating because their node is lost. Its value is ignored.
+/// Annotation on a run that lets the operator abandon pods that are stuck terminating on a lost node. The value of the
+/// annotation is ignored.
 pub const ANNOTATION_RELEASE_PODS: &str = "fabricbench.dev/release-pods";
-/// Annotation of a child object with the hash of the plan it was created for.
+/// Annotation that contains the hash of the plan for which a child object was created.
 pub const ANNOTATION_PLAN_HASH: &str = "fabricbench.dev/plan-hash";
-/// Label with the name of the Kueue LocalQueue of a Job.
+/// Label that contains the name of the Kueue LocalQueue to which a Job is submitted.
 pub const LABEL_QUEUE: &str = "kueue.x-k8s.io/queue-name";
-/// Environment variable that an image sets to the tuning it was built for. It must agree with the spec.
+/// Environment variable in which an image declares the tuning it was built for. It must match the spec.
 pub const ENV_VARIANT: &str = "FABRICBENCH_VARIANT";
-/// Environment variable with the image digest of a worker, set by the operator.
+/// Environment variable that contains the image digest of a worker, set by the operator.
 pub const ENV_IMAGE_DIGEST: &str = "FABRICBENCH_IMAGE_DIGEST";
-/// Environment variable with the node name of a worker, set by the operator.
+/// Environment variable that contains the node name of a worker, set by the operator.
 pub const ENV_NODE: &str = "FABRICBENCH_NODE";
-/// Environment variable with the log level of a worker on standard error: `error`, `warn` (default) or `info`.
+/// Environment variable that sets the level of the log that a worker writes to standard error: `error`, `warn`
+/// (default) or `info`.
 pub const ENV_LOG: &str = "FABRICBENCH_LOG";
 /// Prefix of environment variables that are reserved for fabricbench.
 pub const ENV_PREFIX: &str = "FABRICBENCH_";
-/// Environment variable with the rank of a worker, set by the Job controller in an Indexed Job.
+/// Environment variable that contains the rank of a worker, set by the Job controller in an Indexed Job.
 pub const ENV_RANK: &str = "JOB_COMPLETION_INDEX";
-/// Prefixes of environment variables that configure fabric libraries. All of them are recorded.
+/// Prefixes of the environment variables that configure fabric libraries. All variables with these prefixes are
+/// recorded.
 pub const RECORDED_ENV_PREFIXES: [&str; 3] = ["FI_", "UCX_", "NIXL_"];
-/// Name prefix of control arms, which the planner adds. Variants must not use it.
+/// Name prefix of the control arms, which the planner adds. Names of variants must not start with it.
 pub const CONTROL_PREFIX: &str = "control";

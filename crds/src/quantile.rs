@@ -1,21 +1,22 @@
-//! Quantiles of raw samples by exclusive interpolation. Does no I/O.
+//! Quantiles of raw samples by exclusive interpolation. Performs no I/O.
 //!
-//! The instrument stores the samples of a fixed-iteration case and reports these quantiles in addition to the histogram,
-//! so that results can be compared with scripts that compute `statistics.quantiles(samples, n=20)[18]` in Python.
+//! The instrument stores the samples of a fixed-iteration case and reports these quantiles in addition to the
+//! histogram, so that results can be compared with scripts that compute `statistics.quantiles(samples, n=20)[18]` in
+//! Python.
 
 /// Returns the `cut`-th of the cut points that divide `sorted` into `parts` parts of equal probability.
 ///
 /// Equivalent to `statistics.quantiles(sorted, n=parts)[cut - 1]` in Python with its default method
 /// `exclusive` (Hyndman and Fan 1996, definition 6): the value at rank `(len + 1) * cut / parts`,
-/// interpolated linearly between the two ranks around it. p95 is `(19, 20)`, p99 is `(99, 100)`, and
+/// interpolated linearly between the two adjacent ranks. p95 is `(19, 20)`, p99 is `(99, 100)`, and
 /// `(1, 2)` is the median.
 ///
-/// Outside the existing ranks, the line through the two outermost samples is extended, as in Python: a p99 of fewer than
-/// 99 samples may exceed the maximum.
+/// Outside the existing ranks, the result is extrapolated from the two outermost samples, as in Python. The p99 of
+/// fewer than 99 samples may therefore exceed the maximum.
 ///
 /// `sorted` must be in ascending order and may have any unit; the result has the same unit. Every quantile of a single
-/// sample is that sample, as in Python 3.13 (earlier versions raise). Returns `None` without samples, or if `cut` is not
-/// in `1..parts`.
+/// sample is that sample, as in Python 3.13 (earlier versions raise an exception). Returns `None` without samples, or
+/// if `cut` is not in `1..parts`.
 pub fn exclusive(sorted: &[u64], cut: u32, parts: u32) -> Option<f64> {
     if cut == 0 || cut >= parts {
         return None;

@@ -1,9 +1,9 @@
 //! Record stream: JSON lines that worker 0 writes to standard output.
 //!
-//! Every line is `{"seq":N,"chain":"…","record":{"kind":…}}`, under 16 KiB. `seq` counts from 0; `chain` is the SHA-256
-//! of the previous chain value (32 zero bytes at the start), the sequence number (8 bytes, big endian) and the bytes of
-//! `record` as written, in hexadecimal. Every prefix of a stream can therefore be verified: truncated, reordered,
-//! duplicated or edited lines are detected, and all lines before them remain valid.
+//! Every line has the form `{"seq":N,"chain":"…","record":{"kind":…}}` and is at most 16 KiB long. `seq` starts at 0.
+//! `chain` is the hexadecimal SHA-256 hash of the previous chain value (32 zero bytes at the start), the sequence
+//! number (8 bytes, big endian) and the bytes of `record` as written. Every prefix of a stream can therefore be
+//! verified: truncated, reordered, duplicated or edited lines are detected, and all lines before them remain valid.
 
 mod case;
 mod environment;
@@ -21,27 +21,28 @@ pub use environment::{
 };
 pub use line::{Chain, ChainWriter, LineError, MAX_LINE_BYTES, hex};
 
-use crate::assignment::LegIdentity;
+use crate::assignment::AttemptIdentity;
 
-/// Version of the record stream. Readers reject any other version.
+/// Version of the record stream. Readers reject all other versions.
 pub const RECORD_VERSION: u32 = 1;
 /// Maximum size of the stream of one leg, in bytes. The planner splits legs or rejects a plan that would exceed it.
 pub const MAX_STREAM_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Record of the stream.
+/// One record of the stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum Record {
-    /// Worker and its environment. The stream starts with the record of rank 0, followed by one for every other worker.
+    /// Worker and its environment. The stream starts with the record of rank 0, followed by one record per other
+    /// worker.
     Hello(Box<HelloRecord>),
-    /// Endpoints of an arm at one worker. Repeated when they change from one round to the next.
+    /// Endpoints of an arm at one worker. The record is repeated if the endpoints change between rounds.
     Endpoints(Box<EndpointsRecord>),
     /// Setup cost of an arm in a round at one worker, before the first measured operation.
     Cold(ColdRecord),
-    /// Case of one pair of workers.
+    /// Result of a case of one pair of workers.
     Case(Box<CaseRecord>),
-    /// The preceding block is complete: all its cases have a record.
+    /// End of a block. All cases of the block have a record.
     Block(BlockRecord),
     /// Warning for readers of the results.
     Warning(WarningRecord),
@@ -57,7 +58,7 @@ pub struct HelloRecord {
     /// Version of the record stream.
     pub version: u32,
     /// Run, plan, leg and attempt of the stream.
-    pub identity: LegIdentity,
+    pub identity: AttemptIdentity,
     /// Rank of the worker.
     pub rank: u32,
     /// Number of workers.
@@ -89,23 +90,23 @@ pub struct WarningRecord {
     /// Rank of the worker that the warning concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
-    /// Kind of the warning.
+    /// Category of the warning.
     pub reason: WarningReason,
     /// Human-readable message of at most 4 KiB.
     pub message: String,
 }
 
-/// Kind of a warning.
+/// Category of a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum WarningReason {
-    /// Evidence line of an optimization in the wording of the test procedures, once per size.
+    /// Evidence that an optimization was active, in the wording of the test procedures, once per size.
     Evidence,
-    /// Output that an instrument or its libraries printed.
+    /// Output of an instrument or of its libraries.
     LibraryOutput,
     /// A limit of the machine affects the results.
     Limit,
-    /// The environment differs from the previous round.
+    /// The environment differs from that of the previous round.
     EnvironmentChanged,
     /// A worker disconnected or could not be reached.
     WorkerLost,
@@ -115,7 +116,7 @@ pub enum WarningReason {
     Killed,
 }
 
-/// End of a stream. Repeated in the termination message of worker 0.
+/// End of a stream. The termination message of worker 0 contains a copy of this record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -124,7 +125,7 @@ pub struct EndRecord {
     pub blocks: u32,
     /// Whether all blocks of the assignment are complete.
     pub complete: bool,
-    /// Reason why the stream is incomplete.
+    /// Reason for which the stream is incomplete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<CaseFailure>,
 }

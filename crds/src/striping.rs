@@ -1,6 +1,6 @@
-//! Splits a transfer into chunks, one chunk per rail. Does no I/O.
+//! Splits a transfer into chunks, one chunk per rail. Performs no I/O.
 //!
-//! The planner and the runner share this rule: the planner prints and checks the chunks, the runner posts them.
+//! The planner and the runner share this rule: the planner prints and checks the chunks, and the runner posts them.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub enum StripingPolicy {
     Single,
     /// Transfers of at least the threshold use all rails, as in the libfabric backend of NIXL.
     Nixl,
-    /// Like Nixl, but with fewer rails if a chunk would be smaller than the minimum chunk size.
+    /// Same as Nixl, but with fewer rails if chunks would otherwise be smaller than the minimum chunk size.
     NixlCoalesce,
 }
 
@@ -34,19 +34,19 @@ pub const NIXL_THRESHOLD_BYTES: u64 = 128 * 1024;
 /// Smallest chunk of the transfer coalescing procedure.
 pub const COALESCE_MIN_CHUNK_BYTES: u64 = 16 * 1024;
 
-/// Chunks of one transfer. All chunks have `chunk_bytes` bytes except the last, which also takes the remainder.
+/// Chunks of one transfer. Each chunk is `chunk_bytes` bytes long except the last, which also contains the remainder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stripes {
-    /// Number of chunks, which is the number of rails used; at least 1.
+    /// Number of chunks, which equals the number of rails used. It is at least 1.
     pub rails: u64,
-    /// Length of every chunk but the last, in bytes.
+    /// Length of every chunk except the last, in bytes.
     pub chunk_bytes: u64,
     /// Length of the last chunk, in bytes.
     pub last_chunk_bytes: u64,
 }
 
 impl Stripes {
-    /// Offset and length in bytes of chunk `index`.
+    /// Offset and length of chunk `index`, in bytes.
     pub fn chunk(self, index: u64) -> (u64, u64) {
         let length = if index + 1 == self.rails {
             self.last_chunk_bytes
@@ -86,7 +86,7 @@ impl StripingRule {
 }
 
 /// Number of consecutive single-chunk transfers of a burst that the libfabric backend of NIXL posts on one rail before
-/// it uses the next. Reads use the next rail for every transfer.
+/// it switches to the next rail. Reads switch to the next rail for every transfer.
 pub const NIXL_GROUP: u64 = 16;
 
 impl StripingPolicy {
@@ -102,7 +102,7 @@ impl StripingPolicy {
 
 impl StripingRule {
     /// Maximum number of posts on one rail for a burst of `batch` transfers of `size` bytes over `rails` open rails.
-    /// Chunk `i` of a striped transfer uses rail `i`; single-chunk transfers use the rails in turn, by groups.
+    /// Chunk `i` of a striped transfer uses rail `i`; groups of single-chunk transfers use the rails in turn.
     pub fn posts_per_burst(self, size: u64, rails: u64, batch: u64, read: bool) -> u64 {
         let rails = rails.max(1);
         if batch == 0 || self.stripes(size, rails).rails > 1 {
@@ -111,10 +111,10 @@ impl StripingRule {
         let group = self.policy.group(read);
         let groups = batch.div_ceil(group);
         // The first rail has the most posts: all its groups are full, except possibly the last of the burst.
-        let of_first = groups.div_ceil(rails);
+        let groups_on_first = groups.div_ceil(rails);
         let has_last = (groups - 1).is_multiple_of(rails);
         let missing = if has_last { groups * group - batch } else { 0 };
-        of_first * group - missing
+        groups_on_first * group - missing
     }
 }
 
@@ -189,8 +189,8 @@ mod tests {
             for index in 0..batch {
                 posts[(index / policy.group(read) % rails) as usize] += 1;
             }
-            let most = rule(policy).posts_per_burst(64, rails, batch, read);
-            prop_assert_eq!(Some(most), posts.into_iter().max());
+            let maximum = rule(policy).posts_per_burst(64, rails, batch, read);
+            prop_assert_eq!(Some(maximum), posts.into_iter().max());
         }
 
         #[test]

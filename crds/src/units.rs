@@ -1,4 +1,4 @@
-//! Parses and formats sizes and durations such as `64`, `1Ki`, `16M` and `500ms`. Does no I/O.
+//! Parses and formats sizes and durations such as `64`, `1Ki`, `16M` and `500ms`. Performs no I/O.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use snafu::Snafu;
 /// Error parsing a size or a duration.
 #[derive(Debug, Snafu, PartialEq, Eq, Clone)]
 pub enum UnitError {
-    /// The text does not start with a whole number.
+    /// The input does not start with a whole number.
     #[snafu(display("`{text}` does not start with a whole number; example: {example}"))]
     NoNumber {
         /// Input.
@@ -37,7 +37,7 @@ pub enum UnitError {
     },
 }
 
-/// A number of bytes, written `64`, `1Ki`, `16Mi`, `2Gi` (binary) or `1k`, `16M`, `2G` (decimal).
+/// Number of bytes, written as `64`, `1Ki`, `16Mi`, `2Gi` (binary) or `1k`, `16M`, `2G` (decimal).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Size(pub u64);
 
@@ -69,7 +69,7 @@ impl FromStr for Size {
     }
 }
 
-/// Writes the shortest exact form: with a binary suffix that divides the value, otherwise in bytes.
+/// Writes the value with the largest binary suffix that divides it exactly, or in bytes if there is no such suffix.
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let binary = SIZE_SUFFIXES.iter().rev().find(|(suffix, factor)| {
@@ -83,7 +83,7 @@ impl fmt::Display for Size {
 }
 
 impl Serialize for Size {
-    /// Values without a binary suffix are serialized as numbers, so that manifests round-trip.
+    /// Serializes values without a binary suffix as numbers, so that manifests round-trip.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = self.to_string();
         if text.ends_with('i') {
@@ -122,11 +122,11 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
-/// A duration, written `250us`, `500ms`, `10s`, `2m`.
+/// Duration, written as `250us`, `500ms`, `10s` or `2m`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration(pub time::Duration);
 
-const SPAN_SUFFIXES: [(&str, u64); 6] = [
+const DURATION_SUFFIXES: [(&str, u64); 6] = [
     ("ns", 1),
     ("us", 1_000),
     ("ms", 1_000_000),
@@ -139,7 +139,7 @@ impl FromStr for Duration {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let nanos = scaled(text, &SPAN_SUFFIXES, "ns, us, ms, s, m, h", "500ms or 10s")?;
+        let nanos = scaled(text, &DURATION_SUFFIXES, "ns, us, ms, s, m, h", "500ms or 10s")?;
         Ok(Duration(time::Duration::from_nanos(nanos)))
     }
 }
@@ -147,7 +147,7 @@ impl FromStr for Duration {
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX);
-        let unit = SPAN_SUFFIXES
+        let unit = DURATION_SUFFIXES
             .iter()
             .rev()
             .find(|(_, factor)| nanos >= *factor && nanos.is_multiple_of(*factor));
@@ -182,15 +182,15 @@ fn scaled(
     let (number, unit) = text.split_at(digits);
     if number.is_empty() {
         return NoNumberSnafu {
-            text: clipped(text),
+            text: truncate(text),
             example,
         }
         .fail();
     }
     let Some((_, factor)) = suffixes.iter().find(|(suffix, _)| *suffix == unit) else {
         return UnknownUnitSnafu {
-            text: clipped(text),
-            unit: clipped(unit),
+            text: truncate(text),
+            unit: truncate(unit),
             known,
         }
         .fail();
@@ -199,11 +199,11 @@ fn scaled(
         .parse::<u64>()
         .ok()
         .and_then(|number| number.checked_mul(*factor));
-    value.ok_or_else(|| UnitError::TooLarge { text: clipped(text) })
+    value.ok_or_else(|| UnitError::TooLarge { text: truncate(text) })
 }
 
-/// The first characters of untrusted input, so that an error message stays short.
-fn clipped(text: &str) -> String {
+/// Returns the first characters of untrusted input, to limit the length of error messages.
+fn truncate(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
@@ -215,8 +215,8 @@ mod schema {
 
     use super::{Duration, Size};
 
-    /// Number of bytes or text with a suffix. `validate` checks the text, because the cost limit of the schema's rule
-    /// language does not allow patterns on this union.
+    /// Number of bytes, or a string with a suffix. `validate` checks the string, because the cost limit of CEL rules
+    /// does not allow patterns on this union.
     impl JsonSchema for Size {
         fn schema_name() -> Cow<'static, str> {
             "Size".into()
@@ -289,11 +289,11 @@ mod tests {
     #[test]
     fn formats_durations_with_the_largest_exact_unit() {
         assert_eq!(
-            "1500ms".parse::<Duration>().map(|span| span.to_string()),
+            "1500ms".parse::<Duration>().map(|duration| duration.to_string()),
             Ok("1500ms".to_owned())
         );
         assert_eq!(
-            "60s".parse::<Duration>().map(|span| span.to_string()),
+            "60s".parse::<Duration>().map(|duration| duration.to_string()),
             Ok("1m".to_owned())
         );
         assert!("10".parse::<Duration>().is_err());
@@ -309,8 +309,8 @@ mod tests {
 
         #[test]
         fn durations_round_trip(nanos in 0u64..=1 << 60) {
-            let span = Duration(time::Duration::from_nanos(nanos));
-            prop_assert_eq!(span.to_string().parse(), Ok(span));
+            let duration = Duration(time::Duration::from_nanos(nanos));
+            prop_assert_eq!(duration.to_string().parse(), Ok(duration));
         }
 
         #[test]

@@ -1,7 +1,7 @@
 //! `fabricbench.dev/v1alpha1`: the `BenchmarkRun` resource.
 //!
-//! The schema derived from these types defines structure, bounds and rules. The campaign's `validate` module checks
-//! what the schema cannot express, such as sizes with suffixes and variants that would be identical.
+//! The schema derived from these types defines the structure, bounds and rules of the spec. The `validate` module of
+//! the campaign crate checks what the schema cannot express, such as sizes with suffixes and identical variants.
 
 mod condition_type;
 mod execution;

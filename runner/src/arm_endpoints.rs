@@ -1,10 +1,10 @@
-//! The endpoints and memory of one arm at one worker. Each measuring thread has its own endpoints; the memory is shared
-//! with the other arms of the process.
+//! The endpoints and memory of one arm at one worker. Each measuring thread has separate endpoints. The memory is
+//! shared by all arms of the process.
 //!
-//! [`ArmEndpoints::open`] opens as many transports as the largest number of threads in any scenario, each on its own
-//! pinned thread, and records the cost. [`ArmEndpoints::offer`] and [`ArmEndpoints::connect`] exchange addresses between
-//! two workers, after which `scenario::run_case` measures. If memory of a kind cannot be allocated or registered, only
-//! the scenarios that use it fail.
+//! [`ArmEndpoints::open`] opens one transport per thread of the scenario with the most threads, each on a separate
+//! pinned thread, and records the setup costs. Two workers exchange addresses with [`ArmEndpoints::offer`] and
+//! [`ArmEndpoints::connect`] before `scenario::run_case` runs cases. If memory of a kind cannot be allocated or
+//! registered, only the scenarios that use this memory kind fail.
 
 mod buffers;
 pub(crate) mod endpoint_thread;
@@ -35,18 +35,18 @@ pub struct ArmEndpoints<T: Transport> {
     pub(crate) threads: Vec<EndpointThread<T>>,
     pub(crate) kinds: Vec<(MemoryKind, layout::Layout)>,
     /// Failure of each memory kind that cannot be used, by index of the kind.
-    pub(crate) refused: Vec<Option<CaseFailure>>,
+    pub(crate) memory_failures: Vec<Option<CaseFailure>>,
     pub(crate) usage: UsageCounters,
     pub(crate) roots: SystemRoots,
-    /// Polling mode of scenarios that do not set one.
+    /// Polling mode of scenarios that do not set a polling mode.
     pub(crate) polling: Polling,
-    /// Evidence lines already reported, with the message size.
+    /// Evidence lines that have been reported, with their message sizes.
     pub(crate) evidence: BTreeSet<(u64, String)>,
     facts: FabricFacts,
     cold: ColdRecord,
 }
 
-/// The configuration with which `arm` opens its transport at worker `rank`.
+/// Creates the configuration with which `arm` opens its transport at worker `rank`.
 pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> OpenConfig {
     let binding = assignment.bindings.get(rank as usize);
     let process = assignment.processes.get(arm.process as usize);
@@ -69,9 +69,10 @@ pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> O
     }
 }
 
-/// Polling mode of scenarios that do not set one: spin if each measuring thread has a CPU of its own, otherwise yield.
+/// Polling mode of scenarios that do not set a polling mode: spin if there is a CPU for each measuring thread,
+/// otherwise yield.
 pub fn default_polling(cpus: usize, assignment: &Assignment) -> Polling {
-    if cpus >= layout::most_threads(assignment) as usize {
+    if cpus >= layout::max_threads(assignment) as usize {
         Polling::Spin
     } else {
         Polling::Yield
@@ -79,13 +80,14 @@ pub fn default_polling(cpus: usize, assignment: &Assignment) -> Polling {
 }
 
 impl<T: Transport> ArmEndpoints<T> {
-    /// Opens the endpoints of `arm`, and allocates and registers the memory of every scenario. Threads are pinned to
-    /// `cpus` in turn, or not pinned if `cpus` is empty. `polling` applies to scenarios that do not set a polling mode.
-    /// `buffers` belongs to the process and is shared by its arms.
+    /// Opens the endpoints of `arm`, and allocates and registers the memory of every scenario.
+    ///
+    /// Threads are pinned to `cpus` in turn, or not pinned if `cpus` is empty. `polling` applies to scenarios that do
+    /// not set a polling mode. `buffers` is shared by all arms of the process.
     ///
     /// # Errors
     /// If the transport cannot be opened with `config`, or a thread cannot be pinned. A failure to allocate or register
-    /// memory is not returned here: it fails the scenarios that use the memory.
+    /// memory is not returned: only the scenarios that use the memory fail.
     pub fn open(
         arm: &ArmAssignment,
         assignment: &Assignment,
@@ -94,9 +96,9 @@ impl<T: Transport> ArmEndpoints<T> {
         cpus: &[u32],
         buffers: &mut Buffers,
     ) -> Result<Self, TransportError> {
-        let thread_count = layout::most_threads(assignment) as usize;
+        let thread_count = layout::max_threads(assignment) as usize;
         let mut threads = Vec::with_capacity(thread_count);
-        let mut refused = vec![None; buffers.layouts().len()];
+        let mut memory_failures = vec![None; buffers.layouts().len()];
         let mut cold = ColdRecord {
             arm: arm.name.clone(),
             ..ColdRecord::default()
@@ -112,8 +114,8 @@ impl<T: Transport> ArmEndpoints<T> {
             cold.open_nanos += opened.open_nanos;
             cold.registration_nanos += opened.registration_nanos;
             cold.registered_bytes += opened.registered_bytes;
-            for (refused, thread_refused) in refused.iter_mut().zip(opened.refused) {
-                *refused = refused.take().or(thread_refused);
+            for (failure, thread_failure) in memory_failures.iter_mut().zip(opened.memory_failures) {
+                *failure = failure.take().or(thread_failure);
             }
             threads.push(opened.thread);
         }
@@ -141,7 +143,7 @@ impl<T: Transport> ArmEndpoints<T> {
         Ok(Self {
             threads,
             kinds: buffers.layouts().to_vec(),
-            refused,
+            memory_failures,
             usage,
             roots,
             polling,
@@ -151,7 +153,7 @@ impl<T: Transport> ArmEndpoints<T> {
         })
     }
 
-    /// The addresses and memory keys with which a peer reaches this worker.
+    /// Returns the addresses and memory keys that a peer needs to reach this worker.
     pub fn offer(&self) -> ArmOffer {
         let threads = self.threads.iter().map(|thread| {
             let with_kind = self.kinds.iter().zip(&thread.data);
@@ -177,8 +179,8 @@ impl<T: Transport> ArmEndpoints<T> {
         if offer.threads.len() != self.threads.len() {
             let (remote, local) = (offer.threads.len(), self.threads.len());
             return Err(mismatch(format!(
-                "rank {rank} offers endpoints for {remote} threads, but this worker has {local}; use the same assignment and runner \
-                 version for all workers"
+                "rank {rank} offers endpoints for {remote} threads, but this worker has {local}; use the same assignment \
+                 and runner version for all workers"
             )));
         }
         let start = clock::now();
@@ -199,12 +201,12 @@ impl<T: Transport> ArmEndpoints<T> {
         Ok(())
     }
 
-    /// Facts reported by the library, plus the memory and polling mode of each scenario and the pinned CPUs.
+    /// Facts reported by the library, the memory and polling mode of each scenario, and the pinned CPUs.
     pub fn facts(&self) -> &FabricFacts {
         &self.facts
     }
 
-    /// Costs of this arm before its first measured operation. The caller fills in `round` and `rank`.
+    /// Setup costs of this arm. The caller sets `round` and `rank`.
     pub fn cold(&self) -> ColdRecord {
         ColdRecord {
             first_post_nanos: self.threads.first().and_then(|thread| thread.first_post.nanos()),

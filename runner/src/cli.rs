@@ -1,4 +1,4 @@
-//! The command line of `fabricbench-runner`.
+//! Command line of `fabricbench-runner`.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::transport::select::TransportSelector;
 use crate::worker::{self, WorkerOptions};
 use crate::{ffi, install, instrument, probe};
 
-/// The fabricbench runner: runs on each node, transfers data over the fabric and reports measurements.
+/// Runs on each node of a benchmark, transfers data over the fabric, and reports measurements.
 #[derive(Debug, Parser)]
 #[command(name = "fabricbench-runner", version)]
 struct Cli {
@@ -21,40 +21,42 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run one worker of a campaign leg; rank 0 coordinates and writes the records to standard output.
+    /// Run one worker of a campaign leg. The worker with rank 0 is the coordinator and writes the records to standard
+    /// output.
     Worker {
-        /// Assignment file, the same for every rank.
+        /// Assignment file. All ranks read the same file.
         #[arg(long, value_name = "FILE")]
         assignment: PathBuf,
         /// Rank of this worker, starting at 0.
         #[arg(long, env = crds::names::ENV_RANK)]
         rank: u32,
-        /// File into which rank 0 copies its end record; by default /dev/termination-log, if it is writable.
+        /// File to which rank 0 copies its end record. Defaults to /dev/termination-log if that file is writable.
         #[arg(long, value_name = "FILE")]
         termination_message: Option<PathBuf>,
-        /// Process ID of the parent; the worker stops when the parent dies.
+        /// Process ID of the parent process. The worker stops when the parent exits.
         #[arg(long, value_name = "PID")]
         parent: Option<u32>,
     },
-    /// Run an instrument process; started by workers.
+    /// Run an instrument process. Workers start this command.
     #[command(hide = true)]
     Instrument {
         /// Process ID of the worker.
         #[arg(long)]
         parent: u32,
     },
-    /// Try one transport or memory kind; started by `probe`.
+    /// Try one transport or memory kind. `probe` starts this command.
     #[command(hide = true)]
     Attempt {
         /// Transport or memory kind as JSON.
         target: String,
     },
-    /// Copy this binary into a directory, for pods whose image does not contain it.
+    /// Copy this binary to a directory, for containers whose image does not contain it.
     Install {
         /// Target directory.
         directory: PathBuf,
     },
-    /// Show which transports, providers, devices and memory kinds are available on this machine, and why others are not.
+    /// Show which transports, providers, devices and memory kinds are available on this machine, and why others are
+    /// not.
     Probe {
         /// Output format.
         #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -64,15 +66,16 @@ enum Command {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// A table.
+    /// Table.
     Text,
-    /// One JSON document.
+    /// JSON document.
     Json,
 }
 
 /// Runs the command line with the transports of `selector`.
 ///
-/// Exit status: 0 on success, 2 if the command line or the assignment is invalid, 3 if the attempt is not complete.
+/// The exit status is 0 on success, 2 if the command line or the assignment is invalid, and 3 if the attempt is
+/// incomplete or the command fails.
 pub fn main_with(selector: &impl TransportSelector) -> ExitCode {
     let cli = Cli::parse();
     let filter = EnvFilter::try_from_env(crds::names::ENV_LOG).unwrap_or_else(|_| EnvFilter::new("warn"));
@@ -103,7 +106,7 @@ pub fn main_with(selector: &impl TransportSelector) -> ExitCode {
             Ok(()) => (0, None),
             Err(error) => (3, Some(error.to_string())),
         },
-        Command::Attempt { target } => match attempt(selector, &target) {
+        Command::Attempt { target } => match print_attempt(selector, &target) {
             Ok(()) => ffi::exit_now(0),
             Err(error) => (2, Some(error.to_string())),
         },
@@ -111,27 +114,27 @@ pub fn main_with(selector: &impl TransportSelector) -> ExitCode {
             Ok(_) => (0, None),
             Err(error) => (3, Some(error.to_string())),
         },
-        Command::Probe { format } => match show_probe(format) {
+        Command::Probe { format } => match print_probe(format) {
             Ok(()) => (0, None),
             Err(error) => (3, Some(error.to_string())),
         },
     };
     if let Some(error) = error {
-        // If standard error is closed, there is no other place to report it.
+        // If standard error is closed, the error cannot be reported.
         let _ = writeln!(io::stderr(), "fabricbench-runner: {error}");
     }
     ExitCode::from(status)
 }
 
-fn attempt(selector: &impl TransportSelector, target: &str) -> io::Result<()> {
+fn print_attempt(selector: &impl TransportSelector, target: &str) -> io::Result<()> {
     let target = serde_json::from_str(target)?;
-    let answer = serde_json::to_string(&probe::attempt(selector, &target))?;
+    let result = serde_json::to_string(&probe::attempt(selector, &target))?;
     let mut out = io::stdout();
-    writeln!(out, "{answer}")?;
+    writeln!(out, "{result}")?;
     out.flush()
 }
 
-fn show_probe(format: Format) -> io::Result<()> {
+fn print_probe(format: Format) -> io::Result<()> {
     let findings = probe::probe();
     let text = match format {
         Format::Text => probe::table(&findings),

@@ -1,4 +1,4 @@
-//! Exits the process without running exit handlers.
+//! Process exit without exit handlers.
 
 /// Exits this process immediately with `status`. Exit handlers and destructors of loaded libraries do not run, because
 /// some fabric libraries crash in them.

@@ -1,4 +1,4 @@
-//! Messages between processes: one JSON document per line, with limits on length and time. Reads and writes the given
+//! Messages between processes: one JSON document per line, with limits on length and time. Performs I/O on the given
 //! streams.
 
 use std::io::{self, Read, Write};
@@ -11,11 +11,11 @@ use snafu::{ResultExt, Snafu, ensure};
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Reason a frame could not be read or written.
+/// Error reading or writing a message.
 #[derive(Debug, Snafu)]
 pub enum FrameError {
-    /// The other side closed the stream.
-    #[snafu(display("the other side closed the connection"))]
+    /// The peer closed the stream.
+    #[snafu(display("the peer closed the connection"))]
     Closed,
     /// The line exceeds the limit.
     #[snafu(display("a message exceeds the limit of {max} bytes"))]
@@ -32,7 +32,7 @@ pub enum FrameError {
         /// Error of the system call.
         source: io::Error,
     },
-    /// The line is not a valid message, or a message cannot be serialized.
+    /// The line is not a valid message, or the message cannot be serialized.
     #[snafu(display("invalid message: {source}"))]
     Syntax {
         /// Error of the JSON parser or serializer.
@@ -40,17 +40,17 @@ pub enum FrameError {
     },
 }
 
-/// Reads lines from a stream that another process writes to.
+/// Reader of lines from a stream to which another process writes.
 #[derive(Debug)]
 pub struct FrameReader<S> {
     stream: S,
     pending: Vec<u8>,
-    /// Length of the prefix of `pending` that contains no line end.
+    /// Length of the prefix of `pending` that contains no line feed.
     searched: usize,
 }
 
 impl<S: Read + AsFd> FrameReader<S> {
-    /// A reader of `stream`.
+    /// Creates a reader of `stream`.
     pub fn new(stream: S) -> Self {
         Self {
             stream,
@@ -64,10 +64,12 @@ impl<S: Read + AsFd> FrameReader<S> {
         &self.stream
     }
 
-    /// Reads the next line, without the line feed and at most `max` bytes long. Without a `deadline` it waits indefinitely.
+    /// Reads the next line and returns it without the line feed.
+    ///
+    /// The line can be at most `max` bytes long. If `deadline` is `None`, the call waits indefinitely.
     ///
     /// # Errors
-    /// If the stream ends or fails, the line is too long, or no complete line arrives in time.
+    /// The stream ends or fails, the line is too long, or no complete line arrives before `deadline`.
     pub fn read(&mut self, max: usize, deadline: Option<Instant>) -> Result<Vec<u8>, FrameError> {
         loop {
             let end = self.pending[self.searched..]
@@ -105,10 +107,10 @@ impl<S: Read + AsFd> FrameReader<S> {
     }
 }
 
-/// Waits until `stream` is readable or has ended; false if `deadline` comes first.
+/// Waits until `stream` is readable or has ended. Returns `false` if the deadline passes first.
 ///
 /// # Errors
-/// If the system cannot poll the stream.
+/// The system cannot poll the stream.
 pub fn readable(stream: &impl AsFd, deadline: Instant) -> Result<bool, FrameError> {
     loop {
         let remaining = deadline.saturating_duration_since(Instant::now());
@@ -128,7 +130,7 @@ pub fn readable(stream: &impl AsFd, deadline: Instant) -> Result<bool, FrameErro
 /// Writes `message` as one line.
 ///
 /// # Errors
-/// If it is longer than `max` bytes, or the stream fails.
+/// The message is longer than `max` bytes or cannot be serialized, or the stream fails.
 pub fn write(stream: &mut impl Write, message: &impl Serialize, max: usize) -> Result<(), FrameError> {
     let mut line = serde_json::to_vec(message).context(SyntaxSnafu)?;
     ensure!(line.len() <= max, TooLongSnafu { max });

@@ -1,5 +1,5 @@
-//! Copies the runner binary into a directory, from which containers whose image does not contain it can start it. Writes
-//! one file.
+//! Copies the runner binary to a directory, so that containers whose image does not contain the binary can start it.
+//! Performs I/O.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use snafu::{ResultExt, Snafu};
 
-/// The running binary; valid even if its file was moved or replaced.
-const OWN_BINARY: &str = "/proc/self/exe";
+/// Path of the running binary. It remains valid if the file is moved or replaced.
+const RUNNING_BINARY: &str = "/proc/self/exe";
 /// File name of the copy.
 const NAME: &str = "fabricbench-runner";
 
-/// Reason the copy failed.
+/// Error copying the binary.
 #[derive(Debug, Snafu)]
 #[snafu(display("{action} {} failed: {source}", path.display()))]
 pub struct InstallError {
@@ -22,16 +22,16 @@ pub struct InstallError {
     source: io::Error,
 }
 
-/// Copies this binary atomically into `directory`, executable for everyone, and returns its path.
+/// Copies this binary atomically to `directory`, makes the copy executable for all users, and returns its path.
 ///
 /// # Errors
-/// If the binary cannot be read or the copy cannot be written.
+/// The binary cannot be read or the copy cannot be written.
 pub fn install(directory: &Path) -> Result<PathBuf, InstallError> {
     let path = directory.join(NAME);
     let part = directory.join(format!(".{NAME}.part"));
-    let mut binary = File::open(OWN_BINARY).context(InstallSnafu {
+    let mut binary = File::open(RUNNING_BINARY).context(InstallSnafu {
         action: "reading",
-        path: OWN_BINARY,
+        path: RUNNING_BINARY,
     })?;
     let written = File::create(&part).and_then(|mut copy| {
         io::copy(&mut binary, &mut copy)?;
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn names_a_missing_directory() {
+    fn reports_the_path_of_a_missing_directory() {
         let error = install(Path::new("/nowhere/at/all")).unwrap_err();
         assert!(
             error.to_string().starts_with("writing /nowhere/at/all/"),

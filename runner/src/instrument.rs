@@ -1,5 +1,5 @@
-//! One instrument process: opens the transports of its arms and runs cases until its worker exits. Communicates with the
-//! worker over a socket on standard input, so that libraries may print to standard output and standard error.
+//! One instrument process: opens the transports of its arms and runs cases until its worker exits. Communicates with
+//! the worker over a socket on standard input, so that libraries may print to standard output and standard error.
 
 pub mod arm;
 mod cpus;
@@ -58,8 +58,8 @@ pub fn run(selector: &impl TransportSelector, parent: u32) -> Result<(), Instrum
         action: "duplicating the worker's socket",
     })?;
     let socket = socket.ok_or(InstrumentError::NoWorker)?;
-    // SIGTERM instead of SIGKILL, because libfabric's shm provider frees its shared memory on SIGTERM. Between cases, the
-    // instrument also exits if the worker's end of the socket is closed.
+    // SIGTERM instead of SIGKILL, because libfabric's shm provider frees its shared memory on SIGTERM. Between cases,
+    // the instrument also exits if the worker's end of the socket is closed.
     end_with_parent(parent, Signal::TERM).context(StartSnafu {
         action: "registering the worker as parent process",
     })?;

@@ -1,7 +1,7 @@
-//! The runner: joins the rendezvous, opens transports, transfers data and reports measurements.
+//! Runner of fabricbench: joins the rendezvous, opens transports, transfers data and reports measurements.
 //!
 //! The control plane (rendezvous, session, worker, output) may block and allocate memory. The scenarios and the layers
-//! below them do neither during a measured window.
+//! below them do not block or allocate memory during a measured window.
 
 pub mod arm_endpoints;
 pub mod cli;

@@ -1,4 +1,4 @@
-//! The runner of fabricbench with the built-in transports.
+//! Binary of the runner with the built-in transports.
 
 use std::process::ExitCode;
 

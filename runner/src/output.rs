@@ -1,6 +1,7 @@
-//! The record stream of the coordinator: one line per record, flushed after each record. Writes to the given stream.
+//! Record stream of the coordinator: one line per record, flushed after each record. Performs I/O on the given stream.
 //!
-//! Lines have a limit ([`crds::record::MAX_LINE_BYTES`]). Longer records are shortened, with a mark and a warning.
+//! The length of a line is limited to [`crds::record::MAX_LINE_BYTES`]. Longer records are shortened and marked, and a
+//! warning is written.
 
 mod shorten;
 
@@ -14,30 +15,31 @@ use snafu::{ResultExt, Snafu};
 
 pub use shorten::bounded;
 
-/// Longest message of a failure or warning, in bytes.
+/// Maximum length of the message of a failure or warning, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 4 * 1024;
-/// Limit for all warnings of a stream together, in bytes. A library that prints in every round could otherwise use up the
-/// 8 MiB of the stream; with 1 MiB, the planner's size estimate for the other records remains correct.
+/// Maximum total length of all warnings of a stream, in bytes. Without this limit, a library that prints in every round
+/// could exceed the 8 MiB limit of the stream. With 1 MiB, the planner's size estimate for the other records remains
+/// valid.
 const MAX_WARNINGS_BYTES: usize = 1024 * 1024;
 
-/// Reason a record cannot be written.
+/// Error writing a record.
 #[derive(Debug, Snafu)]
 pub enum OutputError {
-    /// The reader closed standard output, or writing failed.
+    /// Standard output was closed, or writing to it failed.
     #[snafu(display("cannot write the record stream to standard output: {source}"))]
     Closed {
         /// Error of the system call.
         source: io::Error,
     },
-    /// A record is too long and cannot be shortened, or cannot be serialized.
+    /// A record cannot be shortened to the line limit, or cannot be serialized.
     #[snafu(display("cannot encode a record: {source}"))]
-    Unfit {
+    Encode {
         /// Error of the encoder.
         source: LineError,
     },
 }
 
-/// Writes the records of one attempt.
+/// Writer of the records of one attempt.
 #[derive(Debug)]
 pub struct RecordStream<W> {
     out: W,
@@ -49,7 +51,7 @@ pub struct RecordStream<W> {
 }
 
 impl<W: Write> RecordStream<W> {
-    /// A stream that starts now.
+    /// Creates a stream that starts at the current time.
     pub fn new(out: W) -> Self {
         Self {
             out,
@@ -65,13 +67,13 @@ impl<W: Write> RecordStream<W> {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Writes one record, and a warning for each way in which it was shortened.
+    /// Writes one record, and a warning for each reduction of the record.
     ///
     /// # Errors
-    /// If standard output is closed, or the record is too long even when shortened.
+    /// Standard output is closed, or the record cannot be shortened to the line limit.
     pub fn write(&mut self, mut record: Record) -> Result<(), OutputError> {
-        shorten::messages(&mut record);
-        let (line, reductions) = shorten::fit(&mut self.chain, record).context(UnfitSnafu)?;
+        shorten::shorten_messages(&mut record);
+        let (line, reductions) = shorten::fit(&mut self.chain, record).context(EncodeSnafu)?;
         self.out.write_all(line.as_bytes()).context(ClosedSnafu)?;
         self.out.flush().context(ClosedSnafu)?;
         for reduction in reductions {
@@ -80,8 +82,9 @@ impl<W: Write> RecordStream<W> {
         Ok(())
     }
 
-    /// Writes a warning, unless the stream already contains the same one. When the warnings reach their limit, a final
-    /// warning states that further ones are omitted.
+    /// Writes a warning, unless the stream already contains the same warning.
+    ///
+    /// When the warnings reach their limit, a final warning states that further warnings are omitted.
     ///
     /// # Errors
     /// See [`RecordStream::write`].
@@ -111,7 +114,8 @@ impl<W: Write> RecordStream<W> {
             rank: None,
             reason: WarningReason::Limit,
             message: format!(
-                "warnings of this attempt reached {MAX_WARNINGS_BYTES} bytes; further warnings are omitted"
+                "the warnings of this attempt reached the limit of {MAX_WARNINGS_BYTES} bytes; further warnings are \
+                 omitted"
             ),
         }))
     }
@@ -147,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn shortens_long_messages_with_a_mark() {
+    fn truncates_and_marks_long_messages() {
         let mut stream = RecordStream::new(Vec::new());
         let message = "\u{1}".repeat(100_000);
         let reason = FailureReason::PeerLost;
@@ -165,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_above_the_line_limit_becomes_an_internal_failure() {
+    fn replaces_a_case_above_the_line_limit_by_an_internal_failure() {
         let mut stream = RecordStream::new(Vec::new());
         let report = IntegrityReport {
             crc32c_found: "f".repeat(20_000),
@@ -201,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_a_closed_reader() {
+    fn reports_a_closed_standard_output() {
         struct ClosedPipe;
         impl Write for ClosedPipe {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {

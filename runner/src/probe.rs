@@ -1,5 +1,7 @@
-//! Probes which transports, memory kinds and devices this machine supports. Starts a separate process for each probe, so
-//! that a library that crashes or hangs is reported as a result.
+//! Probes the transports, memory kinds and devices of this machine. Performs I/O.
+//!
+//! Each transport and memory kind is tried in a separate process, so that a crash or hang of a library is reported as a
+//! result.
 
 mod attempt;
 mod table;
@@ -25,16 +27,16 @@ pub use table::table;
 
 /// Timeout of one attempt.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(20);
-/// Limit for the output of one attempt, in bytes.
-const MAX_ANSWER_BYTES: usize = 64 * 1024;
+/// Maximum number of bytes read from the output of one attempt.
+const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
-/// A transport or memory kind to try.
+/// Transport or memory kind to try.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Target {
-    /// A transport.
+    /// Transport.
     Transport(TransportSpec),
-    /// Memory of a kind.
+    /// Memory kind.
     Memory(MemoryKind),
 }
 
@@ -46,7 +48,7 @@ pub struct Finding {
     pub what: String,
     /// Name of the transport, memory kind or device.
     pub name: String,
-    /// Description if it is available, otherwise the reason and the remedy.
+    /// Description of the transport, memory or device, or the reason why it is unavailable with a remedy.
     pub result: Result<String, CaseFailure>,
 }
 
@@ -126,26 +128,26 @@ fn try_in_process(target: &Target) -> io::Result<Result<String, CaseFailure>> {
     let output = child
         .stdout
         .take()
-        .map(|stdout| process::collect(stdout, MAX_ANSWER_BYTES))
+        .map(|stdout| process::collect(stdout, MAX_OUTPUT_BYTES))
         .transpose()?;
     let Some(status) = process::wait_until(&mut child, Instant::now() + ATTEMPT_TIMEOUT)? else {
         child.kill()?;
         child.wait()?;
         return Ok(Err(failed(format!(
-            "no answer within {} s",
+            "the probe process did not respond within {} s",
             ATTEMPT_TIMEOUT.as_secs()
         ))));
     };
     let output = output.map(process::Collected::finish).unwrap_or_default();
-    // The last line is the result; libraries may have printed other lines before it.
+    // The last line contains the result. Libraries may have printed other lines before it.
     let line = output.lines().last().unwrap_or_default();
     Ok(serde_json::from_str(line)
         .unwrap_or_else(|_| Err(failed(format!("the probe process {}", process::describe(status))))))
 }
 
 fn devices(roots: &SystemRoots) -> Vec<Finding> {
-    let found = Device::all(DeviceClass::Rdma, roots);
-    if found.is_empty() {
+    let rdma_devices = Device::all(DeviceClass::Rdma, roots);
+    if rdma_devices.is_empty() {
         return vec![Finding {
             what: "device".into(),
             name: "RDMA".into(),
@@ -160,7 +162,7 @@ fn devices(roots: &SystemRoots) -> Vec<Finding> {
     let describe = |device: Device| {
         let pci = device
             .pci
-            .map(|place| format!(" at {}", place.address()))
+            .map(|pci| format!(" at {}", pci.address()))
             .unwrap_or_default();
         let driver = device.driver.unwrap_or_else(|| "no driver".into());
         Finding {
@@ -169,7 +171,7 @@ fn devices(roots: &SystemRoots) -> Vec<Finding> {
             result: Ok(format!("{driver}{pci}")),
         }
     };
-    found.into_iter().map(describe).collect()
+    rdma_devices.into_iter().map(describe).collect()
 }
 
 fn failed(message: String) -> CaseFailure {

@@ -1,4 +1,4 @@
-//! Child processes: waiting with a timeout, collecting output and describing the exit status.
+//! Child processes: waiting with a timeout, collecting output and formatting the exit status. Performs I/O.
 
 use std::io::{self, Read};
 use std::os::unix::process::ExitStatusExt;
@@ -10,32 +10,32 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
-/// Polling interval of an exiting process.
-const TICK: Duration = Duration::from_millis(2);
-/// Timeout for the end of a stream after its process has exited, because a descendant may hold it open.
+/// Polling interval while waiting for a process to exit.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// Timeout for the end of a stream after its process has exited. A descendant process may keep the stream open.
 const END_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Waits for a child to exit until `deadline`; `None` if it is still running.
+/// Waits until `child` exits or `deadline` passes. Returns `None` if the child is still running.
 ///
 /// # Errors
-/// If the system cannot wait for the child.
+/// The system cannot wait for the child.
 pub fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     loop {
         let status = child.try_wait()?;
         if status.is_some() || Instant::now() >= deadline {
             return Ok(status);
         }
-        thread::sleep(TICK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
 /// Makes the kernel send `signal` to this process when its parent process `parent` dies.
 ///
 /// # Errors
-/// If the kernel rejects the request, or the parent has already exited.
+/// The kernel rejects the request, or the parent has already exited.
 pub fn end_with_parent(parent: u32, signal: Signal) -> io::Result<()> {
     set_parent_process_death_signal(Some(signal))?;
-    // The parent may have exited before the request.
+    // The parent may have exited before the death signal was set.
     let expected = i32::try_from(parent).ok().and_then(Pid::from_raw);
     if getppid() == expected {
         Ok(())
@@ -44,7 +44,7 @@ pub fn end_with_parent(parent: u32, signal: Signal) -> io::Result<()> {
     }
 }
 
-/// Description of an exit status: `exited with status 1`, `was killed by signal 11`.
+/// Formats an exit status, such as `exited with status 1` or `was killed by signal 11`.
 pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exited with status {code}"),
@@ -53,14 +53,14 @@ pub fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// The first bytes of a stream, collected by a thread.
+/// Handle to the first bytes of a stream, which a thread collects.
 #[derive(Debug)]
 pub struct Collected(Receiver<Vec<u8>>);
 
-/// Collects the first `max` bytes of `stream` on a separate thread.
+/// Collects the first `max` bytes of `stream` in a separate thread.
 ///
 /// # Errors
-/// If the thread cannot be started.
+/// The thread cannot be started.
 pub fn collect(stream: impl Read + Send + 'static, max: usize) -> io::Result<Collected> {
     let (sender, receiver) = sync_channel(1);
     let collect = move || {
@@ -69,12 +69,12 @@ pub fn collect(stream: impl Read + Send + 'static, max: usize) -> io::Result<Col
         let _ = stream.take(max as u64).read_to_end(&mut bytes);
         let _ = sender.send(bytes);
     };
-    thread::Builder::new().name("answer".into()).spawn(collect)?;
+    thread::Builder::new().name("output".into()).spawn(collect)?;
     Ok(Collected(receiver))
 }
 
 impl Collected {
-    /// The collected text. Call this after the process has exited.
+    /// Returns the collected output. Call this function after the process has exited.
     pub fn finish(self) -> String {
         let bytes = self.0.recv_timeout(END_TIMEOUT).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()

@@ -1,9 +1,9 @@
 //! The rendezvous of the workers: rank 0 listens, the other ranks connect, and all other connections are rejected. Uses
 //! TCP.
 //!
-//! Every message contains its run, plan, leg and attempt, and the rank of its sender. If a connection does not belong to the
-//! attempt, the coordinator sends the reason ([`Rejection`]), counts the rejection and closes the connection. The
-//! rendezvous continues.
+//! Every message contains its run, plan, leg and attempt, and the rank of its sender. If a connection does not belong
+//! to the attempt, the coordinator sends the reason ([`Rejection`]), counts the rejection and closes the connection.
+//! The rendezvous continues.
 //!
 //! - [`message`]: message types;
 //! - [`admission`]: decides which peers are admitted, without I/O;

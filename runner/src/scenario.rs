@@ -1,21 +1,23 @@
-//! Running one case: one scenario, size and arm between two workers.
+//! Runs one case: one scenario, size and arm between two workers.
 //!
-//! Both sides call [`run_case`] with the same case except for the role, and each gets the report of its own side.
-//! `run_case` starts one pinned thread per endpoint set. Each thread goes through these steps together with the
-//! corresponding thread of the peer. Control messages are small sends on rail 0 that no counter includes.
+//! Both sides call [`run_case`] with the same case except for the role, and each receives the report of its side.
+//! `run_case` starts one pinned thread per endpoint set. Each thread executes the following steps together with the
+//! corresponding thread of the peer. The threads exchange control messages: small sends on rail 0 that are not included
+//! in any counter.
 //!
-//! 1. Both sides announce that they have started the case and consume the receives posted for an earlier case.
-//! 2. Warm-up, until all its operations are complete.
-//! 3. The initiator sends `START`. The target reads its interface counters, opens its window and answers. The
-//!    initiator then opens its own window and lets its threads post at once.
-//! 4. The timed region: posts and polls only. It does not allocate, log, lock, await or inspect payload.
-//! 5. When all its threads have drained, the initiator closes its window and sends `STOP`. The target closes its own
-//!    window and answers, and both sides read their interface counters again. If both sides post, both close their
-//!    windows after both have drained.
+//! 1. Both sides signal that they have started the case, and drain the receives posted for an earlier case.
+//! 2. Both sides run the warm-up until all its operations are complete.
+//! 3. The initiator sends `START`. The target reads its interface counters, opens its window and replies with
+//!    `STARTED`. The initiator then opens its window, and its threads immediately start to post.
+//! 4. The threads execute the timed region, which only posts and polls. It does not allocate, log, lock, await or
+//!    inspect payload.
+//! 5. When all its threads have drained, the initiator closes its window and sends `STOP`. The target closes its window
+//!    and replies with `STOPPED`, and both sides read their interface counters again. If both sides post, each side
+//!    closes its window only after both have drained.
 //!
 //! [`ping_pong`] and [`transfer`] define the timed region of a sample. Every wait is bounded by the deadline of the
-//! case, and a side that abandons the case notifies the other. An integrity pass has no warm-up and no window: it
-//! makes the same posts and checks every byte (`integrity`).
+//! case, and a side that abandons the case notifies the other side. An integrity pass has no warm-up and no window: it
+//! posts the same operations and checks every byte (`integrity`).
 
 mod case;
 mod case_protocol;

@@ -1,5 +1,7 @@
-//! Transport within one process for tests of everything above the trait. It is deterministic, enforces the contract of
-//! the trait, and injects configurable faults. Posts with FI_MORE are not delivered until the doorbell rings.
+//! Transport within one process, for tests of the layers above the `Transport` trait.
+//!
+//! The transport is deterministic, enforces the contract of the trait, and injects configurable faults. Posts with
+//! FI_MORE are delivered with the next post without FI_MORE on the same rail. Performs no I/O.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,10 +20,10 @@ use crate::transport::{
 /// Size of the largest message that can be injected, in bytes.
 pub const INJECT_LIMIT: u64 = 128;
 
-/// Faults to inject. Positions (`*_at`) count the payload posts from 0.
+/// Faults to inject. Positions (`*_at`) are indexes of payload posts, starting at 0.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// Period of payload posts that are first answered with EAGAIN: 3 for every third post.
+    /// Period of payload posts for which the first call returns EAGAIN, such as 3 for every third post.
     pub again_every: Option<u64>,
     pub refuse_inject: bool,
     pub fail_at: Option<u64>,
@@ -29,13 +31,13 @@ pub struct Faults {
     pub tear_at: Option<u64>,
     pub corrupt_at: Option<u64>,
     pub duplicate_at: Option<u64>,
-    /// Number of polls by which completions of local posts are delayed.
+    /// Number of polls by which the completions of local posts are delayed.
     pub delay_polls: u64,
     /// Whether the completions of a poll are returned in reverse order.
     pub reverse: bool,
 }
 
-/// Accepted payload post.
+/// Payload post that was accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoggedPost {
     pub rail: Rail,
@@ -83,7 +85,7 @@ pub struct TestTransport {
     offered: u64,
     delivered: u64,
     polls: u64,
-    again_answered: bool,
+    again_returned: bool,
 }
 
 pub struct TestRegion {
@@ -121,7 +123,7 @@ impl Region for TestRegion {
 }
 
 impl Endpoint {
-    /// Delivers a message to the oldest receive, or stores it until one is posted.
+    /// Delivers a message to the oldest posted receive, or stores the message until a receive is posted.
     fn deliver_message(&mut self, rail: Rail, bytes: Vec<u8>, immediate: u64) {
         let Some(receive) = self.receives[rail].pop_front() else {
             self.unexpected[rail].push_back((bytes, immediate));
@@ -129,7 +131,7 @@ impl Endpoint {
         };
         assert!(
             bytes.len() as u64 <= receive.length,
-            "a message of {} bytes does not fit into its receive of {} bytes on rail {rail}",
+            "a message of {} bytes exceeds its receive buffer of {} bytes on rail {rail}",
             bytes.len(),
             receive.length
         );
@@ -176,7 +178,7 @@ impl TestTransport {
         if is_hit(self.faults.corrupt_at) {
             bytes[0] ^= 1;
         }
-        let landed_bytes = if is_hit(self.faults.tear_at) {
+        let delivered_bytes = if is_hit(self.faults.tear_at) {
             bytes.len() / 2
         } else {
             bytes.len()
@@ -193,7 +195,7 @@ impl TestTransport {
             let mut peer = lock(&peer);
             match post.operation {
                 Operation::Send { immediate } => {
-                    peer.deliver_message(rail, bytes[..landed_bytes].to_vec(), immediate)
+                    peer.deliver_message(rail, bytes[..delivered_bytes].to_vec(), immediate)
                 }
                 Operation::Write {
                     remote,
@@ -201,7 +203,7 @@ impl TestTransport {
                 } => {
                     let memory = &peer.regions[remote.key as usize];
                     memory
-                        .write_from(remote_offset as usize, &bytes[..landed_bytes])
+                        .write_from(remote_offset as usize, &bytes[..delivered_bytes])
                         .unwrap();
                 }
                 Operation::WriteImmediate {
@@ -211,7 +213,7 @@ impl TestTransport {
                 } => {
                     let memory = &peer.regions[remote.key as usize];
                     memory
-                        .write_from(remote_offset as usize, &bytes[..landed_bytes])
+                        .write_from(remote_offset as usize, &bytes[..delivered_bytes])
                         .unwrap();
                     let kind = CompletionKind::RemoteWrite { immediate };
                     peer.completions.push_back(Completion { rail, kind });
@@ -225,7 +227,7 @@ impl TestTransport {
                         bytes[0] ^= 1;
                     }
                     post.memory
-                        .write_from(post.offset as usize, &bytes[..landed_bytes])
+                        .write_from(post.offset as usize, &bytes[..delivered_bytes])
                         .unwrap();
                 }
             }
@@ -279,7 +281,7 @@ impl Transport for TestTransport {
             offered: 0,
             delivered: 0,
             polls: 0,
-            again_answered: false,
+            again_returned: false,
         })
     }
 
@@ -315,11 +317,11 @@ impl Transport for TestTransport {
         let is_payload = is_payload(&post.operation);
         if is_payload {
             let every = self.faults.again_every;
-            if every.is_some_and(|every| self.offered % every == every - 1) && !self.again_answered {
-                self.again_answered = true;
+            if every.is_some_and(|every| self.offered % every == every - 1) && !self.again_returned {
+                self.again_returned = true;
                 return Err(PostError::Again);
             }
-            self.again_answered = false;
+            self.again_returned = false;
             if self.faults.fail_at == Some(self.offered) {
                 return Err(PostError::Failed(5));
             }
@@ -329,13 +331,13 @@ impl Transport for TestTransport {
         }
         assert!(
             !(post.inject && post.length > INJECT_LIMIT),
-            "injection above the limit"
+            "an injected message exceeds the limit"
         );
         assert!(!(post.inject && post.more), "inject calls take no flags");
         let is_unannounced = matches!(post.operation, Operation::Write { .. } | Operation::Read { .. });
         assert!(
             !(post.inject && is_unannounced),
-            "neither side would learn that the injected post has arrived"
+            "neither side would be notified that the injected post has completed"
         );
         let token = &mut self.in_flight[post.rail][post.token as usize];
         assert!(!*token, "token {} is in use", post.token);

@@ -1,5 +1,5 @@
-//! One worker of an attempt, from its assignment to its exit status. A worker joins the rendezvous and starts instruments;
-//! the coordinator also writes the records. Workers do not open fabric resources themselves.
+//! One worker of an attempt, from its assignment to its exit status. A worker joins the rendezvous and starts
+//! instruments; the coordinator also writes the records. Workers do not open fabric resources themselves.
 
 pub mod agent;
 mod child;

@@ -1,6 +1,6 @@
-//! Libfabric endpoints release their resources, and posting does not allocate. A separate test binary, because it
-//! counts the file descriptors and allocations of the whole process.
-#![allow(unsafe_code, reason = "the trait of an allocator is unsafe")]
+//! Tests that libfabric endpoints release their resources and that posting does not allocate. The test is in a separate
+//! binary, because it counts the file descriptors and allocations of the whole process.
+#![allow(unsafe_code, reason = "GlobalAlloc is an unsafe trait")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -19,16 +19,17 @@ struct CountingAllocator;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: every method passes its arguments unchanged to the system allocator, which keeps the contract.
+// SAFETY: every method passes its arguments unchanged to the system allocator, which upholds the contract.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`, which is the contract of the system allocator.
+        // SAFETY: the caller upholds the contract of `alloc`, which is also the contract of the system allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller guarantees that `alloc` returned `pointer` for this layout, so the system allocator did.
+        // SAFETY: the caller guarantees that `alloc` returned `pointer` for this layout, and `alloc` uses the system
+        // allocator.
         unsafe { System.dealloc(pointer, layout) };
     }
 }
@@ -72,7 +73,7 @@ fn pair(provider: LibfabricProvider) -> (Side, Side) {
     (initiator, target)
 }
 
-/// Posts `count` writes, each after the previous one has completed.
+/// Posts `count` writes. Each write is posted after the previous write has completed.
 fn write(initiator: &mut Side, target: &mut Side, operation: Operation, count: usize) {
     let deadline = Instant::now() + TIMEOUT;
     let mut completions = [Completion {
@@ -106,13 +107,13 @@ fn write(initiator: &mut Side, target: &mut Side, operation: Operation, count: u
             if initiator.transport.poll(&mut completions).unwrap() > 0 {
                 break;
             }
-            assert!(Instant::now() < deadline, "a write did not complete");
+            assert!(Instant::now() < deadline, "a write did not complete in time");
             std::thread::yield_now();
         }
     }
 }
 
-/// Number of open file descriptors, and the files of this process in `/dev/shm`.
+/// Returns the number of open file descriptors and the files of this process in `/dev/shm`.
 fn open_resources() -> (usize, BTreeSet<String>) {
     let is_own = |name: &String| name.contains(&std::process::id().to_string());
     let entries = |directory| std::fs::read_dir(directory).unwrap().flatten();
@@ -156,7 +157,7 @@ fn endpoints_release_resources_and_posts_do_not_allocate() {
                 after.1.is_empty(),
                 "{provider:?}: files left in /dev/shm: {after:?}"
             );
-            // The first round also opens descriptors that the library keeps until the process exits.
+            // In the first iteration, the library also opens descriptors that it keeps until the process exits.
             if let Some(before) = before.replace(after.clone()) {
                 assert_eq!(after, before, "{provider:?}: open descriptors");
             }

@@ -1,5 +1,5 @@
-//! The built-in transport between two processes: this test starts its own binary as the peer, and the two processes
-//! exchange endpoint names over a TCP connection on 127.0.0.1, like workers at the rendezvous.
+//! Tests of the built-in transport between two processes. Each test starts the test binary as the peer. The two
+//! processes exchange endpoint addresses over a TCP connection on 127.0.0.1, like workers at the rendezvous.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -22,14 +22,14 @@ use fabricbench_runner::transport::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Environment variable with the address on which the parent of the peer process listens.
+/// Environment variable that contains the address on which the parent of the peer process listens.
 const ADDRESS_VARIABLE: &str = "FABRICBENCH_TEST_PEER";
 const TIMEOUT: Duration = Duration::from_secs(60);
 const ROOM: usize = 300_000;
 const RAILS: usize = 2;
 const ROUNDS: u64 = 50;
 
-/// Process of the peer, which is killed when the test ends.
+/// Peer process. It is killed when the test ends.
 struct Peer(Child);
 
 impl Drop for Peer {
@@ -39,7 +39,7 @@ impl Drop for Peer {
     }
 }
 
-/// One side: endpoints, memory, and the TCP connection to the other side.
+/// Endpoints and memory of one process, and its TCP connection to the other process.
 struct Side {
     transport: Loopback,
     memory: Arc<Memory>,
@@ -108,13 +108,13 @@ impl Side {
         }];
         let start = Instant::now();
         while self.transport.poll(&mut room).unwrap() == 0 {
-            assert!(start.elapsed() < TIMEOUT, "no operation completed");
+            assert!(start.elapsed() < TIMEOUT, "no operation completed in time");
             self.transport.wait(Duration::from_secs(1)).unwrap();
         }
         room[0]
     }
 
-    /// Polls, which executes the posts of the other side, until that side sends a line.
+    /// Polls until the other process sends a line. Polling executes the posts of the other process.
     fn poll_until_message(&mut self) {
         self.stream.get_ref().set_nonblocking(true).unwrap();
         let start = Instant::now();
@@ -131,7 +131,7 @@ impl Side {
     }
 }
 
-/// Sends a value as a line, and receives the value of the other side.
+/// Sends `value` as a line, and receives the value of the other process.
 fn exchange<S: Serialize, T: DeserializeOwned>(stream: &mut BufReader<TcpStream>, value: &S) -> T {
     let mut line = serde_json::to_string(value).unwrap();
     line.push('\n');
@@ -152,7 +152,7 @@ fn start_peer(test: &str) -> (Peer, TcpStream) {
     (Peer(child), listener.accept().unwrap().0)
 }
 
-/// Connection to the parent process; `None` in a process that was not started as the peer.
+/// Connects to the parent process. Returns `None` in a process that was not started as the peer.
 fn connect_as_peer() -> Option<TcpStream> {
     let address = std::env::var(ADDRESS_VARIABLE).ok()?;
     Some(TcpStream::connect(address).unwrap())
@@ -177,7 +177,7 @@ fn transfers_every_operation_between_processes() {
         let (rail, length) = (round as usize % RAILS, length(round));
         side.memory.write_from(0, &bytes(round, length)).unwrap();
         let immediate = round;
-        // The two sides synchronize over TCP after each operation, so that the target can check its memory.
+        // The processes synchronize over TCP after each operation, so that the target can check its memory.
         side.post(rail, Operation::Send { immediate }, length);
         assert!(matches!(
             side.next_completion().kind,
@@ -199,7 +199,7 @@ fn transfers_every_operation_between_processes() {
             CompletionKind::Posted { .. }
         ));
         assert!(exchange::<_, bool>(&mut side.stream, &true));
-        // Clears only the local memory. The read then fetches the target's bytes from offset 1.
+        // Only the local memory is cleared. The read then fetches the bytes of the target, starting at offset 1.
         side.memory.fill(0).unwrap();
         side.post(
             rail,
@@ -254,14 +254,14 @@ fn target(mut side: Side) {
 }
 
 #[test]
-fn detects_killed_process() {
+fn detects_a_killed_process() {
     if let Some(stream) = connect_as_peer() {
         let mut side = Side::connect(stream, MemoryKind::Heap);
-        // Never polls: it is killed while it waits for a line that the parent never sends.
+        // The peer does not poll. It is killed while it waits for a line that the parent never sends.
         let _never: bool = exchange(&mut side.stream, &true);
         return;
     }
-    let (mut peer, stream) = start_peer("detects_killed_process");
+    let (mut peer, stream) = start_peer("detects_a_killed_process");
     let mut side = Side::connect(stream, MemoryKind::Heap);
     side.post(0, Operation::Send { immediate: 0 }, 8);
     peer.0.kill().unwrap();

@@ -1,6 +1,7 @@
-//! The timed region does not allocate: a case with many operations allocates exactly as often as a case with few.
+//! Tests that the measured window does not allocate: a case with many operations allocates exactly as often as a case
+//! with few operations.
 
-#![allow(unsafe_code, reason = "the trait of an allocator is unsafe")]
+#![allow(unsafe_code, reason = "GlobalAlloc is an unsafe trait")]
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test")]
 
 #[path = "common/pair.rs"]
@@ -21,16 +22,17 @@ struct CountingAllocator;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: every method passes its arguments unchanged to the system allocator, which keeps the contract.
+// SAFETY: every method passes its arguments unchanged to the system allocator, which upholds the contract.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`, which is the contract of the system allocator.
+        // SAFETY: the caller upholds the contract of `alloc`, which is also the contract of the system allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: `alloc` returned `pointer` for this layout, so the system allocator did.
+        // SAFETY: the caller guarantees that `alloc` returned `pointer` for this layout, and `alloc` uses the system
+        // allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -64,7 +66,7 @@ fn transfer(operation: TransferOperation, iterations: u32) -> ScenarioAssignment
     }))
 }
 
-/// The only test of this file, because the count is that of the whole process.
+/// This must be the only test in the binary, because the allocations of the whole process are counted.
 #[test]
 fn additional_operations_do_not_allocate() {
     let scenarios = |iterations| {
@@ -79,7 +81,7 @@ fn additional_operations_do_not_allocate() {
         let mut pair = Pair::<Loopback>::new(arm, few.clone(), transport, Polling::Yield);
         for (few, many) in few.iter().zip(&many) {
             for size in [64, 32 * 1024] {
-                // The first case makes allocations that later cases reuse.
+                // Later cases reuse allocations of the first case.
                 allocations(&mut pair, few, size);
                 let (few_count, many_count) = (
                     allocations(&mut pair, few, size),

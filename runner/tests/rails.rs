@@ -1,9 +1,9 @@
-//! Throughput over several rails: the runner's workers in two network namespaces, with four rate-limited rails between
-//! them.
+//! Tests of the throughput over several rails. The workers run in two network namespaces that are connected by four
+//! rate-limited rails.
 //!
-//! The throughput of rate-limited rails is reproducible within one percent even on a noisy machine, so twice the rails
-//! must transfer nearly twice the bytes. Requires `ip` and `tc` (Debian package iproute2) and
-//! libfabric. Without root the tests are skipped with a message.
+//! The throughput of rate-limited rails is reproducible within one percent even on a noisy machine, so doubling the
+//! number of rails must nearly double the throughput. Requires `ip` and `tc` (Debian package iproute2) and
+//! libfabric. Without root privileges, the tests are skipped with a message.
 
 #![allow(
     clippy::unwrap_used,
@@ -55,7 +55,7 @@ fn measure(
     arms: Vec<ArmAssignment>,
 ) -> Vec<Record> {
     let leg = Leg {
-        rendezvous: (namespaces.meeting_address(0), 17_900),
+        rendezvous: (namespaces.rendezvous_address(0), 17_900),
         transport: TransportSpec::Libfabric(Libfabric {
             provider: LibfabricProvider::Tcp,
             rails: rails as u32,
@@ -80,7 +80,7 @@ fn measure(
                 threads: 1,
                 direction: Direction::Unidirectional,
                 measured,
-                // Long enough to drain the token buckets, so that only the rate limits the throughput.
+                // Long enough to drain the token buckets, so that the throughput is limited only by the rate.
                 warmup: Extent::DurationNanos(400_000_000),
             }),
             max_size_bytes: size_bytes,
@@ -105,8 +105,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Whether this process may create network namespaces. Prints why the test is skipped if not.
-fn may_create_namespaces(test: &str) -> bool {
+/// Returns whether this process is permitted to create network namespaces. If not, prints that `test` is skipped.
+fn can_create_namespaces(test: &str) -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
         println!("skipped {test}: it creates network namespaces, which requires root");
@@ -116,12 +116,12 @@ fn may_create_namespaces(test: &str) -> bool {
 
 #[test]
 fn throughput_scales_with_two_and_four_rails() {
-    if !may_create_namespaces("throughput_scales_with_two_and_four_rails") {
+    if !can_create_namespaces("throughput_scales_with_two_and_four_rails") {
         return;
     }
     let namespaces = Namespaces::with_rails(4, RATE);
     let mut rates = [Vec::new(), Vec::new(), Vec::new()];
-    // Interleaved, so that a slow phase of the machine affects all of them.
+    // The measurements are interleaved, so that a slow period of the machine affects all of them.
     for _ in 0..3 {
         for (index, rails) in [1, 2, 4].into_iter().enumerate() {
             let records = measure(
@@ -148,7 +148,7 @@ fn throughput_scales_with_two_and_four_rails() {
 
 #[test]
 fn coalescing_uses_two_rails_at_32_kib_and_four_at_64_kib() {
-    if !may_create_namespaces("coalescing_uses_two_rails_at_32_kib_and_four_at_64_kib") {
+    if !can_create_namespaces("coalescing_uses_two_rails_at_32_kib_and_four_at_64_kib") {
         return;
     }
     let namespaces = Namespaces::with_rails(4, RATE);
@@ -175,13 +175,13 @@ fn coalescing_uses_two_rails_at_32_kib_and_four_at_64_kib() {
     }
 }
 
-/// Checks the counters of the interfaces: each has sent at least the payload of its rail, and unused ones almost
-/// nothing.
+/// Asserts that each interface has sent at least the payload of its rail, and that unused interfaces have sent almost
+/// no bytes.
 fn assert_interface_traffic(side: &SideReport, used: usize, posted: &[u64]) {
     assert_eq!(
         side.interfaces.len(),
         posted.len(),
-        "each rail must have its own interface"
+        "each rail must have a separate interface"
     );
     let busiest = posted.iter().max().copied().unwrap_or(0);
     for interface in &side.interfaces {

@@ -9,7 +9,7 @@ use std::{fs, io};
 
 use campaign::collect::Collector;
 use campaign::plan::{AssignmentInputs, HashedPlan, Leg, assignment};
-use crds::assignment::{Assignment, LegIdentity, Rendezvous};
+use crds::assignment::{Assignment, AttemptIdentity, Rendezvous};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use snafu::{ResultExt, Snafu};
 
@@ -126,7 +126,7 @@ fn leg_assignment(
         .iter()
         .filter(|stream| stream.leg == leg.leg)
         .map(|stream| stream.attempt);
-    let identity = LegIdentity {
+    let identity = AttemptIdentity {
         run: plan.run.clone(),
         uid: execution.uid.to_owned(),
         plan_hash: plan.hash().to_owned(),

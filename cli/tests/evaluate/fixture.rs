@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use campaign::collect::{Reports, collect};
 use campaign::plan::HashedPlan;
 use campaign::{Evaluation, evaluate};
-use crds::assignment::{LegIdentity, Pass};
+use crds::assignment::{AttemptIdentity, Pass};
 use crds::record::{
     BlockRecord, CaseRecord, CaseResult, ChainWriter, ClockFacts, ColdRecord, EndRecord, EndpointsRecord,
     FabricFacts, HelloRecord, HostEnvironment, InjectLimits, IntegrityReport, LibraryFacts, RECORD_VERSION,
@@ -167,7 +167,7 @@ pub fn stream_of(records: &[Record]) -> String {
 pub fn hello(rank: u32, attempt: u32) -> HelloRecord {
     HelloRecord {
         version: RECORD_VERSION,
-        identity: LegIdentity {
+        identity: AttemptIdentity {
             run: "planted".into(),
             uid: UID.into(),
             plan_hash: PLAN.hash().to_owned(),

@@ -1,6 +1,7 @@
-//! No lines make the reader of the record stream panic; whatever record it accepts is written and read again.
+//! The reader of the record stream does not panic on any input, and accepted records survive a round trip.
 //!
-//! The input is a record of the stream: a random chain value would refuse nearly every input before the parser.
+//! The input is a bare record, because a reader that checks the chain value would reject nearly all random lines before
+//! it parses the record.
 #![no_main]
 
 use fabricbench_crds::record::{Chain, ChainWriter, Record};
@@ -13,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
         let Ok(record) = serde_json::from_str::<Record>(line) else { continue };
         if let Ok(written) = ChainWriter::default().line(&record) {
             let read = Chain::default().read(written.trim_end());
-            // Texts that escape to more bytes than they had, and numbers that are not finite, may not fit.
+            // Strings that grow when escaped and numbers that are not finite may make the line unreadable.
             if let Ok(read) = read {
                 assert_eq!(format!("{read:?}"), format!("{record:?}"));
             }

@@ -3,23 +3,23 @@
 use super::{PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload};
 use crate::v1alpha1::{PingPongOperation, TransferOperation};
 
-/// Maximum size of an area in bytes, unless a single message is larger. It exceeds the caches of current CPUs, so that
-/// large transfers come from memory, and is small enough for one area per thread.
+/// Maximum size of a memory area in bytes, unless a single message is larger. It exceeds the caches of current CPUs, so
+/// that large transfers are read from memory, and is small enough for one area per thread.
 pub const AREA_BUDGET_BYTES: u64 = 128 * 1024 * 1024;
-/// Alignment of slots in bytes: one cache line, so that neighboring slots share none.
+/// Alignment of slots in bytes: one cache line, so that neighboring slots do not share a cache line.
 pub const SLOT_ALIGNMENT: u64 = 64;
-/// Size of a control message in bytes. Its content is in the immediate data.
+/// Size of a control message in bytes. The immediate data contains its content.
 pub const CONTROL_BYTES: u64 = 8;
 /// Number of receives per rail in addition to the messages in flight, for control messages.
 pub const SPARE_RECEIVES: u32 = 4;
 /// Maximum number of receives per rail. Libraries buffer messages that arrive without a posted receive.
 pub const MAX_RECEIVES: u32 = 512;
-/// Number of ping-pong messages whose memory may be in use: the echo can arrive before the completion of the send is
-/// read.
+/// Number of ping-pong messages whose memory may be in use. The echo can arrive before the completion of the send has
+/// been read.
 pub const PING_PONG_WINDOW: u32 = 4;
 
 impl ScenarioAssignment {
-    /// Size in bytes of the source area, and of the target area, of one thread with `rails` rails.
+    /// Size in bytes of the source area of one thread with `rails` rails. The target area has the same size.
     pub fn area_bytes(&self, rails: u64) -> u64 {
         let slot = self
             .max_size_bytes
@@ -32,8 +32,8 @@ impl ScenarioAssignment {
             u64::from(window)
         };
         // One message of the largest size, with a separate slot for each chunk.
-        let least = slot + rails * SLOT_ALIGNMENT;
-        slots.saturating_mul(slot).min(AREA_BUDGET_BYTES).max(least)
+        let minimum = slot + rails * SLOT_ALIGNMENT;
+        slots.saturating_mul(slot).min(AREA_BUDGET_BYTES).max(minimum)
     }
 }
 

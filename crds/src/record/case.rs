@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::assignment::Pass;
 use crate::histogram::Histogram;
 
-/// Case of one pair of workers.
+/// Result of a case of one pair of workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -22,7 +22,7 @@ pub struct CaseRecord {
     pub size_bytes: u64,
     /// Name of the arm.
     pub arm: String,
-    /// Position of the arm in the order of its block, from 0.
+    /// Position of the arm in the order of its block, starting at 0.
     pub position: u32,
     /// Rank of the initiator.
     pub initiator: u32,
@@ -39,11 +39,11 @@ pub struct CaseRecord {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum CaseResult {
-    /// Measurement.
+    /// The case was measured.
     Measured(Box<Measurement>),
-    /// Integrity check.
+    /// The integrity of the data was checked.
     Checked(IntegrityReport),
-    /// Failure.
+    /// The case failed.
     Failed(CaseFailure),
 }
 
@@ -71,14 +71,15 @@ pub struct SideReport {
     pub voluntary_switches: u64,
     /// Number of involuntary context switches in the window.
     pub involuntary_switches: u64,
-    /// Number of pinned threads that were observed on another CPU in the window.
+    /// Number of pinned threads that were observed on a different CPU in the window.
     pub migrations: u64,
-    /// Time that the cgroup was throttled in the window, in nanoseconds. Unset if the kernel does not report it.
+    /// Time during which the cgroup was throttled in the window, in nanoseconds. Unset if the kernel does not report
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_nanos: Option<u64>,
     /// Whether the CPU frequency governor changed in the window.
     pub governor_changed: bool,
-    /// Operations posted by this worker. Unset for a worker that posts nothing.
+    /// Operations posted by this worker. Unset for a worker that posts no operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub posted: Option<Posted>,
     /// Counter deltas of the network interfaces of the rails around the window.
@@ -134,7 +135,7 @@ pub struct PostingCounters {
     pub injected: u64,
     /// Number of chunks that were not injected because they exceed the limit of the arm or the provider.
     pub over_limit: u64,
-    /// Number of inject calls that the provider refused.
+    /// Number of inject calls that the provider rejected.
     pub refused: u64,
     /// Effective inject limit for this operation, in bytes: the smaller of the limits of the arm and the provider.
     /// Unset for an arm without inject.
@@ -148,23 +149,23 @@ pub struct PostingCounters {
     pub posts_per_burst: u64,
     /// Number of posts for which the provider returned EAGAIN.
     pub again: u64,
-    /// Number of completions of own posts read from the completion queues.
+    /// Number of completions of local posts read from the completion queues.
     pub completions: u64,
     /// Number of rails per transfer according to the striping rule.
     pub rails_planned: u64,
-    /// Number of rails that transferred data.
+    /// Number of rails that carried data.
     pub rails_used: u64,
-    /// Payload bytes posted on each rail.
+    /// Number of payload bytes posted on each rail.
     pub bytes_per_rail: Vec<u64>,
-    /// Chunks posted on each rail.
+    /// Number of chunks posted on each rail.
     pub posts_per_rail: Vec<u64>,
 }
 
 impl PostingCounters {
-    /// Adds the counters of another thread of the same arm. Counts are summed; for planned values and limits the
-    /// conservative one is used. Allocates only if `other` has more rails.
+    /// Adds the counters of another thread of the same arm. Counts are summed. Of two inject limits the
+    /// smaller is kept, and of two planned values the larger. Allocates only if `other` has more rails.
     pub fn merge(&mut self, other: &Self) {
-        // The pattern lists every field, so that the compiler reports a counter that is not merged.
+        // The pattern lists every field, so that the compiler reports a new counter that is not merged.
         let Self {
             posts,
             injected,
@@ -219,11 +220,11 @@ pub struct InterfaceDelta {
     pub tx_bytes: u64,
     /// Bytes received.
     pub rx_bytes: u64,
-    /// Number of retransmitted packets. Unset if the interface does not count them.
+    /// Number of retransmitted packets. Unset if the interface does not count retransmissions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u64>,
-    /// Time between the two readings, in nanoseconds. It exceeds the window, because the counters are read outside of
-    /// it.
+    /// Time between the two readings, in nanoseconds. It is longer than the window, because the counters are read
+    /// outside the window.
     pub interval_nanos: u64,
     /// Link rate, in bits per second. Unset if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -237,7 +238,7 @@ pub struct InterfaceDelta {
 pub struct IntegrityReport {
     /// Number of checked transfers.
     pub transfers: u64,
-    /// Number of checked bytes: every byte of every transfer.
+    /// Number of checked bytes. Every byte of every transfer is checked.
     pub bytes: u64,
     /// Expected CRC32C of all checked bytes, in hexadecimal.
     pub crc32c_expected: String,
@@ -257,7 +258,7 @@ pub struct IntegrityReport {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Mismatch {
-    /// Index of the transfer, from 0.
+    /// Index of the transfer, starting at 0.
     pub transfer: u64,
     /// Offset in the transfer, in bytes.
     pub offset_bytes: u64,
@@ -267,28 +268,28 @@ pub struct Mismatch {
     pub found: u8,
 }
 
-/// Reason why a case, an arm or a leg could not be measured.
+/// Reason for which a case, an arm or a leg could not be measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CaseFailure {
-    /// Kind of the failure.
+    /// Category of the failure.
     pub reason: FailureReason,
-    /// Human-readable message with a remedy, of at most 4 KiB.
+    /// Human-readable message of at most 4 KiB, with a remedy.
     pub message: String,
 }
 
-/// Kind of a failure.
+/// Category of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum FailureReason {
-    /// The assignment cannot be read or is inconsistent.
+    /// The assignment cannot be parsed or is inconsistent.
     InvalidAssignment,
     /// The runner was built without the transport.
     TransportNotCompiled,
     /// The library is missing, or is not in the directory of the variant.
     LibraryNotFound,
-    /// The library finds no device for the provider.
+    /// The library found no device for the provider.
     NoDevice,
     /// The library returned a different provider, fabric or number of rails than requested.
     ProviderMismatch,
@@ -296,7 +297,7 @@ pub enum FailureReason {
     OperationRejected,
     /// Memory of the requested kind cannot be allocated or registered.
     MemoryUnavailable,
-    /// The tuning declared by the image contradicts the variant.
+    /// The tuning declared by the image does not match the variant.
     VariantMismatch,
     /// A worker did not join the rendezvous in time.
     WorkerMissing,
@@ -304,7 +305,7 @@ pub enum FailureReason {
     UnknownPeerRefused,
     /// The peer cannot be reached over the fabric.
     FabricUnreachable,
-    /// The peer died.
+    /// The peer process exited unexpectedly.
     PeerLost,
     /// The case took longer than its deadline.
     DeadlineExceeded,

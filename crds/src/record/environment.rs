@@ -14,7 +14,7 @@ use crate::v1alpha1::{MemoryKind, Polling};
 pub struct HostEnvironment {
     /// Name of the host or pod.
     pub hostname: String,
-    /// Name of the node. Unset if the worker does not know it.
+    /// Name of the node. Unset if it is unknown to the worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// Kernel release.
@@ -23,10 +23,10 @@ pub struct HostEnvironment {
     pub cpu_model: String,
     /// CPUs that the worker may use, as a list such as `0-3,8`.
     pub cpus_allowed: String,
-    /// Frequency governor of the CPUs. Unset if the kernel reports none.
+    /// Frequency governor of the CPUs. Unset if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
-    /// Limit of locked memory, in bytes. Unset if it is unlimited.
+    /// Limit of locked memory, in bytes. Unset if locked memory is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memlock_bytes: Option<u64>,
     /// Memory of the machine, in bytes.
@@ -46,17 +46,17 @@ pub struct HostEnvironment {
     /// Tuning declared by the image (`FABRICBENCH_VARIANT`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_variant: Option<String>,
-    /// Digest of the image. Unset if the worker does not know it.
+    /// Digest of the image. Unset if it is unknown to the worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_digest: Option<String>,
     /// PCI addresses of RDMA devices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rdma_devices: Vec<String>,
-    /// Clock of all measurements.
+    /// Clock used for all measurements.
     pub clock: ClockFacts,
 }
 
-/// Clock of all measurements.
+/// Clock used for all measurements.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -67,7 +67,7 @@ pub struct ClockFacts {
     pub source: String,
     /// Smallest observed step between two readings, in nanoseconds.
     pub resolution_nanos: u64,
-    /// Median cost of a reading, in nanoseconds.
+    /// Median time to read the clock, in nanoseconds.
     pub overhead_nanos: f64,
 }
 
@@ -85,12 +85,12 @@ pub struct EndpointsRecord {
     /// Fabric reported by the library.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<FabricFacts>,
-    /// Reason why the arm has no endpoints.
+    /// Reason for which the arm has no endpoints.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<CaseFailure>,
 }
 
-/// Fabric of an arm as reported by the library, not as requested.
+/// Fabric of an arm, as reported by the library. It can differ from the requested fabric.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -117,10 +117,10 @@ pub struct FabricFacts {
     /// Operations that the provider reports as emulated in software.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub emulated: Vec<String>,
-    /// How the worker waits for completions, by scenario.
+    /// Method by which the worker waits for completions, by scenario.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub polling: BTreeMap<String, Polling>,
-    /// CPUs that the measuring threads are pinned to.
+    /// CPUs to which the measuring threads are pinned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pinned_cpus: Vec<u32>,
     /// Memory of each scenario.
@@ -144,7 +144,7 @@ pub struct LibraryFacts {
     pub api_version: String,
     /// Path of the loaded file.
     pub path: String,
-    /// ELF build ID of the file. Unset if it has none.
+    /// ELF build ID of the file. Unset if the file has no build ID.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build_id: Option<String>,
 }
@@ -156,7 +156,7 @@ pub struct LibraryFacts {
 pub struct RailFacts {
     /// Domain, as reported by the library.
     pub domain: String,
-    /// Network interface or RDMA device of the rail. Unset if it has none.
+    /// Network interface or RDMA device of the rail. Unset if the rail has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
     /// PCI address of the device.
@@ -198,7 +198,7 @@ pub struct MemoryFacts {
     pub numa_node: Option<u32>,
 }
 
-/// Setup cost of an arm in a round at one worker, before the first measured operation.
+/// Setup cost of an arm in a round at one worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -209,17 +209,17 @@ pub struct ColdRecord {
     pub rank: u32,
     /// Name of the arm.
     pub arm: String,
-    /// Start of the measuring thread until its first instruction, in nanoseconds.
+    /// Time from the start of the measuring thread to its first instruction, in nanoseconds.
     pub thread_start_nanos: u64,
-    /// Opening of the library, fabric, domains and endpoints of all rails, in nanoseconds.
+    /// Time to open the library, the fabric, and the domains and endpoints of all rails, in nanoseconds.
     pub open_nanos: u64,
-    /// Registration of all buffers on all rails, in nanoseconds.
+    /// Time to register all buffers on all rails, in nanoseconds.
     pub registration_nanos: u64,
     /// Number of registered bytes.
     pub registered_bytes: u64,
-    /// Insertion of the addresses of all peers, in nanoseconds.
+    /// Time to insert the addresses of all peers, in nanoseconds.
     pub address_insertion_nanos: u64,
-    /// First post until its completion, in nanoseconds. Unset for a worker that posts nothing.
+    /// Time from the first post to its completion, in nanoseconds. Unset for a worker that posts no operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_post_nanos: Option<u64>,
 }

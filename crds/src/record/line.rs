@@ -1,4 +1,4 @@
-//! Lines of the record stream: framing and the chained digest. Does no I/O.
+//! Lines of the record stream: framing and chained digest. Performs no I/O.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -7,14 +7,14 @@ use snafu::{ResultExt, Snafu, ensure};
 
 use super::Record;
 
-/// Maximum length of a line with its newline, in bytes.
+/// Maximum length of a line including its newline, in bytes.
 pub const MAX_LINE_BYTES: usize = 16 * 1024;
 
 /// Error reading the next line of the stream.
 #[derive(Debug, Snafu)]
 pub enum LineError {
     /// The line is too long.
-    #[snafu(display("line {seq} has {length} bytes, the maximum is {MAX_LINE_BYTES}"))]
+    #[snafu(display("line {seq} is {length} bytes long; the maximum is {MAX_LINE_BYTES}"))]
     TooLong {
         /// Expected sequence number.
         seq: u64,
@@ -22,7 +22,7 @@ pub enum LineError {
         length: usize,
     },
     /// The line is not a valid record.
-    #[snafu(display("line {seq} cannot be read: {source}"))]
+    #[snafu(display("line {seq} cannot be parsed: {source}"))]
     Syntax {
         /// Expected sequence number.
         seq: u64,
@@ -31,7 +31,7 @@ pub enum LineError {
     },
     /// Lines are missing, duplicated or reordered.
     #[snafu(display(
-        "expected line {expected}, found line {found}: lines are missing, duplicated or reordered"
+        "expected line {expected}, but found line {found}: lines are missing, duplicated or reordered"
     ))]
     Sequence {
         /// Expected sequence number.
@@ -55,7 +55,7 @@ struct Line {
     record: Box<RawValue>,
 }
 
-/// Position in a stream: number of lines read and their digest.
+/// Position in a stream: the number of lines read and their digest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
     next: u64,
@@ -76,8 +76,8 @@ impl Chain {
     /// Reads the next line and advances the position.
     ///
     /// # Errors
-    /// The line is too long, not a record, out of sequence, or does not match the digest. The position is then
-    /// unchanged.
+    /// The line is too long, is not a record, is out of sequence, or does not match the digest. The position does not
+    /// change in this case.
     pub fn read(&mut self, line: &str) -> Result<Record, LineError> {
         let seq = self.next;
         ensure!(
@@ -95,7 +95,7 @@ impl Chain {
                 found: parsed.seq
             }
         );
-        let digest = self.digest_with(parsed.record.get());
+        let digest = self.next_digest(parsed.record.get());
         ensure!(parsed.chain == hex(&digest), ChainSnafu { seq });
         let record = serde_json::from_str(parsed.record.get()).context(SyntaxSnafu { seq })?;
         *self = Self {
@@ -105,7 +105,7 @@ impl Chain {
         Ok(record)
     }
 
-    fn digest_with(&self, record: &str) -> [u8; 32] {
+    fn next_digest(&self, record: &str) -> [u8; 32] {
         let mut hasher = Sha256::new();
         hasher.update(self.digest);
         hasher.update(self.next.to_be_bytes());
@@ -124,11 +124,11 @@ impl ChainWriter {
     /// Formats `record` as a line with its newline.
     ///
     /// # Errors
-    /// The line is too long. The stream is then unchanged, and another record can be written.
+    /// The line is too long. The stream does not change in this case, and another record can be written.
     pub fn line(&mut self, record: &Record) -> Result<String, LineError> {
         let seq = self.chain.next;
         let raw = to_raw_value(record).context(SyntaxSnafu { seq })?;
-        let digest = self.chain.digest_with(raw.get());
+        let digest = self.chain.next_digest(raw.get());
         let line = Line {
             seq,
             chain: hex(&digest),
@@ -242,7 +242,7 @@ mod tests {
             for line in lines.lines() {
                 prop_assert!(chain.read(line).is_ok());
             }
-            // A line that lacks only its newline is complete.
+            // A line without its newline is complete.
             let whole = text[cut..].starts_with('\n') || rest.is_empty();
             prop_assert_eq!(chain.read(rest).is_ok(), whole && !rest.is_empty());
         }

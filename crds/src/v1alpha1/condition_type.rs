@@ -5,13 +5,13 @@ use std::fmt;
 /// Type of a condition of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ConditionType {
-    /// The spec is valid and planned.
+    /// The spec is valid, and the plan is complete.
     Accepted,
     /// The user suspended the run.
     Suspended,
     /// All workers of a leg are running.
     Running,
-    /// Every block is measured.
+    /// Every block has been measured.
     Complete,
     /// The run failed and will not be retried.
     Failed,
@@ -20,7 +20,7 @@ pub enum ConditionType {
 }
 
 impl ConditionType {
-    /// Every type, in the order of a run's lifecycle.
+    /// All condition types, in the order of a run's lifecycle.
     pub const ALL: [Self; 6] = [
         Self::Accepted,
         Self::Suspended,
@@ -30,7 +30,7 @@ impl ConditionType {
         Self::CleanupBlocked,
     ];
 
-    /// Value of `conditions[].type`.
+    /// Value of the `type` field of a condition.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Accepted => "Accepted",

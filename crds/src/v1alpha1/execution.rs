@@ -1,6 +1,6 @@
 //! Controller state of a run that must survive a restart: attempts and timers.
 //!
-//! The state is written before the controller acts on it. Times are RFC 3339 in UTC, in whole seconds.
+//! The controller writes the state before it acts on it. Times are formatted as RFC 3339 in UTC, in whole seconds.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,31 +9,31 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExecutionStatus {
-    /// Attempts at legs, oldest first. Only the newest 16 attempts are listed.
+    /// Attempts to run legs, oldest first. Only the newest 16 attempts are listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 16)))]
     pub attempts: Vec<AttemptStatus>,
-    /// Number of older attempts that are no longer listed.
+    /// Number of older attempts that are omitted from the list.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted_attempts: u32,
-    /// Number of attempts that ended for a reason other than the measurement. Limited by spec.runPolicy.backoffLimit.
+    /// Number of attempts that ended because of an infrastructure failure. Limited by spec.runPolicy.backoffLimit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub disruptions: u32,
-    /// Time at which the run started to wait for a running gang. Unset while a gang runs and while the run is
+    /// Time at which the run started to wait for its gang to start. Unset while a gang runs and while the run is
     /// suspended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending_since: Option<String>,
     /// Time at which all workers of the current gang were running. Unset while no gang runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_since: Option<String>,
-    /// Total running time of finished gangs, in seconds. Limited, together with the current gang, by
-    /// spec.runPolicy.activeDeadlineSeconds.
+    /// Total running time of finished gangs, in seconds. The sum of this value and the running time of the current gang
+    /// is limited by spec.runPolicy.activeDeadlineSeconds.
     #[serde(default, skip_serializing_if = "is_zero_seconds")]
     pub active_seconds: u64,
-    /// Time at which the run finished. spec.runPolicy.ttlSecondsAfterFinished counts from this time.
+    /// Time at which the run finished. The period spec.runPolicy.ttlSecondsAfterFinished starts at this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<String>,
-    /// Whether the run is suspended. Deadlines are paused while it is.
+    /// Whether the run is suspended. Deadlines are paused while the run is suspended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspended: bool,
 }
@@ -43,9 +43,9 @@ pub struct ExecutionStatus {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptStatus {
-    /// Index of the leg in the plan, from 0.
+    /// Index of the leg in the plan, starting at 0.
     pub leg: u32,
-    /// Number of this attempt at the leg, from 1.
+    /// Number of this attempt to run the leg, starting at 1.
     pub attempt: u32,
     /// State of the attempt.
     pub state: AttemptState,
@@ -63,7 +63,7 @@ pub struct AttemptStatus {
     /// Time at which the attempt was observed to have finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<String>,
-    /// Machine-readable reason for an attempt that did not measure its leg.
+    /// Machine-readable reason for which the attempt did not measure its leg.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Human-readable details of the reason.
@@ -80,11 +80,11 @@ pub enum AttemptState {
     Starting,
     /// All workers are running.
     Running,
-    /// Every block of the leg is measured.
+    /// Every block of the leg has been measured.
     Measured,
-    /// The user suspended the run.
+    /// The attempt was stopped because the user suspended the run.
     Suspended,
-    /// The attempt ended for a reason other than the measurement. Another attempt measures the missing blocks.
+    /// The attempt ended because of an infrastructure failure. Another attempt measures the missing blocks.
     Disrupted,
     /// The measurement failed.
     Failed,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Metric;
 use crate::units::Size;
 
-/// Expected change of a metric of a variant relative to the baseline. All sizes in the range must meet it.
+/// Expected change of a metric of a variant relative to the baseline. It must be met at every size in the range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
@@ -32,15 +32,15 @@ pub struct Expectation {
     pub increase_percent: Option<Change>,
 }
 
-/// Range of sizes.
+/// Range of message or transfer sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SizeRange {
-    /// Smallest size in the range, inclusive.
+    /// Lower bound of the range, inclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<Size>,
-    /// Upper end of the range, exclusive.
+    /// Upper bound of the range, exclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<Size>,
 }
@@ -48,7 +48,7 @@ pub struct SizeRange {
 impl SizeRange {
     /// Whether `size` lies in the range.
     pub fn contains(self, size: Size) -> bool {
-        self.at_least.is_none_or(|least| size >= least) && self.below.is_none_or(|below| size < below)
+        self.at_least.is_none_or(|at_least| size >= at_least) && self.below.is_none_or(|below| size < below)
     }
 }
 
@@ -60,11 +60,12 @@ impl SizeRange {
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Change {
-    /// Smallest change that meets the expectation. The whole confidence interval must reach it. Defaults to 0.
+    /// Smallest change that meets the expectation. The whole confidence interval must be at or above this value.
+    /// Defaults to 0.
     #[serde(default)]
     #[cfg_attr(feature = "crd", schemars(range(max = 10_000)))]
     pub min: u32,
-    /// Largest change that is expected. A larger change also meets the expectation and is noted in the result.
+    /// Largest expected change. A larger change also meets the expectation and is noted in the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(max = 10_000)))]
     pub max: Option<u32>,

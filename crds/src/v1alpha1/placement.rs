@@ -13,14 +13,14 @@ pub struct Placement {
     #[serde(default = "two_workers")]
     #[cfg_attr(feature = "crd", schemars(range(min = 2, max = 64)))]
     pub workers: u32,
-    /// Which pairs of workers exchange data. Defaults to Pairwise.
+    /// Pattern that selects the pairs of workers that exchange data. Defaults to Pairwise.
     #[serde(default)]
     pub pattern: Pattern,
-    /// Whether workers share their nodes with no worker of another run. An exclusive worker must request all EFA
-    /// devices and GPUs of its node. Defaults to true.
+    /// Whether the nodes of the workers are reserved for this run. An exclusive worker must request all EFA devices and
+    /// GPUs of its node. Defaults to true.
     #[serde(default = "yes")]
     pub exclusive: bool,
-    /// Whether all workers must run in the same zone. EFA traffic does not cross zones. Defaults to true.
+    /// Whether all workers must run in the same zone. EFA traffic cannot cross zones. Defaults to true.
     #[serde(default = "yes")]
     pub single_zone: bool,
     /// Labels that a node must have to run a worker.
@@ -59,25 +59,25 @@ impl Default for Placement {
     }
 }
 
-/// Which pairs of workers exchange data.
+/// Pattern that selects the pairs of workers that exchange data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Pattern {
-    /// Every pair of workers. Disjoint pairs are measured at the same time (circle method).
+    /// Every pair of workers exchanges data. Disjoint pairs are measured at the same time (circle method).
     #[default]
     Pairwise,
 }
 
-/// Toleration of a pod for a taint.
+/// Toleration allows worker pods to be scheduled on nodes with matching taints.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Toleration {
-    /// Key of the taint that the toleration applies to. If unset, all taints match.
+    /// Key of the taint that the toleration applies to. If unset, the toleration matches all keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(max = 316)))]
     pub key: Option<String>,
-    /// Relationship of the key to the value: `Exists` or `Equal`.
+    /// Operator that relates the key to the value: `Exists` or `Equal`. Defaults to `Equal`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(regex(pattern = "^(Exists|Equal)$")))]
     pub operator: Option<String>,
@@ -85,15 +85,15 @@ pub struct Toleration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(max = 63)))]
     pub value: Option<String>,
-    /// Effect of the taint that the toleration matches: `NoSchedule`, `PreferNoSchedule` or `NoExecute`. If unset, all
-    /// effects match.
+    /// Effect of the taint that the toleration matches: `NoSchedule`, `PreferNoSchedule` or `NoExecute`. If unset, the
+    /// toleration matches all effects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "crd",
         schemars(regex(pattern = "^(NoSchedule|PreferNoSchedule|NoExecute)$"))
     )]
     pub effect: Option<String>,
-    /// How long a `NoExecute` taint is tolerated, in seconds. If unset, it is tolerated indefinitely.
+    /// Period for which a `NoExecute` taint is tolerated, in seconds. If unset, the taint is tolerated indefinitely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub toleration_seconds: Option<i64>,
 }

@@ -2,30 +2,30 @@
 
 use std::fmt;
 
-/// Machine-readable reason of a condition or of the end of an attempt.
+/// Machine-readable reason for a condition or for the end of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// The spec is valid and planned.
+    /// The spec is valid, and the plan is complete.
     Planned,
-    /// The spec cannot be planned.
+    /// No plan can be computed for the spec.
     InvalidSpec,
     /// This release plans the spec differently from the release that started the run.
     PlanChanged,
-    /// Pods are being created and started.
+    /// The pods of the run are being created and started.
     PodsStarting,
-    /// The scheduler finds no node for a pod.
+    /// The scheduler found no node for a pod.
     Unschedulable,
     /// A node is pulling an image.
     PullingImage,
     /// A queue has not admitted the Job.
     WaitingForAdmission,
-    /// Another run uses the nodes or is ahead in line.
+    /// Another run uses the nodes or is ahead of this run in the queue.
     WaitingForNodes,
-    /// Too few nodes have the resources and labels that the workers request.
+    /// Too few nodes meet the placement and resource requirements of the workers.
     InsufficientNodes,
     /// Pods of the previous attempt are still terminating.
     PodsTerminating,
-    /// The API server rejects an object of the run.
+    /// The API server rejected an object of the run.
     FailedCreate,
     /// The user set `spec.suspend`.
     SuspendedByUser,
@@ -33,21 +33,21 @@ pub enum Reason {
     NotSuspended,
     /// All workers of a leg are running.
     WorkersRunning,
-    /// The workers are stopped because the run is suspended.
+    /// The workers were stopped because the run is suspended.
     Suspended,
     /// The run is complete or failed.
     Finished,
-    /// Every block is measured.
+    /// Every block has been measured.
     AllBlocksMeasured,
-    /// Not every block is measured.
+    /// Not every block has been measured.
     BlocksMissing,
     /// The run has not failed.
     NotFailed,
     /// The kubelet or the eviction API removed a pod.
     Evicted,
-    /// A pod or workload of higher priority took the place.
+    /// A higher-priority pod preempted a worker, or the queue suspended the Job again.
     Preempted,
-    /// A node is gone or does not respond.
+    /// A node was deleted or does not respond.
     NodeLost,
     /// A pod was deleted.
     PodDeleted,
@@ -59,40 +59,40 @@ pub enum Reason {
     ContainerCreationFailed,
     /// The kubelet rejected a pod that was bound to its node.
     KubeletRejected,
-    /// A worker was killed from outside.
+    /// A worker was killed by a signal from outside its pod.
     WorkerKilled,
     /// Not all workers started before the others timed out.
     GangIncomplete,
-    /// The record stream does not verify up to its end.
+    /// Verification of the record stream failed before the end of the stream.
     InvalidRecordStream,
     /// More attempts were disrupted than `spec.runPolicy.backoffLimit` allows.
     BackoffLimitExceeded,
     /// The workers ran longer than `spec.runPolicy.activeDeadlineSeconds`.
     DeadlineExceeded,
-    /// No gang ran within `spec.runPolicy.pendingDeadlineSeconds`.
+    /// No gang started within `spec.runPolicy.pendingDeadlineSeconds`.
     PendingDeadlineExceeded,
     /// A worker exceeded its memory limit.
     OomKilled,
-    /// An image reference is invalid or the image can never be used.
+    /// An image reference is invalid, or the image cannot be used.
     InvalidImage,
     /// The process of a worker could not be started.
     WorkerStartFailed,
-    /// A worker exited without a record stream, or with an error.
+    /// A worker exited with an error or without writing a record stream.
     WorkerFailed,
-    /// The workers report why they could not measure.
+    /// The workers reported that the measurement failed.
     MeasurementFailed,
-    /// Every block is finished, and no case was measured.
+    /// Every block is finished, but no case was measured.
     NothingMeasured,
-    /// Stored records are gone or do not verify.
+    /// Stored records are missing or failed verification.
     RecordsLost,
     /// A local run was interrupted.
     Interrupted,
-    /// All pods of finished attempts are deleted.
+    /// All pods of finished attempts have been deleted.
     PodsDeleted,
 }
 
 impl Reason {
-    /// Value of `reason` in conditions, attempts and events.
+    /// Value of the `reason` field in conditions, attempts and events.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Planned => "Planned",

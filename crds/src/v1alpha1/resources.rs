@@ -1,5 +1,5 @@
-//! Compute resources of each worker. They are the same for all variants: otherwise the comparison would measure
-//! resources.
+//! Compute resources of each worker. They are the same for all variants, so that a comparison does not measure the
+//! effect of different resources.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,17 +18,17 @@ pub struct Resources {
     #[serde(default)]
     #[cfg_attr(feature = "crd", schemars(range(max = 64)))]
     pub efas: u32,
-    /// Total size of 2 MiB huge pages (`hugepages-2Mi`).
+    /// Total size of the 2 MiB huge pages (`hugepages-2Mi`), used as request and limit.
     #[serde(default, rename = "hugepages2Mi", skip_serializing_if = "Option::is_none")]
     pub hugepages_2mi: Option<Size>,
-    /// Number of CPUs, used as request and limit. Defaults to the operator's setting.
+    /// Number of CPUs, used as request and limit. Defaults to the operator's configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 1024)))]
     pub cpus: Option<u32>,
-    /// Amount of memory, used as request and limit. Defaults to the operator's setting.
+    /// Amount of memory, used as request and limit. Defaults to the operator's configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Size>,
-    /// Size of the memory volume mounted at `/dev/shm`.
+    /// Size of the in-memory volume mounted at `/dev/shm`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_memory: Option<Size>,
 }

@@ -8,7 +8,7 @@ use super::{
 use serde::{Deserialize, Serialize};
 
 /// All fields except `suspend` and `runPolicy.ttlSecondsAfterFinished` are immutable, because records belong to one
-/// plan. Fields with a default are always set; the rule also rejects setting or removing an optional field.
+/// plan. Fields with a default are always set. The rule also rejects adding or removing an optional field.
 #[cfg(feature = "crd")]
 const IMMUTABLE: &str = "self.baseline == oldSelf.baseline && self.variants == oldSelf.variants \
     && self.transport == oldSelf.transport && self.scenarios == oldSelf.scenarios \
@@ -23,7 +23,7 @@ const IMMUTABLE: &str = "self.baseline == oldSelf.baseline && self.variants == o
     && has(self.expectations) == has(oldSelf.expectations) \
     && (!has(self.expectations) || self.expectations == oldSelf.expectations)";
 
-/// Specification of a benchmark campaign: variants, scenarios and sizes, and the fabric on which they are compared.
+/// BenchmarkRunSpec specifies a benchmark campaign: the variants, the scenarios and sizes, and the fabric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::CustomResource, kube::KubeSchema))]
 #[cfg_attr(feature = "crd", kube(
@@ -40,8 +40,8 @@ const IMMUTABLE: &str = "self.baseline == oldSelf.baseline && self.variants == o
     printcolumn(name = "State", type_ = "string", json_path = ".status.state", description = "State of the run"),
     printcolumn(name = "Progress", type_ = "string", json_path = ".status.progress.text", description = "Measured blocks out of all blocks"),
     printcolumn(name = "Verdict", type_ = "string", json_path = ".status.verdict", description = "Summary of the verdicts"),
-    printcolumn(name = "Fabric", type_ = "string", json_path = ".status.fabric.proof", description = "Whether the data is proven to have used the requested fabric"),
-    printcolumn(name = "Best", type_ = "string", json_path = ".status.best", description = "Highest throughput of any variant"),
+    printcolumn(name = "Fabric", type_ = "string", json_path = ".status.fabric.proof", description = "Level of proof that the data used the requested fabric"),
+    printcolumn(name = "Best", type_ = "string", json_path = ".status.best", description = "Highest throughput of any arm"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp", description = "Time since creation"),
     validation = kube::core::Rule::new("self.metadata.name.size() <= 52 && !self.metadata.name.contains('.')").message("metadata.name must have at most 52 characters and no dot, because pod and service names derive from it"),
 ))]
@@ -64,7 +64,7 @@ pub struct BenchmarkRunSpec {
     /// Name of the variant that all other variants are compared with.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 40)))]
     pub baseline: String,
-    /// How transfers are striped over rails. A variant can override it.
+    /// Striping of transfers over rails. A variant can override this setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub striping: Option<Striping>,
     /// Variants to compare. All variants use the same resources, nodes and rails.
@@ -80,13 +80,13 @@ pub struct BenchmarkRunSpec {
     /// Number of workers and the nodes they may run on.
     #[serde(default)]
     pub placement: Placement,
-    /// Compute resources of each worker. They are the same for all variants.
+    /// Compute resources of each worker, for all variants.
     #[serde(default)]
     pub resources: Resources,
     /// Number of repetitions and statistical parameters of verdicts.
     #[serde(default)]
     pub sampling: Sampling,
-    /// Expected changes of variants. Each expectation has its own outcome in status.expectations.
+    /// Expected changes of variants. The outcome of each expectation is in status.expectations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 32)))]
     pub expectations: Vec<Expectation>,

@@ -7,17 +7,18 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunPolicy {
-    /// Maximum time that workers may run, in seconds. Must be between 10 and 604800 (one week). Defaults to 3600.
+    /// Maximum total time that the workers may run, in seconds. Must be between 10 and 604800 (one week). Defaults to
+    /// 3600.
     #[serde(default = "default_active_deadline")]
     #[cfg_attr(feature = "crd", schemars(range(min = 10, max = 604_800)))]
     pub active_deadline_seconds: u32,
-    /// Maximum time that the run may wait for a running gang, in seconds. Time spent in a queue or behind other runs
+    /// Maximum time that the run may wait for its gang to start, in seconds. Time spent in a queue or behind other runs
     /// does not count. Must be between 10 and 604800 (one week). Defaults to 900.
     #[serde(default = "default_pending_deadline")]
     #[cfg_attr(feature = "crd", schemars(range(min = 10, max = 604_800)))]
     pub pending_deadline_seconds: u32,
-    /// Time after which a finished run is deleted, in seconds. Must be at most 31536000 (one year). The run is not
-    /// deleted if unset.
+    /// Time after which a finished run is deleted, in seconds. Must be at most 31536000 (one year). If unset, the
+    /// run is not deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(max = 31_536_000)))]
     pub ttl_seconds_after_finished: Option<u32>,
@@ -26,7 +27,7 @@ pub struct RunPolicy {
     #[serde(default = "default_backoff_limit")]
     #[cfg_attr(feature = "crd", schemars(range(max = 10)))]
     pub backoff_limit: u32,
-    /// Maximum time of a single case, in seconds. It bounds the time lost to a peer that hangs. Must be between 1 and
+    /// Maximum duration of a single case, in seconds. It limits the time lost if a peer hangs. Must be between 1 and
     /// 3600. Defaults to 60.
     #[serde(default = "default_case_deadline")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 3600)))]

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sampling {
-    /// Number of rounds. A round repeats every scenario in fresh processes and is the statistical unit. Must be between
-    /// 1 and 60. Defaults to four more than the smallest number that allows a verdict on the comparisons of the
-    /// scenario.
+    /// Number of rounds. A round repeats every scenario in new processes and is the unit of statistical analysis. Must
+    /// be between 1 and 60. Defaults to four more than the smallest number that allows a verdict on the comparisons of
+    /// the scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 60)))]
     pub rounds: Option<u32>,
-    /// Seed of all random choices of the plan. Must be at most 9007199254740991. Defaults to 42.
+    /// Seed of the random number generator that the planner uses. Must be at most 9007199254740991. Defaults to 42.
     #[serde(default = "default_seed")]
     #[cfg_attr(feature = "crd", schemars(range(max = 9_007_199_254_740_991_u64)))]
     pub seed: u64,
@@ -22,8 +22,8 @@ pub struct Sampling {
     #[serde(default = "default_confidence")]
     #[cfg_attr(feature = "crd", schemars(range(min = 80, max = 99)))]
     pub confidence_percent: u32,
-    /// Equivalence margin in percent of the baseline. A change within the margin counts as no change. Must be between 1
-    /// and 50. Defaults to 2.
+    /// Equivalence margin in percent of the baseline. A change within the margin is treated as no change. Must be
+    /// between 1 and 50. Defaults to 2.
     #[serde(default = "default_margin")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 50)))]
     pub margin_percent: u32,

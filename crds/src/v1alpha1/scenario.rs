@@ -1,4 +1,4 @@
-//! Scenarios: ping-pong latency or transfer throughput, with message sizes and memory kind.
+//! Scenarios: measurements of ping-pong latency or transfer throughput, with message sizes and a memory kind.
 
 use std::fmt;
 
@@ -23,13 +23,13 @@ pub struct Scenario {
     /// Kind of memory of the source and target buffers. Defaults to Heap.
     #[serde(default)]
     pub memory: MemoryKind,
-    /// Whether an integrity pass checks every byte once before the measurement. Defaults to true.
+    /// Whether an integrity pass verifies every transferred byte before the measurement. Defaults to true.
     #[serde(default = "yes")]
     pub integrity: bool,
-    /// How a worker waits for completions. Defaults to a mode chosen from the number of available CPUs.
+    /// Method by which a worker waits for completions. Defaults to a method chosen from the number of available CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polling: Option<Polling>,
-    /// Metric that verdicts are based on. Defaults to LatencyP50 for pingPong and Throughput for transfer.
+    /// Metric on which verdicts are based. Defaults to LatencyP50 for pingPong and Throughput for transfer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary_metric: Option<Metric>,
     /// Ping-pong workload, which measures latency. Exactly one of pingPong and transfer must be set.
@@ -84,7 +84,7 @@ pub struct Transfer {
     /// Transfer sizes, such as 64, 1Ki or 16M.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 64)))]
     pub sizes: Vec<Size>,
-    /// Operation that is posted. Defaults to Write.
+    /// Operation that each transfer posts. Defaults to Write.
     #[serde(default)]
     pub operation: TransferOperation,
     /// Maximum number of transfers in flight per thread. Defaults to 16.
@@ -95,7 +95,7 @@ pub struct Transfer {
     #[serde(default = "default_batch")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 256)))]
     pub batch: u32,
-    /// Number of initiator threads. Each thread has its own endpoints. Defaults to 1.
+    /// Number of initiator threads. Each thread uses separate endpoints. Defaults to 1.
     #[serde(default = "one_thread")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub threads: u32,
@@ -135,31 +135,31 @@ pub enum PingPongOperation {
 pub enum TransferOperation {
     /// Two-sided send with immediate data.
     Send,
-    /// RMA write. It is complete when the data is in the memory of the target.
+    /// RMA write. It completes when the data is in the memory of the target.
     #[default]
     Write,
     /// RMA read.
     Read,
-    /// RMA write with immediate data. It is complete when the target has received the immediate data of every chunk.
+    /// RMA write with immediate data. It completes when the target has received the immediate data of every chunk.
     WriteImmediate,
 }
 
-/// Which workers of a pair post transfers.
+/// Direction of the transfers between the workers of a pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Direction {
-    /// Only the initiator posts.
+    /// Only the initiator posts transfers.
     #[default]
     Unidirectional,
-    /// Both workers post at the same time.
+    /// Both workers post transfers at the same time.
     Bidirectional,
 }
 
-/// Kind of memory of the source and target buffers. It is never replaced by another kind.
+/// Kind of memory of the source and target buffers. fabricbench never falls back to another kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum MemoryKind {
-    /// Ordinary pages.
+    /// Ordinary memory pages.
     #[default]
     Heap,
     /// 2 MiB huge pages, verified in the memory map of the process.
@@ -170,15 +170,15 @@ pub enum MemoryKind {
     Cuda,
 }
 
-/// How a worker waits for completions.
+/// Method by which a worker waits for completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Polling {
-    /// Polls continuously. Needs a dedicated CPU.
+    /// The worker polls continuously. Requires a dedicated CPU.
     Spin,
-    /// Yields the CPU after a poll without completions.
+    /// The worker yields the CPU after a poll without completions.
     Yield,
-    /// Sleeps until the library wakes it.
+    /// The worker sleeps until the library reports a completion.
     Wait,
 }
 
@@ -204,7 +204,7 @@ pub enum Metric {
 }
 
 impl fmt::Display for Metric {
-    /// Writes the name used in manifests and records.
+    /// Writes the name of the metric in manifests and records.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }

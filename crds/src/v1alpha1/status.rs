@@ -1,14 +1,14 @@
 //! Status of a run: its conditions, the validity of its results, and its verdicts.
 //!
-//! Numbers are integers with the unit in the field name. The writer bounds every list and text.
+//! Numbers are integers, and the field name states the unit. The operator limits the length of every list and string.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ConditionType, ExecutionStatus, Metric};
 
 /// BenchmarkRunStatus is the observed state of a BenchmarkRun.
-// Atomic for field managers, because only the operator writes the status: tracking the ownership of each field would
-// double the size of the stored object.
+// Atomic, because only the operator writes the status, and tracking the ownership of each field would double the size
+// of the stored object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema), schemars(extend("x-kubernetes-map-type" = "atomic")))]
 #[serde(rename_all = "camelCase")]
@@ -36,7 +36,7 @@ pub struct BenchmarkRunStatus {
     /// Software and hardware environment of the workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<EnvironmentSummary>,
-    /// Fabric that transferred the data, with the proof of its use.
+    /// Fabric that carried the data, and how its use was proven.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<FabricSummary>,
     /// Measured values by scenario, size and arm.
@@ -69,7 +69,7 @@ pub struct BenchmarkRunStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 64)))]
     pub warnings: Vec<String>,
-    /// Number of values that are omitted to bound the size of the status. The records and reports contain them.
+    /// Number of values that are omitted to limit the size of the status. The records and reports contain these values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted_values: Option<u32>,
     /// Reference to the complete records of the run.
@@ -117,19 +117,19 @@ impl Condition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum State {
-    /// The run is accepted, and no gang is running.
+    /// The run is accepted, but no gang is running.
     Pending,
     /// The workers are running.
     Running,
     /// The user suspended the run.
     Suspended,
-    /// Every block is measured.
+    /// Every block has been measured.
     Complete,
     /// The run failed and will not be retried.
     Failed,
 }
 
-/// Number of measured blocks.
+/// Progress of the measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -138,7 +138,7 @@ pub struct Progress {
     pub blocks_done: u32,
     /// Number of blocks in the plan.
     pub blocks_total: u32,
-    /// Both numbers as text, such as `12/240`.
+    /// Finished and total blocks as a string, such as `12/240`.
     pub text: String,
 }
 
@@ -147,8 +147,8 @@ pub struct Progress {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PlacementStatus {
-    /// Nodes of the workers. They are sorted by name in a cluster, where ranks can change between legs, and by rank in
-    /// a local run.
+    /// Names of the nodes. They are sorted by name for a run in a cluster, where ranks can change between legs, and by
+    /// rank for a local run.
     #[cfg_attr(feature = "crd", schemars(length(max = 64)))]
     pub nodes: Vec<String>,
 }
@@ -162,22 +162,22 @@ pub struct EnvironmentSummary {
     pub kernels: Vec<String>,
     /// CPU models of the workers.
     pub cpu_models: Vec<String>,
-    /// Loaded libraries with version and path.
+    /// Loaded libraries, with version and path.
     pub libraries: Vec<String>,
-    /// How workers waited for completions.
+    /// Methods by which the workers waited for completions.
     pub polling: Vec<String>,
 }
 
-/// Fabric that transferred the data.
+/// Fabric that carried the data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FabricSummary {
-    /// Weakest proof of any measured case, valid or invalid.
+    /// Weakest level of proof among the measured cases, valid or invalid.
     pub proof: FabricProof,
     /// Provider, as reported by the library.
     pub provider: String,
-    /// Reason for the proof.
+    /// Explanation of the level of proof.
     pub reason: String,
     /// Bytes counted by the network interfaces during the measured cases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -190,9 +190,9 @@ pub struct FabricSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum FabricProof {
-    /// Independent counters contradict the claimed traffic.
+    /// Byte counters of the network interfaces contradict the reported traffic.
     Contradicted,
-    /// The library reports the fabric, without independent evidence.
+    /// The library reports the requested fabric, but there is no independent evidence.
     Declared,
     /// Byte counters of the network interfaces account for the payload.
     Verified,
@@ -216,15 +216,15 @@ pub enum Optimization {
 pub enum Engagement {
     /// Independent evidence shows that the optimization was active.
     Confirmed,
-    /// The optimization was requested, and the provider gives no evidence.
+    /// The optimization was requested, but the provider reports no evidence of its use.
     RequestedOnly,
     /// The provider rejected the optimization, or messages exceeded its limit.
     NotEngaged,
-    /// The optimization cannot apply: one rail, one post per burst, or device memory.
+    /// The optimization cannot have an effect, for example with one rail, one post per burst, or device memory.
     NotApplicable,
 }
 
-/// Optimization of one arm at one size.
+/// Engagement of an optimization of one arm at one size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -233,7 +233,7 @@ pub struct OptimizationResult {
     pub optimization: Optimization,
     /// Whether the optimization was active.
     pub engagement: Engagement,
-    /// Evidence for the engagement.
+    /// Explanation of the engagement.
     pub reason: String,
 }
 
@@ -262,7 +262,7 @@ pub struct ArmResult {
     pub valid_rounds: u32,
     /// Whether the arm has at least one valid result.
     pub validity: CaseValidity,
-    /// Reason why cases are invalid.
+    /// Reason for which cases are invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Median latency, in nanoseconds: one-way for ping-pong, from post to completion for transfers.
@@ -289,7 +289,7 @@ pub struct ArmResult {
     /// Completed operations per second, as the median of the rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completions_per_second: Option<u64>,
-    /// CPU time of both workers per GiB of payload in nanoseconds, as the median of the rounds.
+    /// CPU time of both workers per GiB of payload, in nanoseconds, as the median of the rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_nanos_per_gib: Option<u64>,
     /// Engagement of each optimization that the arm requests.
@@ -304,21 +304,21 @@ pub struct ArmResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Verdict {
-    /// The whole confidence interval is better than the margin.
+    /// The whole confidence interval lies beyond the margin, in the direction of an improvement.
     Improved,
-    /// The whole confidence interval is within the margin.
+    /// The whole confidence interval lies within the margin.
     NoChange,
-    /// The whole confidence interval is worse than the margin.
+    /// The whole confidence interval lies beyond the margin, in the direction of a regression.
     Regressed,
-    /// The confidence interval allows no other verdict.
+    /// The confidence interval overlaps a bound of the margin, so that no other verdict is possible.
     Inconclusive,
 }
 
-/// Reason why the verdict of a variant is withheld.
+/// Reason for which the verdict on a variant is withheld.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum WithheldReason {
-    /// No round has a valid case of both the variant and the baseline.
+    /// No round contains valid cases of both the variant and the baseline.
     NotMeasured,
     /// The data of a case did not use the requested fabric.
     FabricContradicted,
@@ -347,30 +347,30 @@ pub struct ComparisonResult {
     pub primary: bool,
     /// Whether the arms are identical at this size, so that the effect is noise.
     pub negative_control: bool,
-    /// Number of rounds in which both arms are valid.
+    /// Number of rounds in which the cases of both arms are valid.
     pub rounds: u32,
     /// Change relative to the baseline, in parts per million. A positive value is an increase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect_ppm: Option<i64>,
-    /// Lower end of the simultaneous confidence interval, in parts per million.
+    /// Lower bound of the simultaneous confidence interval, in parts per million.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower_ppm: Option<i64>,
-    /// Upper end of the simultaneous confidence interval, in parts per million.
+    /// Upper bound of the simultaneous confidence interval, in parts per million.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper_ppm: Option<i64>,
-    /// Smallest change that these rounds could detect, in parts per million.
+    /// Smallest change that could be detected with this number of rounds, in parts per million.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimum_detectable_ppm: Option<u64>,
-    /// Verdict of the comparison. Unset if it is withheld.
+    /// Verdict of the comparison. Unset if the verdict is withheld.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Reason why the verdict is withheld.
+    /// Reason for which the verdict is withheld.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withheld: Option<WithheldReason>,
     /// Explanation of a withheld or qualified verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Estimated number of rounds that would settle an inconclusive verdict. Unset if it cannot be estimated.
+    /// Estimated number of rounds required to resolve an inconclusive verdict. Unset if it cannot be estimated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_to_settle: Option<u32>,
 }
@@ -379,11 +379,11 @@ pub struct ComparisonResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum ExpectationOutcome {
-    /// The whole confidence interval reaches the expected minimum at every size.
+    /// The whole confidence interval is at or above the expected minimum at every size.
     Met,
     /// The whole confidence interval is below the expected minimum at one or more sizes.
     NotMet,
-    /// The measurements show neither.
+    /// The measurements show neither that the expectation is met nor that it is not met.
     Inconclusive,
 }
 
@@ -394,11 +394,11 @@ pub enum ExpectationOutcome {
 pub struct ExpectationResult {
     /// Index of the expectation in spec.expectations.
     pub index: u32,
-    /// Expectation as text.
+    /// Expectation as a human-readable string.
     pub text: String,
     /// Outcome of the expectation.
     pub outcome: ExpectationOutcome,
-    /// Reason for the outcome, with the sizes that determine it.
+    /// Explanation of the outcome, including the sizes that determine it.
     pub reason: String,
 }
 
@@ -416,7 +416,8 @@ pub struct PairResult {
     pub initiator: String,
     /// Node of the target.
     pub target: String,
-    /// Median of the pair relative to the median of all pairs, in parts per million. A positive value is larger.
+    /// Deviation of the median of the pair from the median of all pairs, in parts per million. Positive values are
+    /// larger.
     pub deviation_ppm: i64,
 }
 
@@ -427,8 +428,8 @@ pub struct PairResult {
 pub struct NodeResult {
     /// Name of the node.
     pub name: String,
-    /// How much worse the median over the pairs, scenarios and sizes of the node is than the median pair, in parts per
-    /// million. A negative value is better.
+    /// Deviation of the node's median, over its pairs and all scenarios and sizes, from the median pair, in parts per
+    /// million. Positive values are worse.
     pub deviation_ppm: i64,
 }
 
@@ -450,7 +451,7 @@ pub enum Outcome {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RecordsReference {
-    /// Name of the file or object with the records.
+    /// Name of the file or object that contains the records.
     pub reference: String,
     /// SHA-256 hash of the content, in hexadecimal.
     pub sha256: String,

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Library that transfers the data. Exactly one must be set; it is never replaced by another.
+/// Library that transfers the data. Exactly one must be set. fabricbench never falls back to another library.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum TransportSpec {
-    /// Built-in transport over shared memory between processes of one machine, for tests.
+    /// Built-in transport over shared memory between processes on the same machine, for tests.
     Loopback(Loopback),
     /// libfabric, loaded at run time.
     Libfabric(Libfabric),
@@ -15,7 +15,7 @@ pub enum TransportSpec {
     Ucx(Ucx),
     /// NIXL agents.
     Nixl(Nixl),
-    /// ibverbs without another library.
+    /// ibverbs, used directly.
     Verbs(Verbs),
 }
 
@@ -54,12 +54,12 @@ pub struct Loopback {
     pub rails: u32,
 }
 
-/// libfabric with one of its providers.
+/// libfabric with one provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Libfabric {
-    /// Provider, by its name in libfabric 2.x.
+    /// Name of the provider in libfabric 2.x.
     pub provider: LibfabricProvider,
     /// Number of rails. Each rail is one endpoint, on a separate NIC if the fabric has NICs. Defaults to 1.
     #[serde(default = "one_rail")]
@@ -71,22 +71,22 @@ pub struct Libfabric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum LibfabricProvider {
-    /// Native TCP. libfabric before 1.18 calls it `net`.
+    /// Native TCP. This provider is called `net` in libfabric before 1.18.
     #[serde(rename = "tcp")]
     Tcp,
-    /// Native TCP by the name `net`, which only libfabric releases before 1.18 have.
+    /// Native TCP under the name `net`, which exists only in libfabric before 1.18.
     #[serde(rename = "net")]
     Net,
     /// TCP messages with the reliable-datagram layer on top.
     #[serde(rename = "tcp;ofi_rxm")]
     TcpRxm,
-    /// Shared memory of one host.
+    /// Shared memory between processes on the same host.
     #[serde(rename = "shm")]
     Shm,
     /// InfiniBand, RoCE and iWARP with the reliable-datagram layer on top.
     #[serde(rename = "verbs;ofi_rxm", alias = "verbs")]
     Verbs,
-    /// AWS EFA with the protocol of the provider.
+    /// AWS EFA with the software protocol of the provider.
     #[serde(rename = "efa")]
     Efa,
     /// AWS EFA without a software protocol above the device.
@@ -109,7 +109,7 @@ impl LibfabricProvider {
     }
 }
 
-/// UCX with its transports.
+/// UCX with a list of allowed transports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -143,7 +143,7 @@ pub enum UcxTransport {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Nixl {
-    /// Plugin that transfers the data.
+    /// Backend plugin that transfers the data.
     pub backend: NixlBackend,
     /// Number of rails. Defaults to 1.
     #[serde(default = "one_rail")]
@@ -151,7 +151,7 @@ pub struct Nixl {
     pub rails: u32,
 }
 
-/// Plugins of NIXL.
+/// Backend plugins of NIXL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]

@@ -1,11 +1,11 @@
-//! Variants: a tuning, an environment, a library, an image, or a combination of them.
+//! Variants. A variant is a tuning, an environment, a library, an image, or a combination of these.
 
 use serde::{Deserialize, Serialize};
 
 use crate::striping::StripingPolicy;
 use crate::units::Size;
 
-/// Configuration that is compared with the baseline.
+/// Configuration to measure: the baseline, or a configuration that is compared with the baseline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
 #[cfg_attr(feature = "crd", x_kube(
@@ -19,17 +19,17 @@ pub struct Variant {
         schemars(length(min = 1, max = 40), regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))
     )]
     pub name: String,
-    /// Sends small messages with inject calls (FI_INJECT). No inject calls are used if unset.
+    /// Use of inject calls (FI_INJECT) for small messages. If unset, inject calls are not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inject: Option<Inject>,
-    /// Rings the doorbell once for several posts (FI_MORE). FI_MORE is not used if unset.
+    /// Doorbell batching (FI_MORE): one doorbell for several posts. If unset, FI_MORE is not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doorbell: Option<Doorbell>,
-    /// How transfers are striped over rails. Defaults to spec.striping.
+    /// Striping of transfers over rails. Defaults to spec.striping.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub striping: Option<Striping>,
-    /// Environment variables of the measuring process. A variant with environment variables is measured in a separate
-    /// process.
+    /// Environment variables of the process that performs the measurement. A variant with environment variables is
+    /// measured in a separate process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 32)))]
     #[cfg_attr(feature = "crd", x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["name".into()])))]
@@ -44,7 +44,7 @@ pub struct Variant {
     pub image: Option<String>,
 }
 
-/// Use of inject calls. The buffer can be reused on return and no completion follows.
+/// Use of inject calls. When an inject call returns, the buffer can be reused; no completion is generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -53,7 +53,7 @@ pub struct Inject {
     pub max_bytes: Size,
 }
 
-/// Doorbell batching. All posts of a burst on an endpoint except the last set FI_MORE.
+/// Doorbell batching. All posts of a batch on an endpoint except the last set FI_MORE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -63,7 +63,7 @@ pub struct Doorbell {
     pub max_batch: u32,
 }
 
-/// How transfers are striped over rails.
+/// Striping of transfers over rails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -1,5 +1,5 @@
-//! The memory of an instrument process: one buffer per memory kind and thread, shared by all arms so that arms differ
-//! only in how they post. Allocates memory, but never during a measured window.
+//! The memory of an instrument process: one buffer per memory kind and thread. All arms share the buffers, so that the
+//! arms differ only in how they post. Allocates memory, but never during a measured window.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use crds::v1alpha1::MemoryKind;
 use super::layout::Layout;
 use crate::memory::{Memory, MemoryError};
 
-/// A buffer, or the reason its allocation failed.
+/// Result of allocating a buffer.
 type Buffer = Result<Arc<Memory>, MemoryError>;
 
 /// The memory of an instrument process.
 #[derive(Debug)]
 pub struct Buffers {
     layouts: Vec<(MemoryKind, Layout)>,
-    /// By index of the kind and number of the thread.
+    /// Allocated buffers, by index of the memory kind and number of the thread.
     allocated: BTreeMap<(usize, usize), Buffer>,
 }
 
 impl Buffers {
-    /// Prepares the layouts that the scenarios of `assignment` need. Allocates nothing yet.
+    /// Computes the layouts that the scenarios of `assignment` need. Does not allocate buffers.
     pub fn new(assignment: &Assignment) -> Self {
         let kinds = [
             MemoryKind::Heap,
@@ -37,13 +37,14 @@ impl Buffers {
         }
     }
 
-    /// Memory kinds that the assignment uses, with their layouts; equal and in the same order at both sides of a pair.
+    /// Memory kinds that the assignment uses, with their layouts. Both sides of a pair have the same layouts in the
+    /// same order.
     pub fn layouts(&self) -> &[(MemoryKind, Layout)] {
         &self.layouts
     }
 
-    /// The memory of `kind` (an index into [`Buffers::layouts`]) for `thread`. The first call allocates it, and the
-    /// calling thread touches its pages.
+    /// Returns the memory of `kind`, an index into [`Buffers::layouts`], for `thread`. The first call allocates the
+    /// memory, and its pages are touched by the calling thread.
     ///
     /// # Errors
     /// If memory of this kind cannot be allocated.

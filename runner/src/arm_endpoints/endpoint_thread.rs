@@ -13,13 +13,13 @@ use crate::transport::{
     Completion, CompletionKind, Peer, PostError, Region, RemoteRegion, Transport, TransportError,
 };
 
-/// Completions read in one poll, as in NIXL's libfabric backend.
+/// Maximum number of completions read in one poll, as in NIXL's libfabric backend.
 const COMPLETIONS: usize = 16;
 
 /// The endpoints and memory of one measuring thread.
 pub struct EndpointThread<T: Transport> {
     pub(crate) transport: T,
-    /// Memory that control messages are sent from and received in.
+    /// Memory from which control messages are sent and into which they are received.
     pub(crate) control: T::Region,
     /// Memory of each kind, in the order of [`ArmEndpoints::kinds`](super::ArmEndpoints); `None` if it is unavailable.
     pub(crate) data: Vec<Option<T::Region>>,
@@ -32,13 +32,13 @@ pub struct EndpointThread<T: Transport> {
     /// the peer requested.
     pub(crate) early_ready: Option<(CaseTag, u64)>,
     pub(crate) first_post: FirstPost,
-    /// Reason no further case can run on this thread.
+    /// Reason for which no further case can run on this thread; `None` if the endpoints are usable.
     pub(crate) broken: Option<String>,
-    /// CPU that the thread is pinned to.
+    /// CPU to which the thread is pinned.
     pub(crate) cpu: Option<u32>,
 }
 
-/// The peer's side of an endpoint thread.
+/// Peer of an endpoint thread.
 #[derive(Clone, Debug)]
 pub struct ThreadPeer {
     /// Rank of the peer.
@@ -49,7 +49,7 @@ pub struct ThreadPeer {
     pub(crate) regions: Vec<Option<RemoteRegion>>,
 }
 
-/// Time that the first post of a thread took to complete.
+/// Measures the time from the first post of a thread to its completion.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FirstPost {
     posted: Option<u64>,
@@ -104,20 +104,20 @@ impl<T: Transport> EndpointThread<T> {
         }
     }
 
-    /// The memory of a kind, by index.
+    /// Memory of the kind with index `kind`; `None` if it is unavailable.
     pub(crate) fn memory(&self, kind: usize) -> Option<Arc<Memory>> {
         let region = self.data.get(kind)?.as_ref()?;
         Some(Arc::clone(region.memory()))
     }
 
-    /// The connected peer with this rank.
+    /// Connected peer with rank `rank`.
     pub(crate) fn peer(&self, rank: u32) -> Option<&ThreadPeer> {
         self.peers.iter().find(|peer| peer.rank == rank)
     }
 }
 
-/// The error for a receive that the library rejected.
-pub(crate) fn receive_refused(error: PostError) -> TransportError {
+/// Creates the error for a receive that the library rejected.
+pub(crate) fn receive_rejected(error: PostError) -> TransportError {
     TransportError {
         reason: FailureReason::PostFailed,
         operation: "post_receive",

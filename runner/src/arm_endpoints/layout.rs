@@ -1,8 +1,10 @@
-//! Memory layout of a case. Pure. Both sides compute the same layout from the assignment, so offsets are not exchanged.
+//! Memory layout of a case. Performs no I/O. Both sides compute the same layout from the assignment, so they need not
+//! exchange offsets.
 //!
-//! The memory of one kind at one thread has two areas of equal size: transfers are read from the source area and written
-//! to the landing area. An area is divided into slots, one for each transfer in flight if the memory budget allows. If it
-//! does not, transfers in flight share slots in a measuring pass, and fewer transfers are in flight in an integrity pass.
+//! The memory of one kind at one thread has two areas of equal size: transfers are read from the source area and
+//! written to the landing area. An area is divided into slots, one for each transfer in flight if the memory budget is
+//! sufficient. Otherwise, transfers in flight share slots in a measuring pass, and fewer transfers are in flight in an
+//! integrity pass.
 
 use crds::assignment::Assignment;
 pub use crds::assignment::memory::{
@@ -12,13 +14,13 @@ pub use crds::assignment::memory::{
 use crds::striping::Stripes;
 use crds::v1alpha1::MemoryKind;
 
-/// Control messages in flight on a rail.
+/// Maximum number of control messages in flight on a rail.
 pub const CONTROL_TOKENS: usize = 16;
 
 /// Memory of one kind at one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Bytes of the source area, and of the landing area.
+    /// Size of the source area in bytes, which is also the size of the landing area.
     pub area_bytes: u64,
 }
 
@@ -32,7 +34,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// As many as `wanted` slots of `bytes` bytes, limited to what fits into `area_bytes`.
+    /// Creates up to `wanted` slots of `bytes` bytes, as many as fit into `area_bytes`.
     pub fn fit(area_bytes: u64, bytes: u64, wanted: u64) -> Self {
         let stride = bytes.max(1).next_multiple_of(SLOT_ALIGNMENT);
         Self {
@@ -48,7 +50,7 @@ impl Slots {
 }
 
 impl Layout {
-    /// Memory that the scenarios of `kind` need at each thread; `None` if no scenario uses `kind`.
+    /// Layout of the memory that the scenarios of `kind` need at each thread; `None` if no scenario uses `kind`.
     pub fn new(assignment: &Assignment, kind: MemoryKind) -> Option<Self> {
         let rails = u64::from(assignment.transport.rails());
         let scenarios = assignment
@@ -59,7 +61,7 @@ impl Layout {
         Some(Self { area_bytes })
     }
 
-    /// Size of both areas together, in bytes.
+    /// Total size of the two areas, in bytes.
     pub fn total_bytes(self) -> u64 {
         2 * self.area_bytes
     }
@@ -79,8 +81,8 @@ pub fn depth(assignment: &Assignment) -> usize {
     windows.max().unwrap_or(1) as usize + CONTROL_TOKENS
 }
 
-/// Largest number of threads of any scenario.
-pub fn most_threads(assignment: &Assignment) -> u32 {
+/// Maximum number of threads over all scenarios.
+pub fn max_threads(assignment: &Assignment) -> u32 {
     let threads = assignment
         .scenarios
         .iter()
@@ -88,21 +90,21 @@ pub fn most_threads(assignment: &Assignment) -> u32 {
     threads.max().unwrap_or(1).max(1)
 }
 
-/// Locations at which the messages of one case are received.
+/// Layout of the receives of one case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiveLayout {
-    /// Receives posted on each rail.
+    /// Number of receives posted on each rail.
     pub per_rail: u32,
     /// Length of each receive, in bytes.
     pub length: u64,
     /// Slots in the landing area.
     pub slots: Slots,
-    /// Whether every receive has a slot of its own; otherwise the receives of a rail share one.
+    /// Whether every receive has a separate slot. Otherwise, the receives of a rail share one slot.
     pub exclusive: bool,
 }
 
 impl ReceiveLayout {
-    /// Receives for `in_flight` messages with these stripes on any of `rails` rails.
+    /// Layout of the receives for `in_flight` messages with these stripes on `rails` rails.
     pub fn new(layout: Layout, stripes: Stripes, in_flight: u32, rails: u64) -> Self {
         let length = stripes
             .last_chunk_bytes
@@ -119,7 +121,7 @@ impl ReceiveLayout {
         }
     }
 
-    /// Offset in the landing area of receive `token` on `rail`.
+    /// Offset of receive `token` on `rail` in the landing area.
     pub fn offset(self, rail: usize, token: u32) -> u64 {
         let index = if self.exclusive {
             rail as u64 * u64::from(self.per_rail) + u64::from(token)
@@ -143,7 +145,7 @@ mod tests {
     };
 
     #[test]
-    fn aligns_slots_and_wraps_around_when_space_is_short() {
+    fn aligns_slots_and_wraps_around_if_memory_is_insufficient() {
         let slots = Slots::fit(1000, 65, 16);
         assert_eq!(
             slots,
@@ -157,34 +159,40 @@ mod tests {
     }
 
     #[test]
-    fn gives_each_receive_its_own_slot_when_space_allows() {
+    fn gives_each_receive_a_separate_slot_if_memory_is_sufficient() {
         let layout = Layout { area_bytes: 1 << 20 };
-        let roomy = ReceiveLayout::new(layout, RULE.stripes(4096, 2), 16, 2);
-        assert!(roomy.exclusive);
+        let sufficient = ReceiveLayout::new(layout, RULE.stripes(4096, 2), 16, 2);
+        assert!(sufficient.exclusive);
         let mut offsets: Vec<u64> = (0..2)
-            .flat_map(|rail| (0..roomy.per_rail).map(move |token| roomy.offset(rail, token)))
+            .flat_map(|rail| (0..sufficient.per_rail).map(move |token| sufficient.offset(rail, token)))
             .collect();
         offsets.sort_unstable();
-        assert!(offsets.windows(2).all(|pair| pair[1] - pair[0] >= roomy.length));
+        assert!(
+            offsets
+                .windows(2)
+                .all(|pair| pair[1] - pair[0] >= sufficient.length)
+        );
     }
 
     #[test]
-    fn keeps_chunks_of_a_message_apart_when_space_is_short() {
+    fn separates_chunks_of_a_message_if_memory_is_insufficient() {
         let layout = Layout {
             area_bytes: (1 << 20) + 4 * SLOT_ALIGNMENT,
         };
-        let tight = ReceiveLayout::new(layout, RULE.stripes(1 << 20, 4), 1, 4);
-        assert!(!tight.exclusive);
-        let offsets: Vec<u64> = (0..4).map(|rail| tight.offset(rail, 3)).collect();
+        let insufficient = ReceiveLayout::new(layout, RULE.stripes(1 << 20, 4), 1, 4);
+        assert!(!insufficient.exclusive);
+        let offsets: Vec<u64> = (0..4).map(|rail| insufficient.offset(rail, 3)).collect();
         assert!(
-            offsets.windows(2).all(|pair| pair[1] - pair[0] >= tight.length),
+            offsets
+                .windows(2)
+                .all(|pair| pair[1] - pair[0] >= insufficient.length),
             "{offsets:?}"
         );
-        assert!(offsets[3] + tight.length <= layout.area_bytes);
+        assert!(offsets[3] + insufficient.length <= layout.area_bytes);
     }
 
     #[test]
-    fn reserves_room_for_control_messages() {
+    fn receives_are_large_enough_for_control_messages() {
         let layout = Layout { area_bytes: 1 << 20 };
         assert_eq!(
             ReceiveLayout::new(layout, RULE.stripes(1, 4), 1, 4).length,

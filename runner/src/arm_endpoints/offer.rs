@@ -9,11 +9,11 @@ use crate::transport::{EndpointAddresses, RemoteRegion};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ArmOffer {
-    /// Offers by thread.
+    /// Offer of each thread.
     pub threads: Vec<ThreadOffer>,
 }
 
-/// Addresses of one thread.
+/// Addresses of the endpoints and memory of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ThreadOffer {

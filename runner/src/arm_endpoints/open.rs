@@ -1,4 +1,5 @@
-//! Opens an arm's endpoints and registers its memory, each on the thread that uses them, and measures the cost.
+//! Opens the endpoints and registers the memory of an arm, and measures the costs. Each measuring thread's endpoints
+//! are opened on a separate pinned thread.
 
 use std::thread;
 
@@ -6,7 +7,7 @@ use crds::record::{CaseFailure, FailureReason, MemoryFacts};
 use crds::v1alpha1::MemoryKind;
 
 use super::buffers::Buffers;
-use super::endpoint_thread::{EndpointThread, receive_refused};
+use super::endpoint_thread::{EndpointThread, receive_rejected};
 use super::receives::{self, ReceivePlan, Regions};
 use crate::measure::{clock, cpu};
 use crate::memory::Memory;
@@ -16,7 +17,7 @@ use crate::transport::{OpenConfig, Region, Transport, TransportError};
 pub(super) struct OpenedThread<T: Transport> {
     pub(super) thread: EndpointThread<T>,
     /// Failure of each memory kind that cannot be used, in the order of [`Buffers::layouts`].
-    pub(super) refused: Vec<Option<CaseFailure>>,
+    pub(super) memory_failures: Vec<Option<CaseFailure>>,
     pub(super) memory: Vec<KindFacts>,
     pub(super) thread_start_nanos: u64,
     pub(super) open_nanos: u64,
@@ -24,7 +25,7 @@ pub(super) struct OpenedThread<T: Transport> {
     pub(super) registered_bytes: u64,
 }
 
-/// How memory of a kind was allocated and registered.
+/// Properties of the allocated and registered memory of one kind.
 #[derive(Clone, Debug)]
 pub(super) struct KindFacts {
     kind: MemoryKind,
@@ -34,7 +35,7 @@ pub(super) struct KindFacts {
 }
 
 impl KindFacts {
-    /// The record entry of a scenario that uses this memory.
+    /// Creates the record entry for a scenario that uses this memory.
     pub(super) fn for_scenario(&self, scenario: &str) -> MemoryFacts {
         MemoryFacts {
             scenario: scenario.to_owned(),
@@ -51,8 +52,8 @@ impl KindFacts {
     }
 }
 
-/// Opens endpoint thread `number` on a thread that is first pinned to `cpu`, so that the library and the kernel allocate
-/// its memory near that CPU.
+/// Opens the endpoints of measuring thread `number` on a new thread that is pinned to `cpu` first, so that the library
+/// and the kernel allocate memory close to this CPU.
 pub(super) fn endpoint_thread<T: Transport>(
     number: usize,
     config: &OpenConfig,
@@ -65,7 +66,7 @@ pub(super) fn endpoint_thread<T: Transport>(
             .name(format!("open-{number}"))
             .spawn_scoped(scope, move || {
                 let thread_start_nanos = clock::now().saturating_sub(requested);
-                on_thread(number, config, cpu, buffers, thread_start_nanos)
+                open_on_thread(number, config, cpu, buffers, thread_start_nanos)
             });
         let opening =
             opening.map_err(|error| internal("thread", format!("a thread cannot be started: {error}")))?;
@@ -74,7 +75,7 @@ pub(super) fn endpoint_thread<T: Transport>(
     })
 }
 
-fn on_thread<T: Transport>(
+fn open_on_thread<T: Transport>(
     number: usize,
     config: &OpenConfig,
     cpu: Option<u32>,
@@ -96,13 +97,13 @@ fn on_thread<T: Transport>(
     let control_memory = Memory::allocate(MemoryKind::Heap, control_bytes as usize)
         .map_err(|error| internal("control memory", error.to_string()))?;
     let kinds = buffers.layouts().len();
-    // Allocated before the clock starts, because only registration is timed.
+    // Memory is allocated before the measurement starts, which covers only the registration.
     let allocated: Vec<_> = (0..kinds).map(|kind| buffers.get(kind, number)).collect();
 
     let start = clock::now();
     let control = transport.register(control_memory)?;
     let mut registered_bytes = control_bytes;
-    let (mut data, mut refused, mut memory) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut data, mut memory_failures, mut memory) = (Vec::new(), Vec::new(), Vec::new());
     for buffer in allocated {
         let registered = buffer
             .map_err(|error| CaseFailure {
@@ -125,11 +126,11 @@ fn on_thread<T: Transport>(
                     numa_node: None,
                 });
                 data.push(Some(region));
-                refused.push(None);
+                memory_failures.push(None);
             }
             Err(failure) => {
                 data.push(None);
-                refused.push(Some(failure));
+                memory_failures.push(Some(failure));
             }
         }
     }
@@ -145,10 +146,10 @@ fn on_thread<T: Transport>(
         data: &thread.data,
     };
     let posted = thread.receives.post_deferred(&mut thread.transport, regions);
-    posted.map_err(receive_refused)?;
+    posted.map_err(receive_rejected)?;
     Ok(OpenedThread {
         thread,
-        refused,
+        memory_failures,
         memory,
         thread_start_nanos,
         open_nanos,

@@ -1,13 +1,15 @@
-//! The receive queue of one thread. Receives are always posted; each is posted again as soon as a message consumes it.
+//! The receive queue of one thread. A receive is posted again as soon as a message consumes it, so that receives are
+//! always available.
 //!
-//! A posted receive cannot be withdrawn, and a message consumes the oldest one, whatever its size. When a case needs
-//! receives of another size or in other memory, the queue is therefore drained: the peer sends as many messages on each
-//! rail as there are old receives, and every consumed receive is posted again in the form that the case needs.
+//! A posted receive cannot be withdrawn, and a message consumes the oldest receive, regardless of its size. If a case
+//! needs receives of a different size or in different memory, the queue is therefore drained: the peer sends as many
+//! messages on each rail as there are old receives, and every consumed receive is posted again with the size and
+//! location that the case needs.
 
 use super::layout::{CONTROL_BYTES, ReceiveLayout};
 use crate::transport::{PostError, Rail, Transport};
 
-/// Receives on each rail between cases that send: enough for the control messages that may be in flight.
+/// Number of receives posted on each rail for control messages: at least as many as control messages may be in flight.
 pub const CONTROL_RECEIVES: u32 = 8;
 
 /// Size and location of the receives of a case.
@@ -15,20 +17,20 @@ pub const CONTROL_RECEIVES: u32 = 8;
 pub enum ReceivePlan {
     /// Control messages only, in the thread's control memory.
     Control,
-    /// Control messages and payload, in memory `region` of the thread, starting at `base`.
+    /// Control messages and payload, in the memory `region` of the thread.
     Data {
         /// Index of the memory region.
         region: usize,
         /// Offset of the landing area in the region.
         base: u64,
-        /// Receives in the landing area.
+        /// Layout of the receives in the landing area.
         layout: ReceiveLayout,
     },
 }
 
 /// Location of a receive in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ReceiveLocation {
     /// Index of the memory region; `None` for control memory.
     pub region: Option<usize>,
     /// Offset in the region.
@@ -43,7 +45,7 @@ pub struct Receives {
     plan: ReceivePlan,
     generation: u32,
     rails: Box<[RailReceives]>,
-    /// Receives that the library had no room for, to be posted at the next poll.
+    /// Receives that the library could not queue, to be posted at the next poll.
     deferred: Vec<(Rail, u32)>,
 }
 
@@ -51,13 +53,13 @@ pub struct Receives {
 struct RailReceives {
     /// Posted receives, by token.
     posted: Vec<Option<Posted>>,
-    /// Number of posted receives of an earlier plan.
+    /// Number of posted receives that belong to earlier plans.
     old: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Posted {
-    place: Place,
+    location: ReceiveLocation,
     generation: u32,
 }
 
@@ -69,15 +71,15 @@ impl ReceivePlan {
         }
     }
 
-    fn place(&self, rail: Rail, token: u32) -> Place {
+    fn location(&self, rail: Rail, token: u32) -> ReceiveLocation {
         match self {
             // Control messages are sent from the first slot of control memory.
-            Self::Control => Place {
+            Self::Control => ReceiveLocation {
                 region: None,
                 offset: (1 + rail as u64 * u64::from(CONTROL_RECEIVES) + u64::from(token)) * CONTROL_BYTES,
                 length: CONTROL_BYTES,
             },
-            Self::Data { region, base, layout } => Place {
+            Self::Data { region, base, layout } => ReceiveLocation {
                 region: Some(*region),
                 offset: base + layout.offset(rail, token),
                 length: layout.length,
@@ -86,13 +88,13 @@ impl ReceivePlan {
     }
 }
 
-/// Bytes of control memory for `rails` rails.
+/// Size of the control memory for `rails` rails, in bytes.
 pub fn control_bytes(rails: usize) -> u64 {
     (1 + rails as u64 * u64::from(CONTROL_RECEIVES)) * CONTROL_BYTES
 }
 
 impl Receives {
-    /// An empty queue on `rails` rails.
+    /// Creates an empty queue for `rails` rails.
     pub fn new(rails: usize) -> Self {
         Self {
             plan: ReceivePlan::Control,
@@ -102,8 +104,10 @@ impl Receives {
         }
     }
 
-    /// Changes to `plan`. Missing receives are posted by [`Receives::post_deferred`]. Returns the number of messages that
-    /// each rail needs to consume the receives of earlier plans. This is the only method that allocates memory.
+    /// Changes the plan to `plan`. Returns the number of messages needed on each rail to consume the receives of
+    /// earlier plans.
+    ///
+    /// Missing receives are posted by [`Receives::post_deferred`]. This is the only method that allocates memory.
     pub fn change(&mut self, plan: ReceivePlan) -> u32 {
         for (rail, token) in self.deferred.drain(..) {
             self.rails[rail].posted[token as usize] = None;
@@ -123,8 +127,8 @@ impl Receives {
             for token in 0..wanted {
                 let posted = &mut receives.posted[token as usize];
                 if posted.is_none() {
-                    let place = plan.place(rail, token);
-                    *posted = Some(Posted { place, generation });
+                    let location = plan.location(rail, token);
+                    *posted = Some(Posted { location, generation });
                     self.deferred.push((rail, token));
                 }
             }
@@ -132,19 +136,19 @@ impl Receives {
         self.rails.iter().map(|receives| receives.old).max().unwrap_or(0)
     }
 
-    /// Whether all receives of earlier plans are consumed and none wait to be posted.
+    /// Whether all receives of earlier plans have been consumed and no receives are waiting to be posted.
     pub fn is_drained(&self) -> bool {
         self.deferred.is_empty() && self.rails.iter().all(|receives| receives.old == 0)
     }
 
     /// Location of the posted receive `token` of `rail`.
     #[inline]
-    pub fn place(&self, rail: Rail, token: u32) -> Option<Place> {
+    pub fn location(&self, rail: Rail, token: u32) -> Option<ReceiveLocation> {
         let posted = self.rails.get(rail)?.posted.get(token as usize)?;
-        posted.map(|posted| posted.place)
+        posted.map(|posted| posted.location)
     }
 
-    /// Handles consumption of the receive `token` of `rail`: posts it again if the plan still includes it.
+    /// Handles the consumption of receive `token` of `rail`: posts the receive again if the current plan includes it.
     ///
     /// # Errors
     /// If the library rejects the receive.
@@ -169,12 +173,12 @@ impl Receives {
                 return Ok(());
             }
             *posted = Posted {
-                place: self.plan.place(rail, token),
+                location: self.plan.location(rail, token),
                 generation: self.generation,
             };
         }
-        let place = posted.place;
-        self.post(rail, token, place, transport, regions)
+        let location = posted.location;
+        self.post(rail, token, location, transport, regions)
     }
 
     #[inline]
@@ -182,18 +186,18 @@ impl Receives {
         &mut self,
         rail: Rail,
         token: u32,
-        place: Place,
+        location: ReceiveLocation,
         transport: &mut T,
         regions: Regions<'_, T>,
     ) -> Result<(), PostError> {
-        let region = match place.region {
+        let region = match location.region {
             Some(index) => regions.data(index),
             None => Some(regions.control),
         };
         let Some(region) = region else {
             return Ok(());
         };
-        match transport.post_receive(rail, region, place.offset, place.length, token) {
+        match transport.post_receive(rail, region, location.offset, location.length, token) {
             Err(PostError::Again) => {
                 self.deferred.push((rail, token));
                 Ok(())
@@ -208,7 +212,7 @@ impl Receives {
         !self.deferred.is_empty()
     }
 
-    /// Posts the waiting receives until the library has no more room.
+    /// Posts the waiting receives until the queue of the library is full.
     ///
     /// # Errors
     /// If the library rejects a receive.
@@ -222,10 +226,10 @@ impl Receives {
                 break;
             };
             let waiting = self.deferred.len();
-            let Some(place) = self.place(rail, token) else {
+            let Some(location) = self.location(rail, token) else {
                 continue;
             };
-            self.post(rail, token, place, transport, regions)?;
+            self.post(rail, token, location, transport, regions)?;
             if self.deferred.len() > waiting {
                 break;
             }

@@ -1,4 +1,5 @@
-//! Messages between a worker and its instruments, exchanged over the instrument's standard input socket. Performs no I/O.
+//! Messages between a worker and its instruments, exchanged over the instrument's standard input socket. Performs no
+//! I/O.
 //!
 //! The worker sends one [`Request`] at a time, and the instrument responds with one [`Reply`].
 
@@ -9,8 +10,8 @@ use serde_json::value::RawValue;
 
 use crate::rendezvous::message::{CaseOrder, Opened, PeerCase, Side, WorkerCpus};
 
-/// Maximum length of a message, in bytes. An assignment can be as large as a ConfigMap, 1 MiB, and its serialization in a
-/// message can be longer.
+/// Maximum length of a message, in bytes. An assignment can be as large as a ConfigMap, 1 MiB, and its serialization in
+/// a message can be longer.
 pub const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Request from the worker.

@@ -1,4 +1,4 @@
-//! Shortens texts and records to their limits and marks omissions. Pure.
+//! Shortens messages and records to their limits and marks omissions. Performs no I/O.
 
 mod case;
 
@@ -6,11 +6,12 @@ use crds::record::{CaseFailure, CaseResult, ChainWriter, FailureReason, LineErro
 
 use super::MAX_MESSAGE_BYTES;
 
-/// Space reserved for the mark of a shortened text, in bytes.
+/// Number of bytes reserved for the mark at the end of a shortened string.
 const MARK_BYTES: usize = 40;
 
-/// Replaces control characters other than line feeds by spaces (each would take six bytes in JSON) and shortens `text` to
-/// at most `max` bytes. A shortened text ends with the number of omitted bytes.
+/// Shortens `text` to at most `max` bytes and replaces control characters other than line feeds with spaces.
+///
+/// Each control character would occupy six bytes in JSON. A shortened string ends with the number of omitted bytes.
 pub fn bounded(text: &str, max: usize) -> String {
     let clean: String = text
         .chars()
@@ -30,28 +31,28 @@ pub fn bounded(text: &str, max: usize) -> String {
 }
 
 /// Shortens every message in `record`.
-pub(super) fn messages(record: &mut Record) {
+pub(super) fn shorten_messages(record: &mut Record) {
     match record {
         Record::Case(case) => {
             if let CaseResult::Failed(failure) = &mut case.result {
-                message(failure);
+                shorten_message(failure);
             }
         }
-        Record::Endpoints(endpoints) => endpoints.failure.iter_mut().for_each(message),
-        Record::End(end) => end.failure.iter_mut().for_each(message),
+        Record::Endpoints(endpoints) => endpoints.failure.iter_mut().for_each(shorten_message),
+        Record::End(end) => end.failure.iter_mut().for_each(shorten_message),
         Record::Warning(warning) => warning.message = bounded(&warning.message, MAX_MESSAGE_BYTES),
         Record::Hello(_) | Record::Cold(_) | Record::Block(_) => {}
     }
 }
 
-fn message(failure: &mut CaseFailure) {
+fn shorten_message(failure: &mut CaseFailure) {
     failure.message = bounded(&failure.message, MAX_MESSAGE_BYTES);
 }
 
-/// Encodes `record` as a line, shortened as far as needed. Also returns a description of each reduction.
+/// Encodes `record` as a line, shortened to the line limit if necessary. Also returns a description of each reduction.
 ///
 /// # Errors
-/// If the record is too long even when shortened, or cannot be serialized.
+/// The record cannot be shortened to the line limit, or cannot be serialized.
 pub(super) fn fit(chain: &mut ChainWriter, mut record: Record) -> Result<(String, Vec<String>), LineError> {
     let mut reductions = Vec::new();
     let mut line = chain.line(&record);
@@ -65,29 +66,29 @@ pub(super) fn fit(chain: &mut ChainWriter, mut record: Record) -> Result<(String
         }
     }
     if let Err(LineError::TooLong { length, .. }) = line {
-        line = chain.line(&replacement(record, length));
+        line = chain.line(&replace_oversized(record, length));
     }
     Ok((line?, reductions))
 }
 
-/// A record of the same case or arm that fits a line, in place of one of `length` bytes. Records of other kinds are
-/// bounded by construction and returned unchanged.
-fn replacement(mut record: Record, length: usize) -> Record {
+/// Replaces a record whose line is `length` bytes long by a record of the same case or arm that does not exceed the
+/// line limit. Records of other kinds never exceed the limit and are returned unchanged.
+fn replace_oversized(mut record: Record, length: usize) -> Record {
     match &mut record {
         Record::Case(case) => {
             case.result = CaseResult::Failed(CaseFailure {
                 reason: FailureReason::Internal,
                 message: format!(
-                    "the record of this case has {length} bytes, which exceeds the line limit of {MAX_LINE_BYTES}, and \
-                     was dropped; this is a bug in the runner, please report it"
+                    "the record of this case is {length} bytes long, which exceeds the line limit of {MAX_LINE_BYTES} \
+                     bytes, and was dropped; this is a bug in the runner, please report it"
                 ),
             });
         }
         Record::Endpoints(endpoints) => {
             if let Some(fabric) = &mut endpoints.fabric {
-                let names = fabric.variables.len();
+                let count = fabric.variables.len();
                 fabric.variables.clear();
-                let note = format!("{names} variables omitted: the record had {length} bytes");
+                let note = format!("{count} variables omitted: the record was {length} bytes long");
                 fabric.variables.insert("[omitted]".into(), note);
                 for rail in &mut fabric.rails {
                     rail.address = "[omitted]".into();
@@ -107,7 +108,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bounded_text_fits_the_limit(text: String, max in 64usize..200) {
+        fn bounded_strings_do_not_exceed_the_limit(text: String, max in 64usize..200) {
             let short = bounded(&text, max);
             prop_assert!(short.len() <= max);
             prop_assert!(!short.chars().any(|char| char.is_control() && char != '\n'));
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_short_text() {
+    fn keeps_short_strings() {
         assert_eq!(bounded("line\nline\t", 64), "line\nline ");
     }
 }

@@ -1,4 +1,4 @@
-//! One attempt, which runs in a separate process. Opens a transport or allocates memory.
+//! Attempt to open a transport or to allocate memory, executed in a separate process. Performs I/O.
 
 use crds::record::CaseFailure;
 use crds::v1alpha1::{MemoryKind, TransportSpec};
@@ -8,24 +8,24 @@ use crate::memory::Memory;
 use crate::transport::select::{ArmRank, TransportSelector, TransportVisitor};
 use crate::transport::{OpenConfig, Transport, TransportError};
 
-/// Bytes to allocate: one huge page.
+/// Number of bytes to allocate: one huge page.
 const MEMORY_BYTES: usize = 2 * 1024 * 1024;
 
-/// Tries `target` and describes it.
+/// Tries `target` and returns a description of it.
 ///
 /// # Errors
-/// The reason it is not available, and the remedy.
+/// The target is unavailable. The failure contains the reason and a remedy.
 pub fn attempt(selector: &impl TransportSelector, target: &Target) -> Result<String, CaseFailure> {
     match target {
-        Target::Transport(spec) => transport(selector, spec).map_err(|error| CaseFailure {
+        Target::Transport(spec) => open_transport(selector, spec).map_err(|error| CaseFailure {
             reason: error.reason,
             message: error.to_string(),
         }),
-        Target::Memory(kind) => memory(*kind),
+        Target::Memory(kind) => allocate_memory(*kind),
     }
 }
 
-fn transport(selector: &impl TransportSelector, spec: &TransportSpec) -> Result<String, TransportError> {
+fn open_transport(selector: &impl TransportSelector, spec: &TransportSpec) -> Result<String, TransportError> {
     struct Open(OpenConfig);
     impl TransportVisitor for Open {
         type Output = Result<String, TransportError>;
@@ -64,7 +64,7 @@ fn transport(selector: &impl TransportSelector, spec: &TransportSpec) -> Result<
     selector.select(at, spec, Open(config))?
 }
 
-fn memory(kind: MemoryKind) -> Result<String, CaseFailure> {
+fn allocate_memory(kind: MemoryKind) -> Result<String, CaseFailure> {
     let allocated = Memory::allocate(kind, MEMORY_BYTES).map_err(|error| CaseFailure {
         reason: error.reason(),
         message: error.to_string(),

@@ -1,13 +1,13 @@
-//! Formats the findings as a table. Pure.
+//! Formats the findings as a table. Performs no I/O.
 
 use comfy_table::{ContentArrangement, Table, presets};
 
 use super::Finding;
 
-/// Width in columns if the output is not a terminal.
+/// Width of the table in columns if the output is not a terminal.
 const PLAIN_WIDTH: u16 = 120;
 
-/// Formats `findings` as text.
+/// Formats `findings` as a table.
 pub fn table(findings: &[Finding]) -> String {
     let mut table = Table::new();
     table
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shows_the_reason_of_a_missing_transport() {
+    fn shows_why_a_transport_is_unavailable() {
         let finding = Finding {
             what: "transport".into(),
             name: "libfabric efa".into(),

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use crds::assignment::LegIdentity;
+use crds::assignment::AttemptIdentity;
 
 use super::message::{Envelope, PROTOCOL_VERSION, Rejection, WorkerHello};
 
 /// Checks that the first message of each connection belongs to this attempt.
 #[derive(Debug)]
 pub struct Admission {
-    identity: LegIdentity,
+    identity: AttemptIdentity,
     workers: u32,
     rejected: BTreeMap<Rejection, u32>,
 }
 
 impl Admission {
     /// Creates the admission to one attempt with `workers` workers, including the coordinator.
-    pub fn new(identity: LegIdentity, workers: u32) -> Self {
+    pub fn new(identity: AttemptIdentity, workers: u32) -> Self {
         Self {
             identity,
             workers,
@@ -59,7 +59,7 @@ impl Admission {
 
     /// Message for the rejected sender.
     pub fn describe(&self, rejection: Rejection) -> String {
-        let LegIdentity {
+        let AttemptIdentity {
             run, leg, attempt, ..
         } = &self.identity;
         let cause = match rejection {

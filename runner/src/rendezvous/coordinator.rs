@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crds::assignment::{LegIdentity, Rendezvous};
+use crds::assignment::{AttemptIdentity, Rendezvous};
 use crds::record::{CaseFailure, FailureReason};
 use snafu::{ResultExt, Snafu};
 
@@ -41,8 +41,8 @@ pub enum RendezvousError {
     /// Not all ranks joined in time.
     #[snafu(display(
         "rank {ranks} did not join within {seconds} s ({joined} of {workers} workers joined; rejected connections: \
-         {rejected}); check that the worker is scheduled and running, that the coordinator's name resolves and that the \
-         worker may connect to port {port}"
+         {rejected}); check that the worker is scheduled and running, that the coordinator's name resolves and that \
+         the worker may connect to port {port}"
     ))]
     Missing {
         /// The missing ranks, separated by commas.
@@ -122,7 +122,7 @@ pub fn listen(rendezvous: &Rendezvous) -> Result<TcpListener, RendezvousError> {
 /// If ranks are missing at the timeout, or the coordinator was stopped. In both cases, the joined peers are notified.
 pub fn wait_for_peers(
     listener: &TcpListener,
-    identity: &LegIdentity,
+    identity: &AttemptIdentity,
     workers: u32,
     rendezvous: &Rendezvous,
     stopped: impl Fn() -> bool,
@@ -155,7 +155,7 @@ pub fn wait_for_peers(
 }
 
 /// Notifies the peers that all workers have joined, and sends each peer its CPUs. `cpus` is indexed by rank.
-pub fn welcome(admitted: &AdmittedPeers, identity: &LegIdentity, cpus: &[WorkerCpus]) {
+pub fn welcome(admitted: &AdmittedPeers, identity: &AttemptIdentity, cpus: &[WorkerCpus]) {
     for peer in &admitted.peers {
         let peer_cpus = cpus.get(peer.rank as usize).cloned().unwrap_or_default();
         if let Err(error) = send_response(peer.reader.stream(), identity, HelloResponse::Welcome(peer_cpus)) {
@@ -172,7 +172,7 @@ struct Arrival {
 
 struct Acceptor {
     admission: Admission,
-    identity: LegIdentity,
+    identity: AttemptIdentity,
     peers: BTreeMap<u32, JoinedPeer>,
     pending: Arc<AtomicUsize>,
     sender: SyncSender<Arrival>,
@@ -180,7 +180,7 @@ struct Acceptor {
 }
 
 impl Acceptor {
-    fn new(identity: LegIdentity, workers: u32) -> Self {
+    fn new(identity: AttemptIdentity, workers: u32) -> Self {
         let (sender, arrivals) = sync_channel(MAX_PENDING);
         Self {
             admission: Admission::new(identity.clone(), workers),
@@ -324,7 +324,7 @@ fn is_connected(peer: &JoinedPeer) -> bool {
 
 fn send_response(
     stream: &TcpStream,
-    identity: &LegIdentity,
+    identity: &AttemptIdentity,
     message: HelloResponse,
 ) -> Result<(), FrameError> {
     let envelope = Envelope {

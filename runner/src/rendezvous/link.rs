@@ -3,7 +3,7 @@
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crds::assignment::LegIdentity;
+use crds::assignment::AttemptIdentity;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use snafu::{ResultExt, Snafu, ensure};
@@ -13,8 +13,8 @@ use crate::frame::{self, FrameError, FrameReader};
 
 /// Interval between two heartbeats of a side.
 pub const HEARTBEAT: Duration = Duration::from_secs(2);
-/// Time without a message after which the other side is considered lost: ten heartbeat intervals, because a loaded machine
-/// may delay heartbeats.
+/// Time without a message after which the other side is considered lost: ten heartbeat intervals, because a loaded
+/// machine may delay heartbeats.
 pub const SILENCE: Duration = Duration::from_secs(20);
 /// Timeout for sending one message.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -40,7 +40,7 @@ pub enum LinkError {
 #[derive(Debug)]
 pub struct LinkSender {
     stream: TcpStream,
-    identity: LegIdentity,
+    identity: AttemptIdentity,
     rank: u32,
 }
 
@@ -48,7 +48,7 @@ pub struct LinkSender {
 #[derive(Debug)]
 pub struct LinkReader {
     reader: FrameReader<TcpStream>,
-    identity: LegIdentity,
+    identity: AttemptIdentity,
     peer: u32,
 }
 
@@ -58,7 +58,7 @@ pub struct LinkReader {
 /// If the socket cannot be duplicated or configured.
 pub fn split(
     reader: FrameReader<TcpStream>,
-    identity: &LegIdentity,
+    identity: &AttemptIdentity,
     rank: u32,
     peer: u32,
 ) -> Result<(LinkSender, LinkReader), LinkError> {

@@ -2,7 +2,7 @@
 //!
 //! The coordinator sends [`Command`]s. A worker executes them in order and sends the corresponding [`Report`]s.
 
-use crds::assignment::{LegIdentity, Pass};
+use crds::assignment::{AttemptIdentity, Pass};
 use crds::record::{
     CaseFailure, ColdRecord, EndRecord, FabricFacts, HostEnvironment, IntegrityReport, SideReport,
     WarningReason,
@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 
 /// Version of the message format, which must be the same for all workers of a leg.
 pub const PROTOCOL_VERSION: u32 = 1;
-/// Maximum length of the first message of a connection, in bytes. The message contains the environment of one worker. The
-/// limit is low because the sender may be unknown.
+/// Maximum length of the first message of a connection, in bytes. The message contains the environment of one worker.
+/// The limit is low because the sender may be unknown.
 pub const MAX_HELLO_BYTES: usize = 64 * 1024;
 /// Maximum length of a message between admitted workers, in bytes: four times the length of the offer of an arm with 64
 /// rails.
@@ -24,7 +24,7 @@ pub const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Envelope<M> {
     /// Run, plan, leg and attempt.
-    pub identity: LegIdentity,
+    pub identity: AttemptIdentity,
     /// Rank of the sender.
     pub rank: u32,
     /// Payload.
@@ -71,7 +71,6 @@ pub struct WorkerCpus {
     /// CPU numbers; empty if the kernel does not report them.
     pub cpus: Vec<u32>,
     /// Number of workers whose CPUs overlap with those of this worker, including this worker.
-    #[serde(rename = "sharers")]
     pub overlapping_workers: u32,
 }
 
@@ -151,8 +150,8 @@ pub struct PeerCase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseOrder {
-    /// Number of the case, unique per coordinator. It prevents late messages of a failed case from being attributed to this
-    /// case.
+    /// Number of the case, unique per coordinator. It prevents late messages of a failed case from being attributed to
+    /// this case.
     pub number: u32,
     /// Arm, peer and role.
     pub with: PeerCase,

@@ -5,7 +5,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crds::assignment::{LegIdentity, Rendezvous};
+use crds::assignment::{AttemptIdentity, Rendezvous};
 use crds::record::{CaseFailure, FailureReason};
 use snafu::{ResultExt, Snafu};
 
@@ -93,7 +93,7 @@ impl JoinError {
 /// If the coordinator cannot be reached in time, rejects this worker or cancels the rendezvous.
 pub fn join(
     rendezvous: &Rendezvous,
-    identity: &LegIdentity,
+    identity: &AttemptIdentity,
     rank: u32,
     hello: WorkerHello,
     stopped: impl Fn() -> bool,

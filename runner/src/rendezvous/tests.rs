@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crds::assignment::{LegIdentity, Rendezvous};
+use crds::assignment::{AttemptIdentity, Rendezvous};
 use crds::record::FailureReason;
 
 use super::coordinator::{self, AdmittedPeers, RendezvousError};
@@ -17,8 +17,8 @@ use super::peer::{self, JoinError};
 use super::{link, message};
 use crate::frame::FrameReader;
 
-fn identity() -> LegIdentity {
-    LegIdentity {
+fn identity() -> AttemptIdentity {
+    AttemptIdentity {
         run: "a-run".into(),
         uid: "uid-1".into(),
         plan_hash: "p1".into(),
@@ -77,7 +77,7 @@ impl Coordinator {
         }
     }
 
-    fn join(&self, identity: LegIdentity, rank: u32) -> Joining {
+    fn join(&self, identity: AttemptIdentity, rank: u32) -> Joining {
         let rendezvous = self.rendezvous.clone();
         thread::spawn(move || peer::join(&rendezvous, &identity, rank, hello(&format!("r{rank}")), || false))
     }
@@ -87,7 +87,7 @@ impl Coordinator {
     }
 
     /// Joins with a wrong identity or rank and returns the reason for the rejection.
-    fn rejection(&self, identity: LegIdentity, rank: u32) -> Rejection {
+    fn rejection(&self, identity: AttemptIdentity, rank: u32) -> Rejection {
         let error = self.join(identity, rank).join().unwrap().unwrap_err();
         assert_eq!(error.failure().reason, FailureReason::UnknownPeerRefused);
         let JoinError::Refused { reason, .. } = error else {
@@ -146,7 +146,7 @@ fn admits_all_ranks_and_sends_each_its_cpus() {
 fn rejects_unknown_peers_with_a_reason_and_continues() {
     let coordinator = Coordinator::start(3, 30);
     let one = coordinator.join(identity(), 1);
-    let other = |change: fn(&mut LegIdentity)| {
+    let other = |change: fn(&mut AttemptIdentity)| {
         let mut identity = identity();
         change(&mut identity);
         identity

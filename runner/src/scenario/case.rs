@@ -6,17 +6,17 @@ use crds::assignment::{ArmAssignment, Pass, ScenarioAssignment, Workload};
 use crds::record::{IntegrityReport, SideReport};
 use crds::v1alpha1::{Direction, TransferOperation};
 
-/// Which side of a pair this is.
+/// Role of a side in a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The side that posts first.
+    /// Side that posts first.
     Initiator,
-    /// The side that the initiator addresses.
+    /// Side to which the initiator posts.
     Target,
 }
 
 impl Role {
-    /// The other side.
+    /// Role of the other side.
     pub fn other(self) -> Self {
         match self {
             Self::Initiator => Self::Target,
@@ -25,11 +25,11 @@ impl Role {
     }
 }
 
-/// One scenario, size and arm between two workers, from the point of view of one of them.
+/// Parameters of a case at one side: one scenario, size and arm between two workers.
 #[derive(Clone, Debug)]
 pub struct Case<'a> {
-    /// Number of the case: the same at both sides and different for every case of these instrument processes, so that
-    /// late messages of a failed case are never attributed to this one.
+    /// Number of the case: the same at both sides, and different for every case of these instrument processes. It
+    /// prevents late messages of a failed case from being attributed to this case.
     pub number: u32,
     /// Scenario to run.
     pub scenario: &'a ScenarioAssignment,
@@ -43,7 +43,7 @@ pub struct Case<'a> {
     pub role: Role,
     /// Rank of the other side.
     pub peer_rank: u32,
-    /// Longest time the case may take, counted from its start at this side.
+    /// Maximum duration of the case, measured from its start at this side.
     pub deadline: Duration,
     /// Seed of the integrity pattern; the same at both sides.
     pub seed: u64,
@@ -52,18 +52,18 @@ pub struct Case<'a> {
 /// Result of a case at one side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaseReport {
-    /// Measurement or integrity report.
+    /// Report of the measurement or the integrity check.
     pub outcome: Outcome,
-    /// Evidence lines required by the test procedures that no earlier case of this size has produced.
+    /// Evidence lines required by the test procedures, except for lines that an earlier case of this size has reported.
     pub evidence: Vec<String>,
 }
 
-/// Measurement or integrity report of one side.
+/// Report of the measurement or the integrity check at one side.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// The case measured time.
     Measured(Box<SideReport>),
-    /// The case checked bytes. The report is empty if no byte arrived at this side.
+    /// The case checked bytes. The report is empty if no payload arrived at this side.
     Checked(IntegrityReport),
 }
 

@@ -1,8 +1,8 @@
 //! The steps of a measured case, executed jointly by the threads of both sides.
 //!
-//! Thread 0 leads: it exchanges `START` and `STOP` with thread 0 of the other side, opens and closes the window of its
-//! process and reads the interface counters just outside the window. The other threads serve their peers until the
-//! gate opens.
+//! Thread 0 is the leader: it exchanges `START` and `STOP` with thread 0 of the other side, opens and closes the window
+//! of its process, and reads the interface counters immediately before and after the window. The other threads serve
+//! their peers until the leader opens the window.
 
 use crds::assignment::Extent;
 use crds::record::{CaseFailure, InterfaceDelta, PostingCounters, RailFacts, SideReport};
@@ -26,12 +26,12 @@ pub trait Work<T: Transport> {
         Ok(())
     }
 
-    /// Runs the measured operations; `None` if this side does not post.
+    /// Runs the measured operations and returns their measurement; `None` if this side does not post.
     fn run(&mut self, _engine: &mut Engine<'_, T>) -> Result<Option<Measurement>, CaseFailure> {
         Ok(None)
     }
 
-    /// Serves the peer until `until` holds.
+    /// Serves the peer until `until` returns true.
     fn serve(
         &mut self,
         engine: &mut Engine<'_, T>,
@@ -42,14 +42,14 @@ pub trait Work<T: Transport> {
     }
 }
 
-/// Measurements of one thread in the window.
+/// Measurement of one thread in the window.
 #[derive(Debug)]
 pub struct Measurement {
-    /// Round trips or transfers completed.
+    /// Number of completed round trips or transfers.
     pub operations: u64,
-    /// Time of the first post, in nanoseconds of the clock.
+    /// Time of the first post, in nanoseconds, as returned by `clock::now`.
     pub first_post: u64,
-    /// Time at which the last operation completed, in nanoseconds of the clock.
+    /// Time at which the last operation completed, in nanoseconds, as returned by `clock::now`.
     pub last_completion: u64,
     /// Latency samples.
     pub recorder: Recorder,
@@ -58,22 +58,22 @@ pub struct Measurement {
 /// Report of one thread in a measured case.
 #[derive(Debug)]
 pub struct ThreadReport {
-    /// Measurements and posting counters; `None` if this side does not post.
+    /// Measurement and posting counters; `None` if this side does not post.
     pub measurement: Option<(Measurement, PostingCounters)>,
     /// Whether the thread ran on a CPU other than the one it is pinned to.
     pub migrated: bool,
-    /// Resource usage of the process; only thread 0 reports it.
+    /// Resource usage of the process. Only thread 0 reports it.
     pub side: Option<SideReport>,
 }
 
-/// The side and thread that execute the steps.
+/// Parameters of the side and the thread that execute the steps.
 #[derive(Clone, Copy, Debug)]
 pub struct SideContext<'a> {
     /// Role of this side.
     pub role: Role,
     /// Whether both sides post.
     pub bidirectional: bool,
-    /// Whether this is thread 0.
+    /// Whether this thread is thread 0, the leader.
     pub leads: bool,
     /// Sources of the resource usage of the process.
     pub usage: &'a UsageCounters,
@@ -83,13 +83,13 @@ pub struct SideContext<'a> {
     pub roots: &'a SystemRoots,
 }
 
-/// A window that the leader thread opened.
+/// A window opened by the leader thread.
 struct OpenWindow {
     window: Window,
     before: Reading,
 }
 
-/// Operations or time left. The time only matters if the extent is a duration.
+/// Remaining operations or time of an extent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     left: u64,
@@ -97,7 +97,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Budget of `extent`, starting at `now`.
+    /// Creates the budget for `extent`, starting at `now`.
     pub(super) fn new(extent: Extent, now: u64) -> Self {
         match extent {
             Extent::Iterations(count) => Self {
@@ -111,7 +111,7 @@ impl Budget {
         }
     }
 
-    /// Operations that may still be started at time `now`, at most `wanted`.
+    /// Number of operations that may be started at time `now`, at most `wanted`.
     #[inline]
     pub(super) fn available(&self, wanted: u32, now: u64) -> u32 {
         if now >= self.end {
@@ -120,7 +120,7 @@ impl Budget {
         u64::from(wanted).min(self.left) as u32
     }
 
-    /// Accounts for `count` operations that were started.
+    /// Subtracts `count` started operations from the budget.
     #[inline]
     pub(super) fn spend(&mut self, count: u32) {
         self.left -= u64::from(count);
@@ -135,7 +135,7 @@ pub fn measure<T: Transport>(
 ) -> Result<ThreadReport, CaseFailure> {
     engine.synchronize()?;
     work.warm_up(engine)?;
-    engine.wait_for_own_completions()?;
+    engine.wait_for_local_completions()?;
     engine.gate.arrive_warm();
     let window = open_window(engine, work, side)?;
     engine.posting.start_window();
@@ -159,7 +159,8 @@ fn open_window<T: Transport>(
     side: SideContext<'_>,
 ) -> Result<Option<OpenWindow>, CaseFailure> {
     if !side.leads {
-        // Thread 0 opens the window without waking sleeping threads, so a thread that slept here would post late.
+        // Thread 0 does not wake sleeping threads when it opens the window, so a thread that sleeps here would post
+        // late.
         engine.awake = true;
         work.serve(engine, "waiting for the window to open", |engine| {
             engine.gate.window_is_open()
@@ -204,7 +205,7 @@ fn close_window<T: Transport>(
         work.serve(engine, "waiting for the case to end", |engine| {
             engine.gate.ended()
         })?;
-        engine.wait_for_own_completions()?;
+        engine.wait_for_local_completions()?;
         return Ok(None);
     };
     let mut report = match side.role {
@@ -232,7 +233,7 @@ fn close_window<T: Transport>(
             closed
         }
     };
-    engine.wait_for_own_completions()?;
+    engine.wait_for_local_completions()?;
     report.interfaces = interface_deltas(side, &before);
     engine.gate.end();
     Ok(Some(report))

@@ -1,9 +1,10 @@
-//! The integrity pass of a case: the same posts as in a measured case, with every byte checked.
+//! The integrity pass of a case: posts the same operations as a measured case and checks every byte.
 //!
-//! A group holds as many transfers as can be in flight without sharing memory. The side that receives the payload
-//! poisons its memory and signals that it is prepared. The other side posts the group and signals when all of it is
-//! complete. Only then is every byte checked. Messages into posted receives are checked as they arrive. If both sides
-//! post, one direction is checked after the other. A ping-pong is checked message by message.
+//! Transfers are checked in groups. A group contains as many transfers as can be in flight without sharing memory. The
+//! side that receives the payload poisons its memory and signals that the memory is prepared. The other side posts the
+//! group and signals when all transfers are complete. Only then is every byte checked. Messages into posted receives
+//! are checked on arrival. If both sides post, the two directions are checked one after the other. A ping-pong is
+//! checked message by message.
 
 mod ping_pong;
 mod transfer;
@@ -20,15 +21,15 @@ use crate::integrity::{Inspector, combine, fill, poison};
 use crate::memory::Memory;
 use crate::transport::Transport;
 
-/// Bytes that one check transfers at most, unless covering all rails takes more.
+/// Maximum number of bytes that a check transfers, unless more are needed to use every rail.
 const TARGET_CHECK_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Combined report of all threads.
+/// Combines the reports of all threads.
 pub(super) fn report(threads: Vec<IntegrityReport>) -> IntegrityReport {
     threads.into_iter().reduce(combine).unwrap_or_default()
 }
 
-/// Checks one thread's part of a case. The report is empty if no payload arrives at this thread.
+/// Checks the transfers of one thread in a case. The report is empty if no payload arrives at this thread.
 pub(super) fn check<T: Transport>(
     engine: &mut Engine<'_, T>,
     case: &Case<'_>,
@@ -50,7 +51,7 @@ pub(super) fn check<T: Transport>(
     Ok(inspector(engine)?.verifier().report(received))
 }
 
-/// Poisons all memory that payload may arrive in, before the other side can post.
+/// Poisons all memory in which payload may arrive. Must run before the other side can post.
 fn poison_landing<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
     let memory = memory(engine)?;
     let geometry = &engine.geometry;
@@ -66,7 +67,7 @@ fn poison_landing<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFa
     }
 }
 
-/// Fills the source slot of transfer `number`.
+/// Fills the source `slot` with the pattern of transfer `number`.
 fn fill_source<T: Transport>(
     engine: &Engine<'_, T>,
     case: &Case<'_>,
@@ -84,7 +85,7 @@ fn fill_source<T: Transport>(
     )
 }
 
-/// Checks transfer `number`, which was written into a landing slot, chunk by chunk, and poisons the slot again.
+/// Checks every chunk of transfer `number`, which was written into a landing slot, and poisons the slot again.
 fn check_landing<T: Transport>(
     engine: &mut Engine<'_, T>,
     slot: usize,
@@ -113,11 +114,12 @@ fn finish<T: Transport>(engine: &mut Engine<'_, T>, role: Role) -> Result<(), Ca
             engine.signal(Signal::Stopped)?;
         }
     }
-    engine.wait_for_own_completions()
+    engine.wait_for_local_completions()
 }
 
-/// Number of transfers to check: twice the window, and enough bursts to use every rail. Large transfers reduce the
-/// number to stay within `TARGET_CHECK_BYTES`, but never below what it takes to use every rail.
+/// Number of transfers to check: at least twice the window, and enough bursts to use every rail.
+///
+/// For large transfers, the number is reduced to stay within `TARGET_CHECK_BYTES`, but every rail is still used.
 fn transfers_to_check<T: Transport>(engine: &Engine<'_, T>) -> u64 {
     let geometry = &engine.geometry;
     let rails = engine.thread.tokens.len() as u64;

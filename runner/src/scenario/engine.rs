@@ -1,8 +1,8 @@
-//! One thread of one side in one case: posts by the arm's policy, polls, and tracks the operations in flight.
+//! One thread of one side in one case: posts according to the arm's policy, polls, and tracks the operations in flight.
 //!
-//! [`poll`](Engine::poll) handles all completions that the transport reports and updates [`Outgoing`], [`Incoming`]
-//! and [`Inbox`]. Scenarios read these and decide what to post next. Nothing here allocates after [`Engine::new`] and
-//! [`Engine::synchronize`], except to describe why a case failed.
+//! [`poll`](Engine::poll) handles all completions that the transport reports and updates [`Outgoing`], [`Incoming`] and
+//! [`Inbox`]. Scenarios use their state to decide what to post next. After [`Engine::new`] and [`Engine::synchronize`],
+//! the engine allocates memory only for failure messages.
 
 mod control;
 mod poll;
@@ -31,7 +31,7 @@ use crate::transport::{Peer, RemoteKey, Transport, TransportError};
 pub struct Engine<'a, T: Transport> {
     pub(super) thread: &'a mut EndpointThread<T>,
     pub(super) gate: &'a Gate,
-    /// Number of the case. Control and data completions of other cases are ignored.
+    /// Number of the case. Completions of other cases are ignored.
     pub(super) number: u32,
     pub(super) tag: CaseTag,
     pub(super) peer: Peer,
@@ -40,9 +40,10 @@ pub struct Engine<'a, T: Transport> {
     /// Index of the case's memory at this thread.
     pub(super) region: usize,
     pub(super) geometry: Geometry,
-    /// Whether this side receives payload in posted receives.
+    /// Whether payload arrives in posted receives at this side.
     pub(super) receives_payload: bool,
-    /// Whether completions are timestamped. They are the samples of transfers, while a ping-pong times round trips.
+    /// Whether posts and completions are timestamped. The samples of transfers are computed from these timestamps; a
+    /// ping-pong measures round trips instead.
     pub(super) timed: bool,
     pub(super) posting: Posting,
     pub(super) rotation: RailRotation,
@@ -51,15 +52,15 @@ pub struct Engine<'a, T: Transport> {
     pub(super) incoming: Incoming,
     pub(super) inbox: Inbox,
     pub(super) waiting: Waiting,
-    /// Whether the thread must not sleep under any polling mode, because no completion signals what it waits for.
+    /// Whether the thread must not sleep under any polling mode, because no completion would wake it.
     pub(super) awake: bool,
     pub(super) control_in_flight: u32,
-    /// Checks every byte that arrives; only in an integrity pass.
+    /// Checks every byte that arrives; `None` unless the pass is an integrity pass.
     pub(super) inspector: Option<Inspector>,
 }
 
 impl<T: Transport> Engine<'_, T> {
-    /// Serves the peer until `until` holds.
+    /// Serves the peer until `until` returns true.
     pub fn serve_until(
         &mut self,
         activity: &'static str,
@@ -73,7 +74,8 @@ impl<T: Transport> Engine<'_, T> {
         Ok(())
     }
 
-    /// Waits as the polling mode says, after a poll without completions. `activity` describes the wait in an error.
+    /// Waits after a poll without completions, according to the polling mode. `activity` describes the wait in an
+    /// error.
     ///
     /// # Errors
     /// Fails if the deadline of the case has passed, another thread has failed, or the library cannot wait.
@@ -83,7 +85,7 @@ impl<T: Transport> Engine<'_, T> {
         self.pause(activity, !self.awake && !unfinished)
     }
 
-    /// Like [`Engine::idle`], but never sleeps, because posts wait for their doorbell or for queue space.
+    /// Like [`Engine::idle`], but never sleeps, because posts are waiting for their doorbell or for queue space.
     #[inline]
     pub(super) fn idle_awake(&mut self, activity: &'static str) -> Result<(), CaseFailure> {
         self.pause(activity, false)

@@ -1,4 +1,4 @@
-//! Synchronizes the threads of one side within a case. It uses only atomics, so waiting threads keep serving their
+//! Synchronizes the threads of one side within a case. Uses only atomics, so that waiting threads can serve their
 //! peers.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

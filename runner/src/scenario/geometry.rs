@@ -1,5 +1,5 @@
-//! Source and landing offsets of the transfers of one case, and how many are in flight. Pure; both sides compute the
-//! same values.
+//! Source and landing offsets of the transfers of one case, and the number of transfers in flight. Performs no I/O.
+//! Both sides compute the same values.
 
 use crds::assignment::{Pass, ScenarioAssignment, Workload};
 use crds::striping::Stripes;
@@ -18,20 +18,20 @@ pub struct Geometry {
     pub stripes: Stripes,
     /// Maximum number of transfers in flight.
     pub window: u32,
-    /// Transfers posted together.
+    /// Number of transfers posted together.
     pub batch: u32,
-    /// Offset in the memory of each slot of the source area.
+    /// Offset of each slot of the source area in the memory.
     pub source: Box<[u64]>,
-    /// Offset in the memory of each slot of the landing area; unused by transfers into posted receives.
+    /// Offset of each slot of the landing area in the memory. Not used for transfers into posted receives.
     pub landing: Box<[u64]>,
-    /// Offset in the memory of the landing area.
+    /// Offset of the landing area in the memory.
     pub landing_base: u64,
     /// Layout of the posted receives; `None` if the payload does not arrive in receives.
     pub receives: Option<ReceiveLayout>,
 }
 
 impl Geometry {
-    /// Geometry of transfers of `size` bytes, divided into `stripes`, on `rails` rails.
+    /// Computes the geometry of transfers of `size` bytes, divided into `stripes`, on `rails` rails.
     pub fn new(
         scenario: &ScenarioAssignment,
         pass: Pass,
@@ -43,7 +43,7 @@ impl Geometry {
         let operation = operation(&scenario.workload);
         let full_window = layout::window(&scenario.workload);
         let checked = pass == Pass::Integrity;
-        // As in common benchmark tools, all messages of a ping-pong use the same memory, which therefore stays cached.
+        // As in common benchmark tools, all messages of a ping-pong use the same memory, so that it stays in the cache.
         let single_slot = !checked && matches!(scenario.workload, Workload::PingPong(_));
         let slot_count = if single_slot { 1 } else { u64::from(full_window) };
         let slots = Slots::fit(layout.area_bytes, size, slot_count);
@@ -90,7 +90,7 @@ impl Geometry {
         }
     }
 
-    /// Whether a transfer is complete only when a credit of the target covers it.
+    /// Whether a transfer is complete only after a credit from the target has confirmed its arrival.
     pub fn needs_credit(&self) -> bool {
         matches!(
             self.operation,

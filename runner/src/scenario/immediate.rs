@@ -1,12 +1,12 @@
-//! Encoding of messages in 32 bits of immediate data. Pure.
+//! Encoding of messages in 32 bits of immediate data. Performs no I/O.
 //!
 //! ```text
 //! 31..29 kind   28..21 case   20..15 chunk or signal   14..0 transfer, count or argument
 //! ```
 //!
-//! Every message carries the number of its case, so that late messages of a failed case are never attributed to the
-//! current one. Transfers are numbered modulo 2^15, far above the largest window (4096), so a number that repeats
-//! within a window is a duplicate. Chunks of a transfer are numbered up to the largest number of rails (64).
+//! Every message contains the number of its case, so that late messages of a failed case are not attributed to the
+//! current case. Transfers are numbered modulo 2^15, which is far larger than the maximum window (4096), so a number
+//! that repeats within a window is a duplicate. A transfer has at most as many chunks as there are rails (64).
 
 use crds::record::FailureReason;
 
@@ -23,10 +23,10 @@ pub const VALUE_MASK: u64 = 0x7fff;
 pub struct CaseTag(u8);
 
 impl CaseTag {
-    /// Tag of the probe, which belongs to no case.
+    /// Tag of the probe, which does not belong to a case.
     pub const PROBE: Self = Self(u8::MAX);
 
-    /// Tag of case `number`; never [`CaseTag::PROBE`].
+    /// Creates the tag of case `number`, which is never [`CaseTag::PROBE`].
     pub fn new(number: u32) -> Self {
         Self((number % u32::from(u8::MAX)) as u8)
     }
@@ -46,18 +46,18 @@ pub enum Message {
     Credit(u64),
     /// Requests a credit as soon as this number of transfers, modulo 2^15, has arrived.
     CreditRequest(u64),
-    /// A step of the case.
+    /// Signals a step of the case.
     Signal(Signal),
     /// Consumes a receive posted for an earlier case.
     DrainReceive,
 }
 
-/// A step of a case that one side announces to the other.
+/// A step of a case that one side signals to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// The sender has started the case and needs this many messages on each rail to drain its receives.
     Ready(u64),
-    /// The receives of the sender are those of the case.
+    /// The sender has drained the receives of earlier cases.
     ReceivesReady,
     /// The initiator's warm-up has drained.
     Start,
@@ -75,7 +75,7 @@ pub enum Signal {
     Abort(FailureReason),
 }
 
-/// A message and the case it belongs to.
+/// A message and the tag of its case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Immediate {
     /// Tag of the case.
@@ -84,7 +84,7 @@ pub struct Immediate {
     pub message: Message,
 }
 
-/// Failure reasons by their code in [`Signal::Abort`], which is the index in this array.
+/// Failure reasons. The index in this array is the code in [`Signal::Abort`].
 const REASONS: [FailureReason; 17] = [
     FailureReason::InvalidAssignment,
     FailureReason::TransportNotCompiled,
@@ -157,7 +157,7 @@ impl Immediate {
         kind << KIND_SHIFT | case << CASE_SHIFT | (chunk & CHUNK_MASK) << CHUNK_SHIFT | value & VALUE_MASK
     }
 
-    /// Decodes 32 bits; `None` if they are not a valid message.
+    /// Decodes the message from 32 bits; returns `None` if the message is not valid.
     #[inline]
     pub fn decode(immediate: u64) -> Option<Self> {
         let chunk = immediate >> CHUNK_SHIFT & CHUNK_MASK;
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_survive_encoding() {
+    fn messages_are_unchanged_after_encoding_and_decoding() {
         assert_round_trip(Message::DrainReceive);
         assert_round_trip(Message::Credit(32_767));
         assert_round_trip(Message::CreditRequest(0));
@@ -224,12 +224,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn chunks_survive_encoding(chunk in 0u32..64, transfer in 0u64..=VALUE_MASK) {
+        fn chunks_are_unchanged_after_encoding_and_decoding(chunk in 0u32..64, transfer in 0u64..=VALUE_MASK) {
             assert_round_trip(Message::Data { chunk, transfer });
         }
 
         #[test]
-        fn decoded_messages_survive_encoding(immediate: u64) {
+        fn decoded_messages_are_unchanged_after_encoding(immediate: u64) {
             if let Some(decoded) = Immediate::decode(immediate) {
                 prop_assert_eq!(Immediate::decode(decoded.encode()), Some(decoded));
             }

@@ -1,4 +1,4 @@
-//! Signals received from the other side in a case. Pure.
+//! Signals received from the other side in a case. Performs no I/O.
 
 use crds::record::FailureReason;
 
@@ -7,25 +7,26 @@ use super::immediate::Signal;
 /// Signals received from the other side so far.
 #[derive(Debug, Default)]
 pub struct Inbox {
-    /// The other side has started the case and needs this many messages on each rail to drain its receives.
+    /// Number of messages that the other side needs on each rail to drain its receives; `None` until the other side has
+    /// started the case.
     pub ready: Option<u64>,
-    /// The receives of the other side are those of the case.
+    /// Whether the other side has drained the receives of earlier cases.
     pub receives_ready: bool,
-    /// The initiator's warm-up has drained.
+    /// Whether the initiator's warm-up has drained.
     pub start: bool,
-    /// The target's window is open.
+    /// Whether the target has opened its window.
     pub started: bool,
-    /// The initiator's window is closed.
+    /// Whether the initiator has sent `STOP`.
     pub stop: bool,
-    /// The target's window is closed.
+    /// Whether the target has closed its window.
     pub stopped: bool,
     /// Number of groups that the other side has prepared.
     pub prepared: u64,
     /// Number of groups that the other side has posted.
     pub posted: u64,
-    /// Reason for which the other side has abandoned the case.
+    /// Reason for which the other side has abandoned the case; `None` if it has not abandoned the case.
     pub aborted: Option<FailureReason>,
-    /// Drain messages received on each rail.
+    /// Number of drain messages received on each rail.
     pub drained_receives: Box<[u32]>,
 }
 

@@ -1,29 +1,29 @@
-//! Arrivals from the peer: counts chunks by their immediate data, detects duplicates and decides when a credit is due.
-//! Pure.
+//! Tracks the chunks that arrive from the peer, detects duplicates and decides when a credit is due. Performs no I/O.
 //!
-//! A fabric may deliver out of order, so a transfer has arrived when all its chunks have, and a credit carries the
-//! number of transfers that arrived without a gap. A credit is due every half window, so that the result contains
-//! neither a message per transfer nor an idle round trip per window, and immediately when the peer has requested one
-//! (at the end of its posting). A peer that posts in bursts of more than half a window gets credits more often,
-//! because otherwise the credits would not free enough slots for its next burst.
+//! A fabric may deliver messages out of order, so a transfer has arrived when all its chunks have arrived. A credit
+//! contains the number of transfers that have arrived without a gap. A credit is due every half window, so that the
+//! result includes neither the cost of a message per transfer nor an idle round trip per window. When the peer has
+//! posted its last transfer, it requests a credit, which is then due immediately. If the peer posts in bursts of more
+//! than half a window, credits are due more often, because they would otherwise not free enough slots for the next
+//! burst.
 
 use super::immediate::VALUE_MASK;
 
-/// Reason an arrival is invalid.
+/// Reason for which an arrival is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalError {
     /// The chunk has already arrived.
     Duplicate,
-    /// The transfer has no such chunk, or is further ahead than the peer's window allows.
+    /// The transfer does not have this chunk, or its number exceeds the peer's window.
     OutOfRange,
 }
 
 /// Arrivals at one thread in one case.
 #[derive(Debug)]
 pub struct Incoming {
-    /// Ring of the arrived chunks, one bit per chunk, of the transfers from number `arrived` on.
+    /// Ring of bit masks of the arrived chunks, one per transfer, starting at transfer number `arrived`.
     chunks: Box<[u64]>,
-    /// Number of transfers that arrived without a gap.
+    /// Number of transfers that have arrived without a gap.
     arrived: u64,
     /// Bit mask of all chunks of a transfer.
     complete: u64,
@@ -36,8 +36,10 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// Tracks transfers of `chunks` chunks (1 to 64). The peer keeps at most `window` transfers in flight and posts at
-    /// most `batch` of them together. If `credits` is false, credits are due only on request.
+    /// Creates a tracker for transfers of `chunks` chunks (1 to 64).
+    ///
+    /// The peer has at most `window` transfers in flight and posts at most `batch` of them together. If `credits` is
+    /// false, credits are due only on request.
     pub fn new(chunks: u64, window: u32, batch: u32, credits: bool) -> Self {
         let interval = (window / 2).min((window + 1).saturating_sub(batch)).max(1);
         Self {
@@ -84,7 +86,7 @@ impl Incoming {
         Ok(number)
     }
 
-    /// Number of transfers that arrived without a gap.
+    /// Number of transfers that have arrived without a gap.
     #[inline]
     pub fn arrived(&self) -> u64 {
         self.arrived
@@ -106,9 +108,9 @@ impl Incoming {
             || (uncredited > 0 && self.arrived >= self.requested && self.requested > self.credited)
     }
 
-    /// Records that a credit of [`Incoming::arrived`] was sent.
+    /// Records that a credit with the count [`Incoming::arrived`] was sent.
     #[inline]
-    pub fn credit_sent(&mut self) {
+    pub fn record_credit_sent(&mut self) {
         self.credited = self.arrived;
     }
 }
@@ -120,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_a_transfer_when_all_its_chunks_have_arrived() {
+    fn counts_a_transfer_after_all_its_chunks_have_arrived() {
         let mut incoming = Incoming::new(3, 4, 1, true);
         assert_eq!(incoming.chunk(2, 0), Ok(0));
         assert_eq!(incoming.chunk(0, 0), Ok(0));
@@ -154,7 +156,7 @@ mod tests {
                 incoming.chunk(0, *transfer).unwrap();
                 let owes = incoming.owes_credit();
                 if owes {
-                    incoming.credit_sent();
+                    incoming.record_credit_sent();
                 }
                 owes
             })
@@ -162,12 +164,12 @@ mod tests {
         assert_eq!(owed, [3, 7]);
         incoming.request_credit(10);
         assert!(incoming.owes_credit());
-        incoming.credit_sent();
+        incoming.record_credit_sent();
         assert!(!incoming.owes_credit());
     }
 
     #[test]
-    fn keeps_a_request_that_overtakes_the_last_transfer() {
+    fn remembers_a_request_that_overtakes_the_last_transfer() {
         let mut incoming = Incoming::new(1, 8, 1, true);
         incoming.request_credit(2);
         incoming.chunk(0, 0).unwrap();
@@ -184,7 +186,7 @@ mod tests {
             for transfer in 0..u64::from(window) {
                 incoming.chunk(0, transfer).unwrap();
                 if incoming.owes_credit() {
-                    incoming.credit_sent();
+                    incoming.record_credit_sent();
                     credited = incoming.arrived();
                 }
             }
@@ -215,7 +217,7 @@ mod tests {
             let mut all: Vec<(u64, u32, u32)> = (0..transfers)
                 .flat_map(|transfer| (0..chunks as u32).map(move |chunk| (transfer, chunk)))
                 .enumerate()
-                .map(|(place, (transfer, chunk))| (transfer, chunk, keys[place % keys.len()]))
+                .map(|(index, (transfer, chunk))| (transfer, chunk, keys[index % keys.len()]))
                 .collect();
             all.sort_by_key(|(transfer, _, key)| (transfer / u64::from(window), *key));
             for (transfer, chunk, _) in all {

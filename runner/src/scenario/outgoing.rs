@@ -1,10 +1,11 @@
-//! The transfers in flight: tracks free slots, outstanding chunks and credits, and completion times. Pure.
+//! Tracks the transfers in flight: free slots, outstanding chunks and credits, and completion times. Performs no I/O.
 //!
-//! A transfer occupies a slot, with its memory, until it is complete:
+//! A transfer occupies a slot and its memory until the transfer is complete:
 //!
 //! - `Write`, `Read`: the completion of each of its chunks has been read;
-//! - `Send`, `WriteImmediate`: in addition, a credit of the target covers the transfer;
-//! - an injected chunk has no completion and counts as done immediately, because a credit or an echo follows.
+//! - `Send`, `WriteImmediate`: in addition, a credit from the target has confirmed the arrival of the transfer;
+//! - an injected chunk has no completion and is considered complete immediately, because a credit or an echo confirms
+//!   its arrival.
 
 use std::collections::VecDeque;
 
@@ -16,7 +17,7 @@ use crate::measure::recorder::Recorder;
 pub struct Outgoing {
     slots: Box<[Slot]>,
     free: VecDeque<u32>,
-    /// Slots of transfers that no credit covers yet, oldest first; always empty if transfers need no credit.
+    /// Slots of the transfers that no credit has confirmed yet, oldest first. Always empty if transfers need no credit.
     uncredited: VecDeque<u32>,
     credit: bool,
     posted: u64,
@@ -43,8 +44,9 @@ pub struct AssignedSlot {
 }
 
 impl Outgoing {
-    /// Creates slots for `window` transfers in flight. `credit` says whether a transfer needs a credit of the target to
-    /// complete. All memory is allocated here.
+    /// Creates slots for `window` transfers in flight, and allocates all memory.
+    ///
+    /// `credit` specifies whether a transfer needs a credit from the target to complete.
     pub fn new(window: u32, credit: bool) -> Self {
         let uncredited = if credit { window as usize } else { 0 };
         Self {
@@ -77,7 +79,7 @@ impl Outgoing {
         self.slots.len() - self.free.len()
     }
 
-    /// Number of transfers that were assigned a slot since the start of the case.
+    /// Number of transfers posted since the start of the case.
     #[inline]
     pub fn posted(&self) -> u64 {
         self.posted
@@ -89,7 +91,8 @@ impl Outgoing {
         self.completed
     }
 
-    /// Latest time at which a transfer was posted or completed: close to the current time, without reading the clock.
+    /// Latest time at which a transfer was posted or completed. Approximates the current time without reading the
+    /// clock.
     #[inline]
     pub fn latest(&self) -> u64 {
         self.latest
@@ -110,7 +113,7 @@ impl Outgoing {
         }
     }
 
-    /// Assigns a slot to a transfer of `chunks` chunks posted at `now`; `None` if no slot is free.
+    /// Assigns a slot to a transfer of `chunks` chunks posted at `now`; returns `None` if no slot is free.
     #[inline]
     pub fn assign_slot(&mut self, chunks: u32, now: u64) -> Option<AssignedSlot> {
         let slot = self.free.pop_front()?;
@@ -128,7 +131,7 @@ impl Outgoing {
         Some(AssignedSlot { slot, number })
     }
 
-    /// Records that this side is done with a chunk of the transfer in `slot`.
+    /// Records that a chunk of the transfer in `slot` is complete at this side.
     #[inline]
     pub fn chunk_done(&mut self, slot: u32, now: u64) {
         let state = &mut self.slots[slot as usize];
@@ -136,7 +139,7 @@ impl Outgoing {
         self.complete_if_done(slot, now);
     }
 
-    /// Records a credit of the target for the first `count` (modulo 2^15) transfers.
+    /// Records a credit from the target for the first `count` (modulo 2^15) transfers.
     pub fn credit(&mut self, count: u64, now: u64) {
         let oldest = self.posted - self.uncredited.len() as u64;
         let newly_credited = count.wrapping_sub(oldest) & VALUE_MASK;
@@ -175,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn completes_a_transfer_when_all_its_chunks_are_done() {
+    fn completes_a_transfer_after_all_its_chunks_are_complete() {
         let mut outgoing = Outgoing::new(2, false);
         outgoing.set_recorder(Some(Recorder::new(Extent::Iterations(10))));
         let assigned = outgoing.assign_slot(2, 100).unwrap();
@@ -208,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn ignores_credits_overtaken_by_later_ones() {
+    fn ignores_credits_overtaken_by_later_credits() {
         let mut outgoing = Outgoing::new(4, true);
         for _ in 0..3 {
             let assigned = outgoing.assign_slot(1, 0).unwrap();

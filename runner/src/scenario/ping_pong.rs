@@ -1,11 +1,11 @@
 //! Ping-pong: one message at a time is sent and echoed.
 //!
-//! The initiator posts a message of the case's size with immediate data. When every chunk has arrived, the target
-//! posts a message of the same size back by the same policy. The timed region of a sample begins before the first
+//! The initiator posts a message of the case's size with immediate data. When every chunk has arrived, the target posts
+//! a message of the same size back, according to the same policy. The timed region of a sample begins before the first
 //! chunk is posted and ends when the last chunk of the echo has arrived. The sample is half of that time: the one-way
-//! latency, without synchronized clocks. An injected message is timed in the same way, never until the return of the
-//! inject call, which would only measure a copy. Completions of own posts are read as they arrive; neither side waits
-//! for them unless it needs the slot of an earlier message.
+//! latency, which does not require synchronized clocks. An injected message is timed in the same way, because the time
+//! until the inject call returns would only measure a copy. Completions of local posts are read as they arrive. A side
+//! waits for them only if it needs the slot of an earlier message.
 
 use crds::assignment::PingPongWorkload;
 use crds::record::CaseFailure;
@@ -16,19 +16,19 @@ use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::transport::Transport;
 
-/// The side that posts first.
+/// Side that posts first.
 #[derive(Debug)]
 pub struct Initiator {
     workload: PingPongWorkload,
     recorder: Option<Recorder>,
 }
 
-/// The side that answers.
+/// Side that echoes the messages.
 #[derive(Debug)]
 pub struct Target;
 
 impl Initiator {
-    /// Allocates the memory for the samples of a ping-pong.
+    /// Creates the initiator and allocates the memory for its samples.
     pub fn new(workload: &PingPongWorkload) -> Self {
         Self {
             recorder: Some(Recorder::new(workload.measured)),
@@ -36,8 +36,8 @@ impl Initiator {
         }
     }
 
-    /// Runs as many round trips as `budget` allows. Returns their number and the end time of the last one.
-    fn round_trips<T: Transport>(
+    /// Runs as many round trips as `budget` allows. Returns their number and the end time of the last round trip.
+    fn run_round_trips<T: Transport>(
         engine: &mut Engine<'_, T>,
         mut budget: Budget,
         mut now: u64,
@@ -78,7 +78,7 @@ fn post_message<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFail
 impl<T: Transport> Work<T> for Initiator {
     fn warm_up(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
         let now = clock::now();
-        Self::round_trips(engine, Budget::new(self.workload.warmup, now), now, None)?;
+        Self::run_round_trips(engine, Budget::new(self.workload.warmup, now), now, None)?;
         Ok(())
     }
 
@@ -86,7 +86,8 @@ impl<T: Transport> Work<T> for Initiator {
         let first_post = clock::now();
         let budget = Budget::new(self.workload.measured, first_post);
         let mut recorder = self.recorder.take();
-        let (operations, last_completion) = Self::round_trips(engine, budget, first_post, recorder.as_mut())?;
+        let (operations, last_completion) =
+            Self::run_round_trips(engine, budget, first_post, recorder.as_mut())?;
         Ok(recorder.map(|recorder| Measurement {
             operations,
             first_post,
@@ -96,7 +97,7 @@ impl<T: Transport> Work<T> for Initiator {
     }
 }
 
-/// The target reports no operations of its own: the echoes are part of the initiator's round trips.
+/// The target reports no operations, because its echoes are part of the initiator's round trips.
 impl<T: Transport> Work<T> for Target {
     fn serve(
         &mut self,

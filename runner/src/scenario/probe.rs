@@ -16,11 +16,11 @@ use crate::arm_endpoints::layout::{CONTROL_BYTES, Layout};
 use crate::transport::Transport;
 
 /// Sends one small message over each rail of each thread and waits for the messages of the peer. Both sides must call
-/// it.
+/// this function.
 ///
 /// # Errors
-/// Fails with `FabricUnreachable`, naming the rails without a message within `deadline`, or with the error of the
-/// library.
+/// Fails with `FabricUnreachable` and lists the rails on which no message arrived within `deadline`, or fails with the
+/// error of the library.
 pub fn probe<T: Transport>(
     endpoints: &mut ArmEndpoints<T>,
     role: Role,
@@ -87,7 +87,7 @@ fn exchange<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFailure>
     engine.serve_until("waiting for a message over every rail", |engine| {
         engine.inbox.drained_receives.iter().all(|count| *count > 0)
     })?;
-    engine.wait_for_own_completions()
+    engine.wait_for_local_completions()
 }
 
 fn unreachable<T: Transport>(
@@ -116,8 +116,8 @@ fn unreachable<T: Transport>(
     failure(
         FailureReason::FabricUnreachable,
         format!(
-            "no message from rank {rank} arrived within {deadline:?} over rails {silent:?} (own addresses \
-             {addresses:?}, thread {thread}): check that the rails of both workers are on the same network, and that \
+            "no message from rank {rank} arrived within {deadline:?} over rails {silent:?} (local addresses \
+             {addresses:?}, thread {thread}); check that the rails of both workers are on the same network, and that \
              the security group has a rule that allows all traffic to and from itself"
         ),
     )

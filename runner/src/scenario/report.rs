@@ -1,4 +1,4 @@
-//! Builds the report of one side of a measured case from the reports of its threads. Pure.
+//! Builds the report of one side of a measured case from the reports of its threads. Performs no I/O.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ pub(super) fn side_report(case: &Case<'_>, threads: Vec<ThreadReport>) -> Result
     Ok(side)
 }
 
-/// Evidence lines that no earlier case of this size has reported; adds them to `reported`.
+/// Returns the evidence lines that no earlier case of this size has reported, and adds them to `reported`.
 pub(super) fn new_evidence(
     reported: &mut BTreeSet<(u64, String)>,
     case: &Case<'_>,

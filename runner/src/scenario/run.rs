@@ -1,4 +1,4 @@
-//! Runs one side of a case on its threads.
+//! Runs one side of a case with one thread per endpoint set.
 
 use std::thread;
 
@@ -18,7 +18,7 @@ use crate::arm_endpoints::{ArmEndpoints, layout};
 use crate::measure::cpu;
 use crate::transport::Transport;
 
-/// Result of one thread.
+/// Report of one thread.
 enum ThreadOutcome {
     Measured(Box<ThreadReport>),
     Checked(IntegrityReport),
@@ -42,8 +42,8 @@ pub fn run_case<T: Transport>(
         let message = format!("the assignment has no scenario {:?}", case.scenario.name);
         return Err(failure(FailureReason::InvalidAssignment, message));
     };
-    if let Some(refused) = &endpoints.refused[kind] {
-        return Err(refused.clone());
+    if let Some(failure) = &endpoints.memory_failures[kind] {
+        return Err(failure.clone());
     }
     let largest = case.scenario.max_size_bytes;
     let rails = endpoints
@@ -53,7 +53,7 @@ pub fn run_case<T: Transport>(
     let fits = case.scenario.area_bytes(rails) <= endpoints.kinds[kind].1.area_bytes;
     if case.size_bytes > largest || !fits {
         let message = format!(
-            "{} bytes of scenario {:?} do not fit the memory allocated for it, which is for at most {largest} bytes",
+            "{} bytes do not fit into the memory of scenario {:?}, which was allocated for at most {largest} bytes",
             case.size_bytes, case.scenario.name
         );
         return Err(failure(FailureReason::InvalidAssignment, message));
@@ -135,8 +135,10 @@ pub fn run_case<T: Transport>(
     })
 }
 
-/// Returns all outcomes, or the failure of the first thread that failed by itself. A thread that stopped because
-/// another one failed reports `Interrupted`, which is not the cause.
+/// Returns all outcomes, or the failure of the first thread that caused a failure.
+///
+/// A thread that stops because another thread failed reports `Interrupted`, which is returned only if there is no other
+/// failure.
 fn all_or_first_failure(
     results: Vec<Result<ThreadOutcome, CaseFailure>>,
 ) -> Result<Vec<ThreadOutcome>, CaseFailure> {

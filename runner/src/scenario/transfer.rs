@@ -7,13 +7,14 @@
 //! - `Write`: the completion of each chunk has been read, which means that the data is in the target's memory. Writes
 //!   are never injected, because the arrival of an injected write cannot be observed.
 //! - `Read`: the completion of each chunk has been read.
-//! - `Send`, `WriteImmediate`: a credit of the target covers the transfer, and the completion of each chunk has been
-//!   read. The target sends a credit every half window, so a sample contains the wait for the next credit, up to half
-//!   a window of transfers. With a window of 1 every transfer is timed individually. At the end the initiator requests
-//!   an immediate credit, which is the last message of the timed region.
+//! - `Send`, `WriteImmediate`: a credit from the target has confirmed the arrival of the transfer, and the completion
+//!   of each chunk has been read. The target sends a credit every half window, so a sample includes the wait for the
+//!   next credit, which lasts up to half a window of transfers. With a window of 1, every transfer is timed
+//!   individually. At the end, the initiator requests an immediate credit, which is the last message of the timed
+//!   region.
 //!
-//! The window of the case lasts from the first post of any thread to the last completion of any thread. Throughput is
-//! payload divided by that time.
+//! Throughput is the payload divided by the time from the first post of any thread to the last completion of any
+//! thread.
 
 use crds::assignment::{Extent, TransferWorkload};
 use crds::record::CaseFailure;
@@ -24,19 +25,19 @@ use crate::measure::clock;
 use crate::measure::recorder::Recorder;
 use crate::transport::Transport;
 
-/// One thread of a side that posts.
+/// Work of one thread of a side that posts.
 #[derive(Debug)]
 pub struct Poster {
     workload: TransferWorkload,
     recorder: Option<Recorder>,
 }
 
-/// One thread of a side that posts nothing and is only addressed.
+/// Work of one thread of a side that does not post.
 #[derive(Debug)]
 pub struct PassiveTarget;
 
 impl Poster {
-    /// Allocates the memory for the samples of one thread.
+    /// Creates the work of one thread and allocates the memory for its samples.
     pub fn new(workload: &TransferWorkload) -> Self {
         Self {
             recorder: Some(Recorder::new(workload.measured)),
@@ -45,8 +46,8 @@ impl Poster {
     }
 }
 
-/// Posts as many transfers as `extent`, starting at `now`, allows. Returns when all are complete.
-pub(crate) fn transfers<T: Transport>(
+/// Posts as many transfers as `extent` allows, starting at `now`. Returns when all transfers are complete.
+pub(crate) fn run_transfers<T: Transport>(
     engine: &mut Engine<'_, T>,
     extent: Extent,
     now: u64,
@@ -80,14 +81,14 @@ pub(crate) fn transfers<T: Transport>(
 
 impl<T: Transport> Work<T> for Poster {
     fn warm_up(&mut self, engine: &mut Engine<'_, T>) -> Result<(), CaseFailure> {
-        transfers(engine, self.workload.warmup, clock::now())
+        run_transfers(engine, self.workload.warmup, clock::now())
     }
 
     fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<Measurement>, CaseFailure> {
         let before = engine.outgoing.completed();
         engine.outgoing.set_recorder(self.recorder.take());
         let first_post = clock::now();
-        transfers(engine, self.workload.measured, first_post)?;
+        run_transfers(engine, self.workload.measured, first_post)?;
         let recorder = engine.outgoing.set_recorder(None);
         Ok(recorder.map(|recorder| Measurement {
             operations: engine.outgoing.completed() - before,

@@ -1,5 +1,5 @@
-//! Waiting of a thread between two polls without completions, and its deadline. Reads the clock only occasionally, to
-//! keep it out of the hot path.
+//! Waits between two polls without completions, and checks the deadline of the case. The clock is read only
+//! occasionally, to keep it out of the hot path.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use crds::v1alpha1::Polling;
 use crate::measure::clock;
 use crate::transport::{Transport, TransportError};
 
-/// Polls between two readings of the clock: well under a millisecond of polls without completions.
+/// Number of polls between two readings of the clock. Without completions, they take well under a millisecond.
 const CLOCK_CHECK_INTERVAL: u32 = 1024;
-/// Longest sleep of `Wait`, which bounds the cost of a wake-up that the library loses.
+/// Maximum sleep in the polling mode `Wait`. It bounds the delay if the library loses a wake-up.
 const MAX_SLEEP: Duration = Duration::from_millis(10);
 
 /// Polling mode and deadline of a thread.
@@ -23,7 +23,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Waits by `polling`, with a deadline `limit` from now.
+    /// Creates the waiting state for `polling`, with a deadline that is `limit` from now.
     pub fn new(polling: Polling, limit: Duration) -> Self {
         let nanos = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         Self {
@@ -34,17 +34,17 @@ impl Waiting {
         }
     }
 
-    /// Time from the start of the case to its deadline.
+    /// Duration from the start of the case to its deadline.
     pub fn limit(&self) -> Duration {
         self.limit
     }
 
-    /// Whether the deadline has passed. Reads the clock at every call.
+    /// Whether the deadline has passed. Every call reads the clock.
     pub fn deadline_has_passed(&self) -> bool {
         clock::now() >= self.deadline
     }
 
-    /// Whether the deadline is known to have passed. Reads the clock once every `CLOCK_CHECK_INTERVAL` calls.
+    /// Whether the deadline is known to have passed. Only one in `CLOCK_CHECK_INTERVAL` calls reads the clock.
     #[inline]
     pub fn deadline_may_have_passed(&mut self) -> bool {
         self.polls = self.polls.wrapping_add(1);
@@ -63,7 +63,7 @@ impl Waiting {
         may_sleep: bool,
     ) -> Result<bool, TransportError> {
         match self.polling {
-            // No pause instruction: on some CPUs it alone takes longer than a poll.
+            // There is no pause instruction, because on some CPUs it takes longer than a poll.
             Polling::Spin => {}
             Polling::Wait if may_sleep => {
                 transport.wait(MAX_SLEEP)?;

@@ -39,8 +39,8 @@ impl Pair {
 
 /// Returns the steps of a tournament of `workers` workers.
 ///
-/// The pairs of a step are disjoint and may run at the same time, and every pair occurs in exactly one step. With an odd
-/// number of workers, one worker is idle in every step.
+/// The pairs of a step are disjoint and may run at the same time, and every pair occurs in exactly one step. With an
+/// odd number of workers, one worker is idle in every step.
 ///
 /// Uses the circle method (T. P. Kirkman, 1847): one player keeps its position, the others rotate by one position per
 /// step, and players at opposite positions form a pair.

@@ -61,8 +61,8 @@ pub struct Agent<'a> {
 }
 
 impl<'a> Agent<'a> {
-    /// Creates an agent that reports to `coordinator`. Commands and signals arrive at `events`; `sender` is the sending end
-    /// of that channel.
+    /// Creates an agent that reports to `coordinator`. Commands and signals arrive at `events`; `sender` is the sending
+    /// end of that channel.
     pub fn new(
         assignment: &'a Assignment,
         rank: u32,
@@ -141,8 +141,8 @@ impl<'a> Agent<'a> {
     }
 }
 
-/// Index of the process of `arm`. For an unknown arm, this is `u32::MAX`, which is not the index of any process, so that
-/// requests to the arm fail.
+/// Index of the process of `arm`. For an unknown arm, this is `u32::MAX`, which is not the index of any process, so
+/// that requests to the arm fail.
 pub fn process_of(assignment: &Assignment, arm: u32) -> u32 {
     assignment
         .arms

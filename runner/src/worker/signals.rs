@@ -1,4 +1,5 @@
-//! Handles SIGTERM and SIGINT: the first signal stops the worker. After a timeout, the worker exits even if a thread hangs.
+//! Handles SIGTERM and SIGINT: the first signal stops the worker. After a timeout, the worker exits even if a thread
+//! hangs.
 
 use std::io;
 use std::sync::Arc;

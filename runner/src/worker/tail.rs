@@ -60,8 +60,8 @@ impl Tail {
         Ok(())
     }
 
-    /// Returns the last output of the process, which must have exited. If earlier output was omitted, the first line states
-    /// its size. The result is empty if the process printed nothing.
+    /// Returns the last output of the process, which must have exited. If earlier output was omitted, the first line
+    /// states its size. The result is empty if the process printed nothing.
     pub fn finish(mut self) -> String {
         // No message is ever sent: the channel closes when the last reader thread drops its sender.
         self.sender = None;

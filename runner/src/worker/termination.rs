@@ -10,7 +10,8 @@ use crate::output::bounded;
 
 /// Default termination message path of Kubernetes.
 const DEFAULT_PATH: &str = "/dev/termination-log";
-/// Maximum length of the failure message, in bytes. The kubelet reads at most 4096 bytes, and the other fields are short.
+/// Maximum length of the failure message, in bytes. The kubelet reads at most 4096 bytes, and the other fields are
+/// short.
 const MAX_FAILURE_BYTES: usize = 3000;
 
 /// Writes `end` to `path`. If `path` is `None`, writes it to the default path of Kubernetes if that file is writable.

@@ -1,4 +1,4 @@
-//! A small leg of two workers, run by the runner binary.
+//! Small leg of two workers, executed by the runner binary.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -6,18 +6,18 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crds::assignment::{
-    ASSIGNMENT_VERSION, ArmAssignment, Assignment, BlockAssignment, InstrumentProcess, LegIdentity, Pass,
+    ASSIGNMENT_VERSION, ArmAssignment, Assignment, AttemptIdentity, BlockAssignment, InstrumentProcess, Pass,
     RankBinding, Rendezvous, RoundAssignment, ScenarioAssignment,
 };
 use crds::record::{CaseResult, Chain, Measurement, Record};
 use crds::v1alpha1::TransportSpec;
 
-/// A leg that measures one scenario at its largest size, once with each arm.
+/// Leg that measures one scenario at its largest size, once with each arm.
 pub struct Leg {
     /// Address and port of rank 0.
     pub rendezvous: (String, u16),
     pub transport: TransportSpec,
-    /// Rails of each rank; if empty, the workers choose.
+    /// Rails of each rank. If empty, the workers choose the rails.
     pub bindings: Vec<RankBinding>,
     pub process: InstrumentProcess,
     pub scenario: ScenarioAssignment,
@@ -28,7 +28,7 @@ impl Leg {
     /// Runs the leg and returns the records. `binary` returns the command that starts the runner for a rank.
     ///
     /// # Panics
-    /// If a worker fails, with the standard error of both workers.
+    /// A worker fails. The message contains the standard error of both workers.
     pub fn run(self, binary: impl Fn(usize) -> Command) -> Vec<Record> {
         let assignment = serde_json::to_vec(&self.assignment()).unwrap();
         let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -58,7 +58,7 @@ impl Leg {
         };
         Assignment {
             version: ASSIGNMENT_VERSION,
-            identity: LegIdentity {
+            identity: AttemptIdentity {
                 run: "leg".into(),
                 uid: "1e9".into(),
                 plan_hash: "1e9".into(),
@@ -101,10 +101,10 @@ fn start(mut binary: Command, rank: u32, assignment: &Path, stdout: Stdio) -> Ch
         .unwrap()
 }
 
-/// The measurement of each arm.
+/// Returns the measurement of each arm.
 ///
 /// # Panics
-/// If a case was not measured.
+/// A case was not measured.
 pub fn measurements(records: &[Record]) -> BTreeMap<&str, &Measurement> {
     let cases = records.iter().filter_map(|record| match record {
         Record::Case(case) => Some(case),

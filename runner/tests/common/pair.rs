@@ -1,9 +1,9 @@
-//! Both workers of one arm, in this process.
+//! Both workers of one arm, within the process of the test.
 
 use std::time::Duration;
 
 use crds::assignment::{
-    ASSIGNMENT_VERSION, ArmAssignment, Assignment, InstrumentProcess, LegIdentity, Pass, Rendezvous,
+    ASSIGNMENT_VERSION, ArmAssignment, Assignment, AttemptIdentity, InstrumentProcess, Pass, Rendezvous,
     ScenarioAssignment, Workload,
 };
 use crds::record::SideReport;
@@ -13,7 +13,7 @@ use fabricbench_runner::arm_endpoints::{ArmEndpoints, Buffers, open_config};
 use fabricbench_runner::scenario::{Case, Outcome, Role, run_case};
 use fabricbench_runner::transport::Transport;
 
-/// Both workers of an arm.
+/// Pair of workers of one arm.
 pub struct Pair<T: Transport> {
     arm: ArmAssignment,
     initiator: ArmEndpoints<T>,
@@ -21,7 +21,7 @@ pub struct Pair<T: Transport> {
     number: u32,
 }
 
-/// The arm for all scenarios of a pair.
+/// Returns the arm for all scenarios of a pair.
 pub fn arm(inject: Option<u64>, doorbell: Option<u32>) -> ArmAssignment {
     ArmAssignment {
         name: "arm".to_owned(),
@@ -36,7 +36,7 @@ pub fn arm(inject: Option<u64>, doorbell: Option<u32>) -> ArmAssignment {
     }
 }
 
-/// A scenario in heap memory.
+/// Returns a scenario with heap memory.
 pub fn scenario(workload: Workload) -> ScenarioAssignment {
     ScenarioAssignment {
         name: "scenario".to_owned(),
@@ -58,7 +58,7 @@ impl<T: Transport> Pair<T> {
         let text = || "test".to_owned();
         let assignment = Assignment {
             version: ASSIGNMENT_VERSION,
-            identity: LegIdentity {
+            identity: AttemptIdentity {
                 run: text(),
                 uid: text(),
                 plan_hash: text(),

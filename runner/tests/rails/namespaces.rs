@@ -1,8 +1,8 @@
-//! Two network namespaces with rate-limited links between them, which are deleted when the test ends.
+//! Two network namespaces with rate-limited links between them. The namespaces are deleted when the test ends.
 
 use std::process::{self, Command};
 
-/// Two namespaces with a pair of interfaces for each rail and one pair for the rendezvous of the workers.
+/// Two namespaces that are connected by one pair of interfaces for each rail and one pair for the rendezvous.
 pub struct Namespaces {
     sides: [String; 2],
     rails: usize,
@@ -37,7 +37,7 @@ impl Namespaces {
     }
 
     /// Address of the rendezvous in the namespace of `side`.
-    pub fn meeting_address(&self, side: usize) -> String {
+    pub fn rendezvous_address(&self, side: usize) -> String {
         self.rail_address(side, self.rails)
     }
 
@@ -75,7 +75,7 @@ impl Namespaces {
 impl Drop for Namespaces {
     fn drop(&mut self) {
         for side in &self.sides {
-            // Ignore the status: creating the namespace may have failed.
+            // The status is ignored, because the creation of the namespace may have failed.
             let _ = Command::new("ip").args(["netns", "delete", side]).status();
         }
     }
@@ -91,11 +91,11 @@ fn ip(arguments: &[&str]) {
     run("ip", arguments);
 }
 
-fn run(program: &str, arguments: &[&str]) {
-    let output = Command::new(program).args(arguments).output().unwrap();
+fn run(binary: &str, arguments: &[&str]) {
+    let output = Command::new(binary).args(arguments).output().unwrap();
     assert!(
         output.status.success(),
-        "{program} {}: {} (network namespaces need root)",
+        "{binary} {}: {} (network namespaces require root)",
         arguments.join(" "),
         String::from_utf8_lossy(&output.stderr)
     );

@@ -1,4 +1,4 @@
-//! Attempts that complete.
+//! Tests of attempts that complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ fn run(assignment: &Assignment) -> Finished {
     Gang::start(assignment, 0..assignment.workers, &[]).finish()
 }
 
-/// Asserts that the stream contains every case of every pair once, valid and with the expected number of bytes.
+/// Asserts that the stream contains every case of every pair exactly once, valid and with the expected number of bytes.
 fn assert_complete(assignment: &Assignment, finished: &Finished) {
     assert!(
         finished.end().complete,
@@ -125,7 +125,7 @@ fn completes_three_workers_over_libfabric_shm() {
     completes(3, libfabric(LibfabricProvider::Shm));
 }
 
-/// Arms with different environments run in separate processes, and each records its own environment.
+/// Arms with different environments run in separate processes. Each process records its environment.
 #[test]
 fn runs_arms_of_two_environments_in_separate_processes() {
     let mut assignment = assignment(2, loopback(), 1);
@@ -149,7 +149,7 @@ fn runs_arms_of_two_environments_in_separate_processes() {
     }
 }
 
-/// The output of a library is not part of the stream, and its end is recorded in a warning.
+/// The output of a library is not written to the stream. A warning contains its last lines.
 #[test]
 fn records_library_output_as_warnings() {
     let mut assignment = assignment(2, libfabric(LibfabricProvider::Shm), 1);
@@ -158,7 +158,7 @@ fn records_library_output_as_warnings() {
     let finished = run(&assignment);
     assert_complete(&assignment, &finished);
     let printed = finished.warnings(WarningReason::LibraryOutput);
-    // One for each process of each round.
+    // One warning for each process of each round.
     assert_eq!(printed.len(), 4, "{printed:?}");
     for text in printed {
         assert!(

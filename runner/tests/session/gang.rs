@@ -1,4 +1,4 @@
-//! Starts, observes and ends worker processes, and collects their records.
+//! Starts, observes and stops worker processes, and collects their records.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -12,18 +12,18 @@ use crds::record::{CaseFailure, CaseRecord, CaseResult, Chain, EndRecord, Record
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use tempfile::TempDir;
 
-/// Timeout of every wait in a test.
+/// Timeout of each wait in a test.
 const TIMEOUT: Duration = Duration::from_secs(90);
 
-/// File name of the assignment.
+/// Name of the assignment file.
 const ASSIGNMENT: &str = "assignment.json";
 
-/// The workers of one attempt.
+/// Workers of one attempt.
 pub struct Gang {
     directory: TempDir,
     workers: Vec<Option<Child>>,
     records: Records,
-    /// Known instrument processes.
+    /// Instrument processes found so far.
     instruments: Vec<Pid>,
 }
 
@@ -33,9 +33,9 @@ struct Records {
     read: Vec<Record>,
 }
 
-/// Exit of a worker.
+/// Exit status and standard error of a worker.
 #[derive(Debug)]
-pub struct Ended {
+pub struct WorkerExit {
     pub status: ExitStatus,
     pub stderr: String,
 }
@@ -71,17 +71,17 @@ impl Gang {
         }
     }
 
-    /// Starts the worker `rank` later than the others.
+    /// Starts the worker with rank `rank` after the other workers.
     pub fn start_worker(&mut self, rank: u32) {
         self.workers[rank as usize] = Some(worker(self.directory.path(), rank, &[]));
     }
 
-    /// Closes the reading end of the record stream.
+    /// Closes the read end of the record stream.
     pub fn stop_reading(&mut self) {
         self.records.lines = None;
     }
 
-    /// Waits until all known instruments have exited.
+    /// Waits until all instruments found so far have exited.
     pub fn wait_for_instruments(&mut self) {
         for instrument in std::mem::take(&mut self.instruments) {
             eventually(|| test_kill_process(instrument).is_err().then_some(()));
@@ -98,7 +98,7 @@ impl Gang {
         panic!("the stream ended: {:?}", self.records.read.last());
     }
 
-    /// Waits until the worker `rank` has a running instrument, and adds it to the known ones.
+    /// Waits until the worker with rank `rank` has started an instrument, and returns the process ID of the instrument.
     pub fn instrument(&mut self, rank: u32) -> Pid {
         let worker = self.pid(rank);
         let children = format!("/proc/{0}/task", worker.as_raw_nonzero());
@@ -127,12 +127,12 @@ impl Gang {
     }
 
     /// Waits until a worker exits.
-    pub fn wait_for_exit(&mut self, rank: u32) -> Ended {
+    pub fn wait_for_exit(&mut self, rank: u32) -> WorkerExit {
         let mut child = self.workers[rank as usize].take().unwrap();
         let status = eventually(|| child.try_wait().unwrap());
         let mut stderr = String::new();
         child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-        Ended { status, stderr }
+        WorkerExit { status, stderr }
     }
 
     /// Reads the stream until it ends and waits until all workers and instruments have exited.
@@ -194,10 +194,10 @@ impl Records {
     }
 }
 
-/// A finished attempt.
+/// Finished attempt.
 pub struct Finished {
     pub records: Vec<Record>,
-    pub ended: Vec<(u32, Ended)>,
+    pub ended: Vec<(u32, WorkerExit)>,
     pub termination: Option<EndRecord>,
 }
 
@@ -236,7 +236,7 @@ impl Finished {
         self.records.iter().filter(|record| predicate(record)).count()
     }
 
-    /// The end record, which is the last one and equals the termination message.
+    /// Returns the end record. It is the last record of the stream and equals the termination message.
     pub fn end(&self) -> &EndRecord {
         let Some(Record::End(end)) = self.records.last() else {
             panic!("no end record: {:?}", self.records.last());
@@ -245,7 +245,7 @@ impl Finished {
         end
     }
 
-    /// Exit statuses by rank; 128 plus the signal number for a killed worker.
+    /// Returns the exit statuses by rank. The status of a killed worker is 128 plus the signal number.
     pub fn statuses(&self) -> Vec<(u32, i32)> {
         let status = |status: ExitStatus| status.code().or(status.signal().map(|signal| 128 + signal));
         self.ended
@@ -271,7 +271,10 @@ pub fn eventually<T>(mut condition: impl FnMut() -> Option<T>) -> T {
         if let Some(value) = condition() {
             return value;
         }
-        assert!(Instant::now() < deadline, "no result within {TIMEOUT:?}");
+        assert!(
+            Instant::now() < deadline,
+            "the condition was not met within {TIMEOUT:?}"
+        );
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -1,4 +1,4 @@
-//! Workers that are stopped by signals, and a record stream whose reader closes it.
+//! Tests of workers that are stopped by signals, and of a record stream that is closed by its reader.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,8 +12,8 @@ use rustix::process::{Pid, Signal, test_kill_process};
 use super::gang::{Gang, eventually};
 use super::plan::{assignment, endless, loopback};
 
-/// Starts an attempt and waits until it is measuring and all instruments are known.
-fn measuring(workers: u32) -> Gang {
+/// Starts an attempt and waits until the measurement and all instruments have started.
+fn start_measuring(workers: u32) -> Gang {
     let assignment = endless(assignment(workers, loopback(), 1));
     let mut gang = Gang::start(&assignment, 0..workers, &[]);
     gang.wait_for(|record| matches!(record, Record::Block(_)));
@@ -26,7 +26,7 @@ fn measuring(workers: u32) -> Gang {
 #[test]
 fn a_signal_to_the_coordinator_stops_all_workers() {
     for signal in [Signal::TERM, Signal::INT] {
-        let gang = measuring(3);
+        let gang = start_measuring(3);
         let start = Instant::now();
         gang.signal(0, signal);
         let finished = gang.finish();
@@ -40,7 +40,7 @@ fn a_signal_to_the_coordinator_stops_all_workers() {
 #[test]
 fn a_signal_to_a_worker_ends_the_attempt() {
     for workers in [2, 3] {
-        let mut gang = measuring(workers);
+        let mut gang = start_measuring(workers);
         gang.signal(1, Signal::TERM);
         let ended = gang.wait_for_exit(1);
         assert_eq!(ended.status.code(), Some(3));
@@ -63,13 +63,15 @@ fn a_signal_to_a_worker_ends_the_attempt() {
 
 #[test]
 fn workers_exit_when_the_coordinator_dies() {
-    let mut gang = measuring(2);
+    let mut gang = start_measuring(2);
     gang.signal(0, Signal::KILL);
     gang.wait_for_exit(0);
     let ended = gang.wait_for_exit(1);
     assert_eq!(ended.status.code(), Some(3));
     assert!(
-        ended.stderr.contains("PeerLost: lost the coordinator"),
+        ended
+            .stderr
+            .contains("PeerLost: lost the connection to the coordinator"),
         "{}",
         ended.stderr
     );
@@ -117,7 +119,7 @@ fn a_worker_exits_with_its_parent() {
         .ok()
         .and_then(Pid::from_raw)
         .unwrap();
-    // The worker has registered its parent before it listens for the rendezvous.
+    // The worker registers its parent before it listens for rendezvous connections.
     eventually(|| TcpStream::connect(("127.0.0.1", assignment.rendezvous.port)).ok());
     shell.kill().unwrap();
     shell.wait().unwrap();

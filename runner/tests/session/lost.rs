@@ -1,4 +1,4 @@
-//! Workers and instruments that die, and workers that never join.
+//! Tests of workers and instruments that are killed, and of workers that never join.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::gang::{Finished, Gang};
 use super::plan::{assignment, endless, loopback};
 
 #[test]
-fn names_a_worker_that_never_joins() {
+fn reports_a_worker_that_never_joins() {
     let mut assignment = assignment(3, loopback(), 1);
     assignment.rendezvous.timeout_seconds = 1;
     let finished = Gang::start(&assignment, [0, 2].into_iter(), &[]).finish();
@@ -34,7 +34,7 @@ fn names_a_worker_that_never_joins() {
 
 #[test]
 fn a_killed_worker_of_two_ends_the_attempt_after_the_finished_blocks() {
-    let mut gang = in_an_endless_case(endless(assignment(2, loopback(), 1)));
+    let mut gang = start_endless_case(endless(assignment(2, loopback(), 1)));
     gang.instrument(0);
     gang.instrument(1);
     gang.signal(1, Signal::KILL);
@@ -50,9 +50,9 @@ fn a_killed_worker_of_two_ends_the_attempt_after_the_finished_blocks() {
 }
 
 #[test]
-fn a_dead_worker_fails_only_its_pairs() {
+fn a_killed_worker_fails_only_its_pairs() {
     let mut assignment = assignment(3, loopback(), 3);
-    // Long enough for the case to be interrupted, short enough for the test to wait for it.
+    // Long enough that the case is interrupted before the deadline, and short enough for the test.
     assignment.case_deadline_seconds = 5;
     let mut gang = Gang::start(&assignment, 0..3, &[]);
     gang.wait_for(|record| matches!(record, Record::Block(_)));
@@ -69,7 +69,7 @@ fn a_dead_worker_fails_only_its_pairs() {
     for (_, failure) in of_dead_worker {
         assert_eq!(failure.reason, FailureReason::PeerLost, "{failure:?}");
     }
-    // Other pairs may fail in the block in which the worker died; later blocks use new instruments.
+    // Other pairs may fail in the block during which the worker was killed. Later blocks use new instruments.
     let blocks: BTreeSet<_> = disturbed.iter().map(|(case, _)| case.block).collect();
     assert!(blocks.len() <= 1, "{disturbed:?}");
     let lost = finished.warnings(WarningReason::WorkerLost);
@@ -82,8 +82,8 @@ fn a_dead_worker_fails_only_its_pairs() {
 }
 
 #[test]
-fn a_dead_instrument_fails_its_arms_until_the_next_round() {
-    let mut gang = in_an_endless_case(short_second_round());
+fn a_killed_instrument_fails_its_arms_until_the_next_round() {
+    let mut gang = start_endless_case(short_second_round());
     kill_process(gang.instrument(1), Signal::KILL).unwrap();
     let finished = gang.finish();
     for (case, failure) in failures_of_the_endless_block(&finished) {
@@ -102,7 +102,7 @@ fn a_dead_instrument_fails_its_arms_until_the_next_round() {
 
 #[test]
 fn kills_a_hanging_instrument_after_the_deadline() {
-    let mut gang = in_an_endless_case(short_second_round());
+    let mut gang = start_endless_case(short_second_round());
     kill_process(gang.instrument(1), Signal::STOP).unwrap();
     let finished = gang.finish();
     let killed = finished.warnings(WarningReason::Killed);
@@ -119,7 +119,7 @@ fn kills_a_hanging_instrument_after_the_deadline() {
     }
 }
 
-/// An assignment with an endless block in the first round only.
+/// Returns an assignment that has an endless block only in the first round.
 fn short_second_round() -> Assignment {
     let mut assignment = endless(assignment(2, loopback(), 1));
     assignment.case_deadline_seconds = 2;
@@ -127,14 +127,14 @@ fn short_second_round() -> Assignment {
     assignment
 }
 
-/// Starts two workers and waits until they have finished one block.
-fn in_an_endless_case(assignment: Assignment) -> Gang {
+/// Starts two workers and waits until they have finished one block and run the endless case.
+fn start_endless_case(assignment: Assignment) -> Gang {
     let mut gang = Gang::start(&assignment, 0..2, &[]);
     gang.wait_for(|record| matches!(record, Record::Block(_)));
     gang
 }
 
-/// Asserts that only the two arms of the endless block failed, and returns their failures.
+/// Asserts that only the cases of the two arms of the endless block failed, and returns these failures.
 fn failures_of_the_endless_block(finished: &Finished) -> Vec<(&CaseRecord, &CaseFailure)> {
     assert!(finished.end().complete, "{:?}", finished.end());
     let failures = finished.failures();

@@ -3,9 +3,9 @@
 use std::net::TcpListener;
 
 use crds::assignment::{
-    ASSIGNMENT_VERSION, ArmAssignment, Assignment, BlockAssignment, Extent, InstrumentProcess, LegIdentity,
-    Pass, PingPongWorkload, RankBinding, Rendezvous, RoundAssignment, ScenarioAssignment, TransferWorkload,
-    Workload,
+    ASSIGNMENT_VERSION, ArmAssignment, Assignment, AttemptIdentity, BlockAssignment, Extent,
+    InstrumentProcess, Pass, PingPongWorkload, RankBinding, Rendezvous, RoundAssignment, ScenarioAssignment,
+    TransferWorkload, Workload,
 };
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{
@@ -13,7 +13,8 @@ use crds::v1alpha1::{
     TransportSpec,
 };
 
-/// A small campaign: an integrity round and `rounds` measured rounds, two scenarios and two arms.
+/// Returns the assignment of a small campaign with an integrity round, `rounds` measured rounds, two scenarios and two
+/// arms.
 pub fn assignment(workers: u32, transport: TransportSpec, rounds: u32) -> Assignment {
     let mut next_block = 0;
     let mut round = |round: u32| RoundAssignment {
@@ -39,7 +40,7 @@ pub fn assignment(workers: u32, transport: TransportSpec, rounds: u32) -> Assign
     };
     Assignment {
         version: ASSIGNMENT_VERSION,
-        identity: LegIdentity {
+        identity: AttemptIdentity {
             run: "session".into(),
             uid: "5e551017".into(),
             plan_hash: "ab12".into(),
@@ -63,18 +64,18 @@ pub fn assignment(workers: u32, transport: TransportSpec, rounds: u32) -> Assign
     }
 }
 
-/// Loopback with two rails.
+/// Returns the loopback transport with two rails.
 pub fn loopback() -> TransportSpec {
     TransportSpec::Loopback(Loopback { rails: 2 })
 }
 
-/// A libfabric provider with two rails, or with one rail for shm.
+/// Returns a libfabric transport with two rails, or with one rail for shm.
 pub fn libfabric(provider: LibfabricProvider) -> TransportSpec {
     let rails = if provider == LibfabricProvider::Shm { 1 } else { 2 };
     TransportSpec::Libfabric(Libfabric { provider, rails })
 }
 
-/// Replaces the second block of every round by one of scenario 2, which measures longer than any test takes. The first
+/// Replaces the second block of every round with a block of scenario 2, which takes longer than any test. The first
 /// block remains short.
 pub fn endless(mut assignment: Assignment) -> Assignment {
     assignment.case_deadline_seconds = 120;
@@ -136,7 +137,7 @@ fn transfer() -> ScenarioAssignment {
     }
 }
 
-/// Binds the rails of tcp to the loopback address; rails of shared memory have no address.
+/// Binds the rails of tcp to the loopback address. Rails of shared memory have no address.
 fn bindings(workers: u32, transport: &TransportSpec) -> Vec<RankBinding> {
     let addressed = matches!(transport, TransportSpec::Libfabric(Libfabric { provider, .. })
         if *provider != LibfabricProvider::Shm);

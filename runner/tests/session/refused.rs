@@ -1,4 +1,4 @@
-//! Configurations and connections that are refused, with the reason.
+//! Tests of configurations and connections that are rejected with a reason.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -18,8 +18,8 @@ fn run(assignment: &Assignment, variables: &[(&str, &str)]) -> Finished {
     Gang::start(assignment, 0..assignment.workers, variables).finish()
 }
 
-/// Asserts that every case failed with `reason` and the attempt is complete, so that nothing is retried.
-fn all_fail(finished: &Finished, reason: FailureReason) {
+/// Asserts that every case failed with `reason` and that the attempt is complete and is therefore not retried.
+fn assert_all_failed(finished: &Finished, reason: FailureReason) {
     assert!(finished.end().complete, "{:?}", finished.end());
     assert_eq!(finished.failures().len(), finished.cases().len());
     for (_, failure) in finished.failures() {
@@ -30,13 +30,13 @@ fn all_fail(finished: &Finished, reason: FailureReason) {
 #[test]
 fn reports_a_provider_without_a_device() {
     let assignment = assignment(2, libfabric(LibfabricProvider::Efa), 1);
-    all_fail(&run(&assignment, &[]), FailureReason::NoDevice);
+    assert_all_failed(&run(&assignment, &[]), FailureReason::NoDevice);
 }
 
 #[test]
 fn reports_a_transport_that_is_not_compiled_in() {
     let assignment = assignment(2, TransportSpec::Verbs(Verbs { rails: 1 }), 1);
-    all_fail(&run(&assignment, &[]), FailureReason::TransportNotCompiled);
+    assert_all_failed(&run(&assignment, &[]), FailureReason::TransportNotCompiled);
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn reports_a_missing_library() {
     let mut assignment = assignment(2, libfabric(LibfabricProvider::Tcp), 1);
     assignment.processes[0].library = Some("/nowhere/lib".into());
     let finished = run(&assignment, &[]);
-    all_fail(&finished, FailureReason::LibraryNotFound);
+    assert_all_failed(&finished, FailureReason::LibraryNotFound);
     assert!(finished.failures()[0].1.message.contains("/nowhere/lib"));
 }
 
@@ -80,7 +80,7 @@ fn rejects_an_image_of_another_variant() {
 }
 
 #[test]
-fn refuses_unknown_peers_and_completes() {
+fn rejects_unknown_peers_and_completes() {
     let assignment = assignment(2, loopback(), 1);
     let mut gang = Gang::start(&assignment, [0].into_iter(), &[]);
     let port = assignment.rendezvous.port;
@@ -91,18 +91,18 @@ fn refuses_unknown_peers_and_completes() {
             }
         };
         stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        let _ = stream.read_to_string(&mut answer);
-        answer
+        let mut response = String::new();
+        let _ = stream.read_to_string(&mut response);
+        response
     });
     assert!(unknown_peer.join().unwrap().contains("Garbage"));
     gang.start_worker(1);
     let finished = gang.finish();
     assert!(finished.end().complete, "{:?}", finished.end());
-    let refused = finished.warnings(WarningReason::UnknownPeerRefused);
+    let rejections = finished.warnings(WarningReason::UnknownPeerRefused);
     assert!(
-        matches!(refused[..], [message] if message.contains("1 Garbage")),
-        "{refused:?}"
+        matches!(rejections[..], [message] if message.contains("1 Garbage")),
+        "{rejections:?}"
     );
     assert_eq!(finished.failures(), Vec::new());
 }
@@ -117,7 +117,7 @@ fn worker(arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn names_the_error_of_an_invalid_assignment() {
+fn reports_the_error_in_an_invalid_assignment() {
     let directory = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let file = directory.path().join(name);
@@ -154,7 +154,7 @@ fn names_the_error_of_an_invalid_assignment() {
     assert_eq!(
         worker(&["--assignment", &valid]).status.code(),
         Some(2),
-        "no rank"
+        "the rank is missing"
     );
 }
 
@@ -168,6 +168,6 @@ fn an_instrument_reports_a_missing_worker() {
     assert!(
         String::from_utf8(output.stderr)
             .unwrap()
-            .contains("is started by `fabricbench-runner worker`")
+            .contains("must be started by `fabricbench-runner worker`")
     );
 }

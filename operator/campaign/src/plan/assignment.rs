@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crds::assignment::{
-    ASSIGNMENT_VERSION, ArmAssignment, Assignment, LegIdentity, RankBinding, Rendezvous, RoundAssignment,
+    ASSIGNMENT_VERSION, ArmAssignment, Assignment, AttemptIdentity, RankBinding, Rendezvous, RoundAssignment,
 };
 
 use super::{Leg, Plan};
@@ -12,7 +12,7 @@ use super::{Leg, Plan};
 #[derive(Clone, Debug)]
 pub struct AssignmentInputs<'a> {
     /// Identity of the attempt: run, plan, leg and attempt number.
-    pub identity: LegIdentity,
+    pub identity: AttemptIdentity,
     /// Address of the rendezvous of the workers.
     pub rendezvous: Rendezvous,
     /// Rails and CPUs of each rank; empty if each worker chooses its own.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crds::assignment::{Assignment, LegIdentity, Pass, Rendezvous};
+use crds::assignment::{Assignment, AttemptIdentity, Pass, Rendezvous};
 
 use super::*;
 use crate::plan_check::{Severity, check};
@@ -231,7 +231,7 @@ fn rejects_a_block_that_does_not_fit_in_a_stream() {
 
 fn inputs(finished_blocks: &BTreeSet<u32>) -> AssignmentInputs<'_> {
     AssignmentInputs {
-        identity: LegIdentity {
+        identity: AttemptIdentity {
             run: "test".to_owned(),
             uid: "uid".to_owned(),
             plan_hash: "hash".to_owned(),

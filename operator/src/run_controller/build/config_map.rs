@@ -1,7 +1,7 @@
 //! The assignment of the workers of an attempt, in an immutable ConfigMap. Performs no I/O.
 
 use campaign::plan::{AssignmentInputs, assignment};
-use crds::assignment::{Assignment, LegIdentity, MAX_ASSIGNMENT_BYTES, Rendezvous};
+use crds::assignment::{Assignment, AttemptIdentity, MAX_ASSIGNMENT_BYTES, Rendezvous};
 use k8s_openapi::api::core::v1::ConfigMap;
 use snafu::{ResultExt, ensure};
 
@@ -39,7 +39,7 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> Result<ConfigMap, BuildError
 /// Builds the assignment. Each worker chooses its rails and CPUs, because only the worker knows its devices.
 fn build_assignment(attempt: &AttemptInputs<'_>) -> Assignment {
     let uid = attempt.uid();
-    let identity = LegIdentity {
+    let identity = AttemptIdentity {
         run: attempt.plan.run.clone(),
         uid: uid.to_owned(),
         plan_hash: attempt.plan.hash().to_owned(),

@@ -1,20 +1,24 @@
-//! Shortens the record of a measured case to the line limit without losing values that verdicts need: neighboring
-//! interfaces are merged, and histograms lose precision. Minimum and maximum latency, exact percentiles, posting counters
-//! and byte totals stay exact. Pure.
+//! Shortens the record of a measured case to the line limit. Performs no I/O.
+//!
+//! Neighboring interfaces are merged, and the precision of histograms is reduced. Values that verdicts depend on are
+//! preserved: minimum and maximum latency, exact percentiles, posting counters and byte totals remain exact.
 
 use crds::record::{CaseRecord, CaseResult, InterfaceDelta, MAX_LINE_BYTES, Measurement, SideReport};
 
 /// One reduction of the record of a measured case.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// Merges interfaces to at most this number per side.
+    /// Merges interfaces into at most this number of groups per side.
     Interfaces(usize),
     /// Reduces histograms to this number of significant digits.
     Digits(u8),
 }
 
-/// Reductions in the order in which they are tried. After the last one, two sides that post over 64 rails take at most
-/// 5.4 KB for counters by rail, 4.8 KB for interfaces, 3 KB for histograms and 2 KB for the rest, so every case fits.
+/// Reductions in the order in which they are applied.
+///
+/// After the last reduction, the reports of two sides that post over 64 rails contain at most 5.4 KB of counters by
+/// rail, 4.8 KB of interfaces, 3 KB of histograms and 2 KB of other values. Every case is therefore within the line
+/// limit.
 pub(super) const STEPS: [Step; 4] = [
     Step::Interfaces(16),
     Step::Digits(2),
@@ -22,7 +26,7 @@ pub(super) const STEPS: [Step; 4] = [
     Step::Digits(1),
 ];
 
-/// Applies `step` and describes the reduction; `None` if nothing changed.
+/// Applies `step` and returns a description of the reduction, or `None` if the record did not change.
 pub(super) fn shorten(case: &mut CaseRecord, step: Step) -> Option<String> {
     let CaseResult::Measured(measured) = &mut case.result else {
         return None;
@@ -31,17 +35,21 @@ pub(super) fn shorten(case: &mut CaseRecord, step: Step) -> Option<String> {
     let mut changed = false;
     for side in [initiator, target] {
         changed |= match step {
-            Step::Interfaces(most) => merge_interfaces(side, most),
+            Step::Interfaces(max_groups) => merge_interfaces(side, max_groups),
             Step::Digits(digits) => coarsen(side, digits),
         };
     }
     let reduction = match step {
-        Step::Interfaces(most) => format!("interfaces are merged into {most} groups per side"),
-        Step::Digits(digits) => format!("latency histograms are reduced to {digits} significant digits"),
+        Step::Interfaces(max_groups) => {
+            format!("their interfaces are merged into {max_groups} groups per side")
+        }
+        Step::Digits(digits) => {
+            format!("their latency histograms are reduced to {digits} significant digits")
+        }
     };
     changed.then(|| {
         format!(
-            "cases of {} bytes of scenario {} exceed the line limit of {MAX_LINE_BYTES} bytes: their {reduction}",
+            "records of {}-byte cases of scenario {} exceed the line limit of {MAX_LINE_BYTES} bytes: {reduction}",
             case.size_bytes, case.scenario
         )
     })
@@ -55,17 +63,17 @@ fn coarsen(side: &mut SideReport, digits: u8) -> bool {
     true
 }
 
-/// Merges neighboring interfaces into groups of equal size, except for the last one.
-fn merge_interfaces(side: &mut SideReport, most: usize) -> bool {
-    if side.interfaces.len() <= most {
+/// Merges neighboring interfaces into groups of equal size, except for the last group.
+fn merge_interfaces(side: &mut SideReport, max_groups: usize) -> bool {
+    if side.interfaces.len() <= max_groups {
         return false;
     }
-    let group = side.interfaces.len().div_ceil(most);
-    side.interfaces = side.interfaces.chunks(group).filter_map(merge).collect();
+    let group = side.interfaces.len().div_ceil(max_groups);
+    side.interfaces = side.interfaces.chunks(group).filter_map(merge_group).collect();
     true
 }
 
-fn merge(group: &[InterfaceDelta]) -> Option<InterfaceDelta> {
+fn merge_group(group: &[InterfaceDelta]) -> Option<InterfaceDelta> {
     let [first, .., _] = group else {
         return group.first().cloned();
     };

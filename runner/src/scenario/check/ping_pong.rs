@@ -1,4 +1,4 @@
-//! Checking a ping-pong, message by message.
+//! Checks a ping-pong, message by message.
 
 use crds::record::CaseFailure;
 use crds::v1alpha1::TransferOperation;
@@ -16,7 +16,7 @@ pub(super) fn check<T: Transport>(
 ) -> Result<u64, CaseFailure> {
     for number in 0..total {
         if case.role == Role::Initiator {
-            post(engine, case, number)?;
+            post_message(engine, case, number)?;
         }
         engine.serve_until("waiting for a message", |engine| {
             engine.incoming.arrived() > number
@@ -26,15 +26,19 @@ pub(super) fn check<T: Transport>(
             check_landing(engine, slot as usize, number)?;
         }
         if case.role == Role::Target {
-            post(engine, case, number)?;
+            post_message(engine, case, number)?;
         }
     }
     Ok(total)
 }
 
-/// Posts message `number` from slot `number` modulo the window, so that all slots are used and both sides know which
-/// slot a message is in.
-fn post<T: Transport>(engine: &mut Engine<'_, T>, case: &Case<'_>, number: u64) -> Result<(), CaseFailure> {
+/// Posts message `number` from slot `number` modulo the window, so that all slots are used and both sides know the slot
+/// of each message.
+fn post_message<T: Transport>(
+    engine: &mut Engine<'_, T>,
+    case: &Case<'_>,
+    number: u64,
+) -> Result<(), CaseFailure> {
     engine.serve_until("waiting for the completion of the previous message", |engine| {
         engine.outgoing.in_flight() == 0
     })?;

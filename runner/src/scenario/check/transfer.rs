@@ -1,4 +1,4 @@
-//! Checking transfers in one direction, group by group.
+//! Checks transfers in one direction, group by group.
 
 use crds::assignment::Extent;
 use crds::record::CaseFailure;
@@ -8,7 +8,7 @@ use super::{check_landing, fill_source};
 use crate::scenario::case::{Case, Role};
 use crate::scenario::engine::Engine;
 use crate::scenario::immediate::Signal;
-use crate::scenario::transfer::transfers;
+use crate::scenario::transfer::run_transfers;
 use crate::transport::Transport;
 
 /// Checks `total` transfers posted by the side with role `poster`. Returns the number of transfers that arrived at
@@ -40,7 +40,7 @@ pub(super) fn check<T: Transport>(
                 engine.inbox.prepared >= groups
             })?;
             engine.outgoing.realign(0);
-            transfers(engine, Extent::Iterations(count as u32), 0)?;
+            run_transfers(engine, Extent::Iterations(count as u32), 0)?;
             engine.signal(Signal::Posted)?;
         } else {
             engine.signal(Signal::Prepared)?;

@@ -1,33 +1,33 @@
 //! Control messages: small sends on rail 0 whose content is entirely in the immediate data. They are not part of the
-//! measurement and no counter includes them.
+//! measurement and are not included in any counter.
 
 use crds::record::{CaseFailure, FailureReason};
 
 use super::{Engine, failure};
 use crate::arm_endpoints::layout::CONTROL_BYTES;
-use crate::arm_endpoints::tokens::Owner;
+use crate::arm_endpoints::tokens::PostOwner;
 use crate::scenario::immediate::{Immediate, Message, Signal};
 use crate::transport::{Operation, Post, PostError, Rail, Transport};
 
-/// Rail of control messages.
+/// Rail on which control messages are sent.
 const CONTROL_RAIL: Rail = 0;
-/// Polls that a side spends on notifying the other that it abandons the case.
+/// Maximum number of polls that a side performs to notify the other side that it abandons the case.
 const ABORT_POLLS: u32 = 1000;
 
 impl<T: Transport> Engine<'_, T> {
-    /// Sends a step of the case to the other side.
+    /// Signals a step of the case to the other side.
     pub fn signal(&mut self, signal: Signal) -> Result<(), CaseFailure> {
         self.send(CONTROL_RAIL, Message::Signal(signal))
     }
 
-    /// Requests a credit from the other side as soon as all posted transfers have arrived.
+    /// Requests that the other side send a credit as soon as all posted transfers have arrived.
     pub fn request_credit(&mut self) -> Result<(), CaseFailure> {
         let posted = self.outgoing.posted();
         self.send(CONTROL_RAIL, Message::CreditRequest(posted))
     }
 
-    /// Notifies the other side, on a best-effort basis, that this side abandons the case and why, so that the other
-    /// side need not wait for its deadline.
+    /// Notifies the other side, on a best-effort basis, that this side abandons the case for `reason`, so that the
+    /// other side need not wait for its deadline.
     pub fn abort(&mut self, reason: FailureReason) {
         for _ in 0..ABORT_POLLS {
             match self.try_send(CONTROL_RAIL, Message::Signal(Signal::Abort(reason))) {
@@ -59,19 +59,19 @@ impl<T: Transport> Engine<'_, T> {
         Ok(())
     }
 
-    /// Sends the number of transfers that arrived to the other side. Without queue space, the next poll tries again.
+    /// Sends a credit to the other side. If there is no queue space, the next poll tries again.
     pub(super) fn try_credit(&mut self) -> Result<(), CaseFailure> {
         let arrived = self.incoming.arrived();
         if self.try_send(CONTROL_RAIL, Message::Credit(arrived))? {
-            self.incoming.credit_sent();
+            self.incoming.record_credit_sent();
         }
         Ok(())
     }
 
     fn try_send(&mut self, rail: Rail, message: Message) -> Result<bool, CaseFailure> {
-        let owner = Owner {
+        let owner = PostOwner {
             case: self.number,
-            slot: Owner::CONTROL,
+            slot: PostOwner::CONTROL,
         };
         let Some(token) = self.thread.tokens[rail].take(owner) else {
             return Ok(false);
@@ -106,8 +106,8 @@ impl<T: Transport> Engine<'_, T> {
                     PostError::Refused(errno) => Err(failure(
                         FailureReason::OperationRejected,
                         format!(
-                            "the library rejects a send of {CONTROL_BYTES} bytes with immediate data on rail {rail} \
-                             (errno {errno}): this provider cannot carry the messages that synchronize a case"
+                            "the library rejected a send of {CONTROL_BYTES} bytes with immediate data on rail {rail} \
+                             (errno {errno}); this provider does not support the messages that synchronize a case"
                         ),
                     )),
                     PostError::Failed(errno) => Err(self.rail_failed(rail, errno)),

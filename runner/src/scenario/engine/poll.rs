@@ -3,9 +3,9 @@
 use crds::record::{CaseFailure, FailureReason};
 
 use super::{Engine, failure, transport_failure};
-use crate::arm_endpoints::endpoint_thread::receive_refused;
-use crate::arm_endpoints::receives::{Place, Regions};
-use crate::arm_endpoints::tokens::Owner;
+use crate::arm_endpoints::endpoint_thread::receive_rejected;
+use crate::arm_endpoints::receives::{ReceiveLocation, Regions};
+use crate::arm_endpoints::tokens::PostOwner;
 use crate::measure::clock;
 use crate::scenario::immediate::{Immediate, Message, Signal};
 use crate::scenario::incoming::ArrivalError;
@@ -14,12 +14,12 @@ use crate::transport::{Completion, CompletionKind, Rail, Transport};
 /// A message in a posted receive.
 #[derive(Clone, Copy)]
 struct Received {
-    place: Place,
+    location: ReceiveLocation,
     length: u64,
 }
 
 impl<T: Transport> Engine<'_, T> {
-    /// Handles all available completions and sends a credit if one is due. Returns whether there were completions.
+    /// Handles the available completions and sends a credit if one is due. Returns whether there were completions.
     ///
     /// # Errors
     /// Fails if a completion reports an error, the peer has abandoned the case, a chunk arrives twice, or the deadline
@@ -33,7 +33,8 @@ impl<T: Transport> Engine<'_, T> {
             .map_err(|error| transport_failure(&error))?;
         if count > 0 {
             let now = if self.timed { clock::now() } else { 0 };
-            // All completions are handled even if one fails the case: the next case needs the tokens and receives.
+            // All completions are handled even if one fails the case, because the next case reuses their tokens and
+            // receive buffers.
             let mut result = Ok(());
             for index in 0..count.min(self.thread.completions.len()) {
                 let completion = self.thread.completions[index];
@@ -57,7 +58,7 @@ impl<T: Transport> Engine<'_, T> {
     fn handle_completion(&mut self, completion: Completion, now: u64) -> Result<(), CaseFailure> {
         let rail = completion.rail;
         match completion.kind {
-            CompletionKind::Posted { token } => self.handle_own_post(rail, token, now),
+            CompletionKind::Posted { token } => self.handle_local_completion(rail, token, now),
             CompletionKind::RemoteWrite { immediate } => {
                 self.handle_message(rail, Some(immediate), None, now)
             }
@@ -66,8 +67,8 @@ impl<T: Transport> Engine<'_, T> {
                 immediate,
                 length,
             } => {
-                let place = self.thread.receives.place(rail, token);
-                let received = place.map(|place| Received { place, length });
+                let location = self.thread.receives.location(rail, token);
+                let received = location.map(|location| Received { location, length });
                 let handled = self.handle_message(rail, immediate, received, now);
                 let thread = &mut *self.thread;
                 let regions = Regions {
@@ -77,25 +78,25 @@ impl<T: Transport> Engine<'_, T> {
                 let reposted = thread
                     .receives
                     .repost(rail, token, &mut thread.transport, regions);
-                handled.and(reposted.map_err(|error| transport_failure(&receive_refused(error))))
+                handled.and(reposted.map_err(|error| transport_failure(&receive_rejected(error))))
             }
         }
     }
 
     #[inline]
-    fn handle_own_post(&mut self, rail: Rail, token: u32, now: u64) -> Result<(), CaseFailure> {
+    fn handle_local_completion(&mut self, rail: Rail, token: u32, now: u64) -> Result<(), CaseFailure> {
         let Some(owner) = self.thread.tokens[rail].release(token) else {
             let message = format!("rail {rail} completed token {token}, which was not in flight");
             return Err(failure(FailureReason::Internal, message));
         };
-        if owner.slot == Owner::CONTROL {
+        if owner.slot == PostOwner::CONTROL {
             self.thread.first_post.record_completion();
         }
         // A post of an abandoned case may complete during a later one.
         if owner.case != self.number {
             return Ok(());
         }
-        if owner.slot == Owner::CONTROL {
+        if owner.slot == PostOwner::CONTROL {
             self.control_in_flight -= 1;
         } else {
             self.posting.record_completion();
@@ -115,13 +116,13 @@ impl<T: Transport> Engine<'_, T> {
         let Some(immediate) = immediate.and_then(Immediate::decode) else {
             let message = format!(
                 "a message arrived on rail {rail} with unexpected immediate data {immediate:?}: the provider does not \
-                 carry immediate data, or another application sends to this endpoint"
+                 transmit immediate data, or another application sends to this endpoint"
             );
             return Err(failure(FailureReason::CompletionFailed, message));
         };
         if immediate.case != self.tag {
-            // The message belongs to an abandoned case, except for the `Ready` of a peer that has already started the
-            // next case: it is kept because the peer does not send it again.
+            // The message belongs to an abandoned case, unless it is a `Ready` signal from a peer that has already
+            // started the next case. Such a signal is stored, because the peer does not send it again.
             if let Message::Signal(Signal::Ready(drain_messages)) = immediate.message {
                 self.thread.early_ready = Some((immediate.case, drain_messages));
             }
@@ -137,7 +138,7 @@ impl<T: Transport> Engine<'_, T> {
         match self.inbox.aborted {
             Some(reason) => Err(failure(
                 reason,
-                "the peer abandoned the case; its own report contains the cause".to_owned(),
+                "the peer abandoned the case; the peer's report contains the cause".to_owned(),
             )),
             None => Ok(()),
         }
@@ -158,7 +159,7 @@ impl<T: Transport> Engine<'_, T> {
                     return Ok(());
                 };
                 let chunk = self.geometry.stripes.chunk(u64::from(chunk));
-                inspector.check_message(&memory, received.place.offset, received.length, number, chunk)
+                inspector.check_message(&memory, received.location.offset, received.length, number, chunk)
             }
             (Err(ArrivalError::Duplicate), Some(inspector)) => {
                 inspector.record_duplicate();

@@ -1,10 +1,10 @@
-//! Posts bursts of transfers by the arm's policy.
+//! Posts bursts of transfers according to the arm's policy.
 
 use crds::record::{CaseFailure, FailureReason};
 use crds::v1alpha1::TransferOperation;
 
 use super::{Engine, failure};
-use crate::arm_endpoints::tokens::Owner;
+use crate::arm_endpoints::tokens::PostOwner;
 use crate::measure::clock;
 use crate::posting::{Accepted, PlannedPost};
 use crate::scenario::immediate::{Immediate, Message};
@@ -14,8 +14,8 @@ use crate::transport::{Operation, Post, PostError, Rail, Transport};
 const QUEUE_FULL: &str = "waiting for the library to accept a post (EAGAIN)";
 
 impl<T: Transport> Engine<'_, T> {
-    /// Posts a burst of `transfers` transfers, for which there must be free slots. Returns when all are posted and
-    /// the doorbell of every rail has been requested.
+    /// Posts a burst of `transfers` transfers, for which there must be free slots. Returns when all transfers are
+    /// posted and the doorbell of every rail has been requested.
     ///
     /// # Errors
     /// Fails if a post fails or is rejected, or if the deadline passes while the library accepts no posts.
@@ -44,12 +44,13 @@ impl<T: Transport> Engine<'_, T> {
     #[inline]
     fn post_chunk(&mut self, planned: PlannedPost, assigned: AssignedSlot) -> Result<(), CaseFailure> {
         let rail = planned.rail;
-        let owner = Owner {
+        let owner = PostOwner {
             case: self.number,
             slot: assigned.slot,
         };
         let (operation, offset) = self.operation(planned, assigned);
-        // A repeated post after EAGAIN must ring the doorbell, or the posts before it stay without one.
+        // A post that is repeated after EAGAIN must ring the doorbell, because the earlier posts would otherwise wait
+        // for it.
         let mut must_ring = planned.last_on_rail;
         loop {
             if let Some(token) = self.thread.tokens[rail].take(owner) {
@@ -151,7 +152,7 @@ impl<T: Transport> Engine<'_, T> {
             PostError::Refused(errno) => Err(failure(
                 FailureReason::OperationRejected,
                 format!(
-                    "the library rejects {:?} of {length} bytes on rail {rail} (errno {errno})",
+                    "the library rejected {:?} of {length} bytes on rail {rail} (errno {errno})",
                     self.geometry.operation
                 ),
             )),
@@ -159,8 +160,8 @@ impl<T: Transport> Engine<'_, T> {
         }
     }
 
-    /// Marks the endpoints as broken for this case and every later one, because the doorbell of posts on the rail may
-    /// never ring.
+    /// Marks the endpoints as broken for this case and all later cases, because the doorbell for the posts on the rail
+    /// may never be rung.
     pub(super) fn rail_failed(&mut self, rail: Rail, errno: i32) -> CaseFailure {
         let pending = self.posting.awaiting_doorbell(rail);
         let message = format!(

@@ -1,4 +1,4 @@
-//! Creates an engine: looks up and allocates everything that a thread needs in a case.
+//! Creates an engine and allocates everything that a thread needs in a case.
 
 use crds::assignment::Workload;
 use crds::record::{CaseFailure, FabricFacts, FailureReason, InjectLimits};
@@ -29,11 +29,11 @@ pub struct Setup<'a> {
     pub case: &'a Case<'a>,
     /// Index of the case's memory kind; `None` if no payload is sent.
     pub kind: Option<usize>,
-    /// Layout of the memory.
+    /// Layout of the case's memory.
     pub layout: Layout,
     /// Polling mode of this side.
     pub polling: Polling,
-    /// Facts that the library reported about the endpoints.
+    /// Facts reported by the library about the endpoints.
     pub facts: FabricFacts,
 }
 
@@ -64,8 +64,9 @@ impl<'a, T: Transport> Engine<'a, T> {
             Some(Some(Some(region))) => region.rails.clone(),
             Some(_) => {
                 let kind = case.scenario.memory;
-                let message =
-                    format!("rank {rank} has no {kind:?} memory; its own record contains the cause");
+                let message = format!(
+                    "rank {rank} has no {kind:?} memory; the endpoint record of this rank contains the cause"
+                );
                 return Err(failure(FailureReason::MemoryUnavailable, message));
             }
             None => Vec::new(),

@@ -8,8 +8,10 @@ use crate::scenario::immediate::{Message, Signal};
 use crate::transport::Transport;
 
 impl<T: Transport> Engine<'_, T> {
-    /// Starts the case together with the other side and replaces the posted receives by those of the case. Neither
-    /// side sends payload before both have done so, because payload would consume receives of another size.
+    /// Starts the case together with the other side and replaces the posted receives by the receives of the case.
+    ///
+    /// Neither side sends payload before both sides have replaced their receives, because payload would consume
+    /// receives of a different size.
     pub fn synchronize(&mut self) -> Result<(), CaseFailure> {
         let plan = match self.geometry.receives {
             Some(layout) if self.receives_payload => ReceivePlan::Data {
@@ -30,7 +32,7 @@ impl<T: Transport> Engine<'_, T> {
                 self.send(rail, Message::DrainReceive)?;
             }
         }
-        // Waits for every drain message of the peer, so that none arrives in the window.
+        // Waits for all drain messages from the peer, so that no drain message arrives in the window.
         self.serve_until("draining the receives of an earlier case", |engine| {
             let received = &engine.inbox.drained_receives;
             received.iter().all(|count| *count >= drain_messages) && engine.thread.receives.is_drained()
@@ -42,8 +44,8 @@ impl<T: Transport> Engine<'_, T> {
     }
 
     /// Polls until all posts of this side are complete.
-    pub fn wait_for_own_completions(&mut self) -> Result<(), CaseFailure> {
-        self.serve_until("waiting for the completions of own posts", |engine| {
+    pub fn wait_for_local_completions(&mut self) -> Result<(), CaseFailure> {
+        self.serve_until("waiting for the completions of local posts", |engine| {
             engine.control_in_flight == 0 && engine.outgoing.in_flight() == 0
         })
     }
@@ -56,7 +58,7 @@ impl<T: Transport> Engine<'_, T> {
         };
         let posted = thread.receives.post_deferred(&mut thread.transport, regions);
         posted.map_err(|error| {
-            transport_failure(&crate::arm_endpoints::endpoint_thread::receive_refused(error))
+            transport_failure(&crate::arm_endpoints::endpoint_thread::receive_rejected(error))
         })
     }
 }

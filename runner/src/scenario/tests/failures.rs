@@ -1,4 +1,4 @@
-//! A failure ends the case at both sides, reports its cause, and does not affect the next case.
+//! Tests that a failure ends the case at both sides, reports its cause and does not affect the next case.
 
 use std::time::Duration;
 
@@ -126,7 +126,7 @@ fn rejects_sizes_above_the_maximum_of_the_scenario() {
 }
 
 #[test]
-fn names_a_rank_that_is_not_connected() {
+fn reports_a_rank_that_is_not_connected() {
     let mut pair = pair(Write, BASELINE);
     pair.initiator.threads[0].peers.clear();
     pair.deadline = Duration::from_millis(50);
@@ -136,7 +136,7 @@ fn names_a_rank_that_is_not_connected() {
 }
 
 #[test]
-fn probe_reaches_every_rail_and_names_silent_ones() {
+fn probe_reaches_every_rail_and_reports_silent_rails() {
     let mut pair = pair(Write, BASELINE);
     let (initiator, target) = (&mut pair.initiator, &mut pair.target);
     let probe_both = |initiator: &mut _, target: &mut _, deadline| {

@@ -1,10 +1,10 @@
-//! Two workers of one arm, connected by the test transport.
+//! Two workers with one arm, connected by the test transport.
 
 use std::time::Duration;
 
 use crds::assignment::{
-    ArmAssignment, Assignment, Extent, InstrumentProcess, LegIdentity, Pass, PingPongWorkload, Rendezvous,
-    RoundAssignment, ScenarioAssignment, TransferWorkload, Workload,
+    ArmAssignment, Assignment, AttemptIdentity, Extent, InstrumentProcess, Pass, PingPongWorkload,
+    Rendezvous, RoundAssignment, ScenarioAssignment, TransferWorkload, Workload,
 };
 use crds::record::{CaseFailure, IntegrityReport, SideReport};
 use crds::striping::{StripingPolicy, StripingRule};
@@ -28,7 +28,7 @@ pub const BASELINE: ArmAssignment = ArmAssignment {
     },
 };
 
-/// Both workers of an arm.
+/// Endpoints of an arm at two connected workers.
 pub struct Pair {
     pub initiator: ArmEndpoints<TestTransport>,
     pub target: ArmEndpoints<TestTransport>,
@@ -60,11 +60,11 @@ pub fn transfer(operation: TransferOperation, window: u32, batch: u32, iteration
     }
 }
 
-/// Assignment with one scenario and one arm.
+/// Creates an assignment with one scenario and one arm.
 pub fn assignment(scenario: &ScenarioAssignment, arm: &ArmAssignment, rails: u32) -> Assignment {
     Assignment {
         version: crds::assignment::ASSIGNMENT_VERSION,
-        identity: LegIdentity {
+        identity: AttemptIdentity {
             run: "test".to_owned(),
             uid: "test".to_owned(),
             plan_hash: "test".to_owned(),
@@ -89,7 +89,7 @@ pub fn assignment(scenario: &ScenarioAssignment, arm: &ArmAssignment, rails: u32
 }
 
 impl Pair {
-    /// Two connected workers with `rails` rails, for sizes up to `max_size_bytes`.
+    /// Creates two connected workers with `rails` rails, for sizes up to `max_size_bytes`.
     pub fn new(workload: Workload, arm: ArmAssignment, rails: u32, max_size_bytes: u64) -> Self {
         let scenario = ScenarioAssignment {
             name: "test".to_owned(),
@@ -117,7 +117,7 @@ impl Pair {
         }
     }
 
-    /// Makes the transport of a side faulty.
+    /// Injects `faults` into the transport of a side.
     pub fn break_side(&mut self, role: Role, faults: &Faults) {
         let endpoints = match role {
             Role::Initiator => &mut self.initiator,
@@ -128,8 +128,8 @@ impl Pair {
         }
     }
 
-    /// Payload posts of the initiator since the previous call.
-    pub fn log(&mut self) -> Vec<LoggedPost> {
+    /// Returns the payload posts of the initiator since the previous call.
+    pub fn take_log(&mut self) -> Vec<LoggedPost> {
         let threads = self.initiator.threads.iter_mut();
         threads
             .flat_map(|thread| std::mem::take(&mut thread.transport.log))
@@ -158,7 +158,7 @@ impl Pair {
         })
     }
 
-    /// Both sides' reports of a measured case.
+    /// Runs a measured case and returns the reports of both sides.
     pub fn measure(&mut self, size_bytes: u64) -> (SideReport, SideReport) {
         let (initiator, target) = self.run(Pass::Measure, size_bytes);
         let side = |report: Result<CaseReport, CaseFailure>| match report.unwrap().outcome {
@@ -168,7 +168,7 @@ impl Pair {
         (side(initiator), side(target))
     }
 
-    /// Both sides' reports of a checked case.
+    /// Runs a checked case and returns the reports of both sides.
     pub fn check(&mut self, size_bytes: u64) -> (IntegrityReport, IntegrityReport) {
         let (initiator, target) = self.run(Pass::Integrity, size_bytes);
         let report = |report: Result<CaseReport, CaseFailure>| match report.unwrap().outcome {

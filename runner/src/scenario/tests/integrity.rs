@@ -1,4 +1,4 @@
-//! Integrity passes: intact transfers pass, and injected faults are detected.
+//! Tests that integrity passes accept intact transfers and detect injected faults.
 
 use crds::assignment::{ArmAssignment, Workload};
 use crds::v1alpha1::Direction;
@@ -126,7 +126,7 @@ fn detects_a_torn_chunk() {
         let report = combine(initiator, target);
         assert_eq!(report.torn_chunks, 1, "{operation:?}");
         let mismatch = report.first_mismatch.unwrap();
-        // A burst of three transfers is delivered rail by rail when its doorbell rings; every read rings one.
+        // A burst of three transfers is delivered rail by rail when its doorbell is rung. Every read rings a doorbell.
         let chunk = if operation == Read { 3 } else { 2 };
         assert_eq!(
             (mismatch.transfer, mismatch.offset_bytes),

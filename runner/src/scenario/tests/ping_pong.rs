@@ -1,4 +1,4 @@
-//! Measured ping-pongs.
+//! Tests of measured ping-pongs.
 
 use crds::assignment::{ArmAssignment, Extent, Pass, Workload};
 use crds::v1alpha1::PingPongOperation::{self, Send, WriteImmediate};
@@ -100,7 +100,7 @@ fn reports_evidence_once_per_size() {
 }
 
 #[test]
-fn a_duration_records_a_distribution() {
+fn an_extent_with_a_duration_records_a_distribution() {
     let mut workload = ping_pong(Send, 1);
     if let Workload::PingPong(ping_pong) = &mut workload {
         ping_pong.measured = Extent::DurationNanos(20_000_000);

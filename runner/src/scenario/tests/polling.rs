@@ -1,4 +1,4 @@
-//! Polling mode per scenario.
+//! Tests of the polling mode of each scenario.
 
 use crds::v1alpha1::{PingPongOperation, Polling};
 
@@ -7,7 +7,7 @@ use crate::arm_endpoints::{ArmEndpoints, Buffers, open_config};
 use crate::test_transport::TestTransport;
 
 #[test]
-fn a_scenario_that_sleeps_does_not_change_the_polling_of_others() {
+fn a_scenario_that_sleeps_does_not_change_the_polling_mode_of_others() {
     let scenario = Pair::new(ping_pong(PingPongOperation::Send, 1), BASELINE, 1, 64).scenario;
     let mut assignment = assignment(&scenario, &BASELINE, 1);
     for polling in [Polling::Wait, Polling::Spin] {

@@ -1,4 +1,4 @@
-//! Measured transfers.
+//! Tests of measured transfers.
 
 use crds::assignment::{ArmAssignment, Extent, Pass, Workload};
 use crds::striping::{StripingPolicy, StripingRule};
@@ -89,7 +89,7 @@ fn a_burst_rings_the_doorbell_of_each_rail_once() {
     // Bursts of 8 striped transfers on 4 rails: 8 posts and one doorbell per rail.
     let mut pair = pair(Write, 16, 8, 40, doorbell(16));
     pair.measure(32 * 1024);
-    let log = pair.log();
+    let log = pair.take_log();
     let counters = pair.measure(32 * 1024).0.posted.unwrap().counters;
     assert_eq!((counters.posts, counters.posts_per_burst), (160, 8));
     assert_eq!((counters.app_doorbells, counters.more), (20, 140));
@@ -108,10 +108,10 @@ fn a_burst_rings_the_doorbell_of_each_rail_once() {
 }
 
 #[test]
-fn a_doorbell_serves_at_most_the_batch_of_the_arm() {
+fn a_doorbell_covers_at_most_the_maximum_batch_of_the_arm() {
     let mut pair = pair(Write, 16, 8, 40, doorbell(3));
     let counters = pair.measure(32 * 1024).0.posted.unwrap().counters;
-    // The doorbells of the 8 posts per rail and burst serve 3, 3 and 2 posts.
+    // A burst has 8 posts per rail, which are published by doorbells for 3, 3 and 2 posts.
     assert_eq!((counters.app_doorbells, counters.more), (60, 100));
 }
 
@@ -125,12 +125,12 @@ fn a_post_repeated_after_eagain_rings_the_doorbell() {
     pair.break_side(Role::Initiator, &faults);
     let counters = pair.measure(4096).0.posted.unwrap().counters;
     assert_eq!(counters.posts, 64);
-    // Four bursts of 16 on one rail would ring four times; each EAGAIN adds one doorbell.
+    // Four bursts of 16 posts on one rail ring the doorbell four times, and each EAGAIN adds a doorbell.
     assert!(counters.app_doorbells >= 4 + counters.again / 2, "{counters:?}");
 }
 
 #[test]
-fn injected_messages_complete_by_credit() {
+fn injected_messages_complete_on_credit() {
     let arm = ArmAssignment {
         inject_max_bytes: Some(64),
         ..BASELINE
@@ -173,7 +173,7 @@ fn every_read_rings_the_doorbell() {
 }
 
 #[test]
-fn both_sides_post_at_once() {
+fn both_sides_post_concurrently() {
     for operation in OPERATIONS {
         let mut workload = transfer(operation, 8, 2, 50);
         workload.direction = Direction::Bidirectional;
@@ -191,7 +191,7 @@ fn both_sides_post_at_once() {
 }
 
 #[test]
-fn each_thread_posts_over_its_own_endpoints() {
+fn each_thread_posts_over_separate_endpoints() {
     for direction in [Direction::Unidirectional, Direction::Bidirectional] {
         for operation in [Send, Write] {
             let mut workload = transfer(operation, 4, 2, 30);

@@ -22,8 +22,8 @@ struct Turn<'a> {
 }
 
 impl<W: Write> Coordinator<'_, W> {
-    /// Runs a block. In each step of the tournament, disjoint pairs run the same arm at the same time, so that every pair
-    /// is exposed to the same background load.
+    /// Runs a block. In each step of the tournament, disjoint pairs run the same arm at the same time, so that every
+    /// pair is exposed to the same background load.
     pub(super) fn run_block(
         &mut self,
         round: &RoundAssignment,

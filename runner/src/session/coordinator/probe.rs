@@ -16,8 +16,8 @@ const CAUSES: &str = "usual causes: a security group that does not allow traffic
                       different zones or subnets, a firewall, rails with the same index on different networks";
 
 impl<W: Write> Coordinator<'_, W> {
-    /// Probes every pair with the first usable arm of each instrument process. One arm is sufficient, because all arms of
-    /// a process use the same environment, library and rails.
+    /// Probes every pair with the first usable arm of each instrument process. One arm is sufficient, because all arms
+    /// of a process use the same environment, library and rails.
     ///
     /// # Errors
     /// If no two workers can reach each other.

@@ -34,8 +34,8 @@ impl Agent<'_> {
 
     /// Sends a request to the instrument of `process` and waits at most `timeout` for the reply.
     ///
-    /// The inner error is the failure of the instrument. In this case, the instrument has exited, and its output has been
-    /// reported.
+    /// The inner error is the failure of the instrument. In this case, the instrument has exited, and its output has
+    /// been reported.
     pub(super) fn request(
         &mut self,
         process: u32,
@@ -132,8 +132,8 @@ impl Agent<'_> {
         let failure = CaseFailure {
             reason: FailureReason::PeerLost,
             message: format!(
-                "instrument process {process} {} ({error}); its arms continue in the next round, and a warning contains \
-                 its output, if any",
+                "instrument process {process} {} ({error}); its arms continue in the next round, and a warning \
+                 contains its output, if any",
                 exit.status
             ),
         };

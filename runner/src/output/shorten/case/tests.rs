@@ -1,4 +1,4 @@
-//! The longest records that an assignment can produce.
+//! Tests with the longest records that an assignment can produce.
 
 use crds::assignment::Pass;
 use crds::histogram::Histogram;
@@ -7,7 +7,8 @@ use crds::record::{ChainWriter, ExclusiveQuantiles, Posted, PostingCounters, Rec
 use super::super::fit;
 use super::*;
 
-/// Latencies with a log-uniform distribution between `min` and `max`, from a linear congruential generator (Knuth's MMIX).
+/// Histogram of latencies with a log-uniform distribution between `min` and `max`, from a linear congruential generator
+/// (Knuth's MMIX).
 fn log_uniform(samples: u32, min: f64, max: f64) -> Histogram {
     let mut latency = Histogram::new();
     let mut state = 1_u64;
@@ -86,8 +87,8 @@ fn case(rails: u32, latency: &Histogram, number: u64) -> Record {
     }))
 }
 
-/// Encodes and decodes `record`; returns the measurement and the reductions.
-fn fitted(record: Record) -> (Measurement, Vec<String>) {
+/// Encodes and decodes `record`. Returns the measurement and the reductions.
+fn encode_and_decode(record: Record) -> (Measurement, Vec<String>) {
     let (line, reductions) = fit(&mut ChainWriter::default(), record).unwrap();
     assert!(line.len() <= MAX_LINE_BYTES);
     let Record::Case(case) = crds::record::Chain::default().read(line.trim_end()).unwrap() else {
@@ -100,10 +101,10 @@ fn fitted(record: Record) -> (Measurement, Vec<String>) {
 }
 
 #[test]
-fn the_largest_case_with_64_rails_fits() {
-    // Latencies over an unrealistic range, whose histogram with three digits exceeds several lines.
+fn largest_case_with_64_rails_does_not_exceed_the_line_limit() {
+    // The latencies span an unrealistic range. Their histogram with three digits would require several lines.
     let latency = log_uniform(1_000_000, 1.0, 2e11);
-    let (measured, reductions) = fitted(case(64, &latency, u64::MAX / 128));
+    let (measured, reductions) = encode_and_decode(case(64, &latency, u64::MAX / 128));
     for side in [&measured.initiator, &measured.target] {
         let posted = side.posted.as_ref().unwrap();
         assert_eq!(posted.latency.count(), latency.count());
@@ -128,7 +129,7 @@ fn the_largest_case_with_64_rails_fits() {
 #[test]
 fn reduces_long_histograms_to_two_digits() {
     let latency = log_uniform(200_000, 1e3, 1e7);
-    let (measured, reductions) = fitted(case(2, &latency, 1_000_000));
+    let (measured, reductions) = encode_and_decode(case(2, &latency, 1_000_000));
     let [reduction] = &reductions[..] else {
         panic!("expected one reduction: {reductions:?}");
     };
@@ -143,11 +144,11 @@ fn reduces_long_histograms_to_two_digits() {
 }
 
 #[test]
-fn keeps_records_that_fit() {
+fn keeps_records_within_the_line_limit() {
     let mut latency = Histogram::new();
     latency.record(1234);
     let record = case(4, &latency, 1000);
-    let (measured, reductions) = fitted(record.clone());
+    let (measured, reductions) = encode_and_decode(record.clone());
     assert!(reductions.is_empty());
     let Record::Case(record) = record else {
         panic!("a case");
