@@ -85,12 +85,10 @@ pub struct Rendezvous {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RankBinding {
-    /// Source address (tcp) or device name (efa, verbs) of each rail. If empty, the worker
-    /// chooses the rails.
+    /// Source address (tcp) or device name (efa, verbs) of each rail. If empty, the worker chooses the rails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rails: Vec<String>,
-    /// CPUs that the instruments of this rank may use. If empty, they may use all CPUs allowed for the
-    /// process.
+    /// CPUs that the instruments of this rank may use. If empty, they may use all CPUs allowed for the process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpus: Vec<u32>,
 }

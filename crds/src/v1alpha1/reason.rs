@@ -59,11 +59,11 @@ pub enum Reason {
     ContainerCreationFailed,
     /// The kubelet rejected a pod that was bound to its node.
     KubeletRejected,
-    /// A worker was killed by a signal from outside its pod.
+    /// A worker was terminated by an external signal.
     WorkerKilled,
     /// Not all workers started before the others timed out.
     GangIncomplete,
-    /// Verification of the record stream failed before the end of the stream.
+    /// The record stream is incomplete or failed verification.
     InvalidRecordStream,
     /// More attempts were disrupted than `spec.runPolicy.backoffLimit` allows.
     BackoffLimitExceeded,

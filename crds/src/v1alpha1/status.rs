@@ -190,7 +190,7 @@ pub struct FabricSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum FabricProof {
-    /// Byte counters of the network interfaces contradict the reported traffic.
+    /// The reported provider or the byte counters of the network interfaces contradict the use of the requested fabric.
     Contradicted,
     /// The library reports the requested fabric, but there is no independent evidence.
     Declared,
@@ -310,7 +310,7 @@ pub enum Verdict {
     NoChange,
     /// The whole confidence interval lies beyond the margin, in the direction of a regression.
     Regressed,
-    /// The confidence interval overlaps a bound of the margin, so that no other verdict is possible.
+    /// The measurements are not sufficient for another verdict.
     Inconclusive,
 }
 
