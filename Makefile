@@ -1,4 +1,4 @@
-# `make help` lists the targets. Every target installs what it needs and does not find (.ci/setup).
+# `make help` lists the targets. Every target installs missing prerequisites (.ci/setup).
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -15,33 +15,33 @@ help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: ## Run a short campaign on this machine; results in demo-output/
+demo: ## Run a short campaign on this machine and write the results to demo-output/
 	@.ci/setup demo
 	@$(CARGO) build --locked --workspace --all-features $(binaries)
 	@.ci/demo $(target)/debug
 
 .PHONY: test
-test: ## Run every check that needs neither root, Go nor a cluster
+test: ## Run all checks that need neither root, Go nor a cluster
 	@.ci/setup test
 	@.ci/test
 
 .PHONY: test-cluster
-test-cluster: ## Run every check that needs a Kubernetes, which is started and removed (root, Go)
+test-cluster: ## Run all checks that need a Kubernetes cluster, which is started and removed (needs root and Go)
 	@.ci/setup test-cluster
 	@.ci/test-cluster
 
 .PHONY: fuzz
-fuzz: ## Fuzz the readers of assignments and record streams, 60 seconds each
+fuzz: ## Fuzz the parsers of assignments and record streams for 60 seconds each
 	@.ci/setup fuzz
 	@.ci/fuzz 60
 
 .PHONY: build
-build: ## Build optimized fabricbench and fabricbench-runner for this machine, in target/release
+build: ## Build optimized fabricbench and fabricbench-runner binaries for this machine in target/release
 	@.ci/setup build
 	@$(CARGO) build --locked --release $(binaries)
 
 .PHONY: binaries
-binaries: ## Build the binaries of the images, and fabricbench, for glibc 2.17 and newer, in target/portable
+binaries: ## Build fabricbench and the binaries of the images for glibc 2.17 and newer in target/portable
 	@.ci/setup binaries
 	@.ci/portable
 
@@ -58,31 +58,31 @@ generate-all: generate ## Also rewrite the chart's README (Go), the simulated co
 	@runner/sys/libfabric-sys/regenerate.sh
 
 .PHONY: truth
-truth: build ## Run campaigns whose answer is known, and count wrong verdicts
+truth: build ## Run campaigns with a known answer and count wrong verdicts
 	@.ci/setup demo
 	$(CARGO) build --locked --release -p fabricbench-runner --example planted
 	$(CARGO) run --locked --release -p fabricbench-cli --example truth
 
 .PHONY: bench
-bench: ## Measure the runner's latency beside fi_pingpong's, and the cost of an operation
+bench: ## Measure the latency of the runner and of fi_pingpong, and the cost of an operation
 	@.ci/setup bench
 	$(CARGO) build --locked --release -p fabricbench-runner --bin fabricbench-runner --examples
 	$(release)/examples/bench --library "$$(cat $(cache)/newer-libfabric-directory)" $(if $(FABTESTS),--fabtests $(FABTESTS))
 	$(release)/examples/cost
 
 .PHONY: bench-operator
-bench-operator: ## Measure the operator's memory, speed and requests against an API server, which is started for it (root, Go)
+bench-operator: ## Measure the memory, speed and requests of the operator with an API server that is started for the measurement (needs root and Go)
 	@.ci/setup build
 	@.ci/setup cluster
 	@.ci/bench-operator
 
 .PHONY: cluster
-cluster: ## Start a Kubernetes with two nodes on this machine (root, Go)
+cluster: ## Start a Kubernetes cluster with two nodes on this machine (needs root and Go)
 	@.ci/setup cluster
 	@testbed/testbed up
 
 .PHONY: cluster-down
-cluster-down: ## Stop that Kubernetes and remove everything it created
+cluster-down: ## Stop the cluster and remove everything that it created
 	@testbed/testbed down
 
 .PHONY: clean

@@ -1,4 +1,4 @@
-"""The dashboard of one run: effects with their intervals, and whether they can be trusted. No I/O."""
+"""The dashboard of one run: effects with their intervals, and whether they can be trusted. Performs no I/O."""
 
 from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.models import dashboard
@@ -10,7 +10,7 @@ from selection import RUN, SCENARIO
 
 
 def build():
-    board = parts.new(
+    board = parts.new_dashboard(
         "fabricbench-campaign",
         "fabricbench / Campaign",
         "One BenchmarkRun: the effect of each variant at each size, and whether the values can be trusted. "
@@ -21,10 +21,10 @@ def build():
     for variable in variables():
         board = board.with_variable(variable)
     board = board.with_row(builders.Row("Run"))
-    for panel in run_panels.every():
+    for panel in run_panels.build():
         board = board.with_panel(panel)
     board = board.with_row(builders.Row("Scenario $scenario").repeat("scenario"))
-    for panel in scenario_panels.every():
+    for panel in scenario_panels.build():
         board = board.with_panel(panel)
     return board
 

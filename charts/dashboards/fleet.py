@@ -1,4 +1,4 @@
-"""The dashboard of all runs: their states, the trend of one comparison, and nodes that deviate. No I/O."""
+"""The dashboard of all runs: their states, the trend of one comparison, and nodes that deviate. Performs no I/O."""
 
 from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.builders import timeseries
@@ -7,7 +7,7 @@ from grafana_foundation_sdk.models import common
 import parts
 import transforms
 import words
-from parts import now, over_time, properties
+from parts import instant_query, properties, range_query
 from selection import trusted
 
 RUNS = 'run_namespace=~"$namespace"'
@@ -22,7 +22,7 @@ NO_NODES = "No pairs were measured"
 
 
 def build():
-    board = parts.new(
+    board = parts.new_dashboard(
         "fabricbench-fleet",
         "fabricbench / Fleet",
         "All BenchmarkRuns of the selected namespaces, the trend of one comparison over runs, and the nodes and pairs "
@@ -33,7 +33,7 @@ def build():
     for variable in variables():
         board = board.with_variable(variable)
     rows = {
-        "Runs": (counted(), not_exported(), alerts(), runs()),
+        "Runs": (runs_by_state(), not_exported(), alerts(), runs()),
         "Trend of one comparison": (trend(), trend_table()),
         "Nodes and pairs": (nodes(), pairs()),
     }
@@ -60,12 +60,12 @@ def variables():
     ]
 
 
-def counted():
+def runs_by_state():
     panel = (
-        parts.lines(
+        parts.time_series_panel(
             "Runs by state",
             "Number of runs in each state.",
-            [over_time(f"sum by (state) (max by ({EACH}, state) (fabricbench_run_state{{{RUNS}}}))", "{{state}}")],
+            [range_query(f"sum by (state) (max by ({EACH}, state) (fabricbench_run_state{{{RUNS}}}))", "{{state}}")],
             "short",
             NO_RUNS,
             9,
@@ -84,10 +84,10 @@ def fixed(color, **values):
 
 
 def not_exported():
-    return parts.number(
+    return parts.stat_panel(
         "Not exported",
-        "Number of runs without exported series. The operator exports a bounded number of series, those of the newest runs.",
-        [now("sum(fabricbench_runs_without_series)")],
+        "Number of runs without exported series. The operator exports a limited number of series, and the newest runs take precedence.",
+        [instant_query("sum(fabricbench_runs_without_series)")],
         "short",
         "No operator is scraped at this time",
         3,
@@ -103,11 +103,11 @@ def alerts():
         "run_namespace": "namespace",
         "size_bytes": "size",
     }
-    return parts.listing(
+    return parts.table_panel(
         "Alerts",
         "Firing alerts of fabricbench, from the rules of the chart (prometheus.rules.enabled).",
-        [now(f"max by ({', '.join(labels)}) ({firing})")],
-        [transforms.shown(columns, hidden=("Time", "Value"))],
+        [instant_query(f"max by ({', '.join(labels)}) ({firing})")],
+        [transforms.select_columns(columns, hidden=("Time", "Value"))],
         "No alerts fire, or the rules are not installed",
         12,
         8,
@@ -116,7 +116,7 @@ def alerts():
 
 def runs():
     def state_set(metric, label, ref):
-        return now(f"max by ({EACH}, {label}) ({metric}{{{RUNS}}} == 1)", ref)
+        return instant_query(f"max by ({EACH}, {label}) ({metric}{{{RUNS}}} == 1)", ref)
 
     regressed = (
         f"count by ({EACH}) (max by ({EACH}, scenario, size_bytes, arm, metric) ("
@@ -132,12 +132,12 @@ def runs():
         state_set("fabricbench_run_state", "state", "A"),
         state_set("fabricbench_run_outcome", "outcome", "B"),
         state_set("fabricbench_run_fabric_proof", "proof", "C"),
-        now(f"max by ({EACH}, provider, baseline) (fabricbench_run_info{{{RUNS}}})", "D"),
-        now(f"{each('fabricbench_run_blocks_done')} / ({each('fabricbench_run_blocks')} > 0)", "E"),
-        now(f"{regressed} or 0 * {each('fabricbench_run_state')}", "F"),
-        now(each("fabricbench_run_expectations", ', outcome="NotMet"'), "G"),
-        now(f"1000 * {each('fabricbench_run_created_timestamp_seconds')}", "H"),
-        now(f"1000 * {each('fabricbench_run_finished_timestamp_seconds')}", "I"),
+        instant_query(f"max by ({EACH}, provider, baseline) (fabricbench_run_info{{{RUNS}}})", "D"),
+        instant_query(f"{each('fabricbench_run_blocks_done')} / ({each('fabricbench_run_blocks')} > 0)", "E"),
+        instant_query(f"{regressed} or 0 * {each('fabricbench_run_state')}", "F"),
+        instant_query(each("fabricbench_run_expectations", ', outcome="NotMet"'), "G"),
+        instant_query(f"1000 * {each('fabricbench_run_created_timestamp_seconds')}", "H"),
+        instant_query(f"1000 * {each('fabricbench_run_finished_timestamp_seconds')}", "I"),
     ]
     columns = {
         "run_namespace": "namespace",
@@ -159,14 +159,14 @@ def runs():
         "&var-run=${__value.raw}&${__url_time_range}"
     )
     panel = (
-        parts.listing(
+        parts.table_panel(
             "All runs",
             "All runs of the selected namespaces. The name of a run links to its dashboard.",
             targets,
             [
                 transforms.joined(),
                 *transforms.sorted_by("Value #H", descending=True),
-                transforms.shown(columns, hidden),
+                transforms.select_columns(columns, hidden),
             ],
             NO_RUNS,
             parts.WIDTH,
@@ -190,8 +190,8 @@ def word_cells(colors):
     return properties(mappings=words.mappings(colors), custom_cellOptions=COLORED_TEXT)
 
 
-def of_finished_runs():
-    """The comparison in each trusted run that finished and existed in the time range, with its finish time."""
+def trend_queries():
+    """Queries for the comparison and the finish time of each trusted run that was finished and existed in the time range."""
     finished = f"max by ({EACH}) (last_over_time(fabricbench_run_finished_timestamp_seconds{{{RUNS}}}[$__range]))"
 
     good = f'last_over_time(fabricbench_run_outcome{{{RUNS}, outcome=~"Passed|Missed"}}[$__range]) == 1'
@@ -201,10 +201,10 @@ def of_finished_runs():
         return f"max by ({EACH}) ({found} and on ({EACH}) ({good}))"
 
     def change(metric, ref):
-        return now(f"{compared(metric)} - 1", ref)
+        return instant_query(f"{compared(metric)} - 1", ref)
 
     return [
-        now(f"1000 * {finished} and on ({EACH}) {compared('fabricbench_comparison_ratio')}", "A"),
+        instant_query(f"1000 * {finished} and on ({EACH}) {compared('fabricbench_comparison_ratio')}", "A"),
         change("fabricbench_comparison_ratio", "B"),
         change("fabricbench_comparison_ratio_lower", "C"),
         change("fabricbench_comparison_ratio_upper", "D"),
@@ -220,15 +220,15 @@ TREND = {
     "Value #D": "upper end",
 }
 NO_TREND = (
-    "No finished, trusted run in this time range has this comparison. Select scenario, arm, metric and size above"
+    "No finished, trusted run in this time range has this comparison. Select a scenario, arm, metric and size above"
 )
 
 
 def trend_steps(descending):
     return [
         transforms.joined(),
-        transforms.shown(TREND),
-        # A time column without its own name would be dropped as the time of the query.
+        transforms.select_columns(TREND),
+        # A time column must have a name; otherwise it is dropped together with the time of the query.
         transforms.as_time("finished"),
         *transforms.sorted_by("finished", descending=descending),
     ]
@@ -236,7 +236,7 @@ def trend_steps(descending):
 
 def trend():
     panel = (
-        parts.sized(
+        parts.configure_panel(
             timeseries.Panel(),
             "$arm, $metric at $size bytes of $scenario",
             "Change against the baseline at the end of each finished run, with its interval. Untrusted runs and withheld "
@@ -252,7 +252,7 @@ def trend():
         .point_size(6)
         .fill_opacity(0)
         .legend(parts.legend())
-        .tooltip(parts.every_series())
+        .tooltip(parts.all_series_tooltip())
         .override_by_name("change", fixed("blue"))
         .override_by_name(
             "upper end",
@@ -260,7 +260,7 @@ def trend():
         )
         .override_by_name("lower end", fixed("light-blue", custom_lineWidth=0))
     )
-    for target in of_finished_runs():
+    for target in trend_queries():
         panel = panel.with_target(target)
     for transformation in trend_steps(descending=False):
         panel = panel.with_transformation(transformation)
@@ -269,10 +269,10 @@ def trend():
 
 def trend_table():
     return (
-        parts.listing(
+        parts.table_panel(
             "Trend by run",
-            "The runs of the trend, latest first.",
-            of_finished_runs(),
+            "Runs of the trend, latest first.",
+            trend_queries(),
             trend_steps(descending=True),
             NO_TREND,
             10,
@@ -284,11 +284,11 @@ def trend_table():
 
 
 def nodes():
-    """Either side of a pair may cause its deviation, so nodes are ranked by all of their pairs."""
-    return standing_out(
+    """Ranks nodes by all their pairs, because either node of a pair can cause its deviation."""
+    return outliers(
         "Nodes by deviation of their pairs",
-        "Median deviation of the pairs of a node, over all scenarios and sizes of the run. One bad pair changes the medians "
-        "of its two nodes only slightly; a bad node affects all of its pairs.",
+        "Median deviation of the pairs of a node, over all scenarios and sizes of the run. A single slow pair changes the medians "
+        "of its two nodes only slightly, but a slow node affects all of its pairs.",
         f"(max by ({EACH}, node) (fabricbench_node_deviation_ratio{{{RUNS}}}) - 1)",
         {"node": "node", "Value #B": "deviation", "run_namespace": "namespace", "run": "run"},
         NO_NODES,
@@ -298,10 +298,10 @@ def nodes():
 
 def pairs():
     found = f"max by ({EACH}, scenario, size_bytes, initiator, target) (fabricbench_pair_deviation_ratio{{{RUNS}}})"
-    panel = standing_out(
+    panel = outliers(
         "Pairs with the largest deviation",
-        "Deviation of the baseline from the median over the pairs of the run. Above 0 the statistic is larger, which is "
-        "worse for a latency and better for a throughput. The operator exports only the largest deviations.",
+        "Deviation of the baseline from the median over the pairs of the run. Values above 0 mean a larger statistic, which is "
+        "worse for latency and better for throughput. The operator exports only the largest deviations.",
         f"({found} - 1)",
         {
             "initiator": "initiator",
@@ -318,17 +318,17 @@ def pairs():
     return panel.with_transformation(transforms.as_number("size")).override_by_name("size", properties(unit="bytes"))
 
 
-def standing_out(title, description, deviation, columns, nothing, width):
-    """The largest deviations, in either direction; `deviation` is a part of the median, in parentheses."""
+def outliers(title, description, deviation, columns, nothing, width):
+    """Table of the largest deviations in either direction. `deviation` is a parenthesized expression for a fraction of the median."""
     largest = f"topk(50, abs{deviation})"
-    return parts.listing(
+    return parts.table_panel(
         title,
         description,
-        [now(largest, "A"), now(f"{deviation} and {largest}", "B")],
+        [instant_query(largest, "A"), instant_query(f"{deviation} and {largest}", "B")],
         [
             transforms.joined(),
             *transforms.sorted_by("Value #A", descending=True),
-            transforms.shown(columns, hidden=("Time", "Value #A")),
+            transforms.select_columns(columns, hidden=("Time", "Value #A")),
         ],
         nothing,
         width,

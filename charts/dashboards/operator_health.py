@@ -1,16 +1,16 @@
-"""The dashboard of the operator: leadership, reconciliations, errors, API server, process. No I/O."""
+"""The dashboard of the operator: leadership, reconciliations, errors, API server, process. Performs no I/O."""
 
 from grafana_foundation_sdk.builders import dashboard as builders
 
 import parts
-from parts import now, over_time
+from parts import instant_query, range_query
 
 SCRAPED = 'job=~"$job", instance=~"$instance"'
 NOT_SCRAPED = "No operator was scraped at this time"
 
 
 def build():
-    board = parts.new(
+    board = parts.new_dashboard(
         "fabricbench-operator",
         "fabricbench / Operator",
         "Health of the operator: leadership, duration and errors of reconciliations, responses of the API server, and "
@@ -23,7 +23,7 @@ def build():
     rows = {
         "Now": summary(),
         "Reconciliations": (reconcile_duration(), rates(), errors(), waiting(), statuses(), leading()),
-        "API server": (latency(), slowest(), answers()),
+        "API server": (latency(), latency_by_verb(), responses()),
         "Process": (memory(), cpu()),
     }
     for title, panels in rows.items():
@@ -46,51 +46,51 @@ def rate(metric, labels, more=""):
 
 def summary():
     def total(metric):
-        return now(f"sum({metric}{{{SCRAPED}}})")
+        return instant_query(f"sum({metric}{{{SCRAPED}}})")
 
     return [
-        parts.number(
-            "Replicas", "Number of scraped replicas.", [now(f"count(fabricbench_leading{{{SCRAPED}}})")], "short", NOT_SCRAPED, 4
+        parts.stat_panel(
+            "Replicas", "Number of scraped replicas.", [instant_query(f"count(fabricbench_leading{{{SCRAPED}}})")], "short", NOT_SCRAPED, 4
         ),
-        parts.number(
+        parts.stat_panel(
             "Leading",
-            "Number of leading replicas: one, or none for a few seconds while the Lease changes its holder.",
+            "Number of leading replicas: one, or zero for a few seconds while the holder of the Lease changes.",
             [total("fabricbench_leading")],
             "short",
             NOT_SCRAPED,
             4,
             [(0, "red"), (1, "green"), (2, "red")],
         ),
-        parts.number(
+        parts.stat_panel(
             "Waiting runs",
-            "Runs that wait for reconciliation.",
+            "Runs waiting for reconciliation.",
             [total("fabricbench_queue_depth")],
             "short",
             NOT_SCRAPED,
             4,
         ),
-        parts.number(
+        parts.stat_panel(
             "Backing off",
-            "Runs that are retried later because of an error.",
+            "Runs waiting to be retried after an error.",
             [total("fabricbench_runs_backing_off")],
             "short",
             NOT_SCRAPED,
             4,
             [(0, "green"), (1, "orange")],
         ),
-        parts.number(
+        parts.stat_panel(
             "Memory",
-            "Resident memory of the largest replica.",
-            [now(f"max(process_resident_memory_bytes{{{SCRAPED}}})")],
+            "Resident memory of the replica with the highest usage.",
+            [instant_query(f"max(process_resident_memory_bytes{{{SCRAPED}}})")],
             "bytes",
             NOT_SCRAPED,
             4,
         ),
-        parts.number(
+        parts.stat_panel(
             "Failed reconciliations",
-            "Share of failed reconciliations in the last 15 minutes.",
+            "Fraction of reconciliations that failed in the last 15 minutes.",
             [
-                now(
+                instant_query(
                     f"(sum(rate(fabricbench_reconcile_errors_total{{{SCRAPED}}}[15m])) or vector(0))"
                     f" / (sum(rate(fabricbench_reconcile_duration_seconds_count{{{SCRAPED}}}[15m])) > 0)"
                 )
@@ -110,12 +110,12 @@ def quantile(level, metric, by, more=""):
 
 def reconcile_duration():
     metric = "fabricbench_reconcile_duration_seconds"
-    return parts.lines(
+    return parts.time_series_panel(
         "Reconcile duration",
-        "Duration of one reconciliation of one run. Without changes it takes microseconds; otherwise most of it is spent "
-        "waiting for the API server.",
+        "Duration of one reconciliation of a run. A reconciliation without changes takes microseconds; otherwise, most of the "
+        "time is spent waiting for the API server.",
         [
-            over_time(quantile(level, metric, ()), f"p{name}", f"P{name}")
+            range_query(quantile(level, metric, ()), f"p{name}", f"P{name}")
             for level, name in ((0.5, "50"), (0.95, "95"), (0.99, "99"))
         ],
         "s",
@@ -125,10 +125,10 @@ def reconcile_duration():
 
 
 def rates():
-    return parts.lines(
+    return parts.time_series_panel(
         "Reconciliations",
         "Reconciliations per second.",
-        [over_time(rate("fabricbench_reconcile_duration_seconds_count", "instance"), "{{instance}}")],
+        [range_query(rate("fabricbench_reconcile_duration_seconds_count", "instance"), "{{instance}}")],
         "ops",
         "No reconciliations in this time range",
         12,
@@ -136,10 +136,10 @@ def rates():
 
 
 def errors():
-    return parts.lines(
+    return parts.time_series_panel(
         "Failed reconciliations by category",
-        "The operator's log names the runs and the causes.",
-        [over_time(rate("fabricbench_reconcile_errors_total", "category"), "{{category}}")],
+        "Failed reconciliations per second. See the operator's log for the affected runs and the causes.",
+        [range_query(rate("fabricbench_reconcile_errors_total", "category"), "{{category}}")],
         "ops",
         "No reconciliation has failed since the operator started",
         12,
@@ -148,11 +148,11 @@ def errors():
 
 def waiting():
     def depth(metric, legend, ref):
-        return over_time(f"sum({metric}{{{SCRAPED}}})", legend, ref)
+        return range_query(f"sum({metric}{{{SCRAPED}}})", legend, ref)
 
-    return parts.lines(
+    return parts.time_series_panel(
         "Waiting runs",
-        "Runs that wait for reconciliation, and runs that wait for a retry after an error.",
+        "Runs waiting for reconciliation, and runs waiting to be retried after an error.",
         [depth("fabricbench_queue_depth", "waiting", "A"), depth("fabricbench_runs_backing_off", "backing off", "B")],
         "short",
         NOT_SCRAPED,
@@ -161,10 +161,10 @@ def waiting():
 
 
 def statuses():
-    return parts.lines(
+    return parts.time_series_panel(
         "Status updates",
-        "Statuses that were written to the API server, or not written because they were unchanged.",
-        [over_time(rate("fabricbench_status_updates_total", "outcome"), "{{outcome}}")],
+        "Status updates per second: written to the API server, or skipped because the status was unchanged.",
+        [range_query(rate("fabricbench_status_updates_total", "outcome"), "{{outcome}}")],
         "ops",
         "No status updates in this time range",
         12,
@@ -172,10 +172,10 @@ def statuses():
 
 
 def leading():
-    return parts.lines(
+    return parts.time_series_panel(
         "Leader",
         "1 for the leading replica.",
-        [over_time(f"max by (instance) (fabricbench_leading{{{SCRAPED}}})", "{{instance}}")],
+        [range_query(f"max by (instance) (fabricbench_leading{{{SCRAPED}}})", "{{instance}}")],
         "short",
         NOT_SCRAPED,
         12,
@@ -184,11 +184,11 @@ def leading():
 
 def latency():
     metric = "fabricbench_api_request_duration_seconds"
-    return parts.lines(
+    return parts.time_series_panel(
         "Request latency",
-        "Time until the response of the API server starts, over all requests.",
+        "Time from sending a request to the start of the response of the API server, over all requests.",
         [
-            over_time(quantile(level, metric, ()), f"p{name}", f"P{name}")
+            range_query(quantile(level, metric, ()), f"p{name}", f"P{name}")
             for level, name in ((0.5, "50"), (0.95, "95"), (0.99, "99"))
         ],
         "s",
@@ -197,23 +197,23 @@ def latency():
     )
 
 
-def slowest():
-    return parts.lines(
+def latency_by_verb():
+    return parts.time_series_panel(
         "Request latency by verb",
-        "99th percentile.",
-        [over_time(quantile(0.99, "fabricbench_api_request_duration_seconds", ("verb",)), "{{verb}}")],
+        "99th percentile of the request latency by verb.",
+        [range_query(quantile(0.99, "fabricbench_api_request_duration_seconds", ("verb",)), "{{verb}}")],
         "s",
         "No requests in this time range",
         8,
     )
 
 
-def answers():
-    return parts.lines(
+def responses():
+    return parts.time_series_panel(
         "Responses",
-        "Requests per second by verb and HTTP status; none means that there was no response. 404 and 409 are expected: "
-        "an object does not exist yet, or exists already.",
-        [over_time(rate("fabricbench_api_request_duration_seconds_count", "verb, status"), "{{verb}} {{status}}")],
+        "Requests per second by verb and HTTP status; the status none means that there was no response. 404 and 409 are "
+        "expected: an object does not exist yet, or already exists.",
+        [range_query(rate("fabricbench_api_request_duration_seconds_count", "verb, status"), "{{verb}} {{status}}")],
         "reqps",
         "No requests in this time range",
         8,
@@ -221,10 +221,10 @@ def answers():
 
 
 def memory():
-    return parts.lines(
+    return parts.time_series_panel(
         "Memory by replica",
-        "Resident memory.",
-        [over_time(f"max by (instance) (process_resident_memory_bytes{{{SCRAPED}}})", "{{instance}}")],
+        "Resident memory of each replica.",
+        [range_query(f"max by (instance) (process_resident_memory_bytes{{{SCRAPED}}})", "{{instance}}")],
         "bytes",
         NOT_SCRAPED,
         12,
@@ -232,10 +232,10 @@ def memory():
 
 
 def cpu():
-    return parts.lines(
+    return parts.time_series_panel(
         "CPU by replica",
-        "CPUs in use.",
-        [over_time(rate("process_cpu_seconds_total", "instance"), "{{instance}}")],
+        "Number of CPUs that each replica uses.",
+        [range_query(rate("process_cpu_seconds_total", "instance"), "{{instance}}")],
         "short",
         NOT_SCRAPED,
         12,

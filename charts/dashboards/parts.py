@@ -1,8 +1,8 @@
-"""Building blocks of all dashboards: queries, variables, panels, links. No I/O.
+"""Building blocks of all dashboards: queries, variables, panels, links. Performs no I/O.
 
-A query of the present state is instant and in table format, because sizes and names are labels and no time axis is
-needed. Only metrics of the operator are drawn over time. Every expression first aggregates over the labels of the
-scrape, because a run has the same values regardless of the replica or pod that exports them.
+Queries for the current state are instant queries in table format, because sizes and names are labels and no time axis is
+needed. Only metrics of the operator are displayed over time. Every expression first aggregates over the target labels,
+because the values of a run do not depend on the replica or pod that exports them.
 """
 
 from grafana_foundation_sdk.builders import common as common_builders
@@ -21,13 +21,13 @@ WIDTH = 24
 # Queries
 
 
-def now(expression, ref="A"):
-    """The state at the end of the time range: one row for each series, a column for each label."""
+def instant_query(expression, ref="A"):
+    """Instant query at the end of the time range, with one row for each series and one column for each label."""
     return query(expression, ref).instant().format(PromQueryFormat.TABLE)
 
 
-def over_time(expression, legend, ref="A"):
-    """A line for each series."""
+def range_query(expression, legend, ref="A"):
+    """Range query with one line for each series."""
     return query(expression, ref).range().format(PromQueryFormat.TIME_SERIES).legend_format(legend)
 
 
@@ -43,7 +43,7 @@ def datasource_variable():
 
 
 def label_variable(name, title, metric, label, many=False, numbers=False):
-    """The values of a label; `many` allows several and selects all of them initially."""
+    """Variable with the values of a label. `many` allows several values and initially selects all of them."""
     sort = dashboard.VariableSort.NUMERICAL_ASC if numbers else dashboard.VariableSort.ALPHABETICAL_ASC
     variable = (
         builders.QueryVariable(name)
@@ -62,7 +62,7 @@ def label_variable(name, title, metric, label, many=False, numbers=False):
 # Panels
 
 
-def sized(panel, title, description, width, height):
+def configure_panel(panel, title, description, width, height):
     return panel.title(title).description(description).span(width).height(height).datasource(DATASOURCE)
 
 
@@ -70,11 +70,11 @@ def last_value(field):
     return common_builders.ReduceDataOptions().calcs(["lastNotNull"]).fields(field).values(False)
 
 
-def word(title, description, expression, label, colors, nothing, width):
-    """One label of the one series found, as a colored word."""
+def label_panel(title, description, expression, label, colors, nothing, width):
+    """Stat panel that shows one label of the only series, with a color for each value."""
     return (
-        sized(stat.Panel(), title, description, width, 4)
-        .with_target(now(expression))
+        configure_panel(stat.Panel(), title, description, width, 4)
+        .with_target(instant_query(expression))
         .reduce_options(last_value(f"/^{label}$/"))
         .mappings(words.mappings(colors))
         .color_mode(common.BigValueColorMode.BACKGROUND)
@@ -83,10 +83,10 @@ def word(title, description, expression, label, colors, nothing, width):
     )
 
 
-def number(title, description, targets, unit, nothing, width, steps=()):
-    """Last values side by side; `steps` are (from, color)."""
+def stat_panel(title, description, targets, unit, nothing, width, steps=()):
+    """Stat panel that shows the last values side by side. `steps` are pairs of a lower bound and a color."""
     panel = (
-        sized(stat.Panel(), title, description, width, 4)
+        configure_panel(stat.Panel(), title, description, width, 4)
         .reduce_options(last_value(""))
         .unit(unit)
         .thresholds(thresholds(steps))
@@ -99,16 +99,16 @@ def number(title, description, targets, unit, nothing, width, steps=()):
 
 
 def thresholds(steps):
-    """Colors from a value on; no color below the first step."""
+    """Thresholds with a color for values at or above each step and no color below the first step."""
     all_steps = [dashboard.Threshold(value=None, color="text")]
     all_steps += [dashboard.Threshold(value=value, color=color) for value, color in steps]
     return builders.ThresholdsConfig().mode(dashboard.ThresholdsMode.ABSOLUTE).steps(all_steps)
 
 
-def listing(title, description, targets, transformations, nothing, width, height):
-    """A table. Without the override, the text for an empty table would appear in every empty cell."""
+def table_panel(title, description, targets, transformations, nothing, width, height):
+    """Table panel. Without the override, every empty cell would show the text for an empty table."""
     panel = (
-        sized(table.Panel(), title, description, width, height)
+        configure_panel(table.Panel(), title, description, width, height)
         .no_value(nothing)
         .filterable(True)
         .override_by_regexp("/.*/", [dashboard.DynamicConfigValue("noValue", "–")])
@@ -120,17 +120,17 @@ def listing(title, description, targets, transformations, nothing, width, height
     return panel
 
 
-def lines(title, description, targets, unit, nothing, width, height=8):
-    """Lines over time."""
+def time_series_panel(title, description, targets, unit, nothing, width, height=8):
+    """Time series panel."""
     panel = (
-        sized(timeseries.Panel(), title, description, width, height)
+        configure_panel(timeseries.Panel(), title, description, width, height)
         .unit(unit)
         .min(0)
         .no_value(nothing)
         .line_width(1)
         .fill_opacity(5)
         .legend(legend())
-        .tooltip(every_series())
+        .tooltip(all_series_tooltip())
     )
     for target in targets:
         panel = panel.with_target(target)
@@ -146,12 +146,12 @@ def legend():
     )
 
 
-def every_series():
+def all_series_tooltip():
     return common_builders.VizTooltipOptions().mode(common.TooltipDisplayMode.MULTI).sort(common.SortOrder.DESCENDING)
 
 
 def properties(**values):
-    """Settings of a field: `custom_width=80` is `custom.width`."""
+    """Field properties. A name such as `custom_width` stands for `custom.width`."""
     return [
         dashboard.DynamicConfigValue(name.replace("custom_", "custom.", 1), value) for name, value in values.items()
     ]
@@ -160,8 +160,8 @@ def properties(**values):
 # Dashboards
 
 
-def new(uid, title, description, span, refresh):
-    """A dashboard with its links to the others and to the documentation."""
+def new_dashboard(uid, title, description, span, refresh):
+    """Dashboard with links to the other dashboards and to the documentation."""
     others = (
         builders.DashboardLink("fabricbench")
         .type(dashboard.DashboardLinkType.DASHBOARDS)

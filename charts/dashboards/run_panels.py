@@ -1,4 +1,4 @@
-"""Panels of a run as a whole: state, outcome, fabric, expectations, progress, environment. No I/O."""
+"""Panels of a run as a whole: state, outcome, fabric, expectations, progress, environment. Performs no I/O."""
 
 from grafana_foundation_sdk.models import dashboard
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
@@ -6,20 +6,20 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 import parts
 import transforms
 import words
-from parts import now, properties
+from parts import instant_query, properties
 from selection import RUN
 
 
-def every():
-    return [*answers(), *progress(), conditions(), environment()]
+def build():
+    return [*summary(), *progress(), conditions(), environment()]
 
 
 def state_set(metric, label):
     return f"max by ({label}) ({metric}{{{RUN}}} == 1)"
 
 
-def answers():
-    """State, outcome, proof of the fabric, and counts of regressions and expectations."""
+def summary():
+    """Panels with the state, the outcome, the proof of the fabric, and the numbers of regressions and expectations."""
     regressed = (
         "(count(max by (scenario, size_bytes, arm, metric) ("
         f'fabricbench_comparison_verdict{{{RUN}, verdict="Regressed"}} == 1)'
@@ -28,7 +28,7 @@ def answers():
         f" or 0 * max(fabricbench_run_state{{{RUN}}}))"
     )
     return [
-        parts.word(
+        parts.label_panel(
             "State",
             "State of the run.",
             state_set("fabricbench_run_state", "state"),
@@ -37,32 +37,32 @@ def answers():
             "The run does not exist at this time",
             4,
         ),
-        parts.word(
+        parts.label_panel(
             "Outcome",
             "Passed: complete, no expectation missed, no regression. Missed: complete, with a missed expectation or a "
-            "regression. Untrusted: not complete, or values cannot be trusted. These are exit statuses 0, 1 and 3 of "
-            "fabricbench report.",
+            "regression. Untrusted: not complete, or values cannot be trusted. They correspond to the exit statuses 0, 1 and 3 "
+            "of fabricbench report.",
             state_set("fabricbench_run_outcome", "outcome"),
             "outcome",
             words.OUTCOME,
             "Not finished",
             4,
         ),
-        parts.word(
+        parts.label_panel(
             "Fabric",
             "Verified: byte counters of the interfaces cover the payload. Declared: reported only by the library. "
             "Contradicted: counters do not match the reported payload, and no value of the run is valid.",
             state_set("fabricbench_run_fabric_proof", "proof"),
             "proof",
             words.PROOF,
-            "Nothing measured yet",
+            "Nothing has been measured yet",
             4,
         ),
-        parts.number(
+        parts.stat_panel(
             "Regressions",
             "Comparisons of the primary metric whose whole interval lies beyond the margin on the worse side, without "
             "control arms.",
-            [now(regressed)],
+            [instant_query(regressed)],
             "short",
             "The run does not exist at this time",
             4,
@@ -74,11 +74,11 @@ def answers():
 
 def expectations():
     metric = f"fabricbench_run_expectations{{{RUN}}}"
-    panel = parts.number(
+    panel = parts.stat_panel(
         "Expectations",
         "Outcomes of the expectations in the spec.",
         [
-            now(f"max by (outcome) ({metric}) and on () (sum({metric}) > 0)")
+            instant_query(f"max by (outcome) ({metric}) and on () (sum({metric}) > 0)")
             .format(PromQueryFormat.TIME_SERIES)
             .legend_format("{{outcome}}")
         ],
@@ -95,38 +95,38 @@ def progress():
     created = f"max(fabricbench_run_created_timestamp_seconds{{{RUN}}})"
     finished = f"max(fabricbench_run_finished_timestamp_seconds{{{RUN}}})"
     return [
-        parts.number(
+        parts.stat_panel(
             "Progress",
-            "Share of the blocks of the plan whose records are complete and verified.",
-            [now(f"max(fabricbench_run_blocks_done{{{RUN}}}) / (max(fabricbench_run_blocks{{{RUN}}}) > 0)")],
+            "Fraction of the blocks of the plan whose records are complete and verified.",
+            [instant_query(f"max(fabricbench_run_blocks_done{{{RUN}}}) / (max(fabricbench_run_blocks{{{RUN}}}) > 0)")],
             "percentunit",
-            "Not planned yet",
+            "The run has no plan yet",
             4,
         ).decimals(0),
-        parts.number(
+        parts.stat_panel(
             "Created",
             "Creation time of the run.",
-            [now(f"1000 * {created}")],
+            [instant_query(f"1000 * {created}")],
             "dateTimeAsIso",
             "The run does not exist at this time",
             4,
         ),
-        parts.number(
-            "Finished", "Time at which the run completed or failed.", [now(f"1000 * {finished}")], "dateTimeAsIso", "Not finished", 4
+        parts.stat_panel(
+            "Finished", "Time at which the run completed or failed.", [instant_query(f"1000 * {finished}")], "dateTimeAsIso", "Not finished", 4
         ),
-        parts.number(
+        parts.stat_panel(
             "Duration",
-            "Time from creation to the end of the run, including waiting.",
-            [now(f"{finished} - {created}")],
+            "Time from the creation to the end of the run, including the time spent waiting.",
+            [instant_query(f"{finished} - {created}")],
             "s",
             "Not finished",
             4,
         ),
-        parts.number(
+        parts.stat_panel(
             "Series not exported",
-            "The operator exports a bounded number of series for one run. If this is not 0, the panels below are "
+            "The operator exports a limited number of series for each run. If this is not 0, the panels below are "
             "incomplete; the report is complete.",
-            [now(f"max(fabricbench_run_series_dropped{{{RUN}}})")],
+            [instant_query(f"max(fabricbench_run_series_dropped{{{RUN}}})")],
             "short",
             "The run does not exist at this time",
             8,
@@ -136,11 +136,11 @@ def progress():
 
 
 def conditions():
-    return parts.listing(
+    return parts.table_panel(
         "Conditions",
         "Conditions of the run with their reasons. For the messages, use kubectl describe bench.",
-        [now(f"max by (condition, reason) (fabricbench_run_condition{{{RUN}}})")],
-        [transforms.shown({"condition": "condition", "Value": "status", "reason": "reason"})],
+        [instant_query(f"max by (condition, reason) (fabricbench_run_condition{{{RUN}}})")],
+        [transforms.select_columns({"condition": "condition", "Value": "status", "reason": "reason"})],
         "The run does not exist at this time",
         8,
         8,
@@ -173,13 +173,13 @@ def environment():
         renamed("fabricbench_run_info", "baseline", "baseline"),
         renamed("fabricbench_run_node_info", "node", "node"),
     ]
-    return parts.listing(
+    return parts.table_panel(
         "Environment",
         "Environment of the measurement: provider as returned by the library, nodes, kernels, CPUs, libraries, polling "
         "mode, and the baseline.",
-        [now("\nor\n".join(everything))],
+        [instant_query("\nor\n".join(everything))],
         [
-            transforms.shown({"kind": "kind", "value": "value"}, hidden=("Time", "Value")),
+            transforms.select_columns({"kind": "kind", "value": "value"}, hidden=("Time", "Value")),
             *transforms.sorted_by("kind", "value"),
         ],
         "No worker has reported yet",

@@ -1,4 +1,4 @@
-"""Panels of one scenario: verdicts, effects with intervals, curves over the size, evidence, values. No I/O."""
+"""Panels of one scenario: verdicts, effects with intervals, curves over the size, evidence, values. Performs no I/O."""
 
 from grafana_foundation_sdk.builders import common as common_builders
 from grafana_foundation_sdk.builders import xychart
@@ -8,17 +8,17 @@ from grafana_foundation_sdk.models import xychart as xychart_models
 import parts
 import transforms
 import words
-from parts import now, properties
+from parts import instant_query, properties
 from selection import CELL, SCENARIO, trusted
 
-NO_SIZES = "Nothing measured yet: curves start with the first finished blocks"
-# All columns of a matrix except the first. This override must precede `size_column`, which renames the first column.
-BUT_SIZE = r"/^(?!size_bytes\\)/"
-NO_COMPARISON = "No comparisons yet: they need a few finished rounds"
+NO_SIZES = "No data yet: curves appear when the first blocks finish"
+# Matches all columns of a matrix except the first. This override must precede `size_column`, which renames the first column.
+EXCEPT_SIZE = r"/^(?!size_bytes\\)/"
+NO_COMPARISON = "No comparisons yet: they require several finished rounds"
 
 
-def every():
-    return [verdicts(), effects(), interval(), *curves(), engagement(), comparisons(), numbers()]
+def build():
+    return [verdicts(), effects(), interval(), *curves(), engagement(), comparisons(), values()]
 
 
 def size_column(panel, column):
@@ -28,24 +28,24 @@ def size_column(panel, column):
 
 
 def colored(colors, others=None):
-    """Cells with a word on a colored background."""
+    """Cells with a colored background."""
     plain = common.TableColoredBackgroundCellOptions(mode=common.TableCellBackgroundDisplayMode.BASIC)
     return properties(mappings=words.mappings(colors, others), custom_cellOptions=plain)
 
 
 def verdicts():
-    """A cell of an arm that is identical to the baseline shows Control instead of a verdict."""
+    """Matrix of the verdicts. For an arm that is identical to the baseline, the cell contains Control instead of a verdict."""
     controls = f'fabricbench_comparison_ratio{{{SCENARIO}, primary="true", negative_control="true"}}'
-    judged = answers("size_bytes, arm")
-    is_control = f"max by (size_bytes, arm) ({judged}) and on (size_bytes, arm) {controls}"
-    panel = parts.listing(
+    outcomes = verdict_query("size_bytes, arm")
+    is_control = f"max by (size_bytes, arm) ({outcomes}) and on (size_bytes, arm) {controls}"
+    panel = parts.table_panel(
         "Verdicts",
         "Improved, Regressed: the whole interval lies beyond the margin. NoChange: the whole interval lies inside the "
-        "margin, which shows equivalence. Inconclusive: neither. Control: the arm is identical to the baseline at this "
-        "size, so there is no verdict. Any other word is the reason why the verdict is withheld; see the report.",
+        "margin, which shows equivalence. Inconclusive: the interval supports no other verdict. Control: the arm is identical to the baseline at this "
+        "size, so there is no verdict. Any other value is the reason why the verdict is withheld; see the report.",
         [
-            now(
-                f"(({judged}) unless on (size_bytes, arm) {controls})\n"
+            instant_query(
+                f"(({outcomes}) unless on (size_bytes, arm) {controls})\n"
                 f'or\nlabel_replace({is_control}, "verdict", "Control", "", "")'
             )
         ],
@@ -54,11 +54,11 @@ def verdicts():
         12,
         8,
     )
-    return size_column(panel.override_by_regexp(BUT_SIZE, colored(words.VERDICT, words.WITHHELD)), "arm")
+    return size_column(panel.override_by_regexp(EXCEPT_SIZE, colored(words.VERDICT, words.WITHHELD)), "arm")
 
 
-def answers(labels):
-    """One row for each primary comparison: its verdict, or the reason why it is withheld, both named `verdict`.
+def verdict_query(labels):
+    """Query that returns one row for each primary comparison, with its verdict or the reason why it is withheld as `verdict`.
 
     The verdict is None if the operator does not export the reason.
     """
@@ -72,26 +72,26 @@ def answers(labels):
 
 def effects():
     primary = trusted("fabricbench_comparison_ratio", SCENARIO, 'primary="true"')
-    panel = parts.listing(
+    panel = parts.table_panel(
         "Change against the baseline",
         "Primary metric of the scenario: (arm / baseline) - 1. Lower is better for latencies and CPU time, higher for "
         "throughput and completions; the verdict takes this into account. Effects of control arms are noise. If a "
         "verdict is withheld, its effect is not shown.",
-        [now(f"max by (size_bytes, arm) ({primary}) - 1")],
+        [instant_query(f"max by (size_bytes, arm) ({primary}) - 1")],
         [*transforms.sorted_by("arm"), *transforms.by_size("arm", "Value")],
         NO_COMPARISON,
         12,
         8,
     )
     percent = properties(unit="percentunit", decimals=1)
-    return size_column(panel.override_by_regexp(BUT_SIZE, percent), "arm")
+    return size_column(panel.override_by_regexp(EXCEPT_SIZE, percent), "arm")
 
 
 def over_sizes(title, description, targets, transformations, unit, nothing, width):
-    """Curves over the size, on a logarithmic axis of base 2."""
+    """Curves over the size, with a base-2 logarithmic axis."""
     doubling = common_builders.ScaleDistributionConfig().type(common.ScaleDistribution.LOG).log(2).build()
     panel = (
-        parts.sized(xychart.Panel(), title, description, width, 9)
+        parts.configure_panel(xychart.Panel(), title, description, width, 9)
         .mapping(xychart_models.SeriesMapping.AUTO)
         .show(xychart_models.XYShowMode.POINTS_AND_LINES)
         .point_size(xychart.XychartFieldConfigPointSize().fixed(6))
@@ -99,7 +99,7 @@ def over_sizes(title, description, targets, transformations, unit, nothing, widt
         .unit(unit)
         .no_value(nothing)
         .legend(parts.legend())
-        .tooltip(parts.every_series())
+        .tooltip(parts.all_series_tooltip())
         .override_by_regexp(
             "/^size/",
             properties(displayName="size", unit="bytes", custom_scaleDistribution=doubling, custom_axisLabel="size"),
@@ -118,15 +118,15 @@ def interval():
 
     def change(metric, ref):
         primary = trusted(metric, of_arm, 'primary="true"')
-        return now(f"max by (size_bytes) ({primary}) - 1", ref)
+        return instant_query(f"max by (size_bytes) ({primary}) - 1", ref)
 
     ends = properties(custom_lineStyle={"fill": "dash", "dash": [6, 6]}, custom_pointSize={"fixed": 2})
     return (
         over_sizes(
             "$arm: change with its interval",
             "Change of the primary metric against the baseline at each size, with its interval. The intervals of a "
-            "scenario are simultaneous at the confidence level of the run, so any of them may be selected afterwards. "
-            "There is no point if the verdict is withheld.",
+            "scenario are simultaneous at the confidence level of the run, so they remain valid if you select some of them "
+            "afterwards. If a verdict is withheld, its point is not shown.",
             [
                 change("fabricbench_comparison_ratio", "A"),
                 change("fabricbench_comparison_ratio_lower", "B"),
@@ -136,7 +136,7 @@ def interval():
                 transforms.joined(),
                 transforms.as_number("size_bytes"),
                 *transforms.sorted_by("size_bytes"),
-                transforms.shown(
+                transforms.select_columns(
                     {"size_bytes": "size", "Value #A": "change", "Value #B": "lower end", "Value #C": "upper end"}
                 ),
             ],
@@ -156,13 +156,13 @@ def interval():
 
 def curves():
     def by_arm(metric, more=""):
-        return [now(f"max by (size_bytes, arm) ({metric}{{{SCENARIO}{more}}})")]
+        return [instant_query(f"max by (size_bytes, arm) ({metric}{{{SCENARIO}{more}}})")]
 
     steps = [*transforms.sorted_by("arm"), *transforms.by_size("arm", "Value")]
     return [
         over_sizes(
             "Latency",
-            "Selected quantile over all rounds and pairs. One-way latency for ping-pong, post to completion for "
+            "Selected quantile over all rounds and pairs: one-way latency for ping-pong, and time from post to completion for "
             "transfers.",
             by_arm("fabricbench_arm_latency_seconds", ', quantile="$quantile"'),
             steps,
@@ -195,7 +195,7 @@ def comparisons():
     labels = "size_bytes, arm, metric, primary, negative_control"
 
     def change(metric, ref):
-        return now(f"max by ({labels}) ({trusted(metric, SCENARIO)}) - 1", ref)
+        return instant_query(f"max by ({labels}) ({trusted(metric, SCENARIO)}) - 1", ref)
 
     columns = {
         "size_bytes": "size",
@@ -209,7 +209,7 @@ def comparisons():
         "negative_control": "control",
     }
     return (
-        parts.listing(
+        parts.table_panel(
             "Comparisons",
             "All compared metrics. Only the primary metric has verdicts. A control is an arm that is identical to the "
             "baseline at this size, so its effect is noise. If a verdict is withheld, its reason is shown instead, "
@@ -218,13 +218,13 @@ def comparisons():
                 change("fabricbench_comparison_ratio", "A"),
                 change("fabricbench_comparison_ratio_lower", "B"),
                 change("fabricbench_comparison_ratio_upper", "C"),
-                now(answers("size_bytes, arm, metric"), "D"),
+                instant_query(verdict_query("size_bytes, arm, metric"), "D"),
             ],
             [
                 transforms.joined(),
                 transforms.as_number("size_bytes"),
                 *transforms.sorted_by("metric", "size_bytes", "arm"),
-                transforms.shown(columns, hidden=("Time", "Value #D")),
+                transforms.select_columns(columns, hidden=("Time", "Value #D")),
             ],
             NO_COMPARISON,
             parts.WIDTH,
@@ -238,23 +238,23 @@ def comparisons():
 
 def engagement():
     one = f"max by (size_bytes, arm, optimization, engagement) (fabricbench_arm_engagement{{{SCENARIO}}} == 1)"
-    panel = parts.listing(
+    panel = parts.table_panel(
         "Did the optimizations engage?",
-        "Confirmed: observed in something that the request itself does not cause. RequestedOnly: requested, but without "
+        "Confirmed: shown by an observation that the request itself does not cause. RequestedOnly: requested, but without "
         "evidence from the provider. NotEngaged: rejected, or above the limit. NotApplicable: the optimization cannot "
         "apply, for example with one rail or one post per burst.",
-        [now(f'label_join({one}, "requested", ": ", "arm", "optimization")')],
+        [instant_query(f'label_join({one}, "requested", ": ", "arm", "optimization")')],
         [*transforms.sorted_by("requested"), *transforms.by_size("requested", "engagement")],
-        "No arm of this scenario requests an optimization, or nothing measured yet",
+        "No arm of this scenario requests an optimization, or nothing has been measured yet",
         parts.WIDTH,
         7,
     )
-    return size_column(panel.override_by_regexp(BUT_SIZE, colored(words.ENGAGEMENT)), "requested")
+    return size_column(panel.override_by_regexp(EXCEPT_SIZE, colored(words.ENGAGEMENT)), "requested")
 
 
-def numbers():
+def values():
     def of_arm(metric, ref, more=""):
-        return now(f"max by (size_bytes, arm) ({metric}{{{SCENARIO}{more}}})", ref)
+        return instant_query(f"max by (size_bytes, arm) ({metric}{{{SCENARIO}{more}}})", ref)
 
     quantiles = {
         "A": ("0", "smallest"),
@@ -280,7 +280,7 @@ def numbers():
     columns |= {f"Value #{ref}": name for ref, (_, name) in quantiles.items()}
     columns |= {f"Value #{ref}": name for ref, (_, name, _) in others.items()}
     panel = (
-        parts.listing(
+        parts.table_panel(
             "Values",
             "Values of every arm at every size, over all rounds and pairs. Latencies are quantiles of the merged "
             "distribution, one-way for ping-pong; rates are medians of the rounds. An arm is valid if it has a trusted "
@@ -290,7 +290,7 @@ def numbers():
                 transforms.joined(),
                 transforms.as_number("size_bytes"),
                 *transforms.sorted_by("size_bytes", "arm"),
-                transforms.shown(columns),
+                transforms.select_columns(columns),
             ],
             NO_SIZES,
             parts.WIDTH,

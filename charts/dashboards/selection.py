@@ -1,4 +1,4 @@
-"""Label selectors of the variables of the Campaign dashboard, and which effects may be shown. No I/O."""
+"""Label selectors of the variables of the Campaign dashboard, and the effects that may be shown. Performs no I/O."""
 
 RUN = 'run_namespace="$namespace", run="$run"'
 SCENARIO = RUN + ', scenario=~"$scenario"'

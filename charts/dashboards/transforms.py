@@ -1,6 +1,6 @@
-"""Grafana transformations from labelled rows to displayed columns. No I/O.
+"""Grafana transformations from labelled rows to displayed columns. Performs no I/O.
 
-A size is a label and therefore text: it is converted to a number before sorting.
+A size is a label and therefore a string. It is converted to a number before sorting.
 """
 
 from grafana_foundation_sdk.models import dashboard
@@ -28,8 +28,8 @@ def sorted_by(*fields, descending=False):
     return [step("sortBy", fields={}, sort=[{"field": field, "desc": descending}]) for field in reversed(fields)]
 
 
-def shown(names, hidden=("Time",)):
-    """Columns in the order of `names` (from: to); those in `hidden` are removed."""
+def select_columns(names, hidden=("Time",)):
+    """Orders and renames the columns as in `names` (from: to), and removes those in `hidden`."""
     return step(
         "organize",
         excludeByName={name: True for name in hidden},
@@ -40,7 +40,7 @@ def shown(names, hidden=("Time",)):
 
 
 def matrix(row, column, value):
-    """A row for each value of `row`, a column for each of `column`. The name of the first column is `corner`."""
+    """Matrix with a row for each value of `row` and a column for each value of `column`. `corner` names its first column."""
     return step("groupingToMatrix", rowField=row, columnField=column, valueField=value, emptyValue="null")
 
 
@@ -49,6 +49,6 @@ def corner(row, column):
 
 
 def by_size(column, value):
-    """Sizes as ascending rows, one column for each value of `column`."""
+    """Matrix with a row for each size, in ascending order, and a column for each value of `column`."""
     first = corner("size_bytes", column)
     return [matrix("size_bytes", column, value), as_number(first), *sorted_by(first)]

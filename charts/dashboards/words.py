@@ -1,4 +1,4 @@
-"""Values of states, outcomes, proofs and verdicts, and their colors. No I/O."""
+"""Values of states, outcomes, proofs and verdicts, and their colors. Performs no I/O."""
 
 from grafana_foundation_sdk.models import dashboard
 
@@ -13,13 +13,13 @@ VERDICT = {
     "Control": "transparent",
     "None": "transparent",
 }
-# Color of every reason for a withheld verdict, because a newer operator may export other reasons.
+# All reasons for a withheld verdict have the same color, because a newer operator may export other reasons.
 WITHHELD = "orange"
 ENGAGEMENT = {"Confirmed": "green", "RequestedOnly": "yellow", "NotEngaged": "orange", "NotApplicable": "transparent"}
 EXPECTATION = {"Met": "green", "NotMet": "orange", "Inconclusive": "yellow"}
 
 
-# The value None would look like an error.
+# Without a mapping, the value None would look like an error.
 SHOWN = {"None": "no verdict", "Control": "control"}
 
 

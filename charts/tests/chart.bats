@@ -5,7 +5,7 @@ setup() { load lib/chart; }
 
 @test "helm lint accepts every valid values file" {
     for values in $(values_files); do
-        # lint has no option for the API versions of the cluster.
+        # `helm lint` has no option to set the API versions of the cluster.
         helm lint --strict --quiet --kube-version "$KUBERNETES_VERSION" "$CHART" --values "$values" \
             --set prometheus.serviceMonitor.enabled=false,prometheus.rules.enabled=false
     done
@@ -29,12 +29,12 @@ setup() { load lib/chart; }
         rendered --values "$values" | conform
     done
     conform <"$CHART/crds/benchmarkruns.yaml"
-    # The namespace of a release is not in the values files.
+    # The values files do not contain the namespace of the release.
     rendered --namespace 2024 --set prometheus.serviceMonitor.enabled=true,dashboards.enabled=true | conform
     rendered --namespace 2024 --set namespaced.enabled=true | conform
 }
 
-@test "an unknown field is detected" {
+@test "unknown and invalid fields are detected" {
     rendered >"$BATS_TEST_TMPDIR/manifests"
     run conform < <(sed 's/  replicas: 1/  replica: 1/' "$BATS_TEST_TMPDIR/manifests")
     [ "$status" -ne 0 ]
@@ -44,15 +44,15 @@ setup() { load lib/chart; }
     [[ $output == *"readinessProbe/periodSeconds"* ]]
 }
 
-@test "invalid values are rejected with the name of the key" {
+@test "invalid values are rejected with a message that contains the key" {
     count=0
     for values in "$ROOT"/charts/tests/wrong-values/*.yaml; do
         key=$(head -n 1 "$values")
         key=${key#\# }
         run rendered --values "$values"
         [ "$status" -ne 0 ] || { echo "${values##*/} is accepted"; false; }
-        refused "$key" "$output" || { echo "${values##*/}: $key is not named: $output"; false; }
-        # There must be exactly one error, because a second one could hide that the first is accepted.
+        names_key "$key" "$output" || { echo "${values##*/}: the message does not contain $key: $output"; false; }
+        # There must be exactly one error, because a second error could hide that the value under test is accepted.
         [ "$(grep -c "^- at '\|execution error at" <<<"$output")" -eq 1 ] || { echo "${values##*/}: $output"; false; }
         count=$((count + 1))
     done
@@ -60,9 +60,9 @@ setup() { load lib/chart; }
     [ "$count" -ge 30 ]
 }
 
-# refused KEY MESSAGE: whether the message names the key. Templates print the key in a sentence, the schema the key or its
-# parent and the key.
-refused() {
+# names_key KEY MESSAGE: whether the error message contains the key. Messages of templates contain the key in a sentence. Messages of
+# the schema contain the key, or its parent and the key.
+names_key() {
     local key=$1 parent='' leaf=$1 pointer
     [[ $2 != *"execution error at (fabricbench/templates/"*"): $key: "* ]] || return 0
     pointer=/${key//./\/}
@@ -86,10 +86,10 @@ refused() {
 }
 
 @test "the operator has exactly the permissions in operator/deploy" {
-    rendered | rights fabricbench-operator >"$BATS_TEST_TMPDIR/chart"
-    rights fabricbench-operator <"$ROOT/operator/deploy/cluster.yaml" | diff - "$BATS_TEST_TMPDIR/chart"
-    rendered --namespace benchmarks --set namespaced.enabled=true | rights fabricbench-operator >"$BATS_TEST_TMPDIR/chart"
-    rights fabricbench-operator <"$ROOT/operator/deploy/namespaced.yaml" | diff - "$BATS_TEST_TMPDIR/chart"
+    rendered | permissions_of fabricbench-operator >"$BATS_TEST_TMPDIR/chart"
+    permissions_of fabricbench-operator <"$ROOT/operator/deploy/cluster.yaml" | diff - "$BATS_TEST_TMPDIR/chart"
+    rendered --namespace benchmarks --set namespaced.enabled=true | permissions_of fabricbench-operator >"$BATS_TEST_TMPDIR/chart"
+    permissions_of fabricbench-operator <"$ROOT/operator/deploy/namespaced.yaml" | diff - "$BATS_TEST_TMPDIR/chart"
     [ "$(wc -l <"$BATS_TEST_TMPDIR/chart")" -gt 20 ]
 }
 
@@ -107,12 +107,12 @@ KINDS
 
 @test "every dashboard and every file of rules is rendered" {
     rendered --set dashboards.enabled=true,prometheus.rules.enabled=true |
-        json | jq --raw-output '"\(.kind) \(.metadata.name)"' >"$BATS_TEST_TMPDIR/made"
+        json | jq --raw-output '"\(.kind) \(.metadata.name)"' >"$BATS_TEST_TMPDIR/rendered"
     for file in "$CHART"/rules/*.yaml; do
-        grep -xF "PrometheusRule fabricbench-$(basename "$file" .yaml)" "$BATS_TEST_TMPDIR/made"
+        grep -xF "PrometheusRule fabricbench-$(basename "$file" .yaml)" "$BATS_TEST_TMPDIR/rendered"
     done
     for file in "$CHART"/dashboards/*.json; do
-        grep -xF "ConfigMap fabricbench-dashboard-$(basename "$file" .json)" "$BATS_TEST_TMPDIR/made"
+        grep -xF "ConfigMap fabricbench-dashboard-$(basename "$file" .json)" "$BATS_TEST_TMPDIR/rendered"
     done
 }
 

@@ -8,7 +8,7 @@ setup_file() {
     load lib/cluster
     load ../../testbed/tests/lib/images
     probe_load
-    # The pods of the operator and of the upgrade also satisfy the restricted standard.
+    # The pods of the operator and of the upgrade Job also satisfy the restricted Pod Security Standard.
     for namespace in fabricbench-system campaigns monitoring benchmarks elsewhere; do fresh_namespace "$namespace"; done
     kubectl delete crd benchmarkruns.fabricbench.dev --ignore-not-found --timeout=60s
     for namespace in campaigns monitoring; do apply "$namespace" pod.yaml NAME=probe NODE=node-1; done
@@ -31,7 +31,7 @@ teardown_file() {
 
 setup() { load lib/cluster; }
 
-# A failed test leaves the process running, and bats would wait for it.
+# A failed test leaves the forwarding process running, and bats would wait until it exits.
 teardown() { if [ "${forwarder:-}" ]; then kill "$forwarder" 2>/dev/null || true; fi; }
 
 # Ports of the rendezvous of worker 0 and of the operator's metrics.
@@ -45,24 +45,24 @@ METRICS_PORT=8080
     completes campaigns first
 }
 
-@test "Prometheus and the report agree with the status, and an alert fires until its run is deleted" {
+@test "Prometheus and the reports agree with the status, and alerts fire until their run is deleted" {
     campaign campaigns missed 9 '.spec.expectations = [{variant: "fi-inject", scenario: "small", sizes: {below: 100},
         metric: "LatencyP50", decreasePercent: {min: 90, max: 99}}]'
-    # One variant of the run cannot be measured.
+    # The added variant cannot be measured.
     campaign campaigns untrusted 6 '.spec.variants += [{name: "absent", library: "/nowhere"}]'
     for run in missed untrusted; do
         await "$TIMEOUT" "the end of $run" ended campaigns "$run"
     done
     [ "$(of_run campaigns missed .status.outcome)" = Missed ]
     [ "$(of_run campaigns untrusted .status.outcome)" = Untrusted ]
-    says_the_same campaigns fabricbench-system first missed untrusted >&3
+    results_agree campaigns fabricbench-system first missed untrusted >&3
 }
 
 @test "editors may create runs and viewers may only read them" {
     kubectl -n campaigns create rolebinding editor --clusterrole=edit --user=editor
     kubectl -n campaigns create rolebinding viewer --clusterrole=view --user=viewer
-    await "$TIMEOUT" "the aggregated rights of editors" may editor create benchmarkruns.fabricbench.dev
-    await "$TIMEOUT" "the aggregated rights of viewers" may viewer get benchmarkruns.fabricbench.dev
+    await "$TIMEOUT" "the aggregated permissions of editors" may editor create benchmarkruns.fabricbench.dev
+    await "$TIMEOUT" "the aggregated permissions of viewers" may viewer get benchmarkruns.fabricbench.dev
     may editor create pods
     run ! may viewer create benchmarkruns.fabricbench.dev
     run ! may editor patch benchmarkruns.fabricbench.dev --subresource=status
@@ -77,8 +77,8 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     operator=$(address fabricbench-system app.kubernetes.io/component=operator)
     runner=$(address campaigns "$(rank_0 open)")
     for namespace in campaigns monitoring; do
-        await "$TIMEOUT" "the operator to answer $namespace" probe_answered "$namespace" "$operator:$METRICS_PORT"
-        await "$TIMEOUT" "the runner to answer $namespace" probe_answered "$namespace" "$runner:$RENDEZVOUS_PORT"
+        await "$TIMEOUT" "the operator to respond to $namespace" probe_answered "$namespace" "$operator:$METRICS_PORT"
+        await "$TIMEOUT" "the runner to respond to $namespace" probe_answered "$namespace" "$runner:$RENDEZVOUS_PORT"
     done
     state_is Running campaigns open
     kubectl -n campaigns delete bench open --wait
@@ -91,9 +91,9 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     await "$TIMEOUT" "blocks of shut" measured campaigns shut 1
     operator=$(address fabricbench-system app.kubernetes.io/component=operator)
     runner=$(address campaigns "$(rank_0 shut)")
-    await "$TIMEOUT" "the operator to drop what campaigns sends" probe_dropped campaigns "$operator:$METRICS_PORT"
+    await "$TIMEOUT" "the operator to drop packets from campaigns" probe_dropped campaigns "$operator:$METRICS_PORT"
     for namespace in campaigns monitoring; do
-        await "$TIMEOUT" "the runner to drop what $namespace sends" probe_dropped "$namespace" "$runner:$RENDEZVOUS_PORT"
+        await "$TIMEOUT" "the runner to drop packets from $namespace" probe_dropped "$namespace" "$runner:$RENDEZVOUS_PORT"
     done
     probe_answered monitoring "$operator:$METRICS_PORT"
     state_is Running campaigns shut
@@ -111,7 +111,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     readme Upgrade --wait --timeout 3m --set podAnnotations.revision=second
     crd_is_current
     [ "$(operator_uid fabricbench-system)" != "$operator" ]
-    # The run must have been in progress, or the test shows nothing.
+    # The test is meaningful only if the run is still in progress.
     state_is Running campaigns upgraded
     done_before=$(of_run campaigns upgraded .status.progress.blocksDone)
     workers campaigns upgraded | diff "$BATS_TEST_TMPDIR/before" -
@@ -128,7 +128,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
 @test "only the resource is left after an uninstallation as in README.md" {
     kubectl -n campaigns delete bench --all --wait
     readme Uninstall --wait
-    await "$TIMEOUT" "the rest to go" only_crd_is_new "$BATS_FILE_TMPDIR/before"
+    await "$TIMEOUT" "the remaining objects to be deleted" only_crd_is_new "$BATS_FILE_TMPDIR/before"
 }
 
 @test "with Roles only, a campaign completes after an installation by a namespace administrator" {
@@ -143,7 +143,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     campaign benchmarks own 6
     completes benchmarks own
     of_run benchmarks own '.status.warnings[]' | grep -i node
-    says_the_same benchmarks benchmarks own >&3
+    results_agree benchmarks benchmarks own >&3
     [ "$(of_run elsewhere elsewhere '.status.state // "none"')" = none ]
     kubectl -n elsewhere delete bench elsewhere --wait
 }
@@ -161,10 +161,10 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     completes benchmarks upgraded
 }
 
-@test "with Roles only, nothing is left after an uninstallation" {
+@test "with Roles only, no objects are left after an uninstallation" {
     kubectl -n benchmarks delete bench --all --wait
     helm uninstall fabricbench --namespace benchmarks --kube-as-user team --wait
-    await "$TIMEOUT" "the rest to go" same_inventory "$BATS_FILE_TMPDIR/before-namespaced"
+    await "$TIMEOUT" "the remaining objects to be deleted" same_inventory "$BATS_FILE_TMPDIR/before-namespaced"
 }
 
 same_inventory() {

@@ -1,9 +1,9 @@
-{{/* Name of the objects that upgrade the resource. */}}
+{{/* Name of the objects that upgrade the CustomResourceDefinition. */}}
 {{- define "fabricbench.crdUpgrade" -}}
 {{ include "fabricbench.fullname" . }}-crd-upgrade
 {{- end }}
 
-{{/* Metadata of the hook's objects, which exist only while it runs: (dict "root" $ "weight" ORDER "namespace" NAMESPACE). */}}
+{{/* Metadata of the objects of the hook, which exist only while the hook runs: (dict "root" $ "weight" ORDER "namespace" NAMESPACE). */}}
 {{- define "fabricbench.crdUpgradeMetadata" -}}
 {{- include "fabricbench.metadata" (dict "root" .root "namespace" .namespace
   "suffix" "crd-upgrade"

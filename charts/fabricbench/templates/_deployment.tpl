@@ -1,4 +1,4 @@
-{{/* Environment of the operator: every option of its command line. */}}
+{{/* Environment variables of the operator. They set every command-line option. */}}
 {{- define "fabricbench.operatorEnv" -}}
 - name: FABRICBENCH_RUNNER_IMAGE
   value: {{ include "fabricbench.image" (dict "root" $ "image" .Values.runner.image) | quote }}
@@ -66,7 +66,7 @@
 {{- end }}
 {{- end }}
 
-{{/* Affinity of the operator's pods: the configured one, or a preference for different nodes. */}}
+{{/* Affinity of the operator's pods: the configured affinity, or a preference for different nodes. */}}
 {{- define "fabricbench.affinity" -}}
 {{- if .Values.affinity }}
 {{- toYaml .Values.affinity }}
@@ -82,7 +82,7 @@ podAntiAffinity:
 {{- end }}
 {{- end }}
 
-{{/* Topology spread constraints, each with a selector. */}}
+{{/* Topology spread constraints, each with a label selector. */}}
 {{- define "fabricbench.topologySpreadConstraints" -}}
 {{- $selector := dict "matchLabels" (include "fabricbench.selectorLabels" . | fromYaml) }}
 {{- $constraints := list }}

@@ -3,7 +3,7 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" }}
 {{- end }}
 
-{{/* Prefix of the names of all objects, short enough for the suffixes. */}}
+{{/* Prefix of the names of all objects, limited in length so that suffixes can be appended. */}}
 {{- define "fabricbench.fullname" -}}
 {{- if .Values.fullnameOverride }}
 {{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
@@ -32,7 +32,7 @@ app.kubernetes.io/name: {{ include "fabricbench.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
-{{/* Labels that select the operator's pods. They must not change, because the selector of a Deployment is immutable. */}}
+{{/* Labels that select the operator's pods. They must never change, because the selector of a Deployment is immutable. */}}
 {{- define "fabricbench.selectorLabels" -}}
 {{ include "fabricbench.releaseLabels" . }}
 app.kubernetes.io/component: operator
@@ -53,7 +53,7 @@ app.kubernetes.io/component: operator
 
 {{/*
 Metadata of an object: (dict "root" $ "suffix" SUFFIX "namespace" NAMESPACE "component" COMPONENT "labels" MORE
-"annotations" MORE), all except the first are optional. The name is the full name with the suffix (default: operator), or "name".
+"annotations" MORE), in which all keys except the first are optional. The name is the full name with the suffix (default: operator), or "name".
 Cluster-scoped objects have no namespace.
 */}}
 {{- define "fabricbench.metadata" -}}
@@ -69,7 +69,7 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* An image reference by digest if set, otherwise by tag: (dict "root" $ "image" IMAGE). */}}
+{{/* Image reference with the digest if it is set, otherwise with the tag: (dict "root" $ "image" IMAGE). */}}
 {{- define "fabricbench.image" -}}
 {{- if .image.digest }}
 {{- printf "%s@%s" .image.repository .image.digest }}
@@ -78,12 +78,12 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* A file with the documentation URL replaced by the configured one: (dict "root" $ "path" PATH). */}}
+{{/* Content of a file in which the documentation URL is replaced with the configured one: (dict "root" $ "path" PATH). */}}
 {{- define "fabricbench.documented" -}}
 {{- .root.Files.Get .path | replace "https://fabricbench.dev/docs" .root.Values.docsUrl }}
 {{- end }}
 
-{{/* Managed namespaces as a JSON list; only with namespaced.enabled. */}}
+{{/* Managed namespaces as a JSON list. Used only with namespaced.enabled. */}}
 {{- define "fabricbench.namespaces" -}}
 {{- default (list .Release.Namespace) .Values.namespaced.namespaces | uniq | toJson }}
 {{- end }}
@@ -108,7 +108,7 @@ capabilities:
 {{- end }}
 {{- end }}
 
-{{/* Rejects values that the schema can only reject without a useful message. */}}
+{{/* Rejects values for which the schema cannot provide a useful message. */}}
 {{- define "fabricbench.checkValues" -}}
 {{- if and (gt (int .Values.replicas) 1) (not .Values.leaderElection.enabled) }}
 {{- fail (printf "replicas: %d replicas need leader election. Set leaderElection.enabled=true, or replicas=1" (int .Values.replicas)) }}

@@ -1,4 +1,4 @@
-{{/* Selects the pods of all runs: each has the UID of its run as a label. */}}
+{{/* Selects the pods of all runs by the label that contains the UID of the run. */}}
 {{- define "fabricbench.runnerSelector" -}}
 matchLabels:
   app.kubernetes.io/managed-by: fabricbench

@@ -1,4 +1,4 @@
-{{/* Permissions of the operator in the namespaces of runs. They equal those in `operator/deploy/`; a test compares them. */}}
+{{/* Permissions of the operator in the namespaces of runs. They must equal those in `operator/deploy/`. A test checks this. */}}
 {{- define "fabricbench.operatorRules" -}}
 - apiGroups: [fabricbench.dev]
   resources: [benchmarkruns]
@@ -37,7 +37,7 @@
 {{- end }}
 
 {{/*
-Permissions that `fabricbench report` and `fabricbench logs` need in addition. Only namespaced Roles need them: the cluster roles
+Additional permissions that `fabricbench report` and `fabricbench logs` need. Only namespaced Roles need them: the cluster roles
 `view`, `edit` and `admin`, to which the cluster-wide roles are aggregated, already have them.
 */}}
 {{- define "fabricbench.reportRules" -}}
@@ -52,7 +52,7 @@ Permissions that `fabricbench report` and `fabricbench logs` need in addition. O
   verbs: [get]
 {{- end }}
 
-{{/* The roles of users with their verbs on runs, as JSON. */}}
+{{/* Roles of users and their verbs on runs, as JSON. */}}
 {{- define "fabricbench.userRoles" -}}
 {{- $view := list "get" "list" "watch" }}
 {{- $edit := concat $view (list "create" "delete" "patch" "update") }}

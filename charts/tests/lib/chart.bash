@@ -1,33 +1,33 @@
 # shellcheck shell=bash
-# Shared functions of the chart's tests: its location, and rendering without a cluster.
+# Functions shared by the tests of the chart: its location, and rendering without a cluster.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 CHART=$ROOT/charts/fabricbench
-# The version of the testbed. By default helm uses the version of the library it was built with.
+# Kubernetes version of the testbed. By default, helm uses the version of the library with which it was built.
 KUBERNETES_VERSION=$(awk '$1 == "k8s.io/kubernetes" {print $2}' "$ROOT/testbed/tools/kubernetes/go.mod")
 
-# rendered ARGUMENT...: the chart's manifests, as an installation with these arguments of helm would apply them to a cluster
-# that has the Prometheus operator's resources.
+# rendered ARGUMENT...: prints the manifests that an installation with these helm arguments would apply to a cluster in which
+# the CRDs of the Prometheus operator are installed.
 rendered() {
     helm template fabricbench "$CHART" --namespace fabricbench-system --kube-version "$KUBERNETES_VERSION" \
         --api-versions monitoring.coreos.com/v1/ServiceMonitor,monitoring.coreos.com/v1/PrometheusRule "$@"
 }
 
-# json: each document of YAML on standard input as a line of JSON.
+# json: prints each YAML document on standard input as a line of JSON.
 json() { yq --compact-output 'select(. != null)'; }
 
-# values_files: the defaults (as an empty file), and each valid values file.
+# values_files: prints the paths of all valid values files, including an empty file for the defaults.
 values_files() { printf '%s\n' /dev/null "$ROOT"/charts/tests/values/*.yaml; }
 
-# conform: checks manifests on standard input against the schemas of the API server, and charts/tests/schemas for others.
+# conform: validates the manifests on standard input with the schemas of the API server or those in charts/tests/schemas.
 conform() {
     kubeconform -strict -summary -output text \
         -schema-location "$FABRICBENCH_KUBERNETES_SCHEMAS/{{ .ResourceKind }}{{ .KindSuffix }}.json" \
         -schema-location "$ROOT/charts/tests/schemas/{{ .ResourceKind }}{{ .KindSuffix }}.json"
 }
 
-# rights ACCOUNT: permissions of the account in the manifests on standard input, one per line.
-rights() {
+# permissions_of ACCOUNT: prints the permissions of the service account in the manifests on standard input, one per line.
+permissions_of() {
     json | jq --slurp --raw-output --arg account "$1" '
         . as $all
         | $all[] | select(.kind | IN("RoleBinding", "ClusterRoleBinding"))

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The chart in the testbed's cluster: helm, campaigns, and network probes.
+# Helpers to test the chart in the testbed's cluster: helm, campaigns and network probes.
 
 # shellcheck source=/dev/null
 . "$(dirname "${BASH_SOURCE[0]}")/../../../testbed/tests/lib/common.bash"
@@ -21,24 +21,25 @@ readme() {
     (cd "$ROOT" && eval "$command ${*:2}")
 }
 
-# campaign NAMESPACE NAME ROUNDS [FILTER]: prints a run; the jq FILTER adds fields.
+# campaign NAMESPACE NAME ROUNDS [FILTER]: creates a run. The jq FILTER adds fields.
 campaign() {
     render "$ROOT/charts/tests/manifests/campaign.yaml" "NAME=$2" "ROUNDS=$3" | json | jq "${4:-.}" |
         kubectl -n "$1" create -f -
 }
 
-# of_run NAMESPACE NAME FILTER: applies the jq FILTER to the run.
+# of_run NAMESPACE NAME FILTER: prints the result of the jq FILTER for the run.
 of_run() { kubectl -n "$1" get bench "$2" -o json | jq -r "$3"; }
 
-# state_is STATE NAMESPACE NAME
+# state_is STATE NAMESPACE NAME: whether the run has this state.
 state_is() { [ "$(of_run "$2" "$3" .status.state)" = "$1" ]; }
 
 ended() { state_is Complete "$@" || state_is Failed "$@"; }
 
-# measured NAMESPACE NAME BLOCKS: whether at least BLOCKS are measured and the run is in progress.
+# measured NAMESPACE NAME BLOCKS: whether at least BLOCKS blocks of the run are measured.
 measured() { [ "$(of_run "$1" "$2" '.status.progress.blocksDone // 0')" -ge "$3" ]; }
 
-# completes NAMESPACE NAME: waits for the end, and verifies that every arm has every round at every size from one attempt.
+# completes NAMESPACE NAME: waits until the run completes, and verifies that it has valid results of every arm, size and round
+# from a single attempt.
 completes() {
     await "$TIMEOUT" "the end of $2" ended "$1" "$2" || true
     if ! state_is Complete "$1" "$2"; then
@@ -55,28 +56,28 @@ completes() {
         and (.status.execution.disruptions // 0) == 0'
 }
 
-# metrics_served NAMESPACE: sets `metrics` to an address of the operator's metrics that this machine can reach while the
-# process `forwarder` is running.
-metrics_served() {
-    local said=$BATS_TEST_TMPDIR/forwarder
-    kubectl -n "$1" port-forward "pod/$(operator_pod "$1")" ":$METRICS_PORT" >"$said" 2>&1 3>&- &
+# forward_metrics NAMESPACE: forwards a local port to the operator's metrics. Sets `metrics` to their URL and `forwarder` to the
+# PID of the forwarding process.
+forward_metrics() {
+    local log=$BATS_TEST_TMPDIR/forwarder
+    kubectl -n "$1" port-forward "pod/$(operator_pod "$1")" ":$METRICS_PORT" >"$log" 2>&1 3>&- &
     forwarder=$!
-    await "$TIMEOUT" "the way to the operator" grep -q '^Forwarding from 127' "$said"
-    metrics=http://$(sed -n 's/^Forwarding from \(127[^ ]*\) .*/\1/p' "$said")/metrics
+    await "$TIMEOUT" "port forwarding to the operator" grep -q '^Forwarding from 127' "$log"
+    metrics=http://$(sed -n 's/^Forwarding from \(127[^ ]*\) .*/\1/p' "$log")/metrics
 }
 
-# says_the_same NAMESPACE OPERATOR-NAMESPACE RUN...: whether the status, a Prometheus that scrapes the operator (with dashboards
-# and alerts) and the reports agree on these runs, which must be all runs and finished. Deletes the runs.
-says_the_same() {
+# results_agree NAMESPACE OPERATOR-NAMESPACE RUN...: checks that the status, the reports, and a Prometheus that scrapes the
+# operator (with dashboards and alerts) agree on these runs. They must be finished and the only runs. Deletes the runs.
+results_agree() {
     local namespace=$1 run runs=()
-    metrics_served "$2"
+    forward_metrics "$2"
     curl -sf "$metrics" >"$BATS_TEST_TMPDIR/metrics"
     for run in "${@:3}"; do
         kubectl -n "$namespace" get bench "$run" -o json >"$BATS_TEST_TMPDIR/$run.json"
         runs+=("$BATS_TEST_TMPDIR/$run.json")
         fabricbench report "$namespace/$run" --format openmetrics >"$BATS_TEST_TMPDIR/report" || [ $? -ne 2 ]
-        diff <(figures "$run" <"$BATS_TEST_TMPDIR/metrics") <(figures "$run" <"$BATS_TEST_TMPDIR/report")
-        echo "# $run: $(figures "$run" <"$BATS_TEST_TMPDIR/report" | wc -l) numbers of its report are those that are scraped"
+        diff <(measured_values "$run" <"$BATS_TEST_TMPDIR/metrics") <(measured_values "$run" <"$BATS_TEST_TMPDIR/report")
+        echo "# $run: $(measured_values "$run" <"$BATS_TEST_TMPDIR/report" | wc -l) values of its report equal the scraped values"
     done
     PYTHONDONTWRITEBYTECODE=1 python3 "$ROOT/charts/tests/queries/check.py" --partly --scrape "$metrics" \
         --then "kubectl -n $namespace delete bench --all --wait" "${runs[@]}" >"$BATS_TEST_TMPDIR/check"
@@ -84,16 +85,16 @@ says_the_same() {
     kill "$forwarder"
 }
 
-# figures RUN: the measured values of the run in the metrics on standard input, without its state.
-figures() { grep -E "^fabricbench_(arm|comparison|pair)_[a-z_]*\{.*[{,]run=\"$1\"" | sort; }
+# measured_values RUN: prints the measured values of the run in the metrics on standard input, without its state.
+measured_values() { grep -E "^fabricbench_(arm|comparison|pair)_[a-z_]*\{.*[{,]run=\"$1\"" | sort; }
 
-# workers NAMESPACE RUN: name, UID and restarts of each pod.
+# workers NAMESPACE RUN: prints the name, UID and number of restarts of each pod.
 workers() {
     kubectl -n "$1" get pods -l "fabricbench.dev/run=$2" -o json |
         jq -r '.items[] | [.metadata.name, .metadata.uid, .status.containerStatuses[].restartCount] | @tsv' | sort
 }
 
-# operator_uid NAMESPACE: UID of the operator's pod, once there is only one.
+# operator_uid NAMESPACE: waits until the operator has only one pod, and prints its UID.
 operator_uid() { kubectl -n "$1" get pod "$(operator_pod "$1")" -o 'jsonpath={.metadata.uid}'; }
 
 operator_pod() {
@@ -103,31 +104,31 @@ operator_pod() {
 
 one_operator() { [ "$(kubectl -n "$1" get pods -l app.kubernetes.io/component=operator -o name | wc -l)" -eq 1 ]; }
 
-# address NAMESPACE SELECTOR: of the only pod.
+# address NAMESPACE SELECTOR: prints the address of the only pod that the selector matches.
 address() { kubectl -n "$1" get pods -l "$2" -o json | jq -er '.items | select(length == 1) | .[0].status.podIP'; }
 
-# rank_0 RUN: the selector of its worker 0, which listens for the others.
+# rank_0 RUN: prints the selector of worker 0 of the run, to which the other workers connect.
 rank_0() { printf 'fabricbench.dev/run=%s,batch.kubernetes.io/job-completion-index=0' "$1"; }
 
-# probe_answered NAMESPACE ADDRESS: whether the probe receives any response from the address, including a refusal.
-probe_answered() { probe_asks "$@" && [[ $said != *"dial tcp"*timeout* ]]; }
+# probe_answered NAMESPACE ADDRESS: whether the probe receives any response from the address, including a refused connection.
+probe_answered() { query_probe "$@" && [[ $probe_output != *"dial tcp"*timeout* ]]; }
 
-# probe_dropped NAMESPACE ADDRESS: whether two requests of the probe are dropped, because a single response may be late.
+# probe_dropped NAMESPACE ADDRESS: whether two requests of the probe are dropped, because a single response may be delayed.
 probe_dropped() {
     for _ in 1 2; do
-        probe_asks "$@" || return 1
-        [[ $said == *"dial tcp"*timeout* ]] || return 1
+        query_probe "$@" || return 1
+        [[ $probe_output == *"dial tcp"*timeout* ]] || return 1
     done
 }
 
-# probe_asks NAMESPACE ADDRESS: sets `said` to the output of the probe; fails if the probe cannot be executed.
-probe_asks() {
-    said=$(probe "$1" probe ask tcp "$2" 2>&1) || true
-    echo "$1 asks $2: $said"
-    [[ $said != *"Error from server"* && $said != *"unable to upgrade"* ]]
+# query_probe NAMESPACE ADDRESS: sets `probe_output` to the output of the probe. Fails if the probe cannot be executed.
+query_probe() {
+    probe_output=$(probe "$1" probe query tcp "$2" 2>&1) || true
+    echo "$1 queries $2: $probe_output"
+    [[ $probe_output != *"Error from server"* && $probe_output != *"unable to upgrade"* ]]
 }
 
-# inventory: all objects of the cluster except events and the APIService objects that the API server creates.
+# inventory: prints all objects of the cluster except events and the APIService objects that the API server creates.
 inventory() {
     local kinds
     kinds=$(kubectl api-resources --verbs=list -o name | grep -vE '^(events|componentstatuses|apiservices)' | paste -sd,)
@@ -141,7 +142,7 @@ only_crd_is_new() {
     diff <(sort - "$1" <<<'CustomResourceDefinition  benchmarkruns.fabricbench.dev') "$BATS_TEST_TMPDIR/inventory"
 }
 
-# older_crd: the resource definition as in a hypothetical older version.
+# older_crd: prints the resource definition of a hypothetical older version.
 older_crd() {
     json <"$CHART/crds/benchmarkruns.yaml" |
         jq '.spec.versions[0] |= (.additionalPrinterColumns |= map(select(.name != "Best")) | del(.schema.openAPIV3Schema.properties.status.properties.best))'

@@ -1,4 +1,4 @@
-"""Queries of a dashboard as a browser sends them, with variables substituted and panels repeated. Reads files."""
+"""Reads dashboards and expands their queries as a browser does, with substituted variables and repeated panels."""
 
 import dataclasses
 import json
@@ -26,7 +26,7 @@ def read(path):
 
 
 def filled(text, selection):
-    """Substitutes variables in `text`. A variable without a value is an error in the dashboard. `$1` belongs to PromQL."""
+    """Substitutes variables in `text`. A variable without a value is an error in the dashboard. `$1` is PromQL syntax."""
 
     def value(match):
         name = match[1] or match[2]
@@ -36,7 +36,7 @@ def filled(text, selection):
 
 
 def selections(board, api):
-    """Every selection: {name: value}. For a variable with several values: each separately, and all of them."""
+    """All combinations of variable values, as {name: value}. Multi-value variables take each value and all values combined."""
     found = [{}]
     for variable in board["templating"]["list"]:
         if variable["type"] != "datasource":
@@ -57,7 +57,7 @@ def choices(variable, selection, api):
     match = LABEL_VALUES.match(filled(query["query"], selection))
     values = api.values(match["label"], match["metric"])
     if not values:
-        raise SystemExit(f"variable {name} of the dashboard finds nothing: {match[0]}")
+        raise SystemExit(f"variable {name} of the dashboard has no values: {match[0]}")
     if not variable["multi"]:
         return values
     values = [escaped(value) for value in values]
@@ -65,7 +65,7 @@ def choices(variable, selection, api):
 
 
 def is_all(value):
-    """A prefix that no name of an arm, scenario or namespace has."""
+    """Whether the value selects all values. No name of an arm, scenario or namespace starts with this prefix."""
     return value.startswith("(")
 
 
@@ -75,7 +75,7 @@ def escaped(value):
 
 
 def queries(board, api):
-    """Each different query once. Repeated panels and panels of repeated rows get one value; others get all values."""
+    """Yields each distinct query once. Repeated panels and panels in repeated rows get one value; other panels get all values."""
     several = {variable["name"] for variable in board["templating"]["list"] if variable["multi"]}
     seen = set()
     for selection in selections(board, api):

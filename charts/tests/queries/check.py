@@ -1,13 +1,12 @@
-"""Runs every query of the dashboards and every rule in a real Prometheus, and compares what they find with the status.
+"""Executes every dashboard query and every rule in a real Prometheus and compares the results with the status.
 
 Usage: check.py [--texts DIRECTORY] [--scrape URL]... [--then COMMAND] [--partly] RUN.json...
 
-Prometheus is the one on PATH. It scrapes each URL, a running operator's /metrics, and each *.prom of DIRECTORY, the
-metrics of a report. RUN.json is a finished BenchmarkRun that they describe. Without an operator, only the dashboard of
-a campaign is queried. With --partly the runs do not contain everything that dashboards show, and a query may find nothing if
-the status does not contain the value either. COMMAND is executed at the end, and no alert may fire after it. Prints all
-problems: a query that is rejected or finds nothing, a value that differs from the status, an alert that should or should not
-fire.
+The prometheus binary is found in PATH. Prometheus scrapes each URL (/metrics of a running operator) and each *.prom file in
+DIRECTORY (the metrics of a report). RUN.json is a finished BenchmarkRun that these metrics describe. Without an operator, only
+the Campaign dashboard is queried. With --partly, queries may return no result, because the runs do not contain all values that the
+dashboards display. COMMAND is executed at the end, after which no alert may fire. Prints all problems: queries that are
+rejected or return no result, values that differ from the status, and alerts that incorrectly fire or do not fire.
 """
 
 import argparse
@@ -22,7 +21,7 @@ import prometheus
 import status
 
 CHART = pathlib.Path(__file__).resolve().parents[2] / "fabricbench"
-# No reconciliation has failed in an operator that has just started.
+# An operator that has just started has no failed reconciliations.
 MAY_BE_EMPTY = {("operator", "Failed reconciliations by category", "A")}
 # An operator sends no requests if all runs are finished, so there is no ratio of failed requests.
 RULES_MAY_BE_EMPTY = {"job:fabricbench_api_request_errors:ratio_rate5m"}
@@ -41,7 +40,7 @@ def main():
     names = ["campaign", "fleet", "operator"] if arguments.scrape else ["campaign"]
     with tempfile.TemporaryDirectory() as scratch:
         directory = pathlib.Path(scratch)
-        rules = [impatient(path, directory) for path in sorted((CHART / "rules").glob("*.yaml"))]
+        rules = [without_keep_firing(path, directory) for path in sorted((CHART / "rules").glob("*.yaml"))]
         with prometheus.served(arguments.texts or directory) as texts:
             with prometheus.running(directory, texts + arguments.scrape, rules) as api:
                 wrong = [line for name in names for line in check_board(api, name, runs, arguments.partly)]
@@ -55,34 +54,34 @@ def main():
     sys.exit(1 if wrong else 0)
 
 
-def impatient(path, directory):
-    """Copies the rules without keep_firing_for, which promtool tests."""
+def without_keep_firing(path, directory):
+    """Copies the rules without keep_firing_for, which is tested with promtool."""
     copy = directory / path.name
     copy.write_text(path.read_text(encoding="utf-8").replace("keep_firing_for: 5m", "keep_firing_for: 0s"), "utf-8")
     return copy
 
 
 def check_board(api, name, runs, partly):
-    """Problems of the dashboard `name`."""
-    found_something, asked, compared = set(), set(), 0
+    """Yields the problems of the dashboard `name`."""
+    nonempty, executed, compared = set(), set(), 0
     for query in boards.queries(boards.read(CHART / "dashboards" / f"{name}.json"), api):
         place = (name, query.panel, query.ref)
-        asked.add(place)
+        executed.add(place)
         try:
             found = api.rows(query.expression) if query.instant else api.lines(query.expression, boards.RANGE_SECONDS)
         except prometheus.QueryError as error:
             yield f"{name}: {query.panel} ({query.ref}): {error}\n  {query.expression}"
             continue
         if found:
-            found_something.add(place)
+            nonempty.add(place)
         want = expected.rows_of(place, runs, query.selection)
         if want is not None:
             compared += 1
             for line in status.differences(found, want):
                 yield f"{name}: {query.panel} ({query.ref}): {line}\n  {query.expression}"
-    for board, panel, ref in sorted(set() if partly else asked - found_something - MAY_BE_EMPTY):
-        yield f"{board}: {panel} ({ref}) finds nothing, whatever is chosen"
-    print(f"{name}: {len(asked)} queries, {compared} answers compared with the status")
+    for board, panel, ref in sorted(set() if partly else executed - nonempty - MAY_BE_EMPTY):
+        yield f"{board}: {panel} ({ref}) returns no result for any selection"
+    print(f"{name}: {len(executed)} queries, {compared} results compared with the status")
 
 
 def check_rules(api, runs, with_operator):
@@ -97,7 +96,7 @@ def check_rules(api, runs, with_operator):
             found = api.rows(rule["name"])
             want = expected.RECORDED.get(rule["name"])
             if want is not None:
-                for line in status.differences(nameless(found), want(runs)):
+                for line in status.differences(without_names(found), want(runs)):
                     yield f"rule {rule['name']}: {line}"
             elif not found and rule["name"] not in may_be_empty:
                 yield f"rule {rule['name']} records nothing"
@@ -113,7 +112,7 @@ def firing(api):
     return {status.Alert.of(alert["labels"]) for alert in alerts if alert["state"] == "firing"}
 
 
-def nameless(rows):
+def without_names(rows):
     return {frozenset(label for label in labels if label[0] != "__name__"): value for labels, value in rows.items()}
 
 

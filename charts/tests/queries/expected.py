@@ -1,11 +1,11 @@
-"""Expected results of dashboards and recording rules for finished runs. No I/O."""
+"""Expected results of dashboards and recording rules for finished runs. Performs no I/O."""
 
 import of_campaign
 import of_fleet
 from status import Run, row, rows, size
 
 
-def ratios(runs, chosen_ones):
+def ratios(runs, select):
     return rows(
         row(
             1 + one["effectPpm"] / 1e6,
@@ -17,7 +17,7 @@ def ratios(runs, chosen_ones):
             metric=one["metric"],
         )
         for run in runs
-        for one in chosen_ones(run)
+        for one in select(run)
         if "effectPpm" in one
     )
 
@@ -38,7 +38,7 @@ RECORDED = {
 
 
 def rows_of(place, runs, selection):
-    """Expected result of the query at `place`, or nothing if the status does not contain it."""
+    """Expected result of the query at `place`, or None if the status does not contain it."""
     board, *panel = place
     panel = tuple(panel)
     if board == "fleet" and panel in of_fleet.FLEET:

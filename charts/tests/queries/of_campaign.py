@@ -1,7 +1,7 @@
-"""Expected results of the Campaign dashboard, computed only from the status of a run. No I/O.
+"""Expected results of the Campaign dashboard, computed only from the status of a run. Performs no I/O.
 
-One function for each query. Effects are parts per million in the status and ratios in the metrics, times nanoseconds
-there and seconds here.
+There is one function for each query. Effects are parts per million in the status and ratios in the metrics; times are
+nanoseconds in the status and seconds in the metrics.
 """
 
 from status import row, rows, size

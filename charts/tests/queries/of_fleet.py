@@ -1,4 +1,4 @@
-"""Expected results of the Fleet dashboard, computed only from the status of runs. No I/O."""
+"""Expected results of the Fleet dashboard, computed only from the status of runs. Performs no I/O."""
 
 from of_campaign import progress
 from status import row, rows, size

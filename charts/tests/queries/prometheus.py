@@ -1,4 +1,4 @@
-"""Starts a Prometheus on 127.0.0.1 for the duration of a test and queries it. I/O."""
+"""Starts a Prometheus on 127.0.0.1 for the duration of a test and queries it. Performs I/O."""
 
 import contextlib
 import http.server
@@ -54,14 +54,14 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def awaited(condition, what, seconds=30, besides=lambda: None):
-    """Waits until `condition` holds; `besides` may return why it never will."""
+def awaited(condition, what, seconds=30, failure=lambda: None):
+    """Waits until `condition` holds. `failure` may return the reason why it can never hold."""
     end = time.monotonic() + seconds
     while not (found := condition()):
-        if reason := besides():
+        if reason := failure():
             raise SystemExit(f"{what}: {reason}")
         if time.monotonic() > end:
-            raise SystemExit(f"{what}: not within {seconds} s")
+            raise SystemExit(f"{what}: timed out after {seconds} s")
         time.sleep(0.1)
     return found
 
@@ -88,7 +88,7 @@ def served(directory):
 
 @contextlib.contextmanager
 def running(directory, targets, rules):
-    """Prometheus with its files in `directory`, scraping `targets` each second, its rules loaded; returns its `Api`."""
+    """Runs a Prometheus that stores its files in `directory`, scrapes `targets` each second and evaluates `rules`. Returns its `Api`."""
     scrapes = []
     for number, target in enumerate(targets):
         url = urllib.parse.urlsplit(target)
@@ -115,9 +115,9 @@ def running(directory, targets, rules):
         try:
             api = Api(f"http://127.0.0.1:{port}")
             awaited(
-                lambda: answers(f"{api.url}/-/ready"), "Prometheus starts", besides=lambda: ended(process, log_path)
+                lambda: answers(f"{api.url}/-/ready"), "Prometheus starts", failure=lambda: ended(process, log_path)
             )
-            awaited(lambda: scraped(api, len(targets)), "Prometheus scrapes", besides=lambda: refused(api))
+            awaited(lambda: scraped(api, len(targets)), "Prometheus scrapes", failure=lambda: scrape_error(api))
             yield api
         finally:
             process.terminate()
@@ -127,7 +127,7 @@ def running(directory, targets, rules):
 def ended(process, log_path):
     if process.poll() is None:
         return None
-    return f"it ended: {log_path.read_text(encoding='utf-8')[-2000:]}"
+    return f"it exited: {log_path.read_text(encoding='utf-8')[-2000:]}"
 
 
 def answers(url):
@@ -139,15 +139,15 @@ def answers(url):
 
 
 def scraped(api, targets):
-    """Waits for two scrapes of each target, which a rate needs, and one evaluation of the rules after them."""
+    """Whether each target was scraped often enough to compute rates and the rules were evaluated."""
     if len(api.rows("sum_over_time(up[1m]) >= 3")) < targets:
         return False
     groups = api.get("rules")["groups"]
     return all(rule["health"] != "unknown" for group in groups for rule in group["rules"])
 
 
-def refused(api):
-    """Scrape error of a target whose text cannot be parsed, if any."""
+def scrape_error(api):
+    """Error message of a target that cannot be scraped, or None."""
     for target in api.get("targets")["activeTargets"]:
         if target["lastError"]:
             return f"{target['scrapeUrl']}: {target['lastError']}"

@@ -1,4 +1,4 @@
-"""A finished run by its status, and rows as Prometheus returns them: {labels: value}. No I/O."""
+"""Finished runs with their status, and rows as returned by Prometheus: {labels: value}. Performs no I/O."""
 
 import datetime
 import math
@@ -18,15 +18,15 @@ def rows(found):
 
 
 def differences(found, want):
-    """Missing, additional and different rows of `found`; numbers are equal within one part in a billion."""
+    """Yields missing, additional and different rows of `found`. Numbers are compared with a relative tolerance of 1e-9."""
     for labels in found.keys() | want.keys():
         name = ", ".join(f"{label}={value}" for label, value in sorted(labels))
         if labels not in found:
-            yield f"{name}: nothing, and the status says {want[labels]}"
+            yield f"{name}: no result; expected {want[labels]} according to the status"
         elif labels not in want:
-            yield f"{name}: {found[labels]}, of which the status says nothing"
+            yield f"{name}: {found[labels]}; the status contains no such value"
         elif not math.isclose(found[labels], want[labels], rel_tol=1e-9, abs_tol=1e-12):
-            yield f"{name}: {found[labels]}, and the status says {want[labels]}"
+            yield f"{name}: {found[labels]}; expected {want[labels]} according to the status"
 
 
 def size(result):
@@ -57,7 +57,7 @@ class Alert(typing.NamedTuple):
 
 
 class Run:
-    """A finished run: the object with its status."""
+    """Finished run, read from the object with its status."""
 
     def __init__(self, run):
         self.name = run["metadata"]["name"]
@@ -94,7 +94,7 @@ class Run:
         return {cell(one) for one in claims if "verdict" not in one}
 
     def shown(self, comparisons):
-        """Those of `comparisons` whose effect may be shown."""
+        """Returns the `comparisons` whose effect may be shown."""
         withheld = self.withheld()
         return [one for one in comparisons if one["negativeControl"] or cell(one) not in withheld]
 
@@ -103,7 +103,7 @@ class Run:
         return self.status["outcome"] in ("Passed", "Missed")
 
     def alerts(self):
-        """Alerts that must fire."""
+        """Yields the alerts that must fire."""
         if self.status["state"] == "Failed":
             yield Alert("FabricbenchRunFailed", self.name)
         elif self.status["outcome"] == "Untrusted":

@@ -65,7 +65,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
             }
         };
         let end = self.end_record(halt);
-        // The workers are notified before the end record is written, because the write blocks if nobody reads the
+        // The workers are notified before the end record is written, because the write blocks if nothing reads the
         // stream.
         self.gang.dismiss(&end);
         self.write_warnings()?;

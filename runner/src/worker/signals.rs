@@ -12,7 +12,7 @@ use signal_hook::iterator::Signals;
 
 use crate::ffi;
 
-/// Timeout for an orderly exit, which could otherwise block forever if nobody reads the records.
+/// Timeout for an orderly exit, which could otherwise block forever if nothing reads the records.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Flag that is set when this process receives SIGTERM or SIGINT.
