@@ -1,4 +1,4 @@
-"""Executes the commands in the pages: to the end, or until they try to reach a cluster. Starts binaries."""
+"""Executes the commands in the pages: to the end, or until they try to reach a cluster. Performs I/O."""
 
 import itertools
 import os
@@ -7,9 +7,9 @@ import shlex
 import shutil
 import subprocess
 
-# Values that readers replace by their own.
+# Placeholders that readers replace with their values.
 PLACEHOLDERS = {"REGISTRY": "registry.example", "TAG": "dev", "NAME": "nixl-t2-inject", "IMAGE": "base"}
-# A cluster that refuses connections at once.
+# A cluster that immediately refuses connections.
 UNREACHABLE_CLUSTER = """
 apiVersion: v1
 kind: Config
@@ -22,7 +22,7 @@ UNREACHABLE = re.compile(r"refused|unreachable|client error \(Connect\)", re.IGN
 
 
 def check(root, all_pages, scratch, programs):
-    """Yields the commands of `programs` that do not work. A page's commands share a directory, as a reader's do."""
+    """Yields the commands of `programs` that do not work. All commands of a page run in one directory."""
     (scratch / "kubeconfig").write_text(UNREACHABLE_CLUSTER)
     for name in ("charts", "examples", "images", "operator", "testbed", "Makefile"):
         (scratch / name).symlink_to(root / name)
@@ -52,14 +52,14 @@ def commands(page):
         for text in joined.split("\n"):
             command = re.sub(r"\s+#.*", "", text.replace("\0", " ")).strip()
             is_command = command.partition(" ")[0] in LOCAL | KUBERNETES
-            # A block without a language may also show output.
+            # A block without a language may also contain output.
             if command and not command.startswith("#") and (is_command or block.language == "sh"):
                 yield line, command
             line += 1 + text.count("\0")
 
 
 def execute(command, scratch, programs):
-    """Describes what is wrong with a command; None for one that works, and for one that is not of `programs`."""
+    """Describes the error of a command. None if the command works or is not in `programs`."""
     arguments = [with_placeholders(word) for word in shlex.split(command)]
     name = arguments[0]
     if name not in LOCAL | KUBERNETES:
@@ -85,7 +85,7 @@ def exits(arguments, scratch, statuses=(0,)):
 
 
 def needs_cluster(arguments, scratch):
-    """Expects a failure to connect: files and options are valid then."""
+    """Expects a connection failure, which shows that files and options are valid."""
     result = run(arguments, scratch)
     if result.returncode != 0 and UNREACHABLE.search(result.stderr):
         return None
@@ -93,7 +93,7 @@ def needs_cluster(arguments, scratch):
 
 
 def fabricbench(arguments, scratch):
-    """Runs a campaign with one round, enough to see that it completes. Status 1 is a valid outcome."""
+    """Runs a campaign with one round, to check that it completes. Status 1 is a valid outcome."""
     if arguments[1] == "run":
         return exits([*arguments, "--rounds", "1"], scratch, (0, 1))
     in_cluster = re.compile(r"^[a-z0-9-]+/[a-z0-9-]+$")
@@ -106,13 +106,13 @@ def fabricbench(arguments, scratch):
 
 
 def is_example(scratch, run_name):
-    """Whether an example has a run of that name."""
+    """Whether an example has a run with this name."""
     name = run_name.partition("/")[2]
     return any(f"\n  name: {name}\n" in file.read_text() for file in (scratch / "examples").glob("*.yaml"))
 
 
 def kubectl(arguments, scratch):
-    """Checks files here, since kubectl may contact the cluster before it reads them."""
+    """Checks that files exist, because kubectl may contact the cluster before it reads them."""
     for option, value in itertools.pairwise(arguments):
         if option in ("-f", "--filename") and not (scratch / value).exists():
             return f"{value}: no such file"
@@ -149,7 +149,7 @@ def docker(arguments, scratch):
 
 
 def misnamed(code, helps, makefile):
-    """Describes a subcommand, option or target in `code` that does not exist."""
+    """Describes a subcommand, option or target in `code` that does not exist, if any."""
     arguments = re.findall(r"[^\s\[\]]+", code)
     if arguments[:1] == ["make"] and len(arguments) == 2 and not re.search(rf"^{re.escape(arguments[1])}:", makefile, re.MULTILINE):
         return f"the Makefile has no target {arguments[1]}"

@@ -1,4 +1,4 @@
-"""Checks that the fields of the resource and the chart values that pages name exist. Reads files."""
+"""Checks that the fields of the resource and the chart values in the pages exist. Performs I/O."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def check(root, every):
 
 
 def problem(path, schema, values):
-    """Describes what is wrong with a dotted path; None if it exists or names something else."""
+    """Describes the error of a dotted path. None if the path exists or is not a field."""
     names = [name.partition("[")[0] for name in path]
     spec = schema["properties"]["spec"]
     if names[0] in ("spec", "status"):
@@ -55,7 +55,7 @@ def has_field(schema, names):
 
 
 def has_value(values, names):
-    """Whether the chart has the value. A map or list that is empty by default may hold anything."""
+    """Whether the chart has the value. A map or list that is empty by default may have any content."""
     for name in names:
         if values in ({}, []):
             return True

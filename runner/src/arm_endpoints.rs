@@ -82,8 +82,8 @@ pub fn default_polling(cpus: usize, assignment: &Assignment) -> Polling {
 impl<T: Transport> ArmEndpoints<T> {
     /// Opens the endpoints of `arm`, and allocates and registers the memory of every scenario.
     ///
-    /// Threads are pinned to `cpus` in turn, or not pinned if `cpus` is empty. `polling` applies to scenarios that do
-    /// not set a polling mode. `buffers` is shared by all arms of the process.
+    /// Threads are pinned to `cpus` round-robin, or not pinned if `cpus` is empty. `polling` applies to scenarios that
+    /// do not set a polling mode. `buffers` is shared by all arms of the process.
     ///
     /// # Errors
     /// If the transport cannot be opened with `config`, or a thread cannot be pinned. A failure to allocate or register

@@ -137,7 +137,7 @@ fn print_attempt(selector: &impl TransportSelector, target: &str) -> io::Result<
 fn print_probe(format: Format) -> io::Result<()> {
     let findings = probe::probe();
     let text = match format {
-        Format::Text => probe::table(&findings),
+        Format::Text => probe::format_table(&findings),
         Format::Json => serde_json::to_string_pretty(&findings)?,
     };
     writeln!(io::stdout(), "{text}")

@@ -159,17 +159,17 @@ mod tests {
             .write(case(CaseResult::Failed(CaseFailure { reason, message })))
             .unwrap();
         let [Record::Case(record)] = &read(&stream.out)[..] else {
-            panic!("one case");
+            panic!("expected one case");
         };
         let CaseResult::Failed(failure) = &record.result else {
-            panic!("a failure");
+            panic!("expected a failure");
         };
         assert_eq!(failure.reason, reason);
         assert!(failure.message.len() <= MAX_MESSAGE_BYTES && failure.message.ends_with("bytes omitted]"));
     }
 
     #[test]
-    fn replaces_a_case_above_the_line_limit_by_an_internal_failure() {
+    fn replaces_a_case_above_the_line_limit_with_an_internal_failure() {
         let mut stream = RecordStream::new(Vec::new());
         let report = IntegrityReport {
             crc32c_found: "f".repeat(20_000),
@@ -177,7 +177,7 @@ mod tests {
         };
         stream.write(case(CaseResult::Checked(report))).unwrap();
         let [Record::Case(record)] = &read(&stream.out)[..] else {
-            panic!("one case");
+            panic!("expected one case");
         };
         assert!(
             matches!(&record.result, CaseResult::Failed(failure) if failure.reason == FailureReason::Internal)
@@ -199,7 +199,7 @@ mod tests {
         }
         assert!(stream.out.len() < 2 * MAX_WARNINGS_BYTES);
         let Some(Record::Warning(last)) = read(&stream.out).pop() else {
-            panic!("a warning");
+            panic!("expected a warning");
         };
         assert_eq!(last.reason, WarningReason::Limit);
     }

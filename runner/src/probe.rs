@@ -23,7 +23,7 @@ use crate::topology::{Device, DeviceClass, SystemRoots};
 use crate::transport::select::required_environment;
 
 pub use attempt::attempt;
-pub use table::table;
+pub use table::format_table;
 
 /// Timeout of one attempt.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -59,8 +59,9 @@ pub fn probe() -> Vec<Finding> {
         .map(|target| Finding {
             what: category(&target).into(),
             name: name(&target),
-            result: try_in_process(&target)
-                .unwrap_or_else(|error| Err(failed(format!("the probe process failed: {error}")))),
+            result: try_in_process(&target).unwrap_or_else(|error| {
+                Err(operation_rejected(format!("the probe process failed: {error}")))
+            }),
         })
         .collect();
     findings.extend(devices(&SystemRoots::default()));
@@ -133,7 +134,7 @@ fn try_in_process(target: &Target) -> io::Result<Result<String, CaseFailure>> {
     let Some(status) = process::wait_until(&mut child, Instant::now() + ATTEMPT_TIMEOUT)? else {
         child.kill()?;
         child.wait()?;
-        return Ok(Err(failed(format!(
+        return Ok(Err(operation_rejected(format!(
             "the probe process did not respond within {} s",
             ATTEMPT_TIMEOUT.as_secs()
         ))));
@@ -141,8 +142,12 @@ fn try_in_process(target: &Target) -> io::Result<Result<String, CaseFailure>> {
     let output = output.map(process::Collected::finish).unwrap_or_default();
     // The last line contains the result. Libraries may have printed other lines before it.
     let line = output.lines().last().unwrap_or_default();
-    Ok(serde_json::from_str(line)
-        .unwrap_or_else(|_| Err(failed(format!("the probe process {}", process::describe(status))))))
+    Ok(serde_json::from_str(line).unwrap_or_else(|_| {
+        Err(operation_rejected(format!(
+            "the probe process {}",
+            process::describe(status)
+        )))
+    }))
 }
 
 fn devices(roots: &SystemRoots) -> Vec<Finding> {
@@ -174,7 +179,7 @@ fn devices(roots: &SystemRoots) -> Vec<Finding> {
     rdma_devices.into_iter().map(describe).collect()
 }
 
-fn failed(message: String) -> CaseFailure {
+fn operation_rejected(message: String) -> CaseFailure {
     CaseFailure {
         reason: FailureReason::OperationRejected,
         message,

@@ -36,7 +36,7 @@ mod run;
 pub mod transfer;
 mod waiting;
 
-pub use case::{Case, CaseReport, Outcome, Role};
+pub use case::{Case, CaseReport, Role, SideOutcome};
 pub use probe::probe;
 pub use run::run_case;
 

@@ -25,7 +25,7 @@ use serde::{Serialize, de::DeserializeOwned};
 /// Environment variable that contains the address on which the parent of the peer process listens.
 const ADDRESS_VARIABLE: &str = "FABRICBENCH_TEST_PEER";
 const TIMEOUT: Duration = Duration::from_secs(60);
-const ROOM: usize = 300_000;
+const BUFFER_BYTES: usize = 300_000;
 const RAILS: usize = 2;
 const ROUNDS: u64 = 50;
 
@@ -64,7 +64,7 @@ impl Side {
             peers: 1,
         })
         .unwrap();
-        let memory = Memory::allocate(kind, ROOM).unwrap();
+        let memory = Memory::allocate(kind, BUFFER_BYTES).unwrap();
         let region = transport.register(Arc::clone(&memory)).unwrap();
         let peer: EndpointAddresses = exchange(&mut stream, transport.addresses());
         transport.connect(&peer).unwrap();
@@ -230,7 +230,7 @@ fn target(mut side: Side) {
     for round in 0..ROUNDS {
         let rail = round as usize % RAILS;
         side.transport
-            .post_receive(rail, &side.region, 5, ROOM as u64 - 5, 1)
+            .post_receive(rail, &side.region, 5, BUFFER_BYTES as u64 - 5, 1)
             .unwrap();
         let completion = side.next_completion();
         let expected = CompletionKind::Received {

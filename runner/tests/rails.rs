@@ -142,8 +142,16 @@ fn throughput_scales_with_two_and_four_rails() {
         four / 1e6
     );
     println!("x{:.2} with 2, x{:.2} with 4", two / one, four / one);
-    assert!(two / one >= 1.85, "2 rails transfer only x{:.2}", two / one);
-    assert!(four / one >= 3.5, "4 rails transfer only x{:.2}", four / one);
+    assert!(
+        two / one >= 1.85,
+        "2 rails reach only {:.2} times the throughput of 1 rail",
+        two / one
+    );
+    assert!(
+        four / one >= 3.5,
+        "4 rails reach only {:.2} times the throughput of 1 rail",
+        four / one
+    );
 }
 
 #[test]

@@ -28,7 +28,7 @@ cluster_up() {
 }
 
 # kubelet_dir_up: kubelets keep the sockets of device plugins in a directory whose path is not configurable. A marker file
-# in it says that the testbed created it.
+# in it shows that the testbed created it.
 kubelet_dir_up() {
     [ ! -e "$KUBELET_DIR" ] || return 0
     mkdir "$KUBELET_DIR"
@@ -63,7 +63,7 @@ cluster_down() {
     say "down in $((SECONDS - started)) s"
 }
 
-# api_only_up: starts etcd and the API server, for tests of controllers, with or without a cluster alongside.
+# api_only_up: starts only etcd and the API server, for tests of controllers, independently of a cluster.
 api_only_up() {
     local started=$SECONDS
     preflight

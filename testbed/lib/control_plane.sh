@@ -33,7 +33,7 @@ etcd_serves() {
     nsenter "--net=/run/netns/$SITE_NETNS" curl -fsS --max-time 2 http://127.0.0.1:2379/readyz
 }
 
-# port_free: fails if another program uses the configured port on 127.0.0.1.
+# port_free: fails if another process uses the configured port on 127.0.0.1.
 port_free() {
     if process_alive forward-host; then return 0; fi
     if (exec 3<>"/dev/tcp/127.0.0.1/$SITE_PORT") 2>/dev/null; then
@@ -41,7 +41,7 @@ port_free() {
     fi
 }
 
-# The API server is in a network namespace without a link to the machine's; a Unix socket connects the two.
+# The API server runs in a network namespace that has no link to the host network namespace; a Unix socket connects the two.
 forwarder_up() {
     local socket=$SITE/run/api.sock
     if ! process_alive forward-api; then rm -f "$socket"; fi

@@ -22,7 +22,7 @@ node_command() {
     esac
 }
 
-# node_fill DIR: leaves 16 MiB, which is far below the 5 % at which the kubelet evicts, and enough for it to report that.
+# node_fill DIR: leaves 16 MiB, which is far below the kubelet's eviction threshold of 5% and sufficient for its report.
 node_fill() {
     local free
     free=$(df --output=avail -B1 "$1" | tail -n 1)
@@ -33,7 +33,7 @@ node_fill() {
 # node_free NODE DIR
 node_free() {
     rm -f "$2/filled"
-    # A kubelet under disk pressure may still be removing images; it has finished when it reports no disk pressure.
+    # A kubelet under disk pressure may still be removing images; it has finished once it reports no disk pressure.
     if process_alive "kubelet-$1"; then
         await 180 "$1 to report no disk pressure" node_condition "$1" DiskPressure False || fail "see testbed logs kubelet-$1"
     fi

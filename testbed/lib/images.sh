@@ -63,7 +63,7 @@ required_arguments_check() {
     done
 }
 
-# base_archives [BUILDAH ARGUMENT]...: prints the archives of the fabricbench.dev images that the arguments name.
+# base_archives [BUILDAH ARGUMENT]...: prints the archives of the fabricbench.dev images in the arguments.
 base_archives() {
     local argument image archive
     for argument in "$@"; do
@@ -75,7 +75,7 @@ base_archives() {
     done
 }
 
-# bases_up [BUILDAH ARGUMENT]...: imports those archives that are not in storage.
+# bases_up [BUILDAH ARGUMENT]...: imports the archives of base_archives that are not in storage.
 bases_up() {
     local archive
     for archive in $(base_archives "$@"); do
@@ -93,7 +93,7 @@ image_inputs() {
         if [[ $source == *[\$\[\"\\]* ]]; then
             fail "$dockerfile: COPY $source is not supported: use plain names on one line"
         fi
-        # Not quoted, because COPY takes patterns.
+        # Not quoted, because COPY accepts patterns.
         # shellcheck disable=SC2086
         (cd "$context" && find $source -type f -printf '%p %m ' -exec sha256sum {} \; | sort) ||
             fail "$dockerfile copies $source, which is not in $context (has it been built? see make help)"
@@ -109,7 +109,7 @@ copied_files() {
     }' "$1"
 }
 
-# base_images DOCKERFILE [BUILDAH ARGUMENT]...: prints the Debian images named by the Dockerfile or the arguments.
+# base_images DOCKERFILE [BUILDAH ARGUMENT]...: prints the Debian images that the Dockerfile or the arguments contain.
 base_images() {
     { cat "$1" && printf '%s\n' "${@:2}"; } | { grep -oE "$BASE_IMAGES" || true; } | sort -u
 }
@@ -120,8 +120,8 @@ base_build() {
     local dir=$CACHE/images suite=${1##*:} container
     say "building the base image $1"
     mkdir -p "$dir"
-    # mmdebstrap passes file descriptors to dash, which supports only those below 10. The caller's are closed, so that
-    # enough are free.
+    # mmdebstrap passes file descriptors to dash, which supports only those below 10. The caller's descriptors are closed,
+    # so that enough of these are available.
     mmdebstrap --quiet --variant=minbase --include=ca-certificates \
         --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
         --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \

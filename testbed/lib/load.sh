@@ -40,7 +40,7 @@ image_load() {
     for node in $(node_names); do image_load_into "$node" "$1"; done
 }
 
-# image_load_into NODE ARCHIVE: also records the archive loaded last under each name, with its digest.
+# image_load_into NODE ARCHIVE: loads the archive unless the node has it, and records it with its digest under the image name.
 image_load_into() {
     local node=$1 archive mark loaded
     archive=$(realpath -- "$2")
@@ -69,7 +69,7 @@ images_restore() {
     for mark in "$(node_dir "$1")"/loaded/*; do
         [ -e "$mark" ] || continue
         read -r _ archive <"$mark"
-        # The archive no longer exists if the image was rebuilt since.
+        # The archive no longer exists if the image was rebuilt in the meantime.
         if [ -e "$archive" ]; then image_load_into "$1" "$archive"; fi
     done
 }

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Network namespaces, the bridge between them, and routes. None of it is in the machine's own network namespace.
+# Network namespaces, the bridge between them, and routes. Nothing is created in the host network namespace.
 
-# netns_up NAME: creates the namespace unless it exists. The alias of its loopback interface names the owner, because
+# netns_up NAME: creates the namespace unless it exists. The alias of its loopback interface identifies the owner, because
 # namespace names are global to the machine and another testbed may use another state directory.
 netns_up() {
     # After a restart of the machine the namespace is no longer mounted and its name is a plain file.
@@ -32,8 +32,8 @@ control_network_up() {
     nsenter "--net=/run/netns/$CONTROL_NETNS" sysctl -qw net.bridge.bridge-nf-call-iptables=0
 }
 
-# node_network_up NODE: links the node to the bridge. There is no default route, so nothing in a node can reach outside the
-# testbed.
+# node_network_up NODE: links the node to the bridge. There is no default route, so nothing in a node can reach other
+# networks.
 node_network_up() {
     local node=$1 netns port
     netns=$(node_netns "$node")
@@ -46,7 +46,7 @@ node_network_up() {
     ip -n "$CONTROL_NETNS" link set "$port" master "$BRIDGE" up
     ip -n "$netns" addr replace "$(node_address "$node")/${NODE_RANGE#*/}" dev eth0
     ip -n "$netns" link set eth0 up
-    # Takes the place of a default route: packets to a service reach kube-proxy's rules, which reject those to services
+    # Replaces a default route: packets to a service reach kube-proxy's rules, which reject those to services
     # without endpoints.
     ip -n "$netns" route replace "$SERVICE_RANGE" via "$CONTROL_ADDRESS"
     nsenter "--net=/run/netns/$netns" sysctl -qw net.ipv4.ip_forward=1 net.bridge.bridge-nf-call-iptables=1

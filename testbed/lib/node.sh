@@ -8,7 +8,7 @@ node_names() {
     for ((index = 1; index <= count; index++)); do echo "node-$index"; done
 }
 
-# node_check NAME: fails unless it is a node of this cluster.
+# node_check NAME: fails unless NAME is a node of this cluster.
 node_check() {
     local node
     for node in $(node_names); do
@@ -17,7 +17,7 @@ node_check() {
     fail "unknown node '${1:-}' (nodes: $(node_names | xargs))"
 }
 
-# node_runtime_up NODE: sets the node up until its containerd responds, so that images can be loaded.
+# node_runtime_up NODE: sets up the node and waits until its containerd responds, so that images can be loaded.
 node_runtime_up() {
     local node=$1
     node_disk_up "$node"

@@ -22,7 +22,7 @@ process_pid() {
 
 process_alive() { process_pid "$1" >/dev/null; }
 
-# process_start NAME NETNS COMMAND...: starts a process unless it is running. NETNS "-" is the machine's own namespace.
+# process_start NAME NETNS COMMAND...: starts a process unless it is running. NETNS "-" is the host network namespace.
 process_start() {
     local name=$1 netns=$2 enter=() pid record=$SITE/run/$1.pid
     shift 2
@@ -34,7 +34,7 @@ process_start() {
     mkdir -p "$SITE/run" "$SITE/logs"
     (
         cd /
-        # The process writes its own record, so that it has one even if this shell is killed.
+        # The process itself writes the record, so that the record exists even if this shell is killed.
         pid=$BASHPID
         printf '%s %s\n' "$pid" "$(process_start_time "$pid")" >"$record.part"
         mv "$record.part" "$record"
@@ -46,8 +46,8 @@ process_start() {
     disown "$pid"
 }
 
-# process_end NAME [SIGNAL]: ends the process, after 10 s by SIGKILL. Its record is kept, so that `status` shows it as
-# ended.
+# process_end NAME [SIGNAL]: ends the process, if necessary by SIGKILL after 10 s. Its record is kept, so that `status`
+# shows it as ended.
 process_end() {
     local name=$1 signal=${2:-TERM} pid
     pid=$(process_pid "$name") || return 0

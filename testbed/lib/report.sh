@@ -54,7 +54,7 @@ render() {
     printf '%s\n' "$text"
 }
 
-# render_to TARGET FILE NAME=VALUE...: writes TARGET only if it changed, because some programs watch these files.
+# render_to TARGET FILE NAME=VALUE...: writes TARGET only if it changed, because some processes watch these files.
 render_to() {
     local target=$1
     shift

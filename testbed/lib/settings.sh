@@ -14,8 +14,8 @@ API_ONLY_PORT=${FABRICBENCH_TESTBED_API_ONLY_PORT:-16444}
 # Number of 2 MiB huge pages that `up` adds to those of the machine and `down` removes.
 HUGE_PAGES=${FABRICBENCH_TESTBED_HUGE_PAGES:-32}
 
-# Network namespaces. The control plane's contains the bridge that connects the nodes, so that no link, route or rule is
-# added to the machine's own namespace.
+# Network namespaces. The control-plane namespace contains the bridge that connects the nodes, so that no link, route or
+# rule is added to the host network namespace.
 CONTROL_NETNS=fbt-control
 API_ONLY_NETNS=fbt-api-only
 BRIDGE=nodes
@@ -40,7 +40,7 @@ CGROUP=fabricbench-testbed
 # Environment variable set in every process of the testbed, by which `down` finds processes without a record.
 MARK=FABRICBENCH_TESTBED_MEMBER
 
-# A site is one control plane with its own directory and network namespace: that of the cluster or that of api-only.
+# A site is a control plane with a directory and a network namespace: that of the cluster or that of api-only.
 use_cluster() {
     SITE=$STATE/cluster SITE_NETNS=$CONTROL_NETNS SITE_PORT=$CLUSTER_PORT SITE_COMMAND=""
 }

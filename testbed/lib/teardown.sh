@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Removes everything that the testbed created, from any state. The order matters: a process that would recreate something
-# is ended before that is removed, and mounts and cgroups are removed when no process uses them.
+# Removes everything that the testbed created, from any state. The order matters: a process that would recreate an object
+# is ended before the object is removed, and mounts and cgroups are removed when no process uses them.
 
 site_down() {
     netns_check "$SITE_NETNS"
@@ -44,7 +44,7 @@ marked_processes_down() {
     local pid left=1
     for pid in $(marked_pids); do
         kill -KILL "$pid" 2>/dev/null || true
-        # Zombies do not count, because only their parent can reap them.
+        # Zombies are ignored, because only their parent can reap them.
         if process_start_time "$pid" >/dev/null; then left=0; fi
     done
     [ "$left" = 1 ]

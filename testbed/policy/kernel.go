@@ -12,7 +12,7 @@ import (
 
 // kernel is the packet filter of the network namespace of this process.
 type kernel struct {
-	// applied is the text of the rules in place. It avoids updates, because most changes of pods do not change any rule.
+	// applied contains the current rules. It avoids updates, because most changes of pods do not change any rule.
 	applied string
 }
 

@@ -1,7 +1,7 @@
 // Policy enforces NetworkPolicies on one node of the testbed, because the bridge plugin does not. It watches policies, pods
-// and namespaces, compiles them to iptables rules and ipsets (package rules, without I/O), and applies these in its network
-// namespace. If a policy uses an unsupported feature, the process exits with an error that names the policy and the field,
-// so that no test passes because a rule was ignored. The rules in place remain.
+// and namespaces, compiles them to iptables rules and ipsets (package rules), and applies these in its network namespace.
+// If a policy uses an unsupported feature, the process exits with an error that identifies the policy and the field, so that
+// no test passes because a rule was ignored. The current rules remain applied.
 package main
 
 import (

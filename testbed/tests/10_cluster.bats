@@ -74,7 +74,7 @@ setup() { load lib/common; }
     [[ $output == *"another testbed command is running"* ]]
 }
 
-@test "a command without root reports that it needs root" {
+@test "a command without root privileges reports that it needs root" {
     # Runs a copy, because an unprivileged user may not be able to read the checkout.
     copy=$(mktemp -d)
     cp -r "$HERE/testbed" "$HERE/lib" "$copy/"
@@ -86,7 +86,7 @@ setup() { load lib/common; }
 }
 
 @test "the testbed listens only on loopback" {
-    # Lists the listeners of testbed processes in the machine's own namespace.
+    # Lists the listeners of testbed processes in the host network namespace.
     listeners=$(ss -Hltnup | grep -E "pid=($(marked_pids | paste -sd '|'))," | awk '{print $5}')
     [ "$listeners" = "127.0.0.1:$CLUSTER_PORT" ]
 }

@@ -1,4 +1,4 @@
-# A gang like that of a benchmark: an Indexed Job on two nodes, with its devices, logs, exec and describe.
+# A gang as in a campaign: an Indexed Job on two nodes with devices, and logs, exec, describe and port-forward of its pods.
 
 setup_file() {
     load lib/common
@@ -7,7 +7,7 @@ setup_file() {
 
 setup() { load lib/common; }
 
-unschedulable_for_adapters() {
+reports_insufficient_adapters() {
     kubectl -n workload get pod "$1" -o 'jsonpath={.status.conditions[?(@.type=="PodScheduled")].message}' |
         grep -F 'Insufficient vpc.amazonaws.com/efa'
 }
@@ -32,7 +32,7 @@ unschedulable_for_adapters() {
 
 @test "a pod that requests too many adapters stays Pending with the scheduler's message" {
     apply workload greedy.yaml
-    await "$TIMEOUT" "the scheduler's message" unschedulable_for_adapters greedy
+    await "$TIMEOUT" "the scheduler's message" reports_insufficient_adapters greedy
     [ "$(kubectl -n workload get pod greedy -o 'jsonpath={.status.phase}')" = Pending ]
     kubectl -n workload delete pod greedy --wait
 }
@@ -53,9 +53,9 @@ unschedulable_for_adapters() {
     forwarder=$!
     await "$TIMEOUT" "the forwarder" grep -q Forwarding "$BATS_TEST_TMPDIR/forward"
     port=$(sed -n 's/^Forwarding from 127.0.0.1:\([0-9]*\) .*/\1/p' "$BATS_TEST_TMPDIR/forward")
-    answer=$(cat <"/dev/tcp/127.0.0.1/$port")
+    response=$(cat <"/dev/tcp/127.0.0.1/$port")
     kill "$forwarder"
-    [ "$answer" = server ]
+    [ "$response" = server ]
 }
 
 @test "a pod gets huge pages if the machine provides them" {

@@ -20,7 +20,7 @@ query_fails_with() { probe network pod-1 query tcp "$2" 2>&1 | grep -F "$1"; }
 }
 
 @test "a pod reaches itself through its service" {
-    # Uses the full name, because the short one is in the pod's own hosts file.
+    # Uses the full name, because the short name is in the hosts file of the pod.
     reaches network pod-1 tcp pod-1.network.svc.cluster.local:80 pod-1
 }
 
@@ -39,7 +39,7 @@ query_fails_with() { probe network pod-1 query tcp "$2" 2>&1 | grep -F "$1"; }
 
 @test "a service without endpoints refuses connections" {
     kubectl -n network create service clusterip empty --tcp=80:80
-    await "$TIMEOUT" "the refusal" query_fails_with 'connection refused' empty:80
+    await "$TIMEOUT" "the refused connection" query_fails_with 'connection refused' empty:80
 }
 
 @test "a name that does not exist fails to resolve" {

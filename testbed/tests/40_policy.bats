@@ -28,8 +28,8 @@ address() { kubectl -n policy get pod "$1" -o 'jsonpath={.status.podIP}'; }
 # blocked NAMESPACE POD tcp|udp HOST:PORT: waits until queries of the pod time out.
 blocked() { await "$TIMEOUT" "$3 to $4 from $2 to be blocked" times_out_twice "$1" "$2" query "$3" "$4"; }
 
-# times_out_twice NAMESPACE POD ARGUMENT...: whether two queries time out, for another reason than name resolution. A single
-# timeout may be due to a slow answer.
+# times_out_twice NAMESPACE POD ARGUMENT...: whether two queries time out for a reason other than name resolution. A single
+# timeout may be caused by a slow response.
 times_out_twice() {
     for _ in 1 2; do
         run probe "$@"
@@ -71,7 +71,7 @@ times_out_twice() {
     blocked policy client udp server:80
 }
 
-@test "ingress: a namespace selector allows the other namespace and not the pod's own" {
+@test "ingress: a namespace selector allows only the other namespace" {
     policy allow-from-other-namespace
     blocked policy client tcp server:80
     reaches policy-other outsider tcp server.policy:80 server
@@ -83,7 +83,7 @@ times_out_twice() {
     run probe policy client query tcp server:80
     [[ $output == *"lookup server"* ]]
     blocked policy client tcp "$(address neighbor):8080"
-    # The kubelet's port on the pod's own node.
+    # The kubelet's port on the node of the pod.
     blocked policy client tcp "$(node_address node-1):10250"
     blocked policy client tcp "$SERVICE_FIRST:443"
     reaches policy server tcp client:80 client
@@ -125,7 +125,7 @@ times_out_twice() {
     done
 }
 
-@test "an unsupported policy ends the enforcer with an error that names policy and field" {
+@test "an unsupported policy ends the enforcer with an error that identifies the policy and the field" {
     policy not-implemented
     await "$TIMEOUT" "the enforcer to end" process_gone policy-node-1
     await "$TIMEOUT" "the enforcer to end" process_gone policy-node-2

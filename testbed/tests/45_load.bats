@@ -54,14 +54,14 @@ container_output() {
     "$TESTBED" load docker-archive "$BATS_TEST_TMPDIR/image.tar"
 }
 
-@test "load names a missing file of the context" {
+@test "load reports a missing file of the context" {
     rm "$dir/greeting"
     run "$TESTBED" load "$dir:loud"
     [ "$status" -ne 0 ]
     [[ $output == *"copies greeting*, which is not in"* ]]
 }
 
-@test "load names the missing Dockerfile of an unknown image" {
+@test "load reports the missing Dockerfile of an unknown image" {
     run "$TESTBED" load nothing
     [ "$status" -ne 0 ]
     [[ $output == *"images/nothing/Dockerfile"* ]]

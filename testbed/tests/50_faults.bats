@@ -33,7 +33,7 @@ teardown() {
     kubectl get node node-2 -o json | jq -e '.status.allocatable["vpc.amazonaws.com/efa"] == "32"'
 }
 
-@test "pods survive a killed containerd, which can be restarted" {
+@test "pods survive a containerd crash, and containerd can be restarted" {
     # Uses the address, because a kubelet that has just started reports its pods as not ready until it has probed them.
     address=$(kubectl -n faults get pod pod-2 -o 'jsonpath={.status.podIP}')
     "$TESTBED" node crash node-2

@@ -64,7 +64,7 @@ usr/local/bin/fabricbench-operator" ]
         binary=usr/local/bin/fabricbench-${image%%:*}
         image_file "$image" "$binary" >"$BATS_TEST_TMPDIR/binary"
         needed=$("$HERE/../.ci/glibc-needed" "$BATS_TEST_TMPDIR/binary")
-        echo "# $image: its binary needs glibc $needed" >&3
+        echo "# $image: the binary needs glibc $needed" >&3
         [ "$(printf '%s\n' 2.17 "$needed" | sort -V | tail -n 1)" = 2.17 ]
     done
 }

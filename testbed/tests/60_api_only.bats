@@ -1,8 +1,8 @@
-# etcd and the API server without nodes, alongside the cluster.
+# etcd and the API server without nodes, concurrently with the cluster.
 
 setup() { load lib/common; }
 
-@test "api-only runs alongside the cluster and is removed completely" {
+@test "api-only runs concurrently with the cluster and is removed completely" {
     run --separate-stderr "$TESTBED" api-only
     [ "$status" -eq 0 ]
     echo "# ${stderr##*testbed: }" >&3

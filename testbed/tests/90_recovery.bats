@@ -1,4 +1,4 @@
-# Kills the cluster in different ways, and checks at the end that nothing remains.
+# Kills the cluster in different states, and checks at the end that nothing remains.
 
 setup() { load lib/common; }
 
@@ -62,7 +62,7 @@ cluster_works() {
     [ -z "$(marked_pids)" ]
 }
 
-# leftovers: prints what the machine has in addition to the listing at the start.
+# leftovers: prints the entries of the machine listing that did not exist at the start.
 leftovers() { comm -13 <(sort "$BATS_SUITE_TMPDIR/machine-before") <(machine_listing | sort); }
 
 nothing_left() { [ -z "$(leftovers)" ]; }

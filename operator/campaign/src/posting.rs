@@ -177,7 +177,7 @@ fn coalesce_obstacle(rule: StripingRule, size: u64, rails: u32) -> Option<String
     }
     if size < rule.threshold_bytes {
         return Some(format!(
-            "only one chunk below thresholdBytes {}",
+            "not split below thresholdBytes {}",
             Size(rule.threshold_bytes)
         ));
     }
@@ -228,7 +228,7 @@ mod tests {
             [
                 None,
                 text("only one post per rail and burst"),
-                text("only one chunk below thresholdBytes 16Ki")
+                text("not split below thresholdBytes 16Ki")
             ]
         );
         assert_eq!(

@@ -3,7 +3,7 @@
 //!
 //! The statistical unit is the round. [`round_effect`] reduces a round to one number, the median over pairs of
 //! `ln(arm / baseline)`. [`compare_paired`] turns the rounds of one comparison into an estimate, an exact interval at
-//! the simultaneous level of its [`Family`], a verdict, and the number of rounds that would settle it. [`Expectation`]
+//! the simultaneous level of its [`Family`], a verdict, and the number of rounds that would settle it. [`ExpectedChange`]
 //! compares the same interval with a stated expectation. [`null_check`] evaluates the comparisons that must show no
 //! effect: control arms and negative controls.
 //!
@@ -12,7 +12,7 @@
 
 mod distribution;
 mod error;
-mod expectation;
+mod expected_change;
 mod family;
 mod interval;
 mod margin;
@@ -27,7 +27,7 @@ mod verdict;
 
 pub use distribution::Distribution;
 pub use error::StatsError;
-pub use expectation::{Expectation, Outcome, over_sizes};
+pub use expected_change::{ChangeOutcome, ExpectedChange, over_sizes};
 pub use family::{Family, SPARE_ROUNDS};
 pub use interval::Interval;
 pub use margin::Margin;

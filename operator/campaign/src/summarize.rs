@@ -1,6 +1,7 @@
 //! Summarizes the records before the comparison: which cases are valid, the results of each arm at each size, whether
 //! its optimizations engaged, and whether the bytes used the requested fabric. Performs no I/O.
 
+mod case_validity;
 mod cell;
 mod cold;
 mod endpoints;
@@ -17,17 +18,17 @@ mod validity;
 use crds::v1alpha1::Metric;
 use serde::Serialize;
 
+pub use case_validity::{CaseProof, CaseValidity, Invalid};
 pub use cell::{CellSummary, ExclusiveMedians, InvalidCases};
 pub use cold::{COLD_METRICS, ColdMetric, ColdSummary};
 pub use endpoints::EndpointIndex;
 pub use environment::{Environment, Worker};
 pub use evidence::Evidence;
-pub use fabric::{COVERAGE, CaseProof, FabricEvidence};
+pub use fabric::{COVERAGE, FabricEvidence};
 pub use limits::{FLOOR_INTERFACE_NANOS, FLOOR_MEMORY_NANOS, LINE_RATE_TOLERANCE};
 pub use pairs::{MIN_PAIRS, NodeDeviation, PairDeviation};
 pub use spread::{POINT_LEVEL, Spread};
 pub use statistic::{METRICS, statistic};
-pub use validity::{CaseValidity, Invalid};
 
 use super::collect::Reports;
 use super::plan::Plan;

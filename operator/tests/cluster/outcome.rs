@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use campaign::collect::Outcome;
+use campaign::collect::CaseOutcome;
 use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, FabricProof, MemoryKind};
 use serde_json::Value;
@@ -139,7 +139,7 @@ async fn print_times(namespace: &TestNamespace, name: &str, status: &BenchmarkRu
     let (plan, lines) = (planned(&run), namespace.lines(&run).await);
     let cases = reports(&run, &plan, &lines).cases;
     let windows = cases.iter().map(|case| match &case.outcome {
-        Outcome::Measured(measured) => measured.initiator.window_nanos,
+        CaseOutcome::Measured(measured) => measured.initiator.window_nanos,
         _ => 0,
     });
     let seconds = windows.sum::<u64>() as f64 / 1e9;

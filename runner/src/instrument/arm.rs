@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::failure::{from_transport, internal};
 use crate::arm_endpoints::{ArmEndpoints, ArmOffer};
 use crate::rendezvous::message::{CaseOrder, PeerCase, Side};
-use crate::scenario::{self, Case, Outcome, Role};
+use crate::scenario::{self, Case, Role, SideOutcome};
 use crate::transport::Transport;
 
 /// The endpoints and memory of one arm at one worker.
@@ -100,8 +100,8 @@ impl<T: Transport + 'static> Arm for Opened<T> {
         };
         let report = scenario::run_case(&mut self.endpoints, &case)?;
         let side = match report.outcome {
-            Outcome::Measured(report) => Side::Measured(report),
-            Outcome::Checked(report) => Side::Checked(report),
+            SideOutcome::Measured(report) => Side::Measured(report),
+            SideOutcome::Checked(report) => Side::Checked(report),
         };
         Ok((side, report.evidence))
     }

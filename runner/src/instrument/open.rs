@@ -135,7 +135,7 @@ impl TransportVisitor for OpenArm<'_> {
     }
 }
 
-/// Restricts this process to `cpus`, if there are any. Threads started by libraries inherit the restriction.
+/// Restricts this process to `cpus`, unless `cpus` is empty. Threads started by libraries inherit the restriction.
 fn set_affinity(cpus: &[u32]) -> Result<(), CaseFailure> {
     if cpus.is_empty() {
         return Ok(());

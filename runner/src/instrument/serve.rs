@@ -87,7 +87,7 @@ impl<'c, C: TransportSelector> Server<'c, C> {
         variant::check(env::var(ENV_VARIANT).ok().as_deref(), &assigned)?;
         let arm = opener.open(self.selector, &assigned)?;
         let mut facts = arm.facts();
-        facts.variables = variables::recorded(variables::utf8(env::vars_os()));
+        facts.variables = variables::recorded_variables(variables::utf8_variables(env::vars_os()));
         let offer = arm.offer()?;
         let opened = Opened { offer, facts };
         self.arms.insert(index, arm);

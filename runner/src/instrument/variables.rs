@@ -17,12 +17,14 @@ const MAX_NAME_BYTES: usize = 64;
 const SECRET_PARTS: [&str; 4] = ["SECRET", "TOKEN", "PASSWORD", "KEY"];
 
 /// Returns the variables that are valid UTF-8. Fabric libraries use only such variables.
-pub fn utf8(variables: impl Iterator<Item = (OsString, OsString)>) -> impl Iterator<Item = (String, String)> {
+pub fn utf8_variables(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> impl Iterator<Item = (String, String)> {
     variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
 /// Selects the variables of fabric libraries, limits their number and length, and masks secrets.
-pub fn recorded(variables: impl Iterator<Item = (String, String)>) -> BTreeMap<String, String> {
+pub fn recorded_variables(variables: impl Iterator<Item = (String, String)>) -> BTreeMap<String, String> {
     let mut matching: BTreeMap<_, _> = variables
         .filter(|(name, _)| {
             RECORDED_ENV_PREFIXES
@@ -58,7 +60,7 @@ mod tests {
     use super::*;
 
     fn recorded_pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-        recorded(
+        recorded_variables(
             pairs
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
@@ -91,7 +93,7 @@ mod tests {
         let many: Vec<_> = (0..100)
             .map(|number| (format!("FI_X{number:03}"), "v".repeat(5000)))
             .collect();
-        let found = recorded(many.into_iter());
+        let found = recorded_variables(many.into_iter());
         assert_eq!(found.len(), MAX_VARIABLES + 1);
         assert_eq!(found["[omitted]"], "52 more variables");
         assert!(found["FI_X000"].len() <= MAX_VALUE_BYTES);

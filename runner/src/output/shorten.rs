@@ -71,8 +71,8 @@ pub(super) fn fit(chain: &mut ChainWriter, mut record: Record) -> Result<(String
     Ok((line?, reductions))
 }
 
-/// Replaces a record whose line is `length` bytes long by a record of the same case or arm that does not exceed the
-/// line limit. Records of other kinds never exceed the limit and are returned unchanged.
+/// Replaces a record whose line is `length` bytes long with a record of the same case or arm that does not exceed
+/// the line limit. Records of other kinds never exceed the limit and are returned unchanged.
 fn replace_oversized(mut record: Record, length: usize) -> Record {
     match &mut record {
         Record::Case(case) => {

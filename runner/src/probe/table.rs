@@ -8,7 +8,7 @@ use super::Finding;
 const PLAIN_WIDTH: u16 = 120;
 
 /// Formats `findings` as a table.
-pub fn table(findings: &[Finding]) -> String {
+pub fn format_table(findings: &[Finding]) -> String {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
@@ -43,7 +43,7 @@ mod tests {
                 message: "no EFA device".into(),
             }),
         };
-        let text = table(&[finding]);
+        let text = format_table(&[finding]);
         assert!(
             text.contains("no: NoDevice") && text.contains("no EFA device"),
             "{text}"

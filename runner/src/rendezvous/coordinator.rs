@@ -40,12 +40,12 @@ pub enum RendezvousError {
     },
     /// Not all ranks joined in time.
     #[snafu(display(
-        "rank {ranks} did not join within {seconds} s ({joined} of {workers} workers joined; rejected connections: \
+        "{ranks} did not join within {seconds} s ({joined} of {workers} workers joined; rejected connections: \
          {rejected}); check that the worker is scheduled and running, that the coordinator's name resolves and that \
          the worker may connect to port {port}"
     ))]
     Missing {
-        /// The missing ranks, separated by commas.
+        /// The missing ranks, such as `ranks 1, 3`.
         ranks: String,
         /// Rendezvous timeout in seconds.
         seconds: u32,
@@ -270,7 +270,11 @@ impl Acceptor {
             .map(|rank| rank.to_string())
             .collect();
         RendezvousError::Missing {
-            ranks: missing.join(", "),
+            ranks: format!(
+                "rank{} {}",
+                if missing.len() == 1 { "" } else { "s" },
+                missing.join(", ")
+            ),
             seconds: rendezvous.timeout_seconds,
             joined: self.peers.len() + 1,
             workers,

@@ -53,14 +53,14 @@ pub struct Case<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaseReport {
     /// Report of the measurement or the integrity check.
-    pub outcome: Outcome,
+    pub outcome: SideOutcome,
     /// Evidence lines required by the test procedures, except for lines that an earlier case of this size has reported.
     pub evidence: Vec<String>,
 }
 
 /// Report of the measurement or the integrity check at one side.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum SideOutcome {
     /// The case measured time.
     Measured(Box<SideReport>),
     /// The case checked bytes. The report is empty if no payload arrived at this side.

@@ -25,7 +25,7 @@ use crate::transport::Transport;
 const TARGET_CHECK_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Combines the reports of all threads.
-pub(super) fn report(threads: Vec<IntegrityReport>) -> IntegrityReport {
+pub(super) fn combine_reports(threads: Vec<IntegrityReport>) -> IntegrityReport {
     threads.into_iter().reduce(combine).unwrap_or_default()
 }
 

@@ -5,7 +5,7 @@ use std::thread;
 use crds::assignment::{Pass, Workload};
 use crds::record::{CaseFailure, FailureReason, IntegrityReport};
 
-use super::case::{Case, CaseReport, Outcome, Role, is_bidirectional};
+use super::case::{Case, CaseReport, Role, SideOutcome, is_bidirectional};
 use super::case_protocol::{self, SideContext, ThreadReport, Work};
 use super::check;
 use super::engine::{Engine, Setup, failure};
@@ -118,7 +118,7 @@ pub fn run_case<T: Transport>(
     }
     if case.pass == Pass::Integrity {
         return Ok(CaseReport {
-            outcome: Outcome::Checked(check::report(checked)),
+            outcome: SideOutcome::Checked(check::combine_reports(checked)),
             evidence: Vec::new(),
         });
     }
@@ -130,7 +130,7 @@ pub fn run_case<T: Transport>(
         setup.facts.rails.len(),
     );
     Ok(CaseReport {
-        outcome: Outcome::Measured(Box::new(side_report)),
+        outcome: SideOutcome::Measured(Box::new(side_report)),
         evidence,
     })
 }

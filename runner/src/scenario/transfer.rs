@@ -1,4 +1,4 @@
-//! Transfers with many in flight, from the initiator to the target or in both directions.
+//! Keeps many transfers in flight, from the initiator to the target or in both directions.
 //!
 //! A thread keeps a window of transfers in flight and posts them in bursts, each burst as soon as it has a free slot
 //! for every transfer. The timed region of a sample begins before the first chunk of the transfer is posted and ends

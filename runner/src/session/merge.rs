@@ -9,11 +9,11 @@ use crate::rendezvous::message::Side;
 pub type SideResult = Result<Side, CaseFailure>;
 
 /// Merges the results of the two sides, each given with its rank.
-pub fn case(initiator: (u32, SideResult), target: (u32, SideResult)) -> CaseResult {
+pub fn merge_sides(initiator: (u32, SideResult), target: (u32, SideResult)) -> CaseResult {
     let failed = {
         let failure = |side: &(u32, SideResult)| (side.0, side.1.as_ref().err().cloned());
         let (initiator, target) = (failure(&initiator), failure(&target));
-        failures([(initiator.0, initiator.1.as_ref()), (target.0, target.1.as_ref())])
+        merge_failures([(initiator.0, initiator.1.as_ref()), (target.0, target.1.as_ref())])
     };
     if let Some(failure) = failed {
         return CaseResult::Failed(failure);
@@ -40,7 +40,9 @@ pub fn case(initiator: (u32, SideResult), target: (u32, SideResult)) -> CaseResu
 /// Merges the failures of several ranks into one failure, or returns `None` if no rank failed.
 ///
 /// The result has the most specific reason, and the messages of all ranks with equal messages combined.
-pub fn failures<'a>(sides: impl IntoIterator<Item = (u32, Option<&'a CaseFailure>)>) -> Option<CaseFailure> {
+pub fn merge_failures<'a>(
+    sides: impl IntoIterator<Item = (u32, Option<&'a CaseFailure>)>,
+) -> Option<CaseFailure> {
     let mut cause: Option<&CaseFailure> = None;
     let mut messages: Vec<(&str, Vec<u32>)> = Vec::new();
     for (rank, failure) in sides {
@@ -105,7 +107,7 @@ mod tests {
             };
             Ok(Side::Measured(Box::new(report)))
         };
-        let CaseResult::Measured(measured) = case((0, side(5)), (1, side(6))) else {
+        let CaseResult::Measured(measured) = merge_sides((0, side(5)), (1, side(6))) else {
             panic!("measured");
         };
         assert_eq!(
@@ -116,7 +118,7 @@ mod tests {
 
     #[test]
     fn prefers_the_cause_over_a_deadline() {
-        let result = case(
+        let result = merge_sides(
             (3, failure(FailureReason::DeadlineExceeded, "too long")),
             (7, failure(FailureReason::MemoryUnavailable, "no pages")),
         );
@@ -130,7 +132,7 @@ mod tests {
     #[test]
     fn combines_equal_messages() {
         let side = || failure(FailureReason::NoDevice, "no efa");
-        let CaseResult::Failed(failure) = case((0, side()), (1, side())) else {
+        let CaseResult::Failed(failure) = merge_sides((0, side()), (1, side())) else {
             panic!("failed");
         };
         assert_eq!(failure.message, "ranks 0 and 1: no efa");
@@ -146,7 +148,7 @@ mod tests {
             };
             Ok(Side::Checked(report))
         };
-        let CaseResult::Checked(both) = case((0, side(20)), (1, side(50))) else {
+        let CaseResult::Checked(both) = merge_sides((0, side(20)), (1, side(50))) else {
             panic!("checked");
         };
         assert_eq!((both.bytes, both.transfers), (70, 2));
@@ -155,7 +157,7 @@ mod tests {
     #[test]
     fn results_of_different_types_are_an_internal_failure() {
         let checked = Ok(Side::Checked(IntegrityReport::default()));
-        let CaseResult::Failed(failure) = case((0, checked), (1, Ok(Side::Reached))) else {
+        let CaseResult::Failed(failure) = merge_sides((0, checked), (1, Ok(Side::Reached))) else {
             panic!("failed");
         };
         assert_eq!(failure.reason, FailureReason::Internal);

@@ -37,7 +37,7 @@ impl SetupFailures {
         let opened = pair.ranks().map(|rank| (rank, self.open.get(&(arm, rank))));
         let connected = [(pair.initiator, pair.target), (pair.target, pair.initiator)]
             .map(|(rank, peer)| (rank, self.connect.get(&(arm, rank, peer))));
-        merge::failures(opened).or_else(|| merge::failures(connected))
+        merge::merge_failures(opened).or_else(|| merge::merge_failures(connected))
     }
 }
 

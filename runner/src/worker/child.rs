@@ -96,7 +96,7 @@ impl Instrument {
         instrument.tail = Some(tail);
         thread::Builder::new()
             .name("replies".into())
-            .spawn(move || forward(socket, serial, &events))?;
+            .spawn(move || forward_replies(socket, serial, &events))?;
         Ok(instrument)
     }
 
@@ -144,7 +144,7 @@ impl Drop for Instrument {
     }
 }
 
-fn forward(socket: UnixStream, serial: u64, events: &SyncSender<WorkerEvent>) {
+fn forward_replies(socket: UnixStream, serial: u64, events: &SyncSender<WorkerEvent>) {
     let mut reader = FrameReader::new(socket);
     loop {
         let reply = reader.read(MAX_MESSAGE_BYTES, None).and_then(|line| {

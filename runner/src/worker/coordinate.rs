@@ -47,7 +47,7 @@ pub fn coordinate(
             || stop_flag.is_set(),
         )
     });
-    let record = |rank, hello| facts::record(assignment, rank, hello, &started_at);
+    let record = |rank, hello| facts::hello_record(assignment, rank, hello, &started_at);
     let end = match admitted {
         Err(error) => {
             let hellos = [record(0, hello)];
@@ -151,7 +151,7 @@ fn connect(
     } = peer;
     let (sending, receiving) =
         link::split(reader, &assignment.identity, 0, peer).context(LinkSnafu { peer })?;
-    follow::worker(receiving, peer, sender.clone()).context(StartSnafu {
+    follow::follow_worker(receiving, peer, sender.clone()).context(StartSnafu {
         action: "starting a thread",
     })?;
     Ok(WorkerLink::Remote(sending))

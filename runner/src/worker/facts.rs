@@ -64,7 +64,7 @@ pub fn assign_cpus(workers: &[&WorkerHello]) -> Vec<WorkerCpus> {
 }
 
 /// Creates the hello record of one worker.
-pub fn record(assignment: &Assignment, rank: u32, hello: WorkerHello, started_at: &str) -> HelloRecord {
+pub fn hello_record(assignment: &Assignment, rank: u32, hello: WorkerHello, started_at: &str) -> HelloRecord {
     HelloRecord {
         version: RECORD_VERSION,
         identity: assignment.identity.clone(),

@@ -13,7 +13,7 @@ use crate::session::gang::GangEvent;
 ///
 /// # Errors
 /// If the thread cannot be started.
-pub fn coordinator(mut receiver: LinkReader, events: SyncSender<WorkerEvent>) -> io::Result<()> {
+pub fn follow_coordinator(mut receiver: LinkReader, events: SyncSender<WorkerEvent>) -> io::Result<()> {
     let follow = move || {
         loop {
             let (event, last) = match receiver.receive() {
@@ -35,7 +35,7 @@ pub fn coordinator(mut receiver: LinkReader, events: SyncSender<WorkerEvent>) ->
 ///
 /// # Errors
 /// If the thread cannot be started.
-pub fn worker(mut receiver: LinkReader, rank: u32, events: SyncSender<GangEvent>) -> io::Result<()> {
+pub fn follow_worker(mut receiver: LinkReader, rank: u32, events: SyncSender<GangEvent>) -> io::Result<()> {
     let follow = move || {
         loop {
             let (event, last) = match receiver.receive() {

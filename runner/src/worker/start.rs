@@ -50,7 +50,7 @@ fn run_worker(assignment: &Assignment, rank: u32, hello: WorkerHello) -> Result<
     let (cpus, reader) = joined.or_else(|error| incomplete(error.failure()))?;
     let (sender_link, receiver) =
         link::split(reader, identity, rank, 0).context(super::LinkSnafu { peer: 0u32 })?;
-    follow::coordinator(receiver, sender.clone()).context(StartSnafu {
+    follow::follow_coordinator(receiver, sender.clone()).context(StartSnafu {
         action: "starting a thread",
     })?;
     let coordinator = CoordinatorLink::Remote(sender_link);

@@ -10,7 +10,7 @@ use crds::record::SideReport;
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{MemoryKind, Polling, TransportSpec};
 use fabricbench_runner::arm_endpoints::{ArmEndpoints, Buffers, open_config};
-use fabricbench_runner::scenario::{Case, Outcome, Role, run_case};
+use fabricbench_runner::scenario::{Case, Role, SideOutcome, run_case};
 use fabricbench_runner::transport::Transport;
 
 /// Pair of workers of one arm.
@@ -99,13 +99,18 @@ impl<T: Transport> Pair<T> {
     /// Measures a case and returns the report of the initiator.
     pub fn measure(&mut self, scenario: &ScenarioAssignment, size_bytes: u64) -> SideReport {
         match self.run(scenario, size_bytes, Pass::Measure).0 {
-            Outcome::Measured(side) => *side,
-            Outcome::Checked(_) => unreachable!("a measured case is not checked"),
+            SideOutcome::Measured(side) => *side,
+            SideOutcome::Checked(_) => unreachable!("a measured case is not checked"),
         }
     }
 
     /// Runs a case and returns the outcomes of both sides.
-    pub fn run(&mut self, scenario: &ScenarioAssignment, size_bytes: u64, pass: Pass) -> (Outcome, Outcome) {
+    pub fn run(
+        &mut self,
+        scenario: &ScenarioAssignment,
+        size_bytes: u64,
+        pass: Pass,
+    ) -> (SideOutcome, SideOutcome) {
         self.number += 1;
         let case = |role, peer_rank| Case {
             number: self.number,

@@ -15,7 +15,7 @@ import (
 // Direction is the direction of the traffic of a pod to which a rule applies.
 type Direction string
 
-// The directions, with their names in a policy.
+// The directions. Their values are the field names of a policy.
 const (
 	Ingress Direction = "ingress"
 	Egress  Direction = "egress"
@@ -46,7 +46,7 @@ type Ruleset struct {
 	// KnownSet is the name of the set with the addresses of the node's pods, or empty if there are none. While any policy
 	// exists, addresses without a known pod are blocked, so that a new pod is isolated even before it is observed.
 	KnownSet string
-	// Active is whether any policy exists.
+	// Active reports whether any policy exists.
 	Active bool
 }
 
@@ -57,7 +57,7 @@ type compiler struct {
 	sets       Sets
 }
 
-// Compile returns the rules for one node. Its error names the policy and the field that is not supported.
+// Compile returns the rules for one node. Its error identifies the policy and the field that is not supported.
 func Compile(snapshot Snapshot, node Node) (Ruleset, error) {
 	c := compiler{snapshot.endpoints(), snapshot.namespaceLabels(), Sets{}}
 	ruleset := Ruleset{Node: node, Active: len(snapshot.Policies) > 0}

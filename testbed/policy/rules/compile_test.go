@@ -123,7 +123,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func TestUnsupportedFieldsAreNamed(t *testing.T) {
+func TestUnsupportedFieldsAreReported(t *testing.T) {
 	cases := []struct {
 		name   string
 		policy *networkingv1.NetworkPolicy
@@ -140,7 +140,7 @@ func TestUnsupportedFieldsAreNamed(t *testing.T) {
 			// The policy selects no pod on this node but is checked nevertheless.
 			_, err := Compile(testSnapshot(c.policy), Node{Name: "node-3", PodRange: nodeTwo.PodRange})
 			if err == nil || !strings.Contains(err.Error(), "run/for-") || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v does not name the policy and %q", err, c.want)
+				t.Errorf("error %v does not contain the policy and %q", err, c.want)
 			}
 		})
 	}

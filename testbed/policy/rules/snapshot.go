@@ -1,4 +1,4 @@
-// Package rules compiles NetworkPolicies, pods and namespaces to packet filter rules for one node. It does no I/O.
+// Package rules compiles NetworkPolicies, pods and namespaces to packet filter rules for one node. Performs no I/O.
 package rules
 
 import (
@@ -23,7 +23,7 @@ type Node struct {
 	PodRange netip.Prefix
 }
 
-// endpoint is a pod with its own address.
+// endpoint is a pod that does not share the address of its node.
 type endpoint struct {
 	pod     *corev1.Pod
 	address netip.Addr

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Table is the table of the rules. It is not filter, because kube-proxy accepts packets there in its own chains, which may
-// run before these rules.
+// Table is the iptables table of the rules. The table filter is not used, because chains of kube-proxy may accept packets
+// there before these rules.
 const Table = "mangle"
 
 const (
@@ -32,7 +32,7 @@ func Chains(saved string) []string {
 }
 
 // Tables returns the input of `iptables-restore --noflush` that atomically replaces all chains of the enforcer. existing
-// contains the names of the chains in place.
+// contains the names of the existing chains.
 func (r Ruleset) Tables(existing []string) string {
 	chains := []string{chainForward, chainInput}
 	for _, isolated := range r.Isolated {

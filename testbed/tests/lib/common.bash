@@ -51,10 +51,10 @@ job_condition() {
 # probe NAMESPACE POD ARGUMENT...: runs the probe in a running pod.
 probe() { kubectl -n "$1" exec "$2" -- probe "${@:3}"; }
 
-# reaches NAMESPACE POD tcp|udp HOST:PORT NAME: waits until pod NAME answers. A single query may time out on a busy machine.
-reaches() { await "$TIMEOUT" "$5 at $4 ($3) to answer $2" answer_is "$5" "$1" "$2" query "$3" "$4"; }
+# reaches NAMESPACE POD tcp|udp HOST:PORT NAME: waits until pod NAME responds. A single query may time out on a busy machine.
+reaches() { await "$TIMEOUT" "$5 at $4 ($3) to respond to $2" response_is "$5" "$1" "$2" query "$3" "$4"; }
 
-answer_is() { [ "$(probe "${@:2}")" = "$1" ]; }
+response_is() { [ "$(probe "${@:2}")" = "$1" ]; }
 
 # services_serve NAMESPACE POD...: waits until each pod reaches the services of all pods, as kube-proxy updates with a
 # delay.
@@ -71,7 +71,7 @@ services_serve() {
 machine_listing() {
     local hierarchy
     echo "== processes"
-    # Zombies are left out, because the machine's init process reaps them at an unknown time.
+    # Zombies are excluded, because the machine's init process reaps them at an unknown time.
     pgrep -af "$STATE|^$CACHE/tools|containerd-shim|^/pause" | cut -d' ' -f2- | grep -v '<defunct>' | sort || true
     marked_pids
     echo "== links, routes, rules"

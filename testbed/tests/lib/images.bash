@@ -17,7 +17,7 @@ probe_load() {
     "$TESTBED" load "$context"
 }
 
-# image_archive IMAGE: prints the path of its archive in the cache.
+# image_archive IMAGE: prints the path of the image's archive in the cache.
 image_archive() {
     local name
     name=$(image_name "$1")

@@ -32,13 +32,13 @@ pub struct Case {
     pub target: u32,
     /// Start time, in nanoseconds since the start of the stream.
     pub started_nanos: u64,
-    /// Outcome.
-    pub outcome: Outcome,
+    /// Outcome of the case.
+    pub outcome: CaseOutcome,
 }
 
 /// Outcome of a case.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub enum CaseOutcome {
     /// The case was measured.
     Measured(Box<Measured>),
     /// The bytes of the case were verified.
@@ -83,7 +83,7 @@ pub struct PostedSide {
     pub counters: PostingCounters,
 }
 
-impl From<CaseResult> for Outcome {
+impl From<CaseResult> for CaseOutcome {
     fn from(result: CaseResult) -> Self {
         match result {
             CaseResult::Measured(measurement) => Self::Measured(Box::new(Measured {

@@ -7,7 +7,7 @@ use crds::v1alpha1::Metric;
 use serde::Serialize;
 
 use super::{Comparison, Effect, Role, Withheld, inapplicable_reason, same_process};
-use crate::collect::{Measured, Outcome, Reports};
+use crate::collect::{CaseOutcome, Measured, Reports};
 use crate::plan::Plan;
 use crate::stats::signed_rank;
 use crate::stats::{
@@ -35,12 +35,12 @@ pub fn case_index<'a>(reports: &'a Reports, summary: &Summary) -> BTreeMap<CaseK
     let judged = reports.cases.iter().zip(&summary.validities);
     let valid = judged.filter(|(case, validity)| case.pass == Pass::Measure && validity.is_valid());
     let keyed = valid.filter_map(|(case, _)| match &case.outcome {
-        Outcome::Measured(measured) => {
+        CaseOutcome::Measured(measured) => {
             let pair = (case.initiator, case.target);
             let key = (case.scenario, case.size_bytes, case.arm, case.round, pair);
             Some((key, measured.as_ref()))
         }
-        Outcome::Checked(_) | Outcome::Failed(_) => None,
+        CaseOutcome::Checked(_) | CaseOutcome::Failed(_) => None,
     });
     keyed.collect()
 }

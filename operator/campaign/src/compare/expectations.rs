@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Comparison, Role, Withheld};
 use crate::format;
 use crate::plan::Plan;
-use crate::stats::{self, Margin, Outcome, StatsError, over_sizes};
+use crate::stats::{self, ChangeOutcome, Margin, StatsError, over_sizes};
 
 /// Outcome of one expectation.
 #[derive(Clone, Debug, Serialize)]
@@ -50,7 +50,7 @@ pub(super) fn evaluate(plan: &Plan, all: &[Comparison]) -> Result<Vec<Expectatio
     let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
     let judge_one = |(index, expectation): (usize, &Expectation)| {
         let expected = threshold(expectation, margin)?;
-        let outcomes: Vec<(u64, Outcome, String)> = matching(plan, expectation, all)
+        let outcomes: Vec<(u64, ChangeOutcome, String)> = matching(plan, expectation, all)
             .map(|comparison| {
                 let (outcome, reason) = at_size(&expected, expectation, comparison);
                 (comparison.size_bytes, outcome, reason)
@@ -65,7 +65,7 @@ pub(super) fn evaluate(plan: &Plan, all: &[Comparison]) -> Result<Vec<Expectatio
                 reason,
             })
             .collect();
-        let outcome = combined.unwrap_or(Outcome::Inconclusive);
+        let outcome = combined.unwrap_or(ChangeOutcome::Inconclusive);
         let (scenario, arm) = position(plan, expectation);
         Ok(ExpectationAnswer {
             index,
@@ -73,7 +73,7 @@ pub(super) fn evaluate(plan: &Plan, all: &[Comparison]) -> Result<Vec<Expectatio
             arm,
             metric: expectation.metric,
             text: describe(expectation),
-            above_maximum: outcome == Outcome::Met { above_maximum: true },
+            above_maximum: outcome == ChangeOutcome::Met { above_maximum: true },
             reason: reason(outcome.into(), &sizes),
             outcome: outcome.into(),
             sizes,
@@ -82,20 +82,20 @@ pub(super) fn evaluate(plan: &Plan, all: &[Comparison]) -> Result<Vec<Expectatio
     plan.expectations.iter().enumerate().map(judge_one).collect()
 }
 
-fn threshold(expectation: &Expectation, margin: Margin) -> Result<stats::Expectation, StatsError> {
+fn threshold(expectation: &Expectation, margin: Margin) -> Result<stats::ExpectedChange, StatsError> {
     let percent = |value: u32| f64::from(value);
     match (expectation.decrease_percent, expectation.increase_percent) {
         (Some(change), _) => {
-            stats::Expectation::decrease(percent(change.min), change.max.map(percent), margin)
+            stats::ExpectedChange::decrease(percent(change.min), change.max.map(percent), margin)
         }
         (None, Some(change)) => {
-            stats::Expectation::increase(percent(change.min), change.max.map(percent), margin)
+            stats::ExpectedChange::increase(percent(change.min), change.max.map(percent), margin)
         }
         // `validate` rejects a spec with neither of them. Any improvement would meet such an expectation.
         (None, None) if expectation.metric.higher_is_better() => {
-            stats::Expectation::increase(0.0, None, margin)
+            stats::ExpectedChange::increase(0.0, None, margin)
         }
-        (None, None) => stats::Expectation::decrease(0.0, None, margin),
+        (None, None) => stats::ExpectedChange::decrease(0.0, None, margin),
     }
 }
 
@@ -124,15 +124,15 @@ fn matching<'a>(
 }
 
 fn at_size(
-    expected: &stats::Expectation,
+    expected: &stats::ExpectedChange,
     expectation: &Expectation,
     comparison: &Comparison,
-) -> (Outcome, String) {
+) -> (ChangeOutcome, String) {
     let interval = match (&comparison.reason, &comparison.interval) {
         // These comparisons get no verdict, but their interval is valid.
         (None | Some(Withheld::NotPrimary | Withheld::Identical { .. }), Some(interval)) => interval,
-        (Some(reason), _) => return (Outcome::Inconclusive, reason.to_string()),
-        (None, None) => return (Outcome::Inconclusive, "no interval".to_owned()),
+        (Some(reason), _) => return (ChangeOutcome::Inconclusive, reason.to_string()),
+        (None, None) => return (ChangeOutcome::Inconclusive, "no interval".to_owned()),
     };
     let outcome = expected.evaluate(interval);
     let (low, high) = expected.observed_percent(interval);

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::statistic::{latency, posters};
 use super::{CaseProof, CaseValidity, Evidence, Invalid, METRICS, Spread, evidence, statistic};
-use crate::collect::{Case, Measured, Outcome, Reports};
+use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::plan::{Plan, PlannedScenario};
 use crate::stats::Distribution;
 use crate::stats::median_of;
@@ -125,8 +125,11 @@ pub(super) fn cells(plan: &Plan, reports: &Reports, validities: &[CaseValidity])
                     .unwrap_or_default();
                 let mut cell = cell(scenario, &cases);
                 (cell.scenario, cell.size_bytes, cell.arm) = (index, *size_bytes, arm);
-                let valid = measured(&cases).map(|(_, measured)| measured).collect::<Vec<_>>();
-                cell.evidence = evidence::cell_evidence(plan, &cell, &valid);
+                if let Some(planned) = plan.cell(index, *size_bytes, arm) {
+                    let baseline = plan.cell(index, *size_bytes, plan.baseline);
+                    let valid: Vec<&Measured> = measured(&cases).map(|(_, measured)| measured).collect();
+                    cell.evidence = evidence::cell_evidence(planned, baseline, &cell.counters, &valid);
+                }
                 cells.push(cell);
             }
         }
@@ -138,8 +141,8 @@ pub(super) fn cells(plan: &Plan, reports: &Reports, validities: &[CaseValidity])
 fn measured<'a>(cases: &'a [CheckedCase<'a>]) -> impl Iterator<Item = (&'a Case, &'a Measured)> {
     let valid = cases.iter().filter(|(_, validity)| validity.is_valid());
     valid.filter_map(|(case, _)| match &case.outcome {
-        Outcome::Measured(measured) => Some((*case, measured.as_ref())),
-        Outcome::Checked(_) | Outcome::Failed(_) => None,
+        CaseOutcome::Measured(measured) => Some((*case, measured.as_ref())),
+        CaseOutcome::Checked(_) | CaseOutcome::Failed(_) => None,
     })
 }
 

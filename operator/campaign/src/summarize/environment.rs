@@ -6,7 +6,7 @@ use crds::record::{FabricFacts, HelloRecord};
 use crds::v1alpha1::EnvironmentSummary;
 use serde::Serialize;
 
-use crate::collect::{Outcome, Reports};
+use crate::collect::{CaseOutcome, Reports};
 use crate::plan::Plan;
 
 /// Environment of the workers.
@@ -92,8 +92,10 @@ fn duration(reports: &Reports) -> u64 {
     let mut ends: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     for case in &reports.cases {
         let window = match &case.outcome {
-            Outcome::Measured(measured) => measured.initiator.window_nanos.max(measured.target.window_nanos),
-            Outcome::Checked(_) | Outcome::Failed(_) => 0,
+            CaseOutcome::Measured(measured) => {
+                measured.initiator.window_nanos.max(measured.target.window_nanos)
+            }
+            CaseOutcome::Checked(_) | CaseOutcome::Failed(_) => 0,
         };
         let end = ends.entry((case.leg, case.attempt)).or_default();
         *end = (*end).max(case.started_nanos + window);

@@ -4,12 +4,12 @@ mod coalesce;
 mod doorbell;
 mod inject;
 
+use crds::record::PostingCounters;
 use crds::v1alpha1::{Engagement, Optimization};
 use serde::Serialize;
 
-use super::CellSummary;
 use crate::collect::Measured;
-use crate::plan::Plan;
+use crate::plan::Cell;
 
 /// Evidence of whether an optimization engaged for an arm at a size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -23,23 +23,25 @@ pub struct Evidence {
     pub reason: String,
 }
 
-/// Assesses every optimization that the arm of `cell` requests, based on its `valid` cases. Returns an empty list if
-/// there are no valid cases, because missing observations are not evidence.
-pub(super) fn cell_evidence(plan: &Plan, cell: &CellSummary, valid: &[&Measured]) -> Vec<Evidence> {
-    let Some(planned) = plan.cell(cell.scenario, cell.size_bytes, cell.arm) else {
-        return Vec::new();
-    };
+/// Assesses every optimization that `planned` requests, based on its `valid` cases and the sum of their `counters`.
+///
+/// Returns an empty list if there are no valid cases, because missing observations are not evidence.
+pub(super) fn cell_evidence(
+    planned: &Cell,
+    baseline: Option<&Cell>,
+    counters: &PostingCounters,
+    valid: &[&Measured],
+) -> Vec<Evidence> {
     if valid.is_empty() {
         return Vec::new();
     }
-    let baseline = plan.cell(cell.scenario, cell.size_bytes, plan.baseline);
     let assess = |asked: &crate::posting::PlannedOptimization| {
         let (engagement, reason) = match &asked.not_applicable {
             Some(reason) => (Engagement::NotApplicable, reason.clone()),
             None => match asked.optimization {
-                Optimization::Inject => inject::assess(&cell.counters),
-                Optimization::Doorbell => doorbell::assess(&cell.counters),
-                Optimization::Coalesce => coalesce::assess(planned, baseline, &cell.counters, valid),
+                Optimization::Inject => inject::assess(counters),
+                Optimization::Doorbell => doorbell::assess(counters),
+                Optimization::Coalesce => coalesce::assess(planned, baseline, counters, valid),
             },
         };
         Evidence {

@@ -15,23 +15,13 @@ use crds::record::InterfaceDelta;
 use crds::v1alpha1::FabricProof;
 use serde::Serialize;
 
-use super::{CaseValidity, EndpointIndex};
-use crate::collect::{Case, Measured, Outcome, Reports, Side};
+use super::{CaseProof, CaseValidity, EndpointIndex};
+use crate::collect::{Case, CaseOutcome, Measured, Reports, Side};
 use crate::plan::Plan;
 
 /// Fraction of the payload that byte counters must cover. Headers can only increase the counters. The tolerance of 1%
 /// allows for counters that are read while the last frame is still in flight.
 pub const COVERAGE: f64 = 0.99;
-
-/// Proof that the bytes of a case used the fabric.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CaseProof {
-    /// Strength of the proof.
-    pub proof: FabricProof,
-    /// Reason for this proof.
-    pub reason: String,
-}
 
 /// Proof that the bytes of a whole run used the fabric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -136,7 +126,7 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
 fn measured(reports: &Reports, index: usize) -> Option<(&Case, &Measured)> {
     let case = reports.cases.get(index)?;
     match &case.outcome {
-        Outcome::Measured(measured) if case.pass == Pass::Measure => Some((case, measured)),
+        CaseOutcome::Measured(measured) if case.pass == Pass::Measure => Some((case, measured)),
         _ => None,
     }
 }

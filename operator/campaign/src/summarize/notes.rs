@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crds::record::WarningReason;
 
-use crate::collect::{Outcome, Reports};
+use crate::collect::{CaseOutcome, Reports};
 use crate::plan::Plan;
 
 /// Returns the evidence lines of the optimizations, in the wording of the test procedures.
@@ -51,10 +51,10 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
         format!("{:?}{rank}: {}", from.record.reason, from.record.message)
     });
     let throttling_unknown = reports.cases.iter().any(|case| match &case.outcome {
-        Outcome::Measured(measured) => [&measured.initiator, &measured.target]
+        CaseOutcome::Measured(measured) => [&measured.initiator, &measured.target]
             .iter()
             .any(|side| side.throttled_nanos.is_none()),
-        Outcome::Checked(_) | Outcome::Failed(_) => false,
+        CaseOutcome::Checked(_) | CaseOutcome::Failed(_) => false,
     });
     let throttling_unknown = throttling_unknown.then(|| {
         "the kernel of a worker does not report whether its cgroup was throttled, so throttling by a CPU limit would go \

@@ -8,7 +8,7 @@ use crds::v1alpha1::Metric;
 use serde::Serialize;
 
 use super::{CaseValidity, statistic};
-use crate::collect::{Outcome, Reports};
+use crate::collect::{CaseOutcome, Reports};
 use crate::plan::Plan;
 use crate::stats::Direction;
 use crate::stats::median_of;
@@ -55,7 +55,7 @@ pub(super) fn pairs(plan: &Plan, reports: &Reports, validities: &[CaseValidity])
     let mut values: BTreeMap<(usize, u64), BTreeMap<Pair<'_>, Vec<f64>>> = BTreeMap::new();
     for (case, validity) in reports.cases.iter().zip(validities) {
         let counts = case.pass == Pass::Measure && case.arm == plan.baseline && validity.is_valid();
-        let Outcome::Measured(measured) = &case.outcome else {
+        let CaseOutcome::Measured(measured) = &case.outcome else {
             continue;
         };
         let node = |rank| nodes.get(&(case.leg, case.attempt, rank)).copied();

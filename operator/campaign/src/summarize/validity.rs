@@ -1,113 +1,19 @@
-//! Validity of cases, with a typed reason for each invalid case.
+//! Checks the validity of every case.
 //!
 //! EAGAIN does not invalidate a case: a transfer window is meant to fill the queue.
 
 use std::collections::BTreeMap;
 
 use crds::assignment::Pass;
-use crds::record::{FailureReason, IntegrityReport};
+use crds::record::IntegrityReport;
 use crds::v1alpha1::FabricProof;
-use serde::Serialize;
-use snafu::Snafu;
 
 use super::endpoints::identity;
 use super::fabric::Proofs;
 use super::statistic::posters;
-use super::{CaseProof, EndpointIndex, limits};
-use crate::collect::{Case, Measured, Outcome, Reports};
+use super::{CaseValidity, EndpointIndex, Invalid, limits};
+use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::plan::{Plan, PlannedScenario};
-
-/// Reason why a case is invalid.
-#[derive(Debug, Clone, PartialEq, Snafu, Serialize)]
-#[serde(rename_all = "camelCase", tag = "reason")]
-pub enum Invalid {
-    /// The case failed.
-    #[snafu(display("failed ({failure:?}): {message}"))]
-    Failed {
-        /// Kind of the failure.
-        failure: FailureReason,
-        /// Message.
-        message: String,
-    },
-    /// The case ended without an operation, a byte or a duration.
-    #[snafu(display("nothing was measured"))]
-    NothingMeasured,
-    /// The bytes did not use the requested fabric.
-    #[snafu(display("fabric contradicted: {message}"))]
-    FabricContradicted {
-        /// Evidence that contradicts the requested fabric.
-        message: String,
-    },
-    /// The rate exceeds the line rate.
-    #[snafu(display(
-        "the payload rate of {measured_bits_per_second} bit/s exceeds the line rate of {line_bits_per_second} bit/s"
-    ))]
-    AboveLineRate {
-        /// Payload rate, in bits per second.
-        measured_bits_per_second: u64,
-        /// Line rate of the links of the rails that were used, in bits per second.
-        line_bits_per_second: u64,
-    },
-    /// The latency is below the physical minimum.
-    #[snafu(display(
-        "median latency of {measured_nanos} ns is below the physical minimum of {floor_nanos} ns ({floor})"
-    ))]
-    BelowFloor {
-        /// Median one-way latency, in nanoseconds.
-        measured_nanos: u64,
-        /// Physical minimum of the latency, in nanoseconds.
-        floor_nanos: u64,
-        /// Reason for this minimum.
-        floor: String,
-    },
-    /// The cgroup was throttled in the timed window.
-    #[snafu(display("the CPU was throttled for {nanos} ns in the window: raise the CPU limit"))]
-    Throttled {
-        /// Throttled time of both sides, in nanoseconds.
-        nanos: u64,
-    },
-    /// A pinned thread migrated to another CPU.
-    #[snafu(display("a measuring thread migrated to another CPU {migrations} times"))]
-    Migrated {
-        /// Number of migrations on both sides.
-        migrations: u64,
-    },
-    /// The frequency governor changed in the timed window.
-    #[snafu(display("the frequency governor changed in the window"))]
-    GovernorChanged,
-    /// The integrity pass of this arm and size found wrong bytes.
-    #[snafu(display("integrity: {message}"))]
-    Integrity {
-        /// The mismatch, or the reason why the bytes could not be verified.
-        message: String,
-    },
-    /// The library, provider or number of rails differs from that of the first round.
-    #[snafu(display("rank {rank} changed: {found}; in the first round it was {first}"))]
-    Changed {
-        /// Rank of the worker.
-        rank: u32,
-        /// Facts in this round.
-        found: String,
-        /// Facts in the first round.
-        first: String,
-    },
-}
-
-/// Validity of a case, and the proof that its bytes used the fabric.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CaseValidity {
-    /// All reasons why the case is invalid; empty for a valid case.
-    pub invalid: Vec<Invalid>,
-    /// Proof that the bytes used the fabric; `None` if the case was not measured.
-    pub proof: Option<CaseProof>,
-}
-
-impl CaseValidity {
-    /// Whether the case is valid.
-    pub fn is_valid(&self) -> bool {
-        self.invalid.is_empty()
-    }
-}
 
 /// Checks every case, in order.
 pub(super) fn check_cases(
@@ -139,9 +45,9 @@ pub(super) fn check_cases(
 
 fn case_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<Invalid> {
     let measured = match &case.outcome {
-        Outcome::Measured(measured) => measured,
-        Outcome::Checked(_) => return Vec::new(),
-        Outcome::Failed(failure) => {
+        CaseOutcome::Measured(measured) => measured,
+        CaseOutcome::Checked(_) => return Vec::new(),
+        CaseOutcome::Failed(failure) => {
             return vec![Invalid::Failed {
                 failure: failure.reason,
                 message: failure.message.clone(),
@@ -199,14 +105,14 @@ fn integrity_failures(reports: &Reports) -> BTreeMap<(usize, u64, usize), String
     let checks = reports.cases.iter().filter(|case| case.pass == Pass::Integrity);
     let failures = checks.filter_map(|case| {
         let found = match &case.outcome {
-            Outcome::Checked(report) => describe_integrity_failure(report)?,
-            Outcome::Failed(failure) => {
+            CaseOutcome::Checked(report) => describe_integrity_failure(report)?,
+            CaseOutcome::Failed(failure) => {
                 format!(
                     "the bytes were not verified ({:?}): {}",
                     failure.reason, failure.message
                 )
             }
-            Outcome::Measured(_) => return None,
+            CaseOutcome::Measured(_) => return None,
         };
         let message = format!("ranks {} to {}: {found}", case.initiator, case.target);
         Some(((case.scenario, case.size_bytes, case.arm), message))

@@ -8,7 +8,7 @@ use crate::scenario::immediate::{Message, Signal};
 use crate::transport::Transport;
 
 impl<T: Transport> Engine<'_, T> {
-    /// Starts the case together with the other side and replaces the posted receives by the receives of the case.
+    /// Starts the case together with the other side and replaces the posted receives with the receives of the case.
     ///
     /// Neither side sends payload before both sides have replaced their receives, because payload would consume
     /// receives of a different size.

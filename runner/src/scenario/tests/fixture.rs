@@ -13,7 +13,7 @@ use crds::v1alpha1::{
 };
 
 use crate::arm_endpoints::{ArmEndpoints, Buffers, open_config};
-use crate::scenario::{Case, CaseReport, Outcome, Role, run_case};
+use crate::scenario::{Case, CaseReport, Role, SideOutcome, run_case};
 use crate::test_transport::{Faults, LoggedPost, TestTransport};
 
 pub const BASELINE: ArmAssignment = ArmAssignment {
@@ -162,8 +162,8 @@ impl Pair {
     pub fn measure(&mut self, size_bytes: u64) -> (SideReport, SideReport) {
         let (initiator, target) = self.run(Pass::Measure, size_bytes);
         let side = |report: Result<CaseReport, CaseFailure>| match report.unwrap().outcome {
-            Outcome::Measured(side) => *side,
-            Outcome::Checked(_) => panic!("a measured case was checked"),
+            SideOutcome::Measured(side) => *side,
+            SideOutcome::Checked(_) => panic!("a measured case was checked"),
         };
         (side(initiator), side(target))
     }
@@ -172,8 +172,8 @@ impl Pair {
     pub fn check(&mut self, size_bytes: u64) -> (IntegrityReport, IntegrityReport) {
         let (initiator, target) = self.run(Pass::Integrity, size_bytes);
         let report = |report: Result<CaseReport, CaseFailure>| match report.unwrap().outcome {
-            Outcome::Checked(report) => report,
-            Outcome::Measured(_) => panic!("a checked case was measured"),
+            SideOutcome::Checked(report) => report,
+            SideOutcome::Measured(_) => panic!("a checked case was measured"),
         };
         (report(initiator), report(target))
     }

@@ -120,7 +120,7 @@ impl<W: Write> Coordinator<'_, W> {
             })
         };
         let not_ready = pairs.iter().filter_map(|pair| {
-            let failed = merge::failures(pair.ranks().map(|rank| (rank, failure(rank))))?;
+            let failed = merge::merge_failures(pair.ranks().map(|rank| (rank, failure(rank))))?;
             Some((*pair, failed))
         });
         Ok(not_ready.collect())
@@ -152,7 +152,7 @@ impl<W: Write> Coordinator<'_, W> {
         };
         Ok(pairs
             .iter()
-            .map(|pair| (*pair, merge::case(side(pair.initiator), side(pair.target))))
+            .map(|pair| (*pair, merge::merge_sides(side(pair.initiator), side(pair.target))))
             .collect())
     }
 

@@ -81,7 +81,7 @@ impl<W: Write> Coordinator<'_, W> {
         let outcome = |pair: &Pair| {
             let mut failure = |rank: u32| results.remove(&rank).and_then(|result| result.flatten().err());
             let (initiator, target) = (failure(pair.initiator), failure(pair.target));
-            let failure = merge::failures([
+            let failure = merge::merge_failures([
                 (pair.initiator, initiator.as_ref()),
                 (pair.target, target.as_ref()),
             ]);

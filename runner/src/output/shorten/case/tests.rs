@@ -92,7 +92,7 @@ fn encode_and_decode(record: Record) -> (Measurement, Vec<String>) {
     let (line, reductions) = fit(&mut ChainWriter::default(), record).unwrap();
     assert!(line.len() <= MAX_LINE_BYTES);
     let Record::Case(case) = crds::record::Chain::default().read(line.trim_end()).unwrap() else {
-        panic!("a case");
+        panic!("expected a case");
     };
     match case.result {
         CaseResult::Measured(measured) => (*measured, reductions),
@@ -151,7 +151,7 @@ fn keeps_records_within_the_line_limit() {
     let (measured, reductions) = encode_and_decode(record.clone());
     assert!(reductions.is_empty());
     let Record::Case(record) = record else {
-        panic!("a case");
+        panic!("expected a case");
     };
     assert_eq!(record.result, CaseResult::Measured(Box::new(measured)));
 }

@@ -12,21 +12,21 @@ use super::{Interval, Margin};
 /// It is stored as gains, which are logarithms of the ratio in the expected direction, so that both directions are
 /// compared in the same manner.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Expectation {
-    change: Change,
+pub struct ExpectedChange {
+    direction: Direction,
     min_gain: f64,
     max_gain: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Change {
+enum Direction {
     Decrease,
     Increase,
 }
 
 /// Outcome of an expectation at one size, or over several sizes by [`over_sizes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ChangeOutcome {
     /// The whole interval lies at or above the expected minimum.
     Met {
         /// Whether the whole interval lies above the expected maximum: the effect exceeds the expectation.
@@ -38,17 +38,17 @@ pub enum Outcome {
     Inconclusive,
 }
 
-impl From<Outcome> for ExpectationOutcome {
-    fn from(outcome: Outcome) -> ExpectationOutcome {
+impl From<ChangeOutcome> for ExpectationOutcome {
+    fn from(outcome: ChangeOutcome) -> ExpectationOutcome {
         match outcome {
-            Outcome::Met { .. } => ExpectationOutcome::Met,
-            Outcome::NotMet => ExpectationOutcome::NotMet,
-            Outcome::Inconclusive => ExpectationOutcome::Inconclusive,
+            ChangeOutcome::Met { .. } => ExpectationOutcome::Met,
+            ChangeOutcome::NotMet => ExpectationOutcome::NotMet,
+            ChangeOutcome::Inconclusive => ExpectationOutcome::Inconclusive,
         }
     }
 }
 
-impl Expectation {
+impl ExpectedChange {
     /// Expects the metric to decrease by at least `min` and at most `max` percent of the baseline.
     ///
     /// A `min` of 0 expects any decrease beyond `margin`: "up to 20 percent lower" claims a change, and the margin is
@@ -57,8 +57,8 @@ impl Expectation {
     /// # Errors
     /// [`StatsError::ExpectedPercent`] for a decrease below 0 or of 100 percent or more, [`StatsError::ExpectedRange`]
     /// for a minimum above the maximum.
-    pub fn decrease(min: f64, max: Option<f64>, margin: Margin) -> Result<Expectation, StatsError> {
-        Expectation::new(Change::Decrease, min, max, margin)
+    pub fn decrease(min: f64, max: Option<f64>, margin: Margin) -> Result<ExpectedChange, StatsError> {
+        ExpectedChange::new(Direction::Decrease, min, max, margin)
     }
 
     /// Expects the metric to increase by at least `min` and at most `max` percent of the baseline: "up to twice" is a
@@ -66,88 +66,93 @@ impl Expectation {
     ///
     /// # Errors
     /// Same as [`decrease`](Self::decrease).
-    pub fn increase(min: f64, max: Option<f64>, margin: Margin) -> Result<Expectation, StatsError> {
-        Expectation::new(Change::Increase, min, max, margin)
+    pub fn increase(min: f64, max: Option<f64>, margin: Margin) -> Result<ExpectedChange, StatsError> {
+        ExpectedChange::new(Direction::Increase, min, max, margin)
     }
 
-    fn new(change: Change, min: f64, max: Option<f64>, margin: Margin) -> Result<Self, StatsError> {
-        let stated = change.gain(min)?;
+    fn new(direction: Direction, min: f64, max: Option<f64>, margin: Margin) -> Result<Self, StatsError> {
+        let stated = direction.gain(min)?;
         let min_gain = if stated > 0.0 { stated } else { margin.log_ratio() };
-        let max_gain = max.map(|percent| change.gain(percent)).transpose()?;
+        let max_gain = max.map(|percent| direction.gain(percent)).transpose()?;
         if let Some(max_gain) = max_gain {
             ensure!(
                 min_gain <= max_gain,
                 ExpectedRangeSnafu {
-                    min: change.percent(min_gain),
-                    max: change.percent(max_gain)
+                    min: direction.percent(min_gain),
+                    max: direction.percent(max_gain)
                 }
             );
         }
-        Ok(Expectation {
-            change,
+        Ok(ExpectedChange {
+            direction,
             min_gain,
             max_gain,
         })
     }
 
     /// Compares `interval` with the expectation.
-    pub fn evaluate(&self, interval: &Interval) -> Outcome {
-        let gain = self.change.gains(interval);
+    pub fn evaluate(&self, interval: &Interval) -> ChangeOutcome {
+        let gain = self.direction.gains(interval);
         if gain.lower >= self.min_gain {
-            Outcome::Met {
+            ChangeOutcome::Met {
                 above_maximum: self.max_gain.is_some_and(|max| gain.lower > max),
             }
         } else if gain.upper < self.min_gain {
-            Outcome::NotMet
+            ChangeOutcome::NotMet
         } else {
-            Outcome::Inconclusive
+            ChangeOutcome::Inconclusive
         }
     }
 
     /// Returns `interval` in percent of the baseline in the expected direction, smallest change first. A negative value
     /// is a change in the other direction.
     pub fn observed_percent(&self, interval: &Interval) -> (f64, f64) {
-        let gain = self.change.gains(interval);
-        (self.change.percent(gain.lower), self.change.percent(gain.upper))
+        let gain = self.direction.gains(interval);
+        (
+            self.direction.percent(gain.lower),
+            self.direction.percent(gain.upper),
+        )
     }
 }
 
-impl Change {
+impl Direction {
     fn gain(self, percent: f64) -> Result<f64, StatsError> {
         let (what, possible) = match self {
-            Change::Decrease => ("decrease", percent < 100.0),
-            Change::Increase => ("increase", percent.is_finite()),
+            Direction::Decrease => ("decrease", percent < 100.0),
+            Direction::Increase => ("increase", percent.is_finite()),
         };
         ensure!(possible && percent >= 0.0, ExpectedPercentSnafu { what, percent });
         Ok(match self {
-            Change::Decrease => -log_ratio_of_decrease(percent),
-            Change::Increase => log_ratio_of_increase(percent),
+            Direction::Decrease => -log_ratio_of_decrease(percent),
+            Direction::Increase => log_ratio_of_increase(percent),
         })
     }
 
     fn gains(self, interval: &Interval) -> Interval {
         match self {
-            Change::Decrease => interval.inverse(),
-            Change::Increase => *interval,
+            Direction::Decrease => interval.inverse(),
+            Direction::Increase => *interval,
         }
     }
 
     fn percent(self, gain: f64) -> f64 {
         match self {
-            Change::Decrease => -percent_change(-gain),
-            Change::Increase => percent_change(gain),
+            Direction::Decrease => -percent_change(-gain),
+            Direction::Increase => percent_change(gain),
         }
     }
 }
 
 /// Combines the outcomes of an expectation at several sizes: all of them must meet it. `None` without sizes.
-pub fn over_sizes(outcomes: impl IntoIterator<Item = Outcome>) -> Option<Outcome> {
+pub fn over_sizes(outcomes: impl IntoIterator<Item = ChangeOutcome>) -> Option<ChangeOutcome> {
     outcomes.into_iter().reduce(|all, one| match (all, one) {
-        (Outcome::NotMet, _) | (_, Outcome::NotMet) => Outcome::NotMet,
-        (Outcome::Inconclusive, _) | (_, Outcome::Inconclusive) => Outcome::Inconclusive,
-        (Outcome::Met { above_maximum: a }, Outcome::Met { above_maximum: b }) => Outcome::Met {
-            above_maximum: a || b,
-        },
+        (ChangeOutcome::NotMet, _) | (_, ChangeOutcome::NotMet) => ChangeOutcome::NotMet,
+        (ChangeOutcome::Inconclusive, _) | (_, ChangeOutcome::Inconclusive) => ChangeOutcome::Inconclusive,
+        (ChangeOutcome::Met { above_maximum: a }, ChangeOutcome::Met { above_maximum: b }) => {
+            ChangeOutcome::Met {
+                above_maximum: a || b,
+            }
+        }
     })
 }
 
@@ -174,14 +179,14 @@ mod tests {
 
     #[test]
     fn evaluates_an_expected_decrease_of_10_to_20_percent() {
-        let expected = Expectation::decrease(10.0, Some(20.0), margin()).unwrap();
+        let expected = ExpectedChange::decrease(10.0, Some(20.0), margin()).unwrap();
         let table = [
-            ((-18.0, -12.0), Outcome::Met { above_maximum: false }),
-            ((-30.0, -15.0), Outcome::Met { above_maximum: false }),
-            ((-30.0, -21.0), Outcome::Met { above_maximum: true }),
-            ((-12.0, -8.0), Outcome::Inconclusive),
-            ((-7.8, -3.7), Outcome::NotMet),
-            ((5.0, 12.0), Outcome::NotMet),
+            ((-18.0, -12.0), ChangeOutcome::Met { above_maximum: false }),
+            ((-30.0, -15.0), ChangeOutcome::Met { above_maximum: false }),
+            ((-30.0, -21.0), ChangeOutcome::Met { above_maximum: true }),
+            ((-12.0, -8.0), ChangeOutcome::Inconclusive),
+            ((-7.8, -3.7), ChangeOutcome::NotMet),
+            ((5.0, 12.0), ChangeOutcome::NotMet),
         ];
         for ((low, high), outcome) in table {
             assert_eq!(
@@ -196,55 +201,58 @@ mod tests {
 
     #[test]
     fn increase_of_at_most_100_percent_is_met_by_any_increase_beyond_the_margin() {
-        let expected = Expectation::increase(0.0, Some(100.0), margin()).unwrap();
+        let expected = ExpectedChange::increase(0.0, Some(100.0), margin()).unwrap();
         assert_eq!(
             expected.evaluate(&interval(3.0, 50.0)),
-            Outcome::Met { above_maximum: false }
+            ChangeOutcome::Met { above_maximum: false }
         );
         assert_eq!(
             expected.evaluate(&interval(110.0, 130.0)),
-            Outcome::Met { above_maximum: true }
+            ChangeOutcome::Met { above_maximum: true }
         );
-        assert_eq!(expected.evaluate(&interval(1.0, 50.0)), Outcome::Inconclusive);
-        assert_eq!(expected.evaluate(&interval(-1.0, 1.0)), Outcome::NotMet);
+        assert_eq!(
+            expected.evaluate(&interval(1.0, 50.0)),
+            ChangeOutcome::Inconclusive
+        );
+        assert_eq!(expected.evaluate(&interval(-1.0, 1.0)), ChangeOutcome::NotMet);
     }
 
     #[test]
     fn rejects_impossible_percentages_with_a_reason() {
-        let rejection_message = |result: Result<Expectation, StatsError>| result.unwrap_err().to_string();
-        let total = rejection_message(Expectation::decrease(100.0, None, margin()));
+        let rejection_message = |result: Result<ExpectedChange, StatsError>| result.unwrap_err().to_string();
+        let total = rejection_message(ExpectedChange::decrease(100.0, None, margin()));
         assert!(
             total.contains("100 percent") && total.contains("below 100"),
             "{total}"
         );
-        let negative = rejection_message(Expectation::increase(-5.0, None, margin()));
+        let negative = rejection_message(ExpectedChange::increase(-5.0, None, margin()));
         assert!(
             negative.contains("-5 percent") && !negative.contains("below 100"),
             "{negative}"
         );
-        assert!(Expectation::increase(0.0, Some(f64::NAN), margin()).is_err());
-        let crossed = rejection_message(Expectation::decrease(20.0, Some(10.0), margin()));
+        assert!(ExpectedChange::increase(0.0, Some(f64::NAN), margin()).is_err());
+        let crossed = rejection_message(ExpectedChange::decrease(20.0, Some(10.0), margin()));
         assert!(
             crossed.contains("at least 20") && crossed.contains("at most 10"),
             "{crossed}"
         );
-        assert!(Expectation::increase(0.0, Some(1.0), margin()).is_err());
+        assert!(ExpectedChange::increase(0.0, Some(1.0), margin()).is_err());
     }
 
     #[test]
     fn expectation_is_met_only_if_all_sizes_meet_it() {
-        let met = Outcome::Met { above_maximum: false };
-        let above = Outcome::Met { above_maximum: true };
+        let met = ChangeOutcome::Met { above_maximum: false };
+        let above = ChangeOutcome::Met { above_maximum: true };
         assert_eq!(over_sizes([]), None);
         assert_eq!(over_sizes([met, met]), Some(met));
         assert_eq!(over_sizes([met, above, met]), Some(above));
         assert_eq!(
-            over_sizes([met, Outcome::Inconclusive]),
-            Some(Outcome::Inconclusive)
+            over_sizes([met, ChangeOutcome::Inconclusive]),
+            Some(ChangeOutcome::Inconclusive)
         );
         assert_eq!(
-            over_sizes([Outcome::Inconclusive, Outcome::NotMet, met]),
-            Some(Outcome::NotMet)
+            over_sizes([ChangeOutcome::Inconclusive, ChangeOutcome::NotMet, met]),
+            Some(ChangeOutcome::NotMet)
         );
     }
 
@@ -256,9 +264,9 @@ mod tests {
         ) {
             let (lower, upper) = (ends.0.min(ends.1), ends.0.max(ends.1));
             let interval = Interval { estimate: lower, lower, upper, level: 0.05 };
-            let decrease = Expectation::decrease(min, None, margin()).unwrap();
+            let decrease = ExpectedChange::decrease(min, None, margin()).unwrap();
             let of_inverse = 100.0 * min / (100.0 - min);
-            let increase = Expectation::increase(of_inverse, None, margin()).unwrap();
+            let increase = ExpectedChange::increase(of_inverse, None, margin()).unwrap();
             // The two minima agree up to rounding.
             prop_assume!((-interval.upper + (-min / 100.0).ln_1p()).abs() > 1e-9);
             prop_assume!((-interval.lower + (-min / 100.0).ln_1p()).abs() > 1e-9);

@@ -1,0 +1,108 @@
+//! Validity of one case: the proof of its bytes, and a typed reason for each rule that it violates.
+
+use crds::record::FailureReason;
+use crds::v1alpha1::FabricProof;
+use serde::Serialize;
+use snafu::Snafu;
+
+/// Reason why a case is invalid.
+#[derive(Debug, Clone, PartialEq, Snafu, Serialize)]
+#[serde(rename_all = "camelCase", tag = "reason")]
+pub enum Invalid {
+    /// The case failed.
+    #[snafu(display("failed ({failure:?}): {message}"))]
+    Failed {
+        /// Kind of the failure.
+        failure: FailureReason,
+        /// Message.
+        message: String,
+    },
+    /// The case ended without an operation, a byte or a duration.
+    #[snafu(display("nothing was measured"))]
+    NothingMeasured,
+    /// The bytes did not use the requested fabric.
+    #[snafu(display("fabric contradicted: {message}"))]
+    FabricContradicted {
+        /// Evidence that contradicts the requested fabric.
+        message: String,
+    },
+    /// The rate exceeds the line rate.
+    #[snafu(display(
+        "the payload rate of {measured_bits_per_second} bit/s exceeds the line rate of {line_bits_per_second} bit/s"
+    ))]
+    AboveLineRate {
+        /// Payload rate, in bits per second.
+        measured_bits_per_second: u64,
+        /// Line rate of the links of the rails that were used, in bits per second.
+        line_bits_per_second: u64,
+    },
+    /// The latency is below the physical minimum.
+    #[snafu(display(
+        "median latency of {measured_nanos} ns is below the physical minimum of {floor_nanos} ns ({floor})"
+    ))]
+    BelowFloor {
+        /// Median one-way latency, in nanoseconds.
+        measured_nanos: u64,
+        /// Physical minimum of the latency, in nanoseconds.
+        floor_nanos: u64,
+        /// Reason for this minimum.
+        floor: String,
+    },
+    /// The cgroup was throttled in the timed window.
+    #[snafu(display("the CPU was throttled for {nanos} ns in the window: raise the CPU limit"))]
+    Throttled {
+        /// Throttled time of both sides, in nanoseconds.
+        nanos: u64,
+    },
+    /// A pinned thread migrated to another CPU.
+    #[snafu(display("a measuring thread migrated to another CPU {migrations} times"))]
+    Migrated {
+        /// Number of migrations on both sides.
+        migrations: u64,
+    },
+    /// The frequency governor changed in the timed window.
+    #[snafu(display("the frequency governor changed in the window"))]
+    GovernorChanged,
+    /// The integrity pass of this arm and size found wrong bytes.
+    #[snafu(display("integrity: {message}"))]
+    Integrity {
+        /// The mismatch, or the reason why the bytes could not be verified.
+        message: String,
+    },
+    /// The library, provider or number of rails differs from that of the first round.
+    #[snafu(display("rank {rank} changed: {found}; in the first round it was {first}"))]
+    Changed {
+        /// Rank of the worker.
+        rank: u32,
+        /// Facts in this round.
+        found: String,
+        /// Facts in the first round.
+        first: String,
+    },
+}
+
+/// Proof that the bytes of a case used the fabric.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CaseProof {
+    /// Strength of the proof.
+    pub proof: FabricProof,
+    /// Reason for this proof.
+    pub reason: String,
+}
+
+/// Validity of a case, and the proof that its bytes used the fabric.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CaseValidity {
+    /// All reasons why the case is invalid; empty for a valid case.
+    pub invalid: Vec<Invalid>,
+    /// Proof that the bytes used the fabric; `None` if the case was not measured.
+    pub proof: Option<CaseProof>,
+}
+
+impl CaseValidity {
+    /// Whether the case is valid.
+    pub fn is_valid(&self) -> bool {
+        self.invalid.is_empty()
+    }
+}
