@@ -25,7 +25,7 @@ def build():
     board = parts.new_dashboard(
         "fabricbench-fleet",
         "fabricbench / Fleet",
-        "All BenchmarkRuns of the selected namespaces, the trend of one comparison over runs, and the nodes and pairs "
+        "All BenchmarkRuns in the selected namespaces, the trend of one comparison across runs, and the nodes and pairs "
         "that deviate. Tables show the end of the time range; the trend contains all runs that existed within it.",
         "7d",
         "1m",
@@ -161,7 +161,7 @@ def runs():
     panel = (
         parts.table_panel(
             "All runs",
-            "All runs of the selected namespaces. The name of a run links to its dashboard.",
+            "All runs in the selected namespaces. The name of a run links to its dashboard.",
             targets,
             [
                 transforms.joined(),

@@ -271,7 +271,7 @@ pub enum AssignmentError {
     Inconsistent {
         /// Path of the field.
         field: String,
-        /// Reason for which the field is invalid.
+        /// Reason why the field is invalid.
         reason: String,
     },
 }

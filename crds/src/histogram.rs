@@ -36,7 +36,7 @@ pub enum HistogramError {
     /// The bytes are not an HdrHistogram with the expected bounds.
     #[snafu(display("the histogram cannot be decoded: {reason}"))]
     Encoding {
-        /// Reason for which decoding failed.
+        /// Reason why decoding failed.
         reason: String,
     },
 }

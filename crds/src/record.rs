@@ -125,7 +125,7 @@ pub struct EndRecord {
     pub blocks: u32,
     /// Whether all blocks of the assignment are complete.
     pub complete: bool,
-    /// Reason for which the stream is incomplete.
+    /// Reason why the stream is incomplete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<CaseFailure>,
 }

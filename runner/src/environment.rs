@@ -56,7 +56,7 @@ pub fn cpu_limit_millis(roots: &SystemRoots) -> Option<u64> {
     cgroup::limits(roots).cpu_millis
 }
 
-/// Boot ID of the running kernel: equal in all containers of one machine. Empty if the kernel does not report it.
+/// Boot ID of the running kernel: equal in all containers on one machine. Empty if the kernel does not report it.
 pub fn boot_id(roots: &SystemRoots) -> String {
     read_text(&roots.proc.join("sys/kernel/random/boot_id")).unwrap_or_default()
 }

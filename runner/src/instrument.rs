@@ -24,7 +24,7 @@ use crate::process::end_with_parent;
 use crate::transport::select::TransportSelector;
 use serve::Server;
 
-/// Reason for which an instrument failed.
+/// Reason why an instrument failed.
 #[derive(Debug, Snafu)]
 pub enum InstrumentError {
     /// Standard input is not the socket of a worker.

@@ -14,7 +14,7 @@ use crds::record::CaseFailure;
 
 use crate::output::OutputError;
 
-/// Reason for which an attempt stops early.
+/// Reason why an attempt stops early.
 #[derive(Debug)]
 pub enum Halt {
     /// A signal stopped the attempt, or fewer than two workers are left.

@@ -37,7 +37,7 @@ pub struct WorkerOptions {
     pub parent: Option<u32>,
 }
 
-/// Reason for which a worker failed.
+/// Reason why a worker failed.
 #[derive(Debug, Snafu)]
 pub enum WorkerError {
     /// The assignment cannot be read.

@@ -4,7 +4,7 @@
 # netns_up NAME: creates the namespace unless it exists. The alias of its loopback interface identifies the owner, because
 # namespace names are global to the machine and another testbed may use another state directory.
 netns_up() {
-    # After a restart of the machine the namespace is no longer mounted and its name is a plain file.
+    # After a restart of the machine the namespace is no longer mounted and /run/netns/NAME is a plain file.
     if [ -e "/run/netns/$1" ] && ! nsenter "--net=/run/netns/$1" true 2>/dev/null; then rm -f "/run/netns/$1"; fi
     netns_check "$1"
     [ -e "/run/netns/$1" ] || ip netns add "$1"

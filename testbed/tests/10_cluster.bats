@@ -92,7 +92,7 @@ setup() { load lib/common; }
 }
 
 @test "missing programs are listed with the command that installs them" {
-    # All programs of the machine except three.
+    # A PATH with every program in /usr/bin except these three.
     mkdir "$BATS_TEST_TMPDIR/bin"
     ln -s /usr/bin/* "$BATS_TEST_TMPDIR/bin/"
     rm "$BATS_TEST_TMPDIR"/bin/{socat,runc,buildah} 2>/dev/null || true

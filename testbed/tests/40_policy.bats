@@ -25,7 +25,7 @@ policy() {
 
 address() { kubectl -n policy get pod "$1" -o 'jsonpath={.status.podIP}'; }
 
-# blocked NAMESPACE POD tcp|udp HOST:PORT: waits until queries of the pod time out.
+# blocked NAMESPACE POD tcp|udp HOST:PORT: waits until queries from the pod time out.
 blocked() { await "$TIMEOUT" "$3 to $4 from $2 to be blocked" times_out_twice "$1" "$2" query "$3" "$4"; }
 
 # times_out_twice NAMESPACE POD ARGUMENT...: whether two queries time out for a reason other than name resolution. A single

@@ -41,7 +41,7 @@ impl SchemaRules {
     /// place of an object, which the API server rejects.
     ///
     /// # Errors
-    /// Returns one defect for each value of a wrong type, with the path of its field.
+    /// Returns one defect for each value of the wrong type, with the path of its field.
     pub(super) fn check_types(&self, document: &Value) -> Result<(), Vec<Defect>> {
         let errors = self.bounds.iter_errors(document);
         let defects: Vec<_> = errors

@@ -23,7 +23,7 @@ pub struct StoredRun {
     pub plan: HashedPlan,
     /// Evaluation of the records.
     pub evaluation: Evaluation,
-    /// Reason for which the records may differ from the measured records.
+    /// Reason why the records may differ from the measured records.
     pub integrity_warning: Option<String>,
 }
 

@@ -24,7 +24,7 @@ const RENDEZVOUS_SECONDS: u32 = 30;
 /// Time for the last worker to exit after all others have exited. In this time, it only reports their failure.
 const LAST_WORKER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Reason for which a plan could not be executed. Failures that workers report are in the records instead.
+/// Reason why a plan could not be executed. Failures that workers report are in the records instead.
 #[derive(Debug, Snafu)]
 pub enum ExecuteError {
     /// The run directory could not be used.
@@ -57,7 +57,7 @@ pub(super) struct Execution<'a> {
     pub(super) deadline: Duration,
 }
 
-/// Reason for which a run stopped before its last block.
+/// Reason why a run stopped before its last block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopReason {
     /// Ctrl-C or SIGTERM.

@@ -19,7 +19,7 @@ const CHUNK_BYTES: usize = 1024 * 1024;
 /// Maximum size of a `run.json` that is read, in bytes. It exceeds the size limit of Kubernetes objects.
 const MAX_RUN_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Reason for which a run directory could not be used.
+/// Reason why a run directory could not be used.
 #[derive(Debug, Snafu)]
 pub enum OutputError {
     /// A file or directory could not be read or written.

@@ -20,7 +20,7 @@ use super::execute::{ExecuteError, Execution, StopReason, execute};
 use super::interrupt::Interrupt;
 use super::output::{MAX_PLANNED_BYTES, OutputError, RECORDS_FILE, RecordFile, RunDirectory};
 
-/// Reason for which a run could not be executed or resumed.
+/// Reason why a run could not be executed or resumed.
 #[derive(Debug, Snafu)]
 pub enum LocalError {
     /// The run directory could not be used.
@@ -86,7 +86,7 @@ pub struct LocalRun {
 pub struct RunResult {
     /// Evaluation of all records.
     pub evaluation: Evaluation,
-    /// Reason for which the run stopped before its last block.
+    /// Reason why the run stopped before its last block.
     pub stopped: Option<StopReason>,
 }
 

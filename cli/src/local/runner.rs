@@ -8,7 +8,7 @@ use snafu::Snafu;
 
 const RUNNER_NAME: &str = "fabricbench-runner";
 
-/// Reason for which the runner binary was not found.
+/// Reason why the runner binary was not found.
 #[derive(Debug, Snafu)]
 pub enum RunnerError {
     /// The given path is not a file.

@@ -12,7 +12,7 @@ use snafu::Snafu;
 
 use super::Report;
 
-/// Reason for which a report could not be rendered.
+/// Reason why a report could not be rendered.
 #[derive(Debug, Snafu)]
 pub enum HtmlError {
     /// A plot could not be drawn.

@@ -268,7 +268,7 @@ pub struct Mismatch {
     pub found: u8,
 }
 
-/// Reason for which a case, an arm or a leg could not be measured.
+/// Reason why a case, an arm or a leg could not be measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -85,7 +85,7 @@ pub struct EndpointsRecord {
     /// Fabric reported by the library.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<FabricFacts>,
-    /// Reason for which the arm has no endpoints.
+    /// Reason why the arm has no endpoints.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<CaseFailure>,
 }

@@ -63,7 +63,7 @@ pub struct AttemptStatus {
     /// Time at which the attempt was observed to have finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<String>,
-    /// Machine-readable reason for which the attempt did not measure its leg.
+    /// Machine-readable reason why the attempt did not measure its leg.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Human-readable details of the reason.

@@ -262,7 +262,7 @@ pub struct ArmResult {
     pub valid_rounds: u32,
     /// Whether the arm has at least one valid result.
     pub validity: CaseValidity,
-    /// Reason for which cases are invalid.
+    /// Reason why cases are invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Median latency, in nanoseconds: one-way for ping-pong, from post to completion for transfers.
@@ -314,7 +314,7 @@ pub enum Verdict {
     Inconclusive,
 }
 
-/// Reason for which the verdict on a variant is withheld.
+/// Reason why the verdict on a variant is withheld.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum WithheldReason {
@@ -364,7 +364,7 @@ pub struct ComparisonResult {
     /// Verdict of the comparison. Unset if the verdict is withheld.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Reason for which the verdict is withheld.
+    /// Reason why the verdict is withheld.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withheld: Option<WithheldReason>,
     /// Explanation of a withheld or qualified verdict.
@@ -416,8 +416,8 @@ pub struct PairResult {
     pub initiator: String,
     /// Node of the target.
     pub target: String,
-    /// Deviation of the median of the pair from the median of all pairs, in parts per million. Positive values are
-    /// larger.
+    /// Difference between the median of the pair and the median of all pairs, in parts per million. Positive if the
+    /// median of the pair is higher.
     pub deviation_ppm: i64,
 }
 
@@ -428,8 +428,8 @@ pub struct PairResult {
 pub struct NodeResult {
     /// Name of the node.
     pub name: String,
-    /// Deviation of the node's median, over its pairs and all scenarios and sizes, from the median pair, in parts per
-    /// million. Positive values are worse.
+    /// Difference between the median of the node, over its pairs and all scenarios and sizes, and the median pair, in
+    /// parts per million. Positive if the node is worse.
     pub deviation_ppm: i64,
 }
 

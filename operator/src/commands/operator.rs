@@ -23,8 +23,8 @@ use crate::run_controller::build::OperatorConfig;
 pub struct Operator {
     /// Namespace whose runs are reconciled. Can be repeated. Defaults to all namespaces.
     ///
-    /// With namespaces, Roles are sufficient, because nodes are not read. If no node meets the
-    /// requirements of a run, the run then waits until its pending deadline instead of being reported immediately.
+    /// If namespaces are specified, Roles are sufficient, because the operator does not read Node objects. A run whose
+    /// requirements no node meets then waits until its pending deadline instead of failing immediately.
     #[arg(
         long = "namespace",
         env = "FABRICBENCH_NAMESPACES",

@@ -47,7 +47,7 @@ impl fmt::Display for LeaseName {
     }
 }
 
-/// Reason for which this replica is not the leader.
+/// Reason why this replica is not the leader.
 #[derive(Debug, Snafu)]
 pub enum LeaderError {
     /// The service account is not permitted to use the Lease. This error is permanent.

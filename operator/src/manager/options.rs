@@ -45,7 +45,7 @@ pub struct RequestLimits {
 pub enum Namespaces {
     /// All namespaces. Nodes are read, so that a run is reported if no node meets its requirements.
     All,
-    /// Only these namespaces. Roles are sufficient, and nodes are not read.
+    /// Only these namespaces. Roles are sufficient, because the operator does not read Node objects.
     Only(BTreeSet<String>),
 }
 

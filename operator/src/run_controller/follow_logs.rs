@@ -168,7 +168,7 @@ impl Shared {
 
 impl FollowState {
     fn is_due(&self, now: Instant) -> bool {
-        let complete = self.stream.complete_blocks();
+        let complete = self.stream.complete_block_bytes();
         let late = complete > 0 && now >= self.persisted_at + BATCH_TIME;
         self.closed || self.is_full() || complete >= BATCH_BYTES || late
     }
@@ -180,7 +180,7 @@ impl FollowState {
 
     /// Time at which the complete blocks are to be persisted even if no more bytes arrive.
     fn due_at(&self) -> Option<Instant> {
-        (self.stream.complete_blocks() > 0).then(|| self.persisted_at + BATCH_TIME)
+        (self.stream.complete_block_bytes() > 0).then(|| self.persisted_at + BATCH_TIME)
     }
 }
 

@@ -34,7 +34,7 @@ impl Sessions {
     pub(super) fn get_or_create(&self, key: &RunKey, uid: &str) -> Arc<tokio::sync::Mutex<Session>> {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = sessions.get(key).filter(|session| {
-            // A run is reconciled at most once at a time, so the lock is free.
+            // A run is never reconciled concurrently with itself, so the lock is free.
             session.try_lock().is_ok_and(|session| session.uid == uid)
         });
         if let Some(found) = found {

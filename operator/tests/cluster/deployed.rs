@@ -61,7 +61,7 @@ async fn runs_as_a_pod_for_the_whole_cluster() {
 #[tokio::test]
 async fn runs_as_a_pod_for_one_namespace() {
     let namespace = TestNamespace::new().await;
-    // The manifest does not contain the CRD.
+    // The manifest does not contain the CRD; `create_namespace` installs it.
     let other = create_namespace(&namespace.client).await;
     let _applied = Applied::new("namespaced.yaml");
     wait_until_available("benchmarks");

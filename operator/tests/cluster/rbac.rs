@@ -144,7 +144,8 @@ async fn is_required(permissions: &BTreeSet<Permission>, permission: &Permission
         .filter(|one| *one != permission)
         .cloned()
         .collect();
-    // Newer API servers include the list in the watch. The permission to list is needed only for older ones.
+    // Newer API servers support streaming lists, which require only the permission to watch. The permission to list is
+    // needed only for older servers, so it is tested without streaming lists.
     let limited = Limited::new(&rest, permission.verb == "list").await;
     let start = Instant::now();
     let needed = tokio::select! {

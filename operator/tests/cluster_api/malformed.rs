@@ -84,7 +84,8 @@ async fn status_identifies_the_field_of_an_invalid_size() {
     );
 }
 
-/// The API server evaluates the CEL rules of the spec on every status update, which fails for values of a wrong type.
+/// The API server evaluates the CEL rules of the spec on every status update, so an update fails if the spec contains a
+/// value of the wrong type.
 #[tokio::test]
 async fn reports_an_object_with_unwritable_status_by_event() {
     let client = client().await;

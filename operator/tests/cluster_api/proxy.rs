@@ -40,7 +40,7 @@ pub struct KillPoint {
 pub struct ProxyOptions {
     /// Bearer token for the operator's kubeconfig; `None` if the client of the proxy has all permissions.
     pub token: Option<String>,
-    /// Restricts requests for the runs of all namespaces to this namespace.
+    /// Restricts requests for the runs in all namespaces to this namespace.
     pub namespace: Option<String>,
     /// Whether streaming lists are rejected, as by older API servers.
     pub no_streaming_lists: bool,
@@ -178,7 +178,7 @@ async fn forward(State(served): State<Served>, request: Request) -> Response {
 }
 
 impl ProxyOptions {
-    /// Restricts a request for the runs of all namespaces to one namespace by a field selector. The operator still
+    /// Restricts a request for the runs in all namespaces to one namespace by a field selector. The operator still
     /// needs the permission for all namespaces.
     fn restrict(&self, uri: &Uri) -> Uri {
         let is_for_all = uri.path() == "/apis/fabricbench.dev/v1alpha1/benchmarkruns";

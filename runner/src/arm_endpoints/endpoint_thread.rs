@@ -32,7 +32,7 @@ pub struct EndpointThread<T: Transport> {
     /// the peer requested.
     pub(crate) early_ready: Option<(CaseTag, u64)>,
     pub(crate) first_post: FirstPost,
-    /// Reason for which no further case can run on this thread; `None` if the endpoints are usable.
+    /// Reason why no further case can run on this thread; `None` if the endpoints are usable.
     pub(crate) broken: Option<String>,
     /// CPU to which the thread is pinned.
     pub(crate) cpu: Option<u32>,

@@ -8,7 +8,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::failure::{from_transport, internal};
 use crate::arm_endpoints::{ArmEndpoints, ArmOffer};
-use crate::rendezvous::message::{CaseOrder, PeerCase, Side};
+use crate::rendezvous::message::{CaseOrder, PeerCase, SideResult};
 use crate::scenario::{self, Case, Role, SideOutcome};
 use crate::transport::Transport;
 
@@ -45,7 +45,7 @@ pub trait Arm {
         order: &CaseOrder,
         scenario: &ScenarioAssignment,
         within: Duration,
-    ) -> Result<(Side, Vec<String>), CaseFailure>;
+    ) -> Result<(SideResult, Vec<String>), CaseFailure>;
 
     /// Setup costs of the arm. The caller sets the round and rank.
     fn cold(&self) -> ColdRecord;
@@ -86,7 +86,7 @@ impl<T: Transport + 'static> Arm for Opened<T> {
         order: &CaseOrder,
         scenario: &ScenarioAssignment,
         within: Duration,
-    ) -> Result<(Side, Vec<String>), CaseFailure> {
+    ) -> Result<(SideResult, Vec<String>), CaseFailure> {
         let case = Case {
             number: order.number,
             scenario,
@@ -100,8 +100,8 @@ impl<T: Transport + 'static> Arm for Opened<T> {
         };
         let report = scenario::run_case(&mut self.endpoints, &case)?;
         let side = match report.outcome {
-            SideOutcome::Measured(report) => Side::Measured(report),
-            SideOutcome::Checked(report) => Side::Checked(report),
+            SideOutcome::Measured(report) => SideResult::Measured(report),
+            SideOutcome::Checked(report) => SideResult::Checked(report),
         };
         Ok((side, report.evidence))
     }

@@ -8,7 +8,7 @@ use crds::record::{CaseFailure, ColdRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::rendezvous::message::{CaseOrder, Opened, PeerCase, Side, WorkerCpus};
+use crate::rendezvous::message::{CaseOrder, Opened, PeerCase, SideResult, WorkerCpus};
 
 /// Maximum length of a message, in bytes. An assignment can be as large as a ConfigMap, 1 MiB, and its serialization in
 /// a message can be longer.
@@ -78,7 +78,7 @@ pub enum Reply {
     /// Result of this side of a case or probe.
     Done {
         /// Result of this side.
-        result: Result<Side, CaseFailure>,
+        result: Result<SideResult, CaseFailure>,
         /// Evidence lines of the optimizations.
         evidence: Vec<String>,
     },

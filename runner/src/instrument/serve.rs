@@ -15,7 +15,7 @@ use super::open::Opener;
 use super::protocol::{Begin, MAX_MESSAGE_BYTES, Reply, Request};
 use super::{variables, variant};
 use crate::frame::{self, FrameError, FrameReader};
-use crate::rendezvous::message::{CaseOrder, Opened, PeerCase, Side};
+use crate::rendezvous::message::{CaseOrder, Opened, PeerCase, SideResult};
 use crate::transport::select::TransportSelector;
 
 /// Executes the requests of one worker.
@@ -102,7 +102,7 @@ impl<'c, C: TransportSelector> Server<'c, C> {
         let within = self.opener.as_ref().map_or(Duration::ZERO, Opener::case_deadline);
         let reached = self.arm(with.arm).and_then(|arm| arm.probe(with, within));
         Reply::Done {
-            result: reached.map(|()| Side::Reached),
+            result: reached.map(|()| SideResult::Reached),
             evidence: Vec::new(),
         }
     }
@@ -115,7 +115,7 @@ impl<'c, C: TransportSelector> Server<'c, C> {
         Reply::Done { result, evidence }
     }
 
-    fn run(&mut self) -> Result<(Side, Vec<String>), CaseFailure> {
+    fn run(&mut self) -> Result<(SideResult, Vec<String>), CaseFailure> {
         let order = self
             .prepared
             .take()

@@ -27,7 +27,7 @@ const MAX_PENDING: usize = 128;
 /// Interval at which the stop flag is checked.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Reason for which the rendezvous failed.
+/// Reason why the rendezvous failed.
 #[derive(Debug, Snafu)]
 pub enum RendezvousError {
     /// The coordinator cannot listen on the address.

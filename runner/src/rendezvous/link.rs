@@ -19,7 +19,7 @@ pub const SILENCE: Duration = Duration::from_secs(20);
 /// Timeout for sending one message.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Reason for which a connection can no longer be used.
+/// Reason why a connection can no longer be used.
 #[derive(Debug, Snafu)]
 pub enum LinkError {
     /// The stream failed.

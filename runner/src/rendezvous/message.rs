@@ -74,7 +74,7 @@ pub struct WorkerCpus {
     pub overlapping_workers: u32,
 }
 
-/// Reason for which a connection is rejected at the rendezvous.
+/// Reason why a connection is rejected at the rendezvous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Rejection {
     /// The protocol version differs.
@@ -190,7 +190,7 @@ pub enum Report {
     /// Result of this side of a case or probe.
     Done {
         /// Result of this side.
-        result: Result<Side, CaseFailure>,
+        result: Result<SideResult, CaseFailure>,
         /// Evidence lines of the optimizations.
         evidence: Vec<String>,
     },
@@ -235,7 +235,7 @@ pub struct NotConnected {
 /// Result of one side of a case or probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Side {
+pub enum SideResult {
     /// The peer was reached on every rail.
     Reached,
     /// The side measured times.

@@ -19,7 +19,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Additional time, after the rendezvous timeout, to wait for the coordinator's message that the rendezvous failed.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Reason for which a worker could not join.
+/// Reason why a worker could not join.
 #[derive(Debug, Snafu)]
 pub enum JoinError {
     /// No connection to the coordinator could be established.

@@ -24,7 +24,7 @@ pub struct Inbox {
     pub prepared: u64,
     /// Number of groups that the other side has posted.
     pub posted: u64,
-    /// Reason for which the other side has abandoned the case; `None` if it has not abandoned the case.
+    /// Reason why the other side has abandoned the case; `None` if it has not abandoned the case.
     pub aborted: Option<FailureReason>,
     /// Number of drain messages received on each rail.
     pub drained_receives: Box<[u32]>,

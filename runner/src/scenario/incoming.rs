@@ -9,7 +9,7 @@
 
 use super::immediate::VALUE_MASK;
 
-/// Reason for which an arrival is invalid.
+/// Reason why an arrival is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalError {
     /// The chunk has already arrived.

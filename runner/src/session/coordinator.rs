@@ -47,10 +47,10 @@ impl<'a, W: Write> Coordinator<'a, W> {
         }
     }
 
-    /// Runs all rounds, sends the end of the attempt to the workers and writes the end record.
+    /// Runs all rounds, notifies the workers that the attempt has ended, and writes the end record.
     ///
     /// # Errors
-    /// If the records cannot be written. The end of the attempt is sent to the workers in this case as well.
+    /// If the records cannot be written. The workers are notified in this case as well.
     pub fn run(mut self) -> Result<EndRecord, OutputError> {
         let halt = match self.run_rounds() {
             Ok(()) => None,

@@ -122,7 +122,7 @@ impl Gang {
         }
     }
 
-    /// Sends the end of the attempt to all workers.
+    /// Notifies all workers that the attempt has ended.
     pub fn dismiss(&mut self, end: &EndRecord) {
         for rank in self.alive() {
             self.send(rank, Command::Leave(end.clone()));

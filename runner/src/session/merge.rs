@@ -3,15 +3,15 @@
 use crds::record::{CaseFailure, CaseResult, FailureReason, Measurement};
 
 use crate::integrity;
-use crate::rendezvous::message::Side;
+use crate::rendezvous::message::SideResult;
 
 /// Result of one side of a case.
-pub type SideResult = Result<Side, CaseFailure>;
+pub type SideOrFailure = Result<SideResult, CaseFailure>;
 
 /// Merges the results of the two sides, each given with its rank.
-pub fn merge_sides(initiator: (u32, SideResult), target: (u32, SideResult)) -> CaseResult {
+pub fn merge_sides(initiator: (u32, SideOrFailure), target: (u32, SideOrFailure)) -> CaseResult {
     let failed = {
-        let failure = |side: &(u32, SideResult)| (side.0, side.1.as_ref().err().cloned());
+        let failure = |side: &(u32, SideOrFailure)| (side.0, side.1.as_ref().err().cloned());
         let (initiator, target) = (failure(&initiator), failure(&target));
         merge_failures([(initiator.0, initiator.1.as_ref()), (target.0, target.1.as_ref())])
     };
@@ -19,13 +19,13 @@ pub fn merge_sides(initiator: (u32, SideResult), target: (u32, SideResult)) -> C
         return CaseResult::Failed(failure);
     }
     match (initiator.1, target.1) {
-        (Ok(Side::Measured(initiator)), Ok(Side::Measured(target))) => {
+        (Ok(SideResult::Measured(initiator)), Ok(SideResult::Measured(target))) => {
             CaseResult::Measured(Box::new(Measurement {
                 initiator: *initiator,
                 target: *target,
             }))
         }
-        (Ok(Side::Checked(initiator)), Ok(Side::Checked(target))) => {
+        (Ok(SideResult::Checked(initiator)), Ok(SideResult::Checked(target))) => {
             CaseResult::Checked(integrity::combine(initiator, target))
         }
         (initiator, target) => CaseResult::Failed(CaseFailure {
@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    fn failure(reason: FailureReason, message: &str) -> SideResult {
+    fn failure(reason: FailureReason, message: &str) -> SideOrFailure {
         let message = message.into();
         Err(CaseFailure { reason, message })
     }
@@ -105,7 +105,7 @@ mod tests {
                 window_nanos: nanos,
                 ..SideReport::default()
             };
-            Ok(Side::Measured(Box::new(report)))
+            Ok(SideResult::Measured(Box::new(report)))
         };
         let CaseResult::Measured(measured) = merge_sides((0, side(5)), (1, side(6))) else {
             panic!("measured");
@@ -146,7 +146,7 @@ mod tests {
                 bytes,
                 ..IntegrityReport::default()
             };
-            Ok(Side::Checked(report))
+            Ok(SideResult::Checked(report))
         };
         let CaseResult::Checked(both) = merge_sides((0, side(20)), (1, side(50))) else {
             panic!("checked");
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn results_of_different_types_are_an_internal_failure() {
-        let checked = Ok(Side::Checked(IntegrityReport::default()));
-        let CaseResult::Failed(failure) = merge_sides((0, checked), (1, Ok(Side::Reached))) else {
+        let checked = Ok(SideResult::Checked(IntegrityReport::default()));
+        let CaseResult::Failed(failure) = merge_sides((0, checked), (1, Ok(SideResult::Reached))) else {
             panic!("failed");
         };
         assert_eq!(failure.reason, FailureReason::Internal);

@@ -1,4 +1,4 @@
-//! The built-in transport: rings in shared memory between processes of one machine, or within one process. Opening and
+//! The built-in transport: rings in shared memory between processes on one machine, or within one process. Opening and
 //! connecting use system calls; posting and polling access only shared memory.
 //!
 //! It is used by campaigns that need no fabric library, and by the tests of all code that is generic over the

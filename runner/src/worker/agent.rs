@@ -28,7 +28,7 @@ pub const GRACE: Duration = Duration::from_secs(5);
 /// Minimum timeout for opening, connecting or closing an arm. Initializing drivers and GPUs takes several seconds.
 pub const SETUP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Reason for which a worker leaves the attempt.
+/// Reason why a worker leaves the attempt.
 #[derive(Debug)]
 pub enum Departure {
     /// The coordinator ended the attempt.

@@ -18,7 +18,7 @@ pub enum CoordinatorLink {
     Local(SyncSender<GangEvent>),
 }
 
-/// Reason for which a report cannot be delivered.
+/// Reason why a report cannot be delivered.
 #[derive(Debug, Snafu)]
 pub enum ReportError {
     /// The connection failed.

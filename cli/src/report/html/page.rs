@@ -132,8 +132,8 @@ fn method(report: &Report<'_>) -> Markup {
                 li { b { "invalid" } ": the results cannot be trusted, for the reason given." }
             }
             p {
-                "An optimization is Confirmed if there is evidence that a request alone cannot cause. It is RequestedOnly if "
-                "the provider gives no such evidence. The fabric is verified if the byte counters of its interfaces account "
+                "An optimization is Confirmed if there is evidence that it took effect, beyond the fact that it was requested. "
+                "It is RequestedOnly if the provider gives no such evidence. The fabric is verified if the byte counters of its interfaces account "
                 "for the payload."
             }
             p.note { "Plan " code { (report.plan.hash()) } ", runner " (report.evaluation.summary.environment.runner_versions.join(", ")) }

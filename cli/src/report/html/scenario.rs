@@ -57,7 +57,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
                     (throughput)
                 }
                 figure {
-                    figcaption { "CPU seconds per GiB of both sides by size" }
+                    figcaption { "CPU time of both sides by size, in seconds per GiB of payload" }
                     (cpu)
                 }
             }

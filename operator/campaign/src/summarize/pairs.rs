@@ -39,7 +39,7 @@ pub struct PairDeviation {
 pub struct NodeDeviation {
     /// Name of the node.
     pub node: String,
-    /// Median over its pairs, scenarios and sizes of [`PairDeviation::log_ratio`]. A positive value means worse: the
+    /// Median over its pairs, scenarios and sizes of [`PairDeviation::log_ratio`]. Positive if the node is worse: the
     /// sign is inverted for throughput.
     pub worse_log_ratio: f64,
 }

@@ -146,7 +146,7 @@ fn pods_by_rank<'a>(inputs: &'a Inputs<'a>, attempt: &AttemptStatus) -> Vec<&'a 
 }
 
 impl<'a> AttemptView<'a> {
-    /// Reason for which the gang waits.
+    /// Reason why the gang waits.
     fn waiting(&self) -> Waiting {
         let Inputs {
             policy,

@@ -1,4 +1,4 @@
-//! Reasons for which a gang waits before it runs. Performs no I/O.
+//! Reasons why a gang waits before it runs. Performs no I/O.
 
 use campaign::status::Phase;
 use jiff::Timestamp;
@@ -7,7 +7,7 @@ use super::pod_failure::{describe, is_image_pull_failure, is_retried_by_kubelet,
 use crate::run_controller::observed::{CreationRejected, PodState};
 use crds::v1alpha1::Reason;
 
-/// Reason for which a run waits.
+/// Reason why a run waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
     pub(super) reason: Reason,
@@ -69,7 +69,7 @@ impl Waiting {
     }
 }
 
-/// Reason for which a gang of `workers` workers with `pods` waits: the most severe problem of any pod.
+/// Reason why a gang of `workers` workers with `pods` waits: the most severe problem of any pod.
 pub(super) fn for_start(pods: &[&PodState], workers: u32) -> Waiting {
     if let Some((pod, message)) = pods
         .iter()

@@ -144,7 +144,7 @@ impl Stream {
     }
 
     /// Number of bytes of complete blocks that were not taken yet.
-    pub(super) fn complete_blocks(&self) -> usize {
+    pub(super) fn complete_block_bytes(&self) -> usize {
         self.complete
     }
 
@@ -224,7 +224,7 @@ mod tests {
         let known = lines(&[warning(), block(0)]).len();
         let mut stream = Stream::new(ResumePoint::default());
         stream.feed(&part);
-        assert_eq!(stream.complete_blocks(), known);
+        assert_eq!(stream.complete_block_bytes(), known);
         let taken = stream.take(false).unwrap();
         assert_eq!(taken, part[..known]);
         stream.finish();

@@ -37,11 +37,11 @@ impl ChainReader {
         self.last.as_ref().map_or(0, |part| part.number + 1)
     }
 
-    /// Verifies the next part, then passes its lines to `each` in pieces that need not end with a line.
+    /// Verifies the next part, then passes its lines to `consume` in pieces that need not end with a line.
     ///
     /// # Errors
     /// If the part does not continue the previous part, is invalid, or exceeds the maximum number of parts.
-    pub fn read(&mut self, object: &ConfigMap, mut each: impl FnMut(&[u8])) -> Result<(), ChainError> {
+    pub fn read(&mut self, object: &ConfigMap, mut consume: impl FnMut(&[u8])) -> Result<(), ChainError> {
         let mut part = self.last.as_ref().map_or_else(Part::first, Part::next);
         let number = part.number;
         ensure!(number < MAX_PARTS, FullSnafu);
@@ -73,7 +73,7 @@ impl ChainReader {
                 content.sha256
             )));
         }
-        expand(content.bytes, &mut each).map_err(broken)?;
+        decompress(content.bytes, &mut consume).map_err(broken)?;
         part.bytes = content.bytes.to_vec();
         part.full = object.immutable == Some(true);
         if found {
@@ -103,22 +103,22 @@ impl ChainReader {
 /// Length of the gzip member at the start of `bytes`, after its checksum was verified.
 fn member_length(bytes: &[u8]) -> Result<usize, String> {
     let mut decoder = GzDecoder::new(bytes);
-    drain(&mut decoder, &mut |_| {})?;
+    decompress_member(&mut decoder, &mut |_| {})?;
     Ok(bytes.len() - decoder.into_inner().len())
 }
 
-fn expand(bytes: &[u8], each: &mut impl FnMut(&[u8])) -> Result<(), String> {
+fn decompress(bytes: &[u8], consume: &mut impl FnMut(&[u8])) -> Result<(), String> {
     let mut rest = bytes;
     while !rest.is_empty() {
         let mut decoder = GzDecoder::new(rest);
-        drain(&mut decoder, each)?;
+        decompress_member(&mut decoder, consume)?;
         rest = decoder.into_inner();
     }
     Ok(())
 }
 
 /// Decompresses one member. Fails if it expands to more than one append may hold.
-fn drain(decoder: &mut impl Read, each: &mut impl FnMut(&[u8])) -> Result<(), String> {
+fn decompress_member(decoder: &mut impl Read, consume: &mut impl FnMut(&[u8])) -> Result<(), String> {
     let mut piece = vec![0; PIECE];
     let mut total = 0;
     loop {
@@ -131,7 +131,7 @@ fn drain(decoder: &mut impl Read, each: &mut impl FnMut(&[u8])) -> Result<(), St
         }
         match piece.get(..read) {
             Some([]) | None => return Ok(()),
-            Some(read) => each(read),
+            Some(read) => consume(read),
         }
     }
 }

@@ -8,7 +8,7 @@ use crds::record::{BlockRecord, CaseFailure, CaseRecord, CaseResult, FailureReas
 
 use super::Coordinator;
 use crate::rendezvous::message::{CaseOrder, Command, PeerCase, Report};
-use crate::session::merge::SideResult;
+use crate::session::merge::SideOrFailure;
 use crate::session::setup_failures::SetupFailures;
 use crate::session::tournament::Pair;
 use crate::session::{Halt, merge};
@@ -146,7 +146,7 @@ impl<W: Write> Coordinator<'_, W> {
         for (rank, line) in evidence_lines {
             self.warn(rank, WarningReason::Evidence, &line)?;
         }
-        let mut side = |rank: u32| -> (u32, SideResult) {
+        let mut side = |rank: u32| -> (u32, SideOrFailure) {
             let result = done.remove(&rank).unwrap_or_else(|| Err(missing_response()));
             (rank, result.flatten())
         };

@@ -143,8 +143,8 @@ impl PeerSegment {
             reason: FailureReason::FabricUnreachable,
             operation: "connect",
             message: format!(
-                "cannot open segment {} of process {}: {error}; both sides must be running processes of one machine, \
-                 one PID namespace and one user",
+                "cannot open segment {} of process {}: {error}; both processes must be running on the same machine, \
+                 in the same PID namespace and as the same user",
                 address.descriptor, address.process
             ),
         })

@@ -32,7 +32,7 @@ pub enum OpenError {
     NotALibrary {
         /// Path of the file.
         path: PathBuf,
-        /// Reason for which the file is not a shared library.
+        /// Reason why the file is not a shared library.
         detail: String,
     },
 
