@@ -2,9 +2,9 @@
 
 Usage: python3 .ci/documentation ROOT MODE. The modes are
 
-    local       links, fields, enum values of the code, runs, and commands of fabricbench, make and docker
+    local       links, fields, enum values, runs, and commands of fabricbench, make and docker
     kubernetes  manifests against the schemas of Kubernetes, and commands of kubectl and helm
-    applied     runs against the API server of KUBECONFIG, without storing them
+    applied     runs against the API server of the current kubeconfig context, without storing them
 """
 
 import sys

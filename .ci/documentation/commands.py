@@ -22,7 +22,7 @@ UNREACHABLE = re.compile(r"refused|unreachable|client error \(Connect\)", re.IGN
 
 
 def check(root, all_pages, scratch, programs):
-    """Yields the commands of `programs` that do not work. All commands of a page run in one directory."""
+    """Yields the failing commands that execute one of `programs`. All commands of a page run in one directory."""
     (scratch / "kubeconfig").write_text(UNREACHABLE_CLUSTER)
     for name in ("charts", "examples", "images", "operator", "testbed", "Makefile"):
         (scratch / name).symlink_to(root / name)
@@ -59,7 +59,7 @@ def commands(page):
 
 
 def execute(command, scratch, programs):
-    """Describes the error of a command. None if the command works or is not in `programs`."""
+    """Describes why a command does not work. None if the command works or is not in `programs`."""
     arguments = [with_placeholders(word) for word in shlex.split(command)]
     name = arguments[0]
     if name not in LOCAL | KUBERNETES:
@@ -93,7 +93,7 @@ def needs_cluster(arguments, scratch):
 
 
 def fabricbench(arguments, scratch):
-    """Runs a campaign with one round, to check that it completes. Status 1 is a valid outcome."""
+    """Runs a command of fabricbench. Campaigns run with one round, and their status 1 is a valid outcome."""
     if arguments[1] == "run":
         return exits([*arguments, "--rounds", "1"], scratch, (0, 1))
     in_cluster = re.compile(r"^[a-z0-9-]+/[a-z0-9-]+$")

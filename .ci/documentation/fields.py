@@ -15,12 +15,12 @@ def yaml_as_json(path):
     return json.loads(read.stdout)
 
 
-def check(root, every):
+def check(root, all_pages):
     """Yields the names that do not exist, with page and line."""
     resource = yaml_as_json(root / "charts/fabricbench/crds/benchmarkruns.yaml")
     schema = resource["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     values = yaml_as_json(root / "charts/fabricbench/values.yaml")
-    for page in every:
+    for page in all_pages:
         for line, code in page.inline_code():
             found = PATH.match(code)
             if not found or found[1].rpartition(".")[2] in FILES:
@@ -30,7 +30,7 @@ def check(root, every):
 
 
 def problem(path, schema, values):
-    """Describes the error of a dotted path. None if the path exists or is not a field."""
+    """Describes the problem with a dotted path. None if the path exists or is not a field."""
     names = [name.partition("[")[0] for name in path]
     spec = schema["properties"]["spec"]
     if names[0] in ("spec", "status"):

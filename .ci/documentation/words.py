@@ -3,9 +3,9 @@
 import re
 
 
-def check(root, every):
+def check(root, all_pages):
     """Yields values that are missing in the pages, and documented values that the code does not have."""
-    page = {page.path.relative_to(root).as_posix(): page for page in every}
+    page = {page.path.relative_to(root).as_posix(): page for page in all_pages}
     troubleshooting, verdicts = page["docs/troubleshooting.md"], page["docs/verdicts.md"]
     operator, crds = root / "operator/src", root / "crds/src"
 
@@ -25,7 +25,7 @@ def check(root, every):
     status = set(re.findall(r"Exit::\w+ => (\d)", (operator / "commands/exit.rs").read_text()))
     yield from compare_sets("exit statuses", status, cells(troubleshooting, "Exit status", 0))
     categories = variants(operator / "metrics/operator/category.rs", "Category")
-    yield from compare_sets("categories", categories, cells(troubleshooting, "What the operator could not do", 0))
+    yield from compare_sets("categories", categories, cells(troubleshooting, "Operator errors", 0))
 
     status = crds / "v1alpha1/status.rs"
     yield from compare_sets("verdicts", variants(status, "Verdict"), cells(verdicts, "The verdict", 0))

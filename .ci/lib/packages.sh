@@ -63,8 +63,8 @@ apt_install() {
         install --no-install-recommends "$@" >/dev/null
 }
 
-# without_services COMMAND...: packages that COMMAND installs do not start their services. Debian's maintainer scripts ask
-# /usr/sbin/policy-rc.d.
+# without_services COMMAND...: packages that COMMAND installs do not start their services. Debian's maintainer scripts
+# consult /usr/sbin/policy-rc.d.
 without_services() {
     local policy=/usr/sbin/policy-rc.d
     if ! may_become_root || { [ -e "$policy" ] && ! grep -q fabricbench "$policy"; }; then

@@ -12,8 +12,8 @@ pub use exit::{Exit, Failure, exit_code};
 
 /// Operator of fabricbench. Use the `fabricbench` binary for plans, reports and comparisons.
 //
-// This is a separate binary without reports and manifest parser, because most of an operator's resident memory is its
-// binary.
+// This is a separate binary without the reports and the manifest parser, because the binary makes up most of the
+// operator's resident memory.
 #[derive(Debug, Parser)]
 #[command(name = "fabricbench-operator", version, propagate_version = true)]
 struct Cli {

@@ -68,7 +68,7 @@ pub enum OperatorError {
         /// Cause.
         source: std::io::Error,
     },
-    /// The Lease is lost. This replica must stop, because another replica may become the leader.
+    /// The Lease was lost. This replica must stop, because another replica may become the leader.
     #[snafu(display("{source}"))]
     Leader {
         /// Cause.

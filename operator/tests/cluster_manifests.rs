@@ -1,5 +1,5 @@
-//! Compares the objects that each example would create in a cluster with golden files: those of the first attempt at
-//! the first leg of every image.
+//! Compares the objects that each example would create in a cluster with golden files: those for the first attempt at
+//! the first leg with each image.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -50,7 +50,7 @@ fn assert_golden(name: &str, actual: &str) {
     );
 }
 
-/// Runs of a file with their plans, with the metadata that an API server would add.
+/// Runs in a file, with their plans and with the metadata that an API server would add.
 fn runs(file: &Path) -> Vec<(BenchmarkRun, HashedPlan)> {
     let runs = manifest::load(file, None).unwrap_or_else(|error| panic!("{error}"));
     let planned = runs.into_iter().map(|mut run| {

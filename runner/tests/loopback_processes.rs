@@ -278,7 +278,7 @@ fn detects_a_killed_process() {
     assert!(
         error
             .message
-            .contains("exited with unfinished posts of this side"),
+            .contains("exited while posts from this side were unfinished"),
         "{error}"
     );
 }

@@ -46,8 +46,8 @@ process_start() {
     disown "$pid"
 }
 
-# process_end NAME [SIGNAL]: ends the process, if necessary by SIGKILL after 10 s. Its record is kept, so that `status`
-# shows it as ended.
+# process_end NAME [SIGNAL]: ends the process, with SIGKILL after 10 s if necessary. Its record is kept, so that
+# `status` shows it as ended.
 process_end() {
     local name=$1 signal=${2:-TERM} pid
     pid=$(process_pid "$name") || return 0

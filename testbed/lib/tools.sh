@@ -43,7 +43,7 @@ tool_build() {
     [ ! -d "$dir" ] || return 0
     go_is_new || fail "Go is missing or too old: building $module needs Go 1.25 or newer (https://go.dev/dl)"
     say "building $module (only once; takes minutes)"
-    if [ "$module" = policy ]; then package=.; fi
+    case $module in coredns | policy) package=. ;; esac
     # Built in a temporary directory, because another command may build the same module; the first to finish wins.
     mkdir -p "$(dirname "$dir")"
     part=$(mktemp -d "$dir.XXXXXX")

@@ -10,9 +10,9 @@ import (
 	"fabricbench.dev/testbed/policy/rules"
 )
 
-// kernel is the packet filter of the network namespace of this process.
+// kernel is the packet filter in the network namespace of this process.
 type kernel struct {
-	// applied contains the current rules. It avoids updates, because most changes of pods do not change any rule.
+	// applied contains the current rules. Unchanged rules are not applied again; most pod changes do not affect the rules.
 	applied string
 }
 

@@ -66,7 +66,7 @@ func run(ctx context.Context, kubeconfig, node, podRange, readyFile string) erro
 	return enforce(ctx, watcher, rules.Node{Name: node, PodRange: addresses}, readyFile)
 }
 
-// watcher caches the objects of the API server and signals changes.
+// watcher caches objects from the API server and signals changes.
 type watcher struct {
 	informers informers.SharedInformerFactory
 	changed   chan struct{}

@@ -7,7 +7,7 @@ setup_file() {
 
 setup() { load lib/common; }
 
-reports_insufficient_adapters() {
+reports_insufficient_efa_devices() {
     kubectl -n workload get pod "$1" -o 'jsonpath={.status.conditions[?(@.type=="PodScheduled")].message}' |
         grep -F 'Insufficient vpc.amazonaws.com/efa'
 }
@@ -30,9 +30,9 @@ reports_insufficient_adapters() {
     [ "${peer%.*}" != "${address%.*}" ]
 }
 
-@test "a pod that requests too many adapters stays Pending with the scheduler's message" {
+@test "a pod that requests too many EFA devices stays Pending with the scheduler's message" {
     apply workload greedy.yaml
-    await "$TIMEOUT" "the scheduler's message" reports_insufficient_adapters greedy
+    await "$TIMEOUT" "the scheduler's message" reports_insufficient_efa_devices greedy
     [ "$(kubectl -n workload get pod greedy -o 'jsonpath={.status.phase}')" = Pending ]
     kubectl -n workload delete pod greedy --wait
 }

@@ -8,7 +8,7 @@ use crds::v1alpha1::Outcome;
 
 use campaign::RunOutcome;
 
-/// Exit status of every command.
+/// Exit status of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     /// 0: the run is complete, and no expectation was missed.

@@ -23,8 +23,8 @@ use crate::run_controller::build::OperatorConfig;
 pub struct Operator {
     /// Namespace whose runs are reconciled. Can be repeated. Defaults to all namespaces.
     ///
-    /// If namespaces are specified, Roles are sufficient, because the operator does not read Node objects. A run whose
-    /// requirements no node meets then waits until its pending deadline instead of failing immediately.
+    /// If namespaces are specified, Roles are sufficient, because the operator does not read Node objects. Then it
+    /// cannot check, before it creates pods, whether enough nodes meet the requirements of a run.
     #[arg(
         long = "namespace",
         env = "FABRICBENCH_NAMESPACES",
@@ -36,7 +36,7 @@ pub struct Operator {
     /// image.
     #[arg(long, env = "FABRICBENCH_RUNNER_IMAGE", value_name = "IMAGE")]
     runner_image: String,
-    /// Image pull policy of worker pods. Defaults to the default of the cluster.
+    /// Image pull policy of worker pods. Defaults to the Kubernetes default.
     #[arg(long, env = "FABRICBENCH_IMAGE_PULL_POLICY", value_name = "POLICY",
         value_parser = ["Always", "IfNotPresent", "Never"])]
     image_pull_policy: Option<String>,
@@ -98,7 +98,7 @@ pub struct Operator {
     #[arg(long, env = "FABRICBENCH_CLIENT_BURST", value_name = "N", default_value_t = 1000,
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     client_burst: u32,
-    /// Address of /healthz, /readyz and /metrics.
+    /// Listen address for /healthz, /readyz and /metrics.
     #[arg(
         long,
         env = "FABRICBENCH_LISTEN",
@@ -111,7 +111,7 @@ pub struct Operator {
     #[arg(long, env = "FABRICBENCH_MAX_SERIES_PER_RUN", value_name = "N", default_value_t = 2000,
         value_parser = clap::value_parser!(u32).range(200..=100_000))]
     max_series_per_run: u32,
-    /// Maximum number of result series of all runs at /metrics. Newer runs take precedence.
+    /// Maximum number of result series across all runs at /metrics. Newer runs take precedence.
     #[arg(long, env = "FABRICBENCH_MAX_SERIES", value_name = "N", default_value_t = 100_000,
         value_parser = clap::value_parser!(u32).range(200..=10_000_000))]
     max_series: u32,

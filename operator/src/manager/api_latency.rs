@@ -1,4 +1,4 @@
-//! Measures the latency of requests to the API server, from sending to the head of the response.
+//! Measures the latency of requests to the API server, until the head of the response arrives.
 
 use std::future::Future;
 use std::pin::Pin;

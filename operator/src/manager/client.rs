@@ -55,7 +55,7 @@ pub enum ClientError {
 pub(crate) struct Clients {
     /// Rate-limited client for reconciles.
     pub(crate) limited: Client,
-    /// Client without rate limit for the Lease, watches and logs, which must not wait for a backlog of reconciles.
+    /// Client without a rate limit, for the Lease, watches and logs: they must not wait behind a backlog of reconciles.
     pub(crate) unlimited: Client,
 }
 
@@ -74,8 +74,8 @@ pub(super) async fn connect(limits: &RequestLimits, metrics: &Metrics) -> Result
 
 /// Creates the connection pool, with one connection per concurrent request.
 ///
-/// The default connector of the library does not set TCP_NODELAY: the kernel then delays the end of a request until its
-/// start is acknowledged, which takes 40 ms with delayed acknowledgments.
+/// The default connector of the library does not set TCP_NODELAY. Without it, the kernel delays the last segment of a
+/// request until the previous segments are acknowledged: 40 ms with delayed acknowledgments.
 fn connections(
     config: &Config,
 ) -> kube::Result<Connections<impl Connect + Clone + Send + Sync + 'static, Body>> {
@@ -92,7 +92,7 @@ fn connections(
         .build(connector))
 }
 
-/// Creates a client with the rate limit `limits`.
+/// Creates a client with the rate and concurrency limits in `limits`, if set.
 fn client(
     config: &Config,
     connections: &Connections<impl Connect + Clone + Send + Sync + 'static, Body>,

@@ -31,7 +31,7 @@ pub struct Options {
     pub log_format: LogFormat,
 }
 
-/// Rate limit of requests to the API server. Watches and the Lease are exempt.
+/// Rate limit of requests to the API server. Watches, logs and the Lease are exempt.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestLimits {
     /// Sustained requests per second.
@@ -43,7 +43,7 @@ pub struct RequestLimits {
 /// Namespaces whose runs are reconciled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Namespaces {
-    /// All namespaces. Nodes are read, so that a run is reported if no node meets its requirements.
+    /// All namespaces. The operator reads Node objects, and checks them before it creates the pods of a run.
     All,
     /// Only these namespaces. Roles are sufficient, because the operator does not read Node objects.
     Only(BTreeSet<String>),

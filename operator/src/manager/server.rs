@@ -1,4 +1,4 @@
-//! HTTP server of `/healthz`, `/readyz` and `/metrics`. Performs I/O.
+//! HTTP server for `/healthz`, `/readyz` and `/metrics`. Performs I/O.
 
 use std::fmt;
 use std::iter;

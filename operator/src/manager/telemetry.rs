@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn default_filter_excludes_lines_of_libraries() {
+    fn default_filter_excludes_info_lines_from_libraries() {
         let filter = default_filter();
         assert!(filter.would_enable("fabricbench_operator::run_controller", &Level::INFO));
         assert!(!filter.would_enable("kube_client::client", &Level::INFO));

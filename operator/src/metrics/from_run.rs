@@ -18,7 +18,7 @@ impl RunValues {
         values
     }
 
-    /// Adds the first of `rows` within the limit, and counts the series of the remaining rows.
+    /// Adds `rows` in order until the limit is reached, and counts the series of the remaining rows.
     fn add_rows(&mut self, rows: Vec<row::NamedRow<'_>>, max_series: usize) {
         let mut series = results::series_of_run(self);
         let mut names = NameTable::default();
@@ -30,13 +30,13 @@ impl RunValues {
             if !seen.insert(named.key()) {
                 continue;
             }
-            let emit_row = results::series_of_row(named.row());
-            full |= series.saturating_add(emit_row) > max_series;
+            let row_series = results::series_of_row(named.row());
+            full |= series.saturating_add(row_series) > max_series;
             if full {
-                let omitted = u32::try_from(emit_row).unwrap_or(u32::MAX);
+                let omitted = u32::try_from(row_series).unwrap_or(u32::MAX);
                 self.omitted = self.omitted.saturating_add(omitted);
             } else {
-                series += emit_row;
+                series += row_series;
                 added.push(named.into_row(&mut names));
             }
         }

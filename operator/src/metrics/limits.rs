@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use super::{RunValues, results};
 
-/// Maximum numbers of series of results.
+/// Maximum numbers of result series.
 #[derive(Clone, Copy, Debug)]
 pub struct SeriesLimits {
-    /// Maximum number of series of one run.
+    /// Maximum number of series per run.
     pub per_run: usize,
-    /// Maximum number of series of all runs.
+    /// Maximum number of series across all runs.
     pub all: usize,
 }
 
@@ -47,7 +47,7 @@ impl SelectedRun {
     }
 }
 
-/// Selects at most `max_series` series of `runs`.
+/// Selects at most `max_series` series from `runs`.
 pub fn select(mut runs: Vec<Arc<RunValues>>, max_series: usize) -> Selection {
     runs.sort_by(|one, other| {
         let newest = other.created.cmp(&one.created);

@@ -81,7 +81,7 @@ pub const API_REQUEST_DURATION: Definition = Definition {
         },
         Label {
             name: "status",
-            values: "HTTP status code; none without a response",
+            values: "HTTP status code; none if there was no response",
         },
     ],
 };

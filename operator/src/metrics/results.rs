@@ -1,7 +1,7 @@
 //! Metrics of results: name, unit, labels, and how the values of a run become samples.
 //!
-//! All metrics are gauges, because their values disappear with the run. An enum is one series per value; the current
-//! value is 1.
+//! All metrics are gauges, because their values disappear with the run. An enum has one series per value; the series of
+//! the current value is 1.
 
 mod arm;
 mod comparison;

@@ -21,7 +21,7 @@ pub struct Decision {
 /// The next action. Every action is idempotent, because it is repeated after a crash.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Wait for a change, or until an instant.
+    /// Wait for a change, or until a given time.
     Wait {
         /// Time at which the decision changes even if nothing else does.
         until: Option<Timestamp>,

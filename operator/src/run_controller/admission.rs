@@ -1,7 +1,7 @@
 //! Decides which run may place its gang next, so that two half-placed gangs never wait for each other. Performs no I/O.
 //!
 //! This is not a scheduler: it only delays the creation of a gang while another gang is being placed on nodes that both
-//! could use. The oldest run comes first. A run with exclusive placement keeps its nodes between its legs.
+//! could use. The oldest run comes first. A run with exclusive placement keeps its nodes from one leg to the next.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub struct PlacementRequest {
     pub exclusive: bool,
     /// Nodes that meet the requirements of the workers; `None` if unknown.
     pub candidate_nodes: Option<BTreeSet<String>>,
-    /// Nodes of the earlier attempts and of the pods of the run.
+    /// Nodes of the run's earlier attempts and of its pods.
     pub nodes: BTreeSet<String>,
     /// Stage of the placement.
     pub stage: PlacementStage,
@@ -31,8 +31,8 @@ pub struct PlacementRequest {
 /// Stage of the placement of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacementStage {
-    /// The run needs no nodes now: it is finished or suspended, its Job waits for admission by a queue, or a condition
-    /// other than another run prevents its next gang.
+    /// The run needs no nodes now: it is finished or suspended, its Job waits for admission by a queue, or its next
+    /// gang is delayed for a reason other than another run.
     Idle,
     /// The run requests its next gang now, or as soon as its previous pods are gone.
     Requesting,

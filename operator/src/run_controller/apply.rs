@@ -21,7 +21,7 @@ use snafu::{ResultExt, Snafu};
 use super::store::RunKey;
 use crate::metrics::operator::Category;
 
-/// Error of creating or deleting an object.
+/// Error creating or deleting an object.
 #[derive(Debug, Snafu)]
 pub enum ApplyError {
     /// An object with the same name belongs to another owner or plan.
@@ -46,7 +46,7 @@ pub enum ApplyError {
         /// Whether a retry cannot succeed.
         permanent: bool,
     },
-    /// A request failed, and may succeed later.
+    /// A request failed but may succeed later.
     #[snafu(display("{action} failed: {source}"))]
     Api {
         /// The request, such as `creating Job fb-1`.
@@ -57,12 +57,12 @@ pub enum ApplyError {
 }
 
 impl ApplyError {
-    /// Whether the object was changed since it was read.
+    /// Whether the object has been changed since it was read.
     pub(super) fn is_conflict(&self) -> bool {
         matches!(self, Self::Api { source: kube::Error::Api(status), .. } if status.is_conflict())
     }
 
-    /// Label of the error metric.
+    /// Category of the error, for the error metric.
     pub(super) fn category(&self) -> Category {
         match self {
             Self::Foreign { .. } => Category::NameCollision,

@@ -32,7 +32,7 @@ pub const WORKER_CONTAINER: &str = "worker";
 pub struct OperatorConfig {
     /// Image of the runner: the default image of workers, and the source of the runner binary for all other images.
     pub runner_image: String,
-    /// `Always`, `IfNotPresent` or `Never`; `None` means the default of the cluster.
+    /// `Always`, `IfNotPresent` or `Never`; `None` means the Kubernetes default.
     pub image_pull_policy: Option<String>,
     /// Names of image pull secrets in the namespace of the run.
     pub image_pull_secrets: Vec<String>,
@@ -105,13 +105,13 @@ pub struct Prerequisites {
     pub service: Service,
 }
 
-/// Error of building the objects of an attempt.
+/// Error building the objects of an attempt.
 #[derive(Debug, Snafu)]
 pub enum BuildError {
-    /// The assignment exceeds the size of a ConfigMap.
+    /// The assignment exceeds the size limit of a ConfigMap.
     #[snafu(display(
-        "the assignment of leg {leg} has {length} bytes, and a ConfigMap holds at most {limit}. Use fewer or shorter \
-         environment variables"
+        "the assignment of leg {leg} is {length} bytes long, but a ConfigMap holds at most {limit}. Use fewer or \
+         shorter environment variables"
     ))]
     TooLong {
         /// Number of the leg.
@@ -134,7 +134,7 @@ pub enum BuildError {
 /// Builds the objects of `attempt`.
 ///
 /// # Errors
-/// If the assignment exceeds the size of a ConfigMap or cannot be encoded.
+/// If the assignment exceeds the size limit of a ConfigMap or cannot be encoded.
 pub fn attempt(attempt: &AttemptInputs<'_>) -> Result<AttemptObjects, BuildError> {
     Ok(AttemptObjects {
         prerequisites: Prerequisites {

@@ -37,11 +37,11 @@ pub(super) struct Context {
     pub(super) reservations: Reservations,
     /// The in-memory state of the runs in progress.
     pub(super) sessions: Sessions,
-    /// Enqueues runs.
+    /// Queue of the runs to reconcile.
     pub(super) queue: Queue,
     /// Writes statuses. Its client is also used for all other rate-limited requests.
     pub(super) writer: Writer,
-    /// Client without rate and time limits, for logs that stay open.
+    /// Client without a rate limit or timeouts, for log requests that stay open.
     pub(super) unlimited: Client,
     /// Metrics of the operator.
     pub(super) metrics: Metrics,

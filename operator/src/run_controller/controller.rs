@@ -40,7 +40,7 @@ const NO_PREFLIGHT: &str = "the operator is not permitted to read nodes in this 
                             whether the nodes have zone labels and the resources that the workers request. Set \
                             placement.singleZone to false if the nodes have no zone labels";
 
-/// Error because of which the controller ends.
+/// Error that stops the controller.
 #[derive(Debug, Snafu)]
 pub enum ControllerError {
     /// A watch ended, although watches restart after every failure.

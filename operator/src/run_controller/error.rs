@@ -1,4 +1,4 @@
-//! Errors of one reconciliation. Performs no I/O.
+//! Errors that end a reconciliation. Performs no I/O.
 
 use snafu::Snafu;
 
@@ -8,7 +8,7 @@ use super::records::RecordsError;
 use super::update_status::StatusError;
 use crate::metrics::operator::Category;
 
-/// Error of one reconciliation. The next reconciliation starts from the current state of the cluster.
+/// Error that ends a reconciliation. The next reconciliation starts from the current state of the cluster.
 #[derive(Debug, Snafu)]
 pub enum ReconcileError {
     /// An object could not be created or deleted.
@@ -59,7 +59,7 @@ impl ReconcileError {
         }
     }
 
-    /// Label of the error metric.
+    /// Category of the error, for the error metric.
     pub(super) fn category(&self) -> Category {
         match self {
             Self::Apply { source } => source.category(),

@@ -29,7 +29,7 @@ use super::status::{self, Planned, StatusContext};
 use super::update_status::RunVersion;
 use evaluate::evaluate;
 
-/// Time added to a delay, so that the intended time has passed with certainty when the delay ends.
+/// Margin added to a delay, so that the intended time has certainly passed when the delay ends.
 const SLACK: Duration = Duration::from_millis(20);
 
 /// One step of the reconciliation of one run.

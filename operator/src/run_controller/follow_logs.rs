@@ -30,7 +30,7 @@ pub(super) use stream::ResumePoint;
 
 /// Size of a read, in bytes.
 const CHUNK: usize = 16 * 1024;
-/// Number of buffered bytes that are persisted without waiting for [`BATCH_TIME`].
+/// Number of buffered bytes at which records are persisted without waiting for [`BATCH_TIME`].
 const BATCH_BYTES: usize = 256 * 1024;
 /// Time between two writes of records.
 const BATCH_TIME: Duration = Duration::from_secs(5);
@@ -238,7 +238,7 @@ async fn until_terminated(shared: &Shared) {
     }
 }
 
-/// Reads from one connection until it ends or the stream is over.
+/// Reads from one connection until it or the stream ends.
 async fn read(bytes: impl AsyncRead, shared: &Shared, wake: &(impl Fn() + Send + Sync)) -> io::Result<()> {
     let mut bytes = pin!(bytes);
     let mut chunk = vec![0; CHUNK];
@@ -255,12 +255,12 @@ async fn read(bytes: impl AsyncRead, shared: &Shared, wake: &(impl Fn() + Send +
         let Some(read) = chunk.get(..count).filter(|read| !read.is_empty()) else {
             return Ok(());
         };
-        let over = {
+        let finished = {
             let mut state = shared.lock();
             state.stream.feed(read);
             state.stream.is_finished()
         };
-        if over {
+        if finished {
             return Ok(());
         }
         if shared.lock().is_due(Instant::now()) {

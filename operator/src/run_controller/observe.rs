@@ -19,7 +19,7 @@ use super::store::{ChildKey, RunKey};
 /// Measured blocks of a run without records.
 static NO_BLOCKS: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
 
-/// Error of listing the pods of a run.
+/// Error listing the pods of a run.
 #[derive(Debug, Snafu)]
 #[snafu(display("cannot list the pods of the run: {source}"))]
 pub struct ListError {
@@ -104,7 +104,7 @@ pub(super) fn jobs(context: &Context, key: &RunKey, uid: &str) -> Vec<JobState> 
     let first = ChildKey::first(&key.namespace, uid);
     let children = context
         .jobs
-        .range_from(&first, |child| child.is_of(&key.namespace, uid));
+        .range_from(&first, |child| child.belongs_to(&key.namespace, uid));
     children.into_iter().map(|child| child.state).collect()
 }
 
@@ -113,7 +113,7 @@ pub(super) fn pods(context: &Context, key: &RunKey, uid: &str) -> Vec<PodState> 
     let first = ChildKey::first(&key.namespace, uid);
     let children = context
         .pods
-        .range_from(&first, |child| child.is_of(&key.namespace, uid));
+        .range_from(&first, |child| child.belongs_to(&key.namespace, uid));
     children.into_iter().map(|child| child.state).collect()
 }
 

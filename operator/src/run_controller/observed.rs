@@ -67,13 +67,13 @@ pub struct Observed<'a> {
 }
 
 impl Observed<'_> {
-    /// Whether the run needs another attempt, or is complete.
+    /// Whether the next step of the run is to start another attempt, or to finish if no blocks are missing.
     pub fn needs_next_attempt(&self) -> bool {
         needs_next_attempt(&self.persisted, self.deleting, self.suspend)
     }
 }
 
-/// Whether a run in this state needs another attempt, or is complete.
+/// Whether the next step of a run in this state is to start another attempt, or to finish if no blocks are missing.
 pub fn needs_next_attempt(persisted: &ExecutionState, deleting: bool, suspend: bool) -> bool {
     let attempt_in_progress = persisted.current().is_some();
     persisted.finished_at.is_none() && !attempt_in_progress && !deleting && !suspend

@@ -1,6 +1,6 @@
-//! Checks before the creation of a gang whether the cluster has enough nodes for its workers. Performs no I/O.
+//! Checks, before a gang is created, whether the cluster has enough nodes for its workers. Performs no I/O.
 //!
-//! The check uses the allocatable resources of nodes, not the free ones: waiting for free resources is the task of the
+//! The check uses the allocatable resources of nodes, not the free ones: waiting for free resources is left to the
 //! scheduler. The error message lists the nodes that do not meet the requirements, with the reason and the amounts.
 
 mod node;
@@ -163,7 +163,7 @@ fn mismatch(node: &NodeState, requirements: &Requirements<'_>) -> Option<String>
     })
 }
 
-/// Message about the first resource of which a node has less than a worker requests.
+/// Message about the first resource of a node that falls short of a worker's request.
 fn shortage(available: &Amounts, requested: &WorkerResources) -> Option<String> {
     let count = |available: u64, requested: u32, name: &str| {
         (available < u64::from(requested)).then(|| format!("{available} of {requested} {name}"))
@@ -246,7 +246,7 @@ fn in_one_zone(fit: &[&NodeState], placement: &Placement) -> Result<Candidates, 
     }
 }
 
-/// Joins up to [`MAX_LISTED`] entries and states the number of the others.
+/// Joins up to [`MAX_LISTED`] entries, and appends the number of omitted ones.
 fn listed(mut entries: Vec<String>) -> String {
     let more = entries.len().saturating_sub(MAX_LISTED);
     entries.truncate(MAX_LISTED);

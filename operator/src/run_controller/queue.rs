@@ -20,8 +20,7 @@ use super::store::RunKey;
 use crate::manager::shutdown::Shutdown;
 use crate::metrics::operator::Metrics;
 
-/// Time without a reconciliation after which the queue is considered idle. By then, the connections of a burst are
-/// Condition for the next reconciliation of a run, which also takes place if the run changes.
+/// Condition for the next reconciliation of a run. A change of the run also triggers a reconciliation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Requeue {
     /// The run is reconciled only after a change.
@@ -35,7 +34,7 @@ pub(super) enum Requeue {
     Backoff,
 }
 
-/// Handle of the work queue; clones share it. It holds at most one entry for each run.
+/// Handle to the work queue; clones share it. It holds at most one entry for each run.
 #[derive(Clone)]
 pub(super) struct Queue {
     shared: Arc<Shared>,
@@ -43,7 +42,7 @@ pub(super) struct Queue {
 
 struct Shared {
     schedule: Mutex<Schedule>,
-    /// Notified when a run was added.
+    /// Notified when a run is added.
     added: Notify,
     concurrency: usize,
     metrics: Metrics,

@@ -22,7 +22,7 @@ use super::update_status::RunVersion;
 use crate::events;
 
 /// Maximum number of actions for one run in one reconciliation. The remaining actions follow in the next
-/// reconciliation, after other runs had a slot.
+/// reconciliation, after other runs have had a slot.
 const MAX_STEPS: usize = 16;
 /// Delay before the next reconciliation of a run that needed more than [`MAX_STEPS`] actions.
 const MAX_STEPS_DELAY: Duration = Duration::from_millis(100);

@@ -26,16 +26,16 @@ use super::build::names;
 pub const MAX_PART_BYTES: usize = 900 * 1024;
 /// Maximum number of parts of a run. Together, they use less than a twentieth of the default size limit of etcd.
 pub const MAX_PARTS: u32 = 64;
-/// Maximum number of bytes of one append. They become one gzip member, which must fit a part even if it is
+/// Maximum number of bytes of one append. They become one gzip member, which must fit into a part even if it is
 /// incompressible.
 pub const MAX_APPEND_BYTES: usize = 512 * 1024;
-/// Maximum estimated number of bytes of the record streams of a plan in a cluster. Records compress to a third or less.
+/// Maximum estimated size of a plan's record streams in a cluster, in bytes. Records compress to a third or less.
 pub const MAX_PLANNED_BYTES: u64 = MAX_PARTS as u64 * MAX_PART_BYTES as u64 * 2;
 
 /// SHA-256 digest.
 type Digest = [u8; 32];
 
-/// Error of storing records or of using stored records.
+/// Error storing records or using stored records.
 #[derive(Debug, Snafu)]
 #[snafu(visibility(pub(super)))]
 pub enum ChainError {

@@ -12,10 +12,10 @@ use super::record_chain::{ChainError, ChainReader, MAX_APPEND_BYTES, Part, PartW
 use super::store::RunKey;
 use crate::metrics::operator::Category;
 
-/// Error of reading or writing records.
+/// Error reading or writing records.
 #[derive(Debug, Snafu)]
 pub enum RecordsError {
-    /// A request failed, and may succeed later.
+    /// A request failed but may succeed later.
     #[snafu(display("{action} ConfigMap {name}, which holds records, failed: {source}"))]
     Api {
         /// `reading`, `creating` or `updating`.
@@ -53,7 +53,7 @@ impl RecordsError {
         }
     }
 
-    /// Label of the error metric.
+    /// Category of the error, for the error metric.
     pub(super) fn category(&self) -> Category {
         match self {
             Self::Api { .. } => Category::RecordsRequestFailed,
@@ -83,8 +83,8 @@ impl RecordStore {
         }
     }
 
-    /// Reads the stored records of `run`, and passes their lines to `each`. The inner error means that the records are
-    /// unusable.
+    /// Reads the stored records of `run`, and passes their lines to `consume`. The inner error means that the records
+    /// are unusable.
     ///
     /// # Errors
     /// If a request fails.
@@ -92,7 +92,7 @@ impl RecordStore {
         client: &Client,
         key: &RunKey,
         run: &BenchmarkRun,
-        mut each: impl FnMut(&[u8]),
+        mut consume: impl FnMut(&[u8]),
     ) -> Result<Result<Self, ChainError>, RecordsError> {
         let uid = run.metadata.uid.clone().unwrap_or_default();
         let api: Api<ConfigMap> = Api::namespaced(client.clone(), &key.namespace);
@@ -109,7 +109,7 @@ impl RecordStore {
             else {
                 break;
             };
-            if let Err(error) = reader.read(&object, &mut each) {
+            if let Err(error) = reader.read(&object, &mut consume) {
                 return Ok(Err(error));
             }
             // A full part is never written again. The next write creates a new part.

@@ -83,7 +83,7 @@ fn placement_request(
     }
 }
 
-/// What a run of `workers` workers does, as far as other runs have to wait for it.
+/// Returns the placement stage of a run with `workers` workers.
 fn placement_stage(workers: u32, jobs: &[JobState], pods: &[PodState], needs_gang: bool) -> PlacementStage {
     let mut active = jobs
         .iter()
@@ -99,7 +99,7 @@ fn placement_stage(workers: u32, jobs: &[JobState], pods: &[PodState], needs_gan
     let mut stage = PlacementStage::Idle;
     for job in active.filter(|job| !job.suspended) {
         let of_job = || pods.iter().filter(|pod| pod.attempt == job.attempt);
-        // Pods that the cluster does not create need no nodes, and may stay missing for an unknown time.
+        // Pods that the cluster fails to create need no nodes, and may be missing indefinitely.
         let overdue_at = job.missing_pods_overdue_at(of_job().count(), workers);
         if overdue_at.is_some_and(|overdue_at| overdue_at <= now) {
             continue;

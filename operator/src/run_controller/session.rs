@@ -82,7 +82,7 @@ pub(super) enum SessionRecords {
     Broken(String),
 }
 
-/// A run after the last write of this process.
+/// State of a run after this process's last write.
 #[derive(Clone, Debug)]
 pub(super) struct LastWrite {
     pub(super) resource_version: String,
@@ -141,8 +141,8 @@ impl Session {
         let bytes = estimate(&planned).stream_bytes;
         if bytes > MAX_PLANNED_BYTES {
             return Err(format!(
-                "the records of the run would have about {bytes} bytes, and the limit in a cluster is {MAX_PLANNED_BYTES}. \
-                 Use fewer rounds, sizes, variants or workers, or split the run"
+                "the records of the run would take about {bytes} bytes, but the limit in a cluster is \
+                 {MAX_PLANNED_BYTES}. Use fewer rounds, sizes, variants or workers, or split the run"
             ));
         }
         Ok(Arc::clone(self.plan.insert(Arc::new(planned))))

@@ -15,10 +15,10 @@ use super::store::RunKey;
 use crate::events;
 use crate::metrics::operator::{Category, Metrics};
 
-/// Error of writing a status.
+/// Error writing a status.
 #[derive(Debug, Snafu)]
 pub enum StatusError {
-    /// The run was changed or deleted since it was read.
+    /// The run has been changed or deleted since it was read.
     #[snafu(display("the run was changed concurrently: {source}"))]
     Changed {
         /// Response of the API server.
@@ -45,7 +45,7 @@ pub enum StatusError {
 }
 
 impl StatusError {
-    /// Label of the error metric.
+    /// Category of the error, for the error metric.
     pub(super) fn category(&self) -> Category {
         match self {
             Self::Changed { .. } => Category::Conflict,

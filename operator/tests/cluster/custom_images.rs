@@ -13,7 +13,7 @@ const DIRECTORY: &str = "operator/tests/cluster/images/foreign";
 /// An image that contains only a static binary.
 const WITHOUT_LIBC: &str = "fabricbench.dev/testbed/pause:1";
 
-/// Builds an image and loads it into the nodes if necessary. Returns its name.
+/// Builds an image and loads it onto the nodes if necessary. Returns its name.
 fn load_image(target: &str) -> String {
     let directory = super::cluster::root().join(DIRECTORY);
     testbed(&["load", &format!("{}:{target}", directory.display())])

@@ -106,7 +106,7 @@ async fn retries_after_network_partition() {
     let (namespace, _operator) = start_campaign("partition").await;
     let restore = Restore(&["node", "heal", "node-2"]);
     testbed(&["node", "partition", "node-2"]);
-    // The pods are considered lost after the grace period of the node and the toleration of the workers.
+    // The pods are considered lost after the node's grace period and the workers' toleration time have passed.
     super::cluster::until_within(super::test_namespace::TIMEOUT, || async {
         let status = namespace.status("partition").await;
         let attempts = status.execution?.attempts;

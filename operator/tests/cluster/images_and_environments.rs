@@ -8,7 +8,7 @@ use crds::v1alpha1::{BenchmarkRunStatus, EnvVar, Variant, Verdict};
 use super::test_namespace::{TestNamespace, planned, reports, with_rounds};
 use super::testbed::image_of;
 
-fn arms_improved_or_regressed<'a>(
+fn improved_or_regressed_verdicts<'a>(
     status: &'a BenchmarkRunStatus,
     arm: &'a str,
 ) -> impl Iterator<Item = Verdict> + 'a {
@@ -71,7 +71,7 @@ async fn variants_with_different_images_alternate_on_the_same_nodes() {
 }
 
 #[tokio::test]
-async fn identical_environments_are_interleaved_in_one_gang_without_difference() {
+async fn equivalent_environments_are_interleaved_in_one_gang_and_do_not_differ() {
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
     let mut run = with_rounds("environments", 10);
@@ -92,7 +92,7 @@ async fn identical_environments_are_interleaved_in_one_gang_without_difference()
         "expected a single gang"
     );
     for arm in ["same", "control"] {
-        let differences: Vec<_> = arms_improved_or_regressed(&status, arm).collect();
+        let differences: Vec<_> = improved_or_regressed_verdicts(&status, arm).collect();
         assert!(differences.is_empty(), "{:#?}", status.comparisons);
     }
     namespace.delete().await;

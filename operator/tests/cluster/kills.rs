@@ -26,7 +26,7 @@ const LANES: u64 = 2;
 /// Number of writes for an attempt: ConfigMap, Service, Job and status.
 const FIRST_WRITES: usize = 4;
 /// Rounds of a campaign whose operator is killed once.
-const ROUNDS: u32 = 4;
+const ROUNDS: u32 = 2;
 /// Rounds of a campaign that is long enough for several writes of records.
 const LONG_ROUNDS: u32 = 8;
 
@@ -153,7 +153,7 @@ async fn campaign_completes_after_repeated_kills_at_the_first_writes() {
     lane.close().await;
 }
 
-/// Runs campaigns whose operators are killed at random times, until `kills` kills.
+/// Runs campaigns whose operators are killed at random times, until `kills` kills have occurred.
 async fn kill_at_random_times(
     number: u64,
     lane: &Lane,
@@ -196,10 +196,10 @@ async fn campaign_completes_after_kills_at_random_times() {
     let lanes = join_all((0..LANES).map(|_| Lane::new())).await;
     let (cases, writes) = undisturbed(&lanes[0], &with_rounds("undisturbed", LONG_ROUNDS)).await;
     println!("{} writes of an undisturbed campaign", writes.len());
-    let each = u32::try_from(kills.div_ceil(LANES)).unwrap();
+    let kills_per_lane = u32::try_from(kills.div_ceil(LANES)).unwrap();
     let campaigns = (0..)
         .zip(&lanes)
-        .map(|(number, lane)| kill_at_random_times(number, lane, seed, each, &cases));
+        .map(|(number, lane)| kill_at_random_times(number, lane, seed, kills_per_lane, &cases));
     let mut total = Tally::default();
     join_all(campaigns)
         .await

@@ -114,7 +114,7 @@ async fn namespace_with_an_active_run_can_be_deleted() {
     let operator = namespace.cluster_operator();
     namespace.create(&with_rounds("namespace", 30)).await;
     namespace.wait_for_blocks("namespace", 1).await;
-    namespace.delete().await;
+    namespace.delete_with_runs().await;
     operator.ready().await;
 }
 

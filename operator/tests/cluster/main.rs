@@ -1,4 +1,4 @@
-//! Tests of the operator in a cluster with a real scheduler, kubelets and runner pods that transfer over TCP.
+//! Tests of the operator in a cluster with a real scheduler, kubelets and runner pods that transfer data over TCP.
 //! `.ci/operator-test cluster` starts the cluster and loads the images. Every test fails without one.
 #![allow(
     clippy::unwrap_used,

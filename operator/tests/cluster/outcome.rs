@@ -13,7 +13,7 @@ use super::cluster::{kubeconfig, root};
 use super::test_namespace::{TIMEOUT, TestNamespace, planned, reports};
 use super::testbed::kubectl;
 
-/// The example, reduced to the test nodes: TCP instead of EFA, heap memory, and fewer and shorter cases.
+/// The example, adapted to the test nodes: TCP instead of EFA, heap memory, and fewer and shorter cases.
 fn example() -> BenchmarkRun {
     let examples = root().join("examples");
     let overlay = manifest::load_overlay(&examples.join("overlays/local-tcp.yaml")).unwrap();
@@ -130,7 +130,7 @@ fn assert_equals_report(namespace: &TestNamespace, name: &str, status: &Benchmar
         );
         compared += 1;
     }
-    println!("{compared} comparisons in the status equal those of the report");
+    println!("{compared} comparisons in the status equal those in the report");
 }
 
 /// Prints how long the workers ran and how much of that time was in measured windows.
@@ -145,7 +145,7 @@ async fn print_times(namespace: &TestNamespace, name: &str, status: &BenchmarkRu
     let seconds = windows.sum::<u64>() as f64 / 1e9;
     let execution = status.execution.as_ref().unwrap();
     println!(
-        "{} cases: workers ran for {} s, {seconds:.1} s of them in measured windows",
+        "{} cases: workers ran for {} s, {seconds:.1} s of that in measured windows",
         cases.len(),
         execution.active_seconds
     );

@@ -35,7 +35,7 @@ async fn reports_insufficient_nodes_before_creating_pods() {
 }
 
 #[tokio::test]
-async fn reports_the_message_of_the_scheduler_without_access_to_nodes() {
+async fn reports_the_scheduler_message_without_access_to_nodes() {
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
     let mut greedy = run("pending");

@@ -32,9 +32,8 @@ struct Limited {
 }
 
 impl Limited {
-    /// Starts an operator with exactly `permissions`. An operator with cluster-wide permissions requests all
-    /// namespaces, but the proxy returns only the runs of its own namespace, because the other namespaces have their
-    /// own operators.
+    /// Starts an operator with exactly `permissions`. An operator with cluster-wide permissions watches all namespaces,
+    /// but the proxy returns only the runs in its own namespace, because the other namespaces have their own operators.
     async fn new(permissions: &BTreeSet<Permission>, no_streaming_lists: bool) -> Self {
         let namespace = TestNamespace::new().await;
         let account = ServiceAccountUser::new(&namespace.client, &namespace.name, permissions).await;
@@ -116,7 +115,7 @@ async fn permissions_of_the_namespaced_manifest_suffice() {
     check_permissions_suffice("namespaced", true).await;
 }
 
-/// The results for one manifest therefore hold for the other. Does not need a cluster.
+/// Shows that the results for one manifest also hold for the other. Does not need a cluster.
 #[test]
 fn manifests_differ_only_in_permissions_for_nodes() {
     let without_scope = |manifest: &str| -> BTreeSet<Permission> {
@@ -137,7 +136,7 @@ fn manifests_differ_only_in_permissions_for_nodes() {
     assert_eq!(namespaced.difference(&cluster).count(), 0);
 }
 
-/// Whether a request of the operator is forbidden without `permission`.
+/// Whether a request from the operator is forbidden without `permission`.
 async fn is_required(permissions: &BTreeSet<Permission>, permission: &Permission) -> bool {
     let rest: BTreeSet<_> = permissions
         .iter()

@@ -1,4 +1,4 @@
-//! Starts the operator binary with the runner image that the nodes have.
+//! Starts the operator binary with the runner image that is loaded on the nodes.
 
 use std::fs::File;
 use std::path::Path;

@@ -16,14 +16,14 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use super::cluster::{client, create_namespace, kubeconfig, run, until_within};
+use super::cluster::{client, create_namespace, delete_namespace, kubeconfig, run, until_within};
 use super::operator::Operator;
 use super::start;
 
 /// Timeout of a short campaign, including the recovery of a node.
 pub const TIMEOUT: Duration = Duration::from_secs(420);
 
-/// A namespace of one test.
+/// A namespace for one test.
 pub struct TestNamespace {
     pub client: Client,
     pub name: String,
@@ -157,7 +157,7 @@ impl TestNamespace {
         String::from_utf8(lines).unwrap()
     }
 
-    /// A pod with the worker of rank `rank` that is not terminating, of any run in this namespace.
+    /// A pod of the worker with rank `rank` that is not terminating, from any run in this namespace.
     pub async fn worker(&self, rank: u32) -> Option<Pod> {
         let label = format!("batch.kubernetes.io/job-completion-index={rank}");
         let params = ListParams::default().labels(&label);
@@ -166,10 +166,25 @@ impl TestNamespace {
             .find(|pod| pod.metadata.deletion_timestamp.is_none())
     }
 
-    /// Deletes the namespace and waits until it no longer exists.
+    /// Deletes the runs and waits until they no longer exist, which also means that their pods no longer occupy the
+    /// nodes. Then starts the deletion of the namespace. An operator must be running.
     pub async fn delete(self) {
+        self.runs
+            .delete_collection(&DeleteParams::default(), &ListParams::default())
+            .await
+            .unwrap();
+        until_within(TIMEOUT, || async {
+            let runs = self.runs.list(&ListParams::default()).await.unwrap();
+            runs.items.is_empty().then_some(())
+        })
+        .await;
+        delete_namespace(&self.client, &self.name).await;
+    }
+
+    /// Deletes the namespace with its runs and waits until it no longer exists. An operator must be running.
+    pub async fn delete_with_runs(self) {
+        delete_namespace(&self.client, &self.name).await;
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        let _ = namespaces.delete(&self.name, &DeleteParams::default()).await;
         until_within(TIMEOUT, || async {
             namespaces
                 .get_opt(&self.name)
@@ -193,7 +208,7 @@ pub fn reports(run: &BenchmarkRun, plan: &HashedPlan, lines: &str) -> Reports {
     collect(plan, uid, lines.as_bytes())
 }
 
-/// The campaign of these tests with `rounds` rounds.
+/// The campaign that these tests use, with `rounds` rounds.
 pub fn with_rounds(name: &str, rounds: u32) -> BenchmarkRun {
     let mut run = run(name);
     run.spec.sampling.rounds = Some(rounds);

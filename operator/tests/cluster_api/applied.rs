@@ -1,4 +1,4 @@
-//! Client-side `kubectl apply`, which stores the whole object in an annotation, of the CRD and of every example.
+//! Applies the CRD and every example with client-side `kubectl apply`, which stores the whole object in an annotation.
 
 use std::path::Path;
 use std::process::Command;
@@ -23,7 +23,7 @@ fn output(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Output of `kubectl apply` of `file`: one line for each object.
+/// Output of `kubectl apply` for `file`: one line for each object.
 fn apply(file: &Path, namespace: &str) -> Vec<String> {
     let tools = output(Command::new(root().join("testbed/testbed")).args(["tools", "kubernetes"]));
     let mut kubectl = Command::new(Path::new(tools.trim()).join("kubectl"));
@@ -56,7 +56,7 @@ async fn applies_the_crd_twice() {
     assert!(second[0].ends_with(" unchanged"), "{second:?}");
     let stored_bytes = applied.metadata.annotations.unwrap()[LAST_APPLIED].len();
     println!(
-        "the CRD has {} bytes; kubectl apply stores {stored_bytes} of at most {MAX_ANNOTATIONS}",
+        "the CRD is {} bytes long; kubectl apply stores {stored_bytes} of at most {MAX_ANNOTATIONS}",
         text.len()
     );
     assert!(stored_bytes < MAX_ANNOTATIONS / 2, "the CRD must be able to grow");

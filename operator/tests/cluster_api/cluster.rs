@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 
-/// Environment variable that contains the kubeconfig path of an API server in which tests have all permissions.
+/// Environment variable with the path of a kubeconfig for an API server on which tests have all permissions.
 pub const KUBECONFIG: &str = "FABRICBENCH_TEST_KUBECONFIG";
 /// Timeout of conditions that a test waits for.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
@@ -82,7 +82,7 @@ pub async fn create_namespace(client: &Client) -> String {
     name
 }
 
-/// Starts the deletion of `namespace`. Operators of the namespace must be stopped first.
+/// Starts the deletion of `namespace`.
 pub async fn delete_namespace(client: &Client, namespace: &str) {
     let api: Api<Namespace> = Api::all(client.clone());
     api.delete(namespace, &DeleteParams::default()).await.unwrap();

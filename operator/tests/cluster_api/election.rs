@@ -21,10 +21,13 @@ async fn second_replica_takes_over_after_sigterm() {
     assert!(first.wait().await.success());
     println!("exited {:?} after SIGTERM", terminated.elapsed());
     until(|| async { (second.metric("fabricbench_leading") == 1.0).then_some(()) }).await;
-    println!("the second replica led {:?} after SIGTERM", terminated.elapsed());
+    println!(
+        "the second replica became leader {:?} after SIGTERM",
+        terminated.elapsed()
+    );
     assert!(
         terminated.elapsed().as_secs() < 12,
-        "the second replica must not wait for the expiration of a released Lease"
+        "the second replica must not wait for a released Lease to expire"
     );
 }
 
@@ -41,7 +44,10 @@ async fn second_replica_takes_over_when_the_lease_of_a_killed_leader_expires() {
     first.signal("KILL");
     first.wait().await;
     until(|| async { (second.metric("fabricbench_leading") == 1.0).then_some(()) }).await;
-    println!("the second replica led {:?} after SIGKILL", killed.elapsed());
+    println!(
+        "the second replica became leader {:?} after SIGKILL",
+        killed.elapsed()
+    );
     assert!(
         killed.elapsed().as_secs() >= 10,
         "no replica may lead before the Lease expires"

@@ -104,7 +104,7 @@ impl Proxy {
         }
     }
 
-    /// Writes so far as `METHOD PATH`, except those to Leases.
+    /// Writes so far, as `METHOD PATH`, except those to Leases.
     pub fn writes(&self) -> Vec<String> {
         self.inner.lock().unwrap().writes.clone()
     }
@@ -178,8 +178,8 @@ async fn forward(State(served): State<Served>, request: Request) -> Response {
 }
 
 impl ProxyOptions {
-    /// Restricts a request for the runs in all namespaces to one namespace by a field selector. The operator still
-    /// needs the permission for all namespaces.
+    /// Restricts a request for the runs in all namespaces to one namespace with a field selector. The operator still
+    /// needs permission for all namespaces.
     fn restrict(&self, uri: &Uri) -> Uri {
         let is_for_all = uri.path() == "/apis/fabricbench.dev/v1alpha1/benchmarkruns";
         let Some(namespace) = self.namespace.as_ref().filter(|_| is_for_all) else {

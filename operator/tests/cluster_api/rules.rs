@@ -1,5 +1,5 @@
-//! Tests every CEL rule of the schema in a real API server with a manifest that violates only this rule and a similar
-//! one that is valid.
+//! Tests every CEL rule in the schema against a real API server, with a manifest that violates only this rule and a
+//! similar one that is valid.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ struct Rules {
 struct Pair {
     /// Path of the object with the rule.
     at: String,
-    /// Start of the message of the rule.
+    /// Start of the rule's message.
     message: String,
     /// Whether the rule compares a run with its previous version.
     #[serde(default)]

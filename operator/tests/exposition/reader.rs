@@ -1,4 +1,4 @@
-//! Strict parser of the subset of OpenMetrics that gauges need. Panics on an invalid line.
+//! Strict parser for the subset of OpenMetrics that gauges need. Panics on an invalid line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ pub type Labels = BTreeMap<String, String>;
 /// Samples of each metric by name.
 pub type Metrics = BTreeMap<String, BTreeMap<Labels, f64>>;
 
-/// Parses all samples of `text`.
+/// Parses all samples in `text`.
 pub fn read(text: &str) -> Metrics {
     let text = text.strip_suffix("# EOF\n").expect("the text ends with # EOF");
     let mut metrics = Metrics::new();

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_an_image_of_another_variant() {
+    fn rejects_an_image_for_another_variant() {
         assert!(check(None, &arm(Some(64), None)).is_ok());
         assert!(check(Some("fi-inject"), &arm(Some(64), None)).is_ok());
         assert!(check(Some("baseline"), &arm(None, None)).is_ok());

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_more_rails_than_devices_with_both_numbers() {
+    fn reports_both_numbers_if_rails_outnumber_devices() {
         let tree = Tree::new();
         tree.rdma("rdmap0s6", "pci0000:00/0000:00:06.0", 0, "100 Gb/sec (4X EDR)");
         let memory = Memory::allocate(MemoryKind::Heap, 1).unwrap();

@@ -23,7 +23,7 @@ found=$(awk '/#define FI_MAJOR_VERSION/ {major = $3} /#define FI_MINOR_VERSION/ 
   "$include/rdma/fabric.h")
 if [ "$found" != "$expected" ]; then
   echo "regenerate.sh: $include/rdma contains the headers of libfabric $found, but the bindings require" \
-    "those of $expected: a newer layout would read fields that an older library does not have" >&2
+    "those of $expected: bindings from newer headers would access fields that an older library does not have" >&2
   exit 2
 fi
 

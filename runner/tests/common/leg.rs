@@ -1,4 +1,4 @@
-//! Small leg of two workers, executed by the runner binary.
+//! Small leg with two workers, executed by the runner binary.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -28,7 +28,7 @@ impl Leg {
     /// Runs the leg and returns the records. `binary` returns the command that starts the runner for a rank.
     ///
     /// # Panics
-    /// A worker fails. The message contains the standard error of both workers.
+    /// Panics if a worker fails. The message contains the standard error of both workers.
     pub fn run(self, binary: impl Fn(usize) -> Command) -> Vec<Record> {
         let assignment = serde_json::to_vec(&self.assignment()).unwrap();
         let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -104,7 +104,7 @@ fn start(mut binary: Command, rank: u32, assignment: &Path, stdout: Stdio) -> Ch
 /// Returns the measurement of each arm.
 ///
 /// # Panics
-/// A case was not measured.
+/// Panics if a case was not measured.
 pub fn measurements(records: &[Record]) -> BTreeMap<&str, &Measurement> {
     let cases = records.iter().filter_map(|record| match record {
         Record::Case(case) => Some(case),

@@ -1,4 +1,4 @@
-//! Both workers of one arm, within the process of the test.
+//! Both workers of one arm, in the test process.
 
 use std::time::Duration;
 

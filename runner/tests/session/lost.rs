@@ -127,7 +127,7 @@ fn short_second_round() -> Assignment {
     assignment
 }
 
-/// Starts two workers and waits until they have finished one block and run the endless case.
+/// Starts two workers and waits until they have finished one block and are running the endless case.
 fn start_endless_case(assignment: Assignment) -> Gang {
     let mut gang = Gang::start(&assignment, 0..2, &[]);
     gang.wait_for(|record| matches!(record, Record::Block(_)));

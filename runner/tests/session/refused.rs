@@ -64,7 +64,7 @@ fn unavailable_memory_fails_only_its_scenario() {
 }
 
 #[test]
-fn rejects_an_image_of_another_variant() {
+fn rejects_an_image_for_another_variant() {
     let finished = run(
         &assignment(2, loopback(), 1),
         &[("FABRICBENCH_VARIANT", "fi-inject")],

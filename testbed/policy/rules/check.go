@@ -11,7 +11,7 @@ import (
 
 var errNotImplemented = errors.New("not implemented by the testbed's enforcer")
 
-// check returns an error with the first field that this package does not support.
+// check returns an error that identifies the first field that this package does not support.
 func check(policy *networkingv1.NetworkPolicy) error {
 	if len(policy.Spec.PolicyTypes) == 0 {
 		return fmt.Errorf("policyTypes: empty: %w (the API server sets a default)", errNotImplemented)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Snapshot contains the objects of the API server at one point in time.
+// Snapshot contains the objects in the API server at one point in time.
 type Snapshot struct {
 	Policies   []*networkingv1.NetworkPolicy
 	Pods       []*corev1.Pod

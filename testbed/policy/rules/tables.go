@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Table is the iptables table of the rules. The table filter is not used, because chains of kube-proxy may accept packets
-// there before these rules.
+// Table is the iptables table of the rules. The filter table is not used, because kube-proxy's chains may accept
+// packets there before these rules.
 const Table = "mangle"
 
 const (
@@ -17,7 +17,7 @@ const (
 )
 
 // Hooks maps the kernel's chains to those that they jump to. Packets sent by the node itself, such as the kubelet's probes,
-// pass neither.
+// pass through neither of them.
 var Hooks = map[string]string{"FORWARD": chainForward, "INPUT": chainInput}
 
 // Chains returns the names of the enforcer's chains in the output of iptables-save.

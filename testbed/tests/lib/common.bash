@@ -56,8 +56,8 @@ reaches() { await "$TIMEOUT" "$5 at $4 ($3) to respond to $2" response_is "$5" "
 
 response_is() { [ "$(probe "${@:2}")" = "$1" ]; }
 
-# services_serve NAMESPACE POD...: waits until each pod reaches the services of all pods, as kube-proxy updates with a
-# delay.
+# services_serve NAMESPACE POD...: waits until each pod reaches the services of all pods, because kube-proxy updates its
+# rules with a delay.
 services_serve() {
     local from to
     for from in "${@:2}"; do

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Inspects the archives of the product's images and runs them, and builds the image of the tests. An image is named as in
+# Inspects the archives of the product's images, runs these images, and builds the test image. An image is named as in
 # the arguments of `load`: NAME or NAME:TARGET.
 
 # product_images: prints all images that do not need a base image from the user.

@@ -1,4 +1,4 @@
-// etcd, pinned: the 3.6 line that Kubernetes 1.34 is released with.
+// etcd, pinned to 3.6, the release series that Kubernetes 1.34 uses.
 module fabricbench.dev/testbed/tools/etcd
 
 go 1.26.0

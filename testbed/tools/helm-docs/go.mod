@@ -1,4 +1,4 @@
-// helm-docs, pinned: the chart's README from its values. Built only when asked for.
+// helm-docs, pinned. Generates the chart's README from its values. Built only on request.
 module fabricbench.dev/testbed/tools/helm-docs
 
 go 1.26.0

@@ -1,4 +1,4 @@
-// helm, pinned. Built only when asked for.
+// helm, pinned. Built only on request.
 module fabricbench.dev/testbed/tools/helm
 
 go 1.26.0

@@ -1,4 +1,5 @@
-// kubeconform, pinned: the chart's manifests against the schemas of the testbed's API server. Built only when asked for.
+// kubeconform, pinned. Checks the chart's manifests against the schemas of the testbed's API server.
+// Built only on request.
 module fabricbench.dev/testbed/tools/kubeconform
 
 go 1.26.0

@@ -1,4 +1,4 @@
-// kwok (simulated nodes), pinned. Built only when asked for.
+// kwok (simulated nodes), pinned. Built only on request.
 module fabricbench.dev/testbed/tools/kwok
 
 go 1.25.0

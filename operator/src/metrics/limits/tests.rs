@@ -1,4 +1,4 @@
-//! Tests of all limits for three runs.
+//! Tests every possible limit with three runs.
 
 use super::*;
 use crate::metrics::fixture;

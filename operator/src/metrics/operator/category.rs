@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn every_category_is_documented() {
         let document = include_str!("../../../../docs/troubleshooting.md");
-        let (_, section) = document.split_once("## What the operator could not do").unwrap();
+        let (_, section) = document.split_once("## Operator errors").unwrap();
         let (section, _) = section.split_once("\n## ").unwrap();
         let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
         let documented: Vec<&str> = rows.filter_map(|row| row.split('`').next()).collect();

@@ -43,7 +43,7 @@ struct Inner {
 
 impl Metrics {
     /// Registers all metrics. Series with known labels start at zero, because `rate()` does not count the first sample
-    /// of a new series as an increase. Series of requests are created when they occur.
+    /// of a new series as an increase. Series of API requests are created by the first request with their labels.
     ///
     /// # Errors
     /// The library rejects a definition.

@@ -3,7 +3,7 @@
 use crds::v1alpha1::Engagement;
 
 use super::metric::{
-    ARM, OF_ARM, RUN, RUN_NAMESPACE, ResultMetric, SCENARIO, SIZE, Samples, emit_enum_if_known, label,
+    ARM, ARM_LABELS, RUN, RUN_NAMESPACE, ResultMetric, SCENARIO, SIZE, Samples, emit_enum_if_known, label,
     metric, single,
 };
 use crate::metrics::values::{OPTIMIZATIONS, QUANTILES};
@@ -43,35 +43,35 @@ pub(super) const METRICS: [ResultMetric; 7] = [
         "fabricbench_arm_throughput_bytes_per_second",
         "bytes_per_second",
         "Payload bytes per second, median of the rounds",
-        OF_ARM,
+        ARM_LABELS,
         Samples::Arm(|arm, emit| single(arm.bytes_per_second.map(|rate| rate as f64), emit)),
     ),
     metric(
         "fabricbench_arm_completions_per_second",
         "completions_per_second",
         "Completed operations per second, median of the rounds",
-        OF_ARM,
+        ARM_LABELS,
         Samples::Arm(|arm, emit| single(arm.completions_per_second.map(|rate| rate as f64), emit)),
     ),
     metric(
         "fabricbench_arm_cpu_seconds_per_gib",
         "seconds_per_gib",
         "CPU time of both workers per GiB (2^30 bytes) of payload, median of the rounds",
-        OF_ARM,
+        ARM_LABELS,
         Samples::Arm(|arm, emit| single(arm.cpu_nanos_per_gib.map(|nanos| nanos as f64 / NANOS), emit)),
     ),
     metric(
         "fabricbench_arm_valid_rounds",
         "rounds",
         "Number of rounds with a valid case",
-        OF_ARM,
+        ARM_LABELS,
         Samples::Arm(|arm, emit| single(Some(arm.valid_rounds.into()), emit)),
     ),
     metric(
         "fabricbench_arm_valid",
         "",
         "Whether the arm has at least one valid result: 1 or 0",
-        OF_ARM,
+        ARM_LABELS,
         Samples::Arm(|arm, emit| single(Some(arm.valid.into()), emit)),
     ),
     metric(

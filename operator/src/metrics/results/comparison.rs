@@ -18,7 +18,7 @@ const VERDICTS: [Verdict; 4] = [
 
 const WITHHELD: &str = "NotMeasured, FabricContradicted, DifferentDevices, ControlViolated, NotEngaged";
 
-const OF_COMPARISON: &[Label] = &[
+const COMPARISON_LABELS: &[Label] = &[
     RUN_NAMESPACE,
     RUN,
     SCENARIO,
@@ -35,21 +35,21 @@ pub(super) const METRICS: [ResultMetric; 6] = [
         "fabricbench_comparison_ratio",
         "ratio",
         "Ratio of the arm to the baseline; 1 is no change",
-        OF_COMPARISON,
+        COMPARISON_LABELS,
         Samples::Comparison(|comparison, emit| emit_comparison(comparison, comparison.effect_ppm, emit)),
     ),
     metric(
         "fabricbench_comparison_ratio_lower",
         "ratio",
         "Lower end of the simultaneous confidence interval of the ratio",
-        OF_COMPARISON,
+        COMPARISON_LABELS,
         Samples::Comparison(|comparison, emit| emit_comparison(comparison, comparison.lower_ppm, emit)),
     ),
     metric(
         "fabricbench_comparison_ratio_upper",
         "ratio",
         "Upper end of the simultaneous confidence interval of the ratio",
-        OF_COMPARISON,
+        COMPARISON_LABELS,
         Samples::Comparison(|comparison, emit| emit_comparison(comparison, comparison.upper_ppm, emit)),
     ),
     metric(

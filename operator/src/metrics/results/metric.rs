@@ -41,8 +41,8 @@ pub(super) const SIZE: Label = label("size_bytes", "decimal");
 pub(super) const ARM: Label = label("arm", "a variant or control arm");
 pub(super) const METRIC: Label = label("metric", "as in the manifest");
 
-pub(super) const OF_RUN: &[Label] = &[RUN_NAMESPACE, RUN];
-pub(super) const OF_ARM: &[Label] = &[RUN_NAMESPACE, RUN, SCENARIO, SIZE, ARM];
+pub(super) const RUN_LABELS: &[Label] = &[RUN_NAMESPACE, RUN];
+pub(super) const ARM_LABELS: &[Label] = &[RUN_NAMESPACE, RUN, SCENARIO, SIZE, ARM];
 
 pub(super) const fn label(name: &'static str, values: &'static str) -> Label {
     Label { name, values }

@@ -3,7 +3,7 @@
 use crds::v1alpha1::{FabricProof, Outcome, State};
 
 use super::metric::{
-    OF_RUN, RUN, RUN_NAMESPACE, ResultMetric, Samples, emit_enum_if_known, label, metric, ratio, single,
+    RUN, RUN_LABELS, RUN_NAMESPACE, ResultMetric, Samples, emit_enum_if_known, label, metric, ratio, single,
 };
 
 const STATES: [State; 5] = [
@@ -26,7 +26,7 @@ pub(super) const METRICS: [ResultMetric; 15] = [
     metric(
         "fabricbench_runs_without_series",
         "runs",
-        "Number of runs without series, the oldest ones, omitted to bound the size of a scrape",
+        "Number of runs whose series are omitted, oldest first, to bound the size of a scrape",
         &[],
         Samples::OmittedRuns,
     ),
@@ -74,28 +74,28 @@ pub(super) const METRICS: [ResultMetric; 15] = [
         "fabricbench_run_blocks",
         "blocks",
         "Number of blocks in the plan",
-        OF_RUN,
+        RUN_LABELS,
         Samples::Run(|run, emit| single(run.blocks.map(|(_, total)| total.into()), emit)),
     ),
     metric(
         "fabricbench_run_blocks_done",
         "blocks",
         "Number of blocks whose records are complete and verified",
-        OF_RUN,
+        RUN_LABELS,
         Samples::Run(|run, emit| single(run.blocks.map(|(done, _)| done.into()), emit)),
     ),
     metric(
         "fabricbench_run_created_timestamp_seconds",
         "seconds",
         "Creation time of the run, in seconds since the Unix epoch",
-        OF_RUN,
+        RUN_LABELS,
         Samples::Run(|run, emit| single(run.created.map(|time| time as f64), emit)),
     ),
     metric(
         "fabricbench_run_finished_timestamp_seconds",
         "seconds",
         "Finish time of the run, in seconds since the Unix epoch",
-        OF_RUN,
+        RUN_LABELS,
         Samples::Run(|run, emit| single(run.finished.map(|time| time as f64), emit)),
     ),
     metric(
@@ -135,7 +135,7 @@ pub(super) const METRICS: [ResultMetric; 15] = [
     metric(
         "fabricbench_node_deviation_ratio",
         "ratio",
-        "Ratio of the median over the pairs, scenarios and sizes of a node to the median pair; above 1 is worse",
+        "Ratio of the median over all pairs, scenarios and sizes of the node to the median pair; above 1 is worse",
         &[RUN_NAMESPACE, RUN, label("node", "")],
         Samples::Run(|run, emit| {
             for (node, deviation_ppm) in &run.node_deviations {
@@ -168,8 +168,8 @@ pub(super) const METRICS: [ResultMetric; 15] = [
     metric(
         "fabricbench_run_series_dropped",
         "series",
-        "Number of values of this run that are omitted to bound the status and the scrape; its report contains them",
-        OF_RUN,
+        "Number of values of this run omitted to bound the size of the status and the scrape; its report contains them",
+        RUN_LABELS,
         Samples::OmittedSeries,
     ),
 ];

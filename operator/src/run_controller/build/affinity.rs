@@ -16,7 +16,7 @@ use super::AttemptInputs;
 const HOST_NAME: &str = "kubernetes.io/hostname";
 /// Label of a node with its zone.
 pub const ZONE: &str = "topology.kubernetes.io/zone";
-/// How long a worker stays on an unreachable node. Its measurement is void, and the run can continue elsewhere.
+/// Time for which a worker stays on an unreachable node. Its measurement is void, and the run can continue elsewhere.
 const UNREACHABLE_SECONDS: i64 = 60;
 /// Taints of unreachable nodes.
 const UNREACHABLE_TAINTS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
@@ -96,8 +96,8 @@ fn worker_of(attempt: &AttemptInputs<'_>) -> PodAffinityTerm {
     }
 }
 
-/// The tolerations of the spec, and tolerations of limited duration for the taints of unreachable nodes that the spec
-/// does not tolerate.
+/// The tolerations of the spec, and time-limited tolerations for the taints of unreachable nodes that the spec does not
+/// tolerate.
 pub(super) fn tolerations(attempt: &AttemptInputs<'_>) -> Vec<Toleration> {
     let given = &attempt.run.spec.placement.tolerations;
     let is_tolerated = |taint: &str| {

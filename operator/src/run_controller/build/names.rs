@@ -10,7 +10,7 @@ use crate::run_controller::attempt_id::AttemptId;
 /// Number of hex digits of the UID's digest (40 bits). The owner's UID distinguishes two runs with equal digits.
 const DIGITS: usize = 10;
 
-/// Name of the ConfigMap, the Service and the Job of `attempt` of the run with `uid`: at most 39 characters.
+/// Name of the ConfigMap, the Service and the Job of `attempt` of the run with `uid`: at most 37 characters.
 pub fn attempt(uid: &str, attempt: AttemptId) -> String {
     let AttemptId { leg, attempt } = attempt;
     format!("fb-{}-l{leg}-a{attempt}", short(uid))

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Capabilities, PodSecurityContext, SeccompProfil
 
 /// User and group ID in the runner images.
 const USER_ID: i64 = 65532;
-/// Security context of a worker pod, with the user of the runner or with root.
+/// Security context of a worker pod, which runs as the runner's user or as root.
 pub(super) fn pod(root: bool) -> PodSecurityContext {
     let user = if root { 0 } else { USER_ID };
     PodSecurityContext {

@@ -9,12 +9,12 @@ use super::{Inputs, POD_LIST_INTERVAL, earliest};
 use crate::run_controller::action::{Action, Decision};
 use crate::run_controller::observed::{JobState, PodState};
 
-/// Time after the end of the grace period of a deleted pod after which its node is considered lost.
+/// Delay after the end of a deleted pod's grace period before its node is considered lost.
 const OVERDUE_AFTER: Duration = Duration::from_secs(30);
 /// Time within which a Job may finish by itself after worker 0 has ended, so that the logs of its pods remain readable.
 const JOB_END_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Decides for a run that is being deleted. Its finalizer is removed after all its pods are gone.
+/// Decides the next action for a run that is being deleted. Its finalizer is removed after all its pods are gone.
 pub(super) fn deleting(inputs: &Inputs<'_>) -> Decision {
     let observed = inputs.observed;
     let wait = |until| inputs.decision(Action::Wait { until }, None);
@@ -37,7 +37,8 @@ pub(super) fn deleting(inputs: &Inputs<'_>) -> Decision {
     }
 }
 
-/// Decides for a finished run. Running pods are deleted first, and the run itself after `ttlSecondsAfterFinished`.
+/// Decides the next action for a finished run. Running pods are deleted first, and the run itself after
+/// `ttlSecondsAfterFinished`.
 pub(super) fn finished(inputs: &Inputs<'_>, finished_at: Timestamp) -> Decision {
     let observed = inputs.observed;
     let mut until = next_overdue(inputs, &observed.pods.iter().collect::<Vec<_>>());
@@ -100,7 +101,7 @@ pub(super) fn blocked(inputs: &Inputs<'_>) -> Option<String> {
     };
     Some(format!(
         "pod {} on {node}{others} is stuck terminating: its node is lost or unreachable. Delete the Node object to remove \
-         the pod, or set the annotation {} on the run to abandon it",
+         the pod, or set the annotation {} on the run to abandon the pod",
         pod.name,
         crds::names::ANNOTATION_RELEASE_PODS
     ))

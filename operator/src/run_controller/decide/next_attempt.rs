@@ -12,7 +12,7 @@ use crate::run_controller::attempt_id::AttemptId;
 use crate::run_controller::observed::{JobState, PodState, Preflight};
 use crds::v1alpha1::Reason;
 
-/// Decides for a run without an attempt in progress. `leg` is its first leg with missing blocks.
+/// Decides the next action for a run without an attempt in progress. `leg` is its first leg with missing blocks.
 pub(super) fn start(inputs: &Inputs<'_>, leg: u32) -> Decision {
     let observed = inputs.observed;
     let persisted = &observed.persisted;
@@ -46,7 +46,7 @@ pub(super) fn start(inputs: &Inputs<'_>, leg: u32) -> Decision {
     }
 }
 
-/// Decides for a run whose next attempt has a Job but no prerequisites.
+/// Decides the next action for a run whose next attempt has a Job but no prerequisites.
 pub(super) fn create_prerequisites(inputs: &Inputs<'_>, job: &JobState) -> Decision {
     if let Some(abandoned) = permanently_rejected(inputs) {
         return abandoned;

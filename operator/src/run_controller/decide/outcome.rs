@@ -9,6 +9,6 @@ pub(super) enum AttemptOutcome {
     Measured,
     /// An external event disrupted the attempt. Another attempt measures the missing blocks.
     Disrupted(Reason, String),
-    /// The measurement itself failed, and therefore the run.
+    /// The measurement itself failed, so the run fails.
     Failed(Reason, String),
 }

@@ -9,7 +9,7 @@ use super::outcome::AttemptOutcome;
 use crate::run_controller::observed::{ContainerReason, ContainerTermination, PodPhase, PodState};
 use crds::v1alpha1::Reason;
 
-/// Time within which the kubelet may retry to pull an image or to create a container before the attempt is abandoned.
+/// Time within which the kubelet may retry pulling an image or creating a container before the attempt is abandoned.
 /// The kubelet retries after 10, 20 and 40 s.
 const KUBELET_RETRY_TIMEOUT: Duration = Duration::from_secs(120);
 

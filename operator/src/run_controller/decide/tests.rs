@@ -1,4 +1,4 @@
-//! Tests of the rules of the decision, including reasons and messages.
+//! Tests of the decision rules, including reasons and messages.
 
 mod fixture;
 mod simulation;

@@ -51,7 +51,7 @@ impl Reconciler<'_> {
             let scope = self.context.watch_scope(&run.namespace);
             let jobs = &self.context.jobs;
             jobs.insert_if_absent(scope, key.clone(), Child { run, state });
-            // The queue may have admitted the Job already, whose pods then wait for the prerequisites.
+            // The queue may already have admitted the Job. Its pods then wait for the prerequisites.
             let is_held = jobs.get(&key).is_some_and(|child| child.state.suspended);
             return Ok(StepResult::Done(match is_held {
                 // The first Jobs of other runs are created before the prerequisites of this run.

@@ -8,7 +8,7 @@ use campaign::collect::framing::{Framing, RawLine};
 /// Prefix of every line of a stream.
 const LINE_START: &str = "{\"seq\":";
 
-/// The part of a stream that is persisted before its log is read.
+/// The part of a stream that is already persisted when its log is read.
 #[derive(Clone, Debug, Default)]
 pub(in crate::run_controller) struct ResumePoint {
     /// Number of persisted lines.
@@ -21,9 +21,9 @@ pub(super) struct Stream {
     chain: Chain,
     persisted_lines: u64,
     framing: Framing,
-    /// Number of bytes of all verified lines.
+    /// Total length of all verified lines, in bytes.
     length: u64,
-    /// Verified lines that were not taken yet.
+    /// Verified lines that have not been taken yet.
     buffer: Vec<u8>,
     /// Length of the prefix of `buffer` that ends with a block.
     complete: usize,
@@ -138,12 +138,12 @@ impl Stream {
         self.fault.clone()
     }
 
-    /// Number of bytes that were not taken yet.
+    /// Number of bytes that have not been taken yet.
     pub(super) fn buffered(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Number of bytes of complete blocks that were not taken yet.
+    /// Number of bytes in complete blocks that have not been taken yet.
     pub(super) fn complete_block_bytes(&self) -> usize {
         self.complete
     }

@@ -54,7 +54,7 @@ pub struct PodState {
 pub enum PodPhase {
     /// Some containers have not started.
     Pending,
-    /// The containers run.
+    /// The containers are running.
     Running,
     /// All containers succeeded.
     Succeeded,
@@ -85,11 +85,11 @@ pub struct ContainerReason {
 pub struct ContainerTermination {
     /// Exit code; 128 plus the signal number if a signal killed the container.
     pub exit_code: i32,
-    /// Reason of the kubelet, such as `OOMKilled`.
+    /// Reason reported by the kubelet, such as `OOMKilled`.
     pub reason: String,
-    /// The container's termination message, or the message of the kubelet.
+    /// The container's termination message, or the message reported by the kubelet.
     pub message: String,
-    /// When the container terminated.
+    /// Time at which the container terminated.
     pub at: Option<Timestamp>,
 }
 

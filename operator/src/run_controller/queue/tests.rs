@@ -50,7 +50,7 @@ async fn reconciles_runs_in_the_order_in_which_they_were_enqueued() {
     }
 }
 
-/// Simulates two slots, reconciliations that take 10 ms, and a new run every 4 ms until `until`, which exceeds the
+/// Simulates two slots, reconciliations that take 10 ms, and a new run every 4 ms until `until`. This load exceeds the
 /// capacity of the slots. The first reconciliation of `a` requests low priority. `a` is enqueued again during this
 /// reconciliation and at `change`. Returns the start times of the reconciliations of `a`.
 async fn start_times_of_a(until: Duration, change: Option<Duration>) -> Vec<Duration> {

@@ -21,7 +21,7 @@ const PIECE: usize = 64 * 1024;
 #[derive(Debug, Default)]
 pub struct ChainReader {
     last: Option<Part>,
-    /// The digest in the status, until it was found in the chain.
+    /// The digest in the status, until it is found in the chain.
     expected: Option<String>,
 }
 

@@ -33,7 +33,7 @@ impl ChildKey {
     }
 
     /// Whether this is the key of a child of the run.
-    pub(in crate::run_controller) fn is_of(&self, namespace: &str, run_uid: &str) -> bool {
+    pub(in crate::run_controller) fn belongs_to(&self, namespace: &str, run_uid: &str) -> bool {
         self.namespace == namespace && self.run_uid == run_uid
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Inbound {
     stalled: bool,
 }
 
-/// Protocol violation of a peer.
+/// Protocol violation by a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// A message is longer than its receive. Both lengths are in bytes.

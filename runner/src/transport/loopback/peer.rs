@@ -32,9 +32,9 @@ impl Peer {
 
     /// Checks whether the peer is present, and reports its loss once.
     ///
-    /// A peer is lost if it is gone and either posts of this side are unfinished or its process exited without closing
-    /// its endpoint. The loss is reported by the second check that finds the peer gone, because the polls between the
-    /// two checks process everything that the peer published before it left.
+    /// A peer is lost if it is gone and either posts from this side are unfinished or its process exited without
+    /// closing its endpoint. The loss is reported by the second check that finds the peer gone, because the polls
+    /// between the two checks process everything that the peer published before it left.
     pub(super) fn check(&mut self, number: usize, has_posts: bool) -> Option<TransportError> {
         let is_closed = self.segment.segment.is_closed();
         let is_gone = is_closed || self.segment.has_exited();
@@ -49,7 +49,7 @@ impl Peer {
                     "exited"
                 };
                 let consequence = if has_posts {
-                    "with unfinished posts of this side"
+                    "while posts from this side were unfinished"
                 } else {
                     "without closing its endpoint"
                 };

@@ -89,7 +89,7 @@ pub(super) struct FailedPost {
     pub(super) status: i32,
 }
 
-/// Failure or protocol violation of a peer.
+/// Failure of a post, or protocol violation by a peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
     /// A post failed. Later posts are still executed.

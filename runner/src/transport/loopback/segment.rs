@@ -281,7 +281,7 @@ impl Segment {
     }
 }
 
-/// Random number other than 0.
+/// Returns a nonzero random number.
 pub(super) fn random() -> io::Result<u64> {
     let mut bytes = [0u8; 8];
     getrandom(&mut bytes, GetRandomFlags::empty())?;

@@ -2,7 +2,7 @@
 //!
 //! # Safety
 //!
-//! All functions have the same contract, which follows the man page of the same name:
+//! All functions have the same contract, in addition to that of the man page with the same name:
 //!
 //! * every object pointer comes from the same loaded library, and the object is not closed;
 //! * every attribute, message and string pointer is valid for the duration of the call, and a struct that

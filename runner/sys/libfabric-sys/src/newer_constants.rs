@@ -9,7 +9,7 @@ use std::ffi::c_int;
 
 /// `fi_addr_t` of an unspecified peer.
 ///
-/// A receive with this source accepts messages from any peer. Part of every release.
+/// A receive with this source accepts messages from any peer. Available in every release.
 pub const FI_ADDR_UNSPEC: u64 = u64::MAX;
 
 /// Whether the provider may call CUDA for this endpoint, `bool`.
@@ -41,7 +41,7 @@ pub const FI_OPT_EFA_EMULATED_READ: EndpointOption = EndpointOption::new(EFA + 1
 pub const FI_OPT_EFA_EMULATED_WRITE: EndpointOption = EndpointOption::new(EFA + 2, 1, 18);
 /// Whether atomics are emulated with messages, `bool`, read-only.
 pub const FI_OPT_EFA_EMULATED_ATOMICS: EndpointOption = EndpointOption::new(EFA + 3, 1, 18);
-/// Whether the endpoint may use the RDMA of the device, `bool`.
+/// Whether the endpoint may use the device's RDMA support, `bool`.
 pub const FI_OPT_EFA_USE_DEVICE_RDMA: EndpointOption = EndpointOption::new(EFA + 4, 1, 18);
 /// Whether sends and receives are ordered within aligned blocks of 128 bytes, `bool`.
 pub const FI_OPT_EFA_SENDRECV_IN_ORDER_ALIGNED_128_BYTES: EndpointOption =

@@ -30,12 +30,12 @@ impl<T: Copy> Padded<T> {
         unsafe { MaybeUninit::zeroed().assume_init() }
     }
 
-    /// Fields of the 1.17 headers.
+    /// Fields that the 1.17 headers define.
     pub fn fields(&self) -> &T {
         &self.fields
     }
 
-    /// Fields of the 1.17 headers, mutably.
+    /// Fields that the 1.17 headers define, mutably.
     pub fn fields_mut(&mut self) -> &mut T {
         &mut self.fields
     }

@@ -1,4 +1,4 @@
-//! Determines from its record stream, its termination and the other pods whether worker 0 has ended. Performs no I/O.
+//! Determines whether worker 0 has ended, from its record stream, its termination and the other pods. Performs no I/O.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use super::AttemptView;
 use crate::run_controller::observed::{PodState, StreamState};
 use crds::v1alpha1::Reason;
 
-/// Time after the end of worker 0 within which the cause of the loss of another worker may become known. An unreachable
-/// node is detected after 50 s, and its pods are deleted a minute later.
+/// Time after the end of worker 0 within which it may become known why another worker was lost. An unreachable node is
+/// detected after 50 s, and its pods are deleted a minute later.
 const LOSS_DETECTION_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Assessment of the end of worker 0.
@@ -66,7 +66,7 @@ pub(super) fn assess(view: &AttemptView<'_>, coordinator: &PodState) -> Ending {
     }
 }
 
-/// Assesses the end of worker 0 after its stream was closed while blocks are missing.
+/// Assesses the end of worker 0, whose stream was closed with blocks missing.
 fn assess_closed(view: &AttemptView<'_>, coordinator: &PodState, stream: &StreamState) -> Ending {
     let name = &coordinator.name;
     let broken = |message: String| {

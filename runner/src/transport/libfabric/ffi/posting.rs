@@ -244,7 +244,7 @@ impl Rail {
         }
     }
 
-    /// Rejects memory of another rail, because this rail would not keep it alive.
+    /// Rejects memory registered on another rail, because this rail would not keep it alive.
     #[inline]
     fn check_owner(&self, range: &RegisteredRange<'_>) -> Result<(), PostError> {
         if std::ptr::eq(range.rail, Arc::as_ptr(&self.objects)) {

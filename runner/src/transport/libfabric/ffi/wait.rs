@@ -60,7 +60,7 @@ pub(in crate::transport::libfabric) fn wait_for_completions(
 impl Rail {
     fn can_sleep(&mut self) -> Result<bool, CallError> {
         let mut queue = [self.objects.queue.header()];
-        // SAFETY: the fabric is open, and the array has one open object of it.
+        // SAFETY: the fabric is open, and the array has one open object that was opened from it.
         let code = unsafe { calls::fi_trywait(self.objects.fabric.as_ptr(), queue.as_mut_ptr(), 1) };
         if code == -FI_EAGAIN {
             return Ok(false);

@@ -3,9 +3,9 @@
 use crate::transport::MAX_ADDRESS_BYTES;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// `AF_INET` of Linux. The first two bytes of a socket address are its family.
+/// `AF_INET` on Linux. The first two bytes of a socket address are its family.
 const AF_INET: u16 = 2;
-/// `AF_INET6` of Linux.
+/// `AF_INET6` on Linux.
 const AF_INET6: u16 = 10;
 
 /// Readable form of an endpoint name: `127.0.0.1:4000`, `fi_shm://...`, or hexadecimal digits.
@@ -54,7 +54,7 @@ pub(in crate::transport::libfabric) fn shared_memory_file(name: &[u8]) -> Option
 ///
 /// # Errors
 ///
-/// Returns a message if the name is empty, too long, or has another format than the local endpoint name.
+/// Returns a message if the name is empty, too long, or differs in format from the local endpoint name.
 pub(in crate::transport::libfabric) fn pad(
     peer: &[u8],
     own: &[u8],
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_peer_name_of_another_format() {
+    fn rejects_peer_name_in_another_format() {
         let own = inet([127, 0, 0, 1], 4000);
         assert!(
             pad(&own[..8], &own)

@@ -89,8 +89,10 @@ fn capabilities(provider: LibfabricProvider, device_memory: bool) -> u64 {
     FI_MSG | FI_RMA | memory | distance
 }
 
-/// All memory registration modes except two that no supported provider requires: raw keys, which need an additional
-/// exchange, and regions that are bound to endpoints.
+/// Memory registration modes that this transport supports.
+///
+/// No supported provider requires the others, such as raw keys, which need an additional exchange, and regions that are
+/// bound to endpoints.
 fn registration_modes(device_memory: bool) -> i32 {
     let memory = if device_memory { FI_MR_HMEM } else { 0 };
     FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | memory

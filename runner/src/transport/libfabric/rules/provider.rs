@@ -13,7 +13,7 @@ const EFA_DIRECT: Version = Version::new(2, 1);
 /// Requested provider, with its names in the loaded library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::transport::libfabric) struct RequestedProvider {
-    /// Provider of the specification.
+    /// Provider that the spec requests.
     pub provider: LibfabricProvider,
     /// Exact `fi_fabric_attr.prov_name`.
     pub name: &'static str,
@@ -40,7 +40,7 @@ pub(in crate::transport::libfabric) fn resolve(
     match provider {
         LibfabricProvider::Tcp if version < TCP_IS_NATIVE => named("net"),
         LibfabricProvider::Net if version >= TCP_IS_NATIVE => Err(format!(
-            "libfabric {version} has no provider net: it is named tcp since {TCP_IS_NATIVE}. Use tcp"
+            "libfabric {version} has no provider net: it has been named tcp since {TCP_IS_NATIVE}. Use tcp"
         )),
         LibfabricProvider::Efa => Ok(RequestedProvider {
             provider,
@@ -59,7 +59,7 @@ pub(in crate::transport::libfabric) fn resolve(
     }
 }
 
-/// Whether an RMA read may have FI_MORE. The `efa` fabric ignores the flags of reads, so each read rings the doorbell
+/// Whether an RMA read may set FI_MORE. The `efa` fabric ignores the flags of reads, so each read rings the doorbell
 /// even with FI_MORE, but the caller would not count these doorbells.
 pub(in crate::transport::libfabric) fn read_supports_more(provider: LibfabricProvider) -> bool {
     provider != LibfabricProvider::Efa

@@ -58,7 +58,7 @@ fn unique_devices(candidates: &[Attributes]) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    /// Three unsorted candidates of two devices, as libfabric returns them on an instance with two EFAs.
+    /// Three unsorted candidates for two devices, as libfabric returns them on an instance with two EFAs.
     fn candidates() -> Vec<Attributes> {
         let candidate = |domain: &str| Attributes {
             domain: domain.to_owned(),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_more_rails_than_devices_with_both_numbers() {
+    fn reports_both_numbers_if_rails_outnumber_devices() {
         let message = assign_devices(&candidates(), &[], 3).unwrap_err();
         assert!(
             message

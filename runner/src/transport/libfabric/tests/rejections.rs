@@ -204,7 +204,7 @@ fn rejects_invalid_peer_addresses() {
 }
 
 #[test]
-fn reports_shared_memory_of_another_mount_namespace() {
+fn rejects_peer_in_another_mount_namespace() {
     for setup in setups()
         .into_iter()
         .filter(|setup| setup.provider == LibfabricProvider::Shm)
@@ -220,7 +220,7 @@ fn reports_shared_memory_of_another_mount_namespace() {
 }
 
 #[test]
-fn reports_provider_error_of_write_to_unregistered_memory() {
+fn reports_provider_error_for_write_to_unregistered_memory() {
     for setup in setups()
         .into_iter()
         .filter(|setup| setup.provider == LibfabricProvider::Tcp)

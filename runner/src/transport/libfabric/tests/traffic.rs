@@ -151,7 +151,7 @@ fn write_with_immediate_completes_at_the_target() {
 }
 
 #[test]
-fn read_transfers_bytes_of_the_target() {
+fn read_transfers_bytes_from_the_target() {
     for setup in setups() {
         for (length, more) in [(8, false), (100_000, false), (64, true)] {
             let mut pair = setup.pair();

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_foreign_names_and_wrong_order() {
+    fn rejects_malformed_names_and_wrong_order() {
         let mut swapped = ADDRESS.endpoint_addresses(2);
         swapped.rails.swap(0, 1);
         let mut short = ADDRESS.endpoint_addresses(1);

@@ -136,7 +136,7 @@ fn rejects_more_peers_than_configured() {
 }
 
 #[test]
-fn rejects_foreign_addresses() {
+fn rejects_invalid_peer_addresses() {
     let mut one = Loopback::open(&config(2, 16, false)).unwrap();
     let other = Loopback::open(&config(1, 16, false)).unwrap();
     let reason = |result: Result<Peer, TransportError>| result.unwrap_err().reason;

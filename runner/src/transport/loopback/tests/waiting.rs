@@ -1,4 +1,4 @@
-//! Tests that a wait ends with an event or at its timeout.
+//! Tests that a wait ends when an event occurs or its timeout expires.
 
 use std::time::Instant;
 

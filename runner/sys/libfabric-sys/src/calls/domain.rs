@@ -1,4 +1,4 @@
-//! Functions of fabric, domain and address vector, except memory registration and queues.
+//! Functions for fabrics, domains and address vectors, except memory registration and queues.
 
 use super::through_table;
 use crate::bindings::{fi_addr_t, fi_av_attr, fi_info, fid_av, fid_domain, fid_ep, fid_fabric};

@@ -1,4 +1,4 @@
-//! Functions of memory registration, keys and descriptors.
+//! Functions for memory registration, keys and descriptors.
 
 use super::{fi_control, through_table};
 use crate::bindings::{FI_ENABLE, fi_mr_attr, fid, fid_domain, fid_mr};

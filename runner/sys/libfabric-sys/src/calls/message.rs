@@ -1,4 +1,4 @@
-//! Functions of two-sided messages.
+//! Functions for two-sided messages.
 
 use super::through_table;
 use crate::bindings::{fi_addr_t, fi_msg, fid_ep};

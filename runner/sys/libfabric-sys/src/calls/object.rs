@@ -1,4 +1,4 @@
-//! Functions of every object: close, control and bind.
+//! Functions for all objects: close, control and bind.
 
 use super::through_table;
 use crate::bindings::fid;

@@ -1,4 +1,4 @@
-//! Functions of completion queues.
+//! Functions for completion queues.
 
 use super::{fi_control, through_table};
 use crate::bindings::{FI_GETWAIT, fi_cq_attr, fi_cq_err_entry, fid, fid_cq, fid_domain, fid_fabric};

@@ -1,4 +1,4 @@
-//! Functions of one-sided reads and writes.
+//! Functions for one-sided reads and writes.
 
 use super::through_table;
 use crate::bindings::{fi_addr_t, fi_msg_rma, fid_ep};

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Size limit of a library file. A libfabric that includes every provider has a few megabytes.
+/// Size limit of a library file. A libfabric that includes every provider is a few megabytes in size.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// ELF metadata of a library file.
@@ -53,7 +53,9 @@ pub(super) fn read_elf(path: &Path) -> Result<ElfMetadata, OpenError> {
         .fail();
     }
     if library.elf_header().e_type(library.endian()) != elf::ET_DYN {
-        return Err(not_a_library("an ELF file of another type".to_owned()));
+        return Err(not_a_library(
+            "an ELF file of a type other than ET_DYN".to_owned(),
+        ));
     }
     metadata(&library).map_err(|e| not_a_library(e.to_string()))
 }

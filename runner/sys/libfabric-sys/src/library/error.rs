@@ -1,4 +1,4 @@
-//! Errors of opening a library, each with a remedy.
+//! Errors that occur when a library is opened, each with a remedy.
 
 use super::version::Version;
 use snafu::Snafu;
