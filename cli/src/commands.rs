@@ -25,7 +25,7 @@ pub use input::Input;
 /// Benchmarks variants on an RDMA fabric: which is better, at which message sizes, by how much, and with what
 /// confidence
 #[derive(Debug, Parser)]
-#[command(name = "fabricbench", version, about, propagate_version = true)]
+#[command(name = "fabricbench", version, propagate_version = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -1,4 +1,4 @@
-//! The endpoints and memory of one arm at one worker. Each measuring thread has separate endpoints. The memory is
+//! The endpoints and memory of one arm on one worker. Each measuring thread has separate endpoints. The memory is
 //! shared by all arms of the process.
 //!
 //! [`ArmEndpoints::open`] opens one transport per thread of the scenario with the most threads, each on a separate
@@ -30,7 +30,7 @@ use crate::measure::window::UsageCounters;
 use crate::topology::{self, SystemRoots};
 use crate::transport::{OpenConfig, Region, RemoteRegion, Transport, TransportError};
 
-/// The endpoints and memory of one arm at one worker.
+/// The endpoints and memory of one arm on one worker.
 pub struct ArmEndpoints<T: Transport> {
     pub(crate) threads: Vec<EndpointThread<T>>,
     pub(crate) kinds: Vec<(MemoryKind, layout::Layout)>,
@@ -46,7 +46,7 @@ pub struct ArmEndpoints<T: Transport> {
     cold: ColdRecord,
 }
 
-/// Creates the configuration with which `arm` opens its transport at worker `rank`.
+/// Creates the configuration with which `arm` opens its transport on worker `rank`.
 pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> OpenConfig {
     let binding = assignment.bindings.get(rank as usize);
     let process = assignment.processes.get(arm.process as usize);
@@ -228,8 +228,8 @@ fn check_region(
         return Ok(());
     }
     Err(mismatch(format!(
-        "rank {rank} offers {kind:?} memory that is not {} bytes on {rails} rails; use the same assignment and runner \
-         version for all workers",
+        "rank {rank} offers less than {} bytes of {kind:?} memory, or does not offer it on {rails} rails; use the same \
+         assignment and runner version for all workers",
         layout.total_bytes()
     )))
 }

@@ -32,7 +32,7 @@ pub enum InstrumentError {
         "standard input is not a socket; an instrument must be started by `fabricbench-runner worker`"
     ))]
     NoWorker,
-    /// A system call failed during the start of the instrument.
+    /// A system call failed while the instrument was starting.
     #[snafu(display("{action} failed: {source}"))]
     Start {
         /// Action that failed.
@@ -61,7 +61,7 @@ pub fn run(selector: &impl TransportSelector, parent: u32) -> Result<(), Instrum
     // SIGTERM instead of SIGKILL, because libfabric's shm provider frees its shared memory on SIGTERM. Between cases,
     // the instrument also exits if the worker's end of the socket is closed.
     end_with_parent(parent, Signal::TERM).context(StartSnafu {
-        action: "registering the worker as parent process",
+        action: "setting the parent-death signal",
     })?;
     let writer = socket.try_clone().context(StartSnafu {
         action: "duplicating the worker's socket",

@@ -1,11 +1,11 @@
-//! Verifies byte by byte that the received payload is the payload that was sent, outside any timed region. Copies
+//! Verifies byte by byte that the received payload matches the payload that was sent, outside any timed region. Copies
 //! memory; performs no other I/O.
 //!
 //! Every byte of every transfer is a function of the seed, the transfer and the offset ([`pattern`]), so a misplaced
 //! chunk is detected as reliably as a flipped bit. Landing memory, which receives the payload, is first filled with a
-//! poison byte that no pattern contains. This distinguishes a chunk that was not, or only partly, written when its
-//! transfer was reported as complete, from a chunk that was written incorrectly. The immediate data of the chunks
-//! reveals duplicates.
+//! poison byte that no pattern contains. This distinguishes a chunk that was written incorrectly from a chunk that was
+//! not yet completely written when its transfer was reported as complete. The immediate data of the chunks reveals
+//! duplicates.
 
 mod combine;
 pub mod pattern;

@@ -7,7 +7,7 @@
 //!
 //! Memory of every kind starts at a page boundary, so that the chunks of a striped transfer start at the computed
 //! offsets and no transfer shares a page with the allocator's own data. The allocating thread touches the pages before
-//! [`Memory::allocate`] returns, so a thread that is pinned first gets memory of its own NUMA node.
+//! [`Memory::allocate`] returns, so a thread that is pinned first gets memory on its own NUMA node.
 
 mod available;
 mod cuda;
@@ -110,15 +110,15 @@ impl Memory {
         }
     }
 
-    /// Path at which a process of the same user and PID namespace can open the same bytes while this process runs; only
-    /// for shared memory.
+    /// Path at which a process running as the same user in the same PID namespace can open the same bytes while this
+    /// process runs; only for shared memory.
     ///
     /// The file is not linked into any file system, so nothing remains after the process exits or crashes.
     pub fn path(&self) -> Option<PathBuf> {
         self.descriptor().map(pages::proc_path)
     }
 
-    /// NUMA node that holds all pages, from the kernel's map of this process.
+    /// NUMA node that holds all pages, according to the kernel's memory map of this process.
     ///
     /// `None` if the kernel does not report it, if the pages are on several nodes, and for GPU memory.
     pub fn numa_node(&self) -> Option<u32> {
@@ -143,7 +143,8 @@ impl Memory {
     /// Copies `bytes` to `offset`.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfRange`] if the bytes exceed the memory, [`MemoryError::Copy`] if the GPU driver fails.
+    /// [`MemoryError::OutOfRange`] if the range extends beyond the memory, [`MemoryError::Copy`] if the GPU driver
+    /// fails.
     pub fn write_from(&self, offset: usize, bytes: &[u8]) -> Result<(), MemoryError> {
         match &self.backing {
             Backing::Private(_) | Backing::Shared(..) => self.span(offset, bytes.len())?.write_from(bytes),
@@ -158,7 +159,8 @@ impl Memory {
     /// Copies the bytes at `offset` into `bytes`.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfRange`] if the memory is shorter, [`MemoryError::Copy`] if the GPU driver fails.
+    /// [`MemoryError::OutOfRange`] if the range extends beyond the memory, [`MemoryError::Copy`] if the GPU driver
+    /// fails.
     pub fn read_into(&self, offset: usize, bytes: &mut [u8]) -> Result<(), MemoryError> {
         match &self.backing {
             Backing::Private(_) | Backing::Shared(..) => self.span(offset, bytes.len())?.read_into(bytes),
@@ -170,10 +172,11 @@ impl Memory {
         Ok(())
     }
 
-    /// Span of `length` bytes at `offset` of host memory.
+    /// Span of `length` bytes at `offset` in host memory.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfRange`] if the memory is shorter, and always for GPU memory, which the CPU cannot access.
+    /// [`MemoryError::OutOfRange`] if the range extends beyond the memory, and always for GPU memory, which the CPU
+    /// cannot access.
     pub(crate) fn span(&self, offset: usize, length: usize) -> Result<Span<'_>, MemoryError> {
         self.check(offset, length)?;
         match &self.backing {

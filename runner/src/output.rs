@@ -17,7 +17,7 @@ pub use shorten::bounded;
 
 /// Maximum length of the message of a failure or warning, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 4 * 1024;
-/// Maximum total length of all warnings of a stream, in bytes. Without this limit, a library that prints in every round
+/// Maximum total length of all warnings in a stream, in bytes. Without this limit, a library that prints in every round
 /// could exceed the 8 MiB limit of the stream. With 1 MiB, the planner's size estimate for the other records remains
 /// valid.
 const MAX_WARNINGS_BYTES: usize = 1024 * 1024;

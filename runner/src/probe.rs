@@ -48,7 +48,7 @@ pub struct Finding {
     pub what: String,
     /// Name of the transport, memory kind or device.
     pub name: String,
-    /// Description of the transport, memory or device, or the reason why it is unavailable with a remedy.
+    /// Description of the transport, memory or device, or the reason why it is unavailable and a remedy.
     pub result: Result<String, CaseFailure>,
 }
 

@@ -1,6 +1,6 @@
 //! Runs one case: one scenario, size and arm between two workers.
 //!
-//! Both sides call [`run_case`] with the same case except for the role, and each receives the report of its side.
+//! Both sides call [`run_case`] with the same case except for the role, and each receives the report for its side.
 //! `run_case` starts one pinned thread per endpoint set. Each thread executes the following steps together with the
 //! corresponding thread of the peer. The threads exchange control messages: small sends on rail 0 that are not included
 //! in any counter.

@@ -1,7 +1,7 @@
 //! The coordinator's side of an attempt: the schedule of cases, the state of the workers and the records.
 //!
 //! [`coordinator`] sends commands and writes records. [`gang`] exchanges messages with the workers and tracks lost
-//! ones. [`tournament`], `merge` and `setup_failures` perform no I/O.
+//! workers. [`tournament`], `merge` and `setup_failures` perform no I/O.
 
 pub mod coordinator;
 mod endpoints;

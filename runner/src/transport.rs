@@ -1,6 +1,6 @@
 //! The interface between the scenarios and the fabric libraries.
 //!
-//! A [`Transport`] is the set of endpoints of one arm at one worker: one endpoint per rail, with its own domain,
+//! A [`Transport`] is the set of endpoints of one arm on one worker: one endpoint per rail, with its own domain,
 //! connected to the rail of the same number at every peer. The posting policy (inject, FI_MORE, striping) is
 //! implemented above this trait: a transport posts exactly what the caller requests, reports when the library answers
 //! "try again", and never substitutes another operation.
@@ -217,7 +217,7 @@ pub trait Region: Send {
     fn registration_method(&self) -> &'static str;
 }
 
-/// Endpoints of one arm at one worker.
+/// Endpoints of one arm on one worker.
 pub trait Transport: Sized + Send {
     /// Memory that is registered with this transport.
     type Region: Region;

@@ -64,7 +64,7 @@ pub enum WorkerError {
         /// Number of workers.
         workers: u32,
     },
-    /// A system call failed during the start of the worker.
+    /// A system call failed while the worker was starting.
     #[snafu(display("{action} failed: {source}"))]
     Start {
         /// Action that failed.

@@ -1,9 +1,10 @@
 //! Compares the runner with established tools. Measures the one-way latency of a ping-pong over the same library and
 //! provider on this machine, alternately and repeatedly with fabricbench-runner and with fi_pingpong (and fabtests).
 //!
-//! Run it with `cargo run --release -p fabricbench-runner --example bench -- --help`, with the runner built in the same
-//! profile. The tools print means, so the mean of the runner is compared: half the window divided by its round trips.
-//! Like fi_pingpong, the runner polls without pauses and injects small messages. Each side is pinned to a separate CPU.
+//! Run it with `cargo run --release -p fabricbench-runner --example bench -- --help`, after building the runner with
+//! the same profile. The tools print means, so the mean of the runner is compared: half the window divided by its round
+//! trips. Like fi_pingpong, the runner polls without pauses and injects small messages. Each side is pinned to a
+//! separate CPU.
 
 #![allow(
     clippy::print_stdout,
@@ -32,7 +33,7 @@ struct Arguments {
     /// Directory with another libfabric.so.1, measured after the system's library; may be repeated.
     #[arg(long = "library", value_name = "DIRECTORY")]
     libraries: Vec<PathBuf>,
-    /// Directory with fi_rdm_tagged_pingpong of fabtests.
+    /// Directory with fi_rdm_tagged_pingpong from fabtests.
     #[arg(long, value_name = "DIRECTORY")]
     fabtests: Option<PathBuf>,
     /// Number of measurements of each size with each tool.

@@ -8,7 +8,7 @@ pub const HEADER: &str =
     "| libfabric | provider | size | runner, us | fi_pingpong, us | ratio | fabtests, us | ratio |
 |---|---|---|---|---|---|---|---|";
 
-/// Results of one size with one library and provider; index `i` of each list contains the result of repetition `i`.
+/// Results for one size with one library and provider; index `i` of each list contains the result of repetition `i`.
 #[derive(Default)]
 pub struct Row {
     pub version: String,

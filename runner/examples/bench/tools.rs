@@ -23,7 +23,7 @@ pub fn fi_pingpong(setting: &Setting<'_>, provider: &str) -> f64 {
     latency(tool(0, &["-B", &port]), tool(1, &["-P", &port, "127.0.0.1"]))
 }
 
-/// Mean one-way latency in microseconds, measured by fi_rdm_tagged_pingpong of fabtests.
+/// Mean one-way latency in microseconds, measured by fi_rdm_tagged_pingpong from fabtests.
 pub fn fabtests(setting: &Setting<'_>, provider: &str, directory: &Path) -> f64 {
     let binary = directory.join("fi_rdm_tagged_pingpong").display().to_string();
     let tool = |cpu: u32, more: &[&str]| {
@@ -90,7 +90,10 @@ impl Server {
             {
                 return;
             }
-            assert!(start.elapsed() < DEADLINE, "the server does not listen on {PORT}");
+            assert!(
+                start.elapsed() < DEADLINE,
+                "the server is not listening on port {PORT}"
+            );
             thread::sleep(Duration::from_millis(2));
         }
     }

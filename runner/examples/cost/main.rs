@@ -1,5 +1,5 @@
-//! Cost of one operation: complete cases between two workers in this process, over the built-in transport or a libfabric
-//! provider on this machine.
+//! Cost of one operation: complete cases between two workers in this process, over the built-in transport or a
+//! libfabric provider on this machine.
 //!
 //! Run it with `cargo run --release -p fabricbench-runner --example cost [loopback|tcp|shm]`. The cost of an operation
 //! is the measured window divided by the number of operations: posting, polling, bookkeeping and both clock readings.
@@ -7,7 +7,7 @@
 //!
 //! With `loopback`, the first line is the cost of the built-in transport without the scenario code. The exit status is
 //! 1 if it exceeds [`MAX_NANOS`], because the cost of the transport must be far less than the effects that are measured
-//! over it.
+//! with it.
 
 #![allow(
     clippy::print_stdout,
@@ -32,7 +32,7 @@ use fabricbench_runner::transport::libfabric::Libfabric;
 use fabricbench_runner::transport::loopback::Loopback;
 use pair::{Pair, arm, scenario};
 
-/// Limit for the cost of an operation of the built-in transport, in nanoseconds.
+/// Limit for the cost of an operation over the built-in transport, in nanoseconds.
 const MAX_NANOS: f64 = 50.0;
 const SIZE: u64 = 8;
 const REPETITIONS: usize = 7;

@@ -44,7 +44,7 @@ impl Buffers {
     }
 
     /// Returns the memory of `kind`, an index into [`Buffers::layouts`], for `thread`. The first call allocates the
-    /// memory, and its pages are touched by the calling thread.
+    /// memory and touches its pages on the calling thread.
     ///
     /// # Errors
     /// If memory of this kind cannot be allocated.

@@ -1,7 +1,7 @@
 //! Memory layout of a case. Performs no I/O. Both sides compute the same layout from the assignment, so they need not
 //! exchange offsets.
 //!
-//! The memory of one kind at one thread has two areas of equal size: transfers are read from the source area and
+//! The memory of one kind for one thread has two areas of equal size: transfers are read from the source area and
 //! written to the landing area. An area is divided into slots, one for each transfer in flight if the memory budget is
 //! sufficient. Otherwise, transfers in flight share slots in a measuring pass, and fewer transfers are in flight in an
 //! integrity pass.
@@ -17,7 +17,7 @@ use crds::v1alpha1::MemoryKind;
 /// Maximum number of control messages in flight on a rail.
 pub const CONTROL_TOKENS: usize = 16;
 
-/// Memory of one kind at one thread.
+/// Memory of one kind for one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Size of the source area in bytes, which is also the size of the landing area.
@@ -50,7 +50,7 @@ impl Slots {
 }
 
 impl Layout {
-    /// Layout of the memory that the scenarios of `kind` need at each thread; `None` if no scenario uses `kind`.
+    /// Layout of the memory that the scenarios of `kind` need for each thread; `None` if no scenario uses `kind`.
     pub fn new(assignment: &Assignment, kind: MemoryKind) -> Option<Self> {
         let rails = u64::from(assignment.transport.rails());
         let scenarios = assignment
@@ -72,7 +72,7 @@ impl Layout {
     }
 }
 
-/// Number of posts in flight that an endpoint must support, over all scenarios.
+/// Number of posts in flight that an endpoint must support, across all scenarios.
 pub fn depth(assignment: &Assignment) -> usize {
     let windows = assignment
         .scenarios
@@ -81,7 +81,7 @@ pub fn depth(assignment: &Assignment) -> usize {
     windows.max().unwrap_or(1) as usize + CONTROL_TOKENS
 }
 
-/// Maximum number of threads over all scenarios.
+/// Maximum number of threads across all scenarios.
 pub fn max_threads(assignment: &Assignment) -> u32 {
     let threads = assignment
         .scenarios

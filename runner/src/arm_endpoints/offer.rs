@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::transport::{EndpointAddresses, RemoteRegion};
 
-/// Addresses of an arm's endpoints and memory at one worker.
+/// Addresses of an arm's endpoints and memory on one worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ArmOffer {

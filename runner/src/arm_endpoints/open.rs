@@ -97,7 +97,7 @@ fn open_on_thread<T: Transport>(
     let control_memory = Memory::allocate(MemoryKind::Heap, control_bytes as usize)
         .map_err(|error| internal("control memory", error.to_string()))?;
     let kinds = buffers.layouts().len();
-    // Memory is allocated before the measurement starts, which covers only the registration.
+    // Memory is allocated before the measurement starts, because the measurement covers only the registration.
     let allocated: Vec<_> = (0..kinds).map(|kind| buffers.get(kind, number)).collect();
 
     let start = clock::now();

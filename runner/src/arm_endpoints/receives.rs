@@ -9,7 +9,8 @@
 use super::layout::{CONTROL_BYTES, ReceiveLayout};
 use crate::transport::{PostError, Rail, Transport};
 
-/// Number of receives posted on each rail for control messages: at least as many as control messages may be in flight.
+/// Number of receives posted on each rail for control messages: at least the number of control messages that may be in
+/// flight.
 pub const CONTROL_RECEIVES: u32 = 8;
 
 /// Size and location of the receives of a case.
@@ -73,7 +74,7 @@ impl ReceivePlan {
 
     fn location(&self, rail: Rail, token: u32) -> ReceiveLocation {
         match self {
-            // Control messages are sent from the first slot of control memory.
+            // The first slot of control memory is reserved for sending control messages.
             Self::Control => ReceiveLocation {
                 region: None,
                 offset: (1 + rail as u64 * u64::from(CONTROL_RECEIVES) + u64::from(token)) * CONTROL_BYTES,

@@ -36,8 +36,8 @@ pub(super) fn limits(roots: &SystemRoots) -> Limits {
             }
         }
         for controller in controllers.split(',').filter(|name| !name.is_empty()) {
-            // Controllers with a common hierarchy are mounted under one combined name and linked under each single
-            // name.
+            // Controllers that share a hierarchy are mounted under a combined name, with a symbolic link for each
+            // controller.
             let groups = groups(&mount.join(controller), path);
             match controller {
                 "memory" => groups.for_each(|group| {
@@ -76,7 +76,7 @@ fn v2_cpu(group: &Path) -> Option<u64> {
 }
 
 fn v1_cpu(group: &Path) -> Option<u64> {
-    // A quota of -1 means no limit. It fails to parse, which has the same result.
+    // A quota of -1 means no limit. It fails to parse, so the result is `None`.
     let quota = read_text(&group.join("cpu.cfs_quota_us")).and_then(parse_number)?;
     let period = read_text(&group.join("cpu.cfs_period_us")).and_then(parse_number)?;
     millis(quota, period)

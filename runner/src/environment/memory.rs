@@ -13,7 +13,7 @@ pub(super) fn total(proc: &Path) -> u64 {
     kib.unwrap_or_default().saturating_mul(1024)
 }
 
-/// Soft limit of locked memory in bytes; `None` if it is unlimited.
+/// Soft limit on locked memory in bytes; `None` if it is unlimited.
 pub(super) fn locked_limit(proc: &Path) -> Option<u64> {
     let limits = read_text(&proc.join("self/limits"))?;
     let line = limits

@@ -12,7 +12,7 @@ use crate::rendezvous::message::{CaseOrder, PeerCase, SideResult};
 use crate::scenario::{self, Case, Role, SideOutcome};
 use crate::transport::Transport;
 
-/// The endpoints and memory of one arm at one worker.
+/// The endpoints and memory of one arm on one worker.
 pub trait Arm {
     /// Returns the addresses and keys that peers need to reach the arm, as JSON.
     ///
@@ -32,8 +32,8 @@ pub trait Arm {
     /// Exchanges a message with a peer on every rail.
     ///
     /// # Errors
-    /// If the peer cannot be reached on every rail within the time `within`.
-    fn probe(&mut self, with: PeerCase, within: Duration) -> Result<(), CaseFailure>;
+    /// If the peer cannot be reached on every rail before `timeout` expires.
+    fn probe(&mut self, peer_case: PeerCase, timeout: Duration) -> Result<(), CaseFailure>;
 
     /// Runs one case of `scenario` together with a peer. Returns the result of this side and the evidence lines of the
     /// optimizations.
@@ -44,7 +44,7 @@ pub trait Arm {
         &mut self,
         order: &CaseOrder,
         scenario: &ScenarioAssignment,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<(SideResult, Vec<String>), CaseFailure>;
 
     /// Setup costs of the arm. The caller sets the round and rank.
@@ -77,15 +77,15 @@ impl<T: Transport + 'static> Arm for Opened<T> {
         self.endpoints.connect(peer, &offer).map_err(from_transport)
     }
 
-    fn probe(&mut self, with: PeerCase, within: Duration) -> Result<(), CaseFailure> {
-        scenario::probe(&mut self.endpoints, role(with), with.peer, within)
+    fn probe(&mut self, peer_case: PeerCase, timeout: Duration) -> Result<(), CaseFailure> {
+        scenario::probe(&mut self.endpoints, role(peer_case), peer_case.peer, timeout)
     }
 
     fn run(
         &mut self,
         order: &CaseOrder,
         scenario: &ScenarioAssignment,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<(SideResult, Vec<String>), CaseFailure> {
         let case = Case {
             number: order.number,
@@ -95,7 +95,7 @@ impl<T: Transport + 'static> Arm for Opened<T> {
             arm: &self.assigned,
             role: role(order.with),
             peer_rank: order.with.peer,
-            deadline: within,
+            deadline: timeout,
             seed: order.seed,
         };
         let report = scenario::run_case(&mut self.endpoints, &case)?;
@@ -111,8 +111,8 @@ impl<T: Transport + 'static> Arm for Opened<T> {
     }
 }
 
-fn role(with: PeerCase) -> Role {
-    if with.initiator {
+fn role(peer_case: PeerCase) -> Role {
+    if peer_case.initiator {
         Role::Initiator
     } else {
         Role::Target

@@ -5,7 +5,7 @@ use crate::rendezvous::message::WorkerCpus;
 /// Number of CPUs available to the worker, limited by `limit_millis`, the cgroup limit in thousandths of a CPU.
 ///
 /// CPUs that several workers use are divided evenly. If there are more measuring threads than available CPUs, the
-/// threads must not spin, because the results would then include the delays of the scheduler.
+/// threads must not spin, because the results would then include scheduling delays.
 pub fn available_cpus(worker: &WorkerCpus, limit_millis: Option<u64>) -> usize {
     let fraction = worker.cpus.len() / worker.overlapping_workers.max(1) as usize;
     let limit = limit_millis.map_or(usize::MAX, |millis| (millis / 1000) as usize);

@@ -4,7 +4,7 @@ use crds::record::{CaseFailure, FailureReason};
 
 use crate::transport::TransportError;
 
-/// Creates a failure that is caused by a defect of the runner.
+/// Creates a failure caused by a defect in the runner.
 pub(super) fn internal(message: &str) -> CaseFailure {
     CaseFailure {
         reason: FailureReason::Internal,

@@ -59,7 +59,7 @@ impl<'c, C: TransportSelector> Server<'c, C> {
             Request::Begin(begin) => Reply::Begun(self.begin(*begin)),
             Request::Open { arm } => Reply::Opened(self.open(arm).map(Box::new)),
             Request::Connect { arm, peer, offer } => Reply::Connected(self.connect(arm, peer, &offer)),
-            Request::Probe(with) => self.probe(with),
+            Request::Probe(peer_case) => self.probe(peer_case),
             Request::Prepare(order) => {
                 self.prepared = Some(order);
                 Reply::Ready(self.arm(order.with.arm).map(drop))
@@ -98,9 +98,11 @@ impl<'c, C: TransportSelector> Server<'c, C> {
         self.arm(arm)?.connect(peer, offer)
     }
 
-    fn probe(&mut self, with: PeerCase) -> Reply {
-        let within = self.opener.as_ref().map_or(Duration::ZERO, Opener::case_deadline);
-        let reached = self.arm(with.arm).and_then(|arm| arm.probe(with, within));
+    fn probe(&mut self, peer_case: PeerCase) -> Reply {
+        let timeout = self.opener.as_ref().map_or(Duration::ZERO, Opener::case_deadline);
+        let reached = self
+            .arm(peer_case.arm)
+            .and_then(|arm| arm.probe(peer_case, timeout));
         Reply::Done {
             result: reached.map(|()| SideResult::Reached),
             evidence: Vec::new(),

@@ -1,4 +1,4 @@
-//! Selects the environment variables of fabric libraries for the records. Performs no I/O.
+//! Selects the environment variables of fabric libraries to record. Performs no I/O.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

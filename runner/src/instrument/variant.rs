@@ -20,8 +20,8 @@ pub fn check(image: Option<&str>, arm: &ArmAssignment) -> Result<(), CaseFailure
     Err(CaseFailure {
         reason: FailureReason::VariantMismatch,
         message: format!(
-            "the image declares {ENV_VARIANT}={image}, but the tuning of arm {} is {tuning}; use the image of that variant, \
-             or an image that does not set {ENV_VARIANT}",
+            "the image declares {ENV_VARIANT}={image}, but the tuning of arm {} is {tuning}; use the image for that \
+             variant, or an image that does not set {ENV_VARIANT}",
             arm.name
         ),
     })

@@ -2,7 +2,7 @@
 
 /// Byte with which landing memory is filled before a transfer.
 ///
-/// Its top bit is set, which is not the case in any pattern byte, so poison is never mistaken for a received byte.
+/// Its top bit is set, and that of every pattern byte is clear, so poison is never mistaken for a received byte.
 pub const POISON: u8 = 0xa5;
 
 /// Mask of the bits that may be set in pattern bytes.

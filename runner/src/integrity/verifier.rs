@@ -21,7 +21,7 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Creates a verifier of payload sent with this seed.
+    /// Creates a verifier for payload sent with this seed.
     pub fn new(seed: u64) -> Self {
         let buffer = || vec![0; COMPARED_BYTES].into_boxed_slice();
         Self {
@@ -34,7 +34,7 @@ impl Verifier {
         }
     }
 
-    /// Checks a chunk that is stored at `offset` of `memory`.
+    /// Checks a chunk that is stored at `offset` in `memory`.
     ///
     /// The last argument contains the offset and length of the chunk within transfer `transfer`.
     ///
@@ -85,7 +85,7 @@ impl Verifier {
         self.report.duplicated_chunks += 1;
     }
 
-    /// Report of all checks so far, which covered `transfers` transfers.
+    /// Report on all checks so far, covering `transfers` transfers.
     pub fn report(&self, transfers: u64) -> IntegrityReport {
         IntegrityReport {
             transfers,
@@ -96,7 +96,7 @@ impl Verifier {
     }
 }
 
-/// Fills `length` bytes at `offset` of `memory` with the pattern of transfer `transfer`.
+/// Fills `length` bytes at `offset` in `memory` with the pattern of transfer `transfer`.
 ///
 /// # Errors
 /// Fails if the memory cannot be written.
@@ -112,7 +112,7 @@ pub(crate) fn fill(
     })
 }
 
-/// Poisons `length` bytes at `offset` of `memory`.
+/// Poisons `length` bytes at `offset` in `memory`.
 ///
 /// # Errors
 /// Fails if the memory cannot be written.
@@ -157,7 +157,7 @@ impl Inspector {
         (pass == Pass::Integrity).then(|| Self(Verifier::new(seed)))
     }
 
-    /// Checks a message of `length` bytes that is stored at `offset` of `memory` and must be `chunk` of `transfer`, and
+    /// Checks a message of `length` bytes that is stored at `offset` in `memory` and must be `chunk` of `transfer`, and
     /// poisons the memory again.
     ///
     /// # Errors

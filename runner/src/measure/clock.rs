@@ -2,7 +2,7 @@
 //! of the kernel's clock source.
 //!
 //! NTP does not slew the raw clock, so all windows measured on one machine use the same unit. If the clock source is a
-//! counter of the CPU, a reading takes a few tens of nanoseconds and needs no system call.
+//! CPU counter, a reading takes a few tens of nanoseconds and needs no system call.
 
 use std::fs;
 

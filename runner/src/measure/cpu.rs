@@ -9,7 +9,7 @@ use snafu::Snafu;
 
 use crate::topology::SystemRoots;
 
-/// Error for a thread that cannot be pinned to a CPU.
+/// Error when a thread cannot be pinned to a CPU.
 #[derive(Debug, Snafu)]
 #[snafu(display(
     "cannot pin a thread to CPU {cpu}: {source}; set bindings[].cpus to CPUs that the cgroup of this process allows"

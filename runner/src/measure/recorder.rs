@@ -15,9 +15,9 @@ const MAX_SAMPLES: u32 = 1_000_000;
 pub struct Latency {
     /// Distribution of all samples.
     pub histogram: Histogram,
-    /// Smallest sample in nanoseconds; 0 without samples.
+    /// Smallest sample in nanoseconds; 0 if there are no samples.
     pub min_nanos: u64,
-    /// Largest sample in nanoseconds; 0 without samples.
+    /// Largest sample in nanoseconds; 0 if there are no samples.
     pub max_nanos: u64,
     /// Percentiles computed from the individual samples; `None` if they were not stored.
     pub exclusive_quantiles: Option<ExclusiveQuantiles>,

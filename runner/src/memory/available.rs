@@ -1,6 +1,7 @@
 //! Checks the memory available on the machine and in the cgroup. Reads `/proc` and `/sys/fs/cgroup`.
 //!
-//! The kernel kills a process that touches more pages than are available. Checking first reports an error instead.
+//! The kernel kills a process that touches more pages than are available. With this check, the runner reports an error
+//! instead.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Errors of allocating and accessing memory. Performs no I/O.
+//! Errors when allocating or accessing memory. Performs no I/O.
 
 use crds::record::FailureReason;
 use crds::v1alpha1::MemoryKind;

@@ -17,7 +17,8 @@ const POOL: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
 /// Allocates private huge pages of this process.
 ///
 /// # Errors
-/// `Unavailable` if the pool has too few pages, the cgroup may not use them, or the map shows another page size.
+/// `Unavailable` if the pool has too few pages, the cgroup may not use them, or `/proc/self/smaps` shows a different
+/// page size.
 pub(super) fn allocate(bytes: usize) -> Result<Mapping, MemoryError> {
     let unavailable = |message| MemoryError::Unavailable {
         kind: MemoryKind::HugePages,

@@ -47,7 +47,7 @@ fn pages_by_node(text: &str, range: Range<u64>) -> BTreeMap<u32, u64> {
     pages
 }
 
-/// Smallest `KernelPageSize` of the areas of `smaps` that start in `range`.
+/// Smallest `KernelPageSize` of the areas in `smaps` that start in `range`.
 fn smallest_page(text: &str, range: Range<u64>) -> Option<u64> {
     let mut inside = false;
     let mut smallest: Option<u64> = None;

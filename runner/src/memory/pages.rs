@@ -58,7 +58,7 @@ pub(crate) fn map(file: &File, bytes: usize) -> std::io::Result<Mapping> {
     Mapping::new(&Pages::File(file.as_fd()), bytes).and_then(populated)
 }
 
-/// Path at which another process can open the file of a descriptor of this process.
+/// Path at which another process can open the file behind a descriptor of this process.
 pub(crate) fn proc_path(descriptor: BorrowedFd<'_>) -> PathBuf {
     PathBuf::from(format!(
         "/proc/{}/fd/{}",

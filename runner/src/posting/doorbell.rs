@@ -11,7 +11,7 @@
 //! - at most `max_batch` posts share a doorbell; a provider may ring earlier, so the number of posts without FI_MORE is
 //!   the number of doorbells that the application requests, not the number that the provider rings.
 //!
-//! A post that returned EAGAIN is repeated without FI_MORE, because the preceding posts need a doorbell to make
+//! A post that returned EAGAIN is retried without FI_MORE, because the preceding posts need a doorbell to make
 //! progress.
 
 use crds::v1alpha1::TransferOperation;

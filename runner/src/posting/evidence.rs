@@ -1,11 +1,11 @@
 //! Evidence lines with the exact wording of the test procedures. Performs no I/O. The lines are derived from the
-//! counters of the window after it ended, so a line shows that the optimization took effect, not only that it was
+//! counters after the window has ended, so a line shows that the optimization took effect, not only that it was
 //! requested.
 
 use crds::record::PostingCounters;
 use crds::striping::{StripingPolicy, StripingRule};
 
-/// Evidence lines of one case with transfers of `size` bytes, striped by `rule` over `rails` open rails.
+/// Evidence lines for one case with transfers of `size` bytes, striped by `rule` over `rails` open rails.
 pub fn lines(counters: &PostingCounters, rule: StripingRule, size: u64, rails: u64) -> Vec<String> {
     let mut lines = Vec::new();
     if counters.injected > 0 {

@@ -53,7 +53,7 @@ impl Posting {
         self.inject.clear_rejection();
     }
 
-    /// Counts the completion of a post of this side.
+    /// Counts the completion of a post by this side.
     #[inline]
     pub fn record_completion(&mut self) {
         self.counters.completions += 1;
@@ -73,10 +73,10 @@ impl Posting {
     /// Sets `post.inject` and `post.more`, and tries to post once.
     ///
     /// With `must_ring`, the post does not carry FI_MORE. The caller must set `must_ring` for the last post of a burst
-    /// on its rail and for a post that is repeated after EAGAIN.
+    /// on its rail and for a post that is retried after EAGAIN.
     ///
     /// # Errors
-    /// See [`PostError`]. After `Again` the caller repeats the same post with `must_ring`.
+    /// See [`PostError`]. After `Again`, the caller retries the same post with `must_ring`.
     #[inline]
     pub fn attempt<T: Transport>(
         &mut self,

@@ -1,7 +1,7 @@
 //! Assigns rails to chunks. Performs no I/O.
 //!
 //! A striped transfer sends chunk `i` on rail `i`, like NIXL's libfabric backend. Transfers of a single chunk rotate
-//! over the rails:
+//! across the rails:
 //!
 //! - `Nixl` and `NixlCoalesce`, for sends and writes: 16 consecutive transfers of a burst use one rail,
 //!   `rail = (base + index / 16) % rails`, and the base advances by one per burst (as in NIXL's rail manager);
@@ -12,7 +12,7 @@ use crds::striping::StripingPolicy;
 
 use crate::transport::Rail;
 
-/// Rotation of single-chunk transfers over the rails.
+/// Rotation of single-chunk transfers across the rails.
 #[derive(Clone, Debug)]
 pub struct RailRotation {
     group: u64,
@@ -21,7 +21,7 @@ pub struct RailRotation {
 }
 
 impl RailRotation {
-    /// Creates a rotation over `rails` rails. `read` is true if the operation is a read.
+    /// Creates a rotation across `rails` rails. `read` is true if the operation is a read.
     pub fn new(policy: StripingPolicy, read: bool, rails: usize) -> Self {
         Self {
             group: policy.group(read),
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn nixl_bursts_of_one_rotate_over_the_rails() {
+    fn nixl_bursts_of_one_rotate_across_the_rails() {
         let mut rotation = RailRotation::new(StripingPolicy::Nixl, false, 2);
         let rails: Vec<Rail> = (0..4).flat_map(|_| burst(&mut rotation, 1)).collect();
         assert_eq!(rails, [0, 1, 0, 1]);

@@ -15,7 +15,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Creates the admission to one attempt with `workers` workers, including the coordinator.
+    /// Creates the admission for one attempt with `workers` workers, including the coordinator.
     pub fn new(identity: AttemptIdentity, workers: u32) -> Self {
         Self {
             identity,

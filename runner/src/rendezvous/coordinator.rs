@@ -17,7 +17,7 @@ use super::admission::Admission;
 use super::message::{Envelope, HelloResponse, MAX_HELLO_BYTES, Rejection, WorkerCpus, WorkerHello};
 use crate::frame::{self, FrameError, FrameReader};
 
-/// Timeout for the first message of a connection.
+/// Timeout for the first message on a connection.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout for sending a response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -51,7 +51,7 @@ pub enum RendezvousError {
         seconds: u32,
         /// Number of workers that joined, including the coordinator.
         joined: usize,
-        /// Number of workers of the attempt.
+        /// Number of workers in the attempt.
         workers: u32,
         /// Formatted numbers of rejected connections, by reason.
         rejected: String,
@@ -83,7 +83,7 @@ impl RendezvousError {
 pub struct JoinedPeer {
     /// Rank of the worker.
     pub rank: u32,
-    /// First message of the worker.
+    /// First message from the worker.
     pub hello: WorkerHello,
     /// Connection to the worker.
     pub reader: FrameReader<TcpStream>,
@@ -119,7 +119,8 @@ pub fn listen(rendezvous: &Rendezvous) -> Result<TcpListener, RendezvousError> {
 /// returns true.
 ///
 /// # Errors
-/// If ranks are missing at the timeout, or the coordinator was stopped. In both cases, the joined peers are notified.
+/// If ranks are missing when the timeout expires, or the coordinator was stopped. In both cases, the joined peers are
+/// notified.
 pub fn wait_for_peers(
     listener: &TcpListener,
     identity: &AttemptIdentity,
@@ -160,7 +161,7 @@ pub fn welcome(admitted: &AdmittedPeers, identity: &AttemptIdentity, cpus: &[Wor
         let peer_cpus = cpus.get(peer.rank as usize).cloned().unwrap_or_default();
         if let Err(error) = send_response(peer.reader.stream(), identity, HelloResponse::Welcome(peer_cpus)) {
             // The thread that reads from the connection handles the loss.
-            tracing::warn!(rank = peer.rank, %error, "a worker disconnected as soon as all workers had joined");
+            tracing::warn!(rank = peer.rank, %error, "a worker disconnected just after all workers had joined");
         }
     }
 }

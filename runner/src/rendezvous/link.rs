@@ -11,7 +11,7 @@ use snafu::{ResultExt, Snafu, ensure};
 use super::message::{Envelope, MAX_MESSAGE_BYTES};
 use crate::frame::{self, FrameError, FrameReader};
 
-/// Interval between two heartbeats of a side.
+/// Interval between two heartbeats from one side.
 pub const HEARTBEAT: Duration = Duration::from_secs(2);
 /// Time without a message after which the other side is considered lost: ten heartbeat intervals, because a loaded
 /// machine may delay heartbeats.

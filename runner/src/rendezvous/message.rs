@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 /// Version of the message format, which must be the same for all workers of a leg.
 pub const PROTOCOL_VERSION: u32 = 1;
-/// Maximum length of the first message of a connection, in bytes. The message contains the environment of one worker.
+/// Maximum length of the first message on a connection, in bytes. The message contains the environment of one worker.
 /// The limit is low because the sender may be unknown.
 pub const MAX_HELLO_BYTES: usize = 64 * 1024;
 /// Maximum length of a message between admitted workers, in bytes: four times the length of the offer of an arm with 64
@@ -31,7 +31,7 @@ pub struct Envelope<M> {
     pub message: M,
 }
 
-/// First message of a worker.
+/// First message from a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkerHello {
@@ -150,14 +150,14 @@ pub struct PeerCase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseOrder {
-    /// Number of the case, unique per coordinator. It prevents late messages of a failed case from being attributed to
-    /// this case.
+    /// Number of the case, unique per coordinator. It prevents late messages from a failed case from being attributed
+    /// to this case.
     pub number: u32,
     /// Arm, peer and role.
     pub with: PeerCase,
     /// Index of the scenario.
     pub scenario: u32,
-    /// Whether the case verifies bytes or measures times.
+    /// Whether the case verifies bytes or measures time.
     pub pass: Pass,
     /// Message or transfer size in bytes.
     pub size_bytes: u64,
@@ -178,7 +178,7 @@ pub enum Report {
         /// Endpoints of the arm if they could be opened.
         result: Result<Box<Opened>, CaseFailure>,
     },
-    /// All [`Report::Opened`] of the round have been sent.
+    /// All [`Report::Opened`] reports of the round have been sent.
     RoundOpened,
     /// All [`Command::Connect`] commands have been executed.
     Connected {
@@ -210,7 +210,7 @@ pub enum Report {
     Leaving(CaseFailure),
 }
 
-/// Endpoints of one arm at one worker.
+/// Endpoints of one arm on one worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Opened {
@@ -238,7 +238,7 @@ pub struct NotConnected {
 pub enum SideResult {
     /// The peer was reached on every rail.
     Reached,
-    /// The side measured times.
+    /// The side measured time.
     Measured(Box<SideReport>),
     /// The side verified the bytes that arrived.
     Checked(IntegrityReport),

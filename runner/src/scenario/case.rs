@@ -1,4 +1,4 @@
-//! Input and result of a case at one side.
+//! Input and result of a case on one side.
 
 use std::time::Duration;
 
@@ -25,11 +25,11 @@ impl Role {
     }
 }
 
-/// Parameters of a case at one side: one scenario, size and arm between two workers.
+/// Parameters of a case on one side: one scenario, size and arm between two workers.
 #[derive(Clone, Debug)]
 pub struct Case<'a> {
-    /// Number of the case: the same at both sides, and different for every case of these instrument processes. It
-    /// prevents late messages of a failed case from being attributed to this case.
+    /// Number of the case: the same on both sides, and different for every case of these instrument processes. It
+    /// prevents late messages from a failed case from being attributed to this case.
     pub number: u32,
     /// Scenario to run.
     pub scenario: &'a ScenarioAssignment,
@@ -43,13 +43,13 @@ pub struct Case<'a> {
     pub role: Role,
     /// Rank of the other side.
     pub peer_rank: u32,
-    /// Maximum duration of the case, measured from its start at this side.
+    /// Maximum duration of the case, measured from its start on this side.
     pub deadline: Duration,
-    /// Seed of the integrity pattern; the same at both sides.
+    /// Seed of the integrity pattern; the same on both sides.
     pub seed: u64,
 }
 
-/// Result of a case at one side.
+/// Result of a case on one side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaseReport {
     /// Report of the measurement or the integrity check.
@@ -58,7 +58,7 @@ pub struct CaseReport {
     pub evidence: Vec<String>,
 }
 
-/// Report of the measurement or the integrity check at one side.
+/// Report of the measurement or the integrity check on one side.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SideOutcome {
     /// The case measured time.

@@ -75,7 +75,7 @@ pub struct SideContext<'a> {
     pub bidirectional: bool,
     /// Whether this thread is thread 0, the leader.
     pub leads: bool,
-    /// Sources of the resource usage of the process.
+    /// Sources of the process's usage counters.
     pub usage: &'a UsageCounters,
     /// Rails whose interface counters are read.
     pub rails: &'a [RailFacts],

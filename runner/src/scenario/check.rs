@@ -2,9 +2,9 @@
 //!
 //! Transfers are checked in groups. A group contains as many transfers as can be in flight without sharing memory. The
 //! side that receives the payload poisons its memory and signals that the memory is prepared. The other side posts the
-//! group and signals when all transfers are complete. Only then is every byte checked. Messages into posted receives
-//! are checked on arrival. If both sides post, the two directions are checked one after the other. A ping-pong is
-//! checked message by message.
+//! group and signals when all transfers are complete. Only then is every byte checked. Messages that arrive in posted
+//! receives are checked on arrival. If both sides post, the two directions are checked one after the other. A ping-pong
+//! is checked message by message.
 
 mod ping_pong;
 mod transfer;
@@ -67,7 +67,7 @@ fn poison_landing<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFa
     }
 }
 
-/// Fills the source `slot` with the pattern of transfer `number`.
+/// Fills source slot `slot` with the pattern of transfer `number`.
 fn fill_source<T: Transport>(
     engine: &Engine<'_, T>,
     case: &Case<'_>,
@@ -107,10 +107,10 @@ fn finish<T: Transport>(engine: &mut Engine<'_, T>, role: Role) -> Result<(), Ca
     match role {
         Role::Initiator => {
             engine.signal(Signal::Stop)?;
-            engine.serve_until("waiting for the target to end", |engine| engine.inbox.stopped)?;
+            engine.serve_until("waiting for the target to finish", |engine| engine.inbox.stopped)?;
         }
         Role::Target => {
-            engine.serve_until("waiting for the initiator to end", |engine| engine.inbox.stop)?;
+            engine.serve_until("waiting for the initiator to finish", |engine| engine.inbox.stop)?;
             engine.signal(Signal::Stopped)?;
         }
     }

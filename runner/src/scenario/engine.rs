@@ -37,7 +37,7 @@ pub struct Engine<'a, T: Transport> {
     pub(super) peer: Peer,
     /// Keys of the peer's memory, by rail.
     pub(super) remote: Box<[RemoteKey]>,
-    /// Index of the case's memory at this thread.
+    /// Index of the case's memory on this thread.
     pub(super) region: usize,
     pub(super) geometry: Geometry,
     /// Whether payload arrives in posted receives at this side.
@@ -52,7 +52,7 @@ pub struct Engine<'a, T: Transport> {
     pub(super) incoming: Incoming,
     pub(super) inbox: Inbox,
     pub(super) waiting: Waiting,
-    /// Whether the thread must not sleep under any polling mode, because no completion would wake it.
+    /// Whether the thread must not sleep in any polling mode, because no completion would wake it.
     pub(super) awake: bool,
     pub(super) control_in_flight: u32,
     /// Checks every byte that arrives; `None` unless the pass is an integrity pass.
@@ -103,7 +103,7 @@ impl<T: Transport> Engine<'_, T> {
         if self.gate.has_failed() {
             return Err(failure(
                 FailureReason::Interrupted,
-                "another thread of this worker abandoned the case".to_owned(),
+                "another thread on this worker abandoned the case".to_owned(),
             ));
         }
         Ok(())

@@ -7,7 +7,7 @@ use crds::v1alpha1::{PingPongOperation, TransferOperation};
 
 use crate::arm_endpoints::layout::{self, Layout, ReceiveLayout, Slots};
 
-/// Offsets and counts of one case at one thread.
+/// Offsets and counts of one case on one thread.
 #[derive(Clone, Debug)]
 pub struct Geometry {
     /// Operation to post.

@@ -4,7 +4,7 @@
 //! 31..29 kind   28..21 case   20..15 chunk or signal   14..0 transfer, count or argument
 //! ```
 //!
-//! Every message contains the number of its case, so that late messages of a failed case are not attributed to the
+//! Every message contains the number of its case, so that late messages from a failed case are not attributed to the
 //! current case. Transfers are numbered modulo 2^15, which is far larger than the maximum window (4096), so a number
 //! that repeats within a window is a duplicate. A transfer has at most as many chunks as there are rails (64).
 
@@ -15,7 +15,7 @@ const CASE_SHIFT: u32 = 21;
 const CHUNK_SHIFT: u32 = 15;
 const CASE_MASK: u64 = 0xff;
 const CHUNK_MASK: u64 = 0x3f;
-/// Mask of transfer numbers, counts and arguments, which are modulo 2^15.
+/// Mask for transfer numbers, counts and arguments, which are modulo 2^15.
 pub const VALUE_MASK: u64 = 0x7fff;
 
 /// Number of a case, reduced to 8 bits.

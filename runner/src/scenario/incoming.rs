@@ -18,7 +18,7 @@ pub enum ArrivalError {
     OutOfRange,
 }
 
-/// Arrivals at one thread in one case.
+/// Arrivals on one thread in one case.
 #[derive(Debug)]
 pub struct Incoming {
     /// Ring of bit masks of the arrived chunks, one per transfer, starting at transfer number `arrived`.

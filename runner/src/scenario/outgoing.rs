@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use super::immediate::VALUE_MASK;
 use crate::measure::recorder::Recorder;
 
-/// Transfers in flight of one thread in one case.
+/// Transfers in flight on one thread in one case.
 #[derive(Debug)]
 pub struct Outgoing {
     slots: Box<[Slot]>,
@@ -131,7 +131,7 @@ impl Outgoing {
         Some(AssignedSlot { slot, number })
     }
 
-    /// Records that a chunk of the transfer in `slot` is complete at this side.
+    /// Records that a chunk of the transfer in `slot` is complete on this side.
     #[inline]
     pub fn chunk_done(&mut self, slot: u32, now: u64) {
         let state = &mut self.slots[slot as usize];

@@ -15,12 +15,12 @@ use crate::arm_endpoints::ArmEndpoints;
 use crate::arm_endpoints::layout::{CONTROL_BYTES, Layout};
 use crate::transport::Transport;
 
-/// Sends one small message over each rail of each thread and waits for the messages of the peer. Both sides must call
+/// Sends one small message over each rail of each thread and waits for the messages from the peer. Both sides must call
 /// this function.
 ///
 /// # Errors
 /// Fails with `FabricUnreachable` and lists the rails on which no message arrived within `deadline`, or fails with the
-/// error of the library.
+/// library's error.
 pub fn probe<T: Transport>(
     endpoints: &mut ArmEndpoints<T>,
     role: Role,
@@ -84,7 +84,7 @@ fn exchange<T: Transport>(engine: &mut Engine<'_, T>) -> Result<(), CaseFailure>
     for rail in 0..engine.thread.tokens.len() {
         engine.send(rail, Message::DrainReceive)?;
     }
-    engine.serve_until("waiting for a message over every rail", |engine| {
+    engine.serve_until("waiting for a message on every rail", |engine| {
         engine.inbox.drained_receives.iter().all(|count| *count > 0)
     })?;
     engine.wait_for_local_completions()

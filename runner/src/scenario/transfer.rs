@@ -1,8 +1,8 @@
 //! Keeps many transfers in flight, from the initiator to the target or in both directions.
 //!
 //! A thread keeps a window of transfers in flight and posts them in bursts, each burst as soon as it has a free slot
-//! for every transfer. The timed region of a sample begins before the first chunk of the transfer is posted and ends
-//! at the poll that observes the transfer as complete:
+//! for every transfer. The timed region of a sample begins before the first chunk of the transfer is posted and ends at
+//! the poll that observes that the transfer is complete:
 //!
 //! - `Write`: the completion of each chunk has been read, which means that the data is in the target's memory. Writes
 //!   are never injected, because the arrival of an injected write cannot be observed.

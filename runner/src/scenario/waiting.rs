@@ -46,7 +46,7 @@ impl Waiting {
 
     /// Whether the deadline is known to have passed. Only one in `CLOCK_CHECK_INTERVAL` calls reads the clock.
     #[inline]
-    pub fn deadline_may_have_passed(&mut self) -> bool {
+    pub fn deadline_is_known_to_have_passed(&mut self) -> bool {
         self.polls = self.polls.wrapping_add(1);
         self.polls.is_multiple_of(CLOCK_CHECK_INTERVAL) && self.deadline_has_passed()
     }
@@ -71,6 +71,6 @@ impl Waiting {
             }
             Polling::Yield | Polling::Wait => std::thread::yield_now(),
         }
-        Ok(self.deadline_may_have_passed())
+        Ok(self.deadline_is_known_to_have_passed())
     }
 }

@@ -33,7 +33,7 @@ pub struct Coordinator<'a, W> {
 }
 
 impl<'a, W: Write> Coordinator<'a, W> {
-    /// Creates the coordinator of the admitted workers in `gang`.
+    /// Creates the coordinator for the admitted workers in `gang`.
     pub fn new(assignment: &'a Assignment, gang: Gang, stream: RecordStream<W>) -> Self {
         Self {
             assignment,
@@ -126,7 +126,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
         process_of(self.assignment, arm)
     }
 
-    /// Time within which a worker must finish a case. It is longer than the timeout of the worker itself.
+    /// Time within which a worker must finish a case. It is longer than the worker's own timeout.
     fn case_timeout(&self) -> Duration {
         Duration::from_secs(self.assignment.case_deadline_seconds.into()) + 2 * GRACE
     }

@@ -1,10 +1,10 @@
-//! Detects changes of the endpoints between rounds. Performs no I/O.
+//! Detects changes in the endpoints between rounds. Performs no I/O.
 
 use std::collections::BTreeMap;
 
 use crds::record::EndpointsRecord;
 
-/// Latest endpoint record of every arm at every worker.
+/// Latest endpoint record of every arm on every worker.
 #[derive(Debug, Default)]
 pub struct EndpointLog(BTreeMap<(u32, String), EndpointsRecord>);
 

@@ -1,4 +1,4 @@
-//! The workers of an attempt: sends commands, receives reports, and tracks lost workers and the reasons.
+//! The workers of an attempt: sends commands, receives reports, and tracks which workers were lost and why.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
@@ -14,7 +14,7 @@ use crate::worker::event::WorkerEvent;
 /// Event handled by the coordinator.
 #[derive(Debug)]
 pub enum GangEvent {
-    /// Report of a worker.
+    /// Report from a worker.
     Report {
         /// Rank of the worker.
         rank: u32,
@@ -68,7 +68,7 @@ pub struct Gang {
 }
 
 impl Gang {
-    /// Creates a gang from the `links` to its workers, ordered by rank. Their reports arrive at `events`.
+    /// Creates a gang from the `links` to its workers, ordered by rank. Their reports arrive in `events`.
     pub fn new(links: Vec<WorkerLink>, events: Receiver<GangEvent>) -> Self {
         let members = links
             .into_iter()
@@ -132,7 +132,7 @@ impl Gang {
     /// Collects one response from each rank in `from`: the first report for which `pick` returns a value.
     ///
     /// A worker that does not respond within `timeout` is marked as lost. The result of a lost worker is its failure.
-    /// Messages describe the current step by `task`.
+    /// `task` describes the current step in error messages.
     ///
     /// # Errors
     /// If a signal stops this process, or fewer than two workers are left.
@@ -176,8 +176,8 @@ impl Gang {
         }
     }
 
-    /// Waits for the next response of a worker; returns `None` after another event or at the `deadline`. Sends the
-    /// heartbeats that are due.
+    /// Waits for the next response from a worker; returns `None` after any other event or when `deadline` passes. Sends
+    /// the heartbeats that are due.
     fn next_event(&mut self, deadline: Instant) -> Result<Option<(u32, Report)>, Halt> {
         let now = Instant::now();
         if now >= self.next_heartbeat {

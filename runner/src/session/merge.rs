@@ -74,7 +74,7 @@ fn rank_list(ranks: &[u32]) -> String {
     format!("{word} {}", numbers.join(" and "))
 }
 
-/// Rank of a reason by specificity; higher is more specific.
+/// Specificity of a reason; higher is more specific.
 ///
 /// If one side fails, the other side exceeds its deadline or loses the connection while it waits. Those reasons are
 /// therefore less specific than the cause.

@@ -17,17 +17,17 @@ pub struct SetupFailures {
 }
 
 impl SetupFailures {
-    /// Records that `arm` failed to open its endpoints at `rank`.
+    /// Records that `arm` failed to open its endpoints on `rank`.
     pub fn add_open(&mut self, arm: u32, rank: u32, failure: CaseFailure) {
         self.open.insert((arm, rank), failure);
     }
 
-    /// Records that `arm` at `rank` failed to connect to `peer`.
+    /// Records that `arm` on `rank` failed to connect to `peer`.
     pub fn add_connect(&mut self, arm: u32, rank: u32, peer: u32, failure: CaseFailure) {
         self.connect.insert((arm, rank, peer), failure);
     }
 
-    /// Whether `arm` has open endpoints at `rank`.
+    /// Whether `arm` has open endpoints on `rank`.
     pub fn is_open(&self, arm: u32, rank: u32) -> bool {
         !self.open.contains_key(&(arm, rank))
     }

@@ -1,4 +1,4 @@
-//! Schedule of pairs: a round-robin tournament by the circle method. Performs no I/O.
+//! Schedule of pairs: a round-robin tournament using the circle method. Performs no I/O.
 
 /// Two workers that exchange data. The lower rank is the initiator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,7 +37,7 @@ impl Pair {
     }
 }
 
-/// Returns the steps of a tournament of `workers` workers.
+/// Returns the steps of a tournament between `workers` workers.
 ///
 /// The pairs of a step are disjoint and may run at the same time, and every pair occurs in exactly one step. With an
 /// odd number of workers, one worker is idle in every step.

@@ -11,7 +11,7 @@ use crds::record::{InterfaceDelta, RailFacts};
 
 use super::{Device, DeviceClass, SystemRoots, read_text};
 
-/// Counters of the interfaces of some rails at one point in time.
+/// Counters of the interfaces that a set of rails uses, at one point in time.
 #[derive(Clone, Debug)]
 pub struct Reading {
     started: Instant,
@@ -25,7 +25,7 @@ struct Counters {
     /// Bytes on the wire.
     wire: Bytes,
     /// Bytes of the operations that the port executed for this machine and for peers; `None` if the port has no
-    /// counters by operation.
+    /// counters per operation.
     operations: Option<Bytes>,
     /// Retransmitted packets; `None` if the interface does not count them.
     retransmits: Option<u64>,
@@ -130,7 +130,7 @@ fn read_counters(name: &str, roots: &SystemRoots) -> Option<Counters> {
         );
     }
     // `/proc/self/net` belongs to the network namespace of this process. The mounted sysfs may belong to another
-    // namespace that has an interface of the same name.
+    // namespace that has an interface with the same name.
     let wire = read_text(&roots.proc.join("self/net/dev"))
         .and_then(|text| parse_interface_line(&text, name))
         .or_else(|| {
@@ -144,8 +144,7 @@ fn read_counters(name: &str, roots: &SystemRoots) -> Option<Counters> {
     })
 }
 
-/// Reads the counters of an RDMA port: the EFA counters if they exist, otherwise the counters of InfiniBand port
-/// management.
+/// Reads the counters of an RDMA port: the EFA counters if they exist, otherwise the standard InfiniBand port counters.
 fn read_port_counters(directory: &Path) -> Option<Counters> {
     let hardware = directory.join("hw_counters");
     if let Some(wire) = read_byte_counters(&hardware, &["tx_bytes"], &["rx_bytes"]) {

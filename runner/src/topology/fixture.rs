@@ -51,9 +51,9 @@ impl Tree {
         );
     }
 
-    fn link(&self, at: &str, to: &str) {
-        let at = self.0.path().join(at);
-        fs::create_dir_all(at.parent().unwrap()).unwrap();
-        symlink(self.0.path().join(to), at).unwrap();
+    fn link(&self, link: &str, target: &str) {
+        let link = self.0.path().join(link);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(self.0.path().join(target), link).unwrap();
     }
 }

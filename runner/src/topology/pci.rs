@@ -38,10 +38,10 @@ impl PciPath {
         (shared > 0).then(|| self.steps.len() + other.steps.len() - 2 * shared)
     }
 
-    /// Difference of the bus numbers of two devices.
+    /// Difference between the bus numbers of two devices.
     ///
     /// Virtual machines do not expose the bridges, but they number the buses of one switch consecutively: on a p5
-    /// instance, the four NICs of a GPU have the four bus numbers before it.
+    /// instance, the four NICs of a GPU have the four bus numbers before the GPU's.
     pub fn bus_distance(&self, other: &Self) -> u64 {
         match (bus_number(self.address()), bus_number(other.address())) {
             (Some(own), Some(others)) => own.abs_diff(others),

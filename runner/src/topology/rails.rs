@@ -17,7 +17,7 @@ pub enum Near<'a> {
     Host(Option<u32>),
 }
 
-/// RDMA devices of `driver` (such as `efa`) for `rails` rails of `memory`, nearest first.
+/// The `rails` RDMA devices with kernel driver `driver` (such as `efa`) nearest to `memory`, nearest first.
 ///
 /// # Errors
 /// [`TopologyError::TooFewDevices`] if there are fewer devices than rails.
@@ -92,7 +92,7 @@ mod tests {
     use super::super::fixture::Tree;
     use super::*;
 
-    /// Bus numbers of the GPUs of a p5 instance. The four NICs of each GPU have the four bus numbers before it.
+    /// Bus numbers of the GPUs of a p5 instance. The four NICs of each GPU have the four bus numbers before the GPU's.
     const GPU_BUSES: [u32; 8] = [0x53, 0x64, 0x75, 0x86, 0x97, 0xa8, 0xb9, 0xca];
 
     /// A p5 instance: 8 GPUs with four NICs each. `switches` is true if the bridges between the devices are visible.
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn ignores_devices_of_other_drivers() {
+    fn ignores_devices_with_other_drivers() {
         let tree = p5(true);
         let memory = Memory::allocate(MemoryKind::Heap, 1).unwrap();
         let error = nearest_devices(&memory, "mlx5_core", 1, &tree.roots()).unwrap_err();

@@ -1,4 +1,4 @@
-//! Parses line rates in the kernel's formats to bits per second. Performs no I/O.
+//! Converts line rates in the kernel's formats to bits per second. Performs no I/O.
 
 /// Parses `speed` of a network interface, which is in Mbit/s, or -1 if the link is down or has no speed.
 pub(super) fn parse_interface_speed(text: &str) -> Option<u64> {

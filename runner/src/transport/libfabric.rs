@@ -36,7 +36,7 @@ use crds::record::FabricFacts;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Endpoints of one arm at one worker over libfabric.
+/// Endpoints of one arm on one worker over libfabric.
 pub struct Libfabric {
     rails: Vec<ffi::Rail>,
     provider: crds::v1alpha1::LibfabricProvider,

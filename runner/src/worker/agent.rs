@@ -61,7 +61,7 @@ pub struct Agent<'a> {
 }
 
 impl<'a> Agent<'a> {
-    /// Creates an agent that reports to `coordinator`. Commands and signals arrive at `events`; `sender` is the sending
+    /// Creates an agent that reports to `coordinator`. Commands and signals arrive in `events`; `sender` is the sending
     /// end of that channel.
     pub fn new(
         assignment: &'a Assignment,
@@ -110,7 +110,7 @@ impl<'a> Agent<'a> {
                 let failures = std::mem::take(&mut self.not_connected);
                 self.report(&Report::Connected { failures })
             }
-            Command::Probe(with) => self.probe(with),
+            Command::Probe(peer_case) => self.probe(peer_case),
             Command::Prepare(order) => self.prepare(order),
             Command::Go => self.go(),
             Command::CloseRound => self.close_round(),

@@ -49,7 +49,7 @@ pub struct InstrumentExit {
 }
 
 impl Instrument {
-    /// Starts this binary as an instrument, with the environment of `process`. Its replies arrive at `events`.
+    /// Starts this binary as an instrument, with the environment of `process`. Its replies are sent to `events`.
     ///
     /// # Errors
     /// If the process or a thread cannot be started.

@@ -22,7 +22,7 @@ use crate::session::gang::{Gang, GangEvent, WorkerLink};
 /// Runs the attempt, and writes its end record to the stream and to `termination_message`.
 ///
 /// # Errors
-/// If a thread or signal handler cannot be started, or the records cannot be written.
+/// If a thread cannot be started, a signal handler cannot be installed, or the records cannot be written.
 pub fn coordinate(
     assignment: &Assignment,
     hello: WorkerHello,

@@ -23,7 +23,7 @@ use crate::rendezvous::{link, peer};
 pub fn run(options: &WorkerOptions) -> Result<(), WorkerError> {
     if let Some(parent) = options.parent {
         end_with_parent(parent, Signal::TERM).context(StartSnafu {
-            action: "registering the parent process of this worker",
+            action: "setting the parent-death signal",
         })?;
     }
     let assignment = read_assignment(&options.assignment, options.rank)?;

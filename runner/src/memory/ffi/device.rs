@@ -143,7 +143,7 @@ impl DeviceMemory {
         named("cuCtxSynchronize", ctx::synchronize())
     }
 
-    /// Copies `bytes` to `offset`. Fails without copying if the bytes exceed the memory.
+    /// Copies `bytes` to `offset`. Fails without copying if the range extends beyond the memory.
     pub(crate) fn write_from(&self, offset: usize, bytes: &[u8]) -> Result<(), DriverFailure> {
         let target = self.checked_address(offset, bytes.len())?;
         self.context.make_current()?;
@@ -151,7 +151,7 @@ impl DeviceMemory {
         named("cuMemcpyHtoD", unsafe { result::memcpy_htod_sync(target, bytes) })
     }
 
-    /// Copies the bytes at `offset` into `bytes`. Fails without copying if the memory is shorter.
+    /// Copies the bytes at `offset` into `bytes`. Fails without copying if the range extends beyond the memory.
     pub(crate) fn read_into(&self, offset: usize, bytes: &mut [u8]) -> Result<(), DriverFailure> {
         let source = self.checked_address(offset, bytes.len())?;
         self.context.make_current()?;
@@ -168,7 +168,7 @@ impl DeviceMemory {
         )
     }
 
-    /// Makes copies and fills of this memory synchronous, which GPUDirect RDMA requires for memory that a NIC accesses.
+    /// Makes copies and fills of this memory synchronous, as GPUDirect RDMA requires for memory that a NIC accesses.
     fn synchronize_copies(&self) -> Result<(), DriverFailure> {
         let enabled: c_uint = 1;
         // SAFETY: The attribute expects an unsigned integer, which outlives the call, and the pointer is the start of

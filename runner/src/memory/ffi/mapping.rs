@@ -137,7 +137,7 @@ impl Mapping {
         start..start + self.length as u64
     }
 
-    /// Span of `length` bytes at `offset`; `None` if the mapping is shorter.
+    /// Span of `length` bytes at `offset`; `None` if the mapping is too short.
     pub(crate) fn span(&self, offset: usize, length: usize) -> Option<Span<'_>> {
         let whole = Span {
             start: self.address,
@@ -148,7 +148,7 @@ impl Mapping {
     }
 
     /// `N` 64-bit words at `offset`, which must be a multiple of 8; `None` if `offset` is not a multiple of 8 or the
-    /// mapping is shorter.
+    /// mapping is too short.
     pub(crate) fn words<const N: usize>(&self, offset: usize) -> Option<&[AtomicU64; N]> {
         if !offset.is_multiple_of(align_of::<AtomicU64>()) {
             return None;
@@ -161,7 +161,7 @@ impl Mapping {
     }
 
     /// The 32-bit word at `offset`, which must be a multiple of 4, for use as a futex; `None` if `offset` is not a
-    /// multiple of 4 or the mapping is shorter.
+    /// multiple of 4 or the mapping is too short.
     pub(crate) fn half_word(&self, offset: usize) -> Option<&AtomicU32> {
         if !offset.is_multiple_of(align_of::<AtomicU32>()) {
             return None;
@@ -240,7 +240,7 @@ pub(crate) struct Span<'a> {
 }
 
 impl<'a> Span<'a> {
-    /// Span of `length` bytes at `offset` of this span; `None` if this span is shorter.
+    /// Span of `length` bytes at `offset` in this span; `None` if this span is too short.
     #[inline]
     pub(crate) fn part(self, offset: u64, length: u64) -> Option<Span<'a>> {
         let (offset, length) = (usize::try_from(offset).ok()?, usize::try_from(length).ok()?);

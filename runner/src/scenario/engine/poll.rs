@@ -41,7 +41,7 @@ impl<T: Transport> Engine<'_, T> {
                 result = result.and(self.handle_completion(completion, now));
             }
             result?;
-            if self.waiting.deadline_may_have_passed() {
+            if self.waiting.deadline_is_known_to_have_passed() {
                 return Err(self.deadline_exceeded("still receiving completions"));
             }
         }
@@ -92,7 +92,7 @@ impl<T: Transport> Engine<'_, T> {
         if owner.slot == PostOwner::CONTROL {
             self.thread.first_post.record_completion();
         }
-        // A post of an abandoned case may complete during a later one.
+        // A post from an abandoned case may complete during a later case.
         if owner.case != self.number {
             return Ok(());
         }

@@ -49,7 +49,7 @@ impl<T: Transport> Engine<'_, T> {
             slot: assigned.slot,
         };
         let (operation, offset) = self.operation(planned, assigned);
-        // A post that is repeated after EAGAIN must ring the doorbell, because the earlier posts would otherwise wait
+        // A post that is retried after EAGAIN must ring the doorbell, because the earlier posts would otherwise wait
         // for it.
         let mut must_ring = planned.last_on_rail;
         loop {
@@ -145,7 +145,7 @@ impl<T: Transport> Engine<'_, T> {
         }
     }
 
-    /// Returns `Ok` if the post may be repeated.
+    /// Returns `Ok` if the post may be retried.
     fn check_post_error(&mut self, error: PostError, rail: Rail, length: u64) -> Result<(), CaseFailure> {
         match error {
             PostError::Again => Ok(()),

@@ -43,7 +43,7 @@ impl<T: Transport> Engine<'_, T> {
         })
     }
 
-    /// Polls until all posts of this side are complete.
+    /// Polls until all posts by this side are complete.
     pub fn wait_for_local_completions(&mut self) -> Result<(), CaseFailure> {
         self.serve_until("waiting for the completions of local posts", |engine| {
             engine.control_in_flight == 0 && engine.outgoing.in_flight() == 0

@@ -1,4 +1,4 @@
-//! Tests that a failure ends the case at both sides, reports its cause and does not affect the next case.
+//! Tests that a failure ends the case on both sides, reports its cause and does not affect the next case.
 
 use std::time::Duration;
 

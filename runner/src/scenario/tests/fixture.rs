@@ -28,7 +28,7 @@ pub const BASELINE: ArmAssignment = ArmAssignment {
     },
 };
 
-/// Endpoints of an arm at two connected workers.
+/// Endpoints of an arm on two connected workers.
 pub struct Pair {
     pub initiator: ArmEndpoints<TestTransport>,
     pub target: ArmEndpoints<TestTransport>,
@@ -128,7 +128,7 @@ impl Pair {
         }
     }
 
-    /// Returns the payload posts of the initiator since the previous call.
+    /// Returns the payload posts by the initiator since the previous call.
     pub fn take_log(&mut self) -> Vec<LoggedPost> {
         let threads = self.initiator.threads.iter_mut();
         threads

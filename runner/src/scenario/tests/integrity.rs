@@ -52,7 +52,7 @@ fn checks_every_byte_of_every_transfer_at_its_destination() {
 }
 
 #[test]
-fn checks_ping_pongs_at_both_sides() {
+fn checks_ping_pongs_on_both_sides() {
     for operation in [PingPongOperation::Send, PingPongOperation::WriteImmediate] {
         let mut pair = Pair::new(ping_pong(operation, 1), BASELINE, 4, 1 << 17);
         for size in SIZES {

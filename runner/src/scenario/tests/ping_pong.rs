@@ -71,7 +71,7 @@ fn injects_messages_up_to_the_limit_without_completions() {
 }
 
 #[test]
-fn counts_a_rejected_inject_once_and_does_not_repeat_it() {
+fn counts_a_rejected_inject_once_and_does_not_retry_it() {
     let arm = ArmAssignment {
         inject_max_bytes: Some(256),
         ..BASELINE

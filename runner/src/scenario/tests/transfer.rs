@@ -46,7 +46,7 @@ fn records_a_sample_per_transfer_for_every_window() {
 }
 
 #[test]
-fn reordered_late_and_repeated_posts_do_not_change_counts() {
+fn reordered_late_and_retried_posts_do_not_change_counts() {
     let faults = Faults {
         reverse: true,
         delay_polls: 5,
@@ -116,7 +116,7 @@ fn a_doorbell_covers_at_most_the_maximum_batch_of_the_arm() {
 }
 
 #[test]
-fn a_post_repeated_after_eagain_rings_the_doorbell() {
+fn a_post_retried_after_eagain_rings_the_doorbell() {
     let mut pair = pair(Write, 16, 16, 64, doorbell(16));
     let faults = Faults {
         again_every: Some(5),

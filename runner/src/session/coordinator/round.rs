@@ -1,4 +1,4 @@
-//! Opens, connects and closes the endpoints of a round at all workers.
+//! Opens, connects and closes the endpoints of a round on all workers.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,7 +16,7 @@ use crate::session::setup_failures::SetupFailures;
 type Offers = BTreeMap<(u32, u32), Box<RawValue>>;
 
 impl<W: Write> Coordinator<'_, W> {
-    /// Starts the instruments of the round at every worker, opens its arms and connects them. Returns the failures.
+    /// Starts the instruments of the round on every worker, opens its arms and connects them. Returns the failures.
     pub(super) fn open(&mut self, index: u32, round: &RoundAssignment) -> Result<SetupFailures, Halt> {
         let ranks = self.gang.alive();
         for rank in &ranks {
@@ -118,13 +118,13 @@ impl<W: Write> Coordinator<'_, W> {
         );
         self.stream
             .warn(None, WarningReason::EnvironmentChanged, &message)?;
-        self.gather_cold_records()?;
+        self.stop_instruments()?;
         self.open(index, round)
     }
 
     /// Stops the instruments of the round and writes the setup costs of its arms.
     pub(super) fn close(&mut self, round: &RoundAssignment) -> Result<(), Halt> {
-        for (rank, cold) in self.gather_cold_records()? {
+        for (rank, cold) in self.stop_instruments()? {
             for record in cold.into_iter().flatten() {
                 let round = round.round;
                 self.stream.write(Record::Cold(ColdRecord {
@@ -137,8 +137,8 @@ impl<W: Write> Coordinator<'_, W> {
         Ok(())
     }
 
-    /// Stops the instruments of all workers and returns the setup costs of their arms, by rank.
-    fn gather_cold_records(&mut self) -> Result<BTreeMap<u32, Result<Vec<ColdRecord>, CaseFailure>>, Halt> {
+    /// Stops the instruments on all workers and returns the setup costs of their arms, by rank.
+    fn stop_instruments(&mut self) -> Result<BTreeMap<u32, Result<Vec<ColdRecord>, CaseFailure>>, Halt> {
         let ranks = self.gang.alive();
         for rank in &ranks {
             self.gang.send(*rank, Command::CloseRound);

@@ -1,4 +1,4 @@
-//! Runs cases and probes at this worker.
+//! Runs cases and probes on this worker.
 
 use super::waiting::{internal, unexpected};
 use super::{Agent, Departure, process_of};
@@ -6,8 +6,8 @@ use crate::instrument::protocol::{Reply, Request};
 use crate::rendezvous::message::{CaseOrder, PeerCase, Report};
 
 impl Agent<'_> {
-    pub(super) fn probe(&mut self, with: PeerCase) -> Result<(), Departure> {
-        self.measure(with.arm, &Request::Probe(with))
+    pub(super) fn probe(&mut self, peer_case: PeerCase) -> Result<(), Departure> {
+        self.measure(peer_case.arm, &Request::Probe(peer_case))
     }
 
     pub(super) fn prepare(&mut self, order: CaseOrder) -> Result<(), Departure> {

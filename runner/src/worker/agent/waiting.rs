@@ -70,7 +70,7 @@ impl Agent<'_> {
         }
     }
 
-    /// Waits for the next event; returns `None` at the `deadline`. Sends the heartbeats that are due.
+    /// Waits for the next event; returns `None` when `deadline` passes. Sends the heartbeats that are due.
     fn next_event(&mut self, deadline: Option<Instant>) -> Result<Option<WorkerEvent>, Departure> {
         loop {
             let now = Instant::now();
@@ -97,7 +97,7 @@ impl Agent<'_> {
                 }
                 Err(RecvTimeoutError::Timeout) => continue,
                 Err(RecvTimeoutError::Disconnected) => {
-                    internal("the event channel of the worker closed".into())
+                    internal("the worker's event channel was closed".into())
                 }
             };
             return Err(Departure::Failed(departure));
