@@ -55,7 +55,7 @@ impl Histogram {
         let figures = figures.clamp(1, SIGNIFICANT_FIGURES);
         #[allow(clippy::expect_used, reason = "constant bounds that HdrHistogram accepts")]
         let inner = hdrhistogram::Histogram::new_with_bounds(1, MAX_NANOS, figures)
-            .expect("1 ns to five minutes at one to three figures");
+            .expect("a range of 1 ns to five minutes with one to three significant figures");
         Self(inner)
     }
 
@@ -141,7 +141,7 @@ impl Histogram {
         // The encoding contains the bounds. A histogram with other bounds could not be merged without loss.
         if decoded.sigfig() > SIGNIFICANT_FIGURES || decoded.high() > MAX_NANOS {
             return EncodingSnafu {
-                reason: "its bounds are not 1 ns to five minutes at one to three figures",
+                reason: "it exceeds the maximum of five minutes or the precision of three significant figures",
             }
             .fail();
         }

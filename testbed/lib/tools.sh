@@ -35,7 +35,7 @@ tool_flags() {
 
 kubernetes_version() { awk '$1 == "k8s.io/kubernetes" {print $2}' "$TOOLS/kubernetes/go.mod"; }
 
-# tool_build MODULE: builds the module unless it is built.
+# tool_build MODULE: builds the module unless it is already built.
 tool_build() {
     local module=$1 dir part package=tool
     [ -e "$(tool_module "$module")/go.mod" ] || fail "unknown tool module $module (modules: $(cd "$TOOLS" && printf '%s ' *))"

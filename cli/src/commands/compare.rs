@@ -14,10 +14,10 @@ use super::stored::StoredRun;
 use super::{Exit, Failure};
 use crate::report::runs;
 
-/// Compare two finished runs with equal environments.
+/// Compare two finished runs with matching environments.
 ///
 /// The rounds of different runs are not interleaved. Each arm is therefore first compared with the baseline of the same
-/// run, which cancels changes of the machines between the runs. To compare two libraries or settings, define them as
+/// run, which cancels out changes in the state of the machines between the runs. To compare two libraries or settings, define them as
 /// variants of one run.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench compare results/last-week results/today")]

@@ -62,7 +62,7 @@ impl Logs {
         };
         match cluster::block_on(self.print_logs(key))? {
             true => Ok(Exit::Complete),
-            // The reason was already printed for each pod.
+            // The reason has already been printed for each pod.
             false => Err(Failure::incomplete("")),
         }
     }

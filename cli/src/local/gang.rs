@@ -107,7 +107,7 @@ impl Gang {
         self.streaming || self.workers.iter().any(|worker| worker.running)
     }
 
-    /// Whether exactly one of several workers is still running. A single worker cannot measure.
+    /// Whether exactly one of several workers is still running. A single worker cannot take measurements.
     pub(super) fn has_single_worker_left(&self) -> bool {
         self.workers.len() > 1 && self.workers.iter().filter(|worker| worker.running).count() == 1
     }

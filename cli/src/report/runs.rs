@@ -20,7 +20,7 @@ pub fn text(
     options: &TextOptions<'_>,
 ) -> String {
     let mut text = format!(
-        "{} compared with {}\n  The runs were not interleaved. Each arm is compared with the baseline of its own run, which cancels effects common to\n  \
+        "{} compared with {}\n  The runs were not interleaved. Each arm is compared with the baseline of its own run, which cancels out effects common to\n  \
          both arms.\n",
         second.plan.run, first.plan.run
     );

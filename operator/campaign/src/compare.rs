@@ -165,7 +165,10 @@ pub enum Withheld {
         message: String,
     },
     /// A control of the same separation shows a change although it is identical to the baseline.
-    #[snafu(display("invalid: {control} changed by {low:+.1} to {high:+.1} %, which can only be noise"))]
+    #[snafu(display(
+        "invalid: {control} changed by {low:+.1} to {high:+.1} % although it is identical to the baseline, so something \
+         other than the arms differs"
+    ))]
     ControlViolated {
         /// Kind and name of the control.
         control: String,

@@ -3,7 +3,7 @@
 //!
 //! The rounds of two runs are not interleaved. The machines may change between the runs, and such a change cannot be
 //! distinguished from a change of the variants. The comparison therefore uses the ratio of an arm to the baseline of
-//! the same run, computed round by round, which cancels effects common to both arms. No verdict is given for the
+//! the same run, computed round by round, which cancels out effects common to both arms. No verdict is given for the
 //! baseline itself. The rounds of the two runs are independent samples. The interval comes from the exact rank-sum test
 //! on the logarithms of the rounds' ratios ([`rank_sum`]), at the simultaneous level of all comparisons of a scenario.
 

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn posts_of_a_doorbell_but_the_last_carry_fi_more() {
+    fn all_posts_of_a_batch_except_the_last_set_fi_more() {
         let more = |transfers, batch| {
             let tuning = Tuning {
                 doorbell_max_batch: batch,

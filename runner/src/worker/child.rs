@@ -132,7 +132,7 @@ impl Instrument {
             // Fails if the group has no processes left.
             let _ = kill_process_group(group, Signal::KILL);
         }
-        // Fails if the process was already reaped.
+        // Returns immediately if the process has already been reaped. An error cannot be handled.
         let _ = self.child.wait();
         shared_memory::remove_endpoints(self.child.id());
     }

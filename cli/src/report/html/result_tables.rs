@@ -30,8 +30,8 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
             p.note {
                 "Latency is " @if ping_pong { "half a round trip" } @else { "from post to completion" }
                 ". Quantiles are of the pooled samples of all valid rounds. Rates and CPU time are medians of the rounds. A value in "
-                "brackets is the median over rounds of the quantile by exclusive interpolation of the raw samples, if these "
-                "were kept."
+                "brackets is the median over rounds of the quantile computed from the raw samples by exclusive interpolation, "
+                "if they were kept."
             }
             div.scroll tabindex="0" role="region" aria-label="Results" {
                 table.numbers {

@@ -49,7 +49,7 @@ pub struct SizeOutcome {
 pub(super) fn evaluate(plan: &Plan, all: &[Comparison]) -> Result<Vec<ExpectationAnswer>, StatsError> {
     let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
     let judge_one = |(index, expectation): (usize, &Expectation)| {
-        let expected = threshold(expectation, margin)?;
+        let expected = expected_change(expectation, margin)?;
         let outcomes: Vec<(u64, ChangeOutcome, String)> = matching(plan, expectation, all)
             .map(|comparison| {
                 let (outcome, reason) = at_size(&expected, expectation, comparison);
@@ -82,7 +82,7 @@ pub(super) fn evaluate(plan: &Plan, all: &[Comparison]) -> Result<Vec<Expectatio
     plan.expectations.iter().enumerate().map(judge_one).collect()
 }
 
-fn threshold(expectation: &Expectation, margin: Margin) -> Result<stats::ExpectedChange, StatsError> {
+fn expected_change(expectation: &Expectation, margin: Margin) -> Result<stats::ExpectedChange, StatsError> {
     let percent = |value: u32| f64::from(value);
     match (expectation.decrease_percent, expectation.increase_percent) {
         (Some(change), _) => {

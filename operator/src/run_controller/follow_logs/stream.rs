@@ -76,7 +76,7 @@ impl Stream {
         }
         let record = match self.chain.read(text) {
             Ok(record) => record,
-            // The line was already read from an earlier connection.
+            // The line has already been read from an earlier connection.
             Err(LineError::Sequence { expected, found }) if found < expected => return,
             Err(LineError::Sequence { expected, found }) => {
                 self.fault = Some(format!(

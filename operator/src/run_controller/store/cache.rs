@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn list_removes_missing_objects_of_its_scope_only() {
+    fn list_removes_missing_objects_only_in_its_scope() {
         let cache = Cache::new();
         cache.insert(0, "a", 1);
         cache.insert(0, "b", 2);

@@ -46,7 +46,7 @@ fn records_a_sample_per_transfer_for_every_window() {
 }
 
 #[test]
-fn reordered_late_and_retried_posts_do_not_change_counts() {
+fn late_and_reordered_completions_and_retried_posts_do_not_change_counts() {
     let faults = Faults {
         reverse: true,
         delay_polls: 5,

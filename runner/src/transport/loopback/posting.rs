@@ -246,7 +246,7 @@ impl Outbound {
         Ok(self.head != before)
     }
 
-    /// Removes the oldest post, which is completely answered, from the queue.
+    /// Removes the oldest post, whose packets have all been answered, and reports its completion or failure.
     #[inline]
     fn complete(&mut self, rail: Rail, sink: &mut Sink<'_>) -> Result<(), Fault> {
         let post = &self.posts[self.index(self.oldest)];

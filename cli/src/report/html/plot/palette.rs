@@ -14,7 +14,7 @@ const PLACEHOLDER: u8 = 0xFA;
 pub(super) const TEXT: RGBColor = RGBColor(PLACEHOLDER, 0xFF, 0);
 /// Grid lines.
 pub(super) const GRID: RGBColor = RGBColor(PLACEHOLDER, 0xFF, 1);
-/// Band of the margin.
+/// Shaded band that marks the margin.
 pub(super) const BAND: RGBColor = RGBColor(PLACEHOLDER, 0xFF, 2);
 /// Control arms.
 pub(super) const CONTROL: RGBColor = RGBColor(PLACEHOLDER, 0xFF, 3);

@@ -141,7 +141,7 @@ pub(in crate::transport::libfabric) fn get_info(
     // SAFETY: `entry` is null or an entry of the list that `fi_getinfo` returned, whose last entry has a null next
     // pointer.
     while let Some(next) = unsafe { entry.as_ref() } {
-        // SAFETY: the entry came from this library and was not freed.
+        // SAFETY: the entry came from this library and has not been freed.
         if let Some(pointer) = NonNull::new(unsafe { library.duplicate_info(entry) }) {
             infos.push(Info {
                 library: Arc::clone(library),

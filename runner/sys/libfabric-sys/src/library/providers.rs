@@ -57,7 +57,7 @@ impl Library {
 
 /// # Safety
 ///
-/// `info` must be an entry that libfabric filled in and that was not freed.
+/// `info` must be an entry that libfabric filled in and that has not been freed.
 unsafe fn provider(info: &fi_info) -> Option<Provider> {
     // SAFETY: the caller guarantees a live entry, whose pointer is null or valid.
     let attr = unsafe { info.fabric_attr.as_ref() }?;

@@ -156,7 +156,7 @@ impl Controller {
         for block in &log.blocks {
             cluster.chain.entry(pod.attempt.leg).or_default().insert(*block);
         }
-        // A new chain does not have to be read.
+        // Without earlier records, the controller starts an empty chain, so it does not request ReadRecords.
         self.records_read = true;
         stream.end.clone_from(&log.end);
         stream.closed = pod.terminated.is_some() || pod.phase.is_finished();
