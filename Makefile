@@ -21,7 +21,7 @@ demo: ## Run a short campaign on this machine and write the results to demo-outp
 	@.ci/demo $(target)/debug
 
 .PHONY: test
-test: ## Run all checks that need neither root, Go nor a cluster
+test: ## Run all checks that need neither Go nor a cluster
 	@.ci/setup test
 	@.ci/test
 

@@ -12,11 +12,11 @@ import tempfile
 from pathlib import Path
 
 import commands
+import enums
 import fields
 import links
 import manifests
 import pages
-import words
 
 
 def main():
@@ -34,7 +34,7 @@ def local(root, all_pages, scratch):
     yield from links.check_paths(root, all_pages)
     yield from links.orphans(root, all_pages)
     yield from fields.check(root, all_pages)
-    yield from words.check(root, all_pages)
+    yield from enums.check(root, all_pages)
     yield from manifests.check_plans(root, all_pages, scratch)
     yield from commands.check_names(root, all_pages)
     yield from commands.check(root, all_pages, scratch / "commands", commands.LOCAL)

@@ -8,11 +8,11 @@ import unittest
 from pathlib import Path
 
 import commands
+import enums
 import fields
 import links
 import manifests
 import pages
-import words
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = (ROOT / "examples/nixl-t2-inject.yaml").read_text()
@@ -68,7 +68,7 @@ class Local(Faults):
 
     def test_enum_values(self):
         every = {path: pages.read(ROOT / "docs" / path) for path in ("troubleshooting.md", "verdicts.md")}
-        self.only(words.check(ROOT, every.values()))
+        self.only(enums.check(ROOT, every.values()))
         for removed, expected_fault in [
             ("| `InsufficientNodes` |", "reasons: InsufficientNodes is not documented"),
             ("| `FabricUnreachable` |", "failures: FabricUnreachable is not documented"),
@@ -80,12 +80,12 @@ class Local(Faults):
         ]:
             text = (ROOT / "docs/troubleshooting.md").read_text().replace(removed, removed[0] + " Other")
             changed_page = pages.parsed(ROOT / "docs/troubleshooting.md", text)
-            faults = list(words.check(ROOT, [changed_page, every["verdicts.md"]]))
+            faults = list(enums.check(ROOT, [changed_page, every["verdicts.md"]]))
             self.assertIn(expected_fault, faults)
 
     def test_documented_value_that_the_code_does_not_have(self):
-        self.only(words.compare_sets("reasons", {"A"}, {"A", "B"}), "B is documented, but the code does not have it")
-        self.only(words.compare_sets("reasons", set(), {"A"}), "none found in the code", "A is documented")
+        self.only(enums.compare_sets("reasons", {"A"}, {"A", "B"}), "B is documented, but the code does not have it")
+        self.only(enums.compare_sets("reasons", set(), {"A"}), "none found in the code", "A is documented")
 
     def test_runs(self):
         self.only(manifests.check_plans(ROOT, [fenced("yaml", RUN), fenced("yaml", POD)], self.scratch))

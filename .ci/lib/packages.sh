@@ -67,7 +67,7 @@ apt_install() {
 # consult /usr/sbin/policy-rc.d.
 without_services() {
     local policy=/usr/sbin/policy-rc.d
-    if ! may_become_root || { [ -e "$policy" ] && ! grep -q fabricbench "$policy"; }; then
+    if ! command -v dpkg-query >/dev/null || ! may_become_root || { [ -e "$policy" ] && ! grep -q fabricbench "$policy"; }; then
         "$@"
         return
     fi

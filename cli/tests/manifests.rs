@@ -1,5 +1,5 @@
-//! Tests manifests with the real binary: plans of the examples match golden files, and every invalid manifest is
-//! rejected with the path of its field.
+//! Tests manifests: the plans of the examples match golden files, and the binary rejects every invalid manifest with
+//! the path of the invalid field.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;

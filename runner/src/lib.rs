@@ -9,6 +9,7 @@ pub mod environment;
 #[allow(unsafe_code)]
 mod ffi;
 pub mod frame;
+pub(crate) mod immediate;
 pub mod install;
 pub mod instrument;
 pub mod integrity;
@@ -18,6 +19,7 @@ pub mod output;
 pub mod posting;
 pub mod probe;
 mod process;
+mod rank_list;
 pub mod rendezvous;
 pub mod scenario;
 pub mod session;

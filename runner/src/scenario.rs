@@ -25,7 +25,6 @@ mod check;
 pub(crate) mod engine;
 mod gate;
 mod geometry;
-pub(crate) mod immediate;
 mod inbox;
 mod incoming;
 mod outgoing;

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use crds::record::{FabricFacts, InjectLimits, RailFacts};
 
+use crate::immediate::{Immediate, Message};
 use crate::memory::Memory;
-use crate::scenario::immediate::{Immediate, Message};
 use crate::transport::{
     Completion, CompletionKind, EndpointAddresses, OpenConfig, Operation, Peer, Post, PostError, Rail,
     Region, RemoteKey, RemoteRegion, Transport, TransportError,

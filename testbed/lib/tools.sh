@@ -41,7 +41,7 @@ tool_build() {
     [ -e "$(tool_module "$module")/go.mod" ] || fail "unknown tool module $module (modules: $(cd "$TOOLS" && printf '%s ' *))"
     dir=$(tool_dir "$module")
     [ ! -d "$dir" ] || return 0
-    go_is_new || fail "Go is missing or too old: building $module needs Go 1.25 or newer (https://go.dev/dl)"
+    go_is_new || fail "Go is missing or too old: building $module needs Go 1.26 or newer (https://go.dev/dl)"
     say "building $module (only once; takes minutes)"
     case $module in coredns | policy) package=. ;; esac
     # Built in a temporary directory, because another command may build the same module; the first to finish wins.
@@ -58,7 +58,7 @@ tool_build() {
     [ -d "$dir" ] || fail "failed to create $dir"
 }
 
-go_is_new() { [[ $(cd / && go env GOVERSION 2>/dev/null) =~ ^go1\.([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge 25 ]; }
+go_is_new() { [[ $(cd / && go env GOVERSION 2>/dev/null) =~ ^go1\.([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge 26 ]; }
 
 # tools_up MODULE...
 tools_up() {

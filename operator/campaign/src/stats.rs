@@ -36,4 +36,4 @@ pub use paired::{NoInterval, PairedResult, compare_paired};
 pub use power::{MAX_PROJECTED_ROUNDS, POWER, RoundsToSettle};
 pub use ratio::percent_change;
 pub use round_effect::{Pair, round_effect};
-pub use verdict::{Direction, NullCheck, decide_verdict, null_check};
+pub use verdict::{BetterDirection, NullCheck, decide_verdict, null_check};

@@ -1,7 +1,7 @@
 //! Summarizes the records before the comparison: which cases are valid, the results of each arm at each size, whether
 //! its optimizations engaged, and whether the bytes used the requested fabric. Performs no I/O.
 
-mod case_validity;
+mod case_check;
 mod cell;
 mod cold;
 mod endpoints;
@@ -18,7 +18,7 @@ mod validity;
 use crds::v1alpha1::Metric;
 use serde::Serialize;
 
-pub use case_validity::{CaseProof, CaseValidity, Invalid};
+pub use case_check::{CaseCheck, CaseProof, Invalid};
 pub use cell::{CellSummary, ExclusiveMedians, InvalidCases};
 pub use cold::{COLD_METRICS, ColdMetric, ColdSummary};
 pub use endpoints::EndpointIndex;
@@ -59,7 +59,7 @@ pub struct Summary {
     pub warnings: Vec<String>,
     /// Validity of each case, in the order of [`Reports::cases`].
     #[serde(skip)]
-    pub validities: Vec<CaseValidity>,
+    pub validities: Vec<CaseCheck>,
 }
 
 impl Summary {

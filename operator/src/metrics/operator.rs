@@ -16,7 +16,7 @@ pub const ALL: [Definition; 14] = [
     RECONCILE_DURATION,
     RECONCILE_ERRORS,
     API_REQUEST_DURATION,
-    STATUS,
+    STATUS_UPDATES,
     CPU_SECONDS,
     RESIDENT_MEMORY,
     VIRTUAL_MEMORY,
@@ -87,7 +87,7 @@ pub const API_REQUEST_DURATION: Definition = Definition {
 };
 
 /// Number of computed statuses.
-pub const STATUS: Definition = Definition {
+pub const STATUS_UPDATES: Definition = Definition {
     name: "fabricbench_status_updates_total",
     kind: Kind::Counter,
     unit: "statuses",

@@ -19,7 +19,7 @@ pub fn all() -> impl Iterator<Item = &'static ResultMetric> {
     run::METRICS.iter().chain(of_rows)
 }
 
-/// Number of series of `run` as a whole.
+/// Number of series of `run` without those of its rows.
 pub(super) fn series_of_run(run: &RunValues) -> usize {
     let of_metric = |metric: &ResultMetric| match metric.samples {
         Samples::Run(samples) => counted(|emit| samples(run, emit)),

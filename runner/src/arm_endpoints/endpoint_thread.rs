@@ -6,9 +6,9 @@ use crds::record::FailureReason;
 
 use super::receives::Receives;
 use super::tokens::Tokens;
+use crate::immediate::CaseTag;
 use crate::measure::clock;
 use crate::memory::Memory;
-use crate::scenario::immediate::CaseTag;
 use crate::transport::{
     Completion, CompletionKind, Peer, PostError, Region, RemoteRegion, Transport, TransportError,
 };

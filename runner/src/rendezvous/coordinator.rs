@@ -16,6 +16,7 @@ use snafu::{ResultExt, Snafu};
 use super::admission::Admission;
 use super::message::{Envelope, HelloResponse, MAX_HELLO_BYTES, Rejection, WorkerCpus, WorkerHello};
 use crate::frame::{self, FrameError, FrameReader};
+use crate::rank_list::rank_list;
 
 /// Timeout for the first message on a connection.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
@@ -45,7 +46,7 @@ pub enum RendezvousError {
          the worker may connect to port {port}"
     ))]
     Missing {
-        /// The missing ranks, such as `ranks 1, 3`.
+        /// The missing ranks, such as `ranks 1 and 3`.
         ranks: String,
         /// Rendezvous timeout in seconds.
         seconds: u32,
@@ -266,16 +267,11 @@ impl Acceptor {
     }
 
     fn missing(&self, workers: u32, rendezvous: &Rendezvous) -> RendezvousError {
-        let missing: Vec<_> = (1..workers)
+        let missing: Vec<u32> = (1..workers)
             .filter(|rank| !self.peers.contains_key(rank))
-            .map(|rank| rank.to_string())
             .collect();
         RendezvousError::Missing {
-            ranks: format!(
-                "rank{} {}",
-                if missing.len() == 1 { "" } else { "s" },
-                missing.join(", ")
-            ),
+            ranks: rank_list(&missing),
             seconds: rendezvous.timeout_seconds,
             joined: self.peers.len() + 1,
             workers,

@@ -245,7 +245,7 @@ fn reports_missing_ranks_and_notifies_joined_peers() {
     let failure = error.failure();
     assert_eq!(failure.reason, FailureReason::WorkerMissing);
     assert!(
-        failure.message.contains("ranks 1, 3 did not join"),
+        failure.message.contains("ranks 1 and 3 did not join"),
         "{}",
         failure.message
     );

@@ -9,7 +9,7 @@ use crds::record::{CaseFailure, InterfaceDelta, PostingCounters, RailFacts, Side
 
 use super::case::Role;
 use super::engine::Engine;
-use super::immediate::Signal;
+use crate::immediate::Signal;
 use crate::measure::cpu;
 use crate::measure::recorder::Recorder;
 use crate::measure::window::{UsageCounters, Window};
@@ -27,7 +27,7 @@ pub trait Work<T: Transport> {
     }
 
     /// Runs the measured operations and returns their measurement; `None` if this side does not post.
-    fn run(&mut self, _engine: &mut Engine<'_, T>) -> Result<Option<Measurement>, CaseFailure> {
+    fn run(&mut self, _engine: &mut Engine<'_, T>) -> Result<Option<ThreadMeasurement>, CaseFailure> {
         Ok(None)
     }
 
@@ -44,7 +44,7 @@ pub trait Work<T: Transport> {
 
 /// Measurement of one thread in the window.
 #[derive(Debug)]
-pub struct Measurement {
+pub struct ThreadMeasurement {
     /// Number of completed round trips or transfers.
     pub operations: u64,
     /// Time of the first post, in nanoseconds, as returned by `clock::now`.
@@ -59,7 +59,7 @@ pub struct Measurement {
 #[derive(Debug)]
 pub struct ThreadReport {
     /// Measurement and posting counters; `None` if this side does not post.
-    pub measurement: Option<(Measurement, PostingCounters)>,
+    pub measurement: Option<(ThreadMeasurement, PostingCounters)>,
     /// Whether the thread ran on a CPU other than the one it is pinned to.
     pub migrated: bool,
     /// Resource usage of the process. Only thread 0 reports it.

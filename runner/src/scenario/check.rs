@@ -16,7 +16,7 @@ use crds::record::{CaseFailure, FailureReason, IntegrityReport};
 
 use super::case::{Case, Role, is_bidirectional};
 use super::engine::{Engine, data_seed, failure};
-use super::immediate::Signal;
+use crate::immediate::Signal;
 use crate::integrity::{Inspector, combine, fill, poison};
 use crate::memory::Memory;
 use crate::transport::Transport;

@@ -16,12 +16,12 @@ pub use setup::{Setup, data_seed};
 
 use super::gate::Gate;
 use super::geometry::Geometry;
-use super::immediate::CaseTag;
 use super::inbox::Inbox;
 use super::incoming::Incoming;
 use super::outgoing::Outgoing;
 use super::waiting::Waiting;
 use crate::arm_endpoints::endpoint_thread::EndpointThread;
+use crate::immediate::CaseTag;
 use crate::integrity::Inspector;
 use crate::posting::striping::RailRotation;
 use crate::posting::{Burst, Posting};

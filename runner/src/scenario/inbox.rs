@@ -2,7 +2,7 @@
 
 use crds::record::FailureReason;
 
-use super::immediate::Signal;
+use crate::immediate::Signal;
 
 /// Signals received from the other side so far.
 #[derive(Debug, Default)]

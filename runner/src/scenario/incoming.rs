@@ -7,7 +7,7 @@
 //! than half a window, credits are due more often, because they would otherwise not free enough slots for the next
 //! burst.
 
-use super::immediate::VALUE_MASK;
+use crate::immediate::VALUE_MASK;
 
 /// Reason why an arrival is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use super::immediate::VALUE_MASK;
+use crate::immediate::VALUE_MASK;
 use crate::measure::recorder::Recorder;
 
 /// Transfers in flight on one thread in one case.

@@ -10,7 +10,7 @@
 use crds::assignment::PingPongWorkload;
 use crds::record::CaseFailure;
 
-use super::case_protocol::{Budget, Measurement, Work};
+use super::case_protocol::{Budget, ThreadMeasurement, Work};
 use super::engine::Engine;
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
@@ -82,13 +82,13 @@ impl<T: Transport> Work<T> for Initiator {
         Ok(())
     }
 
-    fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<Measurement>, CaseFailure> {
+    fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<ThreadMeasurement>, CaseFailure> {
         let first_post = clock::now();
         let budget = Budget::new(self.workload.measured, first_post);
         let mut recorder = self.recorder.take();
         let (operations, last_completion) =
             Self::run_round_trips(engine, budget, first_post, recorder.as_mut())?;
-        Ok(recorder.map(|recorder| Measurement {
+        Ok(recorder.map(|recorder| ThreadMeasurement {
             operations,
             first_post,
             last_completion,

@@ -10,9 +10,9 @@ use crds::v1alpha1::{MemoryKind, PingPongOperation};
 use super::case::{Case, Role};
 use super::engine::{Engine, Setup, failure};
 use super::gate::Gate;
-use super::immediate::{CaseTag, Message};
 use crate::arm_endpoints::ArmEndpoints;
 use crate::arm_endpoints::layout::{CONTROL_BYTES, Layout};
+use crate::immediate::{CaseTag, Message};
 use crate::transport::Transport;
 
 /// Sends one small message over each rail of each thread and waits for the messages from the peer. Both sides must call

@@ -19,7 +19,7 @@
 use crds::assignment::{Extent, TransferWorkload};
 use crds::record::CaseFailure;
 
-use super::case_protocol::{Budget, Measurement, Work};
+use super::case_protocol::{Budget, ThreadMeasurement, Work};
 use super::engine::Engine;
 use crate::measure::clock;
 use crate::measure::recorder::Recorder;
@@ -84,13 +84,13 @@ impl<T: Transport> Work<T> for Poster {
         run_transfers(engine, self.workload.warmup, clock::now())
     }
 
-    fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<Measurement>, CaseFailure> {
+    fn run(&mut self, engine: &mut Engine<'_, T>) -> Result<Option<ThreadMeasurement>, CaseFailure> {
         let before = engine.outgoing.completed();
         engine.outgoing.set_recorder(self.recorder.take());
         let first_post = clock::now();
         run_transfers(engine, self.workload.measured, first_post)?;
         let recorder = engine.outgoing.set_recorder(None);
-        Ok(recorder.map(|recorder| Measurement {
+        Ok(recorder.map(|recorder| ThreadMeasurement {
             operations: engine.outgoing.completed() - before,
             first_post,
             last_completion: engine.outgoing.last_completion().max(first_post),

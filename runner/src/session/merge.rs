@@ -3,6 +3,7 @@
 use crds::record::{CaseFailure, CaseResult, FailureReason, Measurement};
 
 use crate::integrity;
+use crate::rank_list::rank_list;
 use crate::rendezvous::message::SideResult;
 
 /// Result of one side of a case.
@@ -66,12 +67,6 @@ pub fn merge_failures<'a>(
         reason: cause?.reason,
         message: messages.join("; "),
     })
-}
-
-fn rank_list(ranks: &[u32]) -> String {
-    let numbers: Vec<_> = ranks.iter().map(u32::to_string).collect();
-    let word = if ranks.len() == 1 { "rank" } else { "ranks" };
-    format!("{word} {}", numbers.join(" and "))
 }
 
 /// Specificity of a reason; higher is more specific.

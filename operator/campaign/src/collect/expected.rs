@@ -95,7 +95,7 @@ impl Expected {
         let pair = (record.initiator, record.target);
         if pair.0 == pair.1 || pair.0.max(pair.1) >= self.workers {
             return Err(contradiction(format!(
-                "ranks {} and {} are not a pair of {} workers",
+                "ranks {} and {} are not a valid pair in a run with {} workers",
                 pair.0, pair.1, self.workers
             )));
         }

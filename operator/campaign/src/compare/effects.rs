@@ -11,7 +11,7 @@ use crate::collect::{CaseOutcome, Measured, Reports};
 use crate::plan::Plan;
 use crate::stats::signed_rank;
 use crate::stats::{
-    Direction, Family, Margin, Pair, StatsError, compare_paired, percent_change, round_effect,
+    BetterDirection, Family, Margin, Pair, StatsError, compare_paired, percent_change, round_effect,
 };
 use crate::summarize::{METRICS, Summary, statistic};
 
@@ -65,7 +65,7 @@ pub(super) fn estimate(
                 for metric in metrics {
                     let values = RoundValues::collect(plan, &index, (scenario, *size_bytes, arm), metric);
                     let effects = values.round_effects()?;
-                    let result = compare_paired(&effects, &family, margin, Direction::from(metric));
+                    let result = compare_paired(&effects, &family, margin, BetterDirection::from(metric));
                     let mut comparison = Comparison {
                         scenario,
                         size_bytes: *size_bytes,

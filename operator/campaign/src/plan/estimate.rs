@@ -83,10 +83,10 @@ pub fn leg_estimate(plan: &Plan, leg: &Leg) -> Estimate {
     // and in n turns if n is odd.
     let turns = u64::from(plan.workers.saturating_sub(1) + plan.workers % 2);
     let arms = leg.arms.len() as u64;
-    total.stream_bytes += leg_stream_bytes(plan, arms);
+    total.stream_bytes += leg_overhead_bytes(plan, arms);
     for round in &leg.rounds {
         seconds += PROCESS_SECONDS * leg.processes.len() as f64;
-        total.stream_bytes += round_stream_bytes(plan, arms);
+        total.stream_bytes += round_overhead_bytes(plan, arms);
         for block in &round.blocks {
             let Some(scenario) = plan.scenarios.get(block.scenario as usize) else {
                 continue;
@@ -124,12 +124,12 @@ impl Estimate {
 }
 
 /// Bytes of the records of a leg with `arms` arms, excluding the records of its rounds.
-pub(super) fn leg_stream_bytes(plan: &Plan, arms: u64) -> u64 {
+pub(super) fn leg_overhead_bytes(plan: &Plan, arms: u64) -> u64 {
     u64::from(plan.workers) * (HELLO_BYTES + arms * ENDPOINTS_BYTES)
 }
 
 /// Bytes of the records of a round with `arms` arms, excluding the records of its blocks.
-pub(super) fn round_stream_bytes(plan: &Plan, arms: u64) -> u64 {
+pub(super) fn round_overhead_bytes(plan: &Plan, arms: u64) -> u64 {
     u64::from(plan.workers) * arms * COLD_BYTES
 }
 

@@ -5,7 +5,7 @@ use crds::assignment::{BlockAssignment, MAX_ASSIGNMENT_BYTES, Pass, RoundAssignm
 use crds::record::MAX_STREAM_BYTES;
 
 use super::draw::Draw;
-use super::estimate::{block_stream_bytes, leg_stream_bytes, round_stream_bytes};
+use super::estimate::{block_stream_bytes, leg_overhead_bytes, round_overhead_bytes};
 use super::gangs::{self, Gang};
 use super::{Leg, Plan, PlanError};
 
@@ -113,7 +113,7 @@ fn split(
         rounds: Vec::new(),
     };
     let arms = gang.arms.len() as u64;
-    let base = leg_stream_bytes(plan, arms);
+    let base = leg_overhead_bytes(plan, arms);
     let mut leg = empty(legs);
     let (mut stream, mut document) = (base, ASSIGNMENT_HEAD_BYTES);
     for round in rounds {
@@ -123,11 +123,11 @@ fn split(
             ..round.clone()
         };
         let mut part = head.clone();
-        stream += round_stream_bytes(plan, arms);
+        stream += round_overhead_bytes(plan, arms);
         for block in blocks {
             let bytes = block_stream_bytes(plan, block, round.pass);
             let text = BLOCK_BYTES + ORDER_BYTES * block.order.len();
-            let minimum_stream = base + round_stream_bytes(plan, arms) + bytes;
+            let minimum_stream = base + round_overhead_bytes(plan, arms) + bytes;
             if minimum_stream > MAX_STREAM_BYTES {
                 return Err(block_too_large(plan, block, bytes));
             }
@@ -137,7 +137,7 @@ fn split(
                     legs.push(std::mem::replace(&mut leg, empty(legs)));
                     leg.leg = u32::try_from(legs.len()).unwrap_or(u32::MAX);
                 }
-                stream = base + round_stream_bytes(plan, arms);
+                stream = base + round_overhead_bytes(plan, arms);
                 document = ASSIGNMENT_HEAD_BYTES;
             }
             stream += bytes;

@@ -13,13 +13,13 @@ use super::{Interval, Margin};
 /// compared in the same manner.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ExpectedChange {
-    direction: Direction,
+    direction: ExpectedDirection,
     min_gain: f64,
     max_gain: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Direction {
+enum ExpectedDirection {
     Decrease,
     Increase,
 }
@@ -58,7 +58,7 @@ impl ExpectedChange {
     /// [`StatsError::ExpectedPercent`] for a decrease below 0 or of 100 percent or more, [`StatsError::ExpectedRange`]
     /// for a minimum above the maximum.
     pub fn decrease(min: f64, max: Option<f64>, margin: Margin) -> Result<ExpectedChange, StatsError> {
-        ExpectedChange::new(Direction::Decrease, min, max, margin)
+        ExpectedChange::new(ExpectedDirection::Decrease, min, max, margin)
     }
 
     /// Expects the metric to increase by at least `min` and at most `max` percent of the baseline: "up to twice" is a
@@ -67,10 +67,15 @@ impl ExpectedChange {
     /// # Errors
     /// Same as [`decrease`](Self::decrease).
     pub fn increase(min: f64, max: Option<f64>, margin: Margin) -> Result<ExpectedChange, StatsError> {
-        ExpectedChange::new(Direction::Increase, min, max, margin)
+        ExpectedChange::new(ExpectedDirection::Increase, min, max, margin)
     }
 
-    fn new(direction: Direction, min: f64, max: Option<f64>, margin: Margin) -> Result<Self, StatsError> {
+    fn new(
+        direction: ExpectedDirection,
+        min: f64,
+        max: Option<f64>,
+        margin: Margin,
+    ) -> Result<Self, StatsError> {
         let stated = direction.gain(min)?;
         let min_gain = if stated > 0.0 { stated } else { margin.log_ratio() };
         let max_gain = max.map(|percent| direction.gain(percent)).transpose()?;
@@ -115,30 +120,30 @@ impl ExpectedChange {
     }
 }
 
-impl Direction {
+impl ExpectedDirection {
     fn gain(self, percent: f64) -> Result<f64, StatsError> {
         let (what, possible) = match self {
-            Direction::Decrease => ("decrease", percent < 100.0),
-            Direction::Increase => ("increase", percent.is_finite()),
+            ExpectedDirection::Decrease => ("decrease", percent < 100.0),
+            ExpectedDirection::Increase => ("increase", percent.is_finite()),
         };
         ensure!(possible && percent >= 0.0, ExpectedPercentSnafu { what, percent });
         Ok(match self {
-            Direction::Decrease => -log_ratio_of_decrease(percent),
-            Direction::Increase => log_ratio_of_increase(percent),
+            ExpectedDirection::Decrease => -log_ratio_of_decrease(percent),
+            ExpectedDirection::Increase => log_ratio_of_increase(percent),
         })
     }
 
     fn gains(self, interval: &Interval) -> Interval {
         match self {
-            Direction::Decrease => interval.inverse(),
-            Direction::Increase => *interval,
+            ExpectedDirection::Decrease => interval.inverse(),
+            ExpectedDirection::Increase => *interval,
         }
     }
 
     fn percent(self, gain: f64) -> f64 {
         match self {
-            Direction::Decrease => -percent_change(-gain),
-            Direction::Increase => percent_change(gain),
+            ExpectedDirection::Decrease => -percent_change(-gain),
+            ExpectedDirection::Increase => percent_change(gain),
         }
     }
 }

@@ -4,7 +4,7 @@ use crds::v1alpha1::Verdict;
 use snafu::Snafu;
 
 use super::power::{self, RoundsToSettle};
-use super::{Direction, Family, Interval, Margin, decide_verdict, signed_rank};
+use super::{BetterDirection, Family, Interval, Margin, decide_verdict, signed_rank};
 
 /// Result of one comparison. Effects are natural logarithms of ratios arm over baseline.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +53,12 @@ pub enum NoInterval {
 
 /// Compares an arm with the baseline. `rounds` holds one effect for each round in which both are valid, as computed by
 /// [`round_effect`](super::round_effect), in any order.
-pub fn compare_paired(rounds: &[f64], family: &Family, margin: Margin, direction: Direction) -> PairedResult {
+pub fn compare_paired(
+    rounds: &[f64],
+    family: &Family,
+    margin: Margin,
+    direction: BetterDirection,
+) -> PairedResult {
     if let Some(round) = rounds.iter().position(|effect| !effect.is_finite()) {
         return PairedResult {
             rounds: rounds.len(),
@@ -108,7 +113,7 @@ mod tests {
     #[test]
     fn clear_effect_gets_a_verdict_and_needs_no_more_rounds() {
         let rounds: Vec<f64> = (0..15).map(|i| -0.06 + 0.001 * f64::from(i % 5)).collect();
-        let result = compare_paired(&rounds, &family(), margin(), Direction::LowerIsBetter);
+        let result = compare_paired(&rounds, &family(), margin(), BetterDirection::LowerIsBetter);
         assert_eq!(result.verdict, Verdict::Improved);
         assert_eq!(result.rounds_to_settle, None);
         let interval = result.interval.unwrap();
@@ -119,14 +124,14 @@ mod tests {
             "{detectable}"
         );
         assert_eq!(
-            compare_paired(&rounds, &family(), margin(), Direction::HigherIsBetter).verdict,
+            compare_paired(&rounds, &family(), margin(), BetterDirection::HigherIsBetter).verdict,
             Verdict::Regressed
         );
     }
 
     #[test]
     fn too_few_rounds_are_inconclusive_and_report_the_minimum() {
-        let result = compare_paired(&[-0.5; 10], &family(), margin(), Direction::LowerIsBetter);
+        let result = compare_paired(&[-0.5; 10], &family(), margin(), BetterDirection::LowerIsBetter);
         assert_eq!(result.verdict, Verdict::Inconclusive);
         assert_eq!(result.estimate, Some(-0.5));
         assert_eq!(result.rounds_to_settle, Some(RoundsToSettle::About(11)));
@@ -139,12 +144,17 @@ mod tests {
 
     #[test]
     fn no_rounds_and_infinite_rounds_are_inconclusive() {
-        let empty = compare_paired(&[], &family(), margin(), Direction::LowerIsBetter);
+        let empty = compare_paired(&[], &family(), margin(), BetterDirection::LowerIsBetter);
         assert_eq!(
             (empty.verdict, empty.estimate, empty.rounds_to_settle),
             (Verdict::Inconclusive, None, None)
         );
-        let broken = compare_paired(&[0.0, f64::NAN], &family(), margin(), Direction::LowerIsBetter);
+        let broken = compare_paired(
+            &[0.0, f64::NAN],
+            &family(),
+            margin(),
+            BetterDirection::LowerIsBetter,
+        );
         assert_eq!(broken.interval, Err(NoInterval::NotFinite { round: 1 }));
         assert_eq!(broken.verdict, Verdict::Inconclusive);
     }
@@ -152,7 +162,7 @@ mod tests {
     #[test]
     fn narrow_interval_inside_the_margin_is_no_change() {
         let rounds: Vec<f64> = (0..15).map(|i| 0.002 * f64::from(i - 7)).collect();
-        let result = compare_paired(&rounds, &family(), margin(), Direction::LowerIsBetter);
+        let result = compare_paired(&rounds, &family(), margin(), BetterDirection::LowerIsBetter);
         assert_eq!(result.verdict, Verdict::NoChange);
     }
 
@@ -165,8 +175,8 @@ mod tests {
             let family = Family::new(1, 95.0).unwrap();
             let rounds: Vec<f64> = rounds.iter().map(|round| round + shift).collect();
             let inverse: Vec<f64> = rounds.iter().map(|round| -round).collect();
-            let result = compare_paired(&rounds, &family, margin(), Direction::LowerIsBetter);
-            let mirrored = compare_paired(&inverse, &family, margin(), Direction::LowerIsBetter);
+            let result = compare_paired(&rounds, &family, margin(), BetterDirection::LowerIsBetter);
+            let mirrored = compare_paired(&inverse, &family, margin(), BetterDirection::LowerIsBetter);
             let expected = match result.verdict {
                 Verdict::Improved => Verdict::Regressed,
                 Verdict::Regressed => Verdict::Improved,
@@ -182,8 +192,8 @@ mod tests {
             let family = Family::new(1, 95.0).unwrap();
             let reversed: Vec<f64> = rounds.iter().rev().copied().collect();
             prop_assert_eq!(
-                compare_paired(&rounds, &family, margin(), Direction::LowerIsBetter),
-                compare_paired(&reversed, &family, margin(), Direction::LowerIsBetter)
+                compare_paired(&rounds, &family, margin(), BetterDirection::LowerIsBetter),
+                compare_paired(&reversed, &family, margin(), BetterDirection::LowerIsBetter)
             );
         }
     }

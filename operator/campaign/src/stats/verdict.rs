@@ -4,21 +4,21 @@ use crds::v1alpha1::{Metric, Verdict};
 
 use super::{Interval, Margin};
 
-/// Direction in which a metric improves.
+/// BetterDirection in which a metric improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub enum BetterDirection {
     /// Lower values are better, as for latency.
     LowerIsBetter,
     /// Higher values are better, as for throughput.
     HigherIsBetter,
 }
 
-impl From<Metric> for Direction {
-    fn from(metric: Metric) -> Direction {
+impl From<Metric> for BetterDirection {
+    fn from(metric: Metric) -> BetterDirection {
         if metric.higher_is_better() {
-            Direction::HigherIsBetter
+            BetterDirection::HigherIsBetter
         } else {
-            Direction::LowerIsBetter
+            BetterDirection::LowerIsBetter
         }
     }
 }
@@ -35,11 +35,11 @@ pub enum NullCheck {
 
 /// The verdict on `interval`: `Improved` or `Regressed` if it lies entirely beyond the margin, `NoChange` if it lies
 /// entirely inside the margin, bounds included, which shows equivalence, and `Inconclusive` otherwise.
-pub fn decide_verdict(interval: &Interval, margin: Margin, direction: Direction) -> Verdict {
+pub fn decide_verdict(interval: &Interval, margin: Margin, direction: BetterDirection) -> Verdict {
     let edge = margin.log_ratio();
     let gain = match direction {
-        Direction::LowerIsBetter => interval.inverse(),
-        Direction::HigherIsBetter => *interval,
+        BetterDirection::LowerIsBetter => interval.inverse(),
+        BetterDirection::HigherIsBetter => *interval,
     };
     if gain.lower > edge {
         Verdict::Improved
@@ -54,7 +54,7 @@ pub fn decide_verdict(interval: &Interval, margin: Margin, direction: Direction)
 
 /// Checks a comparison that must show no effect.
 pub fn null_check(interval: &Interval, margin: Margin) -> NullCheck {
-    match decide_verdict(interval, margin, Direction::HigherIsBetter) {
+    match decide_verdict(interval, margin, BetterDirection::HigherIsBetter) {
         Verdict::Improved | Verdict::Regressed => NullCheck::Violated,
         Verdict::NoChange | Verdict::Inconclusive => NullCheck::Holds,
     }
@@ -89,7 +89,7 @@ mod tests {
             ((0.03, 0.05), Verdict::Regressed),
         ];
         for ((lower, upper), expected) in table {
-            let verdict = decide_verdict(&interval(lower, upper), margin, Direction::LowerIsBetter);
+            let verdict = decide_verdict(&interval(lower, upper), margin, BetterDirection::LowerIsBetter);
             assert_eq!(verdict, expected, "[{lower}, {upper}]");
         }
     }
@@ -111,13 +111,13 @@ mod tests {
         ) {
             let interval = interval(ends.0.min(ends.1), ends.0.max(ends.1));
             let margin = Margin::from_percent(percent).unwrap();
-            let mirrored = match decide_verdict(&interval, margin, Direction::LowerIsBetter) {
+            let mirrored = match decide_verdict(&interval, margin, BetterDirection::LowerIsBetter) {
                 Verdict::Improved => Verdict::Regressed,
                 Verdict::Regressed => Verdict::Improved,
                 other => other,
             };
-            prop_assert_eq!(decide_verdict(&interval.inverse(), margin, Direction::LowerIsBetter), mirrored);
-            prop_assert_eq!(decide_verdict(&interval, margin, Direction::HigherIsBetter), mirrored);
+            prop_assert_eq!(decide_verdict(&interval.inverse(), margin, BetterDirection::LowerIsBetter), mirrored);
+            prop_assert_eq!(decide_verdict(&interval, margin, BetterDirection::HigherIsBetter), mirrored);
         }
     }
 }

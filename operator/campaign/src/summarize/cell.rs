@@ -8,7 +8,7 @@ use crds::v1alpha1::{FabricProof, Metric};
 use serde::Serialize;
 
 use super::statistic::{latency, posters};
-use super::{CaseProof, CaseValidity, Evidence, Invalid, METRICS, Spread, evidence, statistic};
+use super::{CaseCheck, CaseProof, Evidence, Invalid, METRICS, Spread, evidence, statistic};
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::plan::{Plan, PlannedScenario};
 use crate::stats::Distribution;
@@ -105,10 +105,10 @@ impl CellSummary {
 }
 
 /// A case and its validity.
-type CheckedCase<'a> = (&'a Case, &'a CaseValidity);
+type CheckedCase<'a> = (&'a Case, &'a CaseCheck);
 
 /// Summarizes every cell of the plan, in the order of the plan.
-pub(super) fn cells(plan: &Plan, reports: &Reports, validities: &[CaseValidity]) -> Vec<CellSummary> {
+pub(super) fn cells(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) -> Vec<CellSummary> {
     let mut cases_of_cell: BTreeMap<_, Vec<CheckedCase<'_>>> = BTreeMap::new();
     for (case, validity) in reports.cases.iter().zip(validities) {
         if case.pass == Pass::Measure {

@@ -23,7 +23,7 @@ pub struct Environment {
     /// Every worker of every leg, as described by the last attempt of the leg.
     pub workers: Vec<Worker>,
     /// The last facts that the library returned for each arm at rank 0.
-    pub arms: Vec<ArmEndpoints>,
+    pub arms: Vec<ArmFacts>,
 }
 
 /// One worker.
@@ -39,7 +39,7 @@ pub struct Worker {
 /// Facts that the library returned for an arm.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ArmEndpoints {
+pub struct ArmFacts {
     /// Name of the arm.
     pub arm: String,
     /// Rank of the worker.
@@ -69,7 +69,7 @@ pub(super) fn environment(plan: &Plan, reports: &Reports) -> Environment {
     let endpoints_of = |name: &str| {
         let mut all = reports.endpoints.iter();
         let last = all.rfind(|from| from.record.arm == name && from.record.rank == 0)?;
-        Some(ArmEndpoints {
+        Some(ArmFacts {
             arm: name.to_owned(),
             rank: 0,
             fabric: last.record.fabric.clone()?,

@@ -15,7 +15,7 @@ use crds::record::InterfaceDelta;
 use crds::v1alpha1::FabricProof;
 use serde::Serialize;
 
-use super::{CaseProof, CaseValidity, EndpointIndex};
+use super::{CaseCheck, CaseProof, EndpointIndex};
 use crate::collect::{Case, CaseOutcome, Measured, Reports, Side};
 use crate::plan::Plan;
 
@@ -242,7 +242,7 @@ fn proof(
 /// Returns the proof of the run, which is the weakest proof of its cases. Bytes are those of valid cases.
 pub(super) fn sum_up(
     proofs: &Proofs,
-    validities: &[CaseValidity],
+    validities: &[CaseCheck],
     endpoints: &EndpointIndex<'_>,
 ) -> Option<FabricEvidence> {
     let weakest = proofs.cases.iter().flatten().min_by_key(|proof| proof.proof)?;
@@ -254,7 +254,7 @@ pub(super) fn sum_up(
     providers.dedup();
     let valid = |reading: &&Reading| {
         let mut cases = reading.cases.iter();
-        cases.all(|case| validities.get(*case).is_some_and(CaseValidity::is_valid))
+        cases.all(|case| validities.get(*case).is_some_and(CaseCheck::is_valid))
     };
     let readings: Vec<&Reading> = proofs.readings.iter().filter(valid).collect();
     let mut interfaces: Vec<String> = readings.iter().map(|reading| reading.interface.clone()).collect();

@@ -7,10 +7,10 @@ use crds::assignment::Pass;
 use crds::v1alpha1::Metric;
 use serde::Serialize;
 
-use super::{CaseValidity, statistic};
+use super::{CaseCheck, statistic};
 use crate::collect::{CaseOutcome, Reports};
 use crate::plan::Plan;
-use crate::stats::Direction;
+use crate::stats::BetterDirection;
 use crate::stats::median_of;
 
 /// Minimum number of pairs for which deviations are computed: with only two pairs, neither can be identified as the
@@ -50,7 +50,7 @@ type Pair<'a> = (&'a str, &'a str);
 /// Deviations of all pairs if there are at least [`MIN_PAIRS`], largest first.
 ///
 /// Pairs are identified by their nodes, because a rank may run on different nodes in different legs.
-pub(super) fn pairs(plan: &Plan, reports: &Reports, validities: &[CaseValidity]) -> Vec<PairDeviation> {
+pub(super) fn pairs(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) -> Vec<PairDeviation> {
     let nodes = nodes(reports);
     let mut values: BTreeMap<(usize, u64), BTreeMap<Pair<'_>, Vec<f64>>> = BTreeMap::new();
     for (case, validity) in reports.cases.iter().zip(validities) {
@@ -83,9 +83,9 @@ pub(super) fn node_deviations(primary: &[Metric], pairs: &[PairDeviation]) -> Ve
         let Some(metric) = primary.get(pair.scenario) else {
             continue;
         };
-        let worse = match Direction::from(*metric) {
-            Direction::LowerIsBetter => pair.log_ratio,
-            Direction::HigherIsBetter => -pair.log_ratio,
+        let worse = match BetterDirection::from(*metric) {
+            BetterDirection::LowerIsBetter => pair.log_ratio,
+            BetterDirection::HigherIsBetter => -pair.log_ratio,
         };
         for node in [&pair.initiator, &pair.target] {
             values.entry(node).or_default().push(worse);

@@ -11,7 +11,7 @@ use crds::v1alpha1::FabricProof;
 use super::endpoints::identity;
 use super::fabric::Proofs;
 use super::statistic::posters;
-use super::{CaseValidity, EndpointIndex, Invalid, limits};
+use super::{CaseCheck, EndpointIndex, Invalid, limits};
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::plan::{Plan, PlannedScenario};
 
@@ -21,7 +21,7 @@ pub(super) fn check_cases(
     reports: &Reports,
     endpoints: &EndpointIndex<'_>,
     proofs: &Proofs,
-) -> Vec<CaseValidity> {
+) -> Vec<CaseCheck> {
     let corrupt = integrity_failures(reports);
     let check_case = |(index, case): (usize, &Case)| {
         let proof = proofs.cases.get(index).cloned().flatten();
@@ -38,7 +38,7 @@ pub(super) fn check_cases(
             let message = corrupt.get(&(case.scenario, case.size_bytes, case.arm)).cloned();
             invalid.extend(message.map(|message| Invalid::Integrity { message }));
         }
-        CaseValidity { invalid, proof }
+        CaseCheck { invalid, proof }
     };
     reports.cases.iter().enumerate().map(check_case).collect()
 }

@@ -38,7 +38,7 @@ struct Inner {
     queue_depth: IntGauge,
     backing_off: IntGauge,
     leading: IntGauge,
-    status_writes: IntCounterVec,
+    status_updates: IntCounterVec,
 }
 
 impl Metrics {
@@ -91,7 +91,7 @@ impl Metrics {
 
     /// Counts a computed status that was `written` or `unchanged`.
     pub fn status(&self, outcome: &'static str) {
-        self.0.status_writes.with_label_values(&[outcome]).inc();
+        self.0.status_updates.with_label_values(&[outcome]).inc();
     }
 
     /// Formats all metrics.
@@ -122,7 +122,7 @@ impl Inner {
             queue_depth: gauge(operator::QUEUE_DEPTH)?,
             backing_off: gauge(operator::RUNS_BACKING_OFF)?,
             leading: gauge(operator::LEADING)?,
-            status_writes: counters(operator::STATUS)?,
+            status_updates: counters(operator::STATUS_UPDATES)?,
             registry,
         };
         let Self {
@@ -133,7 +133,7 @@ impl Inner {
             queue_depth,
             backing_off,
             leading,
-            status_writes,
+            status_updates,
         } = &inner;
         registry.register(Box::new(reconcile_duration.clone()))?;
         registry.register(Box::new(reconcile_errors.clone()))?;
@@ -141,13 +141,13 @@ impl Inner {
         registry.register(Box::new(queue_depth.clone()))?;
         registry.register(Box::new(backing_off.clone()))?;
         registry.register(Box::new(leading.clone()))?;
-        registry.register(Box::new(status_writes.clone()))?;
+        registry.register(Box::new(status_updates.clone()))?;
         registry.register(Box::new(ProcessCollector::for_self()))?;
         for category in Category::ALL {
             reconcile_errors.with_label_values(&[category.as_str()]);
         }
         for outcome in ["written", "unchanged"] {
-            status_writes.with_label_values(&[outcome]);
+            status_updates.with_label_values(&[outcome]);
         }
         Ok(inner)
     }

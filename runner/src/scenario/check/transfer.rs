@@ -5,9 +5,9 @@ use crds::record::CaseFailure;
 use crds::v1alpha1::TransferOperation;
 
 use super::{check_landing, fill_source};
+use crate::immediate::Signal;
 use crate::scenario::case::{Case, Role};
 use crate::scenario::engine::Engine;
-use crate::scenario::immediate::Signal;
 use crate::scenario::transfer::run_transfers;
 use crate::transport::Transport;
 

@@ -6,7 +6,7 @@ use crds::record::{CaseFailure, FailureReason};
 use super::{Engine, failure};
 use crate::arm_endpoints::layout::CONTROL_BYTES;
 use crate::arm_endpoints::tokens::PostOwner;
-use crate::scenario::immediate::{Immediate, Message, Signal};
+use crate::immediate::{Immediate, Message, Signal};
 use crate::transport::{Operation, Post, PostError, Rail, Transport};
 
 /// Rail on which control messages are sent.

@@ -6,8 +6,8 @@ use super::{Engine, failure, transport_failure};
 use crate::arm_endpoints::endpoint_thread::receive_rejected;
 use crate::arm_endpoints::receives::{ReceiveLocation, Regions};
 use crate::arm_endpoints::tokens::PostOwner;
+use crate::immediate::{Immediate, Message, Signal};
 use crate::measure::clock;
-use crate::scenario::immediate::{Immediate, Message, Signal};
 use crate::scenario::incoming::ArrivalError;
 use crate::transport::{Completion, CompletionKind, Rail, Transport};
 

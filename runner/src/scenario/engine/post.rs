@@ -5,9 +5,9 @@ use crds::v1alpha1::TransferOperation;
 
 use super::{Engine, failure};
 use crate::arm_endpoints::tokens::PostOwner;
+use crate::immediate::{Immediate, Message};
 use crate::measure::clock;
 use crate::posting::{Accepted, PlannedPost};
-use crate::scenario::immediate::{Immediate, Message};
 use crate::scenario::outgoing::AssignedSlot;
 use crate::transport::{Operation, Post, PostError, Rail, Transport};
 

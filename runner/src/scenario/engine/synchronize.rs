@@ -4,7 +4,7 @@ use crds::record::CaseFailure;
 
 use super::{Engine, transport_failure};
 use crate::arm_endpoints::receives::{ReceivePlan, Regions};
-use crate::scenario::immediate::{Message, Signal};
+use crate::immediate::{Message, Signal};
 use crate::transport::Transport;
 
 impl<T: Transport> Engine<'_, T> {

@@ -113,7 +113,7 @@ impl Library {
     ///
     /// # Safety
     ///
-    /// `info` must be null, or come from this library and not yet be freed.
+    /// `info` must be null, or come from this library and not have been freed.
     pub unsafe fn duplicate_info(&self, info: *const fi_info) -> *mut fi_info {
         // SAFETY: the caller guarantees that the pointer is null or a live info of this library.
         unsafe { (self.functions.dupinfo)(info) }
@@ -123,7 +123,7 @@ impl Library {
     ///
     /// # Safety
     ///
-    /// `info` must be null, or come from this library, not yet be freed, and not be used after the call. Strings and
+    /// `info` must be null, or come from this library, not have been freed, and not be used after the call. Strings and
     /// addresses stored in it must be allocated with `malloc`, because they are freed with C's `free`.
     pub unsafe fn free_info(&self, info: *mut fi_info) {
         if !info.is_null() {

@@ -38,7 +38,7 @@ pub(super) fn assess(
         let reason = format!("{change} was planned, but only {used} rails carried bytes");
         return (Engagement::NotEngaged, reason);
     }
-    let Some(interfaces) = interfaces_by_rail(counters.bytes_per_rail.len(), valid) else {
+    let Some(interfaces) = interface_bytes_by_rail(counters.bytes_per_rail.len(), valid) else {
         let reason =
             format!("{change} according to the runner's counters; not every rail has its own interface");
         return (Engagement::RequestedOnly, reason);
@@ -72,7 +72,7 @@ pub(super) fn assess(
 
 /// Bytes that the interface of each rail counted at the initiators, in both directions and over all cases. `None`
 /// unless every rail has a separate interface.
-fn interfaces_by_rail(rails: usize, valid: &[&Measured]) -> Option<BTreeMap<usize, u64>> {
+fn interface_bytes_by_rail(rails: usize, valid: &[&Measured]) -> Option<BTreeMap<usize, u64>> {
     let mut counted = BTreeMap::new();
     for measured in valid {
         for delta in &measured.initiator.interfaces {

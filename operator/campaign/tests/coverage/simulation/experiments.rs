@@ -1,7 +1,9 @@
 //! Experiments on simulated campaigns.
 
 use crds::v1alpha1::Verdict;
-use fabricbench_campaign::stats::{Direction, Family, Margin, compare_paired, decide_verdict, signed_rank};
+use fabricbench_campaign::stats::{
+    BetterDirection, Family, Margin, compare_paired, decide_verdict, signed_rank,
+};
 
 use super::campaign::{ARMS, Order, Setting, pair_effects, round_effects};
 use super::generator;
@@ -191,7 +193,7 @@ fn any_false_verdict(noise: Noise, margin_percent: f64, stream: u64) -> Share {
             let verdict = decide_verdict(
                 &interval.expect("enough rounds"),
                 margin,
-                Direction::LowerIsBetter,
+                BetterDirection::LowerIsBetter,
             );
             matches!(verdict, Verdict::Improved | Verdict::Regressed)
         })
@@ -231,7 +233,12 @@ fn power_of(noise: Noise, family: &Family, stream: u64) -> Power {
     let mut rng = generator(stream);
     let mut compare = |effect: f64| {
         let arms = setting.measure(1, effect, &mut rng);
-        compare_paired(&round_effects(&arms[0]), family, margin, Direction::LowerIsBetter)
+        compare_paired(
+            &round_effects(&arms[0]),
+            family,
+            margin,
+            BetterDirection::LowerIsBetter,
+        )
     };
     let mut reported: Vec<f64> = (0..FEW_CAMPAIGNS / 4)
         .filter_map(|_| compare(0.0).minimum_detectable_effect)

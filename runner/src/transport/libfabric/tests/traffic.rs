@@ -398,7 +398,8 @@ fn records_facts_that_the_library_returned() {
 }
 
 /// Checks at compile time that a transport and its region can move to another thread.
-#[allow(dead_code, reason = "compiling the function is the check")]
+const _: fn(Setup) = transport_and_region_are_send;
+
 fn transport_and_region_are_send(setup: Setup) {
     fn assert_send<T: Send>(_: T) {}
     let side = setup.pair().initiator;

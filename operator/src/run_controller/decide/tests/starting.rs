@@ -1,0 +1,187 @@
+//! Tests of the decisions before all workers run: new Jobs, waiting, deadlines and obstacles.
+
+use super::*;
+
+#[test]
+fn fails_a_run_whose_spec_has_no_plan() {
+    let mut scene = Scene::new();
+    scene.policy.legs = Err("spec.baseline: no such variant".to_owned());
+    assert_eq!(
+        failed(&scene.decide()),
+        ("InvalidSpec", "spec.baseline: no such variant")
+    );
+}
+
+#[test]
+fn creates_the_job_of_a_new_run() {
+    let mut scene = Scene::new();
+    scene.finalizer = false;
+    let create = Action::CreateJob {
+        attempt: fixture::attempt(0, 1),
+        nodes: Vec::new(),
+    };
+    assert_eq!(scene.decide().action, create);
+}
+
+#[test]
+fn records_an_attempt_after_its_prerequisites_are_created() {
+    let mut scene = Scene::starting();
+    let expected = std::mem::take(&mut scene.persisted);
+    scene.prerequisites_ready = None;
+    let create = Action::CreatePrerequisites {
+        attempt: fixture::attempt(0, 1),
+        nodes: Vec::new(),
+    };
+    assert_eq!(scene.decide().action, create);
+    scene.creation_rejected = Some(CreationRejected {
+        message: "configmaps \"fb-x\" is forbidden: exceeded quota".to_owned(),
+        permanent: false,
+    });
+    scene.jobs[0].suspended = true;
+    assert_eq!(pending(&scene.decide()).0, "FailedCreate");
+    scene.jobs[0].suspended = false;
+    let [disrupted] = &recorded(scene.decide()).attempts[..] else {
+        panic!("one attempt")
+    };
+    assert_eq!(
+        disrupted.state,
+        AttemptState::Disrupted,
+        "the attempt releases its nodes"
+    );
+    scene.creation_rejected.as_mut().unwrap().permanent = true;
+    assert_eq!(failed(&scene.decide()).0, "FailedCreate");
+    scene.suspend = true;
+    let suspended = recorded(scene.decide());
+    assert!(suspended.suspended && suspended.attempts[0].state == AttemptState::Suspended);
+    scene.suspend = false;
+    scene.creation_rejected = None;
+    scene.prerequisites_ready = Some(fixture::attempt(0, 1));
+    assert_eq!(recorded(scene.decide()).attempts, expected.attempts);
+}
+
+#[test]
+fn pending_message_contains_the_message_of_the_scheduler() {
+    let mut scene = Scene::starting();
+    assert_eq!(pending(&scene.decide()).0, "PodsStarting");
+    scene.pods[1].unschedulable = Some("0/2 nodes are available: 2 Insufficient nvidia.com/gpu.".to_owned());
+    let (reason, message) = (
+        "Unschedulable",
+        "pod p-1: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu.",
+    );
+    assert_eq!(pending(&scene.decide()), (reason, message));
+    scene.jobs[0].suspended = true;
+    assert_eq!(pending(&scene.decide()).0, "WaitingForAdmission");
+}
+
+#[test]
+fn pending_deadline_failure_reports_the_last_obstacle() {
+    let mut scene = Scene::starting();
+    scene.pods[0].unschedulable = Some("0/2 nodes are available".to_owned());
+    scene.now = 1000 + 599;
+    let Action::Wait { until } = scene.decide().action else {
+        panic!()
+    };
+    assert_eq!(until, Some(second(1600)));
+    scene.now = 1600;
+    let decision = scene.decide();
+    let (reason, message) = failed(&decision);
+    assert_eq!(reason, "PendingDeadlineExceeded");
+    assert!(
+        message.contains("Unschedulable: pod p-0: 0/2 nodes are available"),
+        "{message}"
+    );
+}
+
+#[test]
+fn pending_clock_stops_while_another_gang_occupies_the_nodes() {
+    let mut scene = Scene::starting();
+    scene.pods[0].unschedulable = Some("0/2 nodes are available".to_owned());
+    scene.reservation.competing_run = Some("fabric/other".to_owned());
+    scene.persisted = recorded(scene.decide());
+    assert_eq!(scene.persisted.pending_since, None);
+    scene.now = 100_000;
+    let decision = scene.decide();
+    let (reason, message) = pending(&decision);
+    assert_eq!(reason, "WaitingForNodes");
+    assert!(
+        message.contains("fabric/other") && message.contains("0/2 nodes"),
+        "{message}"
+    );
+    scene.reservation.competing_run = None;
+    scene.persisted = recorded(scene.decide());
+    assert_eq!(scene.persisted.pending_since, Some(second(100_000)));
+}
+
+#[test]
+fn missing_pods_are_reported_after_a_timeout() {
+    let mut scene = Scene::starting();
+    scene.pods.truncate(1);
+    scene.now = 1001;
+    let decision = scene.decide();
+    assert_eq!(pending(&decision).0, "PodsStarting");
+    assert_eq!(
+        decision.action,
+        Action::Wait {
+            until: Some(second(1030))
+        }
+    );
+    scene.now = 1030;
+    let decision = scene.decide();
+    let (reason, message) = pending(&decision);
+    assert_eq!(reason, "FailedCreate");
+    assert!(message.starts_with("only 1 of 2 pods were created"), "{message}");
+}
+
+#[test]
+fn pending_clock_runs_for_a_failed_preflight_and_not_for_a_blocking_run() {
+    let mut scene = Scene::new();
+    scene.reservation.blocked_by = Some("fabric/older".to_owned());
+    let decision = scene.decide();
+    assert_eq!(
+        pending(&decision),
+        (
+            "WaitingForNodes",
+            "run fabric/older must place its gang on these nodes first"
+        )
+    );
+    assert_eq!(decision.action, Action::Wait { until: None });
+    scene.preflight = Preflight::Rejected("ip-10-0-0-1: 7 of 8 GPUs".to_owned());
+    scene.persisted = recorded(scene.decide());
+    assert_eq!(scene.persisted.pending_since, Some(second(1000)));
+    let decision = scene.decide();
+    assert_eq!(
+        pending(&decision),
+        ("InsufficientNodes", "ip-10-0-0-1: 7 of 8 GPUs")
+    );
+    assert_eq!(
+        decision.action,
+        Action::Wait {
+            until: Some(second(1600))
+        }
+    );
+}
+
+#[test]
+fn pending_clock_stops_when_another_run_blocks_the_run() {
+    let mut scene = Scene::new();
+    scene.persisted.pending_since = Some(second(900));
+    scene.reservation.blocked_by = Some("fabric/older".to_owned());
+    scene.persisted = recorded(scene.decide());
+    assert_eq!(scene.persisted.pending_since, None);
+    scene.now = 100_000;
+    assert_eq!(pending(&scene.decide()).0, "WaitingForNodes");
+}
+
+#[test]
+fn permanently_rejected_creation_fails_the_run() {
+    let mut scene = Scene::new();
+    let rejected = |permanent| CreationRejected {
+        message: "jobs \"fb-x\" is forbidden: exceeded quota".to_owned(),
+        permanent,
+    };
+    scene.persisted.pending_since = Some(second(1000));
+    scene.creation_rejected = Some(rejected(false));
+    assert_eq!(pending(&scene.decide()).0, "FailedCreate");
+    scene.creation_rejected = Some(rejected(true));
+    assert_eq!(failed(&scene.decide()).0, "FailedCreate");
+}
