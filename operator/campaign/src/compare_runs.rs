@@ -217,7 +217,8 @@ impl ArmInBothRuns<'_> {
         let median = |cell: &CellSummary| cell.metric(metric).map(|spread| spread.median);
         let (first, second) = (self.first.logs(metric), self.second.logs(metric));
         let interval: Option<Interval> = rank_sum::interval(&first, &second, family.level());
-        let judged = interval.map(|interval| decide_verdict(&interval, margin, BetterDirection::from(metric)));
+        let judged =
+            interval.map(|interval| decide_verdict(&interval, margin, BetterDirection::from(metric)));
         let reason = match (withheld, judged) {
             (Some(reason), _) => Some(reason),
             (None, Some(verdict)) => self

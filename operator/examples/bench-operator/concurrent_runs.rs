@@ -16,9 +16,9 @@ use serde_json::json;
 
 use super::counters::{cpu_seconds, requests, resident_mib, settled, since};
 use super::first_jobs::FirstJobs;
-use super::operator::Operator;
 use super::results::{Goal, Results, percentile};
 use super::test_cluster::TestCluster;
+use test_support::operator::Operator;
 
 /// Maximum number of concurrent create requests.
 pub const CLIENTS: usize = 16;

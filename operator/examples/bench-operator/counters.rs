@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::cluster::until;
-use super::operator::Operator;
+use test_support::cluster::until;
+use test_support::operator::Operator;
 
 /// CPU time of the process in seconds, user and system together.
 pub fn cpu_seconds(operator: &Operator) -> f64 {

@@ -7,12 +7,12 @@ use futures::{StreamExt, stream};
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
-use super::cluster::until;
 use super::concurrent_runs::CLIENTS;
 use super::counters::{cpu_seconds, reconciles, requests, resident_mib, settled, since, writes};
-use super::operator::Operator;
 use super::results::{Goal, Results};
 use super::test_cluster::TestCluster;
+use test_support::cluster::until;
+use test_support::operator::Operator;
 
 /// Changes labels of runs, which causes reconciles without writes.
 pub async fn unchanged_runs(cluster: &TestCluster, operator: &Operator, runs: usize, results: &mut Results) {

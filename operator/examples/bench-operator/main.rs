@@ -23,13 +23,6 @@ mod single_run;
 mod startup;
 mod test_cluster;
 
-#[allow(dead_code, reason = "shared with the tests")]
-#[path = "../../tests/cluster_api/cluster.rs"]
-mod cluster;
-#[allow(dead_code, reason = "shared with the tests")]
-#[path = "../../tests/cluster_api/operator.rs"]
-mod operator;
-
 use std::path::PathBuf;
 
 use clap::Parser;

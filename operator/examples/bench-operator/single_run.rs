@@ -55,7 +55,7 @@ pub async fn measure(cluster: &TestCluster, results: &mut Results) {
 
 /// Waits until the status of the run contains its Job.
 async fn wait_until_recorded(runs: &kube::Api<BenchmarkRun>, name: &str) {
-    super::cluster::until(|| async {
+    test_support::cluster::until(|| async {
         let status = runs.get(name).await.ok()?.status?;
         status.execution?.attempts.pop()
     })

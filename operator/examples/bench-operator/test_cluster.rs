@@ -14,8 +14,8 @@ use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::cluster;
-use super::operator::Operator;
+use test_support::cluster;
+use test_support::operator::Operator;
 
 /// Nodes that satisfy the preflight checks.
 const NODES: [&str; 2] = ["bench-operator-1", "bench-operator-2"];

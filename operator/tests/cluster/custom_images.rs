@@ -15,7 +15,7 @@ const WITHOUT_LIBC: &str = "fabricbench.dev/testbed/pause:1";
 
 /// Builds an image and loads it onto the nodes if necessary. Returns its name.
 fn load_image(target: &str) -> String {
-    let directory = super::cluster::root().join(DIRECTORY);
+    let directory = test_support::cluster::root().join(DIRECTORY);
     testbed(&["load", &format!("{}:{target}", directory.display())])
         .trim()
         .to_owned()

@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use super::cluster::{create_namespace, root, run};
 use super::test_namespace::{TIMEOUT, TestNamespace};
 use super::testbed::kubectl;
+use test_support::cluster::{create_namespace, root, run};
 
 /// An applied manifest, which is deleted when dropped.
 struct Applied(PathBuf);

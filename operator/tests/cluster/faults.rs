@@ -8,15 +8,15 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Api;
 use kube::api::DeleteParams;
 
-use super::cluster::kubeconfig;
 use super::test_namespace::{TestNamespace, condition, with_rounds};
 use super::testbed::{Restore, testbed};
+use test_support::cluster::kubeconfig;
 
 /// Rounds of a campaign that is disturbed after its first blocks are stored.
 const ROUNDS: u32 = 30;
 
 /// Starts a campaign and waits until at least one block is stored.
-async fn start_campaign(name: &str) -> (TestNamespace, super::operator::Operator) {
+async fn start_campaign(name: &str) -> (TestNamespace, test_support::operator::Operator) {
     let namespace = TestNamespace::new().await;
     let operator = namespace.operator();
     namespace.create(&with_rounds(name, ROUNDS)).await;
@@ -107,7 +107,7 @@ async fn retries_after_network_partition() {
     let restore = Restore(&["node", "heal", "node-2"]);
     testbed(&["node", "partition", "node-2"]);
     // The pods are considered lost after the node's grace period and the workers' toleration time have passed.
-    super::cluster::until_within(super::test_namespace::TIMEOUT, || async {
+    test_support::cluster::until_within(super::test_namespace::TIMEOUT, || async {
         let status = namespace.status("partition").await;
         let attempts = status.execution?.attempts;
         (attempts.first()?.state != AttemptState::Running).then_some(())

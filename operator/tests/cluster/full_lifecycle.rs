@@ -15,8 +15,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::cluster::until_within;
 use super::test_namespace::{TIMEOUT, TestNamespace, condition, with_rounds};
+use test_support::cluster::until_within;
 
 /// Rounds of a campaign that is long enough to be suspended twice.
 const ROUNDS: u32 = 24;

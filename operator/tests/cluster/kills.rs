@@ -10,12 +10,12 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tokio::time::sleep;
 
-use super::cluster::until_within;
 use super::lane::{CaseKey, Lane, Tally};
-use super::operator::Operator;
-use super::proxy::{KillPoint, Moment, Proxy};
 use super::test_namespace::{TIMEOUT, TestNamespace, with_rounds};
 use super::testbed::image_of;
+use test_support::cluster::until_within;
+use test_support::operator::Operator;
+use test_support::proxy::{KillPoint, Moment, Proxy};
 
 /// Environment variable that sets the number of kills at random times. The default is 10.
 const KILLS: &str = "FABRICBENCH_KILLS";

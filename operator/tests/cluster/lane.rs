@@ -11,8 +11,8 @@ use kube::api::DeleteParams;
 use kube::runtime::{WatchStreamExt, watcher};
 use tokio::task::JoinHandle;
 
-use super::cluster::until_within;
 use super::test_namespace::{TIMEOUT, TestNamespace, planned, reports};
+use test_support::cluster::until_within;
 
 /// Identifies a case within its run.
 pub type CaseKey = (u32, u32, u32, usize, u64, usize, u32, u32);

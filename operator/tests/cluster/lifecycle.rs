@@ -6,8 +6,8 @@ use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use kube::api::DeleteParams;
 use serde_json::json;
 
-use super::cluster::{all, run, until_within};
 use super::test_namespace::{TIMEOUT, TestNamespace, blocks_done, condition, with_rounds};
+use test_support::cluster::{all, run, until_within};
 
 #[tokio::test]
 async fn suspend_deletes_pods_and_resume_measures_missing_blocks() {

@@ -8,16 +8,6 @@
     reason = "a test fails by panicking and prints its results"
 )]
 
-#[path = "../cluster_api/cluster.rs"]
-#[allow(dead_code, reason = "shared with the tests that need only an API server")]
-mod cluster;
-#[path = "../cluster_api/operator.rs"]
-#[allow(dead_code, reason = "shared with the tests that need only an API server")]
-mod operator;
-#[path = "../cluster_api/proxy.rs"]
-#[allow(dead_code, reason = "shared with the tests that need only an API server")]
-mod proxy;
-
 mod custom_images;
 mod deployed;
 mod faults;

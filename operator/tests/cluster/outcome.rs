@@ -9,9 +9,9 @@ use crds::units::Size;
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, FabricProof, MemoryKind};
 use serde_json::Value;
 
-use super::cluster::{kubeconfig, root};
 use super::test_namespace::{TIMEOUT, TestNamespace, planned, reports};
 use super::testbed::kubectl;
+use test_support::cluster::{kubeconfig, root};
 
 /// The example, adapted to the test nodes: TCP instead of EFA, heap memory, and fewer and shorter cases.
 fn example() -> BenchmarkRun {

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::cluster::{root, until};
+use test_support::cluster::{root, until};
 
 /// Name of the service account in its namespace.
 const ACCOUNT: &str = "operator";

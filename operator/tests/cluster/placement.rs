@@ -2,8 +2,8 @@
 
 use crds::v1alpha1::State;
 
-use super::cluster::{run, until_within};
 use super::test_namespace::{TIMEOUT, TestNamespace, condition};
+use test_support::cluster::{run, until_within};
 
 #[tokio::test]
 async fn reports_insufficient_nodes_before_creating_pods() {

@@ -6,10 +6,10 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
-use super::cluster::{all, until_within};
 use super::kills::operator_killed_at;
-use super::proxy::Moment;
 use super::test_namespace::{TIMEOUT, TestNamespace, with_rounds};
+use test_support::cluster::{all, until_within};
+use test_support::proxy::Moment;
 
 #[tokio::test]
 async fn job_admitted_before_its_other_objects_exist_is_measured() {

@@ -10,13 +10,13 @@ use kube::{Client, Config};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
-use super::cluster::{kubeconfig, until_within};
 use super::full_lifecycle::full_lifecycle;
-use super::operator::Operator;
 use super::permissions::{Permission, ServiceAccountUser, permissions_of};
-use super::proxy::{Proxy, ProxyOptions};
 use super::start;
 use super::test_namespace::{TIMEOUT, TestNamespace};
+use test_support::cluster::{kubeconfig, until_within};
+use test_support::operator::Operator;
+use test_support::proxy::{Proxy, ProxyOptions};
 
 /// Maximum number of concurrent operators.
 const AT_ONCE: usize = 4;

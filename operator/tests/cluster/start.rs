@@ -4,8 +4,8 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
-use super::operator::Operator;
 use super::testbed::RUNNER_IMAGE;
+use test_support::operator::Operator;
 
 /// Starts an operator with debug logs, which contain every decision.
 pub fn operator(kubeconfig: &Path, arguments: &[&str]) -> Operator {

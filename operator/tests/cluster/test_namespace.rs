@@ -16,9 +16,9 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use super::cluster::{client, create_namespace, delete_namespace, kubeconfig, run, until_within};
-use super::operator::Operator;
 use super::start;
+use test_support::cluster::{client, create_namespace, delete_namespace, kubeconfig, run, until_within};
+use test_support::operator::Operator;
 
 /// Timeout of a short campaign, including the recovery of a node.
 pub const TIMEOUT: Duration = Duration::from_secs(420);

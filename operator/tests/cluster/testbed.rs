@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::cluster::root;
+use test_support::cluster::root;
 
 /// Runner image with the tag of the testbed.
 pub const RUNNER_IMAGE: &str = "fabricbench.dev/runner:runner";

@@ -9,16 +9,16 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
-use super::cluster::{all, client, condition, create_namespace, run, until};
-use super::operator::Operator;
-use super::proxy::Proxy;
+use super::start;
+use test_support::cluster::{all, client, condition, create_namespace, run, until};
+use test_support::proxy::Proxy;
 
 #[tokio::test]
 async fn creates_the_first_job_with_few_writes_and_then_stays_idle() {
     let client = client().await;
     let namespace = create_namespace(&client).await;
     let proxy = Proxy::open(&client).await;
-    let operator = Operator::start(&proxy.kubeconfig, &namespace);
+    let operator = start::with_election(&proxy.kubeconfig, &namespace);
     operator.ready().await;
     let runs: Api<BenchmarkRun> = Api::namespaced(client.clone(), &namespace);
     until(|| async { (operator.metric("fabricbench_leading") == 1.0).then_some(()) }).await;
@@ -88,7 +88,7 @@ async fn status_identifies_the_field_of_an_invalid_run() {
     let client = client().await;
     let namespace = create_namespace(&client).await;
     let proxy = Proxy::open(&client).await;
-    let _operator = Operator::start(&proxy.kubeconfig, &namespace);
+    let _operator = start::with_election(&proxy.kubeconfig, &namespace);
     let runs: Api<BenchmarkRun> = Api::namespaced(client.clone(), &namespace);
     let mut bad = run("bad");
     // The schema cannot detect that both variants have the same settings.

@@ -8,8 +8,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::Api;
 use kube::api::DeleteParams;
 
-use super::cluster::{all, client, create_namespace, definition, kubeconfig, root};
 use super::schema::files;
+use test_support::cluster::{all, client, create_namespace, definition, kubeconfig, root};
 
 /// Annotation in which `kubectl apply` stores the applied object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -85,5 +85,5 @@ async fn applies_every_example_twice() {
             run.metadata.name
         );
     }
-    super::cluster::delete_namespace(&client, &namespace).await;
+    test_support::cluster::delete_namespace(&client, &namespace).await;
 }

@@ -8,7 +8,7 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 
-use super::cluster::{NAME, client, definition, install, kubeconfig, until};
+use test_support::cluster::{NAME, client, definition, install, kubeconfig, until};
 
 fn apply(kubeconfig: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench-operator"));

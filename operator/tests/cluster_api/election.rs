@@ -2,18 +2,18 @@
 
 use std::time::Instant;
 
-use super::cluster::{client, create_namespace, until};
-use super::operator::Operator;
-use super::proxy::Proxy;
+use super::start;
+use test_support::cluster::{client, create_namespace, until};
+use test_support::proxy::Proxy;
 
 #[tokio::test]
 async fn second_replica_takes_over_after_sigterm() {
     let client = client().await;
     let namespace = create_namespace(&client).await;
     let proxy = Proxy::open(&client).await;
-    let mut first = Operator::start(&proxy.kubeconfig, &namespace);
+    let mut first = start::with_election(&proxy.kubeconfig, &namespace);
     until(|| async { (first.metric("fabricbench_leading") == 1.0).then_some(()) }).await;
-    let second = Operator::start(&proxy.kubeconfig, &namespace);
+    let second = start::with_election(&proxy.kubeconfig, &namespace);
     second.ready().await;
     assert_eq!(second.metric("fabricbench_leading"), 0.0);
     let terminated = Instant::now();
@@ -36,9 +36,9 @@ async fn second_replica_takes_over_when_the_lease_of_a_killed_leader_expires() {
     let client = client().await;
     let namespace = create_namespace(&client).await;
     let proxy = Proxy::open(&client).await;
-    let mut first = Operator::start(&proxy.kubeconfig, &namespace);
+    let mut first = start::with_election(&proxy.kubeconfig, &namespace);
     until(|| async { (first.metric("fabricbench_leading") == 1.0).then_some(()) }).await;
-    let second = Operator::start(&proxy.kubeconfig, &namespace);
+    let second = start::with_election(&proxy.kubeconfig, &namespace);
     second.ready().await;
     let killed = Instant::now();
     first.signal("KILL");

@@ -8,9 +8,9 @@ use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use kube::Api;
 use kube::api::PostParams;
 
-use super::cluster::{all, client, create_namespace, run, until};
-use super::operator::Operator;
-use super::proxy::{KillPoint, Moment, Proxy};
+use super::start;
+use test_support::cluster::{all, client, create_namespace, run, until};
+use test_support::proxy::{KillPoint, Moment, Proxy};
 
 /// Number of writes until the status contains the Job: finalizer, ConfigMap, Service, Job and status. With a queue, the
 /// Job comes first.
@@ -31,7 +31,7 @@ async fn recovers_after_being_killed_at_any_write() {
 async fn check_kill_at(client: &kube::Client, queue: Option<&str>, write: usize, moment: Moment) {
     let namespace = create_namespace(client).await;
     let proxy = Proxy::open(client).await;
-    let mut operator = Operator::start_without_election(&proxy.kubeconfig, &namespace);
+    let mut operator = start::without_election(&proxy.kubeconfig, &namespace);
     operator.ready().await;
     proxy.kill_at(KillPoint {
         write,
@@ -48,7 +48,7 @@ async fn check_kill_at(client: &kube::Client, queue: Option<&str>, write: usize,
         "{queue:?} write {write} {moment:?} did not occur"
     );
 
-    let _next = Operator::start_without_election(&proxy.kubeconfig, &namespace);
+    let _next = start::without_election(&proxy.kubeconfig, &namespace);
     let recorded = until(|| async {
         let status = runs.get("killed").await.ok()?.status?;
         status.execution?.attempts.pop()

@@ -9,15 +9,10 @@
 
 mod accepted;
 mod applied;
-mod cluster;
 mod definition;
 mod election;
 mod killed;
 mod malformed;
-#[allow(dead_code, reason = "shared with the tests that need a whole cluster")]
-mod operator;
-#[allow(dead_code, reason = "shared with the tests that need a whole cluster")]
-mod proxy;
 mod results;
 mod rules;
 mod schema;

@@ -7,11 +7,11 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Po
 use kube::{Api, Client, Resource};
 use serde_json::{Value, json};
 
-use super::cluster::{
+use super::start;
+use test_support::cluster::{
     all, client, create_namespace, definition, delete_namespace, install, kubeconfig, run, until,
 };
-use super::operator::Operator;
-use super::proxy::Proxy;
+use test_support::proxy::Proxy;
 
 /// Stores objects that are not valid runs, with a temporarily relaxed schema.
 async fn store(client: &Client, namespace: &str, objects: &[(&str, Value)]) -> Api<DynamicObject> {
@@ -42,7 +42,7 @@ async fn unreadable_object_does_not_affect_other_runs() {
     .await;
 
     let proxy = Proxy::open(&client).await;
-    let operator = Operator::start(&proxy.kubeconfig, &namespace);
+    let operator = start::with_election(&proxy.kubeconfig, &namespace);
     operator.ready().await;
     let runs: Api<BenchmarkRun> = Api::namespaced(client.clone(), &namespace);
     let sound = until(|| async { runs.create(&PostParams::default(), &run("sound")).await.ok() }).await;
@@ -61,7 +61,7 @@ async fn status_identifies_the_field_of_an_invalid_size() {
     let client = client().await;
     let namespace = create_namespace(&client).await;
     let proxy = Proxy::open(&client).await;
-    let _operator = Operator::start(&proxy.kubeconfig, &namespace);
+    let _operator = start::with_election(&proxy.kubeconfig, &namespace);
     let kind = ApiResource::erase::<BenchmarkRun>(&());
     let any: Api<DynamicObject> = Api::namespaced_with(client.clone(), &namespace, &kind);
     let mut invalid = serde_json::to_value(run("invalid")).unwrap();
@@ -102,7 +102,7 @@ async fn reports_an_object_with_an_unwritable_status_in_an_event() {
         "{error}"
     );
 
-    let operator = Operator::start_without_election(&kubeconfig(), &namespace);
+    let operator = start::without_election(&kubeconfig(), &namespace);
     let events: Api<Event> = Api::namespaced(client.clone(), &namespace);
     let note = until(|| async {
         let events = events.list(&Default::default()).await.unwrap().items;

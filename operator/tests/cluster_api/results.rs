@@ -5,8 +5,8 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-use super::cluster::{client, create_namespace, delete_namespace, kubeconfig, run, until};
-use super::operator::Operator;
+use super::start;
+use test_support::cluster::{client, create_namespace, delete_namespace, kubeconfig, run, until};
 
 /// Status of a finished run.
 fn finished_status() -> Value {
@@ -49,9 +49,9 @@ async fn leader_exports_results_until_the_run_is_deleted() {
         format!("fabricbench_comparison_verdict{{{arm_labels},metric=\"LatencyP50\",verdict=\"Improved\"}}");
     let outcome = format!("fabricbench_run_outcome{{{run_labels},outcome=\"Passed\"}}");
 
-    let leader = Operator::start(&kubeconfig(), &namespace);
+    let leader = start::with_election(&kubeconfig(), &namespace);
     until(|| async { leader.metrics().contains_key(&latency).then_some(()) }).await;
-    let follower = Operator::start(&kubeconfig(), &namespace);
+    let follower = start::with_election(&kubeconfig(), &namespace);
     follower.ready().await;
     let exported = leader.metrics();
     assert_eq!(

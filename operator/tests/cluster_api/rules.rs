@@ -9,7 +9,7 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams, Vali
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::cluster::{client, create_namespace, definition};
+use test_support::cluster::{client, create_namespace, definition};
 
 #[derive(Deserialize)]
 struct Rules {

@@ -9,7 +9,7 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams, Vali
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::cluster::{client, create_namespace, root, run};
+use test_support::cluster::{client, create_namespace, root, run};
 
 /// Manifests with invalid sizes. A size is a number or a string with a suffix, which no schema rule can validate, so
 /// only the operator rejects them.

@@ -5,15 +5,15 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, PostParams};
 
-use super::cluster::{all, client, create_namespace, delete_namespace, kubeconfig, root, until};
-use super::operator::Operator;
 use super::schema::{INVALID_SIZES, documents};
+use super::start;
+use test_support::cluster::{all, client, create_namespace, delete_namespace, kubeconfig, root, until};
 
 #[tokio::test]
 async fn rejects_invalid_sizes_that_the_schema_accepts() {
     let client = client().await;
     let namespace = create_namespace(&client).await;
-    let _operator = Operator::start_without_election(&kubeconfig(), &namespace);
+    let _operator = start::without_election(&kubeconfig(), &namespace);
     let kind = ApiResource::erase::<BenchmarkRun>(&());
     let any: Api<DynamicObject> = Api::namespaced_with(client.clone(), &namespace, &kind);
     for name in INVALID_SIZES {

@@ -3,24 +3,22 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::operator::Operator;
+use test_support::operator::Operator;
 
-impl Operator {
-    /// Starts an operator for `namespace` with leader election in the same namespace.
-    pub fn start(kubeconfig: &Path, namespace: &str) -> Self {
-        Self::start_with(kubeconfig, namespace, &["--lease-namespace", namespace])
-    }
+/// Starts an operator for `namespace` with leader election in the same namespace.
+pub fn with_election(kubeconfig: &Path, namespace: &str) -> Operator {
+    operator(kubeconfig, namespace, &["--lease-namespace", namespace])
+}
 
-    /// Starts an operator for `namespace` without leader election.
-    pub fn start_without_election(kubeconfig: &Path, namespace: &str) -> Self {
-        Self::start_with(kubeconfig, namespace, &["--no-leader-election"])
-    }
+/// Starts an operator for `namespace` without leader election.
+pub fn without_election(kubeconfig: &Path, namespace: &str) -> Operator {
+    operator(kubeconfig, namespace, &["--no-leader-election"])
+}
 
-    fn start_with(kubeconfig: &Path, namespace: &str, arguments: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench-operator"));
-        command.env("RUST_LOG", "info,fabricbench_operator=debug");
-        let scope = ["--namespace", namespace];
-        let arguments = [&scope[..], arguments].concat();
-        Self::spawn(command, kubeconfig, "example.test/runner:1", &arguments)
-    }
+fn operator(kubeconfig: &Path, namespace: &str, arguments: &[&str]) -> Operator {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fabricbench-operator"));
+    command.env("RUST_LOG", "info,fabricbench_operator=debug");
+    let scope = ["--namespace", namespace];
+    let arguments = [&scope[..], arguments].concat();
+    Operator::spawn(command, kubeconfig, "example.test/runner:1", &arguments)
 }

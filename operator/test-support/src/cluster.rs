@@ -25,7 +25,7 @@ pub const NAME: &str = "benchmarkruns.fabricbench.dev";
 
 /// Root directory of the repository.
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
 }
 
 /// Path of the kubeconfig.

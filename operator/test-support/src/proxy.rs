@@ -30,6 +30,7 @@ pub enum Moment {
 pub struct KillPoint {
     /// Number of the write, starting at 0.
     pub write: usize,
+    /// Whether the operator is killed before or after the write.
     pub moment: Moment,
     /// Process id of the operator.
     pub pid: u32,
@@ -56,6 +57,7 @@ struct Inner {
 /// A running proxy. Dropping it stops the server.
 pub struct Proxy {
     inner: Arc<Mutex<Inner>>,
+    /// Path of a kubeconfig for the proxy.
     pub kubeconfig: PathBuf,
     server: JoinHandle<()>,
     _directory: tempfile::TempDir,
