@@ -30,7 +30,7 @@ use leader::Election;
 use results::Results;
 use server::Readiness;
 
-/// Time that running reconciles have to finish after a termination signal. The kubelet waits 30 s.
+/// Time that running reconciliations have to finish after a termination signal. The kubelet waits 30 s.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Error that prevents the operator from starting or makes it stop.
@@ -156,7 +156,7 @@ async fn operate(options: Options) -> Result<(), OperatorError> {
                 result = controller => result.context(ControllerSnafu),
                 lost = lost => Err(OperatorError::Leader { source: lost }),
                 () = overdue => {
-                    warn!("reconciles did not finish within {DRAIN_TIMEOUT:?}; they are repeated after the restart");
+                    warn!("reconciliations did not finish within {DRAIN_TIMEOUT:?}; they are repeated after the restart");
                     Ok(())
                 }
             }

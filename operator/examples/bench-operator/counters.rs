@@ -24,9 +24,9 @@ const IDLE_TIME: Duration = Duration::from_secs(25);
 pub async fn resident_mib(operator: &Operator) -> f64 {
     loop {
         settled(operator).await;
-        let before = reconciles(operator);
+        let before = reconciliations(operator);
         tokio::time::sleep(IDLE_TIME).await;
-        if reconciles(operator) == before {
+        if reconciliations(operator) == before {
             return operator.memory_kib("VmRSS") as f64 / 1024.0;
         }
     }
@@ -63,8 +63,8 @@ pub fn writes(requests: &BTreeMap<String, f64>) -> f64 {
     writes.map(|(_, count)| count).sum()
 }
 
-/// Number of reconciles so far.
-pub fn reconciles(operator: &Operator) -> f64 {
+/// Number of reconciliations so far.
+pub fn reconciliations(operator: &Operator) -> f64 {
     operator.metric("fabricbench_reconcile_duration_seconds_count")
 }
 
@@ -72,7 +72,7 @@ pub fn reconciles(operator: &Operator) -> f64 {
 pub async fn settled(operator: &Operator) {
     let mut before = -1.0;
     until(|| {
-        let (current, previous) = (reconciles(operator), before);
+        let (current, previous) = (reconciliations(operator), before);
         before = current;
         async move {
             let is_idle = current == previous && operator.metric("fabricbench_queue_depth") == 0.0;

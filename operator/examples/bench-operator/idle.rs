@@ -8,17 +8,17 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use super::concurrent_runs::CLIENTS;
-use super::counters::{cpu_seconds, reconciles, requests, resident_mib, settled, since, writes};
+use super::counters::{cpu_seconds, reconciliations, requests, resident_mib, settled, since, writes};
 use super::results::{Goal, Results};
 use super::test_cluster::TestCluster;
 use test_support::cluster::until;
 use test_support::operator::Operator;
 
-/// Changes labels of runs, which causes reconciles without writes.
+/// Changes labels of runs, which causes reconciliations without writes.
 pub async fn unchanged_runs(cluster: &TestCluster, operator: &Operator, runs: usize, results: &mut Results) {
     let api = cluster.api::<BenchmarkRun>();
     settled(operator).await;
-    let (before, sent) = (reconciles(operator), requests(operator));
+    let (before, sent) = (reconciliations(operator), requests(operator));
     let label = Patch::Merge(json!({"metadata": {"labels": {"seen": "yes"}}}));
     let patches = (0..runs / 10).map(|number| {
         let (api, label) = (&api, &label);
@@ -34,7 +34,7 @@ pub async fn unchanged_runs(cluster: &TestCluster, operator: &Operator, runs: us
         .collect::<()>()
         .await;
     let expected = before + (runs / 10) as f64;
-    until(|| async { (reconciles(operator) >= expected).then_some(()) }).await;
+    until(|| async { (reconciliations(operator) >= expected).then_some(()) }).await;
     settled(operator).await;
     let written = writes(&since(&sent, &requests(operator)));
     let what = format!("writes of {} reconciles without changes", runs / 10);

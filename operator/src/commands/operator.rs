@@ -82,7 +82,7 @@ pub struct Operator {
         default_value = "2Gi"
     )]
     default_memory: Size,
-    /// Maximum number of concurrent reconciles.
+    /// Maximum number of concurrent reconciliations.
     #[arg(long, env = "FABRICBENCH_CONCURRENCY", value_name = "N", default_value_t = 16,
         value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: u16,

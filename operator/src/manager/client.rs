@@ -53,9 +53,10 @@ pub enum ClientError {
 /// Clients of one API server.
 #[derive(Clone)]
 pub(crate) struct Clients {
-    /// Rate-limited client for reconciles.
+    /// Rate-limited client for reconciliations.
     pub(crate) limited: Client,
-    /// Client without a rate limit, for the Lease, watches and logs: they must not wait behind a backlog of reconciles.
+    /// Client without a rate limit, for the Lease, watches and logs: they must not wait behind a backlog of
+    /// reconciliations.
     pub(crate) unlimited: Client,
 }
 

@@ -15,7 +15,7 @@ pub struct Options {
     pub namespaces: Namespaces,
     /// Configuration shared by all runs.
     pub config: OperatorConfig,
-    /// Maximum number of concurrent reconciles.
+    /// Maximum number of concurrent reconciliations.
     pub concurrency: u16,
     /// Maximum number of concurrent evaluations; each uses one CPU.
     pub evaluation_threads: usize,

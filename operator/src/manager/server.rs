@@ -66,7 +66,7 @@ pub(super) async fn serve(
 
 fn routes(served: Served) -> Router {
     Router::new()
-        // Served by the reconciling thread, so that the probe fails if a reconcile blocks it.
+        // Served by the reconciling thread, so that the probe fails if a reconciliation blocks it.
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readyz))
         .route("/metrics", get(scrape))

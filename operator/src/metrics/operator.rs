@@ -33,11 +33,11 @@ pub const LEADING: Definition = gauge(
     "Whether this replica is the leader: 1 or 0",
 );
 
-/// Number of runs that wait for a reconcile.
+/// Number of runs that wait for a reconciliation.
 pub const QUEUE_DEPTH: Definition = gauge(
     "fabricbench_queue_depth",
     "runs",
-    "Number of runs that wait for a reconcile",
+    "Number of runs that wait for a reconciliation",
 );
 
 /// Number of runs that are retried after an error.
@@ -47,7 +47,7 @@ pub const RUNS_BACKING_OFF: Definition = gauge(
     "Number of runs that are retried after an error",
 );
 
-/// Duration of reconciles.
+/// Duration of reconciliations.
 pub const RECONCILE_DURATION: Definition = Definition {
     name: "fabricbench_reconcile_duration_seconds",
     kind: Kind::Histogram,
@@ -56,12 +56,12 @@ pub const RECONCILE_DURATION: Definition = Definition {
     labels: &[],
 };
 
-/// Number of failed reconciles.
+/// Number of failed reconciliations.
 pub const RECONCILE_ERRORS: Definition = Definition {
     name: "fabricbench_reconcile_errors_total",
     kind: Kind::Counter,
-    unit: "reconciles",
-    help: "Number of failed reconciles by category",
+    unit: "reconciliations",
+    help: "Number of failed reconciliations by category",
     labels: &[Label {
         name: "category",
         values: "category of the error",

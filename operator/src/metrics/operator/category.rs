@@ -1,6 +1,6 @@
-//! Categories of failed reconciles, for the metric and for events.
+//! Categories of failed reconciliations, for the metric and for events.
 
-/// Category of a failed reconcile.
+/// Category of a failed reconciliation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
     /// A request for a child object of the run failed.
@@ -11,7 +11,7 @@ pub enum Category {
     NameCollision,
     /// Pods could not be listed.
     ListFailed,
-    /// The run changed during the reconcile.
+    /// The run changed during the reconciliation.
     Conflict,
     /// The status could not be written.
     StatusWriteFailed,

@@ -13,8 +13,8 @@ use snafu::{ResultExt, Snafu};
 use super::Category;
 use crate::metrics::{Definition, operator};
 
-/// Bucket bounds in seconds. A reconcile without changes takes microseconds. A loaded API server responds within tenths
-/// of a second.
+/// Bucket bounds in seconds. A reconciliation without changes takes microseconds. A loaded API server responds within
+/// tenths of a second.
 const SECONDS: [f64; 12] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
 ];
@@ -53,7 +53,7 @@ impl Metrics {
             .context(MetricsSnafu)
     }
 
-    /// Records a finished reconcile. `category` is set if it failed.
+    /// Records a finished reconciliation. `category` is set if it failed.
     pub fn reconciled(&self, duration: Duration, category: Option<Category>) {
         self.0.reconcile_duration.observe(duration.as_secs_f64());
         if let Some(category) = category {
@@ -74,7 +74,7 @@ impl Metrics {
             .observe(duration.as_secs_f64());
     }
 
-    /// Sets the number of runs that wait for a reconcile.
+    /// Sets the number of runs that wait for a reconciliation.
     pub fn set_queue_depth(&self, runs: usize) {
         self.0.queue_depth.set(runs as i64);
     }
