@@ -47,7 +47,7 @@ class Faults(unittest.TestCase):
 
 class Local(Faults):
     def test_links(self):
-        right = "# A b: `c`\n[x](install.md#upgrade) [y](#a-b-c) ![z](report.png) [w](https://x.invalid/)"
+        right = "# A b: `c`\n[x](install.md#upgrade) [y](#a-b-c) ![z](report-dark.png) [w](https://x.invalid/)"
         self.only(links.check(ROOT, [page(right)]))
         wrong = "[x](instal.md) [y](install.md#up) [z](#c)"
         self.only(links.check(ROOT, [page(wrong)]), "no such file", "no such heading", "no such heading")
