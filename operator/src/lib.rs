@@ -2,8 +2,13 @@
 #![forbid(unsafe_code)]
 
 pub mod cause;
+pub mod client;
 pub mod commands;
 mod events;
 pub mod manager;
 pub mod metrics;
+pub mod options;
+mod readiness;
+mod results;
 pub mod run_controller;
+mod shutdown;

@@ -3,13 +3,8 @@
 //!
 //! One thread runs everything except evaluations, so that an idle operator needs little memory.
 
-mod api_latency;
-pub(crate) mod client;
 mod leader;
-pub(crate) mod options;
-pub(crate) mod results;
-pub(crate) mod server;
-pub(crate) mod shutdown;
+mod server;
 mod telemetry;
 
 use std::net::SocketAddr;
@@ -18,17 +13,16 @@ use std::time::Duration;
 use snafu::{ResultExt, Snafu};
 use tracing::{info, warn};
 
-pub use client::ClientError;
-pub use leader::{LeaderError, LeaseName};
+pub use leader::LeaderError;
 
-pub use options::{LogFormat, Namespaces, Options, RequestLimits};
-pub use shutdown::Shutdown;
-
+use crate::client::{self, ClientError};
 use crate::metrics::operator::{Metrics, MetricsError};
+use crate::options::Options;
+use crate::readiness::Readiness;
+use crate::results::Results;
 use crate::run_controller::{self, ControllerError};
+use crate::shutdown::Shutdown;
 use leader::Election;
-use results::Results;
-use server::Readiness;
 
 /// Time that running reconciliations have to finish after a termination signal. The kubelet waits 30 s.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);

@@ -10,10 +10,9 @@ use campaign::validate::validate;
 use crds::assignment::Assignment;
 use crds::units::Size;
 use crds::v1alpha1::BenchmarkRun;
+use fabricbench_operator::options::OperatorConfig;
 use fabricbench_operator::run_controller::attempt_id::AttemptId;
-use fabricbench_operator::run_controller::build::{
-    AttemptInputs, AttemptObjects, OperatorConfig, Prerequisites, attempt,
-};
+use fabricbench_operator::run_controller::build::{AttemptInputs, AttemptObjects, Prerequisites, attempt};
 use k8s_openapi::api::core::v1::{Container, PodSpec};
 
 const UID: &str = "6f0c6f1e-51f2-4d0e-9d5c-3d1b1a1e7c11";

@@ -8,9 +8,9 @@ use clap::Args;
 use crds::units::Size;
 
 use super::{Exit, Failure};
-use crate::manager::{self, LeaseName, LogFormat, Namespaces, Options, RequestLimits};
+use crate::manager;
 use crate::metrics::SeriesLimits;
-use crate::run_controller::build::OperatorConfig;
+use crate::options::{LeaseName, LogFormat, Namespaces, OperatorConfig, Options, RequestLimits};
 
 /// Run the operator, which reconciles the BenchmarkRuns of a cluster.
 ///

@@ -8,7 +8,6 @@
 
 mod step;
 
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -21,6 +20,7 @@ use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
 use crate::cause::root_cause;
+use crate::options::LeaseName;
 use step::{Seen, Step, step};
 
 /// Duration of the Lease in seconds. Another replica may take over a Lease that is not renewed for this long.
@@ -31,21 +31,6 @@ const RENEW_INTERVAL: Duration = Duration::from_secs(5);
 const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 /// Delay before a failed write is retried.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
-
-/// Namespace and name of the Lease.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeaseName {
-    /// Namespace of the Lease.
-    pub namespace: String,
-    /// Name of the Lease.
-    pub name: String,
-}
-
-impl fmt::Display for LeaseName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
 
 /// Reason why this replica is not the leader.
 #[derive(Debug, Snafu)]

@@ -2,8 +2,6 @@
 
 use std::fmt;
 use std::iter;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Router;
 use axum::body::Body;
@@ -16,31 +14,12 @@ use http::header::CONTENT_TYPE;
 use tokio::net::TcpListener;
 use tower::limit::GlobalConcurrencyLimitLayer;
 
-use super::results::Results;
 use crate::metrics::operator::Metrics;
+use crate::readiness::Readiness;
+use crate::results::Results;
 
 /// Maximum number of concurrent requests. Further requests wait.
 const MAX_REQUESTS: usize = 16;
-
-/// Readiness of this replica. A replica is ready if it is on standby or its caches are complete.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Readiness(Arc<AtomicBool>);
-
-impl Readiness {
-    /// Marks this replica ready while it waits for the Lease.
-    pub(super) fn set_standby(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Sets whether the caches are complete.
-    pub(crate) fn set_caches_complete(&self, complete: bool) {
-        self.0.store(complete, Ordering::Relaxed);
-    }
-
-    fn ready(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 #[derive(Clone)]
 struct Served {

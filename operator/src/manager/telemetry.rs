@@ -9,7 +9,7 @@ use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use super::LogFormat;
+use crate::options::LogFormat;
 
 /// Environment variable with the log filter, such as `debug` or `info,kube_client=warn`.
 const VARIABLE: &str = "RUST_LOG";

@@ -16,55 +16,16 @@ mod service;
 use std::collections::BTreeSet;
 
 use campaign::plan::{HashedPlan, Leg};
-use crds::units::Size;
 use crds::v1alpha1::BenchmarkRun;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use snafu::Snafu;
 
 use super::attempt_id::AttemptId;
+use crate::options::OperatorConfig;
 
 /// Name of the container in which a worker runs.
 pub const WORKER_CONTAINER: &str = "worker";
-
-/// Configuration of the operator that applies to all runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OperatorConfig {
-    /// Image of the runner: the default image of workers, and the source of the runner binary for all other images.
-    pub runner_image: String,
-    /// `Always`, `IfNotPresent` or `Never`; `None` means the Kubernetes default.
-    pub image_pull_policy: Option<String>,
-    /// Names of image pull secrets in the namespace of the run.
-    pub image_pull_secrets: Vec<String>,
-    /// Allowed prefixes of images in a run; empty allows every image.
-    pub allowed_images: Vec<String>,
-    /// Allowed names of environment variables in a variant. A trailing `*` matches every suffix; empty allows every
-    /// name.
-    pub allowed_env: Vec<String>,
-    /// Whether workers run as root with `IPC_LOCK` and no other capability, for nodes whose container runtime limits
-    /// locked memory. The capability has no effect for other users.
-    pub ipc_lock: bool,
-    /// Default number of CPUs of a worker.
-    pub default_cpus: u32,
-    /// Default memory of a worker.
-    pub default_memory: Size,
-}
-
-impl OperatorConfig {
-    /// The default configuration with this runner image. The defaults are sufficient for every example.
-    pub fn new(runner_image: impl Into<String>) -> Self {
-        Self {
-            runner_image: runner_image.into(),
-            image_pull_policy: None,
-            image_pull_secrets: Vec::new(),
-            allowed_images: Vec::new(),
-            allowed_env: Vec::new(),
-            ipc_lock: false,
-            default_cpus: 2,
-            default_memory: Size(2 << 30),
-        }
-    }
-}
 
 /// Inputs from which the objects of one attempt are built.
 #[derive(Clone, Copy, Debug)]

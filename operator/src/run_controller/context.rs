@@ -7,7 +7,6 @@ use crds::v1alpha1::{BenchmarkRun, State};
 use kube::Client;
 use tokio::sync::Semaphore;
 
-use super::build::OperatorConfig;
 use super::build::resources::WorkerResources;
 use super::observed::{JobState, PodState, Preflight};
 use super::preflight::{NodeState, Requirements, preflight};
@@ -16,9 +15,10 @@ use super::reservations::Reservations;
 use super::session::Sessions;
 use super::store::{Cache, CachedRun, Child, ChildKey, RunKey};
 use super::update_status::Writer;
-use crate::manager::options::Namespaces;
 use crate::metrics::RunValues;
 use crate::metrics::operator::Metrics;
+use crate::options::Namespaces;
+use crate::options::OperatorConfig;
 
 /// UID and generation of an unreadable object.
 type UnreadableVersion = (Option<String>, Option<i64>);

@@ -25,12 +25,12 @@ use super::reserve;
 use super::session::Sessions;
 use super::store::{self, Cache, CachedRun, Child, RunKey, WatchScope};
 use super::update_status::Writer;
-use crate::manager::client::Clients;
-use crate::manager::options::{Namespaces, Options};
-use crate::manager::results::Results;
-use crate::manager::server::Readiness;
-use crate::manager::shutdown::Shutdown;
+use crate::client::Clients;
 use crate::metrics::operator::Metrics;
+use crate::options::{Namespaces, Options};
+use crate::readiness::Readiness;
+use crate::results::Results;
+use crate::shutdown::Shutdown;
 use crds::v1alpha1::BenchmarkRun;
 
 /// Reporting controller of events.

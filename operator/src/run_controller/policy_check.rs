@@ -3,7 +3,7 @@
 
 use crds::v1alpha1::{BenchmarkRun, Libfabric, LibfabricProvider, TransportSpec};
 
-use super::build::OperatorConfig;
+use crate::options::OperatorConfig;
 
 /// Reason why `run` is not allowed, with the path of the field; `None` if it is allowed.
 pub fn rejection(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> {

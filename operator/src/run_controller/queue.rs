@@ -17,8 +17,8 @@ use tracing::error;
 
 use self::schedule::Schedule;
 use super::store::RunKey;
-use crate::manager::shutdown::Shutdown;
 use crate::metrics::operator::Metrics;
+use crate::shutdown::Shutdown;
 
 /// Condition for the next reconciliation of a run. A change of the run also triggers a reconciliation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

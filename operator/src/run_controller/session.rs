@@ -13,13 +13,13 @@ use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus};
 use tokio::time::Instant;
 
 use super::attempt_id::AttemptId;
-use super::build::OperatorConfig;
 use super::follow_logs::Follower;
 use super::observed::{CreationRejected, PodState};
 use super::policy_check;
 use super::record_chain::MAX_PLANNED_BYTES;
 use super::records::RecordStore;
 use super::store::RunKey;
+use crate::options::OperatorConfig;
 
 /// Delay before a rejected creation is retried. The operator does not watch quotas and policies.
 pub(super) const REJECTION_RETRY: Duration = Duration::from_secs(30);

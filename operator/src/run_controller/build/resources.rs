@@ -6,7 +6,7 @@ use crds::units::Size;
 use k8s_openapi::api::core::v1::ResourceRequirements;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use super::OperatorConfig;
+use crate::options::OperatorConfig;
 
 /// Resource name of EFA devices.
 pub const EFA: &str = "vpc.amazonaws.com/efa";

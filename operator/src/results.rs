@@ -18,7 +18,7 @@ pub(crate) struct Results {
 
 impl Results {
     /// Creates an empty source with at most `max_series` series.
-    pub(super) fn new(max_series: usize) -> Self {
+    pub(crate) fn new(max_series: usize) -> Self {
         Self {
             source: Arc::default(),
             max_series,
@@ -32,7 +32,7 @@ impl Results {
     }
 
     /// Formats the current results, as one string per metric.
-    pub(super) fn pieces(&self) -> impl Iterator<Item = Result<String, fmt::Error>> + Send + use<> {
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = Result<String, fmt::Error>> + Send + use<> {
         let selection: Option<Selection> = self.source.get().map(|source| select(source(), self.max_series));
         selection.into_iter().flat_map(exposition::pieces)
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::SocketAddr;
 
-use super::leader::LeaseName;
+use crds::units::Size;
+
 use crate::metrics::SeriesLimits;
-use crate::run_controller::build::OperatorConfig;
 
 /// Options of the operator, set on the command line.
 #[derive(Clone, Debug)]
@@ -29,6 +29,45 @@ pub struct Options {
     pub lease: Option<LeaseName>,
     /// Format of log lines.
     pub log_format: LogFormat,
+}
+
+/// Configuration of the operator that applies to all runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorConfig {
+    /// Image of the runner: the default image of workers, and the source of the runner binary for all other images.
+    pub runner_image: String,
+    /// `Always`, `IfNotPresent` or `Never`; `None` means the Kubernetes default.
+    pub image_pull_policy: Option<String>,
+    /// Names of image pull secrets in the namespace of the run.
+    pub image_pull_secrets: Vec<String>,
+    /// Allowed prefixes of images in a run; empty allows every image.
+    pub allowed_images: Vec<String>,
+    /// Allowed names of environment variables in a variant. A trailing `*` matches every suffix; empty allows every
+    /// name.
+    pub allowed_env: Vec<String>,
+    /// Whether workers run as root with `IPC_LOCK` and no other capability, for nodes whose container runtime limits
+    /// locked memory. The capability has no effect for other users.
+    pub ipc_lock: bool,
+    /// Default number of CPUs of a worker.
+    pub default_cpus: u32,
+    /// Default memory of a worker.
+    pub default_memory: Size,
+}
+
+impl OperatorConfig {
+    /// The default configuration with this runner image. The defaults are sufficient for every example.
+    pub fn new(runner_image: impl Into<String>) -> Self {
+        Self {
+            runner_image: runner_image.into(),
+            image_pull_policy: None,
+            image_pull_secrets: Vec::new(),
+            allowed_images: Vec::new(),
+            allowed_env: Vec::new(),
+            ipc_lock: false,
+            default_cpus: 2,
+            default_memory: Size(2 << 30),
+        }
+    }
 }
 
 /// Rate limit of requests to the API server. Watches, logs and the Lease are exempt.
@@ -58,6 +97,21 @@ impl fmt::Display for Namespaces {
                 f.write_str(&names.join(","))
             }
         }
+    }
+}
+
+/// Namespace and name of the Lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseName {
+    /// Namespace of the Lease.
+    pub namespace: String,
+    /// Name of the Lease.
+    pub name: String,
+}
+
+impl fmt::Display for LeaseName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
     }
 }
 

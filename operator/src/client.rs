@@ -1,5 +1,7 @@
 //! Clients of the API server, configured by a kubeconfig or the service account of a pod. Performs I/O.
 
+mod api_latency;
+
 use std::time::Duration;
 
 use hyper_util::client::legacy::Client as Connections;
@@ -14,9 +16,9 @@ use tower::limit::{ConcurrencyLimitLayer, RateLimitLayer};
 use tower::retry::RetryLayer;
 use tower::{BoxError, ServiceBuilder};
 
-use super::api_latency::ApiLatencyLayer;
-use super::options::RequestLimits;
 use crate::metrics::operator::Metrics;
+use crate::options::RequestLimits;
+use api_latency::ApiLatencyLayer;
 
 /// Timeout of connection attempts to the API server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -61,7 +63,7 @@ pub(crate) struct Clients {
 }
 
 /// Creates the clients. Does not send a request.
-pub(super) async fn connect(limits: &RequestLimits, metrics: &Metrics) -> Result<Clients, ClientError> {
+pub(crate) async fn connect(limits: &RequestLimits, metrics: &Metrics) -> Result<Clients, ClientError> {
     let config = Config::infer().await.context(ConfigSnafu)?;
     let measured = ApiLatencyLayer::new(metrics.clone());
     let period = Duration::from_secs_f64(f64::from(limits.burst) / f64::from(limits.per_second));
