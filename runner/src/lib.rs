@@ -4,6 +4,7 @@
 //! below them do not block or allocate memory during a measured window.
 
 pub mod arm_endpoints;
+mod attempt;
 pub mod cli;
 pub mod environment;
 #[allow(unsafe_code)]
@@ -26,6 +27,7 @@ pub mod session;
 pub mod topology;
 pub mod transport;
 pub mod worker;
+pub mod worker_event;
 
 #[cfg(test)]
 mod test_transport;

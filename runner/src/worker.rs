@@ -5,7 +5,6 @@ pub mod agent;
 mod child;
 mod coordinate;
 pub mod coordinator_link;
-pub mod event;
 mod facts;
 mod follow;
 mod shared_memory;

@@ -15,8 +15,8 @@ use super::endpoints::EndpointLog;
 use super::gang::Gang;
 use super::setup_failures::UnreachablePairs;
 use super::tournament::{Pair, tournament};
+use crate::attempt::{GRACE, SETUP_TIMEOUT, process_of};
 use crate::output::{OutputError, RecordStream};
-use crate::worker::agent::{GRACE, SETUP_TIMEOUT, process_of};
 
 /// The coordinator of one attempt.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use crds::record::{CaseFailure, EndRecord, FailureReason, WarningReason};
 use super::Halt;
 use crate::rendezvous::link::{HEARTBEAT, LinkSender};
 use crate::rendezvous::message::{Command, Report};
-use crate::worker::event::WorkerEvent;
+use crate::worker_event::WorkerEvent;
 
 /// Event handled by the coordinator.
 #[derive(Debug)]

@@ -17,16 +17,13 @@ use crds::record::{CaseFailure, EndRecord, FailureReason, WarningReason};
 
 use super::child::Instrument;
 use super::coordinator_link::CoordinatorLink;
-use super::event::WorkerEvent;
+use crate::attempt::{GRACE, SETUP_TIMEOUT};
 use crate::rendezvous::link::HEARTBEAT;
 use crate::rendezvous::message::{CaseOrder, Command, NotConnected, Report, WorkerCpus};
+use crate::worker_event::WorkerEvent;
 
 /// Capacity of the event channel; senders block when it is full.
 pub const EVENT_CAPACITY: usize = 256;
-/// Time added to a deadline that the instrument enforces itself.
-pub const GRACE: Duration = Duration::from_secs(5);
-/// Minimum timeout for opening, connecting or closing an arm. Initializing drivers and GPUs takes several seconds.
-pub const SETUP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Reason why a worker leaves the attempt.
 #[derive(Debug)]
@@ -139,13 +136,4 @@ impl<'a> Agent<'a> {
     fn setup_timeout(&self) -> Duration {
         self.case_timeout().max(SETUP_TIMEOUT)
     }
-}
-
-/// Index of the process of `arm`. For an unknown arm, this is `u32::MAX`, which is not the index of any process, so
-/// that requests to the arm fail.
-pub fn process_of(assignment: &Assignment, arm: u32) -> u32 {
-    assignment
-        .arms
-        .get(arm as usize)
-        .map_or(u32::MAX, |arm| arm.process)
 }

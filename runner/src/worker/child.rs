@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 use crds::assignment::{Assignment, InstrumentProcess};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::event::WorkerEvent;
 use super::shared_memory;
 use super::tail::Tail;
 use crate::frame::{self, FrameError, FrameReader};
 use crate::instrument::protocol::{MAX_MESSAGE_BYTES, Reply, Request};
 use crate::process;
 use crate::transport::select::required_environment;
+use crate::worker_event::WorkerEvent;
 
 /// Timeout for sending a request. An instrument reads requests whenever it is not measuring.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);

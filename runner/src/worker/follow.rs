@@ -4,10 +4,10 @@ use std::io;
 use std::sync::mpsc::SyncSender;
 use std::thread;
 
-use super::event::WorkerEvent;
 use crate::rendezvous::link::LinkReader;
 use crate::rendezvous::message::Report;
 use crate::session::gang::GangEvent;
+use crate::worker_event::WorkerEvent;
 
 /// Forwards the commands from the coordinator, and the loss of the connection, to `events`.
 ///

@@ -10,11 +10,11 @@ use snafu::ResultExt;
 use super::agent::{Agent, Departure, EVENT_CAPACITY};
 use super::coordinate::coordinate;
 use super::coordinator_link::CoordinatorLink;
-use super::event::WorkerEvent;
 use super::{StartSnafu, WorkerError, WorkerOptions, facts, follow, read_assignment, signals};
 use crate::process::end_with_parent;
 use crate::rendezvous::message::WorkerHello;
 use crate::rendezvous::{link, peer};
+use crate::worker_event::WorkerEvent;
 
 /// Runs a worker until it exits.
 ///

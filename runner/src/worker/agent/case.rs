@@ -1,7 +1,8 @@
 //! Runs cases and probes on this worker.
 
 use super::waiting::{internal, unexpected};
-use super::{Agent, Departure, process_of};
+use super::{Agent, Departure};
+use crate::attempt::process_of;
 use crate::instrument::protocol::{Reply, Request};
 use crate::rendezvous::message::{CaseOrder, PeerCase, Report};
 

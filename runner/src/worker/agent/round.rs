@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 
 use super::super::child::Instrument;
 use super::waiting::{internal, unexpected};
-use super::{Agent, Departure, process_of};
+use super::{Agent, Departure};
+use crate::attempt::process_of;
 use crate::instrument::protocol::{Begin, Reply, Request};
 use crate::rendezvous::message::{NotConnected, Report};
 

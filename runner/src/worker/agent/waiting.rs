@@ -11,7 +11,7 @@ use crate::frame::FrameError;
 use crate::instrument::protocol::{Reply, Request};
 use crate::rendezvous::link::HEARTBEAT;
 use crate::rendezvous::message::{Command, Report};
-use crate::worker::event::WorkerEvent;
+use crate::worker_event::WorkerEvent;
 
 /// Time that a process is given to exit after it has closed its socket.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
