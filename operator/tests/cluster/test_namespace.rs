@@ -12,7 +12,7 @@ use fabricbench_operator::run_controller::build::{labels, names};
 use fabricbench_operator::run_controller::record_chain::ChainReader;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
@@ -169,13 +169,15 @@ impl TestNamespace {
     /// Deletes the runs and waits until they no longer exist, which also means that their pods no longer occupy the
     /// nodes. Then starts the deletion of the namespace. An operator must be running.
     pub async fn delete(self) {
-        self.runs
-            .delete_collection(&DeleteParams::default(), &ListParams::default())
+        // Dynamic objects, because some tests create runs that cannot be deserialized.
+        let resource = ApiResource::erase::<BenchmarkRun>(&());
+        let runs: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &self.name, &resource);
+        let all = ListParams::default();
+        runs.delete_collection(&DeleteParams::default(), &all)
             .await
             .unwrap();
         until_within(TIMEOUT, || async {
-            let runs = self.runs.list(&ListParams::default()).await.unwrap();
-            runs.items.is_empty().then_some(())
+            runs.list(&all).await.unwrap().items.is_empty().then_some(())
         })
         .await;
         delete_namespace(&self.client, &self.name).await;
