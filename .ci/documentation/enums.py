@@ -29,9 +29,9 @@ def check(root, all_pages):
 
     status = crds / "v1alpha1/status.rs"
     yield from compare_sets("verdicts", variants(status, "Verdict"), cells(verdicts, "The verdict", 0))
-    evidence = "Evidence: did the optimization take part?"
+    evidence = "Evidence: did the optimization take effect?"
     yield from compare_sets("evidence", variants(status, "Engagement"), cells(verdicts, evidence, 0))
-    proof = "Proof: did the bytes use that fabric?"
+    proof = "Proof: did the bytes use the requested fabric?"
     yield from compare_sets("proofs", variants(status, "FabricProof"), cells(verdicts, proof, 0))
     outcomes = variants(status, "ExpectationOutcome")
     yield from compare_sets("expectations", outcomes, cells(verdicts, "Expectations", 0))

@@ -73,7 +73,7 @@ def verdict_query(labels):
 def effects():
     primary = trusted("fabricbench_comparison_ratio", SCENARIO, 'primary="true"')
     panel = parts.table_panel(
-        "Change against the baseline",
+        "Change relative to the baseline",
         "Primary metric of the scenario: (arm / baseline) - 1. Lower is better for latencies and CPU time, higher for "
         "throughput and completions; the verdict takes this into account. Effects of control arms are noise. If a "
         "verdict is withheld, its effect is not shown.",
@@ -239,8 +239,8 @@ def comparisons():
 def engagement():
     one = f"max by (size_bytes, arm, optimization, engagement) (fabricbench_arm_engagement{{{SCENARIO}}} == 1)"
     panel = parts.table_panel(
-        "Did the optimizations engage?",
-        "Confirmed: shown by an observation that the request itself does not cause. RequestedOnly: requested, but without "
+        "Did the optimizations take effect?",
+        "Confirmed: there is evidence that it took effect, beyond the request itself. RequestedOnly: requested, but without "
         "evidence from the provider. NotEngaged: rejected, or above the limit. NotApplicable: the optimization cannot "
         "apply, for example with one rail or one post per burst.",
         [instant_query(f'label_join({one}, "requested", ": ", "arm", "optimization")')],

@@ -100,7 +100,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     completes campaigns shut
 }
 
-@test "an upgrade does not disturb a campaign in progress and upgrades the resource" {
+@test "an upgrade does not disturb a campaign in progress and upgrades the CRD" {
     older_crd | kubectl replace -f -
     run ! crd_is_current
     operator=$(operator_uid fabricbench-system)
@@ -125,7 +125,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     [[ $output != *crd-upgrade* ]]
 }
 
-@test "only the resource is left after an uninstallation as in README.md" {
+@test "only the CRD is left after an uninstallation as in README.md" {
     kubectl -n campaigns delete bench --all --wait
     readme Uninstall --wait
     await "$TIMEOUT" "the remaining objects to be deleted" only_crd_is_new "$BATS_FILE_TMPDIR/before"

@@ -114,7 +114,7 @@ fn plan_prints_text_and_json() {
 
 /// The first line of each file contains the expected error: `# PATH | PART OF THE MESSAGE`.
 #[test]
-fn rejects_every_bad_manifest_with_the_path_of_its_field() {
+fn rejects_every_bad_manifest_with_the_path_of_the_invalid_field() {
     let mut failures = Vec::new();
     for file in files("cli/manifest/bad_manifests") {
         let text = std::fs::read_to_string(&file).unwrap();
@@ -201,7 +201,7 @@ fn rejects_malformed_files_quickly() {
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// Every bound of the spec's schema must have a bad manifest, so that new bounds are always tested.
+/// Every bound in the spec's schema must have a bad manifest, so that new bounds are always tested.
 #[test]
 fn every_schema_bound_has_a_bad_manifest() {
     let crd: serde_yaml::Value = serde_yaml::from_slice(&fabricbench(&["crd"]).stdout).unwrap();

@@ -1,5 +1,5 @@
-//! Tests of the generated resource definition: its size, structure, bounds and immutability rules, and that generated
-//! files are current.
+//! Tests of the generated CustomResourceDefinition: its size, structure, bounds and immutability rules, and that
+//! generated files are up to date.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -22,7 +22,7 @@ fn schema() -> Value {
     definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
 }
 
-/// Calls `visit` with every nested schema of `schema` and its path.
+/// Calls `visit` with every schema nested in `schema` and its path.
 fn walk(schema: &Value, path: &str, visit: &mut impl FnMut(&str, &Value)) {
     visit(path, schema);
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
@@ -36,7 +36,7 @@ fn walk(schema: &Value, path: &str, visit: &mut impl FnMut(&str, &Value)) {
 }
 
 #[test]
-fn generated_files_are_current() {
+fn generated_files_are_up_to_date() {
     let generated: [(&str, &[&str]); 3] = [
         ("charts/fabricbench/crds/benchmarkruns.yaml", &["crd"]),
         ("docs/record.schema.json", &["crd", "--schema", "records"]),
@@ -46,7 +46,7 @@ fn generated_files_are_current() {
     for (file, arguments) in generated {
         let wanted = fabricbench(arguments);
         let found = std::fs::read(root.join(file)).unwrap_or_default();
-        assert!(found == wanted, "{file} is not current; run `make generate`");
+        assert!(found == wanted, "{file} is out of date; run `make generate`");
     }
 }
 
@@ -203,7 +203,7 @@ fn spec_is_immutable_except_for_suspend_and_ttl() {
     }
 }
 
-/// If the rule lacks a field of the spec, the field could be changed after the run was planned.
+/// A field of the spec that the rule does not compare could be changed after the run was planned.
 #[test]
 fn immutability_rule_contains_every_field() {
     let schema = schema();

@@ -136,17 +136,17 @@ inventory() {
         jq -r '.items[] | "\(.kind) \(.metadata.namespace // "") \(.metadata.name)"' | sort
 }
 
-# only_crd_is_new FILE: whether the cluster contains only the objects in FILE and the resource definition.
+# only_crd_is_new FILE: whether the cluster contains only the objects in FILE and the CustomResourceDefinition.
 only_crd_is_new() {
     inventory >"$BATS_TEST_TMPDIR/inventory"
     diff <(sort - "$1" <<<'CustomResourceDefinition  benchmarkruns.fabricbench.dev') "$BATS_TEST_TMPDIR/inventory"
 }
 
-# older_crd: prints the resource definition of a hypothetical older version.
+# older_crd: prints the CustomResourceDefinition of a hypothetical older version.
 older_crd() {
     json <"$CHART/crds/benchmarkruns.yaml" |
         jq '.spec.versions[0] |= (.additionalPrinterColumns |= map(select(.name != "Best")) | del(.schema.openAPIV3Schema.properties.status.properties.best))'
 }
 
-# crd_is_current: whether applying the chart's resource definition would change nothing.
+# crd_is_current: whether applying the chart's CustomResourceDefinition would change nothing.
 crd_is_current() { kubectl diff --server-side --force-conflicts -f "$CHART/crds/benchmarkruns.yaml"; }

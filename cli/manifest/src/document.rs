@@ -12,8 +12,8 @@ use super::Defect;
 /// Top-level fields of a document.
 const FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 
-/// Checks the top-level fields of `value`, including kind and version, and removes the status of an object from a
-/// cluster.
+/// Checks the top-level fields of `value`, including kind and version, and removes the status, which an object exported
+/// from a cluster contains.
 pub(super) fn check_top_level(value: &mut Value) -> Result<(), Defect> {
     let Value::Object(map) = value else {
         return Err(Defect::file(
@@ -31,7 +31,7 @@ pub(super) fn check_top_level(value: &mut Value) -> Result<(), Defect> {
     if !map.contains_key("spec") {
         return Err(Defect::field(
             "spec",
-            "is missing; specify what to compare, for example as in examples/demo.yaml",
+            "is missing; specify what to compare (see examples/demo.yaml for an example)",
         ));
     }
     map.remove("status");
@@ -43,7 +43,7 @@ pub(super) fn benchmark_run(value: Value) -> Result<BenchmarkRun, Defect> {
     let run: BenchmarkRun = deserialize(value, "")?;
     let name = run.metadata.name.as_deref();
     let name = name.ok_or_else(|| Defect::field("metadata.name", "is missing; give the run a name"))?;
-    // This check precedes the schema rule, whose message covers only a part of the requirements.
+    // This check precedes the schema rule, whose message covers only some of the requirements.
     check_name(name).map_err(|problem| Defect::field("metadata.name", problem.to_string()))?;
     Ok(BenchmarkRun {
         status: None::<BenchmarkRunStatus>,

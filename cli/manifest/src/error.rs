@@ -1,26 +1,26 @@
-//! Errors of manifests. Performs no I/O.
+//! Errors in manifests. Performs no I/O.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Maximum length of one message, in characters. Parsers may quote the input.
+/// Maximum length of one message, in characters. Longer messages are truncated, because parsers may quote the input.
 const MAX_MESSAGE_CHARS: usize = 500;
 /// Maximum number of defects shown.
 const MAX_DEFECTS: usize = 20;
 
-/// One defect of a manifest.
+/// One defect in a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defect {
     /// Number of the document, starting at 1. `None` if the file has a single document.
     pub document: Option<usize>,
     /// Path of the field. `None` if the defect concerns the document or the file.
     pub path: Option<String>,
-    /// Description of the defect and its remedy.
+    /// Description of the defect and how to fix it.
     pub message: String,
 }
 
 impl Defect {
-    /// Creates a defect of the whole document or file.
+    /// Creates a defect that concerns the whole document or file.
     pub fn file(message: impl Into<String>) -> Self {
         Self {
             document: None,
@@ -29,7 +29,7 @@ impl Defect {
         }
     }
 
-    /// Creates a defect of the field `path`.
+    /// Creates a defect in the field `path`.
     pub fn field(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             path: Some(path.into()),
@@ -68,12 +68,12 @@ impl fmt::Display for Defect {
 pub struct ManifestError {
     /// Path of the file.
     pub file: PathBuf,
-    /// Defects of the file. The list is never empty.
+    /// Defects in the file. The list is never empty.
     pub defects: Vec<Defect>,
 }
 
 impl ManifestError {
-    /// Creates an error with the defects of `file`.
+    /// Creates an error with the defects in `file`.
     pub fn new(file: &Path, defects: Vec<Defect>) -> Self {
         Self {
             file: file.to_owned(),

@@ -1,8 +1,8 @@
 //! Reads manifests: parses a file of YAML documents into `BenchmarkRun`s and validates them against the schema.
 //! Performs I/O only to read the file.
 //!
-//! A manifest may be untrusted, so its size, documents, nodes and nesting are limited. It is validated with the same
-//! schema rules that the API server applies.
+//! A manifest may be untrusted, so its size, its nesting depth and its number of documents and nodes are limited. It is
+//! validated with the same schema rules that the API server applies.
 #![forbid(unsafe_code)]
 
 mod document;
@@ -26,7 +26,7 @@ pub const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// Maximum number of documents in a file.
 pub const MAX_DOCUMENTS: usize = 64;
 
-/// Reads every `BenchmarkRun` of `file` in order and applies `overlay` to each.
+/// Reads every `BenchmarkRun` in `file` in order and applies `overlay` to each.
 ///
 /// # Errors
 /// If the file cannot be read, is not valid YAML, or contains a document that is not a valid `BenchmarkRun`. The error
@@ -58,7 +58,7 @@ pub fn load_overlay(file: &Path) -> Result<Overlay, ManifestError> {
     parse().map_err(|defect| ManifestError::new(file, vec![defect]))
 }
 
-/// Parses every `BenchmarkRun` of `text` in order and applies `overlay` to each.
+/// Parses every `BenchmarkRun` in `text` in order and applies `overlay` to each.
 ///
 /// # Errors
 /// If `text` is not valid YAML or contains a document that is not a valid `BenchmarkRun`.
@@ -66,7 +66,7 @@ pub fn parse(text: &str, overlay: Option<&Overlay>) -> Result<Vec<BenchmarkRun>,
     let documents = yaml::documents(text).map_err(|defect| vec![defect])?;
     if documents.is_empty() {
         return Err(vec![Defect::file(
-            "the file has no document; add a BenchmarkRun, for example from examples/demo.yaml",
+            "the file contains no documents; add a BenchmarkRun, for example the one in examples/demo.yaml",
         )]);
     }
     let rules = SchemaRules::new().map_err(|defect| vec![defect])?;

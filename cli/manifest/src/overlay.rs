@@ -4,7 +4,7 @@ use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, Resources, TransportSpec};
 use serde::Deserialize;
 
 /// Fields that adapt a run to other hardware: the transport, the memory of all scenarios, and the resources. Each field
-/// replaces the whole value of the run. Variants, sizes and sampling do not change.
+/// replaces the entire value in the run. Variants, sizes and sampling do not change.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Overlay {

@@ -37,7 +37,7 @@ impl SchemaRules {
         Ok(Self { schema, bounds })
     }
 
-    /// Checks the type of every value of a document. Deserialization is not sufficient because it accepts a list in
+    /// Checks the type of every value in a document. Deserialization is not sufficient because it accepts a list in
     /// place of an object, which the API server rejects.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl SchemaRules {
         // CEL rules may rely on the bounds, so they are evaluated second, as in the API server.
         Cel::new().validate(&self.schema, &value, None).map_err(|errors| {
             let defects = errors.into_vec().into_iter();
-            // The schema has no metadata fields, so the message of a rule on metadata contains the field.
+            // The schema has no metadata fields, so the message of a rule on metadata names the field.
             let defect = |error: CelError| match error.field_path.as_str() {
                 "" => Defect::file(error.message),
                 path => Defect::field(path, error.message),

@@ -11,13 +11,13 @@ use serde_json::{Map, Number, Value};
 
 use super::{Defect, MAX_DOCUMENTS};
 
-/// Maximum number of nodes of a file after alias expansion. The largest run that the schema allows has about 10,000
+/// Maximum number of nodes in a file after alias expansion. The largest run that the schema allows has about 10,000
 /// nodes.
 const MAX_NODES: usize = 100_000;
 /// Maximum nesting depth of lists and objects. A run has 6 levels.
 const MAX_NESTING: usize = 32;
 
-/// Parses the documents of `text`. Skips empty documents.
+/// Parses the documents in `text`. Skips empty documents.
 pub(super) fn documents(text: &str) -> Result<Vec<Value>, Defect> {
     check_nesting(text)?;
     let budget = Budget {
@@ -45,9 +45,9 @@ pub(super) fn documents(text: &str) -> Result<Vec<Value>, Defect> {
     Ok(documents)
 }
 
-/// Limits the number of open brackets. The YAML scanner visits every open bracket at every token, so a file that
-/// consists of brackets would take minutes. Brackets in strings and comments are counted too, but a valid manifest does
-/// not reach the limit.
+/// Limits the number of open brackets. The YAML scanner visits every open bracket at every token, so parsing a file
+/// that consists of brackets would take minutes. Brackets in strings and comments are counted too, but a valid manifest
+/// does not reach the limit.
 fn check_nesting(text: &str) -> Result<(), Defect> {
     let mut open: usize = 0;
     for byte in text.bytes() {

@@ -27,14 +27,14 @@ pub(super) fn block_on<T>(task: impl Future<Output = Result<T, Failure>>) -> Res
 
 /// Connection to a cluster.
 pub(super) struct Cluster {
-    /// Client of the cluster.
+    /// Kubernetes client for the cluster.
     pub(super) client: Client,
     /// Address of the API server.
     server: String,
 }
 
 impl Cluster {
-    /// Creates a client of the cluster without sending a request. Errors contain `key`.
+    /// Creates a client for the cluster without sending a request. Error messages start with `key`.
     ///
     /// # Errors
     /// The configuration is missing or invalid.
@@ -63,7 +63,7 @@ impl Cluster {
         })
     }
 
-    /// Creates the failure for a request for `key` that failed with `error`.
+    /// Converts `error`, the error of a request for `key`, to a failure.
     pub(super) fn request_failure(&self, key: &RunKey, error: &kube::Error) -> Failure {
         Failure::incomplete(match error {
             kube::Error::Api(_) => format!("{key}: {}", message(error)),
@@ -76,7 +76,7 @@ impl Cluster {
     }
 }
 
-/// Message of the API server in `error`, or its root cause.
+/// Returns the message from the API server if `error` contains one, or the root cause of `error`.
 pub(super) fn message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),

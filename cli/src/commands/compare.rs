@@ -17,8 +17,8 @@ use crate::report::runs;
 /// Compare two finished runs with matching environments.
 ///
 /// The rounds of different runs are not interleaved. Each arm is therefore first compared with the baseline of the same
-/// run, which cancels out changes in the state of the machines between the runs. To compare two libraries or settings, define them as
-/// variants of one run.
+/// run to cancel out changes in the state of the machines between the runs. To compare two libraries or settings,
+/// define them as variants of one run.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: fabricbench compare results/last-week results/today")]
 pub(super) struct Compare {
@@ -45,7 +45,7 @@ pub(super) enum Format {
 
 impl Compare {
     pub(super) fn execute(self) -> Result<Exit, Failure> {
-        if same(&self.first, &self.second) {
+        if is_same_run(&self.first, &self.second) {
             return Err(Failure::invalid_input(format!(
                 "{} and {} are the same run. Specify two different runs",
                 self.first, self.second
@@ -75,8 +75,8 @@ pub(super) fn print_comparison(
     let mut out = std::io::stdout().lock();
     match format {
         Format::Text => {
-            let shown = runs::text(first, second, &different, &comparisons, &text_options(false));
-            out.write_all(shown.as_bytes())?;
+            let rendered = runs::text(first, second, &different, &comparisons, &text_options(false));
+            out.write_all(rendered.as_bytes())?;
         }
         Format::Json => {
             let document = json!({
@@ -90,7 +90,7 @@ pub(super) fn print_comparison(
     Ok(exit(&different, &comparisons))
 }
 
-fn same(first: &Source, second: &Source) -> bool {
+fn is_same_run(first: &Source, second: &Source) -> bool {
     match (first, second) {
         (Source::Directory(first), Source::Directory(second)) => fs::canonicalize(first)
             .is_ok_and(|first| fs::canonicalize(second).is_ok_and(|second| first == second)),

@@ -16,7 +16,7 @@ pub struct Input {
     /// File with one or more BenchmarkRuns as YAML documents.
     pub file: PathBuf,
     /// File with overrides for other hardware: `transport`, `memory` (of all scenarios) and `resources` replace the
-    /// fields of every run.
+    /// same fields in every run.
     #[arg(long, value_name = "FILE")]
     pub overlay: Option<PathBuf>,
     /// Number of rounds of every run. Overrides spec.sampling.rounds.
@@ -41,7 +41,7 @@ pub struct PlannedRun {
 }
 
 impl Input {
-    /// Reads, validates and plans every run of the file.
+    /// Reads, validates and plans every run in the file.
     ///
     /// # Errors
     /// The file is invalid. The error identifies the field and suggests a remedy.

@@ -1,4 +1,4 @@
-//! `fabricbench logs`: logs of the workers of a run in the cluster. Performs I/O.
+//! `fabricbench logs`: worker logs of a run in the cluster. Performs I/O.
 
 mod started;
 
@@ -26,9 +26,9 @@ use super::state_summary::state_summary;
 use super::{Exit, Failure};
 
 /// Maximum number of pods whose logs are read concurrently.
-const PODS: usize = 64;
+const MAX_CONCURRENT_PODS: usize = 64;
 
-/// Print the logs of the workers of a run in the cluster. Each line starts with the name of the pod.
+/// Print the worker logs of a run in the cluster. Each line starts with the name of the pod.
 ///
 /// Worker 0 writes the records, one JSON object per line. Logs are deleted with their pods. The records remain; use
 /// `fabricbench report` to read them.
@@ -79,7 +79,10 @@ impl Logs {
         let pods = api.list(&ListParams::default().labels(&selector)).await;
         let mut pods = pods.map_err(|error| cluster.request_failure(key, &error))?.items;
         if pods.is_empty() {
-            return Err(Failure::incomplete(format!("{key}: {}", no_pods(key, &run))));
+            return Err(Failure::incomplete(format!(
+                "{key}: {}",
+                describe_no_pods(key, &run)
+            )));
         }
         // Pod names sort by leg and attempt.
         pods.sort_by_key(ResourceExt::name_any);
@@ -90,9 +93,10 @@ impl Logs {
                 Err(why) => report_not_started(&pod.name_any(), &why)?,
             }
         }
-        let logs = ready.into_iter().map(|pod| self.copy(&api, pod));
-        let logs = futures::stream::iter(logs).buffer_unordered(PODS);
-        logs.try_fold(false, async |any, shown| Ok(any || shown)).await
+        let logs = ready.into_iter().map(|pod| self.print_log(&api, pod));
+        let logs = futures::stream::iter(logs).buffer_unordered(MAX_CONCURRENT_PODS);
+        logs.try_fold(false, async |any, printed| Ok(any || printed))
+            .await
     }
 
     /// Prints the logs of pods as they start, until `run` is finished and all logs are complete.
@@ -124,7 +128,7 @@ impl Logs {
                     match check_started(&pod) {
                         _ if last == Some(&None) => {}
                         Ok(()) => {
-                            logs.push(self.copy(api, name.clone()));
+                            logs.push(self.print_log(api, name.clone()));
                             seen.insert(name, None);
                         }
                         Err(why) if last.and_then(Option::as_ref) != Some(&why) => {
@@ -134,7 +138,7 @@ impl Logs {
                         Err(_) => {}
                     }
                 }
-                Some(shown) = logs.next() => any |= shown?,
+                Some(printed) = logs.next() => any |= printed?,
                 Some(run) = runs.next() => {
                     if watched(cluster, key, run)?.is_some_and(|run| is_finished(run.as_ref())) {
                         break;
@@ -142,19 +146,21 @@ impl Logs {
                 }
             }
         }
-        while let Some(shown) = logs.next().await {
-            any |= shown?;
+        while let Some(printed) = logs.next().await {
+            any |= printed?;
         }
         if seen.is_empty() {
             let run = cluster.run(key).await?;
-            return Err(Failure::incomplete(format!("{key}: {}", no_pods(key, &run))));
+            return Err(Failure::incomplete(format!(
+                "{key}: {}",
+                describe_no_pods(key, &run)
+            )));
         }
         Ok(any)
     }
 
-    /// Prints the log of one pod and returns whether it was available. Otherwise the reason is printed to standard
-    /// error.
-    async fn copy(&self, api: &Api<Pod>, pod: String) -> Result<bool, Failure> {
+    /// Prints the log of one pod and returns whether it was available. If not, prints the reason to standard error.
+    async fn print_log(&self, api: &Api<Pod>, pod: String) -> Result<bool, Failure> {
         let params = LogParams {
             container: Some(WORKER_CONTAINER.to_owned()),
             follow: self.follow,
@@ -196,15 +202,15 @@ fn is_finished(run: Option<&BenchmarkRun>) -> bool {
     matches!(state, None | Some(Some(State::Complete | State::Failed)))
 }
 
-fn no_pods(key: &RunKey, run: &BenchmarkRun) -> String {
+fn describe_no_pods(key: &RunKey, run: &BenchmarkRun) -> String {
     let state = run.status.as_ref().and_then(|status| status.state);
     let hint =
         format!("logs are deleted with their pods; use `fabricbench report {key}` to read the records");
     match (state_summary(run), state) {
-        (Some(summary), None | Some(State::Pending)) => format!("{summary}; it has no pod yet"),
-        (Some(summary), _) => format!("{summary}; it has no pod: {hint}"),
-        (None, Some(State::Running)) => format!("it currently has no pod: {hint}"),
-        (None, _) => format!("it is complete and has no pod: {hint}"),
+        (Some(summary), None | Some(State::Pending)) => format!("{summary}; the run has no pods yet"),
+        (Some(summary), _) => format!("{summary}; the run has no pods: {hint}"),
+        (None, Some(State::Running)) => format!("the run currently has no pods: {hint}"),
+        (None, _) => format!("the run is complete and has no pods: {hint}"),
     }
 }
 

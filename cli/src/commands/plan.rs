@@ -1,4 +1,4 @@
-//! `fabricbench plan`: shows the plan of a file.
+//! `fabricbench plan`: shows the plan for a file.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use super::source::Source;
 use super::{Exit, Failure, Input};
 use crate::report;
 
-/// Show the plan of a file: legs, rounds, rails and chunks, data volume and time, and comparisons that cannot show an
+/// Show the plan for a file: legs, rounds, rails and chunks, data volume and time, and comparisons that cannot show an
 /// effect.
 ///
 /// The argument can also be NAMESPACE/NAME of a run in the current kubeconfig context.

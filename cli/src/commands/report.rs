@@ -41,7 +41,7 @@ enum Format {
     Html,
     /// OpenMetrics text with the metrics that the operator serves for the run.
     Openmetrics,
-    /// Markdown for a comment on a code change.
+    /// Markdown for a comment on a pull request.
     Markdown,
     /// JUnit XML with one test per expectation.
     Junit,

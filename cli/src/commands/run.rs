@@ -15,7 +15,7 @@ use crate::local::{Interrupt, LocalRun, RunDirectory, RunResult, StopReason, fin
 use crate::report::text::TextOptions;
 use crate::report::{Report, html, text};
 
-/// Run every BenchmarkRun of a file on this machine, one after another.
+/// Run every BenchmarkRun in a file on this machine, one after another.
 ///
 /// Each run has a directory with its name, which contains records.jsonl (the received record streams), run.json (the
 /// run with its status) and report.html. Ctrl-C stops the run and keeps the measured blocks; --resume measures the
@@ -51,19 +51,19 @@ impl Run {
             .iter()
             .try_for_each(|planned| reject_images(planned, &self.input.file))?;
         let runner = find_runner(self.runner.as_deref()).map_err(Failure::invalid_input)?;
-        // Errors in earlier runs are reported before a measurement starts.
-        let against = planned.iter().map(|planned| self.earlier(planned));
+        // Load the earlier runs first, so that errors in them are reported before any measurement starts.
+        let against = planned.iter().map(|planned| self.load_earlier(planned));
         let against: Vec<Option<StoredRun>> = against.collect::<Result<_, _>>()?;
         let runs = self.prepare(planned)?;
         let interrupt = Interrupt::listen()
-            .map_err(|error| Failure::incomplete(format!("listening for Ctrl-C: {error}")))?;
+            .map_err(|error| Failure::incomplete(format!("cannot listen for Ctrl-C: {error}")))?;
         let mut worst = Exit::Complete;
-        for (mut run, earlier) in runs.into_iter().zip(against) {
+        for (mut run, earlier_run) in runs.into_iter().zip(against) {
             let name = run.plan().run.clone();
             let done = if interrupt.is_signaled() {
                 Err(Failure::incomplete("not started; continue with --resume"))
             } else {
-                execute_run(&mut run, &runner, &interrupt, earlier.as_ref())
+                execute_run(&mut run, &runner, &interrupt, earlier_run.as_ref())
             };
             let exit = done.unwrap_or_else(|failure| {
                 // A failed write to standard error cannot be reported.
@@ -76,7 +76,7 @@ impl Run {
     }
 
     /// Loads the run that `planned` is compared with, if one is given.
-    fn earlier(&self, planned: &PlannedRun) -> Result<Option<StoredRun>, Failure> {
+    fn load_earlier(&self, planned: &PlannedRun) -> Result<Option<StoredRun>, Failure> {
         let Some(source) = &self.against else {
             return Ok(None);
         };
@@ -102,7 +102,7 @@ impl Run {
         StoredRun::load_complete(source).map(Some)
     }
 
-    /// Creates or opens the directories of all runs, so that errors are reported before a measurement starts.
+    /// Creates or opens the directories of all runs, so that errors are reported before any measurement starts.
     fn prepare(&self, planned: Vec<PlannedRun>) -> Result<Vec<LocalRun>, Failure> {
         let parent = self.resume.as_ref().unwrap_or(&self.output);
         let directory = |planned: &PlannedRun| parent.join(directory_name(&planned.run.metadata.name));
@@ -136,12 +136,12 @@ fn execute_run(
     run: &mut LocalRun,
     runner: &Path,
     interrupt: &Interrupt,
-    earlier: Option<&StoredRun>,
+    earlier_run: Option<&StoredRun>,
 ) -> Result<Exit, Failure> {
     let ended = run.execute(runner, interrupt).map_err(Failure::incomplete)?;
     print_result(run, &ended)?;
     let outcome = ended.evaluation.outcome().into();
-    let Some(earlier) = earlier else {
+    let Some(earlier_run) = earlier_run else {
         return Ok(outcome);
     };
     let now = FinishedRun {
@@ -149,8 +149,12 @@ fn execute_run(
         evaluation: &ended.evaluation,
     };
     writeln!(std::io::stdout())?;
-    let compared =
-        compare::print_comparison(&compare::finished(earlier), &now, false, compare::Format::Text)?;
+    let compared = compare::print_comparison(
+        &compare::finished(earlier_run),
+        &now,
+        false,
+        compare::Format::Text,
+    )?;
     Ok(outcome.max(compared))
 }
 
@@ -167,9 +171,9 @@ fn print_result(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
         full_report: written.is_ok().then_some(&report_path),
         ..text_options(false)
     };
-    let shown = text::render(&report, &options);
+    let rendered = text::render(&report, &options);
     // The tables are printed even if the report cannot be written.
-    std::io::stdout().lock().write_all(shown.as_bytes())?;
+    std::io::stdout().lock().write_all(rendered.as_bytes())?;
     written?;
     let why = match &ended.stopped {
         Some(StopReason::WorkerFailed(message)) => message,
@@ -201,8 +205,8 @@ fn reject_images(planned: &PlannedRun, file: &Path) -> Result<(), Failure> {
         (None, None) => return Ok(()),
     };
     Err(Failure::invalid_input(format!(
-        "{}: {field}: images require a cluster. On one machine, compare libraries with {instead}.library or settings with \
-         {instead}.env",
+        "{}: {field}: images require a cluster. On a single machine, compare libraries with {instead}.library or \
+         settings with {instead}.env",
         file.display()
     )))
 }

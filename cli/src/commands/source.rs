@@ -20,7 +20,7 @@ pub enum Source {
 impl FromStr for Source {
     type Err = Infallible;
 
-    /// Parses a directory if the path exists or the string is not a valid `NAMESPACE/NAME`.
+    /// Parses `text` as a directory if that path exists or `text` is not a valid `NAMESPACE/NAME`.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         let directory = PathBuf::from(text);
         Ok(match text.split_once('/') {

@@ -1,4 +1,4 @@
-//! Summary of the state of a run that is not running or complete. Performs no I/O.
+//! Summary of the state of a run that is neither running nor complete. Performs no I/O.
 
 use crds::v1alpha1::{BenchmarkRun, ConditionType, State};
 

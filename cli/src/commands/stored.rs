@@ -90,8 +90,8 @@ impl Unread {
         let measured = run.status.as_ref().and_then(|status| status.plan_hash.as_ref());
         if let Some(measured) = measured.filter(|measured| **measured != plan.hash()) {
             return Err(failure(&format!(
-                "status.planHash is {measured}, but the spec yields the plan hash {}: the spec was changed, or another version \
-                 of fabricbench measured the run. Use that version",
+                "status.planHash is {measured}, but the spec yields the plan hash {}: either the spec was changed, or \
+                 a different version of fabricbench measured the run. Restore the spec, or use that version",
                 plan.hash()
             )));
         }

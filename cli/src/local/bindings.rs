@@ -5,7 +5,7 @@ use crds::v1alpha1::{LibfabricProvider, TransportSpec};
 
 /// Returns one binding for each rank: loopback addresses for providers that use IP, and a part of `cpus`.
 ///
-/// Rail `i` has the address 127.0.0.`i+1` on every rank: endpoints differ by port, and rails are different addresses of
+/// Rail `i` has the address 127.0.0.`i+1` on every rank: endpoints differ by port, and rails are different addresses on
 /// one interface. Each rank gets a contiguous part of the CPUs, so that threads of different ranks do not share CPUs.
 /// If there are fewer CPUs than ranks, no rank is bound.
 pub(super) fn bindings(transport: &TransportSpec, workers: u32, cpus: &[u32]) -> Vec<RankBinding> {

@@ -10,7 +10,7 @@ const MAX_VALUE_CHARS: usize = 80;
 
 /// Describes the fields that differ between `before` and `after`, such as `spec.sampling.rounds changed from 3 to 4`.
 ///
-/// Lists the first [`MAX_CHANGES`] differences and the number of the remaining ones.
+/// Lists the first [`MAX_CHANGES`] differences and the number of remaining differences.
 pub(super) fn spec_changes<T: Serialize>(before: &T, after: &T) -> Vec<String> {
     // A spec that was deserialized can always be serialized.
     let value = |spec: &T| serde_json::to_value(spec).unwrap_or_default();
@@ -42,18 +42,18 @@ fn collect_changes(path: &str, before: Option<&Value>, after: Option<&Value>, fo
         (Some(before), Some(after)) => {
             found.push(format!(
                 "{path} changed from {} to {}",
-                shown(before),
-                shown(after)
+                truncated_json(before),
+                truncated_json(after)
             ));
         }
-        (Some(before), None) => found.push(format!("{path} was {} and is now unset", shown(before))),
-        (None, Some(after)) => found.push(format!("{path} was unset and is now {}", shown(after))),
+        (Some(before), None) => found.push(format!("{path} was {} and is now unset", truncated_json(before))),
+        (None, Some(after)) => found.push(format!("{path} was unset and is now {}", truncated_json(after))),
         (None, None) => {}
     }
 }
 
 /// Formats `value` as JSON, truncated to [`MAX_VALUE_CHARS`].
-fn shown(value: &Value) -> String {
+fn truncated_json(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(MAX_VALUE_CHARS) {
         Some((end, _)) => format!("{}...", &text[..end]),

@@ -21,7 +21,8 @@ use super::progress::Progress;
 
 /// Timeout of the workers' rendezvous.
 const RENDEZVOUS_SECONDS: u32 = 30;
-/// Time for the last worker to exit after all others have exited. In this time, it only reports their failure.
+/// Maximum time for the last worker to exit after all others have exited. During this time, it only reports their
+/// failure.
 const LAST_WORKER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Reason why a plan could not be executed. Failures that workers report are in the records instead.
@@ -249,7 +250,7 @@ impl Attempt<'_> {
                 None => {
                     let reason = match Instant::now() < deadline {
                         true => StopReason::WorkerFailed(format!(
-                            "the last worker did not exit within {LAST_WORKER_TIMEOUT:?} after the others"
+                            "the last worker did not exit within {LAST_WORKER_TIMEOUT:?} of the others"
                         )),
                         false => StopReason::Deadline,
                     };
@@ -287,7 +288,7 @@ impl Attempt<'_> {
     }
 }
 
-/// Describes the exit status of a worker, with the end of its standard error.
+/// Describes the exit status of a worker, followed by the last lines of its standard error.
 fn exit_message(gang: &Gang, rank: u32, status: io::Result<ExitStatus>) -> String {
     let status = match status {
         Ok(status) => status.to_string(),

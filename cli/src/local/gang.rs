@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 const EXIT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Time to read the standard error of a worker after it has exited.
 const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
-/// Capacity of the event channel. If it is full, the pipe blocks the worker that writes.
+/// Capacity of the event channel. When it is full, worker 0 blocks as soon as its pipe is also full.
 const EVENT_CAPACITY: usize = 64;
 /// Number of lines of a worker's standard error that are kept for an error message.
 const STDERR_LINES: usize = 20;
@@ -102,7 +102,7 @@ impl Gang {
         }
     }
 
-    /// Whether any worker is running or the output of worker 0 was not received completely.
+    /// Whether any worker is running or the output of worker 0 has not been received completely.
     pub(super) fn running(&self) -> bool {
         self.streaming || self.workers.iter().any(|worker| worker.running)
     }
@@ -112,7 +112,7 @@ impl Gang {
         self.workers.len() > 1 && self.workers.iter().filter(|worker| worker.running).count() == 1
     }
 
-    /// Stops every running worker, with SIGTERM first and then SIGKILL. Returns all remaining events.
+    /// Stops every running worker, first with SIGTERM, then with SIGKILL. Returns all remaining events.
     pub(super) fn stop(&mut self) -> Vec<Event> {
         let mut remaining = Vec::new();
         for (signal, timeout) in [(Signal::TERM, EXIT_TIMEOUT), (Signal::KILL, EXIT_TIMEOUT)] {
@@ -193,7 +193,8 @@ pub(super) fn events() -> (SyncSender<Event>, Receiver<Event>) {
 
 /// Waits for the worker to exit and sends [`Event::Exited`].
 ///
-/// The standard error of the worker is read first, because it contains the reason for the exit.
+/// Before sending, waits until the standard error of the worker has been read, because it contains the reason for the
+/// exit.
 fn wait(mut child: Child, rank: u32, stderr_closed: &Receiver<()>, events: &SyncSender<Event>) {
     let status = child.wait();
     // Returns when the sender is dropped. A child process that outlives the worker may keep the pipe open.

@@ -36,7 +36,7 @@ pub enum OutputError {
         path.display()
     ))]
     Create {
-        /// The file or directory.
+        /// The directory.
         path: PathBuf,
         /// Error of the operating system.
         source: io::Error,
@@ -63,7 +63,7 @@ pub enum OutputError {
     },
     /// Another process is writing the records.
     #[snafu(display(
-        "another fabricbench process is writing {}: wait until it exits, or choose another directory with --output",
+        "another fabricbench process is writing to {}: wait until it exits, or choose another directory with --output",
         path.display()
     ))]
     Locked {
@@ -137,7 +137,7 @@ impl RunDirectory {
         Ok(directory)
     }
 
-    /// Returns all run directories in `path`, sorted by name. Returns none if `path` cannot be read.
+    /// Returns all run directories in `path`, sorted by name. Returns an empty list if `path` cannot be read.
     pub fn find_all(path: &Path) -> Vec<Self> {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -165,8 +165,8 @@ impl RunDirectory {
         self.path.join("report.html")
     }
 
-    /// Calls `consume` with all records in chunks, which may end within a line. Without a file, `consume` is not
-    /// called.
+    /// Calls `consume` with the records in chunks, which may end in the middle of a line. Does nothing if the file does
+    /// not exist.
     ///
     /// # Errors
     /// If the file cannot be read or is too large.

@@ -52,10 +52,10 @@ pub enum LocalError {
         /// Underlying error.
         source: StatsError,
     },
-    /// The run directory was measured with another plan, so its blocks cannot be reused.
+    /// The blocks in the run directory were measured with a different plan, so they cannot be reused.
     #[snafu(display(
-        "{directory} was measured with another plan: {difference}. Use the original manifest and options, or start a new \
-         run with --output"
+        "{directory} was measured with a different plan: {difference}. Use the original manifest and options, or start \
+         a new run with --output"
     ))]
     PlanMismatch {
         /// The run directory.
@@ -113,7 +113,7 @@ impl LocalRun {
     /// Resumes the run in the directory `path`.
     ///
     /// # Errors
-    /// If `path` is not a run directory, belongs to another plan or is locked.
+    /// If `path` is not a run directory, belongs to a different plan or is locked.
     pub fn resume(run: &BenchmarkRun, plan: HashedPlan, path: &Path) -> Result<Self, LocalError> {
         let directory = RunDirectory::open(path).context(DirectorySnafu)?;
         let records = directory.lock_records().context(DirectorySnafu)?;
@@ -244,7 +244,7 @@ fn check_record_size(plan: &HashedPlan) -> Result<(), LocalError> {
 fn difference(stored: &BenchmarkRun, current: &BenchmarkRun) -> String {
     let changes = spec_changes(&stored.spec, &current.spec);
     match changes.is_empty() {
-        true => "it was planned by another version of fabricbench".to_owned(),
+        true => "it was planned by a different version of fabricbench".to_owned(),
         false => changes.join("; "),
     }
 }

@@ -17,7 +17,7 @@ pub enum RunnerError {
         /// The given path.
         path: PathBuf,
     },
-    /// The given file is another binary.
+    /// The given file is not a runner binary.
     #[snafu(display("--runner {}: not a {RUNNER_NAME} binary ({reason})", path.display()))]
     NotARunner {
         /// The given path.

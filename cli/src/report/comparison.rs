@@ -7,7 +7,7 @@ use crds::v1alpha1::Verdict;
 
 use super::{Report, labels};
 
-/// Kind of a result, which determines its color.
+/// Class of a result, which determines its color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultClass {
     /// The variant is better than the baseline.
@@ -29,7 +29,7 @@ pub enum ResultClass {
 /// Presentation of one comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComparisonText {
-    /// Kind of the result.
+    /// Class of the result.
     pub class: ResultClass,
     /// Verdict, or a short label for its absence.
     pub label: &'static str,
@@ -101,7 +101,7 @@ impl ComparisonText {
     }
 }
 
-/// Formats the change and its interval, if any. Returns `None` without an effect.
+/// Formats the change and its interval, if any. Returns `None` if there is no effect.
 pub fn change(comparison: &Comparison) -> Option<String> {
     let effect = format::percent(comparison.effect?.percent);
     Some(match comparison.interval_percent() {
@@ -110,7 +110,7 @@ pub fn change(comparison: &Comparison) -> Option<String> {
     })
 }
 
-/// Whether it is undecided if the variant is worse: the comparison has no verdict or is inconclusive.
+/// Whether the comparison neither shows nor rules out a regression: it has no verdict or is inconclusive.
 pub fn is_undecided(comparison: &Comparison) -> bool {
     comparison.role == Role::Variant && matches!(comparison.verdict, None | Some(Verdict::Inconclusive))
 }
@@ -120,7 +120,7 @@ pub fn is_undecided(comparison: &Comparison) -> bool {
 pub enum BaselineText {
     /// Median with its unit.
     Measured(String),
-    /// Reason that no case is valid.
+    /// Reason why no case is valid.
     Invalid(String),
     /// No case has been measured yet.
     NotMeasured,

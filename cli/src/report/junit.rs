@@ -1,9 +1,9 @@
 //! JUnit XML report for CI. It has one test for the completeness and trustworthiness of the results, one for each
-//! expectation, and one for each variant, which must not regress.
+//! expectation, and one for each variant, which fails if the variant regresses.
 //!
 //! A result that leads to exit status 1 is a failure, and a result that leads to exit status 3 is an error. An
-//! undecided result is skipped, with the reason. A variant therefore passes only if it is shown not to regress at every
-//! size.
+//! undecided result is skipped, with the reason. The test of a variant therefore passes only if the absence of a
+//! regression is shown at every size.
 
 use campaign::compare::{Comparison, Role, Withheld};
 use campaign::format;
@@ -74,7 +74,7 @@ fn untrustworthy_results(report: &Report<'_>) -> Vec<String> {
             location(report, cell.scenario, cell.size_bytes)
         )
     });
-    // A comparison without a valid round would repeat an unusable cell.
+    // A comparison without a valid round is omitted, because its cell is already listed as unusable.
     let withheld = comparisons.primary().filter(|one| {
         let repeated = matches!(
             one.reason,

@@ -150,8 +150,8 @@ fn warnings(text: &mut String, report: &Report<'_>) {
 fn escaped(text: &str) -> String {
     let words = text.split_whitespace().map(|word| {
         // A pipe ends a table cell even inside code, and a backslash does not prevent this. Code therefore never
-        // contains one.
-        let pieces = word.split('|').map(piece);
+        // contains a pipe.
+        let pieces = word.split('|').map(escaped_part);
         pieces.collect::<Vec<_>>().join("\\|")
     });
     words.collect::<Vec<_>>().join(" ")
@@ -161,7 +161,7 @@ fn escaped(text: &str) -> String {
 ///
 /// The part becomes code if escaping is not sufficient: mentions, issue numbers, URLs and formulas are detected after
 /// backslash escapes are resolved.
-fn piece(text: &str) -> String {
+fn escaped_part(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let detected_after_escaping =
         text.contains(['@', '#', '$']) || lower.contains("://") || lower.contains("www.");

@@ -12,7 +12,7 @@ use super::Report;
 /// Renders the metrics of `run`.
 ///
 /// Measured values come from `report`. State, outcome, conditions (which hold the start and end times), execution and
-/// placement come from the status of `run`, so an unfinished run reports what the operator reports.
+/// placement come from the status of `run`, so the report of an unfinished run matches what the operator exports.
 ///
 /// # Errors
 /// If formatting fails, which does not happen when writing to memory.

@@ -12,7 +12,7 @@ use super::Report;
 use super::comparison::{ResultClass, is_undecided};
 use super::labels::fabric_proof;
 
-/// Describes the outcome of a complete run without a missed expectation or a regression.
+/// Describes the outcome of a complete run without missed expectations or regressions.
 ///
 /// The class is [`ResultClass::Improved`] only if every comparison and every expectation is decided.
 pub fn passed(report: &Report<'_>) -> (ResultClass, String) {
@@ -153,12 +153,12 @@ pub fn settings(report: &Report<'_>) -> Vec<String> {
         1 => " on one machine",
         _ => "",
     };
-    let counted = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let pluralized = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let mut settings = vec![
-        counted(plan.transport.rails(), "rail"),
+        pluralized(plan.transport.rails(), "rail"),
         memory.join(", "),
-        format!("{}{location}", counted(plan.workers, "worker")),
-        counted(plan.rounds, "round"),
+        format!("{}{location}", pluralized(plan.workers, "worker")),
+        pluralized(plan.rounds, "round"),
         format!("seed {}", plan.sampling.seed),
     ];
     if environment.duration_nanos > 0 {

@@ -1,4 +1,4 @@
-//! Text report of a plan: arms, legs, the posts of each scenario by size, and optimizations that do not apply.
+//! Text report of a plan: arms, legs, the posts in each scenario by size, and optimizations that do not apply.
 
 mod scenario;
 
@@ -11,7 +11,7 @@ use crds::v1alpha1::TransportSpec;
 use campaign::plan::{Arm, HashedPlan, Leg, Plan, Separation, estimate};
 use campaign::plan_check;
 
-/// Formats `plan` as text, with the notes of the plan check.
+/// Formats `plan` as text, with the notes from the plan check.
 pub fn render(plan: &HashedPlan) -> String {
     let mut out = String::new();
     // Writing into a String cannot fail.
@@ -26,7 +26,7 @@ fn write_text(plan: &HashedPlan, out: &mut String) -> std::fmt::Result {
         plan.run,
         format_transport(&plan.transport),
         plan.workers,
-        counted(plan.rounds.into(), "round"),
+        pluralized(plan.rounds.into(), "round"),
         plan.sampling.seed,
         plan.sampling.confidence_percent,
         plan.sampling.margin_percent,
@@ -36,12 +36,12 @@ fn write_text(plan: &HashedPlan, out: &mut String) -> std::fmt::Result {
     writeln!(
         out,
         "  estimate  {} · {} of payload · {} of records · about {} (at {} and {}/s per rail)",
-        counted(estimate.cases, "case"),
-        decimal(estimate.payload_bytes),
-        decimal(estimate.stream_bytes),
-        time(estimate.seconds),
-        micros(estimate.assumption.latency_nanos),
-        decimal(estimate.assumption.rail_bytes_per_second),
+        pluralized(estimate.cases, "case"),
+        decimal_bytes(estimate.payload_bytes),
+        decimal_bytes(estimate.stream_bytes),
+        format_seconds(estimate.seconds),
+        format_micros(estimate.assumption.latency_nanos),
+        decimal_bytes(estimate.assumption.rail_bytes_per_second),
     )?;
     writeln!(out, "\n  arms")?;
     for line in arms(plan) {
@@ -77,7 +77,7 @@ fn format_transport(transport: &TransportSpec) -> String {
         }
         TransportSpec::Loopback(_) | TransportSpec::Verbs(_) => transport.library().to_owned(),
     };
-    format!("{library} · {}", counted(transport.rails().into(), "rail"))
+    format!("{library} · {}", pluralized(transport.rails().into(), "rail"))
 }
 
 fn arms(plan: &Plan) -> Vec<String> {
@@ -153,7 +153,10 @@ fn format_process(arm: &Arm) -> String {
         .library
         .iter()
         .map(|library| format!("library {library}"));
-    let image = arm.image.iter().map(|image| format!("image {}", short(image)));
+    let image = arm
+        .image
+        .iter()
+        .map(|image| format!("image {}", shorten_digest(image)));
     env.chain(library).chain(image).collect::<Vec<_>>().join(" ")
 }
 
@@ -185,18 +188,18 @@ fn leg_line(plan: &Plan, leg: &Leg) -> String {
     let image = leg
         .image
         .as_ref()
-        .map_or_else(String::new, |image| format!(" · {}", short(image)));
+        .map_or_else(String::new, |image| format!(" · {}", shorten_digest(image)));
     format!(
         "{}   {rounds} · {} · {} · {}{image}",
         leg.leg,
-        counted(blocks as u64, "block"),
-        counted(leg.processes.len() as u64, "process"),
+        pluralized(blocks as u64, "block"),
+        pluralized(leg.processes.len() as u64, "process"),
         arms.collect::<Vec<_>>().join(", "),
     )
 }
 
 /// Shortens the digest of an image to its first digits.
-fn short(image: &str) -> String {
+fn shorten_digest(image: &str) -> String {
     const DIGITS: usize = 12;
     match image.split_once("@sha256:") {
         Some((name, digest)) => format!("{name}@{}", digest.chars().take(DIGITS).collect::<String>()),
@@ -204,7 +207,7 @@ fn short(image: &str) -> String {
     }
 }
 
-fn counted(count: u64, noun: &str) -> String {
+fn pluralized(count: u64, noun: &str) -> String {
     let plural = if count == 1 {
         ""
     } else if noun.ends_with('s') {
@@ -216,7 +219,7 @@ fn counted(count: u64, noun: &str) -> String {
 }
 
 /// Formats bytes in decimal units with one decimal place.
-fn decimal(bytes: u64) -> String {
+fn decimal_bytes(bytes: u64) -> String {
     let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
     let value = bytes as f64;
     match units.iter().find(|(factor, _)| value >= *factor) {
@@ -225,11 +228,11 @@ fn decimal(bytes: u64) -> String {
     }
 }
 
-fn micros(nanos: u64) -> String {
+fn format_micros(nanos: u64) -> String {
     format!("{} us", nanos as f64 / 1e3)
 }
 
-fn time(seconds: u64) -> String {
+fn format_seconds(seconds: u64) -> String {
     match seconds {
         0..120 => format!("{seconds} s"),
         120..7200 => format!("{} min", seconds.div_ceil(60)),

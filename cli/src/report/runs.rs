@@ -1,4 +1,4 @@
-//! Text report of the comparison of two runs.
+//! Text report that compares two runs.
 
 use campaign::compare_runs::{Difference, FinishedRun, RunComparison};
 use campaign::format;
@@ -20,7 +20,7 @@ pub fn text(
     options: &TextOptions<'_>,
 ) -> String {
     let mut text = format!(
-        "{} compared with {}\n  The runs were not interleaved. Each arm is compared with the baseline of its own run, which cancels out effects common to\n  \
+        "{} compared with {}\n  The runs were not interleaved. Each arm is compared with the baseline of its own run to cancel out effects common to\n  \
          both arms.\n",
         second.plan.run, first.plan.run
     );
@@ -34,7 +34,7 @@ pub fn text(
         }
     }
     text += &format!(
-        "  first, second: median of the rounds. change: median change of the ratio to the baseline over all pairs of rounds,\n  \
+        "  first, second: median of the rounds. change: median change in the ratio to the baseline over all pairs of rounds,\n  \
          one from each run [exact rank-sum interval; simultaneous {} % in each scenario], margin {} %\n",
         first.plan.sampling.confidence_percent, first.plan.sampling.margin_percent
     );

@@ -17,7 +17,7 @@ pub const MIN_WIDTH: u16 = 60;
 /// Maximum number of warnings shown. The JSON and HTML reports contain all of them.
 const MAX_WARNINGS: usize = 10;
 /// Maximum length of a warning, in characters.
-const MAX_WARNING: usize = 300;
+const MAX_WARNING_CHARS: usize = 300;
 
 /// Options of the text report.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub struct TextOptions<'a> {
     pub color: bool,
     /// Path of the full report, if it was written.
     pub full_report: Option<&'a str>,
-    /// State of the run with its reason and message, if it is not running or complete.
+    /// State of the run with its reason and message, if it is neither running nor complete.
     pub state_summary: Option<&'a str>,
 }
 
@@ -125,7 +125,7 @@ fn warnings(text: &mut String, report: &Report<'_>, width: u16) {
     }
     for warning in warnings.iter().take(MAX_WARNINGS) {
         let flat = warning.split_whitespace().collect::<Vec<_>>().join(" ");
-        push_line(text, "warning", &format::clipped(&flat, MAX_WARNING), width);
+        push_line(text, "warning", &format::clipped(&flat, MAX_WARNING_CHARS), width);
     }
     if warnings.len() > MAX_WARNINGS {
         let more = format!(

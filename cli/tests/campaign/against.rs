@@ -49,7 +49,7 @@ fn rejects_a_missing_earlier_run_before_measuring() {
 }
 
 #[test]
-fn lists_the_runs_of_a_directory_without_the_wanted_run() {
+fn lists_the_runs_in_a_directory_without_the_requested_run() {
     let dir = TestDir::new();
     let earlier = dir.output_dir().with_file_name("earlier");
     fs::create_dir_all(earlier.join("other")).unwrap();

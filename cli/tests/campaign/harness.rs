@@ -111,12 +111,12 @@ impl RunningCommand {
         }
     }
 
-    /// Waits for the process of the worker of `rank`.
+    /// Waits for the worker process with this rank.
     pub fn worker(&mut self, rank: u32) -> Process {
         self.wait_for(|running| running.processes().into_iter().find(|one| one.is_worker(rank)))
     }
 
-    /// Waits for an instrument of the worker of `rank`.
+    /// Waits for an instrument process of the worker with this rank.
     pub fn instrument(&mut self, rank: u32) -> Process {
         let worker = self.worker(rank).pid;
         self.wait_for(|running| {
@@ -259,7 +259,7 @@ impl TestDir {
         self.output_dir().join(name)
     }
 
-    /// The command that runs `manifest` into [`Self::output_dir`].
+    /// The command that runs `manifest` and writes its output to [`Self::output_dir`].
     pub fn run(&self, manifest: &str) -> Command {
         self.command(manifest, "--output")
     }
@@ -274,7 +274,7 @@ impl TestDir {
         file.display().to_string()
     }
 
-    /// The command that runs `manifest` with another runner.
+    /// The command that runs `manifest` with the runner at the path `runner`.
     pub fn run_with(&self, runner: &str, manifest: &str) -> Command {
         let mut command = self.run(manifest);
         command.args(["--runner", runner]);

@@ -13,10 +13,10 @@ const VARIABLE: &str = "FABRICBENCH_TEST_LIBFABRIC_2";
 /// Minimum number of rounds for simultaneous 95 percent intervals of two comparisons.
 const ROUNDS: u32 = 7;
 
-/// Directory of a libfabric of version 2.
+/// Directory that contains a libfabric 2.x.
 pub fn newer_library() -> String {
     let message =
-        format!("{VARIABLE} must be a directory with libfabric.so.1 of version 2; .ci/test sets it");
+        format!("{VARIABLE} must be a directory with libfabric.so.1 from version 2; .ci/test sets it");
     let directory = env::var(VARIABLE).expect(&message);
     assert!(
         fs::exists(format!("{directory}/libfabric.so.1")).unwrap(),

@@ -14,7 +14,7 @@ const ROUNDS: &str = "sampling: {rounds: 2, control: false}";
 /// A process that busy-polls shared memory does not notice the exit of its peer, so cases need a deadline.
 const DEADLINE: &str = "runPolicy: {caseDeadlineSeconds: 10}";
 
-/// Starts a campaign with an integrity round and two other rounds of two blocks each. Returns in the second block of
+/// Starts a campaign with an integrity round and two measured rounds of two blocks each. Returns in the second block of
 /// round 1.
 fn measuring(dir: &TestDir, transport: &str) -> RunningCommand {
     let manifest = run(INJECT_64, transport, LONG, &[ROUNDS, DEADLINE]);

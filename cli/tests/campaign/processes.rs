@@ -23,7 +23,7 @@ impl Process {
         Pid::from_raw(self.pid as i32).unwrap()
     }
 
-    /// Whether the process is the worker of `rank`.
+    /// Whether the process is the worker with this rank.
     pub fn is_worker(&self, rank: u32) -> bool {
         let rank = rank.to_string();
         let names_rank = self
@@ -74,7 +74,7 @@ fn process(pid: u32, path: &Path) -> Option<Process> {
 }
 
 /// Files in `/dev/shm` whose name contains one of `pids`. The shm provider of libfabric includes the id of the process
-/// that created a file.
+/// that created a file in its name.
 pub fn shared_memory_of(pids: &BTreeSet<u32>) -> Vec<String> {
     let names = fs::read_dir("/dev/shm").unwrap().flatten();
     names

@@ -21,8 +21,8 @@ fn report(directory: &Path) -> CommandOutput {
     RunningCommand::start(fabricbench(["report", &directory.display().to_string()])).wait()
 }
 
-/// Writes `text` as the record file. Checks that the records from line `line` (from 1) are rejected with `message`, and
-/// that the run can be resumed.
+/// Writes `text` as the record file. Checks that the records from line `line` on (counted from 1) are rejected with
+/// `message`, and that the run can be resumed.
 #[track_caller]
 fn check_detection_and_resume(dir: &TestDir, manifest: &str, text: &str, line: usize, message: &str) {
     let directory = dir.run_dir(NAME);
@@ -116,12 +116,12 @@ fn detects_a_replaced_or_missing_file() {
     let duplicated = [lines.join("\n"), lines.join("\n"), String::new()].join("\n");
     fs::write(&records, duplicated).unwrap();
     let output = report(&directory).expect_code(3);
-    output.expect_stdout("is not the file that was measured");
-    output.expect_stderr("is not the file that was measured");
+    output.expect_stdout("was changed after the measurement");
+    output.expect_stderr("was changed after the measurement");
     fs::write(&records, "").unwrap();
     report(&directory)
         .expect_code(3)
-        .expect_stderr("is not the file that was measured");
+        .expect_stderr("was changed after the measurement");
     fs::remove_file(&records).unwrap();
     report(&directory)
         .expect_code(2)

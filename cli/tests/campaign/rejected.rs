@@ -1,4 +1,4 @@
-//! Unavailable resources are rejected or fail with a reason. They are never replaced by others.
+//! Runs that request unavailable resources are rejected or fail with a reason. No other resource is used instead.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn run_manifest(manifest: &str) -> (TestDir, CommandOutput) {
     (dir, output)
 }
 
-/// Checks that the campaign of `manifest` exits with status 3 and that every case failed with `reason` and a message
+/// Checks that the campaign in `manifest` exits with status 3 and that every case failed with `reason` and a message
 /// that contains `text`.
 #[track_caller]
 fn check_all_cases_fail(manifest: &str, reason: FailureReason, text: &str) {
@@ -95,7 +95,7 @@ fn gpu_memory_without_a_driver_fails() {
 }
 
 #[test]
-fn separate_dev_shm_of_workers_fails() {
+fn workers_with_separate_dev_shm_fail() {
     let dir = TestDir::new();
     let separate = new_namespaces("mount -t tmpfs none /dev/shm");
     let variants = format!(

@@ -107,7 +107,7 @@ pub fn run(directory: &Path) -> BenchmarkRun {
     serde_json::from_slice(&fs::read(directory.join("run.json")).unwrap()).unwrap()
 }
 
-/// Reads the verified records of each attempt in `file`. Returns none if the file does not exist.
+/// Reads the verified records of each attempt in `file`. Returns an empty list if the file does not exist.
 pub fn streams(file: &Path) -> Vec<Vec<Record>> {
     let text = fs::read(file).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
@@ -130,7 +130,7 @@ pub fn streams(file: &Path) -> Vec<Vec<Record>> {
     streams
 }
 
-/// Numbers of the blocks that are finished in `stream`.
+/// Numbers of the blocks that finished in `stream`.
 pub fn blocks(stream: &[Record]) -> BTreeSet<u32> {
     stream
         .iter()

@@ -9,12 +9,12 @@ use crate::reporting::formats::planted_html;
 const WIDTHS: [u32; 2] = [390, 1280];
 
 /// Script that writes its measurements into the title: the width of the page in each frame, the number of links and
-/// scrollable elements that cannot take the keyboard focus, and the background color.
+/// scrollable elements that cannot receive keyboard focus, and the background color.
 const MEASURE: &str = "onload = () => {
     const frames = [...document.querySelectorAll('iframe')];
     const unreachable = frames.flatMap(frame => {
         const page = frame.contentDocument;
-        // Elements in a closed <details> cannot take the focus, which is intended.
+        // By design, elements in a closed <details> cannot receive focus.
         page.querySelectorAll('details').forEach(details => details.open = true);
         const scrolls = element => ['auto', 'scroll'].includes(frame.contentWindow.getComputedStyle(element).overflowX)
             && element.scrollWidth > element.clientWidth;
@@ -54,7 +54,7 @@ fn measured(arguments: &[&str]) -> String {
             "--user-data-dir={}",
             directory.path().join("profile").display()
         ))
-        // External requests of the page fail and are logged to the console.
+        // External requests from the page fail and are logged to the console.
         .args([
             "--host-resolver-rules=MAP * ~NOTFOUND",
             "--disable-background-networking",
@@ -62,7 +62,7 @@ fn measured(arguments: &[&str]) -> String {
         .args(arguments)
         .arg(format!("file://{}", page.display()))
         .output()
-        .expect("timeout of coreutils is installed");
+        .expect("timeout from coreutils is installed");
     let (stdout, stderr) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),

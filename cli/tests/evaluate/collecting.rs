@@ -1,4 +1,4 @@
-//! Complete, truncated, reordered, modified and duplicated streams, and streams of other runs.
+//! Complete, truncated, reordered, modified and duplicated streams, and streams from other runs.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ fn kinds(reports: &Reports) -> Vec<&FaultKind> {
     reports.faults.iter().map(|fault| &fault.kind).collect()
 }
 
-/// Lines of the stream, and how many blocks its first `count` lines complete.
+/// Number of blocks that the first `count` lines of the stream complete.
 fn blocks_in(text: &str, count: usize) -> u32 {
     text.lines()
         .take(count)
@@ -93,7 +93,7 @@ fn reports_a_truncated_line_and_counts_everything_before_it() {
     let text = campaign.stream(1, &[]);
     let cut = text.lines().take(150).map(|line| line.len() + 1).sum::<usize>() + 40;
     let reports = read(&campaign, &text[..cut]);
-    assert_eq!(kinds(&reports), [&FaultKind::CutOff { bytes: 40 }]);
+    assert_eq!(kinds(&reports), [&FaultKind::Truncated { bytes: 40 }]);
     assert_eq!(reports.faults[0].line, 151);
     assert_eq!(reports.blocks_done(), blocks_in(&text, 150));
 }
@@ -122,20 +122,20 @@ fn rejects_streams_of_another_run_or_plan() {
     let mut other = Plan::from(campaign.plan.clone());
     other.run = "other".to_owned();
     let other = HashedPlan::from(other);
-    let of = |plan: &HashedPlan, uid: &str| collect(plan, uid, text.as_bytes());
+    let read_as = |plan: &HashedPlan, uid: &str| collect(plan, uid, text.as_bytes());
     let refused = |reports: &Reports| match kinds(reports)[..] {
         [FaultKind::Refused { why }] => Some(why.clone()),
         _ => None,
     };
     assert!(matches!(
-        refused(&of(&campaign.plan, "other")),
+        refused(&read_as(&campaign.plan, "other")),
         Some(RefusedStream::OtherRun { .. })
     ));
     assert!(matches!(
-        refused(&of(&other, UID)),
+        refused(&read_as(&other, UID)),
         Some(RefusedStream::OtherPlan { .. })
     ));
-    assert!(of(&campaign.plan, "other").cases.is_empty());
+    assert!(read_as(&campaign.plan, "other").cases.is_empty());
     let mut newer = hello(0, 1);
     newer.version = 99;
     let reports = read(&campaign, &stream_of(&[Record::Hello(Box::new(newer))]));
@@ -164,7 +164,7 @@ fn rejects_another_stream_of_the_same_attempt() {
     assert!(matches!(
         kinds(&reports)[..],
         [FaultKind::Refused {
-            why: RefusedStream::AttemptTwice { leg: 0, attempt: 1 }
+            why: RefusedStream::ConflictingAttempt { leg: 0, attempt: 1 }
         }]
     ));
     assert_eq!(reports.blocks_done(), campaign.plan.blocks_total);

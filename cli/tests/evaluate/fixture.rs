@@ -48,7 +48,7 @@ impl Default for Campaign {
 }
 
 impl Campaign {
-    /// The stream of leg 0 in `attempt`: all blocks but those in `without`.
+    /// The stream of leg 0 in `attempt`: all blocks except those in `without`.
     pub fn stream(&self, attempt: u32, without: &[u32]) -> String {
         let mut writer = ChainWriter::default();
         let mut text = String::new();
@@ -63,7 +63,7 @@ impl Campaign {
     }
 
     pub fn evaluation(&self) -> Evaluation {
-        evaluate(&self.plan, &self.reports()).expect("the fixture's plan is sound")
+        evaluate(&self.plan, &self.reports()).expect("the fixture's plan is valid")
     }
 
     fn records(&self, attempt: u32, without: &[u32]) -> Vec<Record> {
@@ -95,8 +95,8 @@ impl Campaign {
                 .filter(|block| !without.contains(&block.block))
             {
                 let scenario = &self.plan.scenarios[block.scenario as usize];
-                for (position, place) in block.order.iter().enumerate() {
-                    let arm = leg.arms[*place as usize].0;
+                for (position, leg_arm) in block.order.iter().enumerate() {
+                    let arm = leg.arms[*leg_arm as usize].0;
                     let name = &self.plan.arms[arm].name;
                     let key = (
                         ARMS.iter().find(|known| *known == name).copied(),

@@ -4,7 +4,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a fixture that is not sound fails the test"
+    reason = "an invalid fixture fails the test"
 )]
 
 mod browser;

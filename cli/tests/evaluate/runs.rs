@@ -7,7 +7,7 @@ use crds::v1alpha1::{Metric, Verdict};
 
 use crate::fixture::{Campaign, plan};
 
-/// Parameters in which a run differs.
+/// Modifies the evaluation of a run.
 type Change = fn(&mut Evaluation);
 
 fn finished<'a>(plan: &'a Plan, evaluation: &'a Evaluation) -> FinishedRun<'a> {
@@ -86,12 +86,12 @@ fn arm_that_is_the_baseline_of_only_one_run_is_not_compared() {
     second.baseline = 1;
     let all = compare_runs(&finished(&first, &evaluation), &finished(&second, &evaluation)).unwrap();
     assert!(!all.is_empty());
-    let ends = [&first.arms[0].name, &first.arms[1].name];
-    assert!(all.iter().all(|one| !ends.contains(&&one.arm)), "{all:?}");
+    let baselines = [&first.arms[0].name, &first.arms[1].name];
+    assert!(all.iter().all(|one| !baselines.contains(&&one.arm)), "{all:?}");
 }
 
 #[test]
-fn arms_missing_in_one_run_are_a_difference() {
+fn arms_missing_from_one_run_are_a_difference() {
     let (evaluation, first) = (Campaign::default().evaluation(), plan());
     let mut second = Plan::from(plan());
     second.arms[1].name = "another".to_owned();
@@ -101,7 +101,7 @@ fn arms_missing_in_one_run_are_a_difference() {
 }
 
 #[test]
-fn violated_control_of_either_run_removes_the_verdict() {
+fn violated_control_in_either_run_removes_the_verdict() {
     let before = Campaign::default().evaluation();
     let after = faster(64).evaluation();
     for all in [compared(&before, &after), compared(&after, &before)] {

@@ -63,12 +63,12 @@ fn metrics_have_their_units() {
     let small = cell(&summary, 0, 64, "baseline");
     let p50 = small.metric(Metric::LatencyP50).unwrap().median;
     assert!((3900.0..4150.0).contains(&p50), "{p50} ns");
-    // 200 messages of 64 B at about 8 us a round trip.
+    // 200 messages of 64 B at about 8 us per round trip.
     let throughput = small.metric(Metric::Throughput).unwrap().median;
     assert!((7.5e6..8.3e6).contains(&throughput), "{throughput} B/s");
     let rate = small.metric(Metric::CompletionRate).unwrap().median;
     assert!((rate * 64.0 - throughput).abs() < 1.0);
-    // Both sides use the CPU for 0.9 of the time.
+    // Both sides use the CPU for 90 percent of the time.
     let cpu = small.metric(Metric::CpuSecondsPerGib).unwrap().median;
     let expected = 1.8 * f64::from(1 << 30) / throughput;
     assert!((cpu / expected - 1.0).abs() < 0.01, "{cpu} s/GiB");
@@ -103,7 +103,7 @@ fn evidence_follows_the_counters() {
         engagement(1, 32 << 10, "doorbell", Doorbell).0,
         Engagement::RequestedOnly
     );
-    // All rails are addresses of one interface.
+    // All rails are addresses on one interface.
     assert_eq!(
         engagement(1, 32 << 10, "coalesce", Coalesce).0,
         Engagement::RequestedOnly

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Placement {
     /// Number of workers. Each worker is a pod on a separate node. Defaults to 2.
-    #[serde(default = "two_workers")]
+    #[serde(default = "default_workers")]
     #[cfg_attr(feature = "crd", schemars(range(min = 2, max = 64)))]
     pub workers: u32,
     /// Pattern that selects the pairs of workers that exchange data. Defaults to Pairwise.
@@ -18,10 +18,10 @@ pub struct Placement {
     pub pattern: Pattern,
     /// Whether the nodes of the workers are reserved for this run. An exclusive worker must request all EFA devices and
     /// GPUs of its node. Defaults to true.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub exclusive: bool,
     /// Whether all workers must run in the same zone. EFA traffic cannot cross zones. Defaults to true.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub single_zone: bool,
     /// Labels that a node must have to run a worker.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -47,7 +47,7 @@ pub struct Placement {
 impl Default for Placement {
     fn default() -> Self {
         Self {
-            workers: two_workers(),
+            workers: default_workers(),
             pattern: Pattern::default(),
             exclusive: true,
             single_zone: true,
@@ -98,10 +98,10 @@ pub struct Toleration {
     pub toleration_seconds: Option<i64>,
 }
 
-fn two_workers() -> u32 {
+fn default_workers() -> u32 {
     2
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }

@@ -28,7 +28,7 @@ pub struct Sampling {
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 50)))]
     pub margin_percent: u32,
     /// Whether a second copy of the baseline is measured to determine the noise floor. Defaults to true.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub control: bool,
 }
 
@@ -56,6 +56,6 @@ fn default_margin() -> u32 {
     2
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }

@@ -24,7 +24,7 @@ pub struct Scenario {
     #[serde(default)]
     pub memory: MemoryKind,
     /// Whether an integrity pass verifies every transferred byte before the measurement. Defaults to true.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub integrity: bool,
     /// Method by which a worker waits for completions. Defaults to a method chosen from the number of available CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ pub struct Transfer {
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 256)))]
     pub batch: u32,
     /// Number of initiator threads. Each thread uses separate endpoints. Defaults to 1.
-    #[serde(default = "one_thread")]
+    #[serde(default = "default_threads")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub threads: u32,
     /// Whether one or both workers of a pair post transfers. Defaults to Unidirectional.
@@ -228,7 +228,7 @@ impl Metric {
     }
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
@@ -240,6 +240,6 @@ fn default_batch() -> u32 {
     1
 }
 
-fn one_thread() -> u32 {
+fn default_threads() -> u32 {
     1
 }

@@ -324,7 +324,7 @@ pub enum WithheldReason {
     FabricContradicted,
     /// The legs of the variant and the baseline ran on different nodes or devices.
     DifferentDevices,
-    /// A negative control shows a change.
+    /// A control arm or a negative control shows a change.
     ControlViolated,
     /// A requested optimization was not active.
     NotEngaged,
@@ -437,7 +437,8 @@ pub struct NodeResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Outcome {
-    /// The run is complete, and no expectation was missed. `fabricbench report` exits with status 0.
+    /// The run is complete, no expectation was missed, and no variant regressed. `fabricbench report` exits with status
+    /// 0.
     Passed,
     /// The run is complete, and an expectation was missed or a regression was found. `fabricbench report` exits with
     /// status 1.

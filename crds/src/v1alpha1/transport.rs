@@ -49,7 +49,7 @@ impl TransportSpec {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Loopback {
     /// Number of rails. Defaults to 1.
-    #[serde(default = "one_rail")]
+    #[serde(default = "default_rails")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub rails: u32,
 }
@@ -62,7 +62,7 @@ pub struct Libfabric {
     /// Name of the provider in libfabric 2.x.
     pub provider: LibfabricProvider,
     /// Number of rails. Each rail is one endpoint, on a separate NIC if the fabric has NICs. Defaults to 1.
-    #[serde(default = "one_rail")]
+    #[serde(default = "default_rails")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub rails: u32,
 }
@@ -118,7 +118,7 @@ pub struct Ucx {
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 8)))]
     pub transports: Vec<UcxTransport>,
     /// Number of rails. Defaults to 1.
-    #[serde(default = "one_rail")]
+    #[serde(default = "default_rails")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub rails: u32,
 }
@@ -146,7 +146,7 @@ pub struct Nixl {
     /// Backend plugin that transfers the data.
     pub backend: NixlBackend,
     /// Number of rails. Defaults to 1.
-    #[serde(default = "one_rail")]
+    #[serde(default = "default_rails")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub rails: u32,
 }
@@ -167,11 +167,11 @@ pub enum NixlBackend {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Verbs {
     /// Number of rails. Each rail is one queue pair on a separate NIC. Defaults to 1.
-    #[serde(default = "one_rail")]
+    #[serde(default = "default_rails")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 64)))]
     pub rails: u32,
 }
 
-fn one_rail() -> u32 {
+fn default_rails() -> u32 {
     1
 }

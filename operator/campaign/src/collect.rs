@@ -1,9 +1,9 @@
-//! Converts the bytes of record streams to verified records, in order and each block once. Performs no I/O.
+//! Converts the bytes of record streams to verified records, in order, using each block once. Performs no I/O.
 //!
-//! A stream begins with the hello record of rank 0 as line 0. Several streams may follow each other: the legs of a run,
-//! attempts of a leg, or the same stream read again after a restart. The longest verified prefix of each stream is
-//! used; the rest is reported as a [`Fault`]. A block is taken from the first attempt in which its `block` record is
-//! verified, and only if every arm that the plan assigns to the block has a record.
+//! A stream begins with the hello record of rank 0 as line 0. The input may contain several streams in succession: the
+//! legs of a run, attempts of a leg, or the same stream read again after a restart. The longest verified prefix of each
+//! stream is used; the rest is reported as a [`Fault`]. A block is taken from the first attempt in which its `block`
+//! record is verified, and only if every arm that the plan assigns to the block has a record.
 
 mod case;
 mod collector;

@@ -59,9 +59,9 @@ pub struct Comparison {
     pub role: Role,
     /// Number of rounds in which both arms are valid.
     pub rounds: usize,
-    /// Estimated effect; `None` without a round in which both arms are valid.
+    /// Estimated effect; `None` if there is no round in which both arms are valid.
     pub effect: Option<Effect>,
-    /// Effect with its interval; `None` for too few rounds.
+    /// Effect with its interval; `None` if there are too few rounds.
     #[serde(serialize_with = "interval_percent")]
     pub interval: Option<Interval>,
     /// Smallest change in percent that this many rounds with this spread detect with a power of 80 percent; `None`
@@ -111,7 +111,7 @@ pub enum Role {
     ControlArm,
 }
 
-/// Reason why the verdict of a comparison is withheld or has no interval.
+/// Reason why the verdict of a comparison is withheld or its interval is missing.
 #[derive(Clone, Debug, PartialEq, Snafu, Serialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum Withheld {

@@ -2,8 +2,8 @@
 //! I/O.
 //!
 //! The rounds of two runs are not interleaved. The machines may change between the runs, and such a change cannot be
-//! distinguished from a change of the variants. The comparison therefore uses the ratio of an arm to the baseline of
-//! the same run, computed round by round, which cancels out effects common to both arms. No verdict is given for the
+//! distinguished from a change in the variants. The comparison therefore uses the ratio of an arm to the baseline of
+//! the same run, computed round by round, so that effects common to both arms cancel out. No verdict is given for the
 //! baseline itself. The rounds of the two runs are independent samples. The interval comes from the exact rank-sum test
 //! on the logarithms of the rounds' ratios ([`rank_sum`]), at the simultaneous level of all comparisons of a scenario.
 
@@ -51,8 +51,8 @@ pub struct RunComparison {
     pub second: Option<f64>,
     /// Number of rounds used from the first run and from the second run.
     pub rounds: (usize, usize),
-    /// Relative change from the first run to the second, in percent. For the baseline, this is the change of its value.
-    /// For any other arm, it is the change of its ratio to the baseline of the same run.
+    /// Relative change from the first run to the second, in percent. For the baseline, this is the change in its value.
+    /// For any other arm, it is the change in its ratio to the baseline of the same run.
     pub change_percent: Option<f64>,
     /// Lower and upper end of the change's interval, in percent of the first run.
     pub interval_percent: Option<(f64, f64)>,
@@ -62,8 +62,8 @@ pub struct RunComparison {
     pub reason: Option<String>,
 }
 
-/// Compares every arm that both runs have, at every size that both runs have, on the first run's primary metric of the
-/// scenario.
+/// Compares every arm that both runs have, at every size that both runs have, on the primary metric that the scenario
+/// has in the first run.
 ///
 /// # Errors
 /// Fails if the confidence or the margin of the first run's plan is out of range. `validate` rejects such a spec.
@@ -76,11 +76,11 @@ pub fn compare_runs(
     let mut all = Vec::new();
     for (index, scenario) in first.plan.scenarios.iter().enumerate() {
         let shared = shared_arms(first, second, index);
-        let is_judged = |pair: &&ArmInBothRuns<'_>| pair.first.own.arm != first.plan.baseline;
-        let Ok(judged @ 1..) = u32::try_from(shared.iter().filter(is_judged).count()) else {
+        let gets_verdict = |pair: &&ArmInBothRuns<'_>| pair.first.own.arm != first.plan.baseline;
+        let Ok(comparisons @ 1..) = u32::try_from(shared.iter().filter(gets_verdict).count()) else {
             continue;
         };
-        let family = Family::new(judged, f64::from(sampling.confidence_percent))?;
+        let family = Family::new(comparisons, f64::from(sampling.confidence_percent))?;
         for pair in &shared {
             let withheld = reason_to_withhold(first, pair.first.own)
                 .or_else(|| reason_to_withhold(second, pair.second.own));
@@ -133,7 +133,7 @@ fn shared_arms<'a>(
             let (Some(in_first), Some(in_second), None) = (in_first, in_second, planned.control) else {
                 continue;
             };
-            // The values of a baseline are not ratios, so an arm that is the baseline of only one run is omitted.
+            // The values of a baseline are not ratios, so an arm that is the baseline in only one run is omitted.
             if in_first.baseline.is_some() == in_second.baseline.is_some() {
                 found.push(ArmInBothRuns {
                     arm: planned.name.as_str(),
@@ -162,7 +162,7 @@ fn arm_result<'a>(
 impl ArmResult<'_> {
     /// Natural logarithm, for each round, of the arm's ratio to the baseline, or of the value if the arm is the
     /// baseline.
-    fn logs(&self, metric: Metric) -> Vec<f64> {
+    fn log_values(&self, metric: Metric) -> Vec<f64> {
         let own = values_by_round(self.own, metric);
         let logs: Vec<f64> = match self.baseline {
             None => own.iter().map(|(_, value)| value.ln()).collect(),
@@ -186,12 +186,12 @@ fn reason_to_withhold(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<Strin
         return Some(format!("fabric contradicted: {}", proof.reason));
     }
     // A violated control of any separation shows that position or time also affected the baseline.
-    let is_concerned = |arm: usize| arm == cell.arm || cell.arm == run.plan.baseline;
+    let is_relevant = |arm: usize| arm == cell.arm || cell.arm == run.plan.baseline;
     let mut comparisons = run.evaluation.comparisons.primary();
     let violated = comparisons.find_map(|comparison| match &comparison.reason {
         Some(reason @ Withheld::ControlViolated { .. })
             if (comparison.scenario, comparison.size_bytes) == (cell.scenario, cell.size_bytes)
-                && is_concerned(comparison.arm) =>
+                && is_relevant(comparison.arm) =>
         {
             Some(format!("{}: {reason}", run.plan.run))
         }
@@ -215,18 +215,18 @@ impl ArmInBothRuns<'_> {
         margin: Margin,
     ) -> RunComparison {
         let median = |cell: &CellSummary| cell.metric(metric).map(|spread| spread.median);
-        let (first, second) = (self.first.logs(metric), self.second.logs(metric));
+        let (first, second) = (self.first.log_values(metric), self.second.log_values(metric));
         let interval: Option<Interval> = rank_sum::interval(&first, &second, family.level());
-        let judged =
+        let verdict =
             interval.map(|interval| decide_verdict(&interval, margin, BetterDirection::from(metric)));
-        let reason = match (withheld, judged) {
+        let reason = match (withheld, verdict) {
             (Some(reason), _) => Some(reason),
             (None, Some(verdict)) => self
                 .first
                 .baseline
                 .is_none()
                 .then(|| baseline_reason(verdict).to_owned()),
-            (None, None) if first.is_empty() || second.is_empty() => Some(self.reason_unmeasured()),
+            (None, None) if first.is_empty() || second.is_empty() => Some(self.no_rounds_reason()),
             (None, None) => Some(format!(
                 "too few rounds ({} and {}) for a verdict: each run needs at least {}",
                 first.len(),
@@ -245,13 +245,13 @@ impl ArmInBothRuns<'_> {
             change_percent: interval.map(|interval| percent_change(interval.estimate)),
             interval_percent: interval
                 .map(|interval| (percent_change(interval.lower), percent_change(interval.upper))),
-            verdict: judged.filter(|_| reason.is_none()),
+            verdict: verdict.filter(|_| reason.is_none()),
             reason,
         }
     }
 
     /// Reason why one of the runs has no round to compare.
-    fn reason_unmeasured(&self) -> String {
+    fn no_rounds_reason(&self) -> String {
         let cells = [
             Some(self.first.own),
             Some(self.second.own),

@@ -1,5 +1,5 @@
-//! Evaluates the records of a run: every executor and every report uses [`evaluate`] to get from measurements to
-//! results. Performs no I/O.
+//! Evaluates the records of a run: every executor and every report uses [`evaluate`] to turn measurements into results.
+//! Performs no I/O.
 
 use crds::v1alpha1::{ExpectationOutcome, FabricProof, Outcome, Verdict};
 use serde::Serialize;

@@ -36,7 +36,7 @@ pub struct Plan {
     pub workers: u32,
     /// Sampling with all defaults filled in; `rounds` is always set.
     pub sampling: Sampling,
-    /// Number of measured rounds. Round 0, the integrity pass, does not count.
+    /// Number of measured rounds, excluding round 0, which is the integrity pass.
     pub rounds: u32,
     /// The variants in the order of the spec, then the control arms.
     pub arms: Vec<Arm>,
@@ -48,7 +48,7 @@ pub struct Plan {
     pub expectations: Vec<Expectation>,
     /// The legs, in the order in which they run.
     pub legs: Vec<Leg>,
-    /// Number of blocks of all legs, including the integrity pass.
+    /// Number of blocks in all legs, including the integrity pass.
     pub blocks_total: u32,
     /// Maximum time from the first ready worker to the last record, in seconds.
     pub active_deadline_seconds: u32,
@@ -159,8 +159,8 @@ pub enum PlanError {
     /// The records of one block do not fit in the record stream of a leg.
     #[snafu(display(
         "spec.placement.workers: one block of scenario \"{scenario}\" has {cases} cases ({arms} arms, {pairs} pairs). \
-         Its records would take {bytes} bytes, more than the {limit} bytes of a record stream. Use fewer workers or \
-         variants"
+         Its records would take {bytes} bytes, more than the limit of {limit} bytes for a record stream. Use fewer \
+         workers or variants"
     ))]
     BlockTooLarge {
         /// Name of the scenario.
@@ -198,7 +198,7 @@ pub enum PlanError {
 /// Plans a run.
 ///
 /// # Errors
-/// Fails if a block or the whole run is too large for the executors.
+/// Fails if a block or the whole run is too large, or if no interval exists at the requested confidence.
 pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
     let arms = arms::plan(run);
     let scenarios = scenarios::plan(run, &arms)?;
@@ -239,7 +239,7 @@ impl Plan {
         workers * workers.saturating_sub(1) / 2
     }
 
-    /// Cell of `arm` at `size_bytes` in the scenario of index `scenario`; `None` if the plan has no such cell.
+    /// Cell of `arm` at `size_bytes` in the scenario with index `scenario`; `None` if the plan has no such cell.
     pub fn cell(&self, scenario: usize, size_bytes: u64, arm: usize) -> Option<&Cell> {
         let cells = &self.scenarios.get(scenario)?.cells;
         cells

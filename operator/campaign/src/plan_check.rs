@@ -1,7 +1,7 @@
-//! Checks a plan for inconsistencies, and for settings with which it cannot show an effect. Performs no I/O.
+//! Checks a plan for inconsistencies, and for settings under which it cannot show an effect. Performs no I/O.
 //!
-//! The planner never creates an inconsistent plan: the tests run this check on every plan that they create. Users see
-//! only the other notes.
+//! The planner never creates an inconsistent plan: the tests run this check on every plan that they create. Users
+//! therefore never see a [`Severity::Fatal`] note.
 
 mod consistency;
 mod effects;
@@ -17,7 +17,7 @@ use super::plan::Plan;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Severity {
-    /// Information for reading the results.
+    /// Information that helps to interpret the results.
     Notice,
     /// The run cannot answer a question that the spec asks.
     Warning,

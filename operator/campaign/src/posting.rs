@@ -163,7 +163,7 @@ fn doorbell_obstacle(posting: Posting, burst: Burst) -> Option<String> {
     if burst.is_read() {
         return Some("a Read carries no FI_MORE".to_owned());
     }
-    (posting.posts_per_burst < 2).then(|| "only one post per rail and burst".to_owned())
+    (posting.posts_per_burst < 2).then(|| "only one post per rail per burst".to_owned())
 }
 
 fn coalesce_obstacle(rule: StripingRule, size: u64, rails: u32) -> Option<String> {
@@ -227,7 +227,7 @@ mod tests {
             reasons(256, burst(1), 4),
             [
                 None,
-                text("only one post per rail and burst"),
+                text("only one post per rail per burst"),
                 text("not split below thresholdBytes 16Ki")
             ]
         );

@@ -1,9 +1,9 @@
 //! The statistics of comparisons: effects, exact intervals, verdicts and power. Performs no I/O and works on numbers
 //! only, not on plans.
 //!
-//! The statistical unit is the round. [`round_effect`] reduces a round to one number, the median over pairs of
-//! `ln(arm / baseline)`. [`compare_paired`] turns the rounds of one comparison into an estimate, an exact interval at
-//! the simultaneous level of its [`Family`], a verdict, and the number of rounds that would settle it. [`ExpectedChange`]
+//! The statistical unit is the round. [`round_effect`] reduces a round to one number, the median over pairs of `ln(arm
+//! / baseline)`. [`compare_paired`] turns the rounds of one comparison into an estimate, an exact interval at the
+//! simultaneous level of its [`Family`], a verdict, and the number of rounds that would settle it. [`ExpectedChange`]
 //! compares the same interval with a stated expectation. [`null_check`] evaluates the comparisons that must show no
 //! effect: control arms and negative controls.
 //!
@@ -27,7 +27,7 @@ mod verdict;
 
 pub use distribution::Distribution;
 pub use error::StatsError;
-pub use expected_change::{ChangeOutcome, ExpectedChange, over_sizes};
+pub use expected_change::{ChangeOutcome, ExpectedChange, combine_outcomes};
 pub use family::{Family, SPARE_ROUNDS};
 pub use interval::Interval;
 pub use margin::Margin;

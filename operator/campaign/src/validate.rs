@@ -147,7 +147,8 @@ pub fn check_name(name: &str) -> Result<(), ProblemKind> {
 
 /// Maximum length of an invalid name in a message, in characters.
 const MAX_SHOWN_NAME: usize = 80;
-/// Maximum length of a name: pods, Services and result directories append suffixes to it and must remain DNS labels.
+/// Maximum length of a name: the names of pods, Services and result directories append suffixes to it and must remain
+/// DNS labels.
 const MAX_NAME: usize = 52;
 
 /// Maximum length of a DNS label, in bytes (RFC 1123, section 2.1).

@@ -23,7 +23,7 @@ use test_support::operator::Operator;
 /// Maximum number of concurrent create requests.
 pub const CLIENTS: usize = 16;
 
-/// Times of creating objects concurrently.
+/// Times measured while objects are created concurrently.
 struct ConcurrentTimes {
     /// Seconds from sending each create request until the Job was observed.
     latencies: Vec<f64>,
@@ -57,7 +57,7 @@ pub async fn bare_jobs(cluster: &TestCluster, count: usize, results: &mut Result
 
 /// Lower bound: creates `count` runs without an operator.
 pub async fn bare_runs(cluster: &TestCluster, count: usize, results: &mut Results) {
-    let runs = runs_named(cluster, count);
+    let runs = build_runs(cluster, count);
     let start = Instant::now();
     create_all(cluster, runs).await;
     let what = format!("lower bound: {count} runs without an operator: total, s");
@@ -82,7 +82,7 @@ pub async fn memory(cluster: &TestCluster, count: usize, results: &mut Results) 
         Goal::AtMost(11.0),
         resident_mib(&operator).await,
     );
-    measure_creation(cluster, runs_named(cluster, count)).await;
+    measure_creation(cluster, build_runs(cluster, count)).await;
     results.add(
         format!("resident memory with {count} runs, MiB"),
         Goal::AtMost(14.0),
@@ -97,7 +97,7 @@ pub async fn runs(cluster: &TestCluster, count: usize, results: &mut Results) ->
     let operator = cluster.start();
     operator.ready().await;
     let (cpu, sent) = (cpu_seconds(&operator), requests(&operator));
-    let mut times = measure_creation(cluster, runs_named(cluster, count)).await;
+    let mut times = measure_creation(cluster, build_runs(cluster, count)).await;
     let goals = [Goal::AtMost(0.6), Goal::None, Goal::AtMost(6.0)];
     times.add_to(
         &format!("{count} concurrent runs, until first Job"),
@@ -131,7 +131,7 @@ pub async fn runs(cluster: &TestCluster, count: usize, results: &mut Results) ->
     operator
 }
 
-/// Creates `objects` concurrently. Returns the time at which each request was sent by name.
+/// Creates `objects` concurrently. Returns the time at which each request was sent, keyed by object name.
 async fn create_all<K>(cluster: &TestCluster, objects: Vec<K>) -> HashMap<String, Instant>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -153,7 +153,7 @@ where
 }
 
 /// Builds `count` runs without creating them.
-pub fn runs_named(cluster: &TestCluster, count: usize) -> Vec<BenchmarkRun> {
+pub fn build_runs(cluster: &TestCluster, count: usize) -> Vec<BenchmarkRun> {
     (0..count)
         .map(|number| cluster.run(&format!("run-{number}")))
         .collect()

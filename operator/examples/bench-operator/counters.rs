@@ -16,8 +16,7 @@ pub fn cpu_seconds(operator: &Operator) -> f64 {
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
-/// Idle time before the memory is read. Within this time the operator closes connections and returns memory to the
-/// kernel.
+/// Idle time before the memory is read. Within this time the operator closes connections that it does not need.
 const IDLE_TIME: Duration = Duration::from_secs(25);
 
 /// Resident memory in MiB after the operator was idle for [`IDLE_TIME`].

@@ -19,8 +19,8 @@ use super::test_cluster::TestCluster;
 /// Timeout for Jobs.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Time of the first Job of each run since the watch started, by the name of the run. For a Job without an owner, the
-/// key is the name of the Job.
+/// Time at which the first Job of each run was observed after the watch started, keyed by the name of the run. For a
+/// Job without an owner, the key is the name of the Job.
 pub struct FirstJobs {
     seen: watch::Receiver<HashMap<String, Instant>>,
     watch_task: JoinHandle<()>,

@@ -14,7 +14,7 @@ use super::test_cluster::TestCluster;
 use test_support::cluster::until;
 use test_support::operator::Operator;
 
-/// Changes labels of runs, which causes reconciliations without writes.
+/// Changes labels of runs to trigger reconciliations, and counts the writes, which should be zero.
 pub async fn unchanged_runs(cluster: &TestCluster, operator: &Operator, runs: usize, results: &mut Results) {
     let api = cluster.api::<BenchmarkRun>();
     settled(operator).await;
@@ -37,7 +37,7 @@ pub async fn unchanged_runs(cluster: &TestCluster, operator: &Operator, runs: us
     until(|| async { (reconciliations(operator) >= expected).then_some(()) }).await;
     settled(operator).await;
     let written = writes(&since(&sent, &requests(operator)));
-    let what = format!("writes of {} reconciles without changes", runs / 10);
+    let what = format!("writes of {} reconciliations without changes", runs / 10);
     results.add(what, Goal::AtMost(0.0), written);
 }
 
@@ -54,10 +54,10 @@ pub async fn measure_idle(cluster: &TestCluster, seconds: u64, results: &mut Res
     let (cpu, sent) = (cpu_seconds(&operator), requests(&operator));
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     let cpu = cpu_seconds(&operator) - cpu;
-    results.add(format!("CPU time in {seconds} idle s, s"), Goal::None, cpu);
+    results.add(format!("CPU time while idle for {seconds} s, s"), Goal::None, cpu);
     for (verb, count) in since(&sent, &requests(&operator)) {
         let goal = match verb.as_str() {
-            // Each renewal of the Lease needs one get and one update every five seconds.
+            // Renewing the Lease takes one get and one update every five seconds.
             "get" | "update" => Goal::AtMost(seconds as f64 / 5.0 + 1.0),
             "watch" => Goal::None,
             _ => Goal::AtMost(0.0),

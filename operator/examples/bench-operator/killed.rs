@@ -8,7 +8,7 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 use kube::api::{ListParams, PostParams};
 
-use super::concurrent_runs::{CLIENTS, runs_named};
+use super::concurrent_runs::{CLIENTS, build_runs};
 use super::counters::settled;
 use super::first_jobs::FirstJobs;
 use super::results::{Goal, Results};
@@ -20,7 +20,7 @@ pub async fn measure(cluster: &TestCluster, count: usize, results: &mut Results)
     let mut first_jobs = FirstJobs::watch(cluster).await;
     let mut operator = cluster.start();
     let runs = cluster.api::<BenchmarkRun>();
-    let creations = runs_named(cluster, count).into_iter().map(|run| {
+    let creations = build_runs(cluster, count).into_iter().map(|run| {
         let runs = &runs;
         async move {
             runs.create(&PostParams::default(), &run).await.unwrap();

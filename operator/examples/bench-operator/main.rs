@@ -45,7 +45,7 @@ struct Arguments {
     /// Duration of the idle measurement in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     idle: u64,
-    /// Additional arguments of the operator.
+    /// Additional arguments for the operator.
     #[arg(last = true)]
     operator: Vec<String>,
 }

@@ -76,7 +76,7 @@ pub fn percentile(values: &mut [f64], fraction: f64) -> f64 {
     values[rank.saturating_sub(1)]
 }
 
-/// Formats `value` with its significant digits.
+/// Formats `value` with at most two decimal places.
 fn rounded(value: f64) -> String {
     match value {
         value if value.fract() == 0.0 => format!("{value}"),

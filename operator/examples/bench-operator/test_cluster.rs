@@ -68,8 +68,8 @@ impl TestCluster {
         Operator::spawn(command, &self.kubeconfig, "example.test/runner:1", &arguments)
     }
 
-    /// A run named `name` with two workers on separate nodes. The run has a queue, which admits it, so it does not wait
-    /// for other runs.
+    /// A run named `name` with two workers on separate nodes. The run specifies a queue, so it does not wait for other
+    /// runs.
     pub fn run(&self, name: &str) -> BenchmarkRun {
         let mut run = cluster::run(name);
         run.spec.resources.gpus = GPUS;
@@ -78,7 +78,7 @@ impl TestCluster {
         run
     }
 
-    /// API of a resource in the namespace.
+    /// API client for a resource in the namespace.
     pub fn api<K>(&self) -> Api<K>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,

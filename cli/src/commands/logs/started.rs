@@ -10,7 +10,7 @@ use operator::run_controller::observed::PodState;
 /// The worker has not started. The error describes why.
 pub(super) fn check_started(pod: &Pod) -> Result<(), String> {
     let Some(state) = PodState::from_pod(pod) else {
-        return Err("not a pod of an attempt".to_owned());
+        return Err("it does not belong to an attempt".to_owned());
     };
     if state.started_at.is_some() || state.terminated.is_some() {
         return Ok(());

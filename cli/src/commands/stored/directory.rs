@@ -37,7 +37,7 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
     let found = hex(&digest.finalize());
     Ok(match measured.filter(|measured| *measured != found) {
         Some(measured) => stored.with_integrity_warning(format!(
-            "{} is not the file that was measured: its SHA-256 is {found}, but run.json contains {measured}. Restore \
+            "{} was changed after the measurement: its SHA-256 is {found}, but run.json contains {measured}. Restore \
              the file, or continue with `fabricbench run --resume`, which repeats invalid blocks",
             records.display()
         )),

@@ -12,7 +12,7 @@ pub(super) fn cold(report: &Report<'_>) -> Markup {
     html! {
         section #cold aria-labelledby="cold-title" {
             h2 #cold-title { "Before the first measured operation" }
-            p.note { "Median and range [minimum, maximum] of the rounds. Every round starts new processes." }
+            p.note { "Median and range [minimum, maximum] over the rounds. Every round starts new processes." }
             div.scroll tabindex="0" role="region" aria-label="Cold-start metrics" {
                 table.numbers {
                     thead {
@@ -146,7 +146,7 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
             }
             @if !report.evaluation.summary.evidence_lines.is_empty() {
                 details {
-                    summary { "Evidence lines of the runners" }
+                    summary { "Evidence lines from the runners" }
                     ul { @for line in &report.evaluation.summary.evidence_lines { li { code { (line) } } } }
                 }
             }

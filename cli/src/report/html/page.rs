@@ -10,7 +10,7 @@ use crate::report::{Report, overview};
 
 const STYLE: &str = include_str!("style.css");
 
-/// Renders the whole page with the given sections of scenarios.
+/// Renders the whole page with the given scenario sections.
 pub(super) fn page(report: &Report<'_>, scenarios: Vec<Markup>) -> Markup {
     let name = &report.plan.run;
     html! {
@@ -117,16 +117,16 @@ fn method(report: &Report<'_>) -> Markup {
         section #method aria-labelledby="method-title" {
             h2 #method-title { "Method and legend" }
             p {
-                "Every round starts new processes and measures every arm at every size. Within a block the arms run one after "
-                "another, in an order derived from the seed (" (sampling.seed) "). Each round yields one value: the median over "
-                "its pairs of the logarithm of the ratio of arm to baseline. The interval is the exact signed-rank interval of "
+                "Every round starts new processes and measures every arm at every size. Within a block, the arms run "
+                "one after another, in an order derived from the seed (" (sampling.seed) "). Each round yields one value: "
+                "the median over its pairs of ln(arm / baseline). The interval is the exact signed-rank interval of "
                 "these values. All intervals of a scenario's primary metric hold simultaneously with "
                 (sampling.confidence_percent) " % confidence."
             }
             ul {
                 li { b { "Improved" } " / " b { "Regressed" } ": the whole interval is outside the margin of " (sampling.margin_percent) " %, on the better or the worse side." }
                 li { b { "NoChange" } ": the whole interval is inside the margin, which shows equivalence." }
-                li { b { "Inconclusive" } ": any other interval. The number is an estimate of the rounds that a verdict needs." }
+                li { b { "Inconclusive" } ": any other interval. The number is the estimated number of rounds that a verdict needs." }
                 li { b { "n/a" } ": the arm performs the same operations as the baseline, so its interval shows only noise and serves as a check of the method." }
                 li { b { "NotEngaged" } ": the optimization was requested but did not take effect, so there is no verdict." }
                 li { b { "invalid" } ": the results cannot be trusted, for the reason given." }

@@ -1,4 +1,4 @@
-//! Plots as SVG. Their colors are CSS variables of the page, so each plot fits the light and the dark color scheme.
+//! Plots as SVG. Their colors are CSS variables of the page, so each plot suits the light and dark color schemes.
 
 mod arm;
 mod axis;

@@ -1,4 +1,4 @@
-//! Tables of one scenario: results of each arm, bytes of each rail and comparisons of every metric.
+//! Tables of one scenario: results of each arm, bytes on each rail and comparisons for every metric.
 
 use campaign::compare::metric_name;
 use campaign::format;
@@ -29,9 +29,9 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
             summary { "Results of every arm and size" }
             p.note {
                 "Latency is " @if ping_pong { "half a round trip" } @else { "from post to completion" }
-                ". Quantiles are of the pooled samples of all valid rounds. Rates and CPU time are medians of the rounds. A value in "
-                "brackets is the median over rounds of the quantile computed from the raw samples by exclusive interpolation, "
-                "if they were kept."
+                ". Quantiles are computed from the pooled samples of all valid rounds. Rates and CPU time are medians "
+                "over the rounds. A value in brackets is the median, over the rounds, of the quantile computed from "
+                "the raw samples by exclusive interpolation. It is shown only if raw samples were kept."
             }
             div.scroll tabindex="0" role="region" aria-label="Results" {
                 table.numbers {
@@ -88,8 +88,9 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
 /// Bytes that the initiators posted on each rail; empty with a single rail.
 pub(super) fn rails(report: &Report<'_>, index: usize) -> Markup {
     let cells = report.evaluation.summary.cells.iter();
-    let of_cell = |cell: &&CellSummary| cell.scenario == index && cell.counters.bytes_per_rail.len() > 1;
-    let cells: Vec<&CellSummary> = cells.filter(of_cell).collect();
+    let has_several_rails =
+        |cell: &&CellSummary| cell.scenario == index && cell.counters.bytes_per_rail.len() > 1;
+    let cells: Vec<&CellSummary> = cells.filter(has_several_rails).collect();
     let bytes = |cell: &CellSummary, rail: usize| cell.counters.bytes_per_rail.get(rail).copied();
     let rails = cells.iter().map(|cell| cell.counters.bytes_per_rail.len()).max();
     html! {
@@ -123,7 +124,7 @@ pub(super) fn rails(report: &Report<'_>, index: usize) -> Markup {
     }
 }
 
-/// Comparisons of every metric, without the baseline.
+/// Comparisons for every metric, without the baseline.
 pub(super) fn other_metrics(report: &Report<'_>, index: usize) -> Markup {
     let Some(scenario) = report.plan.scenarios.get(index) else {
         return html! {};
@@ -132,7 +133,7 @@ pub(super) fn other_metrics(report: &Report<'_>, index: usize) -> Markup {
     let arms: Vec<usize> = (0..plan.arms.len()).filter(|arm| *arm != plan.baseline).collect();
     html! {
         details {
-            summary { "Changes of every metric" }
+            summary { "Changes in every metric" }
             p.note { "Only the primary metric, " (metric_name(scenario.primary)) ", gets verdicts. The other metrics are descriptive." }
             @for metric in METRICS {
                 div.scroll tabindex="0" role="region" aria-label=(metric_name(metric)) {

@@ -16,7 +16,7 @@ use crate::report::{Report, labels, overview};
 /// Maximum number of sizes with a tail plot.
 const MAX_TAILS: usize = 12;
 
-/// The section of the scenario with index `index`.
+/// Section of the scenario with index `index`.
 pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlError> {
     let Some(scenario) = report.plan.scenarios.get(index) else {
         return Ok(html! {});
@@ -41,7 +41,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
             div.plots {
                 figure {
                     figcaption {
-                        "Change of " (labels::metric_title(ping_pong, scenario.primary)) " at each size, with its interval. "
+                        "Change in " (labels::metric_title(ping_pong, scenario.primary)) " at each size, with its interval. "
                         "The band is the margin of " (report.plan.sampling.margin_percent) " %. "
                         "Hollow dots have no verdict. "
                         "Noise floor: " (overview::noise_floor(report, Some(index))) "."
@@ -69,7 +69,7 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
                 }
             }
             @if scenario.sizes.len() > MAX_TAILS {
-                p.note { "Only the first " (MAX_TAILS) " sizes have a plot. The table of results has the quantiles of all sizes." }
+                p.note { "Only the first " (MAX_TAILS) " sizes have a plot. The results table has the quantiles for all sizes." }
             }
             (result_tables::results(report, index))
             (result_tables::rails(report, index))
@@ -79,8 +79,8 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
     })
 }
 
-const WHISKERS: &str = "Whiskers in the plots by size are the 95 % signed-rank interval of the rounds for each point \
-    separately, or the range of the rounds if there are fewer than six.";
+const WHISKERS: &str = "Whiskers in the plots by size show the 95 % signed-rank interval over the rounds, computed for \
+    each point separately, or the range over the rounds if there are fewer than six.";
 
 fn legend(report: &Report<'_>) -> Markup {
     let arms = || report.plan.arms.iter().enumerate();
@@ -127,7 +127,7 @@ fn effect_plot(
     let margin = f64::from(report.plan.sampling.margin_percent) / 100.0;
     plot::effects(&EffectPlot {
         description: &format!(
-            "Change at each size of scenario {}. The table of verdicts has the same values",
+            "Change at each size in scenario {}. The verdict table has the same values",
             scenario.assignment.name
         ),
         rows: scenario.sizes.iter().map(|size| format::size(*size)).collect(),
@@ -166,9 +166,7 @@ fn curve_plot(
     sizes.sort_unstable();
     let name = &scenario.assignment.name;
     plot::curves(&Curves {
-        description: &format!(
-            "{metric} by size in scenario {name}. The table of results has the same values"
-        ),
+        description: &format!("{metric} by size in scenario {name}. The results table has the same values"),
         sizes: sizes.iter().map(|size| (*size, format::size(*size))).collect(),
         curves: (0..report.plan.arms.len()).map(curve).collect(),
         label: match metric {
@@ -191,7 +189,7 @@ fn tail_plot(report: &Report<'_>, index: usize, size: u64) -> Result<String, plo
         })
         .collect();
     let description = format!(
-        "Latency quantiles at {}. The table of results has the same values",
+        "Latency quantiles at {}. The results table has the same values",
         format::size(size)
     );
     plot::tails(&description, &tails)

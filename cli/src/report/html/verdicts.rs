@@ -44,7 +44,7 @@ pub(super) fn verdicts(report: &Report<'_>) -> Markup {
             @for (index, scenario) in plan.scenarios.iter().enumerate() {
                 @let ping_pong = matches!(scenario.assignment.workload, Workload::PingPong(_));
                 @let title = labels::metric_title(ping_pong, scenario.primary);
-                @let label = format!("Verdicts of {}", scenario.assignment.name);
+                @let label = format!("Verdicts for {}", scenario.assignment.name);
                 h3 { a href={ "#scenario-" (index) } { (scenario.assignment.name) } ": " (title) }
                 p.note {
                     "Change from " (arm_name(report, plan.baseline)) " [simultaneous " (plan.sampling.confidence_percent)

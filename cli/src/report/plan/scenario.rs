@@ -7,7 +7,7 @@ use campaign::plan::{Cell, Plan, PlannedScenario};
 use crds::assignment::{Extent, ScenarioAssignment, Workload};
 use crds::units::{Duration, Size};
 
-use super::{counted, lines, plain_table};
+use super::{lines, plain_table, pluralized};
 
 pub(super) fn write(plan: &Plan, index: usize, out: &mut String) -> std::fmt::Result {
     let Some(scenario) = plan.scenarios.get(index) else {
@@ -23,8 +23,8 @@ pub(super) fn write(plan: &Plan, index: usize, out: &mut String) -> std::fmt::Re
         out,
         "    primary metric {:?}; {}; at least {} for a verdict{}",
         scenario.primary,
-        counted(scenario.comparisons.into(), "comparison"),
-        counted(scenario.minimum_rounds.into(), "round"),
+        pluralized(scenario.comparisons.into(), "comparison"),
+        pluralized(scenario.minimum_rounds.into(), "round"),
         if scenario.integrity {
             "; every byte checked in round 0"
         } else {
@@ -55,7 +55,7 @@ fn workload(scenario: &ScenarioAssignment) -> String {
                 work.direction,
                 work.window,
                 work.batch,
-                counted(work.threads.into(), "thread"),
+                pluralized(work.threads.into(), "thread"),
             ),
             work.measured,
             work.warmup,
@@ -129,7 +129,7 @@ fn text(cell: &Cell, baseline: bool) -> String {
 }
 
 /// Describes the optimizations that do not apply, with one line for each arm, optimization and reason, such as
-/// `doorbell Doorbell at 64, 128: only one post per rail and burst`.
+/// `doorbell Doorbell at 64, 128: only one post per rail per burst`.
 fn not_applicable(plan: &Plan, scenario: &PlannedScenario) -> Vec<String> {
     let mut grouped: Vec<(String, String, Vec<String>)> = Vec::new();
     for (index, arm) in plan

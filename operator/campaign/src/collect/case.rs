@@ -58,7 +58,7 @@ pub struct Measured {
 
 /// Measurements of one side in the timed window. The fields are those of [`SideReport`].
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs, reason = "as documented for the record")]
+#[allow(missing_docs, reason = "documented on the record type")]
 pub struct Side {
     pub window_nanos: u64,
     pub cpu_nanos: u64,
@@ -71,7 +71,7 @@ pub struct Side {
 
 /// Posts of one side. The fields are those of [`crds::record::Posted`].
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs, reason = "as documented for the record")]
+#[allow(missing_docs, reason = "documented on the record type")]
 pub struct PostedSide {
     pub operations: u64,
     pub payload_bytes: u64,

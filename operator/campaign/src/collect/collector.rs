@@ -14,8 +14,8 @@ use super::framing::{Framing, RawLine};
 use super::{FromStream, MAX_FAULTS, MAX_WARNINGS, Reports, Stream};
 use crate::plan::HashedPlan;
 
-/// Reads streams of one run and plan, one after the other. Memory is bounded by the blocks of the plan, since a block
-/// is kept once, and by [`MAX_STREAM_BYTES`] for the open stream.
+/// Reads streams of one run and plan, one after the other. Memory is bounded by the blocks of the plan, since each
+/// block is stored only once, and by [`MAX_STREAM_BYTES`] for the open stream.
 #[derive(Debug, Clone)]
 pub struct Collector {
     uid: String,
@@ -24,7 +24,7 @@ pub struct Collector {
     framing: Framing,
     line: u64,
     state: StreamState,
-    /// Digest after each line, by leg and attempt. It identifies a stream that is read again.
+    /// Digest after each line, by leg and attempt, to recognize a stream that is read again.
     digests: BTreeMap<(u32, u32), Vec<String>>,
     /// Leg, round, rank and arm of each stored cold record.
     cold: BTreeSet<(u32, u32, u32, String)>,
@@ -103,7 +103,7 @@ impl Collector {
         self.reports
     }
 
-    /// Reads a last line without a newline, which may be complete.
+    /// Reads the last line if no newline follows it. The line may nevertheless be complete.
     fn last_line(&mut self, line: RawLine<'_>) {
         let RawLine::Whole(bytes) = line else {
             return self.raw_line(line);
@@ -113,7 +113,7 @@ impl Collector {
         if let Some(fault) = self.reports.faults.get_mut(faults)
             && matches!(fault.kind, FaultKind::Broken { .. } | FaultKind::NotText)
         {
-            fault.kind = FaultKind::CutOff { bytes: bytes.len() };
+            fault.kind = FaultKind::Truncated { bytes: bytes.len() };
         }
     }
 
@@ -233,7 +233,7 @@ impl Collector {
         }
         let known = self.digests.get(&(identity.leg, identity.attempt));
         match known.and_then(|digests| digests.first()) {
-            Some(digest) if *digest != chain.digest() => Err(RefusedStream::AttemptTwice {
+            Some(digest) if *digest != chain.digest() => Err(RefusedStream::ConflictingAttempt {
                 leg: identity.leg,
                 attempt: identity.attempt,
             }),
@@ -241,9 +241,9 @@ impl Collector {
         }
     }
 
-    /// Processes a record that continues its stream. Cases and blocks are processed on every reading, because the
-    /// blocks of a truncated stream may be complete when it is read again. Other records are stored only on the first
-    /// reading.
+    /// Processes a record that continues its stream. Cases and blocks are processed every time the stream is read,
+    /// because the blocks of a truncated stream may be complete when it is read again. Other records are stored only
+    /// the first time.
     fn next_record(&mut self, mut open: Box<OpenStream>, record: Record) {
         let (leg, attempt) = open.key();
         let digest = open.chain.digest();
@@ -251,7 +251,7 @@ impl Collector {
         let index = (open.chain.next() - 1) as usize;
         let already_read = match digests.get(index) {
             Some(known) if *known != digest => {
-                let why = RefusedStream::AttemptTwice { leg, attempt };
+                let why = RefusedStream::ConflictingAttempt { leg, attempt };
                 self.state = StreamState::Inside(open);
                 return self.abort_stream(FaultKind::Refused { why });
             }
@@ -333,7 +333,7 @@ impl Collector {
         }
     }
 
-    /// Stores a record that belongs to no block.
+    /// Stores a record that does not belong to a block.
     fn store(&mut self, (leg, attempt): (u32, u32), record: Record) {
         let reports = &mut self.reports;
         match record {

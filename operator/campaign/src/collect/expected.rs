@@ -38,7 +38,7 @@ impl Expected {
                     let arms = block
                         .order
                         .iter()
-                        .filter_map(|place| leg.arms.get(*place as usize));
+                        .filter_map(|position| leg.arms.get(*position as usize));
                     let block_shape = Block {
                         round: round.round,
                         pass: round.pass,

@@ -8,7 +8,7 @@ use snafu::Snafu;
 /// A rejected part of the input.
 #[derive(Debug, Clone)]
 pub struct Fault {
-    /// Line of the input, from 1.
+    /// Line number in the input, starting at 1.
     pub line: u64,
     /// Leg and attempt of the stream, if known.
     pub stream: Option<(u32, u32)>,
@@ -39,7 +39,7 @@ pub enum FaultKind {
     /// The line does not continue its stream: it is truncated, reordered, modified, too long or not a record.
     #[snafu(display("{reason}"))]
     Broken {
-        /// Message of the line parser.
+        /// Message from the line parser.
         reason: String,
     },
     /// The line is not UTF-8.
@@ -47,14 +47,14 @@ pub enum FaultKind {
     NotText,
     /// The last line is incomplete.
     #[snafu(display("the last line is truncated after {bytes} bytes"))]
-    CutOff {
+    Truncated {
         /// Length in bytes.
         bytes: usize,
     },
-    /// The stream is longer than the plan allows.
+    /// The stream is longer than [`MAX_STREAM_BYTES`].
     #[snafu(display("the stream is longer than {MAX_STREAM_BYTES} bytes"))]
     StreamTooLong,
-    /// The stream belongs to another run, plan or attempt.
+    /// The whole stream is rejected.
     #[snafu(display("{why}"))]
     Refused {
         /// Reason.
@@ -122,14 +122,14 @@ pub enum RefusedStream {
         expected: String,
     },
     /// The stream belongs to a leg that the plan does not contain.
-    #[snafu(display("the stream belongs to leg {leg}, which the plan does not have"))]
+    #[snafu(display("the stream belongs to leg {leg}, which the plan does not contain"))]
     UnknownLeg {
         /// Number of the leg in the stream.
         leg: u32,
     },
     /// An earlier stream of the same attempt has different content.
     #[snafu(display("an earlier stream of leg {leg}, attempt {attempt} has different lines"))]
-    AttemptTwice {
+    ConflictingAttempt {
         /// Number of the leg.
         leg: u32,
         /// Number of the attempt.
@@ -141,7 +141,7 @@ pub enum RefusedStream {
 #[derive(Debug, Clone, PartialEq, Eq, Snafu)]
 pub enum BlockFault {
     /// The plan assigns the block to another leg or does not contain it.
-    #[snafu(display("the plan does not have this block in this leg"))]
+    #[snafu(display("the plan does not contain this block in this leg"))]
     Unknown,
     /// Some cases of the block are missing.
     #[snafu(display("its block record states {claimed} cases, but there are {found}"))]

@@ -11,7 +11,7 @@ pub enum RawLine<'a> {
     TooLong,
 }
 
-/// The input after the last newline.
+/// Splits the input into lines and holds the input after the last newline.
 #[derive(Debug, Default, Clone)]
 pub struct Framing {
     rest: Vec<u8>,
@@ -19,15 +19,15 @@ pub struct Framing {
 }
 
 impl Framing {
-    /// Calls `each` with every line that `bytes` complete.
-    pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(RawLine<'_>)) {
+    /// Calls `consume` with every line that ends in `bytes`.
+    pub fn feed(&mut self, mut bytes: &[u8], mut consume: impl FnMut(RawLine<'_>)) {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             let (line, after) = bytes.split_at(end);
             bytes = after.get(1..).unwrap_or_default();
             self.keep(line);
             match self.too_long {
-                true => each(RawLine::TooLong),
-                false => each(RawLine::Whole(&self.rest)),
+                true => consume(RawLine::TooLong),
+                false => consume(RawLine::Whole(&self.rest)),
             }
             self.rest.clear();
             self.too_long = false;
@@ -35,12 +35,12 @@ impl Framing {
         self.keep(bytes);
     }
 
-    /// Calls `each` with the text after the last newline, if there is any.
-    pub fn rest(&mut self, each: impl FnOnce(RawLine<'_>)) {
+    /// Calls `consume` with the text after the last newline, if there is any.
+    pub fn rest(&mut self, consume: impl FnOnce(RawLine<'_>)) {
         let rest = std::mem::take(&mut self.rest);
         match (std::mem::take(&mut self.too_long), rest.is_empty()) {
-            (true, _) => each(RawLine::TooLong),
-            (false, false) => each(RawLine::Whole(&rest)),
+            (true, _) => consume(RawLine::TooLong),
+            (false, false) => consume(RawLine::Whole(&rest)),
             (false, true) => {}
         }
     }

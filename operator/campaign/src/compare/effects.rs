@@ -32,8 +32,8 @@ type CaseKey = (usize, u64, usize, u32, (u32, u32));
 
 /// Indexes the valid measured cases by scenario, size, arm, round and pair.
 pub fn case_index<'a>(reports: &'a Reports, summary: &Summary) -> BTreeMap<CaseKey, &'a Measured> {
-    let judged = reports.cases.iter().zip(&summary.validities);
-    let valid = judged.filter(|(case, validity)| case.pass == Pass::Measure && validity.is_valid());
+    let cases = reports.cases.iter().zip(&summary.validities);
+    let valid = cases.filter(|(case, validity)| case.pass == Pass::Measure && validity.is_valid());
     let keyed = valid.filter_map(|(case, _)| match &case.outcome {
         CaseOutcome::Measured(measured) => {
             let pair = (case.initiator, case.target);

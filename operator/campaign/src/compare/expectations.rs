@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Comparison, Role, Withheld};
 use crate::format;
 use crate::plan::Plan;
-use crate::stats::{self, ChangeOutcome, Margin, StatsError, over_sizes};
+use crate::stats::{self, ChangeOutcome, Margin, StatsError, combine_outcomes};
 
 /// Outcome of one expectation.
 #[derive(Clone, Debug, Serialize)]
@@ -48,15 +48,15 @@ pub struct SizeOutcome {
 /// Evaluates every expectation of `plan` against the intervals of its comparisons.
 pub(super) fn evaluate(plan: &Plan, all: &[Comparison]) -> Result<Vec<ExpectationAnswer>, StatsError> {
     let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
-    let judge_one = |(index, expectation): (usize, &Expectation)| {
+    let evaluate_one = |(index, expectation): (usize, &Expectation)| {
         let expected = expected_change(expectation, margin)?;
         let outcomes: Vec<(u64, ChangeOutcome, String)> = matching(plan, expectation, all)
             .map(|comparison| {
-                let (outcome, reason) = at_size(&expected, expectation, comparison);
+                let (outcome, reason) = evaluate_at_size(&expected, expectation, comparison);
                 (comparison.size_bytes, outcome, reason)
             })
             .collect();
-        let combined = over_sizes(outcomes.iter().map(|(_, outcome, _)| *outcome));
+        let combined = combine_outcomes(outcomes.iter().map(|(_, outcome, _)| *outcome));
         let sizes: Vec<SizeOutcome> = outcomes
             .into_iter()
             .map(|(size_bytes, outcome, reason)| SizeOutcome {
@@ -79,7 +79,7 @@ pub(super) fn evaluate(plan: &Plan, all: &[Comparison]) -> Result<Vec<Expectatio
             sizes,
         })
     };
-    plan.expectations.iter().enumerate().map(judge_one).collect()
+    plan.expectations.iter().enumerate().map(evaluate_one).collect()
 }
 
 fn expected_change(expectation: &Expectation, margin: Margin) -> Result<stats::ExpectedChange, StatsError> {
@@ -123,13 +123,13 @@ fn matching<'a>(
     })
 }
 
-fn at_size(
+fn evaluate_at_size(
     expected: &stats::ExpectedChange,
     expectation: &Expectation,
     comparison: &Comparison,
 ) -> (ChangeOutcome, String) {
     let interval = match (&comparison.reason, &comparison.interval) {
-        // These comparisons get no verdict, but their interval is valid.
+        // The interval is valid even if the verdict is withheld for one of these reasons.
         (None | Some(Withheld::NotPrimary | Withheld::Identical { .. }), Some(interval)) => interval,
         (Some(reason), _) => return (ChangeOutcome::Inconclusive, reason.to_string()),
         (None, None) => return (ChangeOutcome::Inconclusive, "no interval".to_owned()),

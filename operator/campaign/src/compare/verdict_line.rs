@@ -57,7 +57,7 @@ fn summarize_arm(comparisons: &[&Comparison]) -> String {
     for (verdict, label) in [
         (Some(Verdict::NoChange), "no change"),
         (Some(Verdict::Inconclusive), "inconclusive"),
-        (None, "without verdict"),
+        (None, "no verdict"),
     ] {
         match count(verdict) {
             0 => {}

@@ -141,8 +141,7 @@ fn different_devices(plan: &Plan, reports: &Reports, comparison: &Comparison) ->
         let hellos = reports.hellos.iter().filter(|hello| legs.contains(&hello.leg));
         let machine = hellos.map(|hello| {
             let environment = &hello.record.environment;
-            // Inside a pod, the host name is that of the pod, not of the node, so the node name is preferred if it is
-            // known.
+            // In a pod, the host name is that of the pod, so the node name is preferred if it is known.
             let node = environment.node.as_ref().unwrap_or(&environment.hostname);
             (
                 hello.record.rank,

@@ -7,25 +7,25 @@ use serde::Serialize;
 
 use super::{Leg, Plan, PlannedScenario};
 
-/// Bytes of a case record without its histograms, with four rails on four interfaces and large numbers. A test in this
-/// module verifies this value.
+/// Size in bytes of a case record without its histograms, with four rails on four interfaces and large numbers. A test
+/// in this module verifies this value.
 const CASE_BYTES: u64 = 3072;
-/// Additional bytes of a case record if both sides post, without the second histogram.
+/// Additional bytes of a case record if both sides post, excluding the second histogram.
 const POSTED_BYTES: u64 = 512;
 /// Additional bytes of a case record for each rail beyond the fourth, if the rail has a separate interface and both
 /// sides post on it and report it.
 const RAIL_BYTES: u64 = 448;
-/// Bytes of a case record of the integrity pass, which has about a dozen numbers.
+/// Size in bytes of a case record of the integrity pass, which has about a dozen numbers.
 const INTEGRITY_CASE_BYTES: u64 = 1024;
 /// Number of samples assumed for a case with a fixed duration, for the length of its histogram.
 const TIMED_SAMPLES: u64 = 100_000;
-/// Bytes of the `hello` record of one worker: at most one line.
+/// Size in bytes of the `hello` record of one worker: at most one line.
 const HELLO_BYTES: u64 = crds::record::MAX_LINE_BYTES as u64;
-/// Bytes of the `endpoints` record of one arm at one worker.
+/// Size in bytes of the `endpoints` record of one arm at one worker.
 const ENDPOINTS_BYTES: u64 = 4096;
-/// Bytes of the `cold` record of one arm at one worker in one round, and of possible warnings in that round.
+/// Size in bytes of the `cold` record of one arm at one worker in one round, and of possible warnings in that round.
 const COLD_BYTES: u64 = 512;
-/// Bytes of the `block` record.
+/// Size of the `block` record, in bytes.
 const BLOCK_BYTES: u64 = 256;
 /// Number of integrity transfers in a case: one window.
 const INTEGRITY_OPERATIONS: u64 = 16;
@@ -43,11 +43,11 @@ pub struct Estimate {
     /// Number of cases, over all pairs.
     pub cases: u64,
     /// Payload bytes of all cases, including warm-up. The volume of a case with a fixed duration follows from the
-    /// speeds of [`Estimate::assumption`].
+    /// speeds in [`Estimate::assumption`].
     pub payload_bytes: u64,
-    /// Bytes of all record streams.
+    /// Size of all record streams, in bytes.
     pub stream_bytes: u64,
-    /// Duration in seconds at the speeds of [`Estimate::assumption`].
+    /// Duration in seconds at the speeds in [`Estimate::assumption`].
     pub seconds: u64,
     /// Assumed speeds of the transport.
     pub assumption: Assumption,
@@ -63,7 +63,7 @@ pub struct Assumption {
     pub rail_bytes_per_second: u64,
 }
 
-/// Estimates `plan`.
+/// Estimates the size and the duration of `plan`.
 pub fn estimate(plan: &Plan) -> Estimate {
     let legs = plan.legs.iter().map(|leg| leg_estimate(plan, leg));
     legs.fold(Estimate::zero(plan), |total, leg| Estimate {
@@ -75,7 +75,7 @@ pub fn estimate(plan: &Plan) -> Estimate {
     })
 }
 
-/// Estimates one leg of `plan`.
+/// Estimates the size and the duration of one leg of `plan`.
 pub fn leg_estimate(plan: &Plan, leg: &Leg) -> Estimate {
     let mut total = Estimate::zero(plan);
     let mut seconds = LEG_SECONDS;
@@ -106,7 +106,7 @@ pub fn leg_estimate(plan: &Plan, leg: &Leg) -> Estimate {
     total
 }
 
-/// Estimates the duration of one case of `size_bytes` of `scenario`, in seconds.
+/// Estimates the duration of one case with `size_bytes` in `scenario`, in seconds.
 pub fn case_seconds(plan: &Plan, scenario: &PlannedScenario, size_bytes: u64) -> f64 {
     CaseEstimate::estimate(plan, scenario, size_bytes, Pass::Measure).seconds
 }
@@ -123,17 +123,17 @@ impl Estimate {
     }
 }
 
-/// Bytes of the records of a leg with `arms` arms, excluding the records of its rounds.
+/// Size in bytes of the records of a leg with `arms` arms, excluding the records of its rounds.
 pub(super) fn leg_overhead_bytes(plan: &Plan, arms: u64) -> u64 {
     u64::from(plan.workers) * (HELLO_BYTES + arms * ENDPOINTS_BYTES)
 }
 
-/// Bytes of the records of a round with `arms` arms, excluding the records of its blocks.
+/// Size in bytes of the records of a round with `arms` arms, excluding the records of its blocks.
 pub(super) fn round_overhead_bytes(plan: &Plan, arms: u64) -> u64 {
     u64::from(plan.workers) * arms * COLD_BYTES
 }
 
-/// Bytes of the records of `block`.
+/// Size of the records of `block`, in bytes.
 pub(super) fn block_stream_bytes(plan: &Plan, block: &BlockAssignment, pass: Pass) -> u64 {
     let scenario = plan.scenarios.get(block.scenario as usize);
     let case = match (pass, scenario) {
@@ -155,7 +155,7 @@ fn case_bytes(samples: u64, sides: u64, rails: u64) -> u64 {
         + sides * histogram_bytes(samples)
 }
 
-/// Bytes of the histogram of `samples` samples in a record, if the samples span three decades.
+/// Size in bytes of the histogram of `samples` samples in a record, if the samples span three decades.
 fn histogram_bytes(samples: u64) -> u64 {
     match samples {
         0..=1_000 => 256 + samples,
@@ -165,7 +165,7 @@ fn histogram_bytes(samples: u64) -> u64 {
     }
 }
 
-/// Number of samples of a case at each posting side, and the number of posting sides.
+/// Number of samples of a case on each posting side, and the number of posting sides.
 fn samples(scenario: &ScenarioAssignment) -> (u64, u64) {
     let (measured, threads, both) = match &scenario.workload {
         Workload::PingPong(ping_pong) => (ping_pong.measured, 1, false),
@@ -279,7 +279,7 @@ mod tests {
 
     /// Length of the longest possible case record, in which every rail has a separate interface and all numbers are
     /// large.
-    fn case_line(samples: u32, sides: u64, rails: u32) -> usize {
+    fn case_line_bytes(samples: u32, sides: u64, rails: u32) -> usize {
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let mut latency = Histogram::new();
         for _ in 0..samples {
@@ -310,7 +310,7 @@ mod tests {
             posts_per_rail: vec![many; rails as usize],
             ..PostingCounters::default()
         };
-        let addressed = SideReport {
+        let side = SideReport {
             window_nanos: many,
             cpu_nanos: many,
             throttled_nanos: Some(many),
@@ -345,11 +345,11 @@ mod tests {
             result: CaseResult::Measured(Box::new(Measurement {
                 initiator: SideReport {
                     posted: Some(posted.clone()),
-                    ..addressed.clone()
+                    ..side.clone()
                 },
                 target: SideReport {
                     posted: (sides == 2).then_some(posted),
-                    ..addressed
+                    ..side
                 },
             })),
         }));
@@ -364,7 +364,7 @@ mod tests {
     fn case_records_are_not_longer_than_estimated() {
         for samples in [0, 100, 1_000, 10_000, 100_000, 1_000_000] {
             for (sides, rails) in [(1, 4), (2, 4), (1, 64), (2, 64)] {
-                let line = case_line(samples, sides, rails) as u64;
+                let line = case_line_bytes(samples, sides, rails) as u64;
                 let estimated = case_bytes(samples.into(), sides, rails.into());
                 assert!(
                     line <= estimated,

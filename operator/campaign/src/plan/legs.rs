@@ -9,7 +9,7 @@ use super::estimate::{block_stream_bytes, leg_overhead_bytes, round_overhead_byt
 use super::gangs::{self, Gang};
 use super::{Leg, Plan, PlanError};
 
-/// Maximum number of gangs of pods that one run creates, one after the other: 60 rounds of 17 images.
+/// Maximum number of gangs of pods that one run creates, one after the other: 60 rounds with 17 images.
 const MAX_LEGS: usize = 1020;
 /// Bytes reserved in an assignment for everything except its rounds: at most 16 variants with 32 variables of 1 KiB.
 const ASSIGNMENT_HEAD_BYTES: usize = 600 * 1024;
@@ -19,7 +19,7 @@ const BLOCK_BYTES: usize = 100;
 const ORDER_BYTES: usize = 4;
 
 /// Plans the legs of `plan`, in the order in which they run. With several gangs, every gang has one leg in each round,
-/// in random order. A single gang measures all rounds in one leg. Both are split further if they are too long.
+/// in random order. A single gang measures all rounds in one leg. Legs that would be too long are split further.
 pub(super) fn plan(plan: &Plan) -> Result<Vec<Leg>, PlanError> {
     let gangs = gangs::plan(&plan.arms, plan.baseline);
     let draw = Draw::new(plan.sampling.seed);
@@ -30,8 +30,8 @@ pub(super) fn plan(plan: &Plan) -> Result<Vec<Leg>, PlanError> {
     } else {
         for round in 1..=plan.rounds {
             for gang in draw.order(&format!("round {round} legs"), &gangs, |gang| gang.name.clone()) {
-                let first = (round == 1).then_some(0);
-                let rounds = first
+                let integrity_round = (round == 1).then_some(0);
+                let rounds = integrity_round
                     .into_iter()
                     .chain([round])
                     .map(|round| draw_round(plan, gang, draw, round));
@@ -49,8 +49,8 @@ pub(super) fn plan(plan: &Plan) -> Result<Vec<Leg>, PlanError> {
     Ok(legs)
 }
 
-/// Draws all orders of one round of one gang: processes, arms, blocks, and the arms of each block (randomized complete
-/// blocks). Round 0 is the integrity pass, which verifies every byte and measures no times.
+/// Draws all orders for one round of one gang: processes, arms, blocks, and the arms in each block (randomized complete
+/// blocks). Round 0 is the integrity pass, which verifies every byte but records no timings.
 fn draw_round(plan: &Plan, gang: &Gang, draw: Draw, round: u32) -> RoundAssignment {
     let pass = if round == 0 {
         Pass::Integrity
@@ -115,7 +115,7 @@ fn split(
     let arms = gang.arms.len() as u64;
     let base = leg_overhead_bytes(plan, arms);
     let mut leg = empty(legs);
-    let (mut stream, mut document) = (base, ASSIGNMENT_HEAD_BYTES);
+    let (mut stream_bytes, mut assignment_bytes) = (base, ASSIGNMENT_HEAD_BYTES);
     for round in rounds {
         let RoundAssignment { blocks, .. } = &round;
         let head = RoundAssignment {
@@ -123,25 +123,26 @@ fn split(
             ..round.clone()
         };
         let mut part = head.clone();
-        stream += round_overhead_bytes(plan, arms);
+        stream_bytes += round_overhead_bytes(plan, arms);
         for block in blocks {
             let bytes = block_stream_bytes(plan, block, round.pass);
-            let text = BLOCK_BYTES + ORDER_BYTES * block.order.len();
+            let json_bytes = BLOCK_BYTES + ORDER_BYTES * block.order.len();
             let minimum_stream = base + round_overhead_bytes(plan, arms) + bytes;
             if minimum_stream > MAX_STREAM_BYTES {
                 return Err(block_too_large(plan, block, bytes));
             }
-            if stream + bytes > MAX_STREAM_BYTES || document + text > MAX_ASSIGNMENT_BYTES {
+            if stream_bytes + bytes > MAX_STREAM_BYTES || assignment_bytes + json_bytes > MAX_ASSIGNMENT_BYTES
+            {
                 push_round(&mut leg, std::mem::replace(&mut part, head.clone()));
                 if !leg.rounds.is_empty() {
                     legs.push(std::mem::replace(&mut leg, empty(legs)));
                     leg.leg = u32::try_from(legs.len()).unwrap_or(u32::MAX);
                 }
-                stream = base + round_overhead_bytes(plan, arms);
-                document = ASSIGNMENT_HEAD_BYTES;
+                stream_bytes = base + round_overhead_bytes(plan, arms);
+                assignment_bytes = ASSIGNMENT_HEAD_BYTES;
             }
-            stream += bytes;
-            document += text;
+            stream_bytes += bytes;
+            assignment_bytes += json_bytes;
             part.blocks.push(block.clone());
         }
         push_round(&mut leg, part);

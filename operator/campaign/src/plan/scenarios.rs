@@ -30,7 +30,7 @@ fn plan_one(
     })
 }
 
-/// Number of rounds with which a single outlier cannot decide a verdict of any scenario.
+/// Number of rounds at which a single outlier cannot decide a verdict in any scenario.
 pub(super) fn recommended_rounds(
     run: &ValidatedRun,
     scenarios: &[PlannedScenario],

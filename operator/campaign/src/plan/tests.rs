@@ -1,5 +1,5 @@
-//! Tests the plans of small runs: control arms, processes, orders, and the orders that a change of the run must not
-//! affect.
+//! Tests the plans of small runs: control arms, processes, orders, and the orders that must stay the same if the run
+//! changes.
 
 use std::collections::BTreeSet;
 
@@ -178,7 +178,7 @@ fn cell_identical_to_the_baseline_is_a_negative_control() {
     assert!(cell(64 << 10, 1).same_as_baseline);
     assert!(
         !cell(64 << 10, 0).same_as_baseline,
-        "the baseline is not a control of itself"
+        "the baseline is not a control for itself"
     );
     assert!(
         cell(32 << 10, 2).same_as_baseline,

@@ -1,4 +1,4 @@
-//! Finds the settings with which an optimization cannot show an effect. Performs no I/O.
+//! Finds the settings under which an optimization cannot show an effect. Performs no I/O.
 
 use crds::assignment::Workload;
 use crds::units::Size;
@@ -7,7 +7,7 @@ use crds::v1alpha1::{LibfabricProvider, PingPongOperation, TransferOperation, Tr
 use super::{Notes, Severity};
 use crate::plan::{Arm, Cell, Plan, PlannedScenario, Separation};
 
-/// Maximum length in bytes of a two-sided message of efa-direct: one packet of the device.
+/// Maximum length in bytes of a two-sided message with efa-direct: one packet of the device.
 const EFA_DIRECT_MESSAGE_BYTES: u64 = 8 * 1024;
 
 pub(super) fn check(plan: &Plan, notes: &mut Notes) {
@@ -46,7 +46,7 @@ fn check_doorbell(plan: &Plan, notes: &mut Notes) {
     if !arms.is_empty() {
         notes.add(
             Severity::Notice,
-            format!("{transport} has no doorbell: FI_MORE of {arms} will be RequestedOnly at best"),
+            format!("{transport} has no doorbell: FI_MORE in {arms} will be RequestedOnly at best"),
         );
     }
 }
@@ -58,8 +58,7 @@ fn check_single_rail(plan: &Plan, notes: &mut Notes) {
         notes.add(
             Severity::Warning,
             format!(
-                "the transport has only one rail, so the coalescing of {arms} does not apply at any size: use several \
-                 rails"
+                "the transport has only one rail, so coalescing in {arms} does not apply at any size: use several rails"
             ),
         );
     }
@@ -73,8 +72,8 @@ fn check_identical(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
         .enumerate()
         .filter(|(_, arm)| arm.control.is_none())
     {
-        let same = cells(scenario, index).filter(|cell| cell.same_as_baseline);
-        let sizes: Vec<_> = same.map(|cell| Size(cell.size_bytes).to_string()).collect();
+        let identical = cells(scenario, index).filter(|cell| cell.same_as_baseline);
+        let sizes: Vec<_> = identical.map(|cell| Size(cell.size_bytes).to_string()).collect();
         if !sizes.is_empty() {
             notes.add(
                 Severity::Notice,
@@ -107,7 +106,7 @@ fn check_batches(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
             notes.add(
                 Severity::Warning,
                 format!(
-                    "scenario {}: {} has only one post per rail and burst at {}, so no doorbell is saved: raise batch \
+                    "scenario {}: {} has only one post per rail per burst at {}, so no doorbell is saved: raise batch \
                      to {} or more",
                     scenario.assignment.name,
                     arm.name,
@@ -161,7 +160,7 @@ fn check_message_length(plan: &Plan, scenario: &PlannedScenario, notes: &mut Not
     }
 }
 
-/// Reports the sizes of expectations at which none of the arm's optimizations applies.
+/// Reports the sizes in expectations at which none of the arm's optimizations applies.
 fn check_expectations(plan: &Plan, notes: &mut Notes) {
     for (index, expectation) in plan.expectations.iter().enumerate() {
         let scenario = plan
@@ -182,7 +181,7 @@ fn check_expectations(plan: &Plan, notes: &mut Notes) {
             notes.add(
                 Severity::Warning,
                 format!(
-                    "expectation {index}: no optimization of {} applies at {} of scenario {}, so a change there would \
+                    "expectation {index}: no optimization of {} applies at {} in scenario {}, so a change there would \
                      be noise",
                     expectation.variant,
                     sizes.join(", "),

@@ -51,7 +51,7 @@ fn notes_transport_without_doorbells() {
     assert!(has(
         &notes(&[DOORBELL, TCP, MID]),
         "note: provider tcp has no doorbell",
-        "of b"
+        "in b"
     ));
     assert!(!has(&notes(&[COALESCE, TCP, MID]), "", "doorbell"));
 }
@@ -71,7 +71,7 @@ fn notes_negative_controls_and_warns_of_a_single_rail() {
     assert!(has(
         &notes(&[COALESCE, shm, MID]),
         "warning: the transport has only one rail",
-        "of b"
+        "in b"
     ));
 }
 
@@ -82,7 +82,7 @@ fn warns_of_bursts_with_one_post() {
     assert!(
         has(
             &found,
-            "warning: scenario one: b has only one post per rail and burst",
+            "warning: scenario one: b has only one post per rail per burst",
             "raise batch to 8"
         ),
         "{found:?}"
@@ -141,7 +141,7 @@ fn warns_of_expectations_where_no_optimization_applies() {
         has(
             &found,
             "warning: expectation 0: no optimization of b applies",
-            "at 64Ki of"
+            "at 64Ki in"
         ),
         "{found:?}"
     );

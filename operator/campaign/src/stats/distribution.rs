@@ -1,7 +1,7 @@
 //! Latencies as counts of histogram buckets, which can be merged and queried for quantiles. Performs no I/O.
 //!
-//! The histogram in a record allocates its whole range, a quarter of a megabyte, of which a case fills a few hundred
-//! buckets. This type has the same buckets, so merging and quantiles lose no precision.
+//! The histogram in a record allocates its whole range (a quarter of a megabyte), although a case fills only a few
+//! hundred buckets. This type has the same buckets, so merging and quantiles lose no precision.
 
 use std::collections::BTreeMap;
 
@@ -29,14 +29,14 @@ impl Distribution {
         self.count
     }
 
-    /// Latency in nanoseconds at or below which the fraction `quantile` (0 to 1) of the samples lies, computed as by
+    /// Latency in nanoseconds at or below which the fraction `quantile` (0 to 1) of the samples lies, as computed by
     /// [`Histogram::quantile`]; `None` without samples.
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
-        let wanted = (quantile.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
+        let rank = (quantile.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
         self.buckets.iter().find_map(|(nanos, count)| {
             seen += count;
-            (seen >= wanted).then_some(*nanos)
+            (seen >= rank).then_some(*nanos)
         })
     }
 
@@ -87,12 +87,12 @@ mod tests {
             more in prop::collection::vec(1u64..1 << 38, 0..100),
             quantile in prop::sample::select(vec![0.01, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0]),
         ) {
-            let (mut shipped, other) = (histogram(&samples), histogram(&more));
-            let mut kept = Distribution::from(&shipped);
-            kept.merge(&Distribution::from(&other));
-            shipped.merge(&other);
-            prop_assert_eq!(kept.count(), shipped.count());
-            prop_assert_eq!(kept.quantile(quantile), shipped.quantile(quantile));
+            let (mut histogram, other) = (histogram(&samples), histogram(&more));
+            let mut distribution = Distribution::from(&histogram);
+            distribution.merge(&Distribution::from(&other));
+            histogram.merge(&other);
+            prop_assert_eq!(distribution.count(), histogram.count());
+            prop_assert_eq!(distribution.quantile(quantile), histogram.quantile(quantile));
         }
     }
 }

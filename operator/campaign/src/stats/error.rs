@@ -36,12 +36,12 @@ pub enum StatsError {
     },
     /// The expected percentage is impossible for a ratio.
     #[snafu(display(
-        "an expected {what} of {percent} percent is not valid: it must be 0 or more{}",
-        if *what == "decrease" { " and below 100" } else { "" }
+        "an expected {direction} of {percent} percent is not valid: it must be 0 or more{}",
+        if *direction == "decrease" { " and below 100" } else { "" }
     ))]
     ExpectedPercent {
         /// `decrease` or `increase`.
-        what: &'static str,
+        direction: &'static str,
         /// The value given.
         percent: f64,
     },

@@ -24,7 +24,7 @@ enum ExpectedDirection {
     Increase,
 }
 
-/// Outcome of an expectation at one size, or over several sizes by [`over_sizes`].
+/// Outcome of an expectation at one size, or at several sizes combined by [`combine_outcomes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeOutcome {
     /// The whole interval lies at or above the expected minimum.
@@ -122,11 +122,14 @@ impl ExpectedChange {
 
 impl ExpectedDirection {
     fn gain(self, percent: f64) -> Result<f64, StatsError> {
-        let (what, possible) = match self {
+        let (direction, possible) = match self {
             ExpectedDirection::Decrease => ("decrease", percent < 100.0),
             ExpectedDirection::Increase => ("increase", percent.is_finite()),
         };
-        ensure!(possible && percent >= 0.0, ExpectedPercentSnafu { what, percent });
+        ensure!(
+            possible && percent >= 0.0,
+            ExpectedPercentSnafu { direction, percent }
+        );
         Ok(match self {
             ExpectedDirection::Decrease => -log_ratio_of_decrease(percent),
             ExpectedDirection::Increase => log_ratio_of_increase(percent),
@@ -149,7 +152,7 @@ impl ExpectedDirection {
 }
 
 /// Combines the outcomes of an expectation at several sizes: all of them must meet it. `None` without sizes.
-pub fn over_sizes(outcomes: impl IntoIterator<Item = ChangeOutcome>) -> Option<ChangeOutcome> {
+pub fn combine_outcomes(outcomes: impl IntoIterator<Item = ChangeOutcome>) -> Option<ChangeOutcome> {
     outcomes.into_iter().reduce(|all, one| match (all, one) {
         (ChangeOutcome::NotMet, _) | (_, ChangeOutcome::NotMet) => ChangeOutcome::NotMet,
         (ChangeOutcome::Inconclusive, _) | (_, ChangeOutcome::Inconclusive) => ChangeOutcome::Inconclusive,
@@ -200,8 +203,8 @@ mod tests {
                 "[{low}, {high}]"
             );
         }
-        let (least, most) = expected.observed_percent(&interval(-7.8, -3.7));
-        assert!((least - 3.7).abs() < 1e-9 && (most - 7.8).abs() < 1e-9);
+        let (smallest, largest) = expected.observed_percent(&interval(-7.8, -3.7));
+        assert!((smallest - 3.7).abs() < 1e-9 && (largest - 7.8).abs() < 1e-9);
     }
 
     #[test]
@@ -248,15 +251,15 @@ mod tests {
     fn expectation_is_met_only_if_all_sizes_meet_it() {
         let met = ChangeOutcome::Met { above_maximum: false };
         let above = ChangeOutcome::Met { above_maximum: true };
-        assert_eq!(over_sizes([]), None);
-        assert_eq!(over_sizes([met, met]), Some(met));
-        assert_eq!(over_sizes([met, above, met]), Some(above));
+        assert_eq!(combine_outcomes([]), None);
+        assert_eq!(combine_outcomes([met, met]), Some(met));
+        assert_eq!(combine_outcomes([met, above, met]), Some(above));
         assert_eq!(
-            over_sizes([met, ChangeOutcome::Inconclusive]),
+            combine_outcomes([met, ChangeOutcome::Inconclusive]),
             Some(ChangeOutcome::Inconclusive)
         );
         assert_eq!(
-            over_sizes([ChangeOutcome::Inconclusive, ChangeOutcome::NotMet, met]),
+            combine_outcomes([ChangeOutcome::Inconclusive, ChangeOutcome::NotMet, met]),
             Some(ChangeOutcome::NotMet)
         );
     }

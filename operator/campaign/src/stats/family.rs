@@ -10,11 +10,11 @@ use super::error::{ConfidenceSnafu, EmptyFamilySnafu, StatsError};
 /// widens it without bound; with four more rounds, the interval excludes several of the outermost Walsh averages.
 pub const SPARE_ROUNDS: u32 = 4;
 
-/// All comparisons, arm by size, of one scenario on its primary metric. The intervals of a family hold simultaneously:
-/// the probability of any false verdict in it is at most `1 - confidence`.
+/// All comparisons of one scenario (each arm at each size) on its primary metric. The intervals of a family hold
+/// simultaneously: the probability of any false verdict in it is at most `1 - confidence`.
 ///
-/// By Bonferroni, each of `m` comparisons gets the two-sided level `alpha / m`. Of the usual corrections, it is the one
-/// that gives simultaneous intervals, and verdicts are derived from intervals.
+/// With the Bonferroni correction, each of `m` comparisons gets the two-sided level `alpha / m`. Of the usual
+/// corrections, it is the one that yields simultaneous intervals, and verdicts are derived from intervals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Family {
     comparisons: NonZeroU32,
@@ -26,7 +26,7 @@ impl Family {
     /// below 100).
     ///
     /// # Errors
-    /// [`StatsError::EmptyFamily`] without comparisons, [`StatsError::Confidence`] for a confidence outside that range.
+    /// [`StatsError::EmptyFamily`] for 0 comparisons, [`StatsError::Confidence`] for a confidence outside that range.
     pub fn new(comparisons: u32, confidence_percent: f64) -> Result<Family, StatsError> {
         let comparisons = NonZeroU32::new(comparisons).context(EmptyFamilySnafu)?;
         ensure!(
@@ -72,7 +72,7 @@ mod tests {
     use crate::stats::signed_rank::Cutoff;
 
     #[test]
-    fn minimum_and_recommended_rounds_of_four_arms_at_seven_sizes() {
+    fn computes_the_minimum_and_recommended_rounds_for_four_arms_at_seven_sizes() {
         let family = Family::new(28, 95.0).unwrap();
         assert_eq!((family.minimum_rounds(), family.recommended_rounds()), (11, 15));
         assert!((family.level() - 0.05 / 28.0).abs() < 1e-15);
@@ -90,7 +90,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn interval_exists_exactly_from_the_minimum_of_rounds(
+        fn interval_exists_only_with_at_least_the_minimum_rounds(
             comparisons in 1u32..100_000,
             confidence in prop::sample::select(vec![75.0, 80.0, 87.5, 90.0, 95.0, 96.875, 99.0, 99.9]),
         ) {

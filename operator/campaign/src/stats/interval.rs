@@ -1,6 +1,6 @@
 //! An estimated effect with its interval.
 
-/// An effect and the interval around it, as natural logarithms of ratios arm over baseline.
+/// An effect and the interval around it, as natural logarithms of the ratio of arm to baseline.
 ///
 /// `lower <= estimate <= upper`. The interval is closed: both bounds belong to it.
 #[derive(Debug, Clone, Copy, PartialEq)]

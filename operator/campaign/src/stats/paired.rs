@@ -6,7 +6,7 @@ use snafu::Snafu;
 use super::power::{self, RoundsToSettle};
 use super::{BetterDirection, Family, Interval, Margin, decide_verdict, signed_rank};
 
-/// Result of one comparison. Effects are natural logarithms of ratios arm over baseline.
+/// Result of one comparison. Effects are natural logarithms of the ratio of arm to baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairedResult {
     /// Number of rounds used.
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn no_rounds_and_infinite_rounds_are_inconclusive() {
+    fn missing_and_non_finite_rounds_are_inconclusive() {
         let empty = compare_paired(&[], &family(), margin(), BetterDirection::LowerIsBetter);
         assert_eq!(
             (empty.verdict, empty.estimate, empty.rounds_to_settle),

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_rounds_project_the_minimum_or_the_recommendation() {
+    fn too_few_rounds_need_the_minimum_or_recommended_number() {
         let family = Family::new(28, 95.0).unwrap();
         assert_eq!(settle(&[0.5, 0.5], &family), RoundsToSettle::About(15));
         assert_eq!(settle(&rounds(5, 0.7, 0.001), &family), RoundsToSettle::About(11));

@@ -14,7 +14,7 @@
 //! chapter 4; Hodges and Lehmann, Annals of Mathematical Statistics 34 (1963) 598.
 
 use super::Interval;
-use super::median::middle;
+use super::median::median_of_sorted;
 
 /// Number of outermost Walsh averages that an interval excludes at each end, and the resulting level.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,7 +55,7 @@ impl Cutoff {
 ///
 /// Time and memory grow with the square of the number of values.
 pub fn estimate(values: &[f64]) -> Option<f64> {
-    middle(&walsh_averages(values))
+    median_of_sorted(&walsh_averages(values))
 }
 
 /// The interval of `values` (all finite) at the two-sided `level`; `None` if there are too few values.
@@ -64,7 +64,7 @@ pub fn interval(values: &[f64], level: f64) -> Option<Interval> {
     let averages = walsh_averages(values);
     let lower = *averages.get(cutoff.excluded)?;
     let upper = *averages.get(averages.len().checked_sub(1 + cutoff.excluded)?)?;
-    let estimate = middle(&averages)?;
+    let estimate = median_of_sorted(&averages)?;
     Some(Interval {
         estimate,
         lower,

@@ -4,7 +4,7 @@ use crds::v1alpha1::{Metric, Verdict};
 
 use super::{Interval, Margin};
 
-/// BetterDirection in which a metric improves.
+/// Direction in which a metric improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BetterDirection {
     /// Lower values are better, as for latency.

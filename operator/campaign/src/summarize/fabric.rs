@@ -5,7 +5,7 @@
 //! payloads are therefore summed and compared with the largest of their readings: all pairs start at a barrier, so the
 //! reading of the pair that ends last includes the bytes of all pairs.
 
-mod needs;
+mod expected_traffic;
 mod provider;
 
 use std::collections::BTreeMap;
@@ -83,7 +83,7 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
         let Some(scenario) = plan.scenarios.get(case.scenario) else {
             continue;
         };
-        let (initiator, target) = needs::expected_traffic(&scenario.assignment.workload, measured);
+        let (initiator, target) = expected_traffic::expected_traffic(&scenario.assignment.workload, measured);
         for (rank, side, expected) in [
             (case.initiator, &measured.initiator, initiator),
             (case.target, &measured.target, target),
@@ -149,7 +149,7 @@ fn add(
     case: &Case,
     side: &Side,
     delta: &InterfaceDelta,
-    expected: &needs::ExpectedTraffic,
+    expected: &expected_traffic::ExpectedTraffic,
 ) {
     let end_nanos = case.started_nanos + delta.interval_nanos.max(side.window_nanos);
     let overlapping = readings

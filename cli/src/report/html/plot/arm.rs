@@ -6,7 +6,7 @@ use plotters::style::ShapeStyle;
 
 use super::{Chart, DrawError, palette};
 
-/// Length of dashes and of gaps, in SVG units.
+/// Lengths of the dashes and the gaps, in SVG units.
 const DASH: (u32, u32) = (6, 4);
 
 /// Draws the line of `arm`.
@@ -23,7 +23,7 @@ pub(super) fn line(
     Ok(())
 }
 
-/// Draws the marker of `arm` at `position`: a disc, or a square.
+/// Draws the marker of `arm` at `position`: a square if it has the color of an earlier arm, otherwise a disc.
 pub(super) fn marker(
     chart: &mut Chart<'_, '_>,
     (arm, control): (usize, bool),

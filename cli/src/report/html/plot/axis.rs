@@ -102,7 +102,7 @@ fn round_values(low: f64, high: f64, count: usize) -> impl Iterator<Item = f64> 
     (first..=last).map(move |index| index as f64 * step)
 }
 
-/// Minimum and maximum of the finite ones of `values`.
+/// Minimum and maximum of the finite `values`.
 fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values
         .filter(|value| value.is_finite())

@@ -9,7 +9,7 @@ use super::{DrawError, FONT, arm, palette, svg};
 /// Change of one arm at one size, in percent.
 #[derive(Clone, Copy, Debug)]
 pub struct Dot {
-    /// Row, from 0. Each size is a row.
+    /// Index of the row, starting at 0. Each size is a row.
     pub row: usize,
     /// Index of the arm in the plan, which determines its color and marker.
     pub arm: usize,
@@ -30,7 +30,7 @@ pub struct EffectPlot<'a> {
     pub description: &'a str,
     /// Labels of the rows, from top to bottom.
     pub rows: Vec<String>,
-    /// Indexes of the shown arms, in their order within a row.
+    /// Indexes of the arms shown, in their order within a row.
     pub arms: Vec<usize>,
     /// The dots.
     pub dots: Vec<Dot>,
@@ -38,7 +38,7 @@ pub struct EffectPlot<'a> {
     pub margin: (f64, f64),
 }
 
-/// Distance between two dots of a row, in SVG units.
+/// Distance between two dots in a row, in SVG units.
 const DOT_DISTANCE: u32 = 11;
 /// Maximum change that the axis covers, in percent. Longer whiskers end at the edge.
 const MAX_CHANGE: f64 = 150.0;
@@ -68,7 +68,7 @@ pub fn effects(plot: &EffectPlot<'_>) -> Result<String, DrawError> {
         .iter()
         .enumerate()
         .map(|(row, label)| (row as f64 + 0.5, label.clone()));
-    // Rows count downwards, the axis upwards.
+    // Rows are numbered from top to bottom, but axis values increase from bottom to top.
     let ticks = labels.map(|(row, label)| (rows as f64 - row, label));
     let y = Axis::linear(0.0, rows as f64, ticks.collect());
     let height_of = |dot: &Dot| {

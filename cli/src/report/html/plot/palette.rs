@@ -2,12 +2,12 @@
 
 use plotters::style::RGBColor;
 
-/// Number of arm colors. The style sheet has a light and a dark set (of Okabe and Ito, which color-blind readers can
-/// distinguish). A run has at most twice as many variants. The second half reuses the colors with another marker and
-/// line.
+/// Number of arm colors. The style sheet has a light and a dark set, both from the Okabe-Ito palette, which color-blind
+/// readers can distinguish. A run has at most twice as many variants. The second half reuses the colors with a
+/// different marker and line style.
 const COLORS: usize = 8;
 
-/// Red channel of every placeholder. No other color of a plot has this value.
+/// Red channel of every placeholder. No other color in a plot has this value.
 const PLACEHOLDER: u8 = 0xFA;
 
 /// Axes and their labels.
@@ -55,7 +55,7 @@ pub fn marker_class(index: usize, control: bool) -> String {
     }
 }
 
-/// `svg` with CSS variables in place of the placeholders.
+/// Replaces the placeholders in `svg` with CSS variables.
 pub(super) fn with_css_variables(svg: &str) -> String {
     let hex = |color: RGBColor| format!("\"#{:02X}{:02X}{:02X}\"", color.0, color.1, color.2);
     let mut text = svg.to_owned();
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn replaces_placeholders_by_css_variables() {
+    fn replaces_placeholders_with_css_variables() {
         let svg = r##"<circle fill="#FA0003"/><text fill="#FAFF00"/><rect fill="#FFFFFF"/>"##;
         let expected =
             r##"<circle fill="var(--arm-3)"/><text fill="var(--plot-text)"/><rect fill="#FFFFFF"/>"##;

@@ -1,4 +1,4 @@
-//! Plot of the latency tail: quantiles from the median to 99.99 percent, on an axis that is logarithmic in the
+//! Plot of the latency tail: quantiles from the median to the 99.99th percentile, on an axis that is logarithmic in the
 //! probability of a larger value.
 
 use campaign::format;

@@ -10,7 +10,7 @@ use crate::collect::Measured;
 use crate::plan::Cell;
 
 /// Tolerated bytes on an idle interface that do not belong to the transfers, as a fraction of the payload.
-const IDLE_PART: f64 = 0.01;
+const IDLE_FRACTION: f64 = 0.01;
 /// Tolerated bytes per case on an idle interface that do not belong to the transfers, such as address resolution.
 const IDLE_BYTES: u64 = 64 * 1024;
 
@@ -48,7 +48,7 @@ pub(super) fn assess(
         return (Engagement::RequestedOnly, reason);
     }
     let payload: u64 = counters.bytes_per_rail.iter().sum();
-    let idle = (payload as f64 * IDLE_PART) as u64 + IDLE_BYTES * valid.len() as u64;
+    let idle = (payload as f64 * IDLE_FRACTION) as u64 + IDLE_BYTES * valid.len() as u64;
     let rails = counters.bytes_per_rail.iter().enumerate();
     let wrong = rails.clone().find_map(|(rail, posted)| {
         let counted = interfaces.get(&rail).copied().unwrap_or_default();

@@ -22,7 +22,7 @@ pub(super) fn assess(counters: &PostingCounters) -> (Engagement, String) {
     if *posts_per_burst < 2 {
         return (
             Engagement::NotApplicable,
-            format!("{posts_per_burst} post per rail and burst"),
+            format!("{posts_per_burst} post per rail per burst"),
         );
     }
     if *more == 0 {
