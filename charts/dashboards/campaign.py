@@ -1,4 +1,4 @@
-"""The dashboard of one run: effects with their intervals, and whether they can be trusted. Performs no I/O."""
+"""Dashboard for one run: effects with their intervals, and whether they can be trusted. Performs no I/O."""
 
 from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.models import dashboard

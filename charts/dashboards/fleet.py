@@ -1,4 +1,4 @@
-"""The dashboard of all runs: their states, the trend of one comparison, and nodes that deviate. Performs no I/O."""
+"""Dashboard for all runs: their states, the trend of one comparison, and nodes that deviate. Performs no I/O."""
 
 from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.builders import timeseries
@@ -45,17 +45,17 @@ def build():
 
 
 def variables():
-    def of_comparison(name, title, label, labels, numbers=False):
+    def comparison_variable(name, title, label, labels, numbers=False):
         return parts.label_variable(name, title, "fabricbench_comparison_ratio{" + labels + "}", label, numbers=numbers)
 
     scenario = RUNS + ', scenario="$scenario"'
     arm = scenario + ', arm="$arm"'
     return [
         parts.label_variable("namespace", "Namespace", "fabricbench_run_state", "run_namespace", many=True),
-        of_comparison("scenario", "Trend: scenario", "scenario", RUNS),
-        of_comparison("arm", "arm", "arm", scenario),
-        of_comparison("metric", "metric", "metric", arm),
-        of_comparison("size", "size", "size_bytes", arm + ', metric="$metric"', numbers=True),
+        comparison_variable("scenario", "Trend: scenario", "scenario", RUNS),
+        comparison_variable("arm", "arm", "arm", scenario),
+        comparison_variable("metric", "metric", "metric", arm),
+        comparison_variable("size", "size", "size_bytes", arm + ', metric="$metric"', numbers=True),
         builders.TextBoxVariable("runs").label("runs (regular expression)").default_value(".*"),
     ]
 
@@ -105,10 +105,10 @@ def alerts():
     }
     return parts.table_panel(
         "Alerts",
-        "Firing alerts of fabricbench, from the rules of the chart (prometheus.rules.enabled).",
+        "Firing fabricbench alerts, from the rules in the chart (prometheus.rules.enabled).",
         [instant_query(f"max by ({', '.join(labels)}) ({firing})")],
         [transforms.select_columns(columns, hidden=("Time", "Value"))],
-        "No alerts fire, or the rules are not installed",
+        "No alerts are firing, or the rules are not installed",
         12,
         8,
     ).override_by_name("alert", properties(custom_width=260))
@@ -125,7 +125,7 @@ def runs():
         f'fabricbench_comparison_ratio{{{RUNS}, primary="true", negative_control="false"}})'
     )
 
-    def each(metric, more=""):
+    def per_run(metric, more=""):
         return f"max by ({EACH}) ({metric}{{{RUNS}{more}}})"
 
     targets = [
@@ -133,11 +133,11 @@ def runs():
         state_set("fabricbench_run_outcome", "outcome", "B"),
         state_set("fabricbench_run_fabric_proof", "proof", "C"),
         instant_query(f"max by ({EACH}, provider, baseline) (fabricbench_run_info{{{RUNS}}})", "D"),
-        instant_query(f"{each('fabricbench_run_blocks_done')} / ({each('fabricbench_run_blocks')} > 0)", "E"),
-        instant_query(f"{regressed} or 0 * {each('fabricbench_run_state')}", "F"),
-        instant_query(each("fabricbench_run_expectations", ', outcome="NotMet"'), "G"),
-        instant_query(f"1000 * {each('fabricbench_run_created_timestamp_seconds')}", "H"),
-        instant_query(f"1000 * {each('fabricbench_run_finished_timestamp_seconds')}", "I"),
+        instant_query(f"{per_run('fabricbench_run_blocks_done')} / ({per_run('fabricbench_run_blocks')} > 0)", "E"),
+        instant_query(f"{regressed} or 0 * {per_run('fabricbench_run_state')}", "F"),
+        instant_query(per_run("fabricbench_run_expectations", ', outcome="NotMet"'), "G"),
+        instant_query(f"1000 * {per_run('fabricbench_run_created_timestamp_seconds')}", "H"),
+        instant_query(f"1000 * {per_run('fabricbench_run_finished_timestamp_seconds')}", "I"),
     ]
     columns = {
         "run_namespace": "namespace",
@@ -177,7 +177,7 @@ def runs():
         .override_by_name("run", properties(links=[{"title": "Campaign", "url": url}]))
     )
     for name, colors in (("state", words.STATE), ("outcome", words.OUTCOME), ("fabric", words.PROOF)):
-        panel = panel.override_by_name(name, word_cells(colors))
+        panel = panel.override_by_name(name, colored_cells(colors))
     for name in ("regressions", "missed"):
         panel = panel.override_by_name(
             name,
@@ -186,12 +186,12 @@ def runs():
     return panel
 
 
-def word_cells(colors):
+def colored_cells(colors):
     return properties(mappings=words.mappings(colors), custom_cellOptions=COLORED_TEXT)
 
 
 def trend_queries():
-    """Queries for the comparison and the finish time of each trusted run that was finished and existed in the time range."""
+    """Queries for the comparison and the finish time of each finished, trusted run that existed in the time range."""
     finished = f"max by ({EACH}) (last_over_time(fabricbench_run_finished_timestamp_seconds{{{RUNS}}}[$__range]))"
 
     good = f'last_over_time(fabricbench_run_outcome{{{RUNS}, outcome=~"Passed|Missed"}}[$__range]) == 1'
@@ -228,7 +228,7 @@ def trend_steps(descending):
     return [
         transforms.joined(),
         transforms.select_columns(TREND),
-        # A time column must have a name; otherwise it is dropped together with the time of the query.
+        # Must follow the renaming: an unnamed time column would be dropped together with the query's Time column.
         transforms.as_time("finished"),
         *transforms.sorted_by("finished", descending=descending),
     ]
@@ -287,8 +287,8 @@ def nodes():
     """Ranks nodes by all their pairs, because either node of a pair can cause its deviation."""
     return outliers(
         "Nodes by deviation of their pairs",
-        "Median deviation of the pairs of a node, over all scenarios and sizes of the run. A single slow pair changes the medians "
-        "of its two nodes only slightly, but a slow node affects all of its pairs.",
+        "Median deviation of a node's pairs over all scenarios and sizes in the run. A single slow pair changes the "
+        "medians of its two nodes only slightly, but a slow node affects all of its pairs.",
         f"(max by ({EACH}, node) (fabricbench_node_deviation_ratio{{{RUNS}}}) - 1)",
         {"node": "node", "Value #B": "deviation", "run_namespace": "namespace", "run": "run"},
         NO_NODES,
@@ -300,8 +300,8 @@ def pairs():
     found = f"max by ({EACH}, scenario, size_bytes, initiator, target) (fabricbench_pair_deviation_ratio{{{RUNS}}})"
     panel = outliers(
         "Pairs with the largest deviation",
-        "Deviation of the baseline from the median over the pairs of the run. Values above 0 mean a larger statistic, which is "
-        "worse for latency and better for throughput. The operator exports only the largest deviations.",
+        "Deviation of a pair's baseline from the median over all pairs in the run. Above 0, the pair's value is higher "
+        "than the median: worse for latency, better for throughput. The operator exports only the largest deviations.",
         f"({found} - 1)",
         {
             "initiator": "initiator",
@@ -318,8 +318,11 @@ def pairs():
     return panel.with_transformation(transforms.as_number("size")).override_by_name("size", properties(unit="bytes"))
 
 
-def outliers(title, description, deviation, columns, nothing, width):
-    """Table of the largest deviations in either direction. `deviation` is a parenthesized expression for a fraction of the median."""
+def outliers(title, description, deviation, columns, empty_text, width):
+    """Table of the largest deviations in either direction.
+
+    `deviation` is a parenthesized expression that returns deviations as fractions of the median.
+    """
     largest = f"topk(50, abs{deviation})"
     return parts.table_panel(
         title,
@@ -330,7 +333,7 @@ def outliers(title, description, deviation, columns, nothing, width):
             *transforms.sorted_by("Value #A", descending=True),
             transforms.select_columns(columns, hidden=("Time", "Value #A")),
         ],
-        nothing,
+        empty_text,
         width,
         10,
     ).override_by_name("deviation", properties(unit="percentunit", decimals=1))

@@ -1,4 +1,7 @@
-"""Writes the dashboards as JSON into a directory. Usage: generate.py DIRECTORY, with the foundation SDK on PYTHONPATH."""
+"""Writes the dashboards as JSON into a directory.
+
+Usage: generate.py DIRECTORY, with the Grafana Foundation SDK on PYTHONPATH.
+"""
 
 import json
 import pathlib

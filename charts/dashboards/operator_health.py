@@ -1,4 +1,4 @@
-"""The dashboard of the operator: leadership, reconciliations, errors, API server, process. Performs no I/O."""
+"""Dashboard for the operator: leadership, reconciliations, errors, API server, process. Performs no I/O."""
 
 from grafana_foundation_sdk.builders import dashboard as builders
 
@@ -13,8 +13,8 @@ def build():
     board = parts.new_dashboard(
         "fabricbench-operator",
         "fabricbench / Operator",
-        "Health of the operator: leadership, duration and errors of reconciliations, responses of the API server, and "
-        "resource usage.",
+        "Health of the operator: leadership, reconciliation durations and errors, API server responses, and resource "
+        "usage.",
         "1h",
         "30s",
     )
@@ -186,7 +186,7 @@ def latency():
     metric = "fabricbench_api_request_duration_seconds"
     return parts.time_series_panel(
         "Request latency",
-        "Time from sending a request to the start of the response of the API server, over all requests.",
+        "Time from sending a request to the start of the API server's response, over all requests.",
         [
             range_query(quantile(level, metric, ()), f"p{name}", f"P{name}")
             for level, name in ((0.5, "50"), (0.95, "95"), (0.99, "99"))

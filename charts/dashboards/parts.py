@@ -1,8 +1,8 @@
-"""Building blocks of all dashboards: queries, variables, panels, links. Performs no I/O.
+"""Building blocks for all dashboards: queries, variables, panels, links. Performs no I/O.
 
 Queries for the current state are instant queries in table format, because sizes and names are labels and no time axis is
-needed. Only metrics of the operator are displayed over time. Every expression first aggregates over the target labels,
-because the values of a run do not depend on the replica or pod that exports them.
+needed. Only operator metrics are displayed over time. Every expression first aggregates the target labels away, because
+the values of a run do not depend on the replica or pod that exports them.
 """
 
 from grafana_foundation_sdk.builders import common as common_builders
@@ -70,8 +70,8 @@ def last_value(field):
     return common_builders.ReduceDataOptions().calcs(["lastNotNull"]).fields(field).values(False)
 
 
-def label_panel(title, description, expression, label, colors, nothing, width):
-    """Stat panel that shows one label of the only series, with a color for each value."""
+def label_panel(title, description, expression, label, colors, empty_text, width):
+    """Stat panel that shows one label of a single series, with a color for each value."""
     return (
         configure_panel(stat.Panel(), title, description, width, 4)
         .with_target(instant_query(expression))
@@ -79,11 +79,11 @@ def label_panel(title, description, expression, label, colors, nothing, width):
         .mappings(words.mappings(colors))
         .color_mode(common.BigValueColorMode.BACKGROUND)
         .graph_mode(common.BigValueGraphMode.NONE)
-        .no_value(nothing)
+        .no_value(empty_text)
     )
 
 
-def stat_panel(title, description, targets, unit, nothing, width, steps=()):
+def stat_panel(title, description, targets, unit, empty_text, width, steps=()):
     """Stat panel that shows the last values side by side. `steps` are pairs of a lower bound and a color."""
     panel = (
         configure_panel(stat.Panel(), title, description, width, 4)
@@ -91,7 +91,7 @@ def stat_panel(title, description, targets, unit, nothing, width, steps=()):
         .unit(unit)
         .thresholds(thresholds(steps))
         .graph_mode(common.BigValueGraphMode.NONE)
-        .no_value(nothing)
+        .no_value(empty_text)
     )
     for target in targets:
         panel = panel.with_target(target)
@@ -105,11 +105,11 @@ def thresholds(steps):
     return builders.ThresholdsConfig().mode(dashboard.ThresholdsMode.ABSOLUTE).steps(all_steps)
 
 
-def table_panel(title, description, targets, transformations, nothing, width, height):
+def table_panel(title, description, targets, transformations, empty_text, width, height):
     """Table panel. Without the override, every empty cell would show the text for an empty table."""
     panel = (
         configure_panel(table.Panel(), title, description, width, height)
-        .no_value(nothing)
+        .no_value(empty_text)
         .filterable(True)
         .override_by_regexp("/.*/", [dashboard.DynamicConfigValue("noValue", "–")])
     )
@@ -120,13 +120,13 @@ def table_panel(title, description, targets, transformations, nothing, width, he
     return panel
 
 
-def time_series_panel(title, description, targets, unit, nothing, width, height=8):
+def time_series_panel(title, description, targets, unit, empty_text, width, height=8):
     """Time series panel."""
     panel = (
         configure_panel(timeseries.Panel(), title, description, width, height)
         .unit(unit)
         .min(0)
-        .no_value(nothing)
+        .no_value(empty_text)
         .line_width(1)
         .fill_opacity(5)
         .legend(legend())

@@ -1,4 +1,4 @@
-"""Panels of a run as a whole: state, outcome, fabric, expectations, progress, environment. Performs no I/O."""
+"""Panels for the run as a whole: state, outcome, fabric, expectations, progress, environment. Performs no I/O."""
 
 from grafana_foundation_sdk.models import dashboard
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
@@ -19,7 +19,7 @@ def state_set(metric, label):
 
 
 def summary():
-    """Panels with the state, the outcome, the proof of the fabric, and the numbers of regressions and expectations."""
+    """Panels with the state, the outcome, the fabric proof, and the numbers of regressions and expectations."""
     regressed = (
         "(count(max by (scenario, size_bytes, arm, metric) ("
         f'fabricbench_comparison_verdict{{{RUN}, verdict="Regressed"}} == 1)'
@@ -60,8 +60,8 @@ def summary():
         ),
         parts.stat_panel(
             "Regressions",
-            "Comparisons of the primary metric whose whole interval lies beyond the margin on the worse side, without "
-            "control arms.",
+            "Comparisons of the primary metric whose whole interval lies beyond the margin on the worse side, "
+            "excluding control arms.",
             [instant_query(regressed)],
             "short",
             "The run does not exist at this time",
@@ -97,7 +97,7 @@ def progress():
     return [
         parts.stat_panel(
             "Progress",
-            "Fraction of the blocks of the plan whose records are complete and verified.",
+            "Fraction of the planned blocks whose records are complete and verified.",
             [instant_query(f"max(fabricbench_run_blocks_done{{{RUN}}}) / (max(fabricbench_run_blocks{{{RUN}}}) > 0)")],
             "percentunit",
             "The run has no plan yet",
@@ -175,7 +175,7 @@ def environment():
     ]
     return parts.table_panel(
         "Environment",
-        "Environment of the measurement: provider as returned by the library, nodes, kernels, CPUs, libraries, polling "
+        "Environment of the measurement: provider as reported by the library, nodes, kernels, CPUs, libraries, polling "
         "mode, and the baseline.",
         [instant_query("\nor\n".join(everything))],
         [

@@ -1,4 +1,4 @@
-"""Panels of one scenario: verdicts, effects with intervals, curves over the size, evidence, values. Performs no I/O."""
+"""Panels for one scenario: verdicts, effects with intervals, curves by size, evidence, values. Performs no I/O."""
 
 from grafana_foundation_sdk.builders import common as common_builders
 from grafana_foundation_sdk.builders import xychart
@@ -87,8 +87,8 @@ def effects():
     return size_column(panel.override_by_regexp(EXCEPT_SIZE, percent), "arm")
 
 
-def over_sizes(title, description, targets, transformations, unit, nothing, width):
-    """Curves over the size, with a base-2 logarithmic axis."""
+def size_chart(title, description, targets, transformations, unit, empty_text, width):
+    """Curves by size, with a base-2 logarithmic axis."""
     doubling = common_builders.ScaleDistributionConfig().type(common.ScaleDistribution.LOG).log(2).build()
     panel = (
         parts.configure_panel(xychart.Panel(), title, description, width, 9)
@@ -97,7 +97,7 @@ def over_sizes(title, description, targets, transformations, unit, nothing, widt
         .point_size(xychart.XychartFieldConfigPointSize().fixed(6))
         .line_width(1)
         .unit(unit)
-        .no_value(nothing)
+        .no_value(empty_text)
         .legend(parts.legend())
         .tooltip(parts.all_series_tooltip())
         .override_by_regexp(
@@ -122,7 +122,7 @@ def interval():
 
     ends = properties(custom_lineStyle={"fill": "dash", "dash": [6, 6]}, custom_pointSize={"fixed": 2})
     return (
-        over_sizes(
+        size_chart(
             "$arm: change with its interval",
             "Change of the primary metric against the baseline at each size, with its interval. The intervals of a "
             "scenario are simultaneous at the confidence level of the run, so they remain valid if you select some of them "
@@ -160,7 +160,7 @@ def curves():
 
     steps = [*transforms.sorted_by("arm"), *transforms.by_size("arm", "Value")]
     return [
-        over_sizes(
+        size_chart(
             "Latency",
             "Selected quantile over all rounds and pairs: one-way latency for ping-pong, and time from post to completion for "
             "transfers.",
@@ -170,7 +170,7 @@ def curves():
             NO_SIZES,
             8,
         ),
-        over_sizes(
+        size_chart(
             "Throughput",
             "Payload bytes per second, median of the rounds.",
             by_arm("fabricbench_arm_throughput_bytes_per_second"),
@@ -179,7 +179,7 @@ def curves():
             NO_SIZES,
             8,
         ),
-        over_sizes(
+        size_chart(
             "CPU time per GiB",
             "CPU time of both sides in the measured window, including busy polling; median of the rounds.",
             by_arm("fabricbench_arm_cpu_seconds_per_gib"),
@@ -240,9 +240,9 @@ def engagement():
     one = f"max by (size_bytes, arm, optimization, engagement) (fabricbench_arm_engagement{{{SCENARIO}}} == 1)"
     panel = parts.table_panel(
         "Did the optimizations take effect?",
-        "Confirmed: there is evidence that it took effect, beyond the request itself. RequestedOnly: requested, but without "
-        "evidence from the provider. NotEngaged: rejected, or above the limit. NotApplicable: the optimization cannot "
-        "apply, for example with one rail or one post per burst.",
+        "Confirmed: there is evidence that it took effect, beyond the fact that it was requested. RequestedOnly: the "
+        "provider reports no evidence of its use. NotEngaged: the provider rejected it, or messages exceeded its "
+        "limit. NotApplicable: it cannot have an effect, for example with one rail or one post per burst.",
         [instant_query(f'label_join({one}, "requested", ": ", "arm", "optimization")')],
         [*transforms.sorted_by("requested"), *transforms.by_size("requested", "engagement")],
         "No arm of this scenario requests an optimization, or nothing has been measured yet",

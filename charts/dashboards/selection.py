@@ -1,4 +1,4 @@
-"""Label selectors of the variables of the Campaign dashboard, and the effects that may be shown. Performs no I/O."""
+"""Label selectors for the variables of the Campaign dashboard, and a query for trusted effects. Performs no I/O."""
 
 RUN = 'run_namespace="$namespace", run="$run"'
 SCENARIO = RUN + ', scenario=~"$scenario"'
@@ -7,10 +7,11 @@ CELL = "run_namespace, run, scenario, size_bytes, arm"
 
 
 def trusted(metric, labels, more="", window=""):
-    """A metric of comparisons selected by `labels`, which every comparison has, and `more`; `window` as in `[5m]`.
+    """Query for the series of a comparison metric, without comparisons whose verdict is withheld.
 
-    Effects with a withheld verdict may have any cause and are excluded. Control arms have no verdict and are kept,
-    because they show the noise.
+    `labels` are selectors that also apply to the verdict metric, `more` are selectors for `metric` only, and `window`
+    is a range such as `[5m]`. If a verdict is withheld, the cause of the effect is unknown. Control arms have no
+    verdict and are included, because they show the noise.
     """
 
     def series(name, *selected):

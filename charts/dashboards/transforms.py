@@ -11,7 +11,7 @@ def step(name, **options):
 
 
 def joined():
-    """Merges rows of several queries that have equal values of their common labels."""
+    """Merges rows from several queries that have equal values for their common labels."""
     return step("merge")
 
 
@@ -20,7 +20,7 @@ def as_number(field):
 
 
 def as_time(field):
-    """Converts milliseconds since 1970 to a time."""
+    """Converts milliseconds since the Unix epoch to a time."""
     return step("convertFieldType", fields={}, conversions=[{"targetField": field, "destinationType": "time"}])
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Tests of the chart without a cluster. Run by .ci/chart, which provides the tools.
+# Chart tests that need no cluster. Run by .ci/chart, which provides the tools.
 
 setup() { load lib/chart; }
 
@@ -29,7 +29,7 @@ setup() { load lib/chart; }
         rendered --values "$values" | conform
     done
     conform <"$CHART/crds/benchmarkruns.yaml"
-    # The values files do not contain the namespace of the release.
+    # No values file can set the release namespace, so a numeric one is tested here.
     rendered --namespace 2024 --set prometheus.serviceMonitor.enabled=true,dashboards.enabled=true | conform
     rendered --namespace 2024 --set namespaced.enabled=true | conform
 }
@@ -51,7 +51,7 @@ setup() { load lib/chart; }
         key=${key#\# }
         run rendered --values "$values"
         [ "$status" -ne 0 ] || { echo "${values##*/} is accepted"; false; }
-        names_key "$key" "$output" || { echo "${values##*/}: the message does not contain $key: $output"; false; }
+        mentions_key "$key" "$output" || { echo "${values##*/}: the message does not contain $key: $output"; false; }
         # There must be exactly one error, because a second error could hide that the value under test is accepted.
         [ "$(grep -c "^- at '\|execution error at" <<<"$output")" -eq 1 ] || { echo "${values##*/}: $output"; false; }
         count=$((count + 1))
@@ -60,9 +60,9 @@ setup() { load lib/chart; }
     [ "$count" -ge 30 ]
 }
 
-# names_key KEY MESSAGE: whether the error message contains the key. Messages of templates contain the key in a sentence. Messages of
+# mentions_key KEY MESSAGE: whether the error message contains the key. Messages of templates contain the key in a sentence. Messages of
 # the schema contain the key, or its parent and the key.
-names_key() {
+mentions_key() {
     local key=$1 parent='' leaf=$1 pointer
     [[ $2 != *"execution error at (fabricbench/templates/"*"): $key: "* ]] || return 0
     pointer=/${key//./\/}
@@ -105,7 +105,7 @@ ServiceAccount
 KINDS
 }
 
-@test "every dashboard and every file of rules is rendered" {
+@test "every dashboard and every rules file is rendered" {
     rendered --set dashboards.enabled=true,prometheus.rules.enabled=true |
         json | jq --raw-output '"\(.kind) \(.metadata.name)"' >"$BATS_TEST_TMPDIR/rendered"
     for file in "$CHART"/rules/*.yaml; do

@@ -8,7 +8,7 @@ setup_file() {
     load lib/cluster
     load ../../testbed/tests/lib/images
     probe_load
-    # The pods of the operator and of the upgrade Job also satisfy the restricted Pod Security Standard.
+    # These namespaces enforce the restricted Pod Security Standard, also for the operator and the upgrade Job.
     for namespace in fabricbench-system campaigns monitoring benchmarks elsewhere; do fresh_namespace "$namespace"; done
     kubectl delete crd benchmarkruns.fabricbench.dev --ignore-not-found --timeout=60s
     for namespace in campaigns monitoring; do apply "$namespace" pod.yaml NAME=probe NODE=node-1; done
@@ -34,11 +34,11 @@ setup() { load lib/cluster; }
 # A failed test leaves the forwarding process running, and bats would wait until it exits.
 teardown() { if [ "${forwarder:-}" ]; then kill "$forwarder" 2>/dev/null || true; fi; }
 
-# Ports of the rendezvous of worker 0 and of the operator's metrics.
+# Ports of worker 0's rendezvous and of the operator's metrics.
 RENDEZVOUS_PORT=7469
 METRICS_PORT=8080
 
-@test "a campaign completes after an installation as in README.md" {
+@test "a campaign completes after installing as described in README.md" {
     readme Install --wait --timeout 3m
     [ "$(kubectl -n fabricbench-system get lease fabricbench-operator -o 'jsonpath={.metadata.labels.app\.kubernetes\.io/managed-by}')" = Helm ]
     campaign campaigns first 6
@@ -125,7 +125,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     [[ $output != *crd-upgrade* ]]
 }
 
-@test "only the CRD is left after an uninstallation as in README.md" {
+@test "only the CRD is left after uninstalling as described in README.md" {
     kubectl -n campaigns delete bench --all --wait
     readme Uninstall --wait
     await "$TIMEOUT" "the remaining objects to be deleted" only_crd_is_new "$BATS_FILE_TMPDIR/before"
@@ -161,7 +161,7 @@ may() { kubectl -n campaigns auth can-i --quiet --as "$1" "${@:2}"; }
     completes benchmarks upgraded
 }
 
-@test "with Roles only, no objects are left after an uninstallation" {
+@test "with Roles only, no objects are left after uninstalling" {
     kubectl -n benchmarks delete bench --all --wait
     helm uninstall fabricbench --namespace benchmarks --kube-as-user team --wait
     await "$TIMEOUT" "the remaining objects to be deleted" same_inventory "$BATS_FILE_TMPDIR/before-namespaced"

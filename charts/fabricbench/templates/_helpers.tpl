@@ -53,7 +53,7 @@ app.kubernetes.io/component: operator
 
 {{/*
 Metadata of an object: (dict "root" $ "suffix" SUFFIX "namespace" NAMESPACE "component" COMPONENT "labels" MORE
-"annotations" MORE), in which all keys except the first are optional. The name is the full name with the suffix (default: operator), or "name".
+"annotations" MORE). All keys except the first are optional. The name is the full name with the suffix (default: operator), or "name".
 Cluster-scoped objects have no namespace.
 */}}
 {{- define "fabricbench.metadata" -}}
@@ -78,8 +78,8 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* Content of a file in which the documentation URL is replaced with the configured one: (dict "root" $ "path" PATH). */}}
-{{- define "fabricbench.documented" -}}
+{{/* Content of a file with the documentation URL replaced by the configured one: (dict "root" $ "path" PATH). */}}
+{{- define "fabricbench.fileWithDocsUrl" -}}
 {{- .root.Files.Get .path | replace "https://fabricbench.dev/docs" .root.Values.docsUrl }}
 {{- end }}
 
@@ -88,7 +88,7 @@ annotations:
 {{- default (list .Release.Namespace) .Values.namespaced.namespaces | uniq | toJson }}
 {{- end }}
 
-{{/* Security context of all containers of the chart. */}}
+{{/* Security context of all containers in the chart. */}}
 {{- define "fabricbench.containerSecurityContext" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
@@ -115,7 +115,7 @@ capabilities:
 {{- end }}
 {{- range $index, $variable := .Values.operator.extraEnv }}
 {{- if hasPrefix "FABRICBENCH_" $variable.name }}
-{{- fail (printf "operator.extraEnv[%d].name: %s is reserved: variables that start with FABRICBENCH_ are set by the chart. Remove it, and set the corresponding value of the chart" $index $variable.name) }}
+{{- fail (printf "operator.extraEnv[%d].name: %s is reserved: variables that start with FABRICBENCH_ are set by the chart. Remove it, and set the corresponding chart value" $index $variable.name) }}
 {{- end }}
 {{- end }}
 {{- end }}

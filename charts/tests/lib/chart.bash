@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# Functions shared by the tests of the chart: its location, and rendering without a cluster.
+# Shared by the chart tests: location of the chart, and functions that render it without a cluster.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 CHART=$ROOT/charts/fabricbench
-# Kubernetes version of the testbed. By default, helm uses the version of the library with which it was built.
+# Kubernetes version of the testbed. By default, helm assumes the version of its Kubernetes client library.
 KUBERNETES_VERSION=$(awk '$1 == "k8s.io/kubernetes" {print $2}' "$ROOT/testbed/tools/kubernetes/go.mod")
 
 # rendered ARGUMENT...: prints the manifests that an installation with these helm arguments would apply to a cluster in which
@@ -19,7 +19,7 @@ json() { yq --compact-output 'select(. != null)'; }
 # values_files: prints the paths of all valid values files, including an empty file for the defaults.
 values_files() { printf '%s\n' /dev/null "$ROOT"/charts/tests/values/*.yaml; }
 
-# conform: validates the manifests on standard input with the schemas of the API server or those in charts/tests/schemas.
+# conform: validates the manifests on standard input against the API server's schemas or those in charts/tests/schemas.
 conform() {
     kubeconform -strict -summary -output text \
         -schema-location "$FABRICBENCH_KUBERNETES_SCHEMAS/{{ .ResourceKind }}{{ .KindSuffix }}.json" \

@@ -7,7 +7,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/chart.bash"
 export KUBECONFIG=$SITE/kubeconfig
 
-# readme SECTION [ARGUMENT]...: executes the first command of that section of the chart's README, with the images of the test.
+# readme SECTION [ARGUMENT]...: executes the first command in that section of the chart's README, with the test images.
 readme() {
     local command
     command=$(awk -v section="## $1" '$0 == section {found = 1} found && /^```/ {if (inside) exit; inside = 1; next} inside' \
@@ -17,7 +17,7 @@ readme() {
     command=${command//runner.image.tag=TAG/runner.image.tag=runner}
     command=${command//image.tag=TAG/image.tag=dev}
     echo "\$ $command ${*:2}"
-    # The command contains paths in the repository.
+    # The command contains paths relative to the repository root.
     (cd "$ROOT" && eval "$command ${*:2}")
 }
 
@@ -38,8 +38,8 @@ ended() { state_is Complete "$@" || state_is Failed "$@"; }
 # measured NAMESPACE NAME BLOCKS: whether at least BLOCKS blocks of the run are measured.
 measured() { [ "$(of_run "$1" "$2" '.status.progress.blocksDone // 0')" -ge "$3" ]; }
 
-# completes NAMESPACE NAME: waits until the run completes, and verifies that it has valid results of every arm, size and round
-# from a single attempt.
+# completes NAMESPACE NAME: waits until the run completes, and verifies that it has valid results for every arm, size
+# and round from a single attempt.
 completes() {
     await "$TIMEOUT" "the end of $2" ended "$1" "$2" || true
     if ! state_is Complete "$1" "$2"; then
@@ -67,7 +67,8 @@ forward_metrics() {
 }
 
 # results_agree NAMESPACE OPERATOR-NAMESPACE RUN...: checks that the status, the reports, and a Prometheus that scrapes the
-# operator (with dashboards and alerts) agree on these runs. They must be finished and the only runs. Deletes the runs.
+# operator (with dashboards and alerts) agree on these runs. They must be finished, and no other
+# runs may exist. Deletes the runs.
 results_agree() {
     local namespace=$1 run runs=()
     forward_metrics "$2"
@@ -77,7 +78,7 @@ results_agree() {
         runs+=("$BATS_TEST_TMPDIR/$run.json")
         fabricbench report "$namespace/$run" --format openmetrics >"$BATS_TEST_TMPDIR/report" || [ $? -ne 2 ]
         diff <(measured_values "$run" <"$BATS_TEST_TMPDIR/metrics") <(measured_values "$run" <"$BATS_TEST_TMPDIR/report")
-        echo "# $run: $(measured_values "$run" <"$BATS_TEST_TMPDIR/report" | wc -l) values of its report equal the scraped values"
+        echo "# $run: $(measured_values "$run" <"$BATS_TEST_TMPDIR/report" | wc -l) values in its report equal the scraped values"
     done
     PYTHONDONTWRITEBYTECODE=1 python3 "$ROOT/charts/tests/queries/check.py" --partly --scrape "$metrics" \
         --then "kubectl -n $namespace delete bench --all --wait" "${runs[@]}" >"$BATS_TEST_TMPDIR/check"
@@ -113,7 +114,8 @@ rank_0() { printf 'fabricbench.dev/run=%s,batch.kubernetes.io/job-completion-ind
 # probe_answered NAMESPACE ADDRESS: whether the probe receives any response from the address, including a refused connection.
 probe_answered() { query_probe "$@" && [[ $probe_output != *"dial tcp"*timeout* ]]; }
 
-# probe_dropped NAMESPACE ADDRESS: whether two requests of the probe are dropped, because a single response may be delayed.
+# probe_dropped NAMESPACE ADDRESS: whether two requests from the probe are dropped. A single timeout may be a
+# delayed response.
 probe_dropped() {
     for _ in 1 2; do
         query_probe "$@" || return 1
@@ -128,7 +130,7 @@ query_probe() {
     [[ $probe_output != *"Error from server"* && $probe_output != *"unable to upgrade"* ]]
 }
 
-# inventory: prints all objects of the cluster except events and the APIService objects that the API server creates.
+# inventory: prints all objects in the cluster except events and the APIService objects that the API server creates.
 inventory() {
     local kinds
     kinds=$(kubectl api-resources --verbs=list -o name | grep -vE '^(events|componentstatuses|apiservices)' | paste -sd,)

@@ -57,7 +57,7 @@ def choices(variable, selection, api):
     match = LABEL_VALUES.match(filled(query["query"], selection))
     values = api.values(match["label"], match["metric"])
     if not values:
-        raise SystemExit(f"variable {name} of the dashboard has no values: {match[0]}")
+        raise SystemExit(f"dashboard variable {name} has no values: {match[0]}")
     if not variable["multi"]:
         return values
     values = [escaped(value) for value in values]

@@ -2,11 +2,12 @@
 
 Usage: check.py [--texts DIRECTORY] [--scrape URL]... [--then COMMAND] [--partly] RUN.json...
 
-The prometheus binary is found in PATH. Prometheus scrapes each URL (/metrics of a running operator) and each *.prom file in
-DIRECTORY (the metrics of a report). RUN.json is a finished BenchmarkRun that these metrics describe. Without an operator, only
-the Campaign dashboard is queried. With --partly, queries may return no result, because the runs do not contain all values that the
-dashboards display. COMMAND is executed at the end, after which no alert may fire. Prints all problems: queries that are
-rejected or return no result, values that differ from the status, and alerts that incorrectly fire or do not fire.
+The prometheus binary must be in PATH. Prometheus scrapes each URL (/metrics of a running operator) and each *.prom file
+in DIRECTORY (the metrics of a report). RUN.json is a finished BenchmarkRun that these metrics describe. Without an
+operator, only the Campaign dashboard is queried. With --partly, queries may return no result, because the runs do not
+contain all values that the dashboards display. COMMAND is executed at the end; afterwards, all alerts must resolve.
+Prints all problems: queries that are rejected or return no result, values that differ from the status, alerts that fire
+unexpectedly, and alerts that do not fire.
 """
 
 import argparse
@@ -47,8 +48,8 @@ def main():
                 wrong += check_rules(api, runs, with_operator=bool(arguments.scrape))
                 if arguments.then:
                     subprocess.run(arguments.then, shell=True, check=True)
-                    prometheus.awaited(lambda: not firing(api), f"no alert fires after {arguments.then!r}")
-                    print(f"no alert fires after {arguments.then!r}")
+                    prometheus.wait_until(lambda: not firing(api), f"alerts to resolve after {arguments.then!r}")
+                    print(f"no alert is firing after {arguments.then!r}")
     for line in wrong:
         print(line, file=sys.stderr)
     sys.exit(1 if wrong else 0)
@@ -68,7 +69,7 @@ def check_board(api, name, runs, partly):
         place = (name, query.panel, query.ref)
         executed.add(place)
         try:
-            found = api.rows(query.expression) if query.instant else api.lines(query.expression, boards.RANGE_SECONDS)
+            found = api.rows(query.expression) if query.instant else api.latest(query.expression, boards.RANGE_SECONDS)
         except prometheus.QueryError as error:
             yield f"{name}: {query.panel} ({query.ref}): {error}\n  {query.expression}"
             continue
@@ -103,8 +104,8 @@ def check_rules(api, runs, with_operator):
     fires = firing(api)
     want = {alert for run in runs for alert in run.alerts()}
     for alert in sorted(fires ^ want):
-        yield f"{' '.join(alert)}: {'fires' if alert in fires else 'does not fire'}"
-    print(f"rules: {len(rules)}, alerts that fire: {', '.join(sorted(alert.name for alert in fires)) or 'none'}")
+        yield f"{' '.join(alert)}: {'fires unexpectedly' if alert in fires else 'does not fire'}"
+    print(f"rules: {len(rules)}, firing alerts: {', '.join(sorted(alert.name for alert in fires)) or 'none'}")
 
 
 def firing(api):

@@ -25,20 +25,20 @@ def ratios(runs, select):
 def claims(run):
     """Effects of the variants of a finished, trusted run."""
     found = [one for one in run.status["comparisons"] if one["primary"] and not one["negativeControl"]]
-    return run.shown(found) if run.is_good() else []
+    return run.shown(found) if run.is_trusted() else []
 
 
 RECORDED = {
     "run:fabricbench_comparison_ratio:max": lambda runs: ratios(runs, claims),
     "run:fabricbench_comparison_ratio:regressed": lambda runs: ratios(runs, Run.regressions),
-    "run:fabricbench_run_blocks_done:ratio": lambda runs: of_fleet.each(
+    "run:fabricbench_run_blocks_done:ratio": lambda runs: of_fleet.per_run(
         lambda run: (of_campaign.progress(run, None)[frozenset()], {})
     )(runs, None),
 }
 
 
 def rows_of(place, runs, selection):
-    """Expected result of the query at `place`, or None if the status does not contain it."""
+    """Expected result of the query `place` (board, panel, ref), or None if the status does not contain it."""
     board, *panel = place
     panel = tuple(panel)
     if board == "fleet" and panel in of_fleet.FLEET:

@@ -147,12 +147,12 @@ def engagement(run, selection):
             1,
             size_bytes=size(one),
             arm=one["arm"],
-            optimization=asked["optimization"],
-            engagement=asked["engagement"],
-            requested=f"{one['arm']}: {asked['optimization']}",
+            optimization=optimization["optimization"],
+            engagement=optimization["engagement"],
+            requested=f"{one['arm']}: {optimization['optimization']}",
         )
         for one in run.results(selection)
-        for asked in one.get("optimizations", [])
+        for optimization in one.get("optimizations", [])
     )
 
 

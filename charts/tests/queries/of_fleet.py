@@ -5,7 +5,7 @@ from status import row, rows, size
 
 
 def pairs(run):
-    """Deviation from the median pair by run, scenario, size and nodes."""
+    """Deviation of each pair from the median pair, by run, scenario, size and nodes."""
     return rows(
         row(
             one["deviationPpm"] / 1e6,
@@ -21,7 +21,7 @@ def pairs(run):
 
 
 def nodes(run):
-    """Median deviation of the pairs of a node by run and node."""
+    """Median deviation of the pairs of each node, by run and node."""
     return rows(
         row(one["deviationPpm"] / 1e6, run_namespace=run.namespace, run=run.name, node=one["name"])
         for one in run.status.get("nodes", [])
@@ -32,8 +32,8 @@ def distances(deviations):
     return {labels: abs(deviation) for labels, deviation in deviations.items()}
 
 
-def each(value):
-    """One row for each run for which `value` returns a value."""
+def per_run(value):
+    """Query result with one row for each run, except runs for which `value` returns None."""
 
     def of_runs(runs, _):
         known = [(run, value(run)) for run in runs]
@@ -55,7 +55,7 @@ def proof(run):
     return (1, {"proof": run.status["fabric"]["proof"]}) if "fabric" in run.status else None
 
 
-def about(run):
+def run_info(run):
     return 1, {"provider": run.status["fabric"]["provider"], "baseline": run.baseline}
 
 
@@ -66,7 +66,7 @@ def trend(field, scale=1e-6):
         return rows(
             row(one[field] * scale, run_namespace=run.namespace, run=run.name)
             for run in runs
-            if run.is_good()
+            if run.is_trusted()
             for one in run.shown(run.comparisons(selection))
             if (one["arm"], one["metric"], size(one)) == (selection["arm"], selection["metric"], selection["size"])
             if field in one
@@ -75,28 +75,28 @@ def trend(field, scale=1e-6):
     return of_run
 
 
-def ended(runs, selection):
+def finish_times(runs, selection):
     compared_runs = {dict(labels)["run"] for labels in trend("effectPpm")(runs, selection)}
-    return each(lambda run: (run.finished * 1000, {}) if run.name in compared_runs else None)(runs, selection)
+    return per_run(lambda run: (run.finished * 1000, {}) if run.name in compared_runs else None)(runs, selection)
 
 
 TREND = "$arm, $metric at $size bytes of $scenario"
 
 FLEET = {
-    ("All runs", "A"): each(lambda run: (1, {"state": run.status["state"]})),
-    ("All runs", "B"): each(lambda run: (1, {"outcome": run.status["outcome"]})),
-    ("All runs", "C"): each(proof),
-    ("All runs", "D"): each(about),
-    ("All runs", "E"): each(lambda run: (progress(run, None)[frozenset()], {})),
-    ("All runs", "F"): each(lambda run: (len(run.regressions()), {})),
-    ("All runs", "G"): each(count("NotMet")),
-    ("All runs", "H"): each(lambda run: (run.created * 1000, {})),
-    ("All runs", "I"): each(lambda run: (run.finished * 1000, {})),
-    (TREND, "A"): ended,
+    ("All runs", "A"): per_run(lambda run: (1, {"state": run.status["state"]})),
+    ("All runs", "B"): per_run(lambda run: (1, {"outcome": run.status["outcome"]})),
+    ("All runs", "C"): per_run(proof),
+    ("All runs", "D"): per_run(run_info),
+    ("All runs", "E"): per_run(lambda run: (progress(run, None)[frozenset()], {})),
+    ("All runs", "F"): per_run(lambda run: (len(run.regressions()), {})),
+    ("All runs", "G"): per_run(count("NotMet")),
+    ("All runs", "H"): per_run(lambda run: (run.created * 1000, {})),
+    ("All runs", "I"): per_run(lambda run: (run.finished * 1000, {})),
+    (TREND, "A"): finish_times,
     (TREND, "B"): trend("effectPpm"),
     (TREND, "C"): trend("lowerPpm"),
     (TREND, "D"): trend("upperPpm"),
-    ("Trend by run", "A"): ended,
+    ("Trend by run", "A"): finish_times,
     ("Trend by run", "B"): trend("effectPpm"),
     ("Trend by run", "C"): trend("lowerPpm"),
     ("Trend by run", "D"): trend("upperPpm"),

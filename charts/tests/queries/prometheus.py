@@ -16,7 +16,7 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 class QueryError(Exception):
-    """Error response of Prometheus with its message."""
+    """Error response from Prometheus with its message."""
 
 
 class Api:
@@ -37,12 +37,12 @@ class Api:
         return self.get(f"label/{label}/values", **{"match[]": selector})
 
     def rows(self, expression):
-        """{labels: value} of an instant query."""
+        """Result of an instant query as {labels: value}."""
         result = self.get("query", query=expression)["result"]
         return {frozenset(row["metric"].items()): float(row["value"][1]) for row in result}
 
-    def lines(self, expression, seconds):
-        """{labels: last value} of a query over the last `seconds`."""
+    def latest(self, expression, seconds):
+        """Result of a query over the last `seconds` as {labels: last value}."""
         end = time.time()
         result = self.get("query_range", query=expression, start=end - seconds, end=end, step=1)["result"]
         return {frozenset(row["metric"].items()): float(row["values"][-1][1]) for row in result}
@@ -54,21 +54,21 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def awaited(condition, what, seconds=30, failure=lambda: None):
+def wait_until(condition, what, seconds=30, failure=lambda: None):
     """Waits until `condition` holds. `failure` may return the reason why it can never hold."""
     end = time.monotonic() + seconds
     while not (found := condition()):
         if reason := failure():
-            raise SystemExit(f"{what}: {reason}")
+            raise SystemExit(f"waiting for {what}: {reason}")
         if time.monotonic() > end:
-            raise SystemExit(f"{what}: timed out after {seconds} s")
+            raise SystemExit(f"waiting for {what}: timed out after {seconds} s")
         time.sleep(0.1)
     return found
 
 
 @contextlib.contextmanager
 def served(directory):
-    """Serves the *.prom files of `directory` as OpenMetrics; returns their addresses."""
+    """Serves the *.prom files in `directory` as OpenMetrics; yields their URLs."""
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         extensions_map = {".prom": OPENMETRICS}
@@ -88,7 +88,10 @@ def served(directory):
 
 @contextlib.contextmanager
 def running(directory, targets, rules):
-    """Runs a Prometheus that stores its files in `directory`, scrapes `targets` each second and evaluates `rules`. Returns its `Api`."""
+    """Runs a Prometheus that scrapes `targets` every second and evaluates `rules`; yields its `Api`.
+
+    Its files are stored in `directory`.
+    """
     scrapes = []
     for number, target in enumerate(targets):
         url = urllib.parse.urlsplit(target)
@@ -114,10 +117,10 @@ def running(directory, targets, rules):
         process = subprocess.Popen(command, stdout=log, stderr=log, env={"PATH": "/usr/bin:/bin", "GOMAXPROCS": "2"})
         try:
             api = Api(f"http://127.0.0.1:{port}")
-            awaited(
-                lambda: answers(f"{api.url}/-/ready"), "Prometheus starts", failure=lambda: ended(process, log_path)
+            wait_until(
+                lambda: is_ready(f"{api.url}/-/ready"), "Prometheus to start", failure=lambda: ended(process, log_path)
             )
-            awaited(lambda: scraped(api, len(targets)), "Prometheus scrapes", failure=lambda: scrape_error(api))
+            wait_until(lambda: scraped(api, len(targets)), "Prometheus to scrape", failure=lambda: scrape_error(api))
             yield api
         finally:
             process.terminate()
@@ -130,7 +133,7 @@ def ended(process, log_path):
     return f"it exited: {log_path.read_text(encoding='utf-8')[-2000:]}"
 
 
-def answers(url):
+def is_ready(url):
     try:
         with urllib.request.urlopen(url, timeout=2) as answer:
             return answer.status == 200

@@ -18,7 +18,7 @@ def rows(found):
 
 
 def differences(found, want):
-    """Yields missing, additional and different rows of `found`. Numbers are compared with a relative tolerance of 1e-9."""
+    """Yields missing, extra and differing rows in `found`. Numbers are compared with a relative tolerance of 1e-9."""
     for labels in found.keys() | want.keys():
         name = ", ".join(f"{label}={value}" for label, value in sorted(labels))
         if labels not in found:
@@ -38,7 +38,7 @@ def cell(comparison):
 
 
 def seconds(time):
-    """Whole seconds since 1970, as in the metrics."""
+    """Unix time in whole seconds, as in the metrics."""
     return math.floor(datetime.datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", time)).timestamp())
 
 
@@ -89,7 +89,7 @@ class Run:
         return [one for one in found if not one["negativeControl"]]
 
     def withheld(self):
-        """Scenario, size and arm of each comparison with a withheld verdict, without controls."""
+        """Scenario, size and arm of each comparison with a withheld verdict, excluding controls."""
         claims = [one for one in self.status["comparisons"] if one["primary"] and not one["negativeControl"]]
         return {cell(one) for one in claims if "verdict" not in one}
 
@@ -98,7 +98,7 @@ class Run:
         withheld = self.withheld()
         return [one for one in comparisons if one["negativeControl"] or cell(one) not in withheld]
 
-    def is_good(self):
+    def is_trusted(self):
         """Whether the run is complete and every value can be trusted."""
         return self.status["outcome"] in ("Passed", "Missed")
 
