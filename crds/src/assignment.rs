@@ -101,7 +101,7 @@ pub struct InstrumentProcess {
     /// Environment variables that are set in addition to those of the worker.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Directory whose libraries are loaded instead of those of the system.
+    /// Directory whose libraries are loaded instead of the system libraries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<String>,
 }
@@ -113,7 +113,7 @@ pub struct InstrumentProcess {
 pub struct ScenarioAssignment {
     /// Name of the scenario in records.
     pub name: String,
-    /// Kind of memory of both workers.
+    /// Kind of memory that both workers use.
     pub memory: MemoryKind,
     /// Method by which a worker waits for completions. If unset, the worker chooses a method depending on its CPUs and
     /// records it.
@@ -339,19 +339,18 @@ impl Assignment {
     }
 
     fn check_round(&self, round: &RoundAssignment) -> Result<(), AssignmentError> {
-        let orders_all = |order: &[u32], count: usize| {
+        let is_permutation = |order: &[u32], count: usize| {
             let mut sorted = order.to_vec();
             sorted.sort_unstable();
             sorted.iter().copied().eq(0..count as u32)
         };
-        let processes = orders_all(&round.process_order, self.processes.len());
         require(
-            processes,
+            is_permutation(&round.process_order, self.processes.len()),
             "rounds[].processOrder",
             "must contain every process index once",
         )?;
         require(
-            orders_all(&round.arm_order, self.arms.len()),
+            is_permutation(&round.arm_order, self.arms.len()),
             "rounds[].armOrder",
             "must contain every arm index once",
         )?;

@@ -13,7 +13,7 @@ use snafu::Snafu;
 
 /// Maximum length of a base64 string that is decoded. A record line is always shorter.
 const MAX_ENCODED_BYTES: usize = 16 * 1024;
-/// Largest recordable value, in nanoseconds: five minutes, above every case deadline of a single operation.
+/// Largest recordable value, in nanoseconds: five minutes. Larger values are clamped.
 const MAX_NANOS: u64 = 300_000_000_000;
 /// Significant figures of recorded histograms.
 pub const SIGNIFICANT_FIGURES: u8 = 3;
@@ -59,9 +59,9 @@ impl Histogram {
         Self(inner)
     }
 
-    /// Converts the samples to `figures` significant figures, 1 to 3, for a shorter encoding. Every sample is placed at
-    /// the middle of its bucket, so that the relative error of quantiles is at most 1 in 200 with two figures and 1 in
-    /// 20 with one.
+    /// Returns a copy with `figures` significant figures (1 to 3), which has a shorter encoding. Every sample is placed
+    /// in the middle of its bucket, so that the relative error of quantiles is at most 1 in 200 with two figures and 1
+    /// in 20 with one.
     pub fn coarse(&self, figures: u8) -> Self {
         let mut coarse = Self::with_figures(figures);
         coarse.merge(self);
@@ -91,18 +91,18 @@ impl Histogram {
         self.0.len()
     }
 
-    /// Value in nanoseconds at or below which the fraction `quantile` (0 to 1) of the samples lies, or `None` without
-    /// samples.
+    /// Value in nanoseconds at or below which the fraction `quantile` (0 to 1) of the samples lies, or `None` if there
+    /// are no samples.
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
         (self.count() > 0).then(|| self.0.value_at_quantile(quantile))
     }
 
-    /// Mean in nanoseconds, or `None` without samples.
+    /// Mean in nanoseconds, or `None` if there are no samples.
     pub fn mean(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.0.mean())
     }
 
-    /// Values in nanoseconds with their number of samples, in ascending order of the values.
+    /// Recorded values in nanoseconds with their sample counts, in ascending order of value.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.0
             .iter_recorded()
@@ -112,7 +112,7 @@ impl Histogram {
     /// Encodes the histogram as V2 DEFLATE in base64.
     ///
     /// # Errors
-    /// The encoder fails. This can happen only if the histogram is outside its bounds.
+    /// The encoder fails, for example because a sample count is too large for the encoding.
     pub fn encode(&self) -> Result<String, HistogramError> {
         let mut bytes = Vec::new();
         let encoded = V2DeflateSerializer::new().serialize(&self.0, &mut bytes);
@@ -138,7 +138,8 @@ impl Histogram {
             .map_err(|error| HistogramError::Encoding {
                 reason: format!("{error:?}"),
             })?;
-        // The encoding contains the bounds. A histogram with other bounds could not be merged without loss.
+        // The encoding contains the bounds. A histogram with a larger range or more figures could not be merged without
+        // loss.
         if decoded.sigfig() > SIGNIFICANT_FIGURES || decoded.high() > MAX_NANOS {
             return EncodingSnafu {
                 reason: "it exceeds the maximum of five minutes or the precision of three significant figures",
@@ -183,8 +184,8 @@ mod schema {
         fn json_schema(_: &mut SchemaGenerator) -> Schema {
             json_schema!({
                 "type": "string",
-                "description": "HdrHistogram V2 DEFLATE encoding in base64; nanoseconds, 3 significant figures, fewer where the \
-                                record would not fit a line.",
+                "description": "HdrHistogram V2 DEFLATE encoding in base64, in nanoseconds, with 3 significant \
+                                figures, or fewer if the record would not fit in a line.",
                 "maxLength": super::MAX_ENCODED_BYTES,
             })
         }
@@ -214,14 +215,14 @@ mod tests {
     #[test]
     fn coarse_histogram_has_a_short_encoding() {
         let mut wide = Histogram::new();
-        // A linear congruential generator (Knuth's MMIX): evenly spread over all decades.
+        // Samples from a linear congruential generator (Knuth's MMIX), spread evenly over all decades.
         let mut state = 1_u64;
         for _ in 0..1_000_000 {
             state = state
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
-            let even = (state >> 11) as f64 / (1_u64 << 53) as f64;
-            wide.record((even * 2e11_f64.ln()).exp() as u64);
+            let uniform = (state >> 11) as f64 / (1_u64 << 53) as f64;
+            wide.record((uniform * 2e11_f64.ln()).exp() as u64);
         }
         assert!(wide.encode().unwrap().len() > 10_000);
         assert!(wide.coarse(1).encode().unwrap().len() < 1_500);

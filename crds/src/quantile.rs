@@ -15,8 +15,8 @@
 /// fewer than 99 samples may therefore exceed the maximum.
 ///
 /// `sorted` must be in ascending order and may have any unit; the result has the same unit. Every quantile of a single
-/// sample is that sample, as in Python 3.13 (earlier versions raise an exception). Returns `None` without samples, or
-/// if `cut` is not in `1..parts`.
+/// sample is that sample, as in Python 3.13 (earlier versions raise an exception). Returns `None` if there are no
+/// samples or `cut` is not in `1..parts`.
 pub fn exclusive(sorted: &[u64], cut: u32, parts: u32) -> Option<f64> {
     if cut == 0 || cut >= parts {
         return None;

@@ -33,12 +33,12 @@ pub const MAX_STREAM_BYTES: u64 = 8 * 1024 * 1024;
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum Record {
-    /// Worker and its environment. The stream starts with the record of rank 0, followed by one record per other
+    /// Worker and its environment. The stream starts with the record of rank 0, followed by one record for each other
     /// worker.
     Hello(Box<HelloRecord>),
-    /// Endpoints of an arm at one worker. The record is repeated if the endpoints change between rounds.
+    /// Endpoints of an arm on one worker. The record is repeated if the endpoints change between rounds.
     Endpoints(Box<EndpointsRecord>),
-    /// Setup cost of an arm in a round at one worker, before the first measured operation.
+    /// Setup cost of an arm in a round on one worker, before the first measured operation.
     Cold(ColdRecord),
     /// Result of a case of one pair of workers.
     Case(Box<CaseRecord>),
@@ -100,17 +100,17 @@ pub struct WarningRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum WarningReason {
-    /// Evidence that an optimization was active, in the wording of the test procedures, once per size.
+    /// Message that the test procedures specify as evidence that an optimization was active, once per size.
     Evidence,
     /// Output of an instrument or of its libraries.
     LibraryOutput,
-    /// A limit of the machine affects the results.
+    /// A record was shortened or a warning was omitted because of a size limit.
     Limit,
     /// The environment differs from that of the previous round.
     EnvironmentChanged,
     /// A worker disconnected or could not be reached.
     WorkerLost,
-    /// A connection to the rendezvous that does not belong to this attempt was rejected.
+    /// A connection to the rendezvous was rejected because it does not belong to this attempt.
     UnknownPeerRefused,
     /// A process was killed.
     Killed,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum StripingPolicy {
     /// Each transfer uses one rail. Transfers use the rails in turn.
     Single,
-    /// Transfers of at least the threshold use all rails, as in the libfabric backend of NIXL.
+    /// Transfers at or above the threshold use all rails, as in the libfabric backend of NIXL.
     Nixl,
     /// Same as Nixl, but with fewer rails if chunks would otherwise be smaller than the minimum chunk size.
     NixlCoalesce,
@@ -25,13 +25,13 @@ pub struct StripingRule {
     pub policy: StripingPolicy,
     /// Smallest transfer that is striped. Smaller transfers use one rail.
     pub threshold_bytes: u64,
-    /// Smallest chunk of the NixlCoalesce policy.
+    /// Minimum chunk size of the NixlCoalesce policy.
     pub min_chunk_bytes: u64,
 }
 
 /// NIXL's built-in striping threshold (libfabric backend, `NIXL_LIBFABRIC_DEFAULT_STRIPING_THRESHOLD`).
 pub const NIXL_THRESHOLD_BYTES: u64 = 128 * 1024;
-/// Smallest chunk of the transfer coalescing procedure.
+/// Default minimum chunk size of the NixlCoalesce policy.
 pub const COALESCE_MIN_CHUNK_BYTES: u64 = 16 * 1024;
 
 /// Chunks of one transfer. Each chunk is `chunk_bytes` bytes long except the last, which also contains the remainder.
@@ -56,7 +56,7 @@ impl Stripes {
         (index * self.chunk_bytes, length)
     }
 
-    fn even(size: u64, rails: u64) -> Self {
+    fn split_evenly(size: u64, rails: u64) -> Self {
         let chunk_bytes = size / rails;
         Self {
             rails,
@@ -73,7 +73,7 @@ impl StripingRule {
         let rails = rails.clamp(1, size.max(1));
         let striped = self.policy != StripingPolicy::Single && size >= self.threshold_bytes;
         if !striped {
-            return Stripes::even(size, 1);
+            return Stripes::split_evenly(size, 1);
         }
         let coalesced = self.policy == StripingPolicy::NixlCoalesce && size / rails < self.min_chunk_bytes;
         let used = if coalesced {
@@ -81,7 +81,7 @@ impl StripingRule {
         } else {
             rails
         };
-        Stripes::even(size, used)
+        Stripes::split_evenly(size, used)
     }
 }
 
@@ -92,7 +92,7 @@ pub const NIXL_GROUP: u64 = 16;
 impl StripingPolicy {
     /// Number of consecutive single-chunk transfers of a burst that share a rail. `read` states whether the operation
     /// is a read.
-    pub fn group(self, read: bool) -> u64 {
+    pub fn group_size(self, read: bool) -> u64 {
         match self {
             Self::Nixl | Self::NixlCoalesce if !read => NIXL_GROUP,
             Self::Single | Self::Nixl | Self::NixlCoalesce => 1,
@@ -108,7 +108,7 @@ impl StripingRule {
         if batch == 0 || self.stripes(size, rails).rails > 1 {
             return batch;
         }
-        let group = self.policy.group(read);
+        let group = self.policy.group_size(read);
         let groups = batch.div_ceil(group);
         // The first rail has the most posts: all its groups are full, except possibly the last of the burst.
         let groups_on_first = groups.div_ceil(rails);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn nixl_stripes_over_all_rails_from_the_threshold() {
+    fn nixl_stripes_over_all_rails_at_the_threshold() {
         assert_eq!(rule(StripingPolicy::Nixl).stripes(16 * KIB - 1, 4).rails, 1);
         assert_eq!(rule(StripingPolicy::Nixl).stripes(16 * KIB, 4).rails, 4);
         assert_eq!(
@@ -183,11 +183,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn posts_per_burst_matches_the_rail_with_most_posts(batch in 1u64..300, rails in 1u64..=64, read: bool) {
+        fn posts_per_burst_matches_the_rail_with_the_most_posts(batch in 1u64..300, rails in 1u64..=64, read: bool) {
             let policy = StripingPolicy::Nixl;
             let mut posts = vec![0; rails as usize];
             for index in 0..batch {
-                posts[(index / policy.group(read) % rails) as usize] += 1;
+                posts[(index / policy.group_size(read) % rails) as usize] += 1;
             }
             let maximum = rule(policy).posts_per_burst(64, rails, batch, read);
             prop_assert_eq!(Some(maximum), posts.into_iter().max());

@@ -65,7 +65,7 @@ impl FromStr for Size {
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let known = "none (bytes), k, M, G, T, Ki, Mi, Gi, Ti";
-        scaled(text, &SIZE_SUFFIXES, known, "64, 1Ki or 16M").map(Size)
+        parse_scaled(text, &SIZE_SUFFIXES, known, "64, 1Ki or 16M").map(Size)
     }
 }
 
@@ -139,7 +139,7 @@ impl FromStr for Duration {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let nanos = scaled(text, &DURATION_SUFFIXES, "ns, us, ms, s, m, h", "500ms or 10s")?;
+        let nanos = parse_scaled(text, &DURATION_SUFFIXES, "ns, us, ms, s, m, h", "500ms or 10s")?;
         Ok(Duration(time::Duration::from_nanos(nanos)))
     }
 }
@@ -172,7 +172,7 @@ impl<'de> Deserialize<'de> for Duration {
 }
 
 /// Parses `text` as a whole number times the factor of its suffix.
-fn scaled(
+fn parse_scaled(
     text: &str,
     suffixes: &[(&str, u64)],
     known: &'static str,

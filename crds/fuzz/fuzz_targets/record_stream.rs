@@ -1,7 +1,7 @@
 //! The reader of the record stream does not panic on any input, and accepted records survive a round trip.
 //!
-//! The input is a bare record, because a reader that checks the chain value would reject nearly all random lines before
-//! it parses the record.
+//! Each line is also parsed as a bare record, because a reader that checks the chain value would reject nearly all
+//! random lines before it parses the record.
 #![no_main]
 
 use fabricbench_crds::record::{Chain, ChainWriter, Record};

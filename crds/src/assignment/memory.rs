@@ -8,7 +8,7 @@ use crate::v1alpha1::{PingPongOperation, TransferOperation};
 pub const AREA_BUDGET_BYTES: u64 = 128 * 1024 * 1024;
 /// Alignment of slots in bytes: one cache line, so that neighboring slots do not share a cache line.
 pub const SLOT_ALIGNMENT: u64 = 64;
-/// Size of a control message in bytes. The immediate data contains its content.
+/// Size of a control message in bytes. Its content is in the immediate data.
 pub const CONTROL_BYTES: u64 = 8;
 /// Number of receives per rail in addition to the messages in flight, for control messages.
 pub const SPARE_RECEIVES: u32 = 4;
@@ -27,7 +27,7 @@ impl ScenarioAssignment {
             .next_multiple_of(SLOT_ALIGNMENT);
         let window = window(&self.workload);
         let slots = if is_send(&self.workload) {
-            rails * u64::from(receives_on_a_rail(window))
+            rails * u64::from(receives_per_rail(window))
         } else {
             u64::from(window)
         };
@@ -37,7 +37,7 @@ impl ScenarioAssignment {
     }
 }
 
-/// Maximum number of transfers in flight per thread.
+/// Maximum number of messages or transfers in flight per thread.
 pub fn window(workload: &Workload) -> u32 {
     match workload {
         Workload::PingPong(_) => PING_PONG_WINDOW,
@@ -62,6 +62,6 @@ pub fn is_send(workload: &Workload) -> bool {
 }
 
 /// Number of receives to post on each rail for `in_flight` messages.
-pub fn receives_on_a_rail(in_flight: u32) -> u32 {
+pub fn receives_per_rail(in_flight: u32) -> u32 {
     in_flight.saturating_add(SPARE_RECEIVES).min(MAX_RECEIVES)
 }

@@ -111,7 +111,7 @@ pub struct Posted {
     pub counters: PostingCounters,
 }
 
-/// Percentiles of raw samples by exclusive interpolation, (n+1)p, as computed by `statistics.quantiles` of Python.
+/// Percentiles of raw samples by exclusive interpolation, (n+1)p, as computed by `statistics.quantiles` in Python.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -162,8 +162,9 @@ pub struct PostingCounters {
 }
 
 impl PostingCounters {
-    /// Adds the counters of another thread of the same arm. Counts are summed. Of two inject limits the
-    /// smaller is kept, and of two planned values the larger. Allocates only if `other` has more rails.
+    /// Adds the counters of another thread of the same arm. Counts are summed, except that the smaller inject limit and
+    /// the larger values of `posts_per_burst`, `rails_planned` and `rails_used` are kept. Allocates only if `other` has
+    /// more rails.
     pub fn merge(&mut self, other: &Self) {
         // The pattern lists every field, so that the compiler reports a new counter that is not merged.
         let Self {
@@ -197,12 +198,12 @@ impl PostingCounters {
         self.completions += completions;
         self.rails_planned = self.rails_planned.max(*rails_planned);
         self.rails_used = self.rails_used.max(*rails_used);
-        add_each(&mut self.bytes_per_rail, bytes_per_rail);
-        add_each(&mut self.posts_per_rail, posts_per_rail);
+        add_elementwise(&mut self.bytes_per_rail, bytes_per_rail);
+        add_elementwise(&mut self.posts_per_rail, posts_per_rail);
     }
 }
 
-fn add_each(sum: &mut Vec<u64>, other: &[u64]) {
+fn add_elementwise(sum: &mut Vec<u64>, other: &[u64]) {
     sum.resize(sum.len().max(other.len()), 0);
     sum.iter_mut().zip(other).for_each(|(sum, other)| *sum += other);
 }
@@ -285,7 +286,7 @@ pub struct CaseFailure {
 pub enum FailureReason {
     /// The assignment cannot be parsed or is inconsistent.
     InvalidAssignment,
-    /// The runner was built without the transport.
+    /// The runner was built without support for the transport.
     TransportNotCompiled,
     /// The library is missing, or is not in the directory of the variant.
     LibraryNotFound,
@@ -301,7 +302,7 @@ pub enum FailureReason {
     VariantMismatch,
     /// A worker did not join the rendezvous in time.
     WorkerMissing,
-    /// A connection to the rendezvous that does not belong to this attempt was rejected.
+    /// A connection to the rendezvous was rejected because it does not belong to this attempt.
     UnknownPeerRefused,
     /// The peer cannot be reached over the fabric.
     FabricUnreachable,

@@ -26,7 +26,7 @@ pub struct HostEnvironment {
     /// Frequency governor of the CPUs. Unset if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
-    /// Limit of locked memory, in bytes. Unset if locked memory is unlimited.
+    /// Limit on locked memory, in bytes. Unset if locked memory is unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memlock_bytes: Option<u64>,
     /// Memory of the machine, in bytes.
@@ -71,7 +71,7 @@ pub struct ClockFacts {
     pub overhead_nanos: f64,
 }
 
-/// Endpoints of an arm at one worker.
+/// Endpoints of an arm on one worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -102,7 +102,7 @@ pub struct FabricFacts {
     pub provider: String,
     /// Fabric, as reported by the library.
     pub fabric: String,
-    /// Rails by index.
+    /// Rails, ordered by index.
     pub rails: Vec<RailFacts>,
     /// Inject limits by operation.
     pub inject_limits: InjectLimits,
@@ -187,7 +187,7 @@ pub struct InjectLimits {
 pub struct MemoryFacts {
     /// Name of the scenario.
     pub scenario: String,
-    /// Kind of the memory.
+    /// Kind of memory.
     pub kind: MemoryKind,
     /// Size of the memory, in bytes.
     pub bytes: u64,
@@ -198,7 +198,7 @@ pub struct MemoryFacts {
     pub numa_node: Option<u32>,
 }
 
-/// Setup cost of an arm in a round at one worker.
+/// Setup cost of an arm in a round on one worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -114,14 +114,14 @@ impl Chain {
     }
 }
 
-/// Writer of the lines of a stream.
+/// Formats records as the lines of a stream.
 #[derive(Debug, Default)]
 pub struct ChainWriter {
     chain: Chain,
 }
 
 impl ChainWriter {
-    /// Formats `record` as a line with its newline.
+    /// Formats `record` as a line, including its newline.
     ///
     /// # Errors
     /// The line is too long. The stream does not change in this case, and another record can be written.
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn detects_a_line_of_another_stream() {
+    fn detects_a_line_from_another_stream() {
         let mut lines = stream(5);
         let mut other = ChainWriter::default();
         for block in 10..14 {
@@ -242,7 +242,7 @@ mod tests {
             for line in lines.lines() {
                 prop_assert!(chain.read(line).is_ok());
             }
-            // A line without its newline is complete.
+            // A last line that lacks only its newline is complete.
             let whole = text[cut..].starts_with('\n') || rest.is_empty();
             prop_assert_eq!(chain.read(rest).is_ok(), whole && !rest.is_empty());
         }

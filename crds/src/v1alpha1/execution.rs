@@ -23,7 +23,7 @@ pub struct ExecutionStatus {
     /// suspended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending_since: Option<String>,
-    /// Time at which all workers of the current gang were running. Unset while no gang runs.
+    /// Time at which the last worker of the current gang started. Unset while no gang runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_since: Option<String>,
     /// Total running time of finished gangs, in seconds. The sum of this value and the running time of the current gang
@@ -57,7 +57,7 @@ pub struct AttemptStatus {
     /// Digest of the worker image, as reported by the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_digest: Option<String>,
-    /// Time at which all workers of the attempt were running.
+    /// Time at which the last worker of the attempt started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
     /// Time at which the attempt was observed to have finished.

@@ -34,7 +34,7 @@ pub struct Placement {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 16)))]
     pub tolerations: Vec<Toleration>,
-    /// Name of the Kueue LocalQueue that the Jobs are submitted to. Jobs are not queued if unset.
+    /// Name of the Kueue LocalQueue that the Jobs are submitted to. If unset, Jobs are not queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 63)))]
     pub queue_name: Option<String>,

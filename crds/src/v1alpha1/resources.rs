@@ -21,11 +21,11 @@ pub struct Resources {
     /// Total size of the 2 MiB huge pages (`hugepages-2Mi`), used as request and limit.
     #[serde(default, rename = "hugepages2Mi", skip_serializing_if = "Option::is_none")]
     pub hugepages_2mi: Option<Size>,
-    /// Number of CPUs, used as request and limit. Defaults to the operator's configuration.
+    /// Number of CPUs, used as request and limit. Defaults to the value in the operator's configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 1024)))]
     pub cpus: Option<u32>,
-    /// Amount of memory, used as request and limit. Defaults to the operator's configuration.
+    /// Amount of memory, used as request and limit. Defaults to the value in the operator's configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Size>,
     /// Size of the in-memory volume mounted at `/dev/shm`.

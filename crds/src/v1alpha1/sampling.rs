@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sampling {
     /// Number of rounds. A round repeats every scenario in new processes and is the unit of statistical analysis. Must
-    /// be between 1 and 60. Defaults to four more than the smallest number that allows a verdict on the comparisons of
-    /// the scenario.
+    /// be between 1 and 60. Defaults to four more than the smallest number that allows a verdict in every scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 60)))]
     pub rounds: Option<u32>,
@@ -22,7 +21,7 @@ pub struct Sampling {
     #[serde(default = "default_confidence")]
     #[cfg_attr(feature = "crd", schemars(range(min = 80, max = 99)))]
     pub confidence_percent: u32,
-    /// Equivalence margin in percent of the baseline. A change within the margin is treated as no change. Must be
+    /// Equivalence margin, as a percentage of the baseline. A change within the margin is treated as no change. Must be
     /// between 1 and 50. Defaults to 2.
     #[serde(default = "default_margin")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 50)))]

@@ -173,7 +173,7 @@ pub struct EnvironmentSummary {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FabricSummary {
-    /// Weakest level of proof among the measured cases, valid or invalid.
+    /// Weakest level of proof among the measured cases, including invalid cases.
     pub proof: FabricProof,
     /// Provider, as reported by the library.
     pub provider: String,
@@ -283,13 +283,13 @@ pub struct ArmResult {
     /// Maximum latency, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_nanos: Option<u64>,
-    /// Payload bytes per second, as the median of the rounds.
+    /// Median payload bytes per second over all rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_second: Option<u64>,
-    /// Completed operations per second, as the median of the rounds.
+    /// Median completed operations per second over all rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completions_per_second: Option<u64>,
-    /// CPU time of both workers per GiB of payload, in nanoseconds, as the median of the rounds.
+    /// Median CPU time of both workers per GiB of payload over all rounds, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_nanos_per_gib: Option<u64>,
     /// Engagement of each optimization that the arm requests.
@@ -310,7 +310,7 @@ pub enum Verdict {
     NoChange,
     /// The whole confidence interval lies beyond the margin, in the direction of a regression.
     Regressed,
-    /// The measurements are not sufficient for another verdict.
+    /// The measurements are not sufficient for any other verdict.
     Inconclusive,
 }
 
@@ -318,7 +318,7 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum WithheldReason {
-    /// No round contains valid cases of both the variant and the baseline.
+    /// No round contains valid cases for both the variant and the baseline.
     NotMeasured,
     /// The data of a case did not use the requested fabric.
     FabricContradicted,
@@ -345,7 +345,7 @@ pub struct ComparisonResult {
     pub metric: Metric,
     /// Whether the verdict is based on this metric.
     pub primary: bool,
-    /// Whether the arms are identical at this size, so that the effect is noise.
+    /// Whether the arms are identical at this size, so that any measured effect is noise.
     pub negative_control: bool,
     /// Number of rounds in which the cases of both arms are valid.
     pub rounds: u32,
@@ -428,8 +428,8 @@ pub struct PairResult {
 pub struct NodeResult {
     /// Name of the node.
     pub name: String,
-    /// Difference between the median of the node, over its pairs and all scenarios and sizes, and the median pair, in
-    /// parts per million. Positive if the node is worse.
+    /// Median deviation of the node's pairs over all scenarios and sizes, in parts per million. Positive if the node is
+    /// worse.
     pub deviation_ppm: i64,
 }
 

@@ -67,7 +67,7 @@ pub struct Libfabric {
     pub rails: u32,
 }
 
-/// Providers of libfabric.
+/// libfabric provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum LibfabricProvider {
@@ -123,7 +123,7 @@ pub struct Ucx {
     pub rails: u32,
 }
 
-/// Transports of UCX.
+/// UCX transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -151,7 +151,7 @@ pub struct Nixl {
     pub rails: u32,
 }
 
-/// Backend plugins of NIXL.
+/// NIXL backend plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]

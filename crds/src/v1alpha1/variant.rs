@@ -34,7 +34,7 @@ pub struct Variant {
     #[cfg_attr(feature = "crd", schemars(length(max = 32)))]
     #[cfg_attr(feature = "crd", x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["name".into()])))]
     pub env: Vec<EnvVar>,
-    /// Absolute path of a directory whose libraries are loaded instead of those of the image.
+    /// Absolute path of a directory whose libraries are loaded instead of those in the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 500), regex(pattern = "^/")))]
     pub library: Option<String>,
@@ -73,7 +73,7 @@ pub struct Striping {
     /// Smallest transfer that is striped. Defaults to the value in spec.striping, then to 128Ki, the default of NIXL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold_bytes: Option<Size>,
-    /// Smallest chunk of the NixlCoalesce policy. Defaults to the value in spec.striping, then to 16Ki.
+    /// Minimum chunk size of the NixlCoalesce policy. Defaults to the value in spec.striping, then to 16Ki.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_chunk_bytes: Option<Size>,
 }

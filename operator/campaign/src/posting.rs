@@ -107,7 +107,8 @@ impl Posting {
         };
         let rotates = stripes.rails == 1 && rails > 1;
         let rotation_group = if rotates {
-            tuning.striping.policy.group(burst.is_read()).min(burst.transfers)
+            let group = tuning.striping.policy.group_size(burst.is_read());
+            group.min(burst.transfers)
         } else {
             1
         };

@@ -9,7 +9,7 @@
 use crds::assignment::Assignment;
 pub use crds::assignment::memory::{
     AREA_BUDGET_BYTES, CONTROL_BYTES, MAX_RECEIVES, PING_PONG_WINDOW, SLOT_ALIGNMENT, SPARE_RECEIVES,
-    is_send, receives_on_a_rail, threads, window,
+    is_send, receives_per_rail, threads, window,
 };
 use crds::striping::Stripes;
 use crds::v1alpha1::MemoryKind;
@@ -110,7 +110,7 @@ impl ReceiveLayout {
             .last_chunk_bytes
             .max(stripes.chunk_bytes)
             .max(CONTROL_BYTES);
-        let per_rail = receives_on_a_rail(in_flight);
+        let per_rail = receives_per_rail(in_flight);
         let wanted = rails * u64::from(per_rail);
         let slots = Slots::fit(layout.area_bytes, length, wanted);
         Self {

@@ -24,7 +24,7 @@ impl RailRotation {
     /// Creates a rotation across `rails` rails. `read` is true if the operation is a read.
     pub fn new(policy: StripingPolicy, read: bool, rails: usize) -> Self {
         Self {
-            group: policy.group(read),
+            group: policy.group_size(read),
             rails: rails.max(1) as u64,
             next: 0,
         }
