@@ -16,7 +16,7 @@ fn main() -> io::Result<()> {
         report::random_order(1, &experiments::random_order(1)),
         report::random_order(16, &experiments::random_order(16)),
         report::fixed_order(&experiments::fixed_order()),
-        report::pairs_as_repeats(&experiments::pairs_as_repeats()),
+        report::pairs_as_repetitions(&experiments::pairs_as_repetitions()),
         report::false_verdicts(&experiments::false_verdicts()),
         report::power(&experiments::power()),
     ];

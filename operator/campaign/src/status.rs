@@ -42,13 +42,13 @@ pub enum Phase {
     },
     /// Workers are running.
     Running,
-    /// Suspended by its user.
+    /// Suspended by the user.
     Suspended,
     /// Finished with every block measured.
     Complete,
     /// Finished with blocks missing, or without any valid case.
     Failed {
-        /// Machine-readable reason of the failure.
+        /// Machine-readable reason for the failure.
         reason: Reason,
         /// Human-readable explanation.
         message: String,
@@ -107,8 +107,8 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
         true => results::comparisons(plan, &evaluation.comparisons),
         false => Bounded::default(),
     };
-    let omitted = results.left_out + comparisons.left_out;
-    let omitted_values = results.values_omitted + comparisons.values_omitted;
+    let omitted = results.omitted_items + comparisons.omitted_items;
+    let omitted_values = results.omitted_values + comparisons.omitted_values;
     let omitted =
         (omitted > 0).then(|| format!("{omitted} results are available only in the records and reports"));
     BenchmarkRunStatus {
@@ -126,8 +126,8 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
             counted_bytes: fabric.counted_bytes,
             payload_bytes: fabric.payload_bytes,
         }),
-        results: results.shown,
-        comparisons: comparisons.shown,
+        results: results.items,
+        comparisons: comparisons.items,
         expectations: results::expectations(&evaluation.comparisons),
         pairs: results::pairs(plan, &summary.pairs),
         nodes: results::nodes(&summary.nodes),
@@ -179,14 +179,17 @@ fn placement(environment: &Environment) -> Option<PlacementStatus> {
     let of_leg = environment.workers.iter().filter(|worker| worker.leg == last);
     let nodes = of_leg.map(|worker| {
         let host = &worker.hello.environment;
-        clipped(host.node.as_ref().unwrap_or(&host.hostname), results::MAX_NODE)
+        clipped(
+            host.node.as_ref().unwrap_or(&host.hostname),
+            results::MAX_NODE_NAME,
+        )
     });
     Some(PlacementStatus {
         nodes: nodes.take(MAX_NODES).collect(),
     })
 }
 
-/// Highest throughput of any arm, as a string.
+/// Highest median throughput of any arm at any size, as a string.
 fn best(evaluation: &Evaluation) -> Option<String> {
     let cells = evaluation.summary.cells.iter();
     let rates = cells.filter_map(|cell| cell.metric(Metric::Throughput));

@@ -95,7 +95,7 @@ pub fn summarize(plan: &Plan, reports: &Reports) -> Summary {
         blocks_done: reports.blocks_done(),
         blocks_total: plan.blocks_total,
         cold: cold::cold(plan, reports),
-        fabric: fabric::sum_up(&fabric, &validities, &endpoints),
+        fabric: fabric::run_evidence(&fabric, &validities, &endpoints),
         nodes: pairs::node_deviations(&primary, &pairs),
         pairs,
         environment: environment::environment(plan, reports),

@@ -57,7 +57,7 @@ pub struct ValidatedVariant {
 }
 
 impl ValidatedVariant {
-    /// Whether both variants can share an instrument process, which leaves tuning as their only difference.
+    /// Whether both variants can share an instrument process, so that they can differ only in their tuning.
     pub fn shares_process(&self, other: &Self) -> bool {
         self.image == other.image && self.process == other.process
     }
@@ -147,17 +147,17 @@ pub fn check_name(name: &str) -> Result<(), ProblemKind> {
 
 /// Maximum length of an invalid name in a message, in characters.
 const MAX_SHOWN_NAME: usize = 80;
-/// Maximum length of a name: the names of pods, Services and result directories append suffixes to it and must remain
-/// DNS labels.
+/// Maximum length of the name of a run: the names of pods, Services and result directories append suffixes to it and
+/// must remain DNS labels.
 const MAX_NAME: usize = 52;
 
 /// Maximum length of a DNS label, in bytes (RFC 1123, section 2.1).
 pub const MAX_LABEL: usize = 63;
 
-/// Whether `name` is a DNS label (RFC 1123, section 2.1) of at most `longest` characters.
-pub fn is_label(name: &str, longest: usize) -> bool {
+/// Whether `name` is a DNS label (RFC 1123, section 2.1) of at most `max_length` characters.
+pub fn is_label(name: &str, max_length: usize) -> bool {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    (1..=longest).contains(&name.len())
+    (1..=max_length).contains(&name.len())
         && name.chars().all(inner)
         && !name.starts_with('-')
         && !name.ends_with('-')

@@ -25,7 +25,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{Family, Interval, Margin, median_of, signed_rank};
 
-/// Power: probability that an effect of the minimum detectable size gets its verdict.
+/// Power: probability that an effect of the minimum detectable size results in `Improved` or `Regressed`.
 pub const POWER: f64 = 0.8;
 
 /// Largest number of rounds that is projected: the maximum of a run.
@@ -34,8 +34,8 @@ pub const MAX_PROJECTED_ROUNDS: u32 = 60;
 /// Factor that makes the median absolute deviation of normal values a consistent estimate of their standard deviation.
 const NORMAL_CONSISTENCY: f64 = 1.4826;
 
-/// Minimum number of rounds for a spread.
-const MIN_ROUNDS_OF_SPREAD: usize = 3;
+/// Minimum number of rounds from which a spread is computed.
+const MIN_ROUNDS_FOR_SPREAD: usize = 3;
 
 /// Total number of rounds that would settle an inconclusive verdict if the true effect equals its estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl fmt::Display for RoundsToSettle {
 /// Robust spread of the rounds around their median, as a standard deviation of logarithms; `None` for fewer than three
 /// rounds.
 pub(super) fn robust_spread(rounds: &[f64]) -> Option<f64> {
-    if rounds.len() < MIN_ROUNDS_OF_SPREAD {
+    if rounds.len() < MIN_ROUNDS_FOR_SPREAD {
         return None;
     }
     let center = median_of(&mut rounds.to_vec())?;
@@ -88,19 +88,19 @@ pub(super) fn rounds_to_settle(
     margin: Margin,
 ) -> RoundsToSettle {
     let measured = u32::try_from(rounds.len()).unwrap_or(u32::MAX);
-    let fewest = family.minimum_rounds().max(measured.saturating_add(1));
+    let minimum = family.minimum_rounds().max(measured.saturating_add(1));
     let interval_scale = interval
         .and_then(|interval| Some(interval.half_width() / UnitReach::new(measured, family)?.half_width));
     let Some(scale) = interval_scale.or_else(|| robust_spread(rounds)) else {
-        return RoundsToSettle::About(fewest.max(family.recommended_rounds()));
+        return RoundsToSettle::About(minimum.max(family.recommended_rounds()));
     };
     let distance = (estimate.abs() - margin.log_ratio()).abs();
     let settles =
         |count: u32| UnitReach::new(count, family).is_some_and(|unit| scale * unit.reach < distance);
-    if fewest > MAX_PROJECTED_ROUNDS || !settles(MAX_PROJECTED_ROUNDS) {
+    if minimum > MAX_PROJECTED_ROUNDS || !settles(MAX_PROJECTED_ROUNDS) {
         return RoundsToSettle::MoreThan(MAX_PROJECTED_ROUNDS.max(measured));
     }
-    let (mut low, mut high) = (fewest, MAX_PROJECTED_ROUNDS);
+    let (mut low, mut high) = (minimum, MAX_PROJECTED_ROUNDS);
     while low < high {
         let middle = low.midpoint(high);
         if settles(middle) {
@@ -119,7 +119,7 @@ struct UnitReach {
 }
 
 impl UnitReach {
-    /// Returns `None` for fewer rounds than the family's minimum.
+    /// Returns `None` if there are fewer rounds than the family's minimum.
     fn new(rounds: u32, family: &Family) -> Option<UnitReach> {
         let normal = Normal::standard();
         let n = f64::from(rounds);
@@ -187,7 +187,7 @@ mod tests {
         let family = Family::new(1, 95.0).unwrap();
         let about = |center: f64| match settle(&rounds(10, center, 0.05), &family) {
             RoundsToSettle::About(count) => count,
-            RoundsToSettle::MoreThan(_) => panic!("{center} is settled within the projection"),
+            RoundsToSettle::MoreThan(_) => panic!("{center} is not settled within the projection"),
         };
         assert!(about(0.035 + margin().log_ratio()) > about(0.04 + margin().log_ratio()));
         assert_eq!(
@@ -220,7 +220,7 @@ mod tests {
         let family = Family::new(1, 95.0).unwrap();
         let values = rounds(10, 0.05, 0.05);
         let RoundsToSettle::About(count) = settle(&values, &family) else {
-            panic!("settled")
+            panic!("not settled")
         };
         let detectable = |count: u32| {
             let values = rounds(count, 0.0, 0.05);

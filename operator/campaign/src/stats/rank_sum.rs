@@ -1,4 +1,4 @@
-//! The interval of the Wilcoxon rank-sum test for two independent samples. Performs no I/O.
+//! The interval based on the Wilcoxon rank-sum test for two independent samples. Performs no I/O.
 //!
 //! The median of all differences between a value of the second sample and one of the first is the Hodges-Lehmann
 //! estimate of the shift. Their `(c + 1)`-th smallest and largest are the bounds of the interval that the test does not
@@ -21,7 +21,7 @@ pub fn interval(first: &[f64], second: &[f64], level: f64) -> Option<Interval> {
     }
     let mut differences: Vec<f64> = second
         .iter()
-        .flat_map(|later| first.iter().map(move |earlier| later - earlier))
+        .flat_map(|in_second| first.iter().map(move |in_first| in_second - in_first))
         .collect();
     let estimate = median_of(&mut differences)?;
     differences.sort_by(f64::total_cmp);
@@ -34,10 +34,12 @@ pub fn interval(first: &[f64], second: &[f64], level: f64) -> Option<Interval> {
     })
 }
 
-/// Minimum size of two equal samples for which an interval at `level` exists.
+/// Minimum size of two samples of equal size for which an interval at `level` exists.
 pub fn minimum_rounds(level: f64) -> u32 {
-    let fits = |count: &u32| cutoff(*count as usize, *count as usize, level).is_some();
-    (1..=MAX_SAMPLE as u32).find(fits).unwrap_or(MAX_SAMPLE as u32)
+    let has_interval = |count: &u32| cutoff(*count as usize, *count as usize, level).is_some();
+    (1..=MAX_SAMPLE as u32)
+        .find(has_interval)
+        .unwrap_or(MAX_SAMPLE as u32)
 }
 
 /// Number of differences to exclude at each end, and the resulting exact level.
@@ -71,23 +73,23 @@ fn distribution(first: usize, second: usize) -> Vec<f64> {
                 continue;
             }
             let left = (first - of_first, second - of_second);
-            let share = left.0 as f64 / (left.0 + left.1) as f64;
+            let fraction = left.0 as f64 / (left.0 + left.1) as f64;
             for (count, probability) in counts
                 .iter()
                 .enumerate()
                 .filter(|(_, probability)| **probability > 0.0)
             {
-                if let Some(place) = next
+                if let Some(entry) = next
                     .get_mut(of_first + 1)
                     .and_then(|counts| counts.get_mut(count))
                 {
-                    *place += probability * share;
+                    *entry += probability * fraction;
                 }
-                if let Some(place) = next
+                if let Some(entry) = next
                     .get_mut(of_first)
                     .and_then(|counts| counts.get_mut(count + of_first))
                 {
-                    *place += probability * (1.0 - share);
+                    *entry += probability * (1.0 - fraction);
                 }
             }
         }

@@ -6,12 +6,12 @@ pub fn percent_change(log_ratio: f64) -> f64 {
     log_ratio.exp_m1() * 100.0
 }
 
-/// Logarithm of the ratio after an increase by `percent` (0 or more) of the baseline.
+/// Logarithm of the ratio for an increase of `percent` (0 or more) over the baseline.
 pub(super) fn log_ratio_of_increase(percent: f64) -> f64 {
     (percent / 100.0).ln_1p()
 }
 
-/// Logarithm of the ratio after a decrease by `percent` (0 or more, below 100) of the baseline; 0 or less.
+/// Logarithm of the ratio for a decrease of `percent` (0 or more, below 100) from the baseline; 0 or less.
 pub(super) fn log_ratio_of_decrease(percent: f64) -> f64 {
     (-percent / 100.0).ln_1p()
 }

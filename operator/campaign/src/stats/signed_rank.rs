@@ -1,4 +1,4 @@
-//! The interval of the Wilcoxon signed-rank test. Performs no I/O.
+//! The interval based on the Wilcoxon signed-rank test. Performs no I/O.
 //!
 //! The Walsh averages of `n` values are the `n (n + 1) / 2` means of each value with itself and with each other value.
 //! Their median is the Hodges-Lehmann estimate. Their `(c + 1)`-th smallest and largest are the bounds of the interval
@@ -24,7 +24,7 @@ pub struct Cutoff {
 }
 
 impl Cutoff {
-    /// The cutoff of `count` values at the two-sided `level`. `None` if even the full range of the values misses the
+    /// The cutoff for `count` values at the two-sided `level`. `None` if even the full range of the values misses the
     /// effect with a higher probability, that is, if `2 / 2^count` is above `level`.
     ///
     /// The null distribution is exact for every count. Its cost grows with the third power of the count: less than a

@@ -23,7 +23,7 @@ impl From<Metric> for BetterDirection {
     }
 }
 
-/// Result of a comparison that must show no effect: a control arm, or arms that are identical by plan.
+/// Result of a comparison that must show no effect: a control arm, or arms with identical plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NullCheck {
     /// Part of the interval lies inside the margin: the interval is the noise floor.
@@ -34,7 +34,7 @@ pub enum NullCheck {
 }
 
 /// The verdict on `interval`: `Improved` or `Regressed` if it lies entirely beyond the margin, `NoChange` if it lies
-/// entirely inside the margin, bounds included, which shows equivalence, and `Inconclusive` otherwise.
+/// entirely inside the margin, bounds included (equivalence), and `Inconclusive` otherwise.
 pub fn decide_verdict(interval: &Interval, margin: Margin, direction: BetterDirection) -> Verdict {
     let edge = margin.log_ratio();
     let gain = match direction {

@@ -1,12 +1,12 @@
 //! Limits the size of a status by omitting detail in a fixed order. Performs no I/O.
 //!
-//! Every client that watches runs receives every status. The records hold all detail and the reports show it; a warning
-//! in the status lists what was omitted. In this order, and only as far as needed:
+//! Every client that watches runs receives every status. The records and reports contain all details; a warning in the
+//! status lists what was omitted. In this order, and only as far as needed:
 //!
 //! 1. strings are truncated after [`SHORT_TEXT`] characters;
 //! 2. the reasons of optimizations are omitted;
 //! 3. comparisons lose their minimum detectable change and the rounds that would settle them;
-//! 4. results lose tails, extremes, and rates other than throughput;
+//! 4. results lose all values except p50, p99 and throughput;
 //! 5. pairs and nodes are omitted;
 //! 6. results are omitted, the last first;
 //! 7. comparisons are omitted: negative controls, `NoChange`, `Inconclusive`, then the others, each the last first.
@@ -16,25 +16,25 @@ use serde::Serialize;
 
 use crate::format::clipped;
 
-/// Maximum size of a status as JSON, in bytes: 64 KiB less the warning and the fields that the API server adds.
+/// Maximum size of a status as JSON, in bytes: 64 KiB minus a reserve for the fields that the API server adds.
 pub const MAX_STATUS_BYTES: usize = 62 * 1024;
 /// Length of a truncated string, in characters.
 pub const SHORT_TEXT: usize = 120;
-/// Number of warnings in a reduced status.
-const FEW_WARNINGS: usize = 16;
+/// Maximum number of warnings, and of entries in each list of the environment, in a reduced status.
+const MAX_REDUCED_LIST: usize = 16;
 /// Bytes reserved for the warning about omissions.
 const WARNING_BYTES: usize = 1024;
 
 /// Omits some detail from a status.
 type Step = fn(&mut BenchmarkRunStatus);
 
-/// Omits as much detail from `status` as needed. A status that fits is unchanged.
+/// Omits as much detail from `status` as needed. Returns a status within the limit unchanged.
 pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
     if length(&status) <= MAX_STATUS_BYTES {
         return status;
     }
     let (results, comparisons) = (status.results.len(), status.comparisons.len());
-    let values_before = values(&status);
+    let values_before = count_values(&status);
     let limit = MAX_STATUS_BYTES - WARNING_BYTES;
     let steps: [(Step, &str); 5] = [
         (shorten_messages, "long messages are truncated"),
@@ -43,7 +43,10 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
             thin_comparisons,
             "minimum detectable changes of comparisons are omitted",
         ),
-        (thin_results, "tails, extremes and rates of results are omitted"),
+        (
+            thin_results,
+            "all values of results except p50, p99 and throughput are omitted",
+        ),
         (drop_pairs, "deviating pairs and nodes are omitted"),
     ];
     let mut omissions = Vec::new();
@@ -53,10 +56,10 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
             omissions.push(what.to_owned());
         }
     }
-    let over = length(&status).saturating_sub(limit);
-    drop_results(&mut status, over);
-    let over = length(&status).saturating_sub(limit);
-    drop_comparisons(&mut status, over);
+    let excess_bytes = length(&status).saturating_sub(limit);
+    drop_results(&mut status, excess_bytes);
+    let excess_bytes = length(&status).saturating_sub(limit);
+    drop_comparisons(&mut status, excess_bytes);
     let describe_omitted = |before: usize, now: usize, what: &str| {
         (now < before).then(|| format!("{} of {before} {what} are omitted", before - now))
     };
@@ -71,22 +74,22 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
         omissions.join(", ")
     );
     status.warnings.insert(0, warning);
-    let omitted_values = values_before.saturating_sub(values(&status));
+    let omitted_values = values_before.saturating_sub(count_values(&status));
     let omitted_values = omitted_values.saturating_add(status.omitted_values.unwrap_or(0));
     status.omitted_values = (omitted_values > 0).then_some(omitted_values);
     status
 }
 
 /// Number of measured values in all results and comparisons.
-fn values(status: &BenchmarkRunStatus) -> u32 {
-    let results = status.results.iter().map(values_of_result);
+fn count_values(status: &BenchmarkRunStatus) -> u32 {
+    let results = status.results.iter().map(count_result_values);
     results
-        .chain(status.comparisons.iter().map(values_of_comparison))
+        .chain(status.comparisons.iter().map(count_comparison_values))
         .sum()
 }
 
 /// Number of measured values in a result.
-pub(super) fn values_of_result(result: &ArmResult) -> u32 {
+pub(super) fn count_result_values(result: &ArmResult) -> u32 {
     let numbers = [
         result.p50_nanos,
         result.p95_nanos,
@@ -102,7 +105,7 @@ pub(super) fn values_of_result(result: &ArmResult) -> u32 {
 }
 
 /// Number of measured values in a comparison.
-pub(super) fn values_of_comparison(comparison: &ComparisonResult) -> u32 {
+pub(super) fn count_comparison_values(comparison: &ComparisonResult) -> u32 {
     let numbers = [comparison.effect_ppm, comparison.lower_ppm, comparison.upper_ppm];
     numbers.iter().flatten().count() as u32
 }
@@ -147,11 +150,11 @@ fn shorten_messages(status: &mut BenchmarkRunStatus) {
         ];
         for list in lists {
             list.iter_mut().for_each(shorten);
-            list.truncate(FEW_WARNINGS);
+            list.truncate(MAX_REDUCED_LIST);
         }
     }
-    let more = status.warnings.len().saturating_sub(FEW_WARNINGS);
-    status.warnings.truncate(FEW_WARNINGS);
+    let more = status.warnings.len().saturating_sub(MAX_REDUCED_LIST);
+    status.warnings.truncate(MAX_REDUCED_LIST);
     status.warnings.iter_mut().for_each(shorten);
     if more > 0 {
         status.warnings.push(format!(
@@ -214,10 +217,10 @@ fn drop_pairs(status: &mut BenchmarkRunStatus) {
     status.nodes.clear();
 }
 
-/// Omits results, the last first, until the status is `over` bytes smaller.
-fn drop_results(status: &mut BenchmarkRunStatus, over: usize) {
+/// Omits results, the last first, until the status is smaller by `excess_bytes`.
+fn drop_results(status: &mut BenchmarkRunStatus, excess_bytes: usize) {
     let mut freed_bytes = 0;
-    while freed_bytes < over {
+    while freed_bytes < excess_bytes {
         let Some(result) = status.results.pop() else {
             return;
         };
@@ -225,9 +228,9 @@ fn drop_results(status: &mut BenchmarkRunStatus, over: usize) {
     }
 }
 
-/// Omits comparisons, the least informative first, until the status is `over` bytes smaller. The others keep their
+/// Omits comparisons, the least informative first, until the status is smaller by `excess_bytes`. The others keep their
 /// order.
-fn drop_comparisons(status: &mut BenchmarkRunStatus, over: usize) {
+fn drop_comparisons(status: &mut BenchmarkRunStatus, excess_bytes: usize) {
     let mut order: Vec<usize> = (0..status.comparisons.len()).collect();
     order.sort_by_key(|index| {
         (
@@ -238,7 +241,7 @@ fn drop_comparisons(status: &mut BenchmarkRunStatus, over: usize) {
     let mut freed_bytes = 0;
     let mut dropped = std::collections::BTreeSet::new();
     for index in order {
-        if freed_bytes >= over {
+        if freed_bytes >= excess_bytes {
             break;
         }
         freed_bytes += status

@@ -1,11 +1,11 @@
-//! Converts results, comparisons and expectations to the status: integers with their unit in the name.
+//! Converts results, comparisons and expectations to their form in the status: integers whose names contain the unit.
 
 use crds::v1alpha1::{
     ArmResult, CaseValidity, ComparisonResult, ExpectationResult, Metric, NodeResult, OptimizationResult,
     PairResult, WithheldReason,
 };
 
-use super::bounded::{values_of_comparison, values_of_result};
+use super::bounded::{count_comparison_values, count_result_values};
 use super::{MAX_NODES, MAX_PAIRS, MAX_RESULTS, MAX_TEXT};
 use crate::compare::{Comparison, Comparisons, Role, Withheld};
 use crate::format::clipped;
@@ -13,10 +13,10 @@ use crate::plan::Plan;
 use crate::stats::{RoundsToSettle, percent_change};
 use crate::summarize::{CellSummary, NodeDeviation, PairDeviation, Summary};
 
-/// Parts per million in a percent.
-const PPM: f64 = 1e4;
-/// Maximum length of a node's name, in characters, as for any object in Kubernetes.
-pub(super) const MAX_NODE: usize = 253;
+/// Parts per million in one percent.
+const PPM_PER_PERCENT: f64 = 1e4;
+/// Maximum length of a node's name, in characters: the Kubernetes limit for object names.
+pub(super) const MAX_NODE_NAME: usize = 253;
 
 fn name(names: &[&str], index: usize) -> String {
     names
@@ -35,30 +35,30 @@ fn names(plan: &Plan) -> (Vec<&str>, Vec<&str>) {
     )
 }
 
-/// At most [`MAX_RESULTS`] items, and the number of values in the omitted items.
+/// At most [`MAX_RESULTS`] items, the number of omitted items and the number of values in them.
 pub(super) struct Bounded<T> {
-    pub(super) shown: Vec<T>,
-    pub(super) left_out: usize,
-    pub(super) values_omitted: u32,
+    pub(super) items: Vec<T>,
+    pub(super) omitted_items: usize,
+    pub(super) omitted_values: u32,
 }
 
 impl<T> Default for Bounded<T> {
     fn default() -> Self {
         Self {
-            shown: Vec::new(),
-            left_out: 0,
-            values_omitted: 0,
+            items: Vec::new(),
+            omitted_items: 0,
+            omitted_values: 0,
         }
     }
 }
 
 impl<T> Bounded<T> {
-    fn new(mut shown: Vec<T>, values: fn(&T) -> u32) -> Self {
-        let more = shown.split_off(MAX_RESULTS.min(shown.len()));
+    fn new(mut items: Vec<T>, values: fn(&T) -> u32) -> Self {
+        let more = items.split_off(MAX_RESULTS.min(items.len()));
         Self {
-            shown,
-            left_out: more.len(),
-            values_omitted: more.iter().map(values).sum(),
+            items,
+            omitted_items: more.len(),
+            omitted_values: more.iter().map(values).sum(),
         }
     }
 }
@@ -101,10 +101,10 @@ pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> 
             fabric: cell.fabric.as_ref().map(|proof| proof.proof),
         }
     };
-    Bounded::new(measured.map(result).collect(), values_of_result)
+    Bounded::new(measured.map(result).collect(), count_result_values)
 }
 
-/// Comparisons on the primary metrics and on the metrics of expectations.
+/// Comparisons of primary metrics and of metrics with an expectation.
 pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> Bounded<ComparisonResult> {
     let (scenarios, arms) = names(plan);
     let expected = |one: &Comparison| {
@@ -113,10 +113,10 @@ pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> Bounded<Com
             (answer.scenario, answer.arm, answer.metric) == (Some(one.scenario), Some(one.arm), one.metric)
         })
     };
-    let shown = comparisons.all.iter().filter(|one| one.primary || expected(one));
+    let items = comparisons.all.iter().filter(|one| one.primary || expected(one));
     let result = |one: &Comparison| {
         let ends = one.interval_percent();
-        let ppm = |percent: f64| (percent * PPM).round() as i64;
+        let ppm = |percent: f64| (percent * PPM_PER_PERCENT).round() as i64;
         ComparisonResult {
             scenario: name(&scenarios, one.scenario),
             size_bytes: one.size_bytes,
@@ -130,7 +130,7 @@ pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> Bounded<Com
             upper_ppm: ends.map(|(_, upper)| ppm(upper)),
             minimum_detectable_ppm: one
                 .minimum_detectable_percent
-                .map(|percent| (percent * PPM).round() as u64),
+                .map(|percent| (percent * PPM_PER_PERCENT).round() as u64),
             verdict: one.verdict,
             withheld: one.reason.as_ref().and_then(withheld),
             reason: one
@@ -143,7 +143,7 @@ pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> Bounded<Com
             },
         }
     };
-    Bounded::new(shown.map(result).collect(), values_of_comparison)
+    Bounded::new(items.map(result).collect(), count_comparison_values)
 }
 
 /// The machine-readable reason for a withheld verdict. Controls and secondary metrics have none.
@@ -179,18 +179,18 @@ pub(super) fn pairs(plan: &Plan, pairs: &[PairDeviation]) -> Vec<PairResult> {
     let result = |pair: &PairDeviation| PairResult {
         scenario: name(&scenarios, pair.scenario),
         size_bytes: pair.size_bytes,
-        initiator: clipped(&pair.initiator, MAX_NODE),
-        target: clipped(&pair.target, MAX_NODE),
-        deviation_ppm: (percent_change(pair.log_ratio) * PPM).round() as i64,
+        initiator: clipped(&pair.initiator, MAX_NODE_NAME),
+        target: clipped(&pair.target, MAX_NODE_NAME),
+        deviation_ppm: (percent_change(pair.log_ratio) * PPM_PER_PERCENT).round() as i64,
     };
     pairs.iter().take(MAX_PAIRS).map(result).collect()
 }
 
-/// Deviations of every node, worst first.
+/// Deviations of at most [`MAX_NODES`] nodes, worst first.
 pub(super) fn nodes(nodes: &[NodeDeviation]) -> Vec<NodeResult> {
     let result = |node: &NodeDeviation| NodeResult {
-        name: clipped(&node.node, MAX_NODE),
-        deviation_ppm: (percent_change(node.worse_log_ratio) * PPM).round() as i64,
+        name: clipped(&node.node, MAX_NODE_NAME),
+        deviation_ppm: (percent_change(node.worse_log_ratio) * PPM_PER_PERCENT).round() as i64,
     };
     nodes.iter().take(MAX_NODES).map(result).collect()
 }

@@ -12,12 +12,12 @@ pub enum Invalid {
     /// The case failed.
     #[snafu(display("failed ({failure:?}): {message}"))]
     Failed {
-        /// Kind of the failure.
+        /// Reason for the failure.
         failure: FailureReason,
-        /// Message.
+        /// Error message.
         message: String,
     },
-    /// The case ended without an operation, a byte or a duration.
+    /// The case finished with zero operations, zero bytes or a duration of zero.
     #[snafu(display("nothing was measured"))]
     NothingMeasured,
     /// The bytes did not use the requested fabric.
@@ -33,7 +33,7 @@ pub enum Invalid {
     AboveLineRate {
         /// Payload rate, in bits per second.
         measured_bits_per_second: u64,
-        /// Line rate of the links of the rails that were used, in bits per second.
+        /// Total line rate of the links that carried bytes, in bits per second.
         line_bits_per_second: u64,
     },
     /// The latency is below the physical minimum.
@@ -48,8 +48,8 @@ pub enum Invalid {
         /// Reason for this minimum.
         floor: String,
     },
-    /// The cgroup was throttled in the timed window.
-    #[snafu(display("the CPU was throttled for {nanos} ns in the window: raise the CPU limit"))]
+    /// The cgroup was throttled during the timed window.
+    #[snafu(display("the CPU was throttled for {nanos} ns during the timed window: raise the CPU limit"))]
     Throttled {
         /// Throttled time of both sides, in nanoseconds.
         nanos: u64,
@@ -60,8 +60,8 @@ pub enum Invalid {
         /// Number of migrations on both sides.
         migrations: u64,
     },
-    /// The frequency governor changed in the timed window.
-    #[snafu(display("the frequency governor changed in the window"))]
+    /// The CPU frequency governor changed during the timed window.
+    #[snafu(display("the CPU frequency governor changed during the timed window"))]
     GovernorChanged,
     /// The integrity pass of this arm and size found wrong bytes.
     #[snafu(display("integrity: {message}"))]
@@ -69,7 +69,7 @@ pub enum Invalid {
         /// The mismatch, or the reason why the bytes could not be verified.
         message: String,
     },
-    /// The library, provider or number of rails differs from that of the first round.
+    /// The library, provider, fabric or number of rails differs from that in the first round.
     #[snafu(display("rank {rank} changed: {found}; in the first round it was {first}"))]
     Changed {
         /// Rank of the worker.

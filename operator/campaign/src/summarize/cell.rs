@@ -40,12 +40,12 @@ pub struct CellSummary {
     pub max_nanos: Option<u64>,
     /// Percentiles of the raw samples, if they were recorded.
     pub exclusive_quantiles: Option<ExclusiveMedians>,
-    /// One value per round of each metric: the median over pairs. The units are nanoseconds, bytes per second,
+    /// For each metric, one value per round: the median over pairs. The units are nanoseconds, bytes per second,
     /// operations per second, and seconds per GiB.
     pub metrics: BTreeMap<Metric, Spread>,
     /// Evidence for each optimization that the arm requests.
     pub evidence: Vec<Evidence>,
-    /// Weakest proof of the measured cases.
+    /// Weakest proof among the measured cases.
     pub fabric: Option<CaseProof>,
     /// Posting counters, summed over all valid cases. Limits and bursts are maxima over the cases.
     pub counters: PostingCounters,

@@ -50,11 +50,11 @@ impl<'a> EndpointIndex<'a> {
         Self { facts }
     }
 
-    /// Facts for the arm of `case` at `rank` in its round.
+    /// Most recent facts for the arm of `case` at `rank`, up to and including the round of `case`.
     pub fn facts_of_case(&self, case: &Case, rank: u32) -> Option<&'a FabricFacts> {
         let rounds = self.facts.get(&(case.leg, case.attempt, rank, case.arm))?;
-        let held = rounds.iter().rev().find(|(round, _)| *round <= case.round);
-        held.map(|(_, facts)| *facts)
+        let latest = rounds.iter().rev().find(|(round, _)| *round <= case.round);
+        latest.map(|(_, facts)| *facts)
     }
 
     /// Facts for `arm` at `rank` in the first round that has them.

@@ -20,7 +20,7 @@ pub struct Environment {
     pub duration_nanos: u64,
     /// Versions of the runners.
     pub runner_versions: Vec<String>,
-    /// Every worker of every leg, as described by the last attempt of the leg.
+    /// Every worker of every leg, as described in the last attempt of the leg.
     pub workers: Vec<Worker>,
     /// The last facts that the library returned for each arm at rank 0.
     pub arms: Vec<ArmFacts>,

@@ -1,4 +1,4 @@
-//! Evidence for optimizations, from the counters of posts and of interfaces. Each optimization has its own file.
+//! Evidence for optimizations, from posting counters and interface counters. Each optimization has its own file.
 
 mod coalesce;
 mod doorbell;
@@ -35,17 +35,17 @@ pub(super) fn cell_evidence(
     if valid.is_empty() {
         return Vec::new();
     }
-    let assess = |asked: &crate::posting::PlannedOptimization| {
-        let (engagement, reason) = match &asked.not_applicable {
+    let assess = |requested: &crate::posting::PlannedOptimization| {
+        let (engagement, reason) = match &requested.not_applicable {
             Some(reason) => (Engagement::NotApplicable, reason.clone()),
-            None => match asked.optimization {
+            None => match requested.optimization {
                 Optimization::Inject => inject::assess(counters),
                 Optimization::Doorbell => doorbell::assess(counters),
                 Optimization::Coalesce => coalesce::assess(planned, baseline, counters, valid),
             },
         };
         Evidence {
-            optimization: asked.optimization,
+            optimization: requested.optimization,
             engagement,
             reason,
         }

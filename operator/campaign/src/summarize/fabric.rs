@@ -1,7 +1,7 @@
 //! Proves that the bytes used the requested fabric, by comparing the byte counters of interfaces with the payload.
 //!
 //! Every interface must have sent at least the bytes that its rails posted, and received the bytes sent to them. Pairs
-//! that run concurrently and share an interface, such as all workers on the same machine, see each other's bytes. Their
+//! that run concurrently and share an interface, such as all pairs on the same machine, see each other's bytes. Their
 //! payloads are therefore summed and compared with the largest of their readings: all pairs start at a barrier, so the
 //! reading of the pair that ends last includes the bytes of all pairs.
 
@@ -35,7 +35,7 @@ pub struct FabricEvidence {
     pub reason: String,
     /// Interfaces whose counters were read.
     pub interfaces: Vec<String>,
-    /// Bytes that these interfaces sent while cases were measured; `None` if no interface was read.
+    /// Bytes that these interfaces sent while cases were measured; `None` if no counters were read.
     pub counted_bytes: Option<u64>,
     /// Payload bytes that these interfaces had to send in the same cases.
     pub payload_bytes: u64,
@@ -55,20 +55,21 @@ struct Reading {
     interface: String,
     end_nanos: u64,
     cases: Vec<usize>,
-    sent: u64,
-    received: u64,
+    expected_sent: u64,
+    expected_received: u64,
     counted_sent: u64,
     counted_received: u64,
 }
 
 impl Reading {
     fn covers(&self) -> bool {
-        let covered = |counted: u64, needed: u64| counted as f64 >= needed as f64 * COVERAGE;
-        covered(self.counted_sent, self.sent) && covered(self.counted_received, self.received)
+        let covered = |counted: u64, expected: u64| counted as f64 >= expected as f64 * COVERAGE;
+        covered(self.counted_sent, self.expected_sent)
+            && covered(self.counted_received, self.expected_received)
     }
 }
 
-/// Block, arm, host and interface: the key of readings that are compared together.
+/// Block, arm, host and interface of a list of readings.
 type ReadingKey = (u32, usize, String, String);
 
 /// Determines the proof of every measured case in `reports`.
@@ -131,7 +132,7 @@ fn measured(reports: &Reports, index: usize) -> Option<(&Case, &Measured)> {
     }
 }
 
-/// Name of the host of a worker, because workers on the same host see the same interfaces.
+/// Host name of a worker. Workers on the same host see the same interfaces.
 fn host(reports: &Reports, case: &Case, rank: u32) -> String {
     let hello = reports
         .hellos
@@ -162,8 +163,8 @@ fn add(
                 interface: delta.name.clone(),
                 end_nanos,
                 cases: Vec::new(),
-                sent: 0,
-                received: 0,
+                expected_sent: 0,
+                expected_received: 0,
                 counted_sent: 0,
                 counted_received: 0,
             });
@@ -175,8 +176,8 @@ fn add(
     };
     reading.end_nanos = reading.end_nanos.max(end_nanos);
     reading.cases.push(index);
-    reading.sent += expected.sent_on(&delta.rails);
-    reading.received += expected.received_on(&delta.rails);
+    reading.expected_sent += expected.sent_on(&delta.rails);
+    reading.expected_received += expected.received_on(&delta.rails);
     reading.counted_sent = reading.counted_sent.max(delta.tx_bytes);
     reading.counted_received = reading.counted_received.max(delta.rx_bytes);
 }
@@ -195,12 +196,16 @@ fn proof(
         proof: FabricProof::Declared,
         reason,
     };
-    if let Some(short) = readings.iter().find(|reading| !reading.covers()) {
+    if let Some(reading) = readings.iter().find(|reading| !reading.covers()) {
         return CaseProof {
             proof: FabricProof::Contradicted,
             reason: format!(
                 "{} counted {} bytes sent and {} received, but the payload is {} and {}",
-                short.interface, short.counted_sent, short.counted_received, short.sent, short.received
+                reading.interface,
+                reading.counted_sent,
+                reading.counted_received,
+                reading.expected_sent,
+                reading.expected_received
             ),
         };
     }
@@ -239,8 +244,9 @@ fn proof(
     }
 }
 
-/// Returns the proof of the run, which is the weakest proof of its cases. Bytes are those of valid cases.
-pub(super) fn sum_up(
+/// Returns the proof of the run, which is the weakest proof of its cases. The bytes are those of the readings whose
+/// cases are all valid.
+pub(super) fn run_evidence(
     proofs: &Proofs,
     validities: &[CaseCheck],
     endpoints: &EndpointIndex<'_>,
@@ -266,7 +272,7 @@ pub(super) fn sum_up(
         provider: providers.join(", "),
         reason: weakest.reason.clone(),
         counted_bytes: (!interfaces.is_empty()).then_some(counted),
-        payload_bytes: readings.iter().map(|reading| reading.sent).sum(),
+        payload_bytes: readings.iter().map(|reading| reading.expected_sent).sum(),
         interfaces,
     })
 }

@@ -8,7 +8,7 @@ use crate::collect::{Case, Measured, PostedSide};
 use crate::plan::PlannedScenario;
 
 /// Fraction by which a payload rate may exceed the line rate. A library may report completions for data that is still
-/// in its buffers, so the rate can exceed the line rate by at most the content of these buffers.
+/// in its buffers, so the reported payload can exceed the transmitted payload by at most the size of these buffers.
 pub const LINE_RATE_TOLERANCE: f64 = 0.01;
 /// Minimum one-way latency over an interface. A NIC is reached over PCI Express, whose round trip alone takes a few
 /// hundred nanoseconds. A virtual interface is reached through system calls on both sides. No half round trip below 500
@@ -18,7 +18,7 @@ pub const FLOOR_INTERFACE_NANOS: u64 = 200;
 pub const FLOOR_MEMORY_NANOS: u64 = 5;
 
 /// Line rate in bits per second of the links that carried `posted`; `None` unless it is known for every rail. The rate
-/// that a virtual interface reports is not a limit, so only rails on a PCI device are considered.
+/// that a virtual interface reports is not a limit, so the rate of a rail without a PCI device is treated as unknown.
 fn line_rate(facts: &FabricFacts, posted: &PostedSide) -> Option<f64> {
     let mut links: Vec<(&str, u64)> = Vec::new();
     for (rail, bytes) in posted.counters.bytes_per_rail.iter().enumerate() {

@@ -16,7 +16,7 @@ pub(super) fn evidence_lines(reports: &Reports) -> Vec<String> {
     deduplicate(evidence.map(|from| from.record.message.clone()))
 }
 
-/// Returns the faults of the streams, then the warnings of the workers.
+/// Returns the distinct warnings: faults in the streams first, then warnings from the workers.
 pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
     let faults = reports.faults.iter().map(ToString::to_string);
     let more_faults = (reports.faults_dropped > 0).then(|| {

@@ -54,13 +54,13 @@ pub(super) fn pairs(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) ->
     let nodes = nodes(reports);
     let mut values: BTreeMap<(usize, u64), BTreeMap<Pair<'_>, Vec<f64>>> = BTreeMap::new();
     for (case, validity) in reports.cases.iter().zip(validities) {
-        let counts = case.pass == Pass::Measure && case.arm == plan.baseline && validity.is_valid();
+        let is_used = case.pass == Pass::Measure && case.arm == plan.baseline && validity.is_valid();
         let CaseOutcome::Measured(measured) = &case.outcome else {
             continue;
         };
         let node = |rank| nodes.get(&(case.leg, case.attempt, rank)).copied();
         let pair = node(case.initiator).zip(node(case.target));
-        let (true, Some(pair), Some(planned)) = (counts, pair, plan.scenarios.get(case.scenario)) else {
+        let (true, Some(pair), Some(planned)) = (is_used, pair, plan.scenarios.get(case.scenario)) else {
             continue;
         };
         let value = statistic(&planned.assignment.workload, measured, planned.primary);

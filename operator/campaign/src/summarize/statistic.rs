@@ -6,7 +6,7 @@ use crds::v1alpha1::{Direction, Metric};
 use crate::collect::{Measured, PostedSide};
 use crate::stats::Distribution;
 
-/// Every metric, in the order of reports.
+/// Every metric, in the order used in reports.
 pub const METRICS: [Metric; 7] = [
     Metric::LatencyP50,
     Metric::LatencyP95,

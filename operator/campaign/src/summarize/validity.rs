@@ -100,7 +100,7 @@ fn has_measurements(scenario: &PlannedScenario, case: &Case, measured: &Measured
     sides.peek().is_some() && sides.all(complete)
 }
 
-/// Mismatch of each failed integrity pass, by scenario, size and arm.
+/// Description of each failed integrity pass, by scenario, size and arm.
 fn integrity_failures(reports: &Reports) -> BTreeMap<(usize, u64, usize), String> {
     let checks = reports.cases.iter().filter(|case| case.pass == Pass::Integrity);
     let failures = checks.filter_map(|case| {

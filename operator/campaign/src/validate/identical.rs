@@ -11,7 +11,7 @@ use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario, ValidatedVariant};
 use crate::posting::{Posting, Tuning};
 
-/// Numbers of rails that are used to compare striping rules if the transport has a single rail.
+/// Numbers of rails for which striping rules are compared if the transport has a single rail.
 const MANY_RAILS: [u32; 4] = [2, 4, 8, 64];
 
 /// Reports every pair of variants that would post exactly the same messages at every size.
@@ -29,10 +29,10 @@ pub(super) fn check(
     for (second, variant) in variants.iter().enumerate() {
         for (first, earlier) in variants[..second].iter().enumerate() {
             let (a, b) = (earlier.tuning, variant.tuning);
-            let alike = variant.shares_process(earlier)
-                && comparison.same_everywhere(a, b, comparison.rails)
+            let is_identical = variant.shares_process(earlier)
+                && comparison.post_identically(a, b, comparison.rails)
                 && !comparison.differs_with_more_rails(a, b);
-            if alike {
+            if is_identical {
                 // The remedy is to change the variant, not the baseline.
                 let subject = if variant.name == spec.baseline {
                     first
@@ -71,7 +71,7 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    fn same_everywhere(&self, a: Tuning, b: Tuning, rails: u32) -> bool {
+    fn post_identically(&self, a: Tuning, b: Tuning, rails: u32) -> bool {
         self.scenarios.iter().all(|scenario| {
             let posting = |tuning, size| Posting::new(tuning, scenario.burst(), size, rails);
             scenario
@@ -82,7 +82,10 @@ impl Comparison<'_> {
     }
 
     fn differs_with_more_rails(&self, a: Tuning, b: Tuning) -> bool {
-        self.rails == 1 && MANY_RAILS.iter().any(|rails| !self.same_everywhere(a, b, *rails))
+        self.rails == 1
+            && MANY_RAILS
+                .iter()
+                .any(|rails| !self.post_identically(a, b, *rails))
     }
 
     fn causes(&self, a: Tuning, b: Tuning, subject: usize) -> Vec<Cause> {
@@ -157,7 +160,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Path of the field that sets a number of the striping rule, and a note if the number is a default.
+    /// Path of the field that sets a value of the striping rule, and a note if the value is the default.
     fn striping_field(
         &self,
         subject: usize,
@@ -207,7 +210,7 @@ impl Comparison<'_> {
                 path: format!("{variant}.doorbell"),
                 reason: "no scenario posts several messages or writes in one burst".to_owned(),
                 advice: format!(
-                    "Add a transfer of operation Write with batch {}, or remove it",
+                    "Add a transfer with operation Write and batch {}, or remove it",
                     2 * self.rails
                 ),
             },
@@ -215,7 +218,7 @@ impl Comparison<'_> {
     }
 
     /// Reason why the first scenario cannot inject, if no scenario can.
-    fn never_injected(&self) -> Option<&'static str> {
+    fn first_injection_obstacle(&self) -> Option<&'static str> {
         let mut reasons = self
             .scenarios
             .iter()
@@ -228,10 +231,10 @@ impl Comparison<'_> {
         let (smallest, _) = self.size_range();
         let path = format!("{variant}.inject.maxBytes");
         let value = a.max(b).unwrap_or(0);
-        if let Some(never) = self.never_injected() {
-            let reason = format!("no scenario can inject: {never}");
+        if let Some(obstacle) = self.first_injection_obstacle() {
+            let reason = format!("no scenario can inject: {obstacle}");
             let advice =
-                "Add a ping-pong, or a transfer of operation WriteImmediate or Send, or remove inject"
+                "Add a ping-pong, or a transfer with operation WriteImmediate or Send, or remove inject"
                     .to_owned();
             return Cause { path, reason, advice };
         }

@@ -1,4 +1,4 @@
-//! Validates memory kinds: huge pages and GPUs must be requested, and device memory cannot be injected.
+//! Validates memory kinds: huge pages and GPUs must be requested, and messages in device memory cannot be injected.
 
 use std::collections::BTreeSet;
 
@@ -30,14 +30,14 @@ pub(super) fn check(
             report.add(&path, ProblemKind::NoGpu);
         }
         for variant in variants {
-            if let Some(kind) = injects_device_memory(spec.transport.rails(), variant, scenario) {
+            if let Some(kind) = device_memory_problem(spec.transport.rails(), variant, scenario) {
                 report.add(&path, kind);
             }
         }
     }
 }
 
-fn injects_device_memory(
+fn device_memory_problem(
     rails: u32,
     variant: &ValidatedVariant,
     scenario: &ValidatedScenario,
@@ -74,8 +74,8 @@ fn check_huge_pages(
     let rails = spec.transport.rails();
     let needs = on_huge_pages.map(|scenario| {
         let threads = u64::from(threads(&scenario.assignment.workload));
-        let of_thread = process_bytes(&scenario.assignment, rails) / threads.max(1);
-        let needed = of_thread
+        let thread_bytes = process_bytes(&scenario.assignment, rails) / threads.max(1);
+        let needed = thread_bytes
             .next_multiple_of(HUGE_PAGE_BYTES)
             .saturating_mul(threads * processes);
         (needed, &scenario.assignment.name)

@@ -40,7 +40,7 @@ impl std::error::Error for Problems {}
 /// Cause and remedy of a problem.
 #[derive(Clone, Debug, PartialEq, Snafu)]
 pub enum ProblemKind {
-    /// The name of the run is not a DNS label, or too long for the objects that are named after it.
+    /// The name of the run is not a DNS label, or is too long for the objects that are named after it.
     #[snafu(display(
         "`{name}` is not a valid name: pods and directories are named after the run, so it must consist of 1 to 52 \
          lowercase letters, digits and `-`, and start and end with a letter or digit. Choose another name"
@@ -95,8 +95,8 @@ pub enum ProblemKind {
     },
     /// A duration is too short to measure, or longer than the deadline of a case allows.
     #[snafu(display(
-        "{given} is not between {min} and {max}, which leaves time for the rest of a case within \
-         spec.runPolicy.caseDeadlineSeconds. Choose another duration"
+        "{given} is not between {min} and {max}. The maximum is half of spec.runPolicy.caseDeadlineSeconds, so that \
+         warm-up and measurement both finish in time. Choose another duration"
     ))]
     DurationBounds {
         /// The duration given.
@@ -147,14 +147,14 @@ pub enum ProblemKind {
         /// Amount that the spec requests.
         given: Size,
     },
-    /// A scenario uses GPU memory, and the run requests no GPU.
+    /// A scenario uses GPU memory, but the run requests no GPU.
     #[snafu(display(
         "memory Cuda needs a GPU, but spec.resources.gpus is 0. Request one, or use memory Heap"
     ))]
     NoGpu,
     /// A variant injects messages from device memory.
     #[snafu(display(
-        "messages in memory Cuda cannot be injected, and variant \"{variant}\" injects messages of {size}. Use memory Heap \
+        "messages in memory Cuda cannot be injected, but variant \"{variant}\" injects messages of {size}. Use memory Heap \
          or sizes above {max}, or remove the variant's inject"
     ))]
     InjectOnDevice {
@@ -242,7 +242,7 @@ impl Reporter {
     pub(super) fn unique_names<'a>(&mut self, field: &str, names: impl IntoIterator<Item = &'a str>) {
         let mut seen: Vec<&str> = Vec::new();
         for (index, name) in names.into_iter().enumerate() {
-            if let Some(first) = seen.iter().position(|earlier| *earlier == name) {
+            if let Some(first) = seen.iter().position(|known| *known == name) {
                 self.add(
                     format!("{field}[{index}].name"),
                     ProblemKind::DuplicateName {

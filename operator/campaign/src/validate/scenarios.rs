@@ -9,7 +9,7 @@ use crds::v1alpha1::{BenchmarkRunSpec, Metric, PingPong, Scenario, Transfer};
 use super::problem::Reporter;
 use super::{ProblemKind, ValidatedScenario};
 
-/// Maximum message size: the largest RDMA write of an EFA device.
+/// Maximum message size: the largest RDMA write that an EFA device supports.
 const MAX_SIZE_BYTES: u64 = 1 << 30;
 /// Maximum memory of a scenario in one instrument process. Each environment arm has its own process, so this limit
 /// already requires a large node.
@@ -21,7 +21,7 @@ const DEFAULT_WARMUP: u32 = 100;
 /// Minimum duration of a measurement.
 const MIN_DURATION: Duration = Duration::from_millis(1);
 
-/// Applies the defaults to the scenarios of `spec`, in its order. Scenarios that are neither a ping-pong nor a
+/// Applies the defaults to the scenarios of `spec` and keeps their order. Scenarios that are neither a ping-pong nor a
 /// transfer, which the schema rejects, are omitted.
 pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<ValidatedScenario> {
     report.unique_names(
@@ -117,7 +117,7 @@ impl Scope<'_> {
         extent(iterations, duration, DEFAULT_WARMUP)
     }
 
-    /// Checks that a duration is at most half of the case deadline, which leaves time for both warm-up and measurement.
+    /// Checks that a duration is at most half of the case deadline, so that warm-up and measurement both fit.
     fn check_duration(&mut self, field: &str, given: Option<units::Duration>, min: Duration) {
         let max = self.case_deadline / 2;
         if let Some(given) = given.filter(|given| !(min..=max).contains(&given.0)) {

@@ -1,4 +1,4 @@
-//! Tests defaults, and mistakes that the schema cannot find.
+//! Tests defaults, and mistakes that the schema cannot detect.
 
 use crds::assignment::{Extent, Workload};
 use crds::striping::{NIXL_THRESHOLD_BYTES, StripingPolicy};

@@ -9,7 +9,7 @@ use super::problem::Reporter;
 use super::{ProblemKind, ValidatedVariant};
 use crate::posting::Tuning;
 
-/// Applies the defaults to the variants of `spec`, in its order.
+/// Applies the defaults to the variants of `spec` and keeps their order.
 pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<ValidatedVariant> {
     report.unique_names(
         "spec.variants",
@@ -66,7 +66,8 @@ fn check_striping(path: &str, striping: Option<&Striping>, report: &mut Reporter
     }
 }
 
-/// Each value comes from the variant, else from the run, else from the default: NIXL's policy and threshold.
+/// Takes each value from the variant, or from the run if the variant does not set it. The defaults are NIXL's policy
+/// and threshold.
 fn striping_rule(variant: Option<Striping>, run: Option<Striping>) -> StripingRule {
     let policy = variant
         .or(run)

@@ -1,7 +1,7 @@
-//! Tests the statistics of campaigns on simulated campaigns with known true effects.
+//! Tests the statistics on simulated campaigns with known true effects.
 //!
-//! All random numbers are seeded, so no test passes or fails by chance. The bounds are four standard errors wide, so that
-//! another seed would pass too.
+//! All random numbers are seeded, so no test passes or fails by chance. The bounds are four standard errors wide, so
+//! that another seed would pass too.
 
 mod simulation;
 
@@ -9,7 +9,7 @@ use simulation::experiments::{self, Coverage, Share};
 use simulation::noise::Noise;
 use simulation::report;
 
-/// Maximum difference of a simulated share from its true value, in standard errors.
+/// Maximum difference between a simulated fraction and its true value, in standard errors.
 const TOLERANCE: f64 = 4.0;
 
 fn standard_errors_above(expected: f64, share: &Share) -> f64 {
@@ -57,23 +57,23 @@ fn intervals_of_sixteen_pairs_have_nominal_coverage() {
 #[test]
 fn fixed_order_has_low_coverage_under_drift_and_warm_up() {
     let rows = experiments::fixed_order();
-    let least = |noise: Noise| {
+    let lowest_coverage = |noise: Noise| {
         let of_noise = rows.iter().filter(|row| row.setting.noise == noise);
         of_noise
             .map(|row| row.covered.share)
             .fold(f64::INFINITY, f64::min)
     };
-    assert!(least(Noise::Drifting) < 0.7, "{rows:?}");
-    assert!(least(Noise::Warming) < 0.7, "{rows:?}");
-    assert!(least(Noise::Normal) > 0.94, "{rows:?}");
+    assert!(lowest_coverage(Noise::Drifting) < 0.7, "{rows:?}");
+    assert!(lowest_coverage(Noise::Warming) < 0.7, "{rows:?}");
+    assert!(lowest_coverage(Noise::Normal) > 0.94, "{rows:?}");
     assert_documented(&report::fixed_order(&rows));
 }
 
 #[test]
 fn pairs_treated_as_repetitions_have_low_coverage() {
-    let rows = experiments::pairs_as_repeats();
+    let rows = experiments::pairs_as_repetitions();
     assert!(rows.iter().all(|row| row.covered.share < 0.8), "{rows:?}");
-    assert_documented(&report::pairs_as_repeats(&rows));
+    assert_documented(&report::pairs_as_repetitions(&rows));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn false_verdicts_occur_in_at_most_five_percent_of_scenarios() {
 }
 
 #[test]
-fn minimum_detectable_effect_is_found_in_about_eighty_percent() {
+fn minimum_detectable_effect_is_found_in_about_eighty_percent_of_campaigns() {
     let rows = experiments::power();
     for row in &rows {
         assert!((0.65..0.9).contains(&row.found.share), "{row:?}");

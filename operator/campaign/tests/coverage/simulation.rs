@@ -4,7 +4,7 @@
 //! which its rows are computed.
 #![allow(
     clippy::expect_used,
-    reason = "what is simulated are constants, and a wrong one must stop the test"
+    reason = "the inputs of the simulation are constants, and an invalid one must stop the test"
 )]
 
 pub mod campaign;
@@ -18,7 +18,7 @@ use rand_chacha::ChaCha8Rng;
 /// Seed of all simulations.
 const SEED: u64 = 20_240_229;
 
-/// The generator of one row.
+/// The random number generator for one row.
 pub fn generator(stream: u64) -> ChaCha8Rng {
     let mut generator = ChaCha8Rng::seed_from_u64(SEED);
     generator.set_stream(stream);

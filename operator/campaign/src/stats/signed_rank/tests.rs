@@ -64,7 +64,7 @@ fn approaches_the_normal_distribution_for_many_values() {
     let normal = 2.0 * Normal::standard().cdf(standardized);
     assert!(
         (normal / cutoff.level() - 1.0).abs() < 0.01,
-        "{normal} for {}",
+        "{normal} instead of {}",
         cutoff.level()
     );
 }
@@ -161,7 +161,7 @@ proptest! {
         let half = lower_half(count);
         let largest = count * (count + 1) / 2;
         let below: f64 = half.iter().sum();
-        // By symmetry both halves have the same probability, and an even largest sum has its middle in both.
+        // By symmetry, both halves have the same probability. If the largest sum is even, the middle is in both.
         let middle = if largest % 2 == 0 { half[largest / 2] } else { 0.0 };
         prop_assert!((2.0 * below - middle - 1.0).abs() < 1e-12);
     }

@@ -1,5 +1,5 @@
-//! Evidence for coalescing, which uses fewer rails for a transfer. The byte counters of the interfaces show it if every
-//! rail has a separate interface. Otherwise, only the counters of the runner are available.
+//! Evidence for coalescing, which uses fewer rails for a transfer. The byte counters of the interfaces confirm it if
+//! every rail has a separate interface. Otherwise, only the counters of the runner are available.
 
 use std::collections::BTreeMap;
 
@@ -52,11 +52,12 @@ pub(super) fn assess(
     let rails = counters.bytes_per_rail.iter().enumerate();
     let wrong = rails.clone().find_map(|(rail, posted)| {
         let counted = interfaces.get(&rail).copied().unwrap_or_default();
-        let fits = match posted {
+        let is_plausible = match posted {
             0 => counted <= idle,
             posted => counted as f64 >= *posted as f64 * super::super::COVERAGE,
         };
-        (!fits).then(|| format!("rail {rail} posted {posted} bytes and its interface counted {counted}"))
+        (!is_plausible)
+            .then(|| format!("rail {rail} posted {posted} bytes, but its interface counted {counted}"))
     });
     match wrong {
         Some(wrong) => (
@@ -64,7 +65,7 @@ pub(super) fn assess(
             format!("{change} was planned, but {wrong}"),
         ),
         None => {
-            let reason = format!("{change}: the interfaces of the other rails counted nothing");
+            let reason = format!("{change}: the interfaces of the other rails carried no payload");
             (Engagement::Confirmed, reason)
         }
     }
@@ -154,12 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn same_plan_is_not_applicable_and_a_different_plan_is_not_engaged() {
+    fn same_plan_is_not_applicable_and_striping_over_all_rails_is_not_engaged() {
         let posts = counters(&[MIB; 4], 4);
         let shared = measured(&[("lo", &[0, 1, 2, 3], 4 * MIB)]);
-        let same = assess(&cell(4), Some(&cell(4)), &posts, &[&shared]);
-        assert_eq!(same.0, Engagement::NotApplicable);
-        let other = assess(&cell(2), Some(&cell(4)), &posts, &[&shared]);
-        assert_eq!(other.0, Engagement::NotEngaged);
+        let same_plan = assess(&cell(4), Some(&cell(4)), &posts, &[&shared]);
+        assert_eq!(same_plan.0, Engagement::NotApplicable);
+        let all_rails = assess(&cell(2), Some(&cell(4)), &posts, &[&shared]);
+        assert_eq!(all_rails.0, Engagement::NotEngaged);
     }
 }

@@ -23,8 +23,8 @@ impl ExpectedTraffic {
 }
 
 fn sum_over_rails(bytes: &[u64], rails: &[u32]) -> u64 {
-    let of = |rail: &u32| bytes.get(*rail as usize).copied().unwrap_or_default();
-    rails.iter().map(of).sum()
+    let bytes_of_rail = |rail: &u32| bytes.get(*rail as usize).copied().unwrap_or_default();
+    rails.iter().map(bytes_of_rail).sum()
 }
 
 fn posted_bytes_per_rail(side: &Side) -> Vec<u64> {

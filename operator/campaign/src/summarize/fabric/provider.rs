@@ -8,7 +8,7 @@ use crate::collect::Case;
 use crate::plan::Plan;
 use crate::summarize::EndpointIndex;
 
-/// Returns a contradicting proof if the library returned a provider other than the requested one.
+/// Returns a `Contradicted` proof if the library returned a provider other than the requested one.
 pub(super) fn contradiction(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Option<CaseProof> {
     let mut ranks = [case.initiator, case.target].into_iter();
     ranks.find_map(|rank| {
@@ -27,11 +27,11 @@ pub(super) fn contradiction(plan: &Plan, case: &Case, endpoints: &EndpointIndex<
 /// Returns the requested provider if `facts` differ from it.
 fn requested_if_different(transport: &TransportSpec, facts: &FabricFacts) -> Option<String> {
     let provider = facts.provider.as_str();
-    let (requested, same) = match transport {
+    let (requested, is_requested) = match transport {
         TransportSpec::Loopback(_) => ("loopback".to_owned(), facts.library.is_none()),
         TransportSpec::Libfabric(libfabric) => {
-            let same = match libfabric.provider {
-                // Before libfabric 2.0, the native TCP provider is called `net`.
+            let is_requested = match libfabric.provider {
+                // Before libfabric 2.0, the native TCP provider was called `net`.
                 LibfabricProvider::Tcp => matches!(provider, "tcp" | "net"),
                 LibfabricProvider::Net => provider == "net",
                 LibfabricProvider::TcpRxm => provider == "tcp;ofi_rxm",
@@ -40,22 +40,22 @@ fn requested_if_different(transport: &TransportSpec, facts: &FabricFacts) -> Opt
                 LibfabricProvider::Efa => provider == "efa" && facts.fabric != "efa-direct",
                 LibfabricProvider::EfaDirect => provider == "efa" && facts.fabric == "efa-direct",
             };
-            (format!("provider {}", libfabric.provider.name()), same)
+            (format!("provider {}", libfabric.provider.name()), is_requested)
         }
         // These libraries choose their devices themselves; byte counters show whether a NIC carried the bytes.
         TransportSpec::Ucx(_) | TransportSpec::Nixl(_) | TransportSpec::Verbs(_) => {
             let library = transport.library();
-            let same = facts
+            let is_requested = facts
                 .library
                 .as_ref()
                 .is_some_and(|found| found.name.contains(library));
             (
                 format!("library {library}"),
-                same || transport.library() == "verbs",
+                is_requested || transport.library() == "verbs",
             )
         }
     };
-    (!same).then_some(requested)
+    (!is_requested).then_some(requested)
 }
 
 #[cfg(test)]

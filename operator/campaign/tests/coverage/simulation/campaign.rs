@@ -1,4 +1,4 @@
-//! One simulated scenario and size: rounds of blocks, as a campaign measures them.
+//! Simulates one scenario at one size: rounds of blocks, as a campaign measures them.
 
 use fabricbench_campaign::stats::{Pair, round_effect};
 use rand::Rng;
@@ -6,24 +6,24 @@ use rand::seq::SliceRandom;
 
 use super::noise::{Noise, SharedNoise};
 
-/// Arms in a block, the baseline among them.
+/// Number of arms in a block, including the baseline.
 pub const ARMS: usize = 5;
 
 /// Standard deviation of the logarithm of a case's statistic for one unit of noise.
 const SPREAD: f64 = 0.05;
 
-/// Fraction of the noise of one of several pairs that all pairs of a round share.
+/// Weight of the noise that all pairs of a case share, in a simulation with several pairs.
 const SHARED: f64 = 0.5;
 
-/// Latency of the baseline without noise, microseconds.
+/// Latency of the baseline without noise, in microseconds.
 const BASELINE: f64 = 4.13;
 
 /// The order of the arms within a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Drawn anew for each block.
+    /// A new random order in each block.
     Random,
-    /// The baseline first, then always the same.
+    /// The same order in every block, with the baseline first.
     Fixed,
 }
 
@@ -32,17 +32,19 @@ pub enum Order {
 pub struct Setting {
     /// Noise of the cases.
     pub noise: Noise,
-    /// Order in the blocks.
+    /// Order of the arms in the blocks.
     pub order: Order,
-    /// Pairs of workers, each with one value per case.
+    /// Number of pairs of workers, each with one value per case.
     pub pairs: usize,
-    /// Rounds of the campaign.
+    /// Number of rounds of the campaign.
     pub rounds: usize,
 }
 
 impl Setting {
-    /// One campaign at one size: for each of the first `compared` arms beside the baseline its rounds, and
-    /// for each round its pairs. Every arm's true effect is `effect`, a log ratio to the baseline.
+    /// Simulates a campaign at one size.
+    ///
+    /// Returns the pairs of each round for each of the first `compared` arms after the baseline. The true effect of
+    /// every arm is `effect`, a log ratio to the baseline.
     pub fn measure(&self, compared: usize, effect: f64, rng: &mut impl Rng) -> Vec<Vec<Vec<Pair>>> {
         let mut shared_noise = SharedNoise::new(self.noise, rng);
         let mut arms = vec![Vec::with_capacity(self.rounds); compared];
@@ -82,7 +84,7 @@ pub fn round_effects(rounds: &[Vec<Pair>]) -> Vec<f64> {
         .collect()
 }
 
-/// The effect of each pair in each round, as if they were repeats.
+/// The effect of each pair in each round, as if they were independent repetitions.
 pub fn pair_effects(rounds: &[Vec<Pair>]) -> Vec<f64> {
     rounds
         .iter()

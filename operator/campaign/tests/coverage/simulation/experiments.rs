@@ -18,10 +18,10 @@ const FEW_CAMPAIGNS: usize = 2_000;
 /// Number of campaigns for each value that is far from the nominal one.
 const FEWEST_CAMPAIGNS: usize = 500;
 
-/// Sizes of the family: with four arms 28 comparisons.
+/// Number of sizes in the family: with four arms, there are 28 comparisons.
 const SIZES: usize = 7;
 
-/// Margin of the verdicts, percent.
+/// Margin of the verdicts, in percent.
 const MARGIN_PERCENT: f64 = 2.0;
 
 /// Fraction of simulated campaigns with a property.
@@ -48,7 +48,7 @@ impl Share {
     }
 }
 
-/// Unit of which an interval has one value each.
+/// Statistical unit that contributes one value to an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// One value per round: the median of its pairs.
@@ -62,16 +62,16 @@ pub enum Unit {
 pub struct Coverage {
     /// Parameters of the simulation.
     pub setting: Setting,
-    /// How often the interval contained the true effect.
+    /// Fraction of intervals that contained the true effect.
     pub covered: Share,
 }
 
-/// Family of one comparison at 95 percent.
-pub fn single() -> Family {
+/// Family of one comparison at a confidence of 95 percent.
+pub fn family_of_1() -> Family {
     Family::new(1, 95.0).expect("a valid family")
 }
 
-/// Family of four arms at seven sizes, 95 percent simultaneously.
+/// Family of four arms at seven sizes, at a simultaneous confidence of 95 percent.
 pub fn family_of_28() -> Family {
     Family::new((SIZES * (ARMS - 1)) as u32, 95.0).expect("a valid family")
 }
@@ -99,7 +99,7 @@ pub fn fixed_order() -> Vec<Coverage> {
 }
 
 /// Coverage with 16 pairs that are treated as independent repetitions.
-pub fn pairs_as_repeats() -> Vec<Coverage> {
+pub fn pairs_as_repetitions() -> Vec<Coverage> {
     let settings = settings(&[Noise::Normal], Order::Random, 16, &[6, 10]);
     coverage(&settings, Unit::Pair, FEWEST_CAMPAIGNS, 200_000)
 }
@@ -116,7 +116,7 @@ fn settings(noises: &[Noise], order: Order, pairs: usize, rounds: &[usize]) -> V
     noises.iter().flat_map(of_noise).collect()
 }
 
-/// Coverage in each setting. Each setting has its own stream of random numbers, from `stream` on.
+/// Coverage in each setting. Each setting has its own stream of random numbers, starting with `stream`.
 fn coverage(settings: &[Setting], unit: Unit, campaigns: usize, stream: u64) -> Vec<Coverage> {
     (stream..)
         .zip(settings)
@@ -127,7 +127,7 @@ fn coverage(settings: &[Setting], unit: Unit, campaigns: usize, stream: u64) -> 
         .collect()
 }
 
-/// How often the interval contains the true effect, a decrease by 6 percent.
+/// Fraction of intervals that contain the true effect, a decrease of 6 percent.
 fn covered(setting: &Setting, unit: Unit, campaigns: usize, stream: u64) -> Share {
     let effect = 0.94_f64.ln();
     let mut rng = generator(stream);
@@ -137,23 +137,23 @@ fn covered(setting: &Setting, unit: Unit, campaigns: usize, stream: u64) -> Shar
             Unit::Round => round_effects(&arms[0]),
             Unit::Pair => pair_effects(&arms[0]),
         };
-        let interval = signed_rank::interval(&values, single().level()).expect("enough rounds");
+        let interval = signed_rank::interval(&values, family_of_1().level()).expect("enough rounds");
         (interval.lower..=interval.upper).contains(&effect)
     })
 }
 
-/// How often a scenario has a false verdict.
+/// Fraction of scenarios with a false verdict.
 #[derive(Debug, Clone, Copy)]
 pub struct FalseVerdicts {
     /// Noise of the cases.
     pub noise: Noise,
     /// Margin in percent. All true effects are at its upper edge; 0 means no effect and no margin.
     pub margin_percent: f64,
-    /// How often any of the 28 comparisons was `Improved` or `Regressed`.
+    /// Fraction of scenarios in which any of the 28 comparisons was `Improved` or `Regressed`.
     pub any: Share,
 }
 
-/// False verdicts of 28 comparisons in 15 rounds in the worst case, with every true effect at the edge of the margin.
+/// False verdicts among 28 comparisons of 15 rounds in the worst case: every true effect is at the edge of the margin.
 pub fn false_verdicts() -> Vec<FalseVerdicts> {
     let settings = [Noise::Normal, Noise::Skewed, Noise::Drifting]
         .into_iter()
@@ -168,8 +168,8 @@ pub fn false_verdicts() -> Vec<FalseVerdicts> {
         .collect()
 }
 
-/// Campaigns of one pair with the recommended number of rounds of `family`.
-fn recommended(noise: Noise, family: &Family) -> Setting {
+/// Campaigns with one pair and the recommended number of rounds for `family`.
+fn recommended_setting(noise: Noise, family: &Family) -> Setting {
     Setting {
         noise,
         order: Order::Random,
@@ -181,7 +181,7 @@ fn recommended(noise: Noise, family: &Family) -> Setting {
 fn any_false_verdict(noise: Noise, margin_percent: f64, stream: u64) -> Share {
     let family = family_of_28();
     let margin = Margin::from_percent(margin_percent).expect("a valid margin");
-    let setting = recommended(noise, &family);
+    let setting = recommended_setting(noise, &family);
     let mut rng = generator(stream);
     Share::count(FEW_CAMPAIGNS, |_| {
         // Each size has its own block and noise.
@@ -205,22 +205,22 @@ fn any_false_verdict(noise: Noise, margin_percent: f64, stream: u64) -> Share {
 pub struct Power {
     /// Noise of the cases.
     pub noise: Noise,
-    /// Comparisons in the family.
+    /// Number of comparisons in the family.
     pub comparisons: u32,
-    /// Rounds of the campaigns: four more than the minimum.
+    /// Number of rounds of the campaigns: four more than the minimum.
     pub rounds: usize,
     /// Median of the minimum detectable effect that campaigns without an effect report, as a log ratio.
     pub detectable: f64,
-    /// How often an effect of exactly that size was `Improved`.
+    /// Fraction of campaigns in which an effect of exactly that size was `Improved`.
     pub found: Share,
 }
 
-/// Computes the median of the minimum detectable effect of campaigns without an effect, then counts how often an effect
-/// of that size is `Improved`.
+/// Computes the median of the minimum detectable effect in campaigns without an effect, then the fraction of campaigns
+/// in which an effect of that size is `Improved`.
 pub fn power() -> Vec<Power> {
     let settings = [Noise::Normal, Noise::Skewed, Noise::Bimodal]
         .into_iter()
-        .flat_map(|noise| [single(), family_of_28()].map(|family| (noise, family)));
+        .flat_map(|noise| [family_of_1(), family_of_28()].map(|family| (noise, family)));
     (400_000..)
         .zip(settings)
         .map(|(stream, (noise, family))| power_of(noise, &family, stream))
@@ -229,7 +229,7 @@ pub fn power() -> Vec<Power> {
 
 fn power_of(noise: Noise, family: &Family, stream: u64) -> Power {
     let margin = Margin::from_percent(MARGIN_PERCENT).expect("a valid margin");
-    let setting = recommended(noise, family);
+    let setting = recommended_setting(noise, family);
     let mut rng = generator(stream);
     let mut compare = |effect: f64| {
         let arms = setting.measure(1, effect, &mut rng);

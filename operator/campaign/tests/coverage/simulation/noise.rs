@@ -60,7 +60,7 @@ impl fmt::Display for Noise {
     }
 }
 
-/// The noise that all pairs of a case share, as a process over the cases in the order of their execution.
+/// The noise that all pairs of a case share, as a stochastic process over the cases in the order of their execution.
 pub struct SharedNoise {
     noise: Noise,
     /// Last value of the autoregression.
