@@ -63,7 +63,7 @@ pub(crate) struct Clients {
 }
 
 /// Creates the clients. Does not send a request.
-pub(crate) async fn connect(limits: &RequestLimits, metrics: &Metrics) -> Result<Clients, ClientError> {
+pub(crate) async fn build_clients(limits: &RequestLimits, metrics: &Metrics) -> Result<Clients, ClientError> {
     let config = Config::infer().await.context(ConfigSnafu)?;
     let measured = ApiLatencyLayer::new(metrics.clone());
     let period = Duration::from_secs_f64(f64::from(limits.burst) / f64::from(limits.per_second));

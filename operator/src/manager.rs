@@ -100,7 +100,7 @@ pub fn run(options: Options) -> Result<(), OperatorError> {
 async fn operate(options: Options) -> Result<(), OperatorError> {
     let mut shutdown = Shutdown::listen().context(SignalsSnafu)?;
     let metrics = Metrics::new().context(MetricsSnafu)?;
-    let clients = client::connect(&options.limits, &metrics)
+    let clients = client::build_clients(&options.limits, &metrics)
         .await
         .context(ClientSnafu)?;
     let readiness = Readiness::default();

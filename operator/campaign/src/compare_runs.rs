@@ -185,7 +185,8 @@ fn reason_to_withhold(run: &FinishedRun<'_>, cell: &CellSummary) -> Option<Strin
     if let Some(proof) = cell.contradicted() {
         return Some(format!("fabric contradicted: {}", proof.reason));
     }
-    // A violated control of any separation shows that position or time also affected the baseline.
+    // For the baseline, every violated control counts, whatever its separation: it shows that position or time also
+    // affected the baseline.
     let is_relevant = |arm: usize| arm == cell.arm || cell.arm == run.plan.baseline;
     let mut comparisons = run.evaluation.comparisons.primary();
     let violated = comparisons.find_map(|comparison| match &comparison.reason {

@@ -27,8 +27,8 @@ pub struct Crd {
     /// Print the tables of docs/metrics.md instead.
     #[arg(long, hide = true, conflicts_with = "schema")]
     metrics: bool,
-    /// Apply the definition to the cluster of the current kubeconfig context, or of this pod, and wait until it is
-    /// served.
+    /// Apply the definition to the cluster of the current kubeconfig context, or to the cluster in which this pod runs,
+    /// and wait until it is served.
     #[arg(long, conflicts_with_all = ["schema", "metrics"])]
     apply: bool,
 }

@@ -77,7 +77,7 @@ fn completes(workers: u32, transport: TransportSpec) -> Finished {
 }
 
 #[test]
-fn completes_two_workers_over_loopback() {
+fn completes_with_two_workers_over_loopback() {
     let finished = completes(2, loopback());
     let injected = finished.warnings(WarningReason::Evidence);
     assert_eq!(injected, ["Using fi_injectdata for small message size=64"]);
@@ -94,17 +94,17 @@ fn completes_two_workers_over_loopback() {
 }
 
 #[test]
-fn completes_three_workers_over_loopback() {
+fn completes_with_three_workers_over_loopback() {
     completes(3, loopback());
 }
 
 #[test]
-fn completes_four_workers_over_loopback() {
+fn completes_with_four_workers_over_loopback() {
     completes(4, loopback());
 }
 
 #[test]
-fn completes_two_workers_over_libfabric_tcp() {
+fn completes_with_two_workers_over_libfabric_tcp() {
     let finished = completes(2, libfabric(LibfabricProvider::Tcp));
     for record in &finished.records {
         if let Record::Endpoints(endpoints) = record {
@@ -121,7 +121,7 @@ fn completes_two_workers_over_libfabric_tcp() {
 }
 
 #[test]
-fn completes_three_workers_over_libfabric_shm() {
+fn completes_with_three_workers_over_libfabric_shm() {
     completes(3, libfabric(LibfabricProvider::Shm));
 }
 

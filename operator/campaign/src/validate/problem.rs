@@ -181,7 +181,7 @@ pub enum ProblemKind {
     UnknownName {
         /// The name.
         name: String,
-        /// Kind of object to which the name must refer.
+        /// Kind of object that the name must refer to.
         what: &'static str,
         /// Valid names.
         known: Vec<String>,
@@ -206,7 +206,7 @@ pub enum ProblemKind {
         first: String,
         /// The other variant.
         second: String,
-        /// The value that makes them identical.
+        /// Reason why the variants are identical.
         reason: String,
         /// The remedy.
         advice: String,

@@ -91,7 +91,7 @@ impl ChainReader {
         if let Some(sha256) = self.expected {
             return OlderSnafu { sha256 }.fail();
         }
-        // A full part is immutable, even if it has space for another member.
+        // Nothing is appended to an immutable part, even if another member would fit.
         let open = self.last.map(|part| match part.full {
             true => part.next(),
             false => part,

@@ -244,7 +244,7 @@ impl DeviceSearch<'_> {
             .collect();
         let filter = std::env::var("FI_PROVIDER").map(|v| format!(" (filtered by FI_PROVIDER={v})"));
         let message = format!(
-            "no device of provider {}{}: libfabric {} at {} has the providers {}{}. {}",
+            "no device found for provider {}{}: libfabric {} at {} provides {}{}. {}",
             self.requested.provider.name(),
             source.map(|address| format!(" at {address}")).unwrap_or_default(),
             identity.version,
