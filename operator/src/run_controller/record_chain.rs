@@ -22,11 +22,11 @@ pub use reader::ChainReader;
 
 use super::build::names;
 
-/// Maximum number of bytes of a part. A ConfigMap may hold 1 MiB.
+/// Maximum size of a part in bytes. A ConfigMap may hold 1 MiB.
 pub const MAX_PART_BYTES: usize = 900 * 1024;
 /// Maximum number of parts of a run. Together, they use less than a twentieth of the default size limit of etcd.
 pub const MAX_PARTS: u32 = 64;
-/// Maximum number of bytes of one append. They become one gzip member, which must fit into a part even if it is
+/// Maximum number of bytes to append at once. They become one gzip member, which must fit into a part even if it is
 /// incompressible.
 pub const MAX_APPEND_BYTES: usize = 512 * 1024;
 /// Maximum estimated size of a plan's record streams in a cluster, in bytes. Records compress to a third or less.

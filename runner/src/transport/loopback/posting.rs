@@ -111,9 +111,9 @@ pub(super) struct Outbound {
     cursor: u64,
     released: u64,
     newest: u64,
-    /// Number of bytes of the post at `cursor` that are in slots.
+    /// Number of bytes in slots that belong to the post at `cursor`.
     filled: u64,
-    /// Number of bytes of the post at `oldest` that are answered.
+    /// Number of acknowledged bytes of the post at `oldest`.
     answered: u64,
     /// First error in the answers to the post at `oldest`.
     status: i32,
