@@ -18,7 +18,7 @@ const CHUNK_MASK: u64 = 0x3f;
 /// Mask for transfer numbers, counts and arguments, which are modulo 2^15.
 pub const VALUE_MASK: u64 = 0x7fff;
 
-/// Number of a case, reduced to 8 bits.
+/// Case number modulo 255.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaseTag(u8);
 

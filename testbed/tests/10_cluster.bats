@@ -2,7 +2,7 @@
 
 setup() { load lib/common; }
 
-@test "both nodes are Ready and offer the devices of a p5.48xlarge" {
+@test "both nodes are Ready and advertise the devices of a p5.48xlarge" {
     for node in node-1 node-2; do
         run kubectl get node "$node" -o json
         [ "$(jq -r '.status.conditions[] | select(.type == "Ready").status' <<<"$output")" = True ]

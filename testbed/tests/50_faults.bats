@@ -34,7 +34,8 @@ teardown() {
 }
 
 @test "pods survive a containerd crash, and containerd can be restarted" {
-    # Uses the address, because a kubelet that has just started reports its pods as not ready until it has probed them.
+    # Uses the pod IP instead of the Service name: a kubelet that has just started reports its pods as not ready until it
+    # has probed them, so the Service has no ready endpoints.
     address=$(kubectl -n faults get pod pod-2 -o 'jsonpath={.status.podIP}')
     "$TESTBED" node crash node-2
     reaches faults pod-1 tcp "$address:8080" pod-2

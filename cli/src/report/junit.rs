@@ -24,7 +24,7 @@ pub fn render(report: &Report<'_>) -> Result<String, SerializeError> {
     let mut suite = TestSuite::new(run);
     suite.add_property(("plan-hash", report.plan.hash()));
     suite.add_property(("verdict", report.evaluation.comparisons.verdict.as_str()));
-    let tests = std::iter::once(trustworthiness(report))
+    let tests = std::iter::once(validity_test_case(report))
         .chain(expectations(report))
         .chain(regressions(report));
     suite.add_test_cases(tests.map(|mut test| {
@@ -36,7 +36,7 @@ pub fn render(report: &Report<'_>) -> Result<String, SerializeError> {
     document.to_string()
 }
 
-fn trustworthiness(report: &Report<'_>) -> TestCase {
+fn validity_test_case(report: &Report<'_>) -> TestCase {
     let summary = &report.evaluation.summary;
     let problem = match report.evaluation.outcome() {
         RunOutcome::Passed | RunOutcome::Missed => None,

@@ -45,7 +45,8 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
     })
 }
 
-/// SHA-256 hash of the records in the status of a finished run. Unset for a run that is in progress or was killed.
+/// SHA-256 hash of the record file, from the status of a finished local run. `None` if the run is in progress, was
+/// killed, or ran in a cluster.
 fn measured_digest(run: &BenchmarkRun) -> Option<&str> {
     let records = run.status.as_ref()?.records.as_ref()?;
     // The hash of a run in a cluster covers the records in another format.

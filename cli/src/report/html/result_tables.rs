@@ -31,7 +31,7 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
                 "Latency is " @if ping_pong { "half a round trip" } @else { "from post to completion" }
                 ". Quantiles are computed from the pooled samples of all valid rounds. Rates and CPU time are medians "
                 "over the rounds. A value in brackets is the median, over the rounds, of the quantile computed from "
-                "the raw samples by exclusive interpolation. It is shown only if raw samples were kept."
+                "the raw samples (exclusive method, as in Python's statistics.quantiles). It is shown only if raw samples were kept."
             }
             div.scroll tabindex="0" role="region" aria-label="Results" {
                 table.numbers {

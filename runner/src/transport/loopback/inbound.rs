@@ -22,7 +22,7 @@ pub(super) struct Inbound {
     receive: Option<Receive>,
     /// Peer that fills the ring, once this side has connected to it.
     pub(super) peer: Option<usize>,
-    /// Whether a message waits for a receive to be posted.
+    /// Whether a message is waiting for a receive to be posted.
     stalled: bool,
 }
 
@@ -46,7 +46,7 @@ impl Inbound {
         }
     }
 
-    /// Whether the next slot is published and does not wait for a receive.
+    /// Whether the next slot is published and its message is not waiting for a receive to be posted.
     pub(super) fn is_ready(&self) -> bool {
         !self.stalled && self.ring.tail() != self.head
     }
@@ -56,7 +56,7 @@ impl Inbound {
         self.receive.is_some()
     }
 
-    /// Resumes a message that waits for a receive, after a receive was posted.
+    /// Resumes a message that is waiting for a receive, after a receive was posted.
     pub(super) fn resume(&mut self) {
         self.stalled = false;
     }

@@ -89,9 +89,9 @@ impl Rail {
         let key = self.next_key();
         let region = open_object(library, registration_call(&memory), |out| {
             if memory.is_device() {
-                register_device(&objects.domain, &memory, key, out)
+                register_device_memory(&objects.domain, &memory, key, out)
             } else {
-                register_host(&objects.domain, &memory, key, out)
+                register_host_memory(&objects.domain, &memory, key, out)
             }
         })?;
         // SAFETY: the region is open.
@@ -132,7 +132,12 @@ pub(in crate::transport::libfabric) fn registration_call(memory: &Memory) -> &'s
     }
 }
 
-fn register_host(domain: &Owned<fid_domain>, memory: &Memory, key: u64, out: &mut *mut fid_mr) -> c_int {
+fn register_host_memory(
+    domain: &Owned<fid_domain>,
+    memory: &Memory,
+    key: u64,
+    out: &mut *mut fid_mr,
+) -> c_int {
     let buffer = memory.address().cast_const().cast();
     // SAFETY: the domain is open, and the caller keeps the memory allocated until the region is closed.
     unsafe {
@@ -150,7 +155,12 @@ fn register_host(domain: &Owned<fid_domain>, memory: &Memory, key: u64, out: &mu
     }
 }
 
-fn register_device(domain: &Owned<fid_domain>, memory: &Memory, key: u64, out: &mut *mut fid_mr) -> c_int {
+fn register_device_memory(
+    domain: &Owned<fid_domain>,
+    memory: &Memory,
+    key: u64,
+    out: &mut *mut fid_mr,
+) -> c_int {
     let iov = iovec {
         iov_base: memory.address().cast(),
         iov_len: memory.length(),
