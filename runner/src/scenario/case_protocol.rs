@@ -1,16 +1,16 @@
 //! The steps of a measured case, executed jointly by the threads of both sides.
 //!
 //! Thread 0 is the leader: it exchanges `START` and `STOP` with thread 0 of the other side, opens and closes the window
-//! of its process, and reads the interface counters immediately before and after the window. The other threads serve
+//! of its process, and reads the interface counters before and after the window. The other threads serve
 //! their peers until the leader opens the window.
 
 use crds::assignment::Extent;
-use crds::record::{CaseFailure, InterfaceDelta, PostingCounters, RailFacts, SideReport};
+use crds::record::{CaseFailure, PostingCounters, RailFacts, SideReport};
 
 use super::case::Role;
 use super::engine::Engine;
 use crate::immediate::Signal;
-use crate::measure::cpu;
+use crate::measure::{clock, cpu};
 use crate::measure::recorder::Recorder;
 use crate::measure::window::{UsageCounters, Window};
 use crate::topology::SystemRoots;
@@ -174,7 +174,7 @@ fn open_window<T: Transport>(
             work.serve(engine, "waiting for the warm-up of all threads", |engine| {
                 engine.gate.all_warm()
             })?;
-            before = Reading::take(side.rails, side.roots);
+            before = take_reading(engine, work, side)?;
             engine.signal(Signal::Start)?;
             work.serve(engine, "waiting for the target's window to open", |engine| {
                 engine.inbox.started
@@ -186,7 +186,7 @@ fn open_window<T: Transport>(
             work.serve(engine, "waiting for the initiator's warm-up", |engine| {
                 engine.inbox.start && engine.gate.all_warm()
             })?;
-            before = Reading::take(side.rails, side.roots);
+            before = take_reading(engine, work, side)?;
             window = side.usage.open();
             engine.gate.open_window();
             engine.signal(Signal::Started)?;
@@ -234,11 +234,27 @@ fn close_window<T: Transport>(
         }
     };
     engine.wait_for_local_completions()?;
-    report.interfaces = interface_deltas(side, &before);
+    let after = take_reading(engine, work, side)?;
+    report.interfaces = counters::delta(&before, &after, side.rails);
     engine.gate.end();
     Ok(Some(report))
 }
 
-fn interface_deltas(side: SideContext<'_>, before: &Reading) -> Vec<InterfaceDelta> {
-    counters::delta(before, &Reading::take(side.rails, side.roots), side.rails)
+/// Reads the interface counters once they include all traffic until now. Serves the peer until then.
+fn take_reading<T: Transport>(
+    engine: &mut Engine<'_, T>,
+    work: &mut impl Work<T>,
+    side: SideContext<'_>,
+) -> Result<Reading, CaseFailure> {
+    let interval = counters::refresh_interval(side.rails, side.roots);
+    if !interval.is_zero() {
+        let due = clock::now().saturating_add(u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX));
+        // No completion would wake a sleeping thread when the interval has passed.
+        engine.awake = true;
+        work.serve(engine, "waiting for the hardware counters to be refreshed", |_| {
+            clock::now() >= due
+        })?;
+        engine.awake = false;
+    }
+    Ok(Reading::take(side.rails, side.roots))
 }

@@ -1,10 +1,12 @@
 //! Byte counters of interfaces and RDMA ports. [`Reading::take`] reads `/proc` and sysfs; computing differences
 //! performs no I/O.
 //!
-//! Readings are taken outside the measured window, immediately before and after it.
+//! Readings are taken outside the measured window, before and after it. The kernel refreshes the hardware counters of
+//! RDMA devices at most once per interval, so a reading covers earlier traffic only after a wait of
+//! [`refresh_interval`].
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crds::record::{InterfaceDelta, RailFacts};
@@ -74,6 +76,30 @@ impl Reading {
     }
 }
 
+/// Default and maximum interval between refreshes of hardware counters in Linux (`RDMA_HW_STATS_DEFAULT_LIFESPAN` in
+/// `include/rdma/ib_verbs.h`, `hw_stat_lifespan_store` in `drivers/infiniband/core/sysfs.c`).
+const DEFAULT_LIFESPAN_MILLIS: u64 = 10;
+const MAX_LIFESPAN_MILLIS: u64 = 10_000;
+
+/// Time by which the kernel may exceed the interval, because it counts timer ticks: it rounds the interval up to whole
+/// ticks and waits for one more. A tick takes at most 10 ms.
+const TICKS: Duration = Duration::from_millis(20);
+
+/// Time after which a reading of the counters of `rails` includes all traffic before the start of this time.
+///
+/// It is zero if no counter is cached.
+pub fn refresh_interval(rails: &[RailFacts], roots: &SystemRoots) -> Duration {
+    let names: BTreeSet<&String> = rails.iter().filter_map(|rail| rail.interface.as_ref()).collect();
+    let intervals = names.into_iter().filter_map(|name| {
+        let device = Device::find(DeviceClass::Rdma, name, roots)?;
+        let hardware = port_directory(&device, roots).join("hw_counters");
+        read_number(&hardware.join("tx_bytes"))?;
+        let millis = read_number(&hardware.join("lifespan")).unwrap_or(DEFAULT_LIFESPAN_MILLIS);
+        Some(Duration::from_millis(millis.min(MAX_LIFESPAN_MILLIS)) + TICKS)
+    });
+    intervals.max().unwrap_or_default()
+}
+
 /// Computes the differences between two readings for every interface of `rails`.
 ///
 /// Interfaces that are not in both readings are omitted.
@@ -121,13 +147,7 @@ fn interface_delta(
 
 fn read_counters(name: &str, roots: &SystemRoots) -> Option<Counters> {
     if let Some(device) = Device::find(DeviceClass::Rdma, name, roots) {
-        return read_port_counters(
-            &roots
-                .sys
-                .join("class/infiniband")
-                .join(device.name)
-                .join("ports/1"),
-        );
+        return read_port_counters(&port_directory(&device, roots));
     }
     // `/proc/self/net` belongs to the network namespace of this process. The mounted sysfs may belong to another
     // namespace that has an interface with the same name.
@@ -142,6 +162,14 @@ fn read_counters(name: &str, roots: &SystemRoots) -> Option<Counters> {
         wire,
         ..Counters::default()
     })
+}
+
+fn port_directory(device: &Device, roots: &SystemRoots) -> PathBuf {
+    roots
+        .sys
+        .join("class/infiniband")
+        .join(&device.name)
+        .join("ports/1")
 }
 
 /// Reads the counters of an RDMA port: the EFA counters if they exist, otherwise the standard InfiniBand port counters.
