@@ -4,15 +4,35 @@
 
 use crds::record::PostingCounters;
 use crds::striping::{StripingPolicy, StripingRule};
+use crds::v1alpha1::TransferOperation;
 
-/// Evidence lines for one case with transfers of `size` bytes, striped by `rule` over `rails` open rails.
-pub fn lines(counters: &PostingCounters, rule: StripingRule, size: u64, rails: u64) -> Vec<String> {
+/// Evidence lines for one case with transfers of `size` bytes by `operation`, striped by `rule` over `rails` open rails.
+///
+/// The procedures have no wording for injected writes and for sends and reads with FI_MORE; their lines name the call
+/// or operation in the same way.
+pub fn lines(
+    counters: &PostingCounters,
+    operation: TransferOperation,
+    rule: StripingRule,
+    size: u64,
+    rails: u64,
+) -> Vec<String> {
     let mut lines = Vec::new();
     if counters.injected > 0 {
-        lines.push(format!("Using fi_injectdata for small message size={size}"));
+        // Of the other operations, only writes with immediate data are injected.
+        let call = match operation {
+            TransferOperation::Send => "fi_injectdata",
+            _ => "fi_inject_writedata",
+        };
+        lines.push(format!("Using {call} for small message size={size}"));
     }
     if counters.more > 0 {
-        lines.push("RDMA write posted with FI_MORE (batched)".to_owned());
+        let posted = match operation {
+            TransferOperation::Send => "Message",
+            TransferOperation::Write | TransferOperation::WriteImmediate => "RDMA write",
+            TransferOperation::Read => "RDMA read",
+        };
+        lines.push(format!("{posted} posted with FI_MORE (batched)"));
     }
     let not_coalesced = StripingRule {
         policy: StripingPolicy::Nixl,
@@ -52,11 +72,11 @@ mod tests {
     #[test]
     fn lines_match_the_test_procedures() {
         assert_eq!(
-            lines(&counted(1, 1, 0), COALESCE, 64, 4),
+            lines(&counted(1, 1, 0), TransferOperation::Send, COALESCE, 64, 4),
             ["Using fi_injectdata for small message size=64"]
         );
         assert_eq!(
-            lines(&counted(2, 0, 1), COALESCE, 32 * 1024, 4),
+            lines(&counted(2, 0, 1), TransferOperation::Write, COALESCE, 32 * 1024, 4),
             [
                 "RDMA write posted with FI_MORE (batched)",
                 "Transfer coalescing: reducing rails from 4 to 2 for transfer_size=32768",
@@ -65,10 +85,31 @@ mod tests {
     }
 
     #[test]
+    fn lines_name_the_operation_that_was_posted() {
+        let line = |operation, injected, more| {
+            let mut lines = lines(&counted(2, injected, more), operation, COALESCE, 64 * 1024, 1);
+            assert_eq!(lines.len(), 1);
+            lines.remove(0)
+        };
+        assert_eq!(
+            line(TransferOperation::WriteImmediate, 1, 0),
+            "Using fi_inject_writedata for small message size=65536"
+        );
+        assert_eq!(
+            line(TransferOperation::Send, 0, 1),
+            "Message posted with FI_MORE (batched)"
+        );
+        assert_eq!(
+            line(TransferOperation::Read, 0, 1),
+            "RDMA read posted with FI_MORE (batched)"
+        );
+    }
+
+    #[test]
     fn reports_no_evidence_for_optimizations_without_effect() {
         let none = Vec::<String>::new();
-        assert_eq!(lines(&counted(8, 0, 0), COALESCE, 64 * 1024, 4), none);
-        assert_eq!(lines(&counted(8, 0, 0), COALESCE, 32 * 1024, 1), none);
-        assert_eq!(lines(&counted(0, 0, 0), COALESCE, 32 * 1024, 4), none);
+        assert_eq!(lines(&counted(8, 0, 0), TransferOperation::Write, COALESCE, 64 * 1024, 4), none);
+        assert_eq!(lines(&counted(8, 0, 0), TransferOperation::Write, COALESCE, 32 * 1024, 1), none);
+        assert_eq!(lines(&counted(0, 0, 0), TransferOperation::Write, COALESCE, 32 * 1024, 4), none);
     }
 }

@@ -99,7 +99,8 @@ impl Geometry {
     }
 }
 
-fn operation(workload: &Workload) -> TransferOperation {
+/// Operation that `workload` posts.
+pub(super) fn operation(workload: &Workload) -> TransferOperation {
     match workload {
         Workload::Transfer(transfer) => transfer.operation,
         Workload::PingPong(ping_pong) => match ping_pong.operation {

@@ -7,6 +7,7 @@ use crds::record::{CaseFailure, FailureReason, Posted, SideReport};
 use super::case::Case;
 use super::case_protocol::ThreadReport;
 use super::engine::failure;
+use super::geometry;
 use crate::measure::recorder::Recorder;
 use crate::posting::{counters, evidence};
 
@@ -66,7 +67,13 @@ pub(super) fn new_evidence(
     let Some(posted) = &side.posted else {
         return Vec::new();
     };
-    let lines = evidence::lines(&posted.counters, case.arm.striping, case.size_bytes, rails as u64);
+    let lines = evidence::lines(
+        &posted.counters,
+        geometry::operation(&case.scenario.workload),
+        case.arm.striping,
+        case.size_bytes,
+        rails as u64,
+    );
     let is_new = |line: &String| reported.insert((case.size_bytes, line.clone()));
     lines.into_iter().filter(is_new).collect()
 }
