@@ -198,31 +198,22 @@ pub fn noise_floor(report: &Report<'_>, scenario: Option<usize>) -> String {
     }
 }
 
-/// Groups `cells` of one arm and scenario by their engagement of `optimization`: each engagement with its sizes in
-/// bytes and the reason at the first of these sizes.
-pub fn engagements(
-    cells: &[&CellSummary],
+/// Groups `cells` of one arm and scenario by their engagement of `optimization` and its reason. Returns each group with
+/// its sizes in bytes.
+pub fn engagements<'a>(
+    cells: &[&'a CellSummary],
     optimization: Optimization,
-) -> Vec<(Engagement, Vec<u64>, String)> {
-    let mut kinds: Vec<(Engagement, Vec<u64>, String)> = Vec::new();
+) -> Vec<(Engagement, Vec<u64>, &'a str)> {
+    let mut groups: Vec<(Engagement, Vec<u64>, &str)> = Vec::new();
     for cell in cells {
-        for evidence in cell
-            .evidence
-            .iter()
-            .filter(|evidence| evidence.optimization == optimization)
-        {
-            match kinds
-                .iter_mut()
-                .find(|(engagement, ..)| *engagement == evidence.engagement)
-            {
+        let evidence = cell.evidence.iter();
+        for evidence in evidence.filter(|evidence| evidence.optimization == optimization) {
+            let (engagement, reason) = (evidence.engagement, evidence.reason.as_str());
+            match groups.iter_mut().find(|group| (group.0, group.2) == (engagement, reason)) {
                 Some((_, sizes, _)) => sizes.push(cell.size_bytes),
-                None => kinds.push((
-                    evidence.engagement,
-                    vec![cell.size_bytes],
-                    evidence.reason.clone(),
-                )),
+                None => groups.push((engagement, vec![cell.size_bytes], reason)),
             }
         }
     }
-    kinds
+    groups
 }

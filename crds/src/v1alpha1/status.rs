@@ -62,7 +62,7 @@ pub struct BenchmarkRunStatus {
     /// One-line summary of the verdicts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
-    /// Highest throughput of any arm, formatted with a unit.
+    /// Highest throughput of any variant, formatted with a unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<String>,
     /// Warnings that affect the interpretation of the results.

@@ -11,8 +11,8 @@ use crds::v1alpha1::{
 
 use super::evaluate::Evaluation;
 use super::format::{self, clipped};
-use super::plan::HashedPlan;
-use super::summarize::Environment;
+use super::plan::{HashedPlan, Plan};
+use super::summarize::{Environment, Summary};
 use crds::v1alpha1::Metric;
 use results::Bounded;
 
@@ -133,7 +133,7 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
         nodes: results::nodes(&summary.nodes),
         outcome: input.phase.is_finished().then(|| evaluation.outcome().into()),
         verdict: (summary.blocks_done > 0).then(|| clipped(&evaluation.comparisons.verdict, MAX_TEXT)),
-        best: best(evaluation),
+        best: best(plan, summary),
         warnings: bounded(omitted.into_iter().chain(summary.warnings.iter().cloned())),
         omitted_values: (omitted_values > 0).then_some(omitted_values),
         records: input.records.clone(),
@@ -189,9 +189,10 @@ fn placement(environment: &Environment) -> Option<PlacementStatus> {
     })
 }
 
-/// Highest median throughput of any arm at any size, as a string.
-fn best(evaluation: &Evaluation) -> Option<String> {
-    let cells = evaluation.summary.cells.iter();
+/// Highest median throughput of any variant at any size, as a string. Control arms are not variants.
+fn best(plan: &Plan, summary: &Summary) -> Option<String> {
+    let is_variant = |arm: usize| plan.arms.get(arm).is_some_and(|arm| arm.control.is_none());
+    let cells = summary.cells.iter().filter(|cell| is_variant(cell.arm));
     let rates = cells.filter_map(|cell| cell.metric(Metric::Throughput));
     let best = rates.map(|spread| spread.median).max_by(f64::total_cmp)?;
     Some(format::bytes_per_second(best))
