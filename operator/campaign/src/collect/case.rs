@@ -105,7 +105,7 @@ impl From<SideReport> for Side {
             throttled_nanos: report.throttled_nanos,
             governor_changed: report.governor_changed,
             posted: report.posted.map(|posted| PostedSide {
-                latency: Distribution::from(&posted.latency),
+                latency: Distribution::with_maximum(&posted.latency, posted.max_nanos),
                 operations: posted.operations,
                 payload_bytes: posted.payload_bytes,
                 elapsed_nanos: posted.elapsed_nanos,

@@ -16,6 +16,20 @@ pub struct Distribution {
 }
 
 impl Distribution {
+    /// Distribution of a histogram whose largest sample is `max_nanos`.
+    ///
+    /// The last bucket ends at this sample, so that no quantile exceeds the maximum. A maximum that is not in the last
+    /// bucket is ignored.
+    pub fn with_maximum(histogram: &Histogram, max_nanos: u64) -> Self {
+        let mut distribution = Self::from(histogram);
+        if let Some((highest, count)) = distribution.buckets.pop_last() {
+            let previous = distribution.buckets.last_key_value().map_or(0, |(nanos, _)| *nanos);
+            let end = if max_nanos > previous { highest.min(max_nanos) } else { highest };
+            distribution.buckets.insert(end, count);
+        }
+        distribution
+    }
+
     /// Adds all samples of `other`.
     pub fn merge(&mut self, other: &Self) {
         for (nanos, count) in &other.buckets {
@@ -79,8 +93,25 @@ mod tests {
         assert_eq!(Distribution::default().quantile(0.5), None);
     }
 
+    #[test]
+    fn ignores_a_maximum_below_the_last_bucket() {
+        let histogram = histogram(&[1_000, 2_000_000]);
+        assert_eq!(
+            Distribution::with_maximum(&histogram, 500),
+            Distribution::from(&histogram)
+        );
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn no_quantile_exceeds_the_maximum(samples in prop::collection::vec(1u64..1 << 38, 1..100)) {
+            let max = samples.iter().copied().max().unwrap();
+            let distribution = Distribution::with_maximum(&histogram(&samples), max);
+            prop_assert_eq!(distribution.quantile(1.0), Some(max));
+            prop_assert_eq!(distribution.count(), samples.len() as u64);
+        }
+
         #[test]
         fn agrees_with_the_histogram_of_records(
             samples in prop::collection::vec(1u64..1 << 38, 1..100),
