@@ -2,6 +2,7 @@
 
 mod cluster;
 mod directory;
+mod status_check;
 
 use std::fmt::Display;
 

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use serde_json::{Value, json};
+
 use super::harness::{CommandOutput, RunningCommand, TestDir, fabricbench};
 use super::manifest::{INJECT_64, LOOPBACK, NAME, SHORT, run};
 use super::stored_run::StoredRun;
@@ -126,4 +128,17 @@ fn detects_a_replaced_or_missing_file() {
     report(&directory)
         .expect_code(2)
         .expect_stderr("records.jsonl is missing");
+}
+
+#[test]
+fn detects_an_edited_status() {
+    let (dir, _, _) = finished_run();
+    let directory = dir.run_dir(NAME);
+    let path = directory.join("run.json");
+    let mut run: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    run["status"]["results"][0]["validRounds"] = json!(7);
+    fs::write(&path, run.to_string()).unwrap();
+    let output = report(&directory).expect_code(0);
+    output.expect_stdout("run.json was changed");
+    output.expect_stdout("status.results[0].validRounds is 7, but the records yield");
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crds::v1alpha1::State;
 use rustix::process::Signal;
 
-use super::harness::{RunningCommand, TestDir};
+use super::harness::{RunningCommand, TestDir, fabricbench};
 use super::manifest::{INJECT_64, NAME, SHM, run};
 use super::stored_run::{self, StoredRun, blocks, streams};
 
@@ -67,6 +67,9 @@ fn resumes_after_sigkill() {
         Some(State::Running),
         "a killed process cannot update the state"
     );
+    let report = fabricbench(["report", &dir.run_dir(NAME).display().to_string()]);
+    let output = RunningCommand::start(report).wait().expect_code(3);
+    output.expect_stdout("run.json states 0 measured blocks, but the records contain");
     check_resume(&dir);
 }
 

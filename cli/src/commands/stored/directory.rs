@@ -6,7 +6,7 @@ use crds::record::hex;
 use crds::v1alpha1::BenchmarkRun;
 use sha2::{Digest, Sha256};
 
-use super::{StoredRun, Unread};
+use super::{StoredRun, Unread, status_check};
 use crate::commands::Failure;
 use crate::local::{RECORDS_FILE, RunDirectory};
 
@@ -33,16 +33,18 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
         collector.feed(piece);
     });
     read.map_err(Failure::invalid_input)?;
-    let stored = unread.evaluated(collector)?;
+    let mut stored = unread.evaluated(collector)?;
     let found = hex(&digest.finalize());
-    Ok(match measured.filter(|measured| *measured != found) {
-        Some(measured) => stored.with_integrity_warning(format!(
+    if let Some(measured) = measured.filter(|measured| *measured != found) {
+        return Ok(stored.with_integrity_warning(format!(
             "{} was changed after the measurement: its SHA-256 is {found}, but run.json contains {measured}. Restore \
              the file, or continue with `fabricbench run --resume`, which repeats invalid blocks",
             records.display()
-        )),
-        None => stored,
-    })
+        )));
+    }
+    let difference = status_check::difference(&stored);
+    stored.evaluation.summary.warnings.extend(difference);
+    Ok(stored)
 }
 
 /// SHA-256 hash of the record file, from the status of a finished local run. `None` if the run is in progress, was

@@ -1,0 +1,122 @@
+//! Compares the status in `run.json` with the status that follows from the records. Performs no I/O.
+
+use campaign::status::{Phase, StatusInput, fit, status};
+use crds::v1alpha1::{BenchmarkRunStatus, Reason, State};
+use serde_json::Value;
+
+use super::StoredRun;
+
+/// Fields of the status that follow from the spec and the records alone.
+const DERIVED: [&str; 10] = [
+    "progress",
+    "environment",
+    "fabric",
+    "results",
+    "comparisons",
+    "expectations",
+    "pairs",
+    "nodes",
+    "verdict",
+    "best",
+];
+
+/// Describes the first figure of the stored status that differs from the records; `None` if there is none.
+///
+/// A status without figures, which a run has before its first block, does not differ.
+pub(super) fn difference(stored: &StoredRun) -> Option<String> {
+    let written = stored.run.status.as_ref()?;
+    if !is_finished(written) {
+        let recorded = stored.evaluation.summary.blocks_done;
+        let stated = written.progress.as_ref()?.blocks_done;
+        return (stated != recorded).then(|| {
+            format!(
+                "run.json states {stated} measured blocks, but the records contain {recorded}: the run is in progress or \
+                 was killed. The report uses the records. Continue a killed run with `fabricbench run --resume`"
+            )
+        });
+    }
+    let derived = fit(status(&StatusInput {
+        plan: &stored.plan,
+        phase: phase(written),
+        evaluation: &stored.evaluation,
+        records: written.records.clone(),
+        generation: written.observed_generation,
+        now: "",
+        previous: Some(written),
+    }));
+    let [written, derived] = [written, &derived].map(|status| serde_json::to_value(status).unwrap_or_default());
+    let found = DERIVED
+        .iter()
+        .find_map(|field| first_difference(field, &written[*field], &derived[*field]))?;
+    Some(format!(
+        "run.json was changed, or written by another version of fabricbench: {found}. The report uses the records"
+    ))
+}
+
+fn is_finished(status: &BenchmarkRunStatus) -> bool {
+    matches!(status.state, Some(State::Complete | State::Failed))
+}
+
+/// Phase with which the status was written. The reason and message of a failure affect only the conditions.
+fn phase(status: &BenchmarkRunStatus) -> Phase {
+    match status.state {
+        Some(State::Failed) => Phase::Failed {
+            reason: Reason::BlocksMissing,
+            message: String::new(),
+        },
+        _ => Phase::Complete,
+    }
+}
+
+/// Describes the first value below `path` that differs.
+fn first_difference(path: &str, written: &Value, derived: &Value) -> Option<String> {
+    match (written, derived) {
+        (Value::Object(written), Value::Object(derived)) => {
+            let names = written.keys().chain(derived.keys().filter(|name| !written.contains_key(*name)));
+            names.into_iter().find_map(|name| {
+                let value = |object: &serde_json::Map<String, Value>| object.get(name).cloned().unwrap_or_default();
+                first_difference(&format!("{path}.{name}"), &value(written), &value(derived))
+            })
+        }
+        (Value::Array(written), Value::Array(derived)) if written.len() == derived.len() => {
+            let mut values = written.iter().zip(derived).enumerate();
+            values.find_map(|(index, (written, derived))| {
+                first_difference(&format!("{path}[{index}]"), written, derived)
+            })
+        }
+        (Value::Array(written), Value::Array(derived)) => Some(format!(
+            "status.{path} has {} items, but the records yield {}",
+            written.len(),
+            derived.len()
+        )),
+        _ => (written != derived)
+            .then(|| format!("status.{path} is {written}, but the records yield {derived}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_first_difference_is_described_with_its_path() {
+        let written = json!({"a": [{"p50": 1}, {"p50": 2}], "b": null});
+        assert_eq!(first_difference("results", &written, &written), None);
+        let derived = json!({"a": [{"p50": 1}, {"p50": 3}]});
+        assert_eq!(
+            first_difference("results", &written, &derived).unwrap(),
+            "status.results.a[1].p50 is 2, but the records yield 3"
+        );
+        let longer = json!({"a": [1, 2, 3]});
+        assert_eq!(
+            first_difference("results", &written, &longer).unwrap(),
+            "status.results.a has 2 items, but the records yield 3"
+        );
+        assert_eq!(
+            first_difference("results", &json!({}), &json!({"c": 1})).unwrap(),
+            "status.results.c is null, but the records yield 1"
+        );
+    }
+}
