@@ -209,7 +209,10 @@ pub fn engagements<'a>(
         let evidence = cell.evidence.iter();
         for evidence in evidence.filter(|evidence| evidence.optimization == optimization) {
             let (engagement, reason) = (evidence.engagement, evidence.reason.as_str());
-            match groups.iter_mut().find(|group| (group.0, group.2) == (engagement, reason)) {
+            match groups
+                .iter_mut()
+                .find(|group| (group.0, group.2) == (engagement, reason))
+            {
                 Some((_, sizes, _)) => sizes.push(cell.size_bytes),
                 None => groups.push((engagement, vec![cell.size_bytes], reason)),
             }

@@ -76,7 +76,13 @@ mod tests {
             ["Using fi_injectdata for small message size=64"]
         );
         assert_eq!(
-            lines(&counted(2, 0, 1), TransferOperation::Write, COALESCE, 32 * 1024, 4),
+            lines(
+                &counted(2, 0, 1),
+                TransferOperation::Write,
+                COALESCE,
+                32 * 1024,
+                4
+            ),
             [
                 "RDMA write posted with FI_MORE (batched)",
                 "Transfer coalescing: reducing rails from 4 to 2 for transfer_size=32768",
@@ -108,8 +114,35 @@ mod tests {
     #[test]
     fn reports_no_evidence_for_optimizations_without_effect() {
         let none = Vec::<String>::new();
-        assert_eq!(lines(&counted(8, 0, 0), TransferOperation::Write, COALESCE, 64 * 1024, 4), none);
-        assert_eq!(lines(&counted(8, 0, 0), TransferOperation::Write, COALESCE, 32 * 1024, 1), none);
-        assert_eq!(lines(&counted(0, 0, 0), TransferOperation::Write, COALESCE, 32 * 1024, 4), none);
+        assert_eq!(
+            lines(
+                &counted(8, 0, 0),
+                TransferOperation::Write,
+                COALESCE,
+                64 * 1024,
+                4
+            ),
+            none
+        );
+        assert_eq!(
+            lines(
+                &counted(8, 0, 0),
+                TransferOperation::Write,
+                COALESCE,
+                32 * 1024,
+                1
+            ),
+            none
+        );
+        assert_eq!(
+            lines(
+                &counted(0, 0, 0),
+                TransferOperation::Write,
+                COALESCE,
+                32 * 1024,
+                4
+            ),
+            none
+        );
     }
 }

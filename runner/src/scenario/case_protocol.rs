@@ -10,9 +10,9 @@ use crds::record::{CaseFailure, PostingCounters, RailFacts, SideReport};
 use super::case::Role;
 use super::engine::Engine;
 use crate::immediate::Signal;
-use crate::measure::{clock, cpu};
 use crate::measure::recorder::Recorder;
 use crate::measure::window::{UsageCounters, Window};
+use crate::measure::{clock, cpu};
 use crate::topology::SystemRoots;
 use crate::topology::counters::{self, Reading};
 use crate::transport::Transport;
@@ -251,9 +251,11 @@ fn take_reading<T: Transport>(
         let due = clock::now().saturating_add(u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX));
         // No completion would wake a sleeping thread when the interval has passed.
         engine.awake = true;
-        work.serve(engine, "waiting for the hardware counters to be refreshed", |_| {
-            clock::now() >= due
-        })?;
+        work.serve(
+            engine,
+            "waiting for the hardware counters to be refreshed",
+            |_| clock::now() >= due,
+        )?;
         engine.awake = false;
     }
     Ok(Reading::take(side.rails, side.roots))

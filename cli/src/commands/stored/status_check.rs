@@ -44,7 +44,8 @@ pub(super) fn difference(stored: &StoredRun) -> Option<String> {
         now: "",
         previous: Some(written),
     }));
-    let [written, derived] = [written, &derived].map(|status| serde_json::to_value(status).unwrap_or_default());
+    let [written, derived] =
+        [written, &derived].map(|status| serde_json::to_value(status).unwrap_or_default());
     let found = DERIVED
         .iter()
         .find_map(|field| first_difference(field, &written[*field], &derived[*field]))?;
@@ -72,9 +73,12 @@ fn phase(status: &BenchmarkRunStatus) -> Phase {
 fn first_difference(path: &str, written: &Value, derived: &Value) -> Option<String> {
     match (written, derived) {
         (Value::Object(written), Value::Object(derived)) => {
-            let names = written.keys().chain(derived.keys().filter(|name| !written.contains_key(*name)));
+            let names = written
+                .keys()
+                .chain(derived.keys().filter(|name| !written.contains_key(*name)));
             names.into_iter().find_map(|name| {
-                let value = |object: &serde_json::Map<String, Value>| object.get(name).cloned().unwrap_or_default();
+                let value =
+                    |object: &serde_json::Map<String, Value>| object.get(name).cloned().unwrap_or_default();
                 first_difference(&format!("{path}.{name}"), &value(written), &value(derived))
             })
         }

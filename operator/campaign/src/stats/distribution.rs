@@ -23,8 +23,15 @@ impl Distribution {
     pub fn with_maximum(histogram: &Histogram, max_nanos: u64) -> Self {
         let mut distribution = Self::from(histogram);
         if let Some((highest, count)) = distribution.buckets.pop_last() {
-            let previous = distribution.buckets.last_key_value().map_or(0, |(nanos, _)| *nanos);
-            let end = if max_nanos > previous { highest.min(max_nanos) } else { highest };
+            let previous = distribution
+                .buckets
+                .last_key_value()
+                .map_or(0, |(nanos, _)| *nanos);
+            let end = if max_nanos > previous {
+                highest.min(max_nanos)
+            } else {
+                highest
+            };
             distribution.buckets.insert(end, count);
         }
         distribution

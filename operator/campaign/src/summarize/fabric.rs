@@ -1,9 +1,11 @@
 //! Proves that the bytes used the requested fabric, by comparing the byte counters of interfaces with the payload.
 //!
-//! Every interface must have sent at least the bytes that its rails posted, and received the bytes sent to them. Pairs
-//! that run concurrently and share an interface, such as all pairs on the same machine, see each other's bytes. Their
-//! payloads are therefore summed and compared with the largest of their readings: all pairs start at a barrier, so the
-//! reading of the pair that ends last includes the bytes of all pairs.
+//! Every interface must have sent at least the bytes that its rails posted, and received the bytes sent to them. A
+//! reading that is smaller than the payload of its own case contradicts the fabric.
+//!
+//! Pairs that run concurrently and share an interface, such as all workers on the same machine, see each other's bytes,
+//! so their readings prove the fabric only together: one of them must cover the payloads of all pairs. If the windows of
+//! the pairs overlap only in part, no reading may cover all payloads, and the fabric is only declared.
 
 mod expected_traffic;
 mod provider;
@@ -49,19 +51,25 @@ pub(super) struct Proofs {
     readings: Vec<Reading>,
 }
 
-/// Bytes expected and counted on one interface while overlapping cases ran.
+/// Readings of one interface while overlapping cases ran.
 #[derive(Debug)]
 struct Reading {
     interface: String,
     end_nanos: u64,
-    cases: Vec<usize>,
+    /// Bytes of each case, by its index.
+    cases: BTreeMap<usize, Bytes>,
+}
+
+/// Bytes that an interface was expected to carry, and the largest numbers of bytes that a reading counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bytes {
     expected_sent: u64,
     expected_received: u64,
     counted_sent: u64,
     counted_received: u64,
 }
 
-impl Reading {
+impl Bytes {
     fn covers(&self) -> bool {
         let covered = |counted: u64, expected: u64| counted as f64 >= expected as f64 * COVERAGE;
         covered(self.counted_sent, self.expected_sent)
@@ -69,7 +77,19 @@ impl Reading {
     }
 }
 
-/// Block, arm, host and interface of a list of readings.
+impl Reading {
+    /// Payloads of all cases, and the largest reading of any of them.
+    fn total(&self) -> Bytes {
+        self.cases.values().fold(Bytes::default(), |total, case| Bytes {
+            expected_sent: total.expected_sent + case.expected_sent,
+            expected_received: total.expected_received + case.expected_received,
+            counted_sent: total.counted_sent.max(case.counted_sent),
+            counted_received: total.counted_received.max(case.counted_received),
+        })
+    }
+}
+
+/// Block, arm, host and interface: the key of readings that are compared together.
 type ReadingKey = (u32, usize, String, String);
 
 /// Determines the proof of every measured case in `reports`.
@@ -106,7 +126,7 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
     let readings: Vec<Reading> = readings.into_values().flatten().collect();
     let mut readings_by_case: BTreeMap<usize, Vec<&Reading>> = BTreeMap::new();
     for reading in &readings {
-        for case in &reading.cases {
+        for case in reading.cases.keys() {
             readings_by_case.entry(*case).or_default().push(reading);
         }
     }
@@ -115,7 +135,7 @@ pub(super) fn prove(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_
         let case_readings = readings_by_case.get(&index).map_or(&[][..], Vec::as_slice);
         Some(
             provider::contradiction(plan, case, endpoints)
-                .unwrap_or_else(|| proof(plan, case, measured, case_readings, endpoints)),
+                .unwrap_or_else(|| proof(plan, index, case, measured, case_readings, endpoints)),
         )
     };
     Proofs {
@@ -162,11 +182,7 @@ fn add(
             readings.push(Reading {
                 interface: delta.name.clone(),
                 end_nanos,
-                cases: Vec::new(),
-                expected_sent: 0,
-                expected_received: 0,
-                counted_sent: 0,
-                counted_received: 0,
+                cases: BTreeMap::new(),
             });
             let Some(reading) = readings.last_mut() else {
                 return;
@@ -175,15 +191,16 @@ fn add(
         }
     };
     reading.end_nanos = reading.end_nanos.max(end_nanos);
-    reading.cases.push(index);
-    reading.expected_sent += expected.sent_on(&delta.rails);
-    reading.expected_received += expected.received_on(&delta.rails);
-    reading.counted_sent = reading.counted_sent.max(delta.tx_bytes);
-    reading.counted_received = reading.counted_received.max(delta.rx_bytes);
+    let bytes = reading.cases.entry(index).or_default();
+    bytes.expected_sent += expected.sent_on(&delta.rails);
+    bytes.expected_received += expected.received_on(&delta.rails);
+    bytes.counted_sent = bytes.counted_sent.max(delta.tx_bytes);
+    bytes.counted_received = bytes.counted_received.max(delta.rx_bytes);
 }
 
 fn proof(
     plan: &Plan,
+    index: usize,
     case: &Case,
     measured: &Measured,
     readings: &[&Reading],
@@ -196,21 +213,36 @@ fn proof(
         proof: FabricProof::Declared,
         reason,
     };
-    if let Some(reading) = readings.iter().find(|reading| !reading.covers()) {
+    let own = |reading: &Reading| reading.cases.get(&index).copied().unwrap_or_default();
+    if let Some(short) = readings.iter().find(|reading| !own(reading).covers()) {
+        let bytes = own(short);
         return CaseProof {
             proof: FabricProof::Contradicted,
             reason: format!(
                 "{} counted {} bytes sent and {} received, but the payload is {} and {}",
-                reading.interface,
-                reading.counted_sent,
-                reading.counted_received,
-                reading.expected_sent,
-                reading.expected_received
+                short.interface,
+                bytes.counted_sent,
+                bytes.counted_received,
+                bytes.expected_sent,
+                bytes.expected_received
             ),
         };
     }
     if readings.is_empty() {
         return declared(format!("{provider} uses no interface with byte counters"));
+    }
+    if let Some(short) = readings.iter().find(|reading| !reading.total().covers()) {
+        let total = short.total();
+        return declared(format!(
+            "{} pairs shared {} at the same time, and no reading covers the payload of all of them: at most {} bytes \
+             sent and {} received of {} and {}",
+            short.cases.len(),
+            short.interface,
+            total.counted_sent,
+            total.counted_received,
+            total.expected_sent,
+            total.expected_received
+        ));
     }
     let Some(posted) = &measured.initiator.posted else {
         return declared("the initiator reports no posts".into());
@@ -259,20 +291,21 @@ pub(super) fn run_evidence(
     providers.sort_unstable();
     providers.dedup();
     let valid = |reading: &&Reading| {
-        let mut cases = reading.cases.iter();
+        let mut cases = reading.cases.keys();
         cases.all(|case| validities.get(*case).is_some_and(CaseCheck::is_valid))
     };
     let readings: Vec<&Reading> = proofs.readings.iter().filter(valid).collect();
     let mut interfaces: Vec<String> = readings.iter().map(|reading| reading.interface.clone()).collect();
     interfaces.sort_unstable();
     interfaces.dedup();
-    let counted: u64 = readings.iter().map(|reading| reading.counted_sent).sum();
+    let totals: Vec<Bytes> = readings.iter().map(|reading| reading.total()).collect();
+    let counted: u64 = totals.iter().map(|total| total.counted_sent).sum();
     Some(FabricEvidence {
         proof: weakest.proof,
         provider: providers.join(", "),
         reason: weakest.reason.clone(),
         counted_bytes: (!interfaces.is_empty()).then_some(counted),
-        payload_bytes: readings.iter().map(|reading| reading.expected_sent).sum(),
+        payload_bytes: totals.iter().map(|total| total.expected_sent).sum(),
         interfaces,
     })
 }
