@@ -48,6 +48,14 @@ pub enum Invalid {
         /// Reason for this minimum.
         floor: String,
     },
+    /// The time from the first post to the last completion is impossible.
+    #[snafu(display("the operations ended after {elapsed_nanos} ns, but {limit}"))]
+    InconsistentTime {
+        /// Time from the first post to the last completion, in nanoseconds.
+        elapsed_nanos: u64,
+        /// Limit that this time violates.
+        limit: String,
+    },
     /// The cgroup was throttled during the timed window.
     #[snafu(display("the CPU was throttled for {nanos} ns during the timed window: raise the CPU limit"))]
     Throttled {

@@ -1,8 +1,10 @@
-//! Physical limits of a fabric: the line rate of its links and the minimum latency.
+//! Limits that no measurement can exceed: the line rate of the links, the minimum latency, and the time that the
+//! operations of a case must have taken.
 
 use crds::assignment::Workload;
 use crds::record::FabricFacts;
 
+use super::statistic::posting_sides;
 use super::{EndpointIndex, Invalid};
 use crate::collect::{Case, Measured, PostedSide};
 use crate::plan::PlannedScenario;
@@ -16,6 +18,14 @@ pub const LINE_RATE_TOLERANCE: f64 = 0.01;
 pub const FLOOR_INTERFACE_NANOS: u64 = 200;
 /// Minimum one-way latency through memory. The transfer of a cache line between two cores takes longer.
 pub const FLOOR_MEMORY_NANOS: u64 = 5;
+
+/// Fraction by which the sum of the latencies may exceed its limit, because histograms round latencies up.
+const LATENCY_TOLERANCE: f64 = 0.02;
+/// Minimum fraction of a window that the operations fill. The rest is the exchange of the messages that open and close
+/// the window.
+const MIN_FILLED: f64 = 0.01;
+/// Maximum length of a window of which the operations may fill less.
+const SHORT_WINDOW_NANOS: u64 = 10_000_000;
 
 /// Line rate in bits per second of the links that carried `posted`; `None` unless it is known for every rail. The rate
 /// that a virtual interface reports is not a limit, so the rate of a rail without a PCI device is treated as unknown.
@@ -90,4 +100,91 @@ pub(super) fn check_latency_floor(
         floor_nanos,
         floor,
     })
+}
+
+/// Detects a side whose elapsed time is inconsistent with its window or with the latencies of its operations.
+///
+/// Operations that take `sum` nanoseconds in total, with at most `n` of them in flight, take at least `sum / n`
+/// nanoseconds (Little's law).
+pub(super) fn check_elapsed(workload: &Workload, measured: &Measured) -> Option<Invalid> {
+    let in_flight = match workload {
+        // A sample is half a round trip, and only one message is in flight.
+        Workload::PingPong(_) => 0.5,
+        Workload::Transfer(transfer) => f64::from(transfer.window) * f64::from(transfer.threads),
+    };
+    posting_sides(workload, measured).find_map(|side| {
+        let posted = side.posted.as_ref()?;
+        let (elapsed, window) = (posted.elapsed_nanos, side.window_nanos);
+        let latencies = posted.latency.buckets();
+        let sum: f64 = latencies.map(|(nanos, count)| nanos as f64 * count as f64).sum();
+        let at_least = sum / in_flight / (1.0 + LATENCY_TOLERANCE);
+        let limit = if elapsed > window {
+            format!("the window lasted only {window} ns")
+        } else if (elapsed as f64) < at_least {
+            format!("its operations took at least {at_least:.0} ns")
+        } else if window > SHORT_WINDOW_NANOS && (elapsed as f64) < window as f64 * MIN_FILLED {
+            format!("the window lasted {window} ns")
+        } else {
+            return None;
+        };
+        Some(Invalid::InconsistentTime {
+            elapsed_nanos: elapsed,
+            limit,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::assignment::{Extent, PingPongWorkload};
+    use crds::histogram::Histogram;
+    use crds::v1alpha1::PingPongOperation;
+
+    use super::*;
+    use crate::collect::Side;
+    use crate::stats::Distribution;
+
+    /// Checks a ping-pong with 100 samples of 1 us.
+    fn check(elapsed_nanos: u64, window_nanos: u64) -> Option<String> {
+        let mut latency = Histogram::new();
+        (0..100).for_each(|_| latency.record(1_000));
+        let measured = Measured {
+            initiator: Side {
+                window_nanos,
+                posted: Some(PostedSide {
+                    elapsed_nanos,
+                    latency: Distribution::from(&latency),
+                    ..PostedSide::default()
+                }),
+                ..Side::default()
+            },
+            target: Side::default(),
+        };
+        let workload = Workload::PingPong(PingPongWorkload {
+            operation: PingPongOperation::Send,
+            measured: Extent::Iterations(100),
+            warmup: Extent::Iterations(0),
+        });
+        check_elapsed(&workload, &measured).map(|invalid| invalid.to_string())
+    }
+
+    #[test]
+    fn elapsed_time_must_fit_the_latencies_and_the_window() {
+        assert_eq!(check(200_000, 300_000), None);
+        assert_eq!(
+            check(300_001, 300_000).unwrap(),
+            "the operations ended after 300001 ns, but the window lasted only 300000 ns"
+        );
+        assert!(
+            check(190_000, 300_000)
+                .unwrap()
+                .contains("took at least 196")
+        );
+        assert_eq!(check(200_000, 10_000_000), None);
+        assert!(
+            check(200_000, 50_000_000)
+                .unwrap()
+                .contains("the window lasted 50000000 ns")
+        );
+    }
 }

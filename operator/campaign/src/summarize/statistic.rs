@@ -3,7 +3,7 @@
 use crds::assignment::Workload;
 use crds::v1alpha1::{Direction, Metric};
 
-use crate::collect::{Measured, PostedSide};
+use crate::collect::{Measured, PostedSide, Side};
 use crate::stats::Distribution;
 
 /// Every metric, in the order used in reports.
@@ -21,11 +21,15 @@ const BYTES_PER_GIB: f64 = (1_u64 << 30) as f64;
 
 /// The sides whose posts are measured: the initiator, and also the target if both post at the same time. The echo of
 /// a ping-pong is part of the initiator's operation, not a separate operation.
-pub fn posters<'a>(workload: &Workload, measured: &'a Measured) -> impl Iterator<Item = &'a PostedSide> {
+pub fn posting_sides<'a>(workload: &Workload, measured: &'a Measured) -> impl Iterator<Item = &'a Side> {
     let both =
         matches!(workload, Workload::Transfer(transfer) if transfer.direction == Direction::Bidirectional);
-    let target = measured.target.posted.as_ref().filter(|_| both);
-    measured.initiator.posted.iter().chain(target)
+    std::iter::once(&measured.initiator).chain(both.then_some(&measured.target))
+}
+
+/// Posts of the sides whose posts are measured.
+pub fn posters<'a>(workload: &Workload, measured: &'a Measured) -> impl Iterator<Item = &'a PostedSide> {
+    posting_sides(workload, measured).filter_map(|side| side.posted.as_ref())
 }
 
 /// Latencies of all operations of a case.

@@ -85,6 +85,7 @@ fn case_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<
         })
     }));
     invalid.extend(limits::check_line_rate(case, measured, endpoints));
+    invalid.extend(limits::check_elapsed(&scenario.assignment.workload, measured));
     invalid.extend(limits::check_latency_floor(scenario, case, measured, endpoints));
     invalid
 }
