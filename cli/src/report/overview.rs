@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use campaign::compare::Role;
+use campaign::compare::{Role, metric_name};
 use campaign::format;
+use campaign::stats::percent_change;
 use campaign::summarize::{CellSummary, FabricEvidence};
 use crds::record::LibraryFacts;
-use crds::v1alpha1::{Engagement, ExpectationOutcome, FabricProof, MemoryKind, Optimization, TransportSpec};
+use crds::v1alpha1::{
+    Engagement, ExpectationOutcome, FabricProof, MemoryKind, Metric, Optimization, TransportSpec,
+};
 
 use super::Report;
 use super::comparison::{ResultClass, is_undecided};
@@ -167,35 +170,41 @@ pub fn settings(report: &Report<'_>) -> Vec<String> {
     settings
 }
 
-/// Describes the noise floor of one scenario, or of all scenarios if `scenario` is `None`: the widest interval of a
-/// control arm on the primary metric, and the number of sizes that have such an interval.
+/// Describes the noise floor of one scenario, or of all scenarios if `scenario` is `None`: for each primary metric, the
+/// widest interval of a control arm, and the number of sizes that have such an interval.
+///
+/// As the margin, the floor is symmetric on the log scale: ±2 % covers the ratios from 1/1.02 to 1.02.
 pub fn noise_floor(report: &Report<'_>, scenario: Option<usize>) -> String {
-    let mut floor: Option<f64> = None;
+    let mut floors: BTreeMap<Metric, f64> = BTreeMap::new();
     let mut known: BTreeMap<(usize, u64), bool> = BTreeMap::new();
     let controls = report.evaluation.comparisons.primary().filter(|one| {
         one.role == Role::ControlArm && scenario.is_none_or(|scenario| one.scenario == scenario)
     });
     for control in controls {
-        let ends = control.interval_percent();
         // A run may have a control arm for each separation. A size is covered if all of them have an interval.
         *known
             .entry((control.scenario, control.size_bytes))
-            .or_insert(true) &= ends.is_some();
-        if let Some((low, high)) = ends {
-            floor = Some(low.abs().max(high.abs()).max(floor.unwrap_or_default()));
+            .or_insert(true) &= control.interval.is_some();
+        if let Some(interval) = &control.interval {
+            let floor = floors.entry(control.metric).or_default();
+            *floor = floor.max(interval.lower.abs()).max(interval.upper.abs());
         }
     }
-    let covered = known.values().filter(|known| **known).count();
-    match (floor, known.len()) {
-        (_, 0) => "unknown: the run has no control arm (spec.sampling.control)".to_owned(),
-        (None, _) => "unknown: too few valid rounds for an interval of the control arm".to_owned(),
-        (Some(floor), sizes) if covered == sizes => {
-            format!("within ±{floor:.1} % (control arm, all sizes)")
-        }
-        (Some(floor), sizes) => {
-            format!("within ±{floor:.1} % (control arm, {covered} of {sizes} sizes)")
-        }
+    if known.is_empty() {
+        return "unknown: the run has no control arm (spec.sampling.control)".to_owned();
     }
+    if floors.is_empty() {
+        return "unknown: too few valid rounds for an interval of the control arm".to_owned();
+    }
+    let floors: Vec<String> = floors
+        .iter()
+        .map(|(metric, floor)| format!("{} within ±{:.1} %", metric_name(*metric), percent_change(*floor)))
+        .collect();
+    let sizes = match known.values().filter(|known| **known).count() {
+        covered if covered == known.len() => "all sizes".to_owned(),
+        covered => format!("{covered} of {} sizes", known.len()),
+    };
+    format!("{} (control arm, {sizes})", floors.join(", "))
 }
 
 /// Groups `cells` of one arm and scenario by their engagement of `optimization` and its reason. Returns each group with
