@@ -65,6 +65,7 @@ pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> O
         device_memory: scenarios
             .iter()
             .any(|scenario| scenario.memory == MemoryKind::Cuda),
+        location: None,
         peers: assignment.workers.saturating_sub(1) as usize,
     }
 }

@@ -5,20 +5,19 @@ mod address;
 mod complete;
 pub mod counters;
 mod device;
+mod machine;
+mod nearest;
 mod pci;
-mod rails;
 mod rate;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crds::record::FailureReason;
-use snafu::Snafu;
-
 pub use complete::complete_rail_facts;
 pub use device::{Device, DeviceClass};
+pub use machine::Machine;
+pub use nearest::{Location, nearest};
 pub use pci::PciPath;
-pub use rails::{Near, choose, nearest_devices};
 
 /// Mount points of sysfs and procfs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,35 +33,6 @@ impl Default for SystemRoots {
         Self {
             sys: PathBuf::from("/sys"),
             proc: PathBuf::from("/proc"),
-        }
-    }
-}
-
-/// Reason devices cannot be assigned to rails.
-#[derive(Clone, Debug, Snafu, PartialEq, Eq)]
-pub enum TopologyError {
-    /// The number of rails exceeds the number of NICs.
-    #[snafu(display(
-        "{rails} rails are requested, but this machine has {} {driver} devices ({}): request fewer rails, or more \
-         devices in the resources of the run",
-        found.len(),
-        if found.is_empty() { "none".to_owned() } else { found.join(", ") }
-    ))]
-    TooFewDevices {
-        /// Number of requested rails.
-        rails: usize,
-        /// Kernel driver of the devices considered.
-        driver: String,
-        /// Names of the devices found.
-        found: Vec<String>,
-    },
-}
-
-impl TopologyError {
-    /// Reason that a record reports for this error.
-    pub fn reason(&self) -> FailureReason {
-        match self {
-            Self::TooFewDevices { .. } => FailureReason::NoDevice,
         }
     }
 }

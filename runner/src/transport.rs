@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use snafu::Snafu;
 
 use crate::memory::Memory;
+use crate::topology::Location;
 
 /// Number of a rail, starting at 0.
 pub type Rail = usize;
@@ -48,6 +49,8 @@ pub struct OpenConfig {
     pub uses_wait: bool,
     /// Whether the arm registers GPU memory.
     pub device_memory: bool,
+    /// Location of the memory that the rails should be near to; `None` if it is unknown.
+    pub location: Option<Location>,
     /// Number of peers that will be connected.
     pub peers: usize,
 }

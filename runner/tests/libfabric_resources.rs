@@ -59,6 +59,7 @@ fn pair(provider: LibfabricProvider) -> (Side, Side) {
         depth: 16,
         uses_wait: false,
         device_memory: false,
+        location: None,
         peers: 1,
     };
     let open = || {

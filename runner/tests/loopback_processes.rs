@@ -61,6 +61,7 @@ impl Side {
             depth: 16,
             uses_wait: true,
             device_memory: false,
+            location: None,
             peers: 1,
         })
         .unwrap();

@@ -26,6 +26,7 @@ fn open() -> (Loopback, LoopbackRegion) {
         depth: 64,
         uses_wait: false,
         device_memory: false,
+        location: None,
         peers: 1,
     })
     .unwrap();

@@ -1,6 +1,7 @@
 //! Opens the endpoints and registers the memory of an arm, and measures the costs. Each measuring thread's endpoints
 //! are opened on a separate pinned thread.
 
+use std::sync::Arc;
 use std::thread;
 
 use crds::record::{CaseFailure, FailureReason, MemoryFacts};
@@ -11,6 +12,7 @@ use super::endpoint_thread::{EndpointThread, receive_rejected};
 use super::receives::{self, ReceivePlan, Regions};
 use crate::measure::{clock, cpu};
 use crate::memory::Memory;
+use crate::topology::Location;
 use crate::transport::{OpenConfig, Region, Transport, TransportError};
 
 /// An opened endpoint thread and its costs.
@@ -89,6 +91,14 @@ fn open_on_thread<T: Transport>(
             message: error.to_string(),
         })?;
     }
+    // Memory is allocated first, because its location determines the devices of the rails, and because the measurements
+    // below cover only opening and registration.
+    let kinds = buffers.layouts().len();
+    let allocated: Vec<_> = (0..kinds).map(|kind| buffers.get(kind, number)).collect();
+    let config = &OpenConfig {
+        location: location(allocated.iter().flatten(), cpu.is_some()),
+        ..config.clone()
+    };
     let start = clock::now();
     let mut transport = T::open(config)?;
     let open_nanos = clock::now().saturating_sub(start);
@@ -96,9 +106,6 @@ fn open_on_thread<T: Transport>(
     let control_bytes = receives::control_bytes(transport.rails());
     let control_memory = Memory::allocate(MemoryKind::Heap, control_bytes as usize)
         .map_err(|error| internal("control memory", error.to_string()))?;
-    let kinds = buffers.layouts().len();
-    // Memory is allocated before the measurement starts, because the measurement covers only the registration.
-    let allocated: Vec<_> = (0..kinds).map(|kind| buffers.get(kind, number)).collect();
 
     let start = clock::now();
     let control = transport.register(control_memory)?;
@@ -156,6 +163,17 @@ fn open_on_thread<T: Transport>(
         registration_nanos,
         registered_bytes,
     })
+}
+
+/// Location that the rails should be near to: that of the GPU memory if there is any, otherwise that of the host memory.
+///
+/// The node of host memory is used only if the thread is pinned. Otherwise it may differ between processes, and with it
+/// the devices that arms and rounds use.
+fn location<'a>(memory: impl Iterator<Item = &'a Arc<Memory>> + Clone, pinned: bool) -> Option<Location> {
+    let gpu = memory.clone().find_map(|memory| memory.pci());
+    let node = || memory.clone().find_map(|memory| memory.numa_node()).filter(|_| pinned);
+    gpu.map(|address| Location::Gpu(address.to_owned()))
+        .or_else(|| node().map(Location::NumaNode))
 }
 
 fn internal(operation: &'static str, message: String) -> TransportError {

@@ -55,6 +55,7 @@ fn open_transport(selector: &impl TransportSelector, spec: &TransportSpec) -> Re
         depth: 16,
         uses_wait: false,
         device_memory: false,
+        location: None,
         peers: 1,
     };
     let at = ArmRank {

@@ -8,6 +8,7 @@ use super::rules::environment;
 use super::rules::hints::{Hints, Requirements, hint_candidates};
 use super::rules::provider::{RequestedProvider, resolve};
 use super::rules::rails::assign_devices;
+use crate::topology::{self, Device, Machine, SystemRoots};
 use crate::transport::{OpenConfig, Rail, TransportError};
 use crds::v1alpha1::{Libfabric, LibfabricProvider, TransportSpec};
 use libfabric_sys::{Library, Source};
@@ -87,11 +88,13 @@ struct DeviceSearch<'a> {
 }
 
 impl DeviceSearch<'_> {
-    /// Selects one NIC per rail: the configured NICs, or the first NICs by name.
+    /// Selects one NIC per rail: the configured NICs, or those nearest to the memory.
     fn by_nic(&self, rails: usize) -> Result<Vec<RailDevice>, TransportError> {
         let found = self.query(None)?;
         let candidates: Vec<Attributes> = found.iter().map(|(_, attributes)| attributes.clone()).collect();
-        let indexes = assign_devices(&candidates, &self.config.rails, rails)
+        let machine = Machine::read(&SystemRoots::default());
+        let nearest = self.nearest_devices(&machine, &candidates);
+        let indexes = assign_devices(&candidates, &self.config.rails, &nearest, rails)
             .map_err(|message| no_device("fi_getinfo", message))?;
         let mut found: Vec<_> = found.into_iter().map(Some).collect();
         let mut devices = Vec::with_capacity(rails);
@@ -104,6 +107,23 @@ impl DeviceSearch<'_> {
             }));
         }
         Ok(devices)
+    }
+
+    /// Names of the devices of `machine`, nearest to the memory first; empty if its location is unknown. Only devices
+    /// with the kernel drivers of the candidates are considered.
+    fn nearest_devices<'m>(&self, machine: &'m Machine, candidates: &[Attributes]) -> Vec<&'m str> {
+        let Some(location) = &self.config.location else {
+            return Vec::new();
+        };
+        let is_candidate = |device: &&Device| candidates.iter().any(|candidate| candidate.is_on(&device.name));
+        let drivers: Vec<&str> = machine
+            .devices
+            .iter()
+            .filter(is_candidate)
+            .filter_map(|device| device.driver.as_deref())
+            .collect();
+        let devices = topology::nearest(machine, &drivers, location).into_iter();
+        devices.map(|device| device.name.as_str()).collect()
     }
 
     /// Selects the device of each source address.

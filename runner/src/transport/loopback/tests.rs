@@ -22,6 +22,7 @@ fn config(rails: u32, depth: usize, uses_wait: bool) -> OpenConfig {
         depth,
         uses_wait,
         device_memory: false,
+        location: None,
         peers: 1,
     }
 }

@@ -4,8 +4,9 @@ use super::attributes::Attributes;
 
 /// Assigns a candidate, by index, to each rail.
 ///
-/// If `names` is empty, rails get the devices in the order of their domain names, so that a rail number refers to the
-/// same device in every process and with every release. Otherwise each rail gets the device that `names` specifies.
+/// If `names` is empty, rails get the devices in the order of `nearest`, which contains device names, and then the
+/// other devices in the order of their domain names, so that a rail number refers to the same device in every process
+/// and with every release. Otherwise each rail gets the device that `names` specifies.
 ///
 /// # Errors
 ///
@@ -13,9 +14,14 @@ use super::attributes::Attributes;
 pub(in crate::transport::libfabric) fn assign_devices(
     candidates: &[Attributes],
     names: &[String],
+    nearest: &[&str],
     rails: usize,
 ) -> Result<Vec<usize>, String> {
-    let devices = unique_devices(candidates);
+    let mut devices = unique_devices(candidates);
+    devices.sort_by_key(|&index| {
+        let position = nearest.iter().position(|name| candidates[index].is_on(name));
+        position.unwrap_or(usize::MAX)
+    });
     let available: Vec<_> = devices
         .iter()
         .map(|&index| candidates[index].domain.as_str())
@@ -77,13 +83,20 @@ mod tests {
 
     #[test]
     fn counts_each_device_once_and_in_order() {
-        assert_eq!(assign_devices(&candidates(), &[], 2), Ok(vec![1, 0]));
-        assert_eq!(assign_devices(&candidates(), &[], 1), Ok(vec![1]));
+        assert_eq!(assign_devices(&candidates(), &[], &[], 2), Ok(vec![1, 0]));
+        assert_eq!(assign_devices(&candidates(), &[], &[], 1), Ok(vec![1]));
+    }
+
+    #[test]
+    fn nearest_devices_come_first() {
+        let nearest = ["rdmap1s0", "rdmap7s0", "rdmap0s6"];
+        assert_eq!(assign_devices(&candidates(), &[], &nearest, 2), Ok(vec![0, 1]));
+        assert_eq!(assign_devices(&candidates(), &[], &["rdmap1s0"], 2), Ok(vec![0, 1]));
     }
 
     #[test]
     fn reports_both_numbers_if_rails_outnumber_devices() {
-        let message = assign_devices(&candidates(), &[], 3).unwrap_err();
+        let message = assign_devices(&candidates(), &[], &[], 3).unwrap_err();
         assert!(
             message
                 .starts_with("3 rails requested, but only 2 devices available (rdmap0s6-rdm, rdmap1s0-rdm)"),
@@ -94,16 +107,16 @@ mod tests {
     #[test]
     fn assigns_rails_to_named_devices() {
         assert_eq!(
-            assign_devices(&candidates(), &names(&["rdmap1s0", "rdmap0s6"]), 2),
+            assign_devices(&candidates(), &names(&["rdmap1s0", "rdmap0s6"]), &[], 2),
             Ok(vec![0, 1])
         );
         assert!(
-            assign_devices(&candidates(), &names(&["mlx5_0"]), 1)
+            assign_devices(&candidates(), &names(&["mlx5_0"]), &[], 1)
                 .unwrap_err()
                 .contains("device mlx5_0 not found; available devices: rdmap0s6")
         );
         assert!(
-            assign_devices(&candidates(), &names(&["rdmap0s6", "rdmap0s6-rdm"]), 2)
+            assign_devices(&candidates(), &names(&["rdmap0s6", "rdmap0s6-rdm"]), &[], 2)
                 .unwrap_err()
                 .contains("two rails")
         );

@@ -65,6 +65,7 @@ impl Setup {
             depth: DEPTH,
             uses_wait: false,
             device_memory: false,
+            location: None,
             peers: 1,
         }
     }

@@ -1,0 +1,88 @@
+//! Order in which the RDMA devices of a machine carry the rails of given memory. Performs no I/O.
+//!
+//! For the memory of a GPU, the nearest devices come first: those with the fewest steps to the GPU in the PCI tree.
+//! Several GPUs may be equally near to the same devices, because they are behind one switch, or because a virtual
+//! machine does not expose its switches. These GPUs then share the devices: the first GPU by address starts with the
+//! first part of them, and so on, so that GPUs that are used at the same time do not start with the same device.
+
+use super::{Device, Machine, PciPath};
+
+/// Location of memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// Memory of the GPU at this PCI address, such as `0000:53:00.0`.
+    Gpu(String),
+    /// Host memory on this NUMA node.
+    NumaNode(u32),
+}
+
+/// The devices of `machine` with one of the kernel drivers `drivers` (such as `efa`), nearest to `location` first.
+///
+/// Devices that are equally near are in the order of their PCI addresses. Devices without a PCI path come last.
+pub fn nearest<'a>(machine: &'a Machine, drivers: &[&str], location: &Location) -> Vec<&'a Device> {
+    let mut devices: Vec<&Device> = machine
+        .devices
+        .iter()
+        .filter(|device| device.driver.as_deref().is_some_and(|driver| drivers.contains(&driver)))
+        .collect();
+    devices.sort_by_key(|device| address(device));
+    match location {
+        Location::NumaNode(node) => devices.sort_by_key(|device| device.numa_node != Some(*node)),
+        Location::Gpu(gpu) => {
+            if let Some(gpu) = machine.gpus.iter().find(|path| path.address() == gpu) {
+                let share = share(machine, gpu, &devices);
+                devices.sort_by_cached_key(|device| {
+                    (
+                        hops(gpu, device),
+                        !share.contains(&device.name),
+                        device.pci.as_ref().map_or(u64::MAX, |path| gpu.bus_distance(path)),
+                        address(device),
+                    )
+                });
+            }
+        }
+    }
+    devices
+}
+
+/// Key that sorts devices by PCI address, and devices without one last, by name.
+fn address(device: &Device) -> (bool, String) {
+    match &device.pci {
+        Some(path) => (false, path.address().to_owned()),
+        None => (true, device.name.clone()),
+    }
+}
+
+/// Steps in the PCI tree from `gpu` to `device`; the maximum if no path connects them below a root complex.
+fn hops(gpu: &PciPath, device: &Device) -> usize {
+    let path = device.pci.as_ref();
+    path.and_then(|path| gpu.hops(path)).unwrap_or(usize::MAX)
+}
+
+/// Names of the devices that are nearest to `gpu`.
+fn local<'a>(gpu: &PciPath, devices: &[&'a Device]) -> Vec<&'a str> {
+    let all = devices.iter().map(|device| hops(gpu, device));
+    let least = all.min().filter(|least| *least < usize::MAX);
+    let near = devices.iter().filter(|device| Some(hops(gpu, device)) == least);
+    near.map(|device| device.name.as_str()).collect()
+}
+
+/// Names of the devices with which `gpu` starts: its part of the devices that it shares with equally near GPUs.
+fn share(machine: &Machine, gpu: &PciPath, devices: &[&Device]) -> Vec<String> {
+    let own = local(gpu, devices);
+    let sharing: Vec<&PciPath> = machine
+        .gpus
+        .iter()
+        .filter(|other| local(other, devices) == own)
+        .collect();
+    let Some(index) = sharing.iter().position(|other| *other == gpu) else {
+        return Vec::new();
+    };
+    let start = index * own.len() / sharing.len();
+    let end = ((index + 1) * own.len() / sharing.len()).max(start + 1);
+    let part = own.get(start..end.min(own.len())).unwrap_or_default();
+    part.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! The order of the devices on the machines in `fixtures/`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::topology::DeviceClass;
+
+/// Name and content of each fixture.
+const FIXTURES: [(&str, &str); 7] = [
+    ("p4d.24xlarge", include_str!("../fixtures/p4d.24xlarge.txt")),
+    ("p5.4xlarge", include_str!("../fixtures/p5.4xlarge.txt")),
+    ("p5.48xlarge", include_str!("../fixtures/p5.48xlarge.txt")),
+    ("p5en.48xlarge", include_str!("../fixtures/p5en.48xlarge.txt")),
+    ("p6-b200.48xlarge", include_str!("../fixtures/p6-b200.48xlarge.txt")),
+    (
+        "infiniband-8-hca",
+        include_str!("../fixtures/infiniband-8-hca.txt"),
+    ),
+    ("soft-roce", include_str!("../fixtures/soft-roce.txt")),
+];
+
+/// Reads a fixture: lines of NUMA node, PCI path, `gpu` or kernel driver, and name.
+fn machine(name: &str) -> Machine {
+    let (_, text) = FIXTURES.iter().find(|(known, _)| *known == name).unwrap();
+    let mut machine = Machine::default();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let [node, path, kind, name] = fields[..] else {
+            panic!("{line}");
+        };
+        let pci = PciPath::from_directory(&Path::new("/sys/devices").join(path));
+        match kind {
+            "gpu" => machine.gpus.push(pci.unwrap()),
+            driver => machine.devices.push(Device {
+                class: DeviceClass::Rdma,
+                name: name.to_owned(),
+                pci,
+                driver: Some(driver.to_owned()),
+                numa_node: node.parse().ok(),
+                line_bits_per_second: None,
+            }),
+        }
+    }
+    machine
+}
+
+/// Names of the first `rails` devices for GPU number `gpu`.
+fn rails(name: &str, driver: &str, gpu: usize, rails: usize) -> Vec<String> {
+    let machine = machine(name);
+    let location = Location::Gpu(machine.gpus[gpu].address().to_owned());
+    let devices = nearest(&machine, &[driver], &location).into_iter().take(rails);
+    devices.map(|device| device.name.clone()).collect()
+}
+
+#[test]
+fn every_gpu_of_a_p5_has_four_devices_of_its_own() {
+    let first = ["rdmap79s0", "rdmap80s0", "rdmap81s0", "rdmap82s0"];
+    let chosen: BTreeSet<String> = rails("p5.48xlarge", "efa", 0, 4).into_iter().collect();
+    assert_eq!(chosen, first.map(str::to_owned).into());
+    let third = ["rdmap113s0", "rdmap114s0", "rdmap115s0", "rdmap116s0"];
+    let chosen: BTreeSet<String> = rails("p5.48xlarge", "efa", 2, 4).into_iter().collect();
+    assert_eq!(chosen, third.map(str::to_owned).into());
+}
+
+#[test]
+fn two_gpus_behind_one_switch_start_with_different_devices() {
+    assert_eq!(
+        rails("p5en.48xlarge", "efa", 0, 2),
+        ["rdmap86s0", "rdmap85s0"]
+    );
+    assert_eq!(
+        rails("p5en.48xlarge", "efa", 1, 2),
+        ["rdmap88s0", "rdmap87s0"]
+    );
+    assert_eq!(rails("p6-b200.48xlarge", "efa", 4, 1), ["rdmap113s0"]);
+    assert_eq!(rails("p6-b200.48xlarge", "efa", 5, 1), ["rdmap114s0"]);
+}
+
+#[test]
+fn two_gpus_use_the_same_device_if_they_have_only_one() {
+    assert_eq!(rails("p4d.24xlarge", "efa", 2, 1), ["rdmap32s27"]);
+    assert_eq!(rails("p4d.24xlarge", "efa", 3, 1), ["rdmap32s27"]);
+    assert_eq!(rails("p5.4xlarge", "efa", 0, 1), ["rdmap79s0"]);
+}
+
+#[test]
+fn every_gpu_uses_the_hca_of_its_switch() {
+    for gpu in 0..8 {
+        assert_eq!(
+            rails("infiniband-8-hca", "mlx5_core", gpu, 1),
+            [format!("mlx5_{gpu}")]
+        );
+    }
+}
+
+#[test]
+fn devices_of_other_drivers_are_ignored() {
+    let machine = machine("p6-b200.48xlarge");
+    let efa = nearest(&machine, &["efa"], &Location::NumaNode(1));
+    assert_eq!(efa.len(), 8);
+    assert!(efa[..4].iter().all(|device| device.numa_node == Some(1)));
+}
+
+#[test]
+fn devices_without_a_pci_path_are_sorted_by_name() {
+    let machine = machine("soft-roce");
+    for location in [Location::NumaNode(0), Location::Gpu("0000:53:00.0".into())] {
+        let devices = nearest(&machine, &["rdma_rxe"], &location);
+        let names: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
+        assert_eq!(names, ["rxe0", "rxe1"]);
+    }
+}
+
+/// The drivers whose devices have a PCI path, by fixture.
+fn machines_with_gpus() -> impl Strategy<Value = (&'static str, &'static str)> {
+    prop::sample::select(vec![
+        ("p4d.24xlarge", "efa"),
+        ("p5.4xlarge", "efa"),
+        ("p5.48xlarge", "efa"),
+        ("p5en.48xlarge", "efa"),
+        ("p6-b200.48xlarge", "efa"),
+        ("infiniband-8-hca", "mlx5_core"),
+    ])
+}
+
+proptest! {
+    #[test]
+    fn no_device_is_chosen_before_a_nearer_one((name, driver) in machines_with_gpus(), gpu in 0usize..8) {
+        let machine = machine(name);
+        let gpu = &machine.gpus[gpu % machine.gpus.len()];
+        let chosen = nearest(&machine, &[driver], &Location::Gpu(gpu.address().to_owned()));
+        let steps: Vec<usize> = chosen.iter().map(|device| hops(gpu, device)).collect();
+        prop_assert!(steps.is_sorted(), "{steps:?}");
+        prop_assert!(steps[0] < usize::MAX);
+        let all = machine.devices.iter().filter(|device| device.driver.as_deref() == Some(driver));
+        prop_assert_eq!(chosen.len(), all.count());
+    }
+
+    #[test]
+    fn gpus_share_no_device_if_there_are_enough((name, driver) in machines_with_gpus()) {
+        let machine = machine(name);
+        let all = machine.devices.iter().filter(|device| device.driver.as_deref() == Some(driver)).count();
+        let rails = all / machine.gpus.len();
+        let mut used = BTreeSet::new();
+        for gpu in &machine.gpus {
+            let devices = nearest(&machine, &[driver], &Location::Gpu(gpu.address().to_owned()));
+            for device in devices.into_iter().take(rails) {
+                prop_assert!(used.insert(device.name.clone()), "{}", device.name);
+            }
+        }
+    }
+}
