@@ -207,6 +207,15 @@ impl<T: Transport> ArmEndpoints<T> {
         &self.facts
     }
 
+    /// Reads the byte counters of `interface` below `roots` instead of those of the rails.
+    #[cfg(test)]
+    pub(crate) fn read_counters_of(&mut self, interface: &str, roots: SystemRoots) {
+        for rail in &mut self.facts.rails {
+            rail.interface = Some(interface.to_owned());
+        }
+        self.roots = roots;
+    }
+
     /// Setup costs of this arm. The caller sets `round` and `rank`.
     pub fn cold(&self) -> ColdRecord {
         ColdRecord {

@@ -75,6 +75,8 @@ struct PendingPost {
 pub struct TestTransport {
     pub faults: Faults,
     pub log: Vec<LoggedPost>,
+    /// Number of payload bytes in `log` since this transport was opened.
+    pub posted_bytes: Arc<AtomicU64>,
     facts: FabricFacts,
     addresses: EndpointAddresses,
     own: Arc<Mutex<Endpoint>>,
@@ -260,6 +262,7 @@ impl Transport for TestTransport {
         Ok(Self {
             faults: Faults::default(),
             log: Vec::new(),
+            posted_bytes: Arc::default(),
             facts: FabricFacts {
                 provider: "test".to_owned(),
                 fabric: "test".to_owned(),
@@ -344,6 +347,7 @@ impl Transport for TestTransport {
         *token = !post.inject;
         self.offered += u64::from(is_payload);
         if is_payload {
+            self.posted_bytes.fetch_add(post.length, Ordering::Relaxed);
             self.log.push(LoggedPost {
                 rail: post.rail,
                 length: post.length,

@@ -1,5 +1,6 @@
 //! Runs cases between two workers in one process.
 
+mod cached_counters;
 mod failures;
 mod fixture;
 mod integrity;

@@ -1,0 +1,95 @@
+//! Hardware counters that the kernel refreshes only at intervals.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crds::v1alpha1::PingPongOperation::Send;
+use tempfile::TempDir;
+
+use super::fixture::{BASELINE, Pair, ping_pong};
+use crate::topology::SystemRoots;
+
+/// Interval at which the simulated kernel refreshes the counters.
+const REFRESH: Duration = Duration::from_millis(100);
+/// Interval that the simulated kernel states, in milliseconds. It is longer, so that the test does not depend on exact
+/// timers.
+const STATED_MILLIS: &str = "200";
+
+/// An RDMA port whose counter files are copied from `hardware` at intervals.
+struct CachedPort {
+    directory: TempDir,
+    stopped: Arc<AtomicBool>,
+    kernel: Option<JoinHandle<()>>,
+}
+
+impl CachedPort {
+    fn new(hardware: Arc<AtomicU64>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let counters = directory.path().join("sys/class/infiniband/nic/ports/1/hw_counters");
+        fs::create_dir_all(&counters).unwrap();
+        write(&counters, "lifespan", STATED_MILLIS);
+        let refresh = move || {
+            let sent = hardware.load(Ordering::Relaxed).to_string();
+            write(&counters, "tx_bytes", &sent);
+            write(&counters, "rx_bytes", "0");
+        };
+        refresh();
+        let stopped = Arc::new(AtomicBool::new(false));
+        let is_stopped = Arc::clone(&stopped);
+        let kernel = thread::spawn(move || {
+            while !is_stopped.load(Ordering::Relaxed) {
+                thread::park_timeout(REFRESH);
+                refresh();
+            }
+        });
+        Self {
+            directory,
+            stopped,
+            kernel: Some(kernel),
+        }
+    }
+
+    fn roots(&self) -> SystemRoots {
+        SystemRoots {
+            sys: self.directory.path().join("sys"),
+            proc: self.directory.path().join("proc"),
+        }
+    }
+}
+
+impl Drop for CachedPort {
+    fn drop(&mut self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        if let Some(kernel) = self.kernel.take() {
+            kernel.thread().unpark();
+            kernel.join().unwrap();
+        }
+    }
+}
+
+/// Replaces a file in one step, so that a reader never sees an incomplete number.
+fn write(directory: &Path, name: &str, text: &str) {
+    let new: PathBuf = directory.join(format!("{name}.new"));
+    fs::write(&new, text).unwrap();
+    fs::rename(new, directory.join(name)).unwrap();
+}
+
+#[test]
+fn counters_cover_a_window_that_is_shorter_than_their_refresh_interval() {
+    let mut pair = Pair::new(ping_pong(Send, 50), BASELINE, 1, 4096);
+    let hardware = Arc::clone(&pair.initiator.threads[0].transport.posted_bytes);
+    let port = CachedPort::new(hardware);
+    pair.initiator.read_counters_of("nic", port.roots());
+    for size in [64, 1024] {
+        let (initiator, _) = pair.measure(size);
+        assert!(initiator.window_nanos < REFRESH.as_nanos() as u64);
+        let [nic] = initiator.interfaces.as_slice() else {
+            panic!("{:?}", initiator.interfaces);
+        };
+        assert_eq!(nic.tx_bytes, 50 * size, "warm-up and other cases are excluded");
+    }
+}
