@@ -171,7 +171,12 @@ fn open_on_thread<T: Transport>(
 /// the devices that arms and rounds use.
 fn location<'a>(memory: impl Iterator<Item = &'a Arc<Memory>> + Clone, pinned: bool) -> Option<Location> {
     let gpu = memory.clone().find_map(|memory| memory.pci());
-    let node = || memory.clone().find_map(|memory| memory.numa_node()).filter(|_| pinned);
+    let node = || {
+        memory
+            .clone()
+            .find_map(|memory| memory.numa_node())
+            .filter(|_| pinned)
+    };
     gpu.map(|address| Location::Gpu(address.to_owned()))
         .or_else(|| node().map(Location::NumaNode))
 }

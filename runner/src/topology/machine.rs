@@ -38,7 +38,8 @@ impl Machine {
 
 /// Path of the PCI device at `link` if it is a GPU.
 fn gpu(link: &Path) -> Option<PciPath> {
-    let has = |file: &str, prefix: &str| read_text(&link.join(file)).is_some_and(|text| text.starts_with(prefix));
+    let has =
+        |file: &str, prefix: &str| read_text(&link.join(file)).is_some_and(|text| text.starts_with(prefix));
     let is_gpu = has("vendor", NVIDIA) && has("class", DISPLAY_CONTROLLER);
     is_gpu
         .then(|| fs::canonicalize(link).ok())

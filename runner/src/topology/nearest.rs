@@ -23,7 +23,12 @@ pub fn nearest<'a>(machine: &'a Machine, drivers: &[&str], location: &Location) 
     let mut devices: Vec<&Device> = machine
         .devices
         .iter()
-        .filter(|device| device.driver.as_deref().is_some_and(|driver| drivers.contains(&driver)))
+        .filter(|device| {
+            device
+                .driver
+                .as_deref()
+                .is_some_and(|driver| drivers.contains(&driver))
+        })
         .collect();
     devices.sort_by_key(|device| address(device));
     match location {
@@ -35,7 +40,10 @@ pub fn nearest<'a>(machine: &'a Machine, drivers: &[&str], location: &Location) 
                     (
                         hops(gpu, device),
                         !share.contains(&device.name),
-                        device.pci.as_ref().map_or(u64::MAX, |path| gpu.bus_distance(path)),
+                        device
+                            .pci
+                            .as_ref()
+                            .map_or(u64::MAX, |path| gpu.bus_distance(path)),
                         address(device),
                     )
                 });

@@ -175,11 +175,7 @@ mod tests {
             check(300_001, 300_000).unwrap(),
             "the operations ended after 300001 ns, but the window lasted only 300000 ns"
         );
-        assert!(
-            check(190_000, 300_000)
-                .unwrap()
-                .contains("took at least 196")
-        );
+        assert!(check(190_000, 300_000).unwrap().contains("took at least 196"));
         assert_eq!(check(200_000, 10_000_000), None);
         assert!(
             check(200_000, 50_000_000)

@@ -29,7 +29,9 @@ struct CachedPort {
 impl CachedPort {
     fn new(hardware: Arc<AtomicU64>) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let counters = directory.path().join("sys/class/infiniband/nic/ports/1/hw_counters");
+        let counters = directory
+            .path()
+            .join("sys/class/infiniband/nic/ports/1/hw_counters");
         fs::create_dir_all(&counters).unwrap();
         write(&counters, "lifespan", STATED_MILLIS);
         let refresh = move || {

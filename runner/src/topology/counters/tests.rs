@@ -120,11 +120,18 @@ fn converts_infiniband_counters_from_words_to_bytes() {
 #[test]
 fn refresh_interval_is_that_of_the_slowest_port() {
     let tree = Tree::new();
-    let rails = [rail(Some("rdmap0s6"), None), rail(Some("rdmap1s0"), None), rail(Some("eth0"), None)];
+    let rails = [
+        rail(Some("rdmap0s6"), None),
+        rail(Some("rdmap1s0"), None),
+        rail(Some("eth0"), None),
+    ];
     let interval = || refresh_interval(&rails, &tree.roots());
     assert_eq!(interval(), Duration::ZERO);
     let counters = |device: &str, file: &str, text: &str| {
-        tree.file(&format!("sys/class/infiniband/{device}/ports/1/hw_counters/{file}"), text);
+        tree.file(
+            &format!("sys/class/infiniband/{device}/ports/1/hw_counters/{file}"),
+            text,
+        );
     };
     counters("rdmap0s6", "tx_bytes", "0");
     assert_eq!(interval(), Duration::from_millis(DEFAULT_LIFESPAN_MILLIS) + TICKS);

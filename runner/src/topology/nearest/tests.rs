@@ -14,7 +14,10 @@ const FIXTURES: [(&str, &str); 7] = [
     ("p5.4xlarge", include_str!("../fixtures/p5.4xlarge.txt")),
     ("p5.48xlarge", include_str!("../fixtures/p5.48xlarge.txt")),
     ("p5en.48xlarge", include_str!("../fixtures/p5en.48xlarge.txt")),
-    ("p6-b200.48xlarge", include_str!("../fixtures/p6-b200.48xlarge.txt")),
+    (
+        "p6-b200.48xlarge",
+        include_str!("../fixtures/p6-b200.48xlarge.txt"),
+    ),
     (
         "infiniband-8-hca",
         include_str!("../fixtures/infiniband-8-hca.txt"),
@@ -67,14 +70,8 @@ fn every_gpu_of_a_p5_has_four_devices_of_its_own() {
 
 #[test]
 fn two_gpus_behind_one_switch_start_with_different_devices() {
-    assert_eq!(
-        rails("p5en.48xlarge", "efa", 0, 2),
-        ["rdmap86s0", "rdmap85s0"]
-    );
-    assert_eq!(
-        rails("p5en.48xlarge", "efa", 1, 2),
-        ["rdmap88s0", "rdmap87s0"]
-    );
+    assert_eq!(rails("p5en.48xlarge", "efa", 0, 2), ["rdmap86s0", "rdmap85s0"]);
+    assert_eq!(rails("p5en.48xlarge", "efa", 1, 2), ["rdmap88s0", "rdmap87s0"]);
     assert_eq!(rails("p6-b200.48xlarge", "efa", 4, 1), ["rdmap113s0"]);
     assert_eq!(rails("p6-b200.48xlarge", "efa", 5, 1), ["rdmap114s0"]);
 }

@@ -115,7 +115,8 @@ impl DeviceSearch<'_> {
         let Some(location) = &self.config.location else {
             return Vec::new();
         };
-        let is_candidate = |device: &&Device| candidates.iter().any(|candidate| candidate.is_on(&device.name));
+        let is_candidate =
+            |device: &&Device| candidates.iter().any(|candidate| candidate.is_on(&device.name));
         let drivers: Vec<&str> = machine
             .devices
             .iter()

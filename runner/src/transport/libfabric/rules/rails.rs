@@ -91,7 +91,10 @@ mod tests {
     fn nearest_devices_come_first() {
         let nearest = ["rdmap1s0", "rdmap7s0", "rdmap0s6"];
         assert_eq!(assign_devices(&candidates(), &[], &nearest, 2), Ok(vec![0, 1]));
-        assert_eq!(assign_devices(&candidates(), &[], &["rdmap1s0"], 2), Ok(vec![0, 1]));
+        assert_eq!(
+            assign_devices(&candidates(), &[], &["rdmap1s0"], 2),
+            Ok(vec![0, 1])
+        );
     }
 
     #[test]
