@@ -171,11 +171,11 @@ fn open_on_thread<T: Transport>(
 /// the devices that arms and rounds use.
 fn location<'a>(memory: impl Iterator<Item = &'a Arc<Memory>> + Clone, pinned: bool) -> Option<Location> {
     let gpu = memory.clone().find_map(|memory| memory.pci());
+    // The node is read from the memory map of the process, so it is read only if it is used.
     let node = || {
-        memory
-            .clone()
-            .find_map(|memory| memory.numa_node())
-            .filter(|_| pinned)
+        pinned
+            .then(|| memory.clone().find_map(|memory| memory.numa_node()))
+            .flatten()
     };
     gpu.map(|address| Location::Gpu(address.to_owned()))
         .or_else(|| node().map(Location::NumaNode))

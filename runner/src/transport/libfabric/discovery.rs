@@ -92,8 +92,7 @@ impl DeviceSearch<'_> {
     fn by_nic(&self, rails: usize) -> Result<Vec<RailDevice>, TransportError> {
         let found = self.query(None)?;
         let candidates: Vec<Attributes> = found.iter().map(|(_, attributes)| attributes.clone()).collect();
-        let machine = Machine::read(&SystemRoots::default());
-        let nearest = self.nearest_devices(&machine, &candidates);
+        let nearest = self.nearest_devices(&candidates);
         let indexes = assign_devices(&candidates, &self.config.rails, &nearest, rails)
             .map_err(|message| no_device("fi_getinfo", message))?;
         let mut found: Vec<_> = found.into_iter().map(Some).collect();
@@ -109,12 +108,18 @@ impl DeviceSearch<'_> {
         Ok(devices)
     }
 
-    /// Names of the devices of `machine`, nearest to the memory first; empty if its location is unknown. Only devices
-    /// with the kernel drivers of the candidates are considered.
-    fn nearest_devices<'m>(&self, machine: &'m Machine, candidates: &[Attributes]) -> Vec<&'m str> {
-        let Some(location) = &self.config.location else {
+    /// Names of the devices of this machine, nearest to the memory first. Empty if the location of the memory is unknown
+    /// or the devices are configured. Only devices with the kernel drivers of the candidates are considered.
+    fn nearest_devices(&self, candidates: &[Attributes]) -> Vec<String> {
+        let Some(location) = self
+            .config
+            .location
+            .as_ref()
+            .filter(|_| self.config.rails.is_empty())
+        else {
             return Vec::new();
         };
+        let machine = Machine::read(&SystemRoots::default());
         let is_candidate =
             |device: &&Device| candidates.iter().any(|candidate| candidate.is_on(&device.name));
         let drivers: Vec<&str> = machine
@@ -123,8 +128,8 @@ impl DeviceSearch<'_> {
             .filter(is_candidate)
             .filter_map(|device| device.driver.as_deref())
             .collect();
-        let devices = topology::nearest(machine, &drivers, location).into_iter();
-        devices.map(|device| device.name.as_str()).collect()
+        let devices = topology::nearest(&machine, &drivers, location).into_iter();
+        devices.map(|device| device.name.clone()).collect()
     }
 
     /// Selects the device of each source address.

@@ -14,7 +14,7 @@ use super::attributes::Attributes;
 pub(in crate::transport::libfabric) fn assign_devices(
     candidates: &[Attributes],
     names: &[String],
-    nearest: &[&str],
+    nearest: &[String],
     rails: usize,
 ) -> Result<Vec<usize>, String> {
     let mut devices = unique_devices(candidates);
@@ -89,10 +89,10 @@ mod tests {
 
     #[test]
     fn nearest_devices_come_first() {
-        let nearest = ["rdmap1s0", "rdmap7s0", "rdmap0s6"];
+        let nearest = names(&["rdmap1s0", "rdmap7s0", "rdmap0s6"]);
         assert_eq!(assign_devices(&candidates(), &[], &nearest, 2), Ok(vec![0, 1]));
         assert_eq!(
-            assign_devices(&candidates(), &[], &["rdmap1s0"], 2),
+            assign_devices(&candidates(), &[], &names(&["rdmap1s0"]), 2),
             Ok(vec![0, 1])
         );
     }
