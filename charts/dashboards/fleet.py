@@ -239,7 +239,7 @@ def trend():
         parts.configure_panel(
             timeseries.Panel(),
             "$arm, $metric at $size bytes of $scenario",
-            "Change relative to the baseline at the end of each finished run, with its interval. Untrusted runs and withheld "
+            "Change relative to the baseline at the end of each finished run, with its interval. Suspect and untrusted runs and withheld "
             "verdicts are excluded. Only runs in the same environment are comparable: use fabricbench compare to check "
             "two runs.",
             14,

@@ -40,8 +40,8 @@ def summary():
         parts.label_panel(
             "Outcome",
             "Passed: complete, no expectation missed, no regression. Missed: complete, with a missed expectation or a "
-            "regression. Untrusted: not complete, or values cannot be trusted. They correspond to the exit statuses 0, 1 and 3 "
-            "of fabricbench report.",
+            "regression. Suspect: complete, but a control shows a change; repeat the run. Untrusted: not complete, or values "
+            "cannot be trusted. fabricbench report exits with status 0 for Passed, 1 for Missed, and 3 otherwise.",
             state_set("fabricbench_run_outcome", "outcome"),
             "outcome",
             words.OUTCOME,

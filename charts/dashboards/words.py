@@ -3,7 +3,7 @@
 from grafana_foundation_sdk.models import dashboard
 
 STATE = {"Pending": "yellow", "Running": "blue", "Suspended": "purple", "Complete": "green", "Failed": "red"}
-OUTCOME = {"Passed": "green", "Missed": "orange", "Untrusted": "red"}
+OUTCOME = {"Passed": "green", "Missed": "orange", "Suspect": "yellow", "Untrusted": "red"}
 PROOF = {"Verified": "green", "Declared": "yellow", "Contradicted": "red"}
 VERDICT = {
     "Improved": "green",

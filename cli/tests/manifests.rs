@@ -56,9 +56,10 @@ fn assert_golden(name: &str, actual: &str) {
 fn plans_of_examples_match_golden_files() {
     for file in files("examples") {
         let runs = manifest::load(&file, None).unwrap_or_else(|error| panic!("{error}"));
-        let texts = runs.iter().map(|run| {
+        let texts = runs.into_iter().map(|mut run| {
+            run.spec.sampling.seed = Some(42);
             let plan =
-                plan(&validate(run).unwrap_or_else(|error| panic!("{}: {error}", file.display()))).unwrap();
+                plan(&validate(&run).unwrap_or_else(|error| panic!("{}: {error}", file.display()))).unwrap();
             let fatal: Vec<_> = check(&plan)
                 .into_iter()
                 .filter(|note| note.severity == Severity::Fatal)
@@ -92,7 +93,7 @@ fn overlay_adapts_the_test_procedures_to_this_machine() {
 
 #[test]
 fn plan_prints_text_and_json() {
-    let output = fabricbench(&["plan", "examples/demo.yaml"]);
+    let output = fabricbench(&["plan", "examples/demo.yaml", "--seed", "42"]);
     assert_eq!(output.status.code(), Some(0));
     assert_golden("demo.txt", &String::from_utf8(output.stdout).unwrap());
 
@@ -110,6 +111,20 @@ fn plan_prints_text_and_json() {
     assert_eq!(plans[0]["plan"]["rounds"], 3);
     assert_eq!(plans[1]["plan"]["sampling"]["seed"], 7);
     assert_eq!(plans[0]["planHash"].as_str().map(str::len), Some(64));
+}
+
+#[test]
+fn every_plan_has_a_different_random_seed_unless_one_is_set() {
+    let plan = || {
+        let output = fabricbench(&["plan", "examples/libfabric-versions.yaml", "--format", "json"]);
+        let plans: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        plans[0]["plan"].clone()
+    };
+    let (first, second) = (plan(), plan());
+    assert!(first["seed"].as_u64().is_some(), "{first}");
+    assert_ne!(first["seed"], second["seed"]);
+    assert_ne!(first["legs"], second["legs"]);
+    assert_eq!(first["sampling"], second["sampling"]);
 }
 
 /// The first line of each file contains the expected error: `# PATH | PART OF THE MESSAGE`.

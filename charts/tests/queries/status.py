@@ -106,8 +106,8 @@ class Run:
         """Yields the alerts that must fire."""
         if self.status["state"] == "Failed":
             yield Alert("FabricbenchRunFailed", self.name)
-        elif self.status["outcome"] == "Untrusted":
-            yield Alert("FabricbenchRunUntrusted", self.name)
+        elif self.status["outcome"] in ("Suspect", "Untrusted"):
+            yield Alert(f"FabricbenchRun{self.status['outcome']}", self.name)
         elif any(one["outcome"] == "NotMet" for one in self.status.get("expectations", [])):
             yield Alert("FabricbenchExpectationMissed", self.name)
         for one in self.regressions():

@@ -7,6 +7,7 @@ use campaign::validate::validate;
 use clap::Args;
 use clap::builder::TypedValueParser;
 use crds::v1alpha1::BenchmarkRun;
+use uuid::Uuid;
 
 use super::Failure;
 
@@ -36,6 +37,8 @@ pub struct Input {
 pub struct PlannedRun {
     /// Run with the overlay and the overrides applied.
     pub run: BenchmarkRun,
+    /// `metadata.uid` of the run.
+    pub uid: String,
     /// Plan of the run.
     pub plan: HashedPlan,
 }
@@ -48,10 +51,14 @@ impl Input {
     pub fn load(&self) -> Result<Vec<PlannedRun>, Failure> {
         let overlay = self.overlay.as_deref().map(manifest::load_overlay).transpose();
         let overlay = overlay.map_err(Failure::invalid_input)?;
-        self.plan(manifest::load(&self.file, overlay.as_ref()).map_err(Failure::invalid_input)?)
+        let mut runs = manifest::load(&self.file, overlay.as_ref()).map_err(Failure::invalid_input)?;
+        // A file that was exported from a cluster describes a new run, with a uid of its own.
+        runs.iter_mut().for_each(|run| run.metadata.uid = None);
+        self.plan(runs)
     }
 
-    /// Validates and plans `runs`, which were read from [`Self::file`].
+    /// Validates and plans `runs`, which were read from [`Self::file`]. A run without a uid gets one, because the order
+    /// of its measurements may derive from it.
     ///
     /// # Errors
     /// A run is invalid. The error identifies the field and suggests a remedy.
@@ -61,7 +68,9 @@ impl Input {
         let mut errors = Vec::new();
         for mut run in runs {
             run.spec.sampling.rounds = self.rounds.or(run.spec.sampling.rounds);
-            run.spec.sampling.seed = self.seed.unwrap_or(run.spec.sampling.seed);
+            run.spec.sampling.seed = self.seed.or(run.spec.sampling.seed);
+            let uid = run.metadata.uid.get_or_insert_with(|| Uuid::new_v4().to_string());
+            let uid = uid.clone();
             let name = run.metadata.name.clone().unwrap_or_default();
             let prefix = if several {
                 format!("{name}: ")
@@ -75,7 +84,7 @@ impl Input {
                 Err(problems) => problems.0.iter().for_each(|problem| add_error(problem)),
                 Ok(valid) => match plan(&valid) {
                     Err(error) => add_error(&error),
-                    Ok(plan) => planned.push(PlannedRun { run, plan }),
+                    Ok(plan) => planned.push(PlannedRun { run, uid, plan }),
                 },
             }
         }

@@ -114,10 +114,12 @@ impl Run {
         for planned in planned {
             let directory = directory(&planned);
             let resumed = self.resume.is_some() && (has_started(&planned) || !any_started);
-            let PlannedRun { run, plan } = planned;
             let prepared = match resumed {
-                true => LocalRun::resume(&run, plan, &directory),
-                false => LocalRun::create(run, plan, &directory),
+                true => {
+                    let PlannedRun { run, plan, .. } = self.plan_as_stored(planned, &directory)?;
+                    LocalRun::resume(&run, plan, &directory)
+                }
+                false => LocalRun::create(planned.run, planned.uid, planned.plan, &directory),
             };
             match prepared {
                 Ok(run) => runs.push(run),
@@ -129,6 +131,18 @@ impl Run {
         } else {
             Err(Failure::invalid_input(errors.join("\n")))
         }
+    }
+    /// Plans the run again with the uid of the run in `directory`, because the order may derive from the uid.
+    fn plan_as_stored(&self, planned: PlannedRun, directory: &Path) -> Result<PlannedRun, Failure> {
+        let stored = RunDirectory::open(directory).and_then(|directory| directory.read_run());
+        // A directory that cannot be read is reported when the run is resumed.
+        let Some(uid) = stored.ok().and_then(|stored| stored.metadata.uid) else {
+            return Ok(planned);
+        };
+        let mut run = planned.run.clone();
+        run.metadata.uid = Some(uid);
+        let again = self.input.plan(vec![run])?;
+        Ok(again.into_iter().next().unwrap_or(planned))
     }
 }
 

@@ -13,7 +13,6 @@ use crds::v1alpha1::{BenchmarkRun, Reason, RecordsReference};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use snafu::{OptionExt, ResultExt, Snafu, ensure};
-use uuid::Uuid;
 
 use super::changes::spec_changes;
 use super::execute::{ExecuteError, Execution, StopReason, execute};
@@ -91,14 +90,18 @@ pub struct RunResult {
 }
 
 impl LocalRun {
-    /// Creates a run in the directory `path`.
+    /// Creates the run `uid` in the directory `path`.
     ///
     /// # Errors
     /// If the records would exceed the size limit, or the directory cannot be created, contains records or is locked.
-    pub fn create(mut run: BenchmarkRun, plan: HashedPlan, path: &Path) -> Result<Self, LocalError> {
+    pub fn create(
+        mut run: BenchmarkRun,
+        uid: String,
+        plan: HashedPlan,
+        path: &Path,
+    ) -> Result<Self, LocalError> {
         check_record_size(&plan)?;
         let (directory, records) = RunDirectory::create(path).context(DirectorySnafu)?;
-        let uid = Uuid::new_v4().to_string();
         run.metadata.uid = Some(uid.clone());
         run.metadata.generation = Some(1);
         Ok(Self {
@@ -285,7 +288,9 @@ mod tests {
         let leg = plan.legs[0].clone();
         let too_many = MAX_PLANNED_BYTES / estimate(&plan).stream_bytes + 1;
         plan.legs.resize(too_many as usize, leg);
-        let error = LocalRun::create(run, plan.into(), &directory).err().unwrap();
+        let error = LocalRun::create(run, String::new(), plan.into(), &directory)
+            .err()
+            .unwrap();
         assert!(matches!(error, LocalError::TooManyRecords { .. }), "{error}");
         assert!(!directory.exists());
     }

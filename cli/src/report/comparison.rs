@@ -1,8 +1,8 @@
 //! Comparisons and baseline results as every report format presents them.
 
-use campaign::compare::{Comparison, Role, Withheld};
+use campaign::compare::{Comparison, Withheld};
 use campaign::format;
-use campaign::plan::PlannedScenario;
+use campaign::plan::{PlannedScenario, Role};
 use crds::v1alpha1::Verdict;
 
 use super::{Report, labels};
@@ -22,6 +22,8 @@ pub enum ResultClass {
     NotApplicable,
     /// The optimization was requested but did not take effect.
     NotEngaged,
+    /// A control at the same size shows a change.
+    Suspect,
     /// The results cannot be trusted.
     Invalid,
 }
@@ -47,16 +49,24 @@ impl From<&Comparison> for ComparisonText {
             (Some(Verdict::NoChange), _) => (ResultClass::NoChange, "NoChange"),
             (Some(Verdict::Inconclusive), _) => (ResultClass::Inconclusive, "Inconclusive"),
             (None, Some(Withheld::NotEngaged { .. })) => (ResultClass::NotEngaged, "NotEngaged"),
-            (None, Some(Withheld::Identical { .. })) => (ResultClass::NotApplicable, "n/a"),
+            (None, Some(Withheld::Identical { .. } | Withheld::NotApplicable { .. })) => {
+                (ResultClass::NotApplicable, "n/a")
+            }
             (None, Some(Withheld::Control)) => (ResultClass::NotApplicable, "control"),
             (None, Some(Withheld::NotPrimary)) => (ResultClass::NotApplicable, "descriptive"),
             (None, Some(Withheld::NotMeasured { .. })) => (ResultClass::NotApplicable, "not measured yet"),
+            (None, Some(Withheld::ControlViolated { .. })) => (ResultClass::Suspect, "suspect"),
             (None, _) => (ResultClass::Invalid, "invalid"),
         };
         let reason = match (&comparison.reason, comparison.rounds_to_settle) {
-            (Some(Withheld::NotEngaged { message, .. } | Withheld::Identical { message }), _) => {
-                Some(message.clone())
-            }
+            (
+                Some(
+                    Withheld::NotEngaged { message, .. }
+                    | Withheld::Identical { message }
+                    | Withheld::NotApplicable { message },
+                ),
+                _,
+            ) => Some(message.clone()),
             (Some(Withheld::NotMeasured { .. }), _) => None,
             (Some(Withheld::Control), _) => Some("noise floor".to_owned()),
             (Some(Withheld::NotPrimary), _) => {
@@ -65,7 +75,7 @@ impl From<&Comparison> for ComparisonText {
             (Some(Withheld::ControlViolated { .. }), _) => comparison
                 .reason
                 .as_ref()
-                .map(|reason| reason.to_string().replacen("invalid: ", "", 1)),
+                .map(|reason| reason.to_string().replacen("suspect: ", "", 1)),
             (Some(reason), _) => Some(reason.to_string()),
             (None, Some(rounds)) => Some(format!("needs {rounds}")),
             (None, None) => None,

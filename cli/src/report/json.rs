@@ -71,7 +71,7 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
         confidence_percent: plan.sampling.confidence_percent,
         margin_percent: plan.sampling.margin_percent,
         rounds: plan.rounds,
-        seed: plan.sampling.seed,
+        seed: plan.seed,
         units: METRICS
             .iter()
             .map(|metric| (metric.to_string(), csv::unit(*metric)))

@@ -5,8 +5,9 @@
 //! undecided result is skipped, with the reason. The test of a variant therefore passes only if the absence of a
 //! regression is shown at every size.
 
-use campaign::compare::{Comparison, Role, Withheld};
+use campaign::compare::{Comparison, Withheld};
 use campaign::format;
+use campaign::plan::Role;
 use campaign::summarize::FabricEvidence;
 use campaign::{Evaluation, RunOutcome};
 use crds::v1alpha1::{ExpectationOutcome, FabricProof, Verdict};
@@ -45,7 +46,7 @@ fn validity_test_case(report: &Report<'_>) -> TestCase {
             summary.blocks_done, summary.blocks_total
         )),
         RunOutcome::NothingMeasured => summary.nothing_measured(),
-        RunOutcome::Untrusted => Some(untrustworthy_results(report).join("\n")),
+        RunOutcome::Untrusted | RunOutcome::Suspect => Some(untrustworthy_results(report).join("\n")),
     };
     let status = problem.map_or_else(TestCaseStatus::success, |problem| {
         unsuccessful(
@@ -80,7 +81,7 @@ fn untrustworthy_results(report: &Report<'_>) -> Vec<String> {
             one.reason,
             Some(Withheld::NotMeasured { .. } | Withheld::NoValidRound { .. })
         );
-        one.is_untrusted() && !repeated
+        (one.is_untrusted() || one.is_suspect()) && !repeated
     });
     fabric
         .into_iter()
@@ -118,7 +119,7 @@ fn regressions(report: &Report<'_>) -> impl Iterator<Item = TestCase> {
                 "worse than the baseline",
                 &regressed.join("\n"),
             ),
-            (true, _, 0) => skipped("identical to the baseline at every size"),
+            (true, _, 0) => skipped("not applicable at any size"),
             (true, 0, _) => TestCaseStatus::success(),
             (true, count, total) => {
                 let mut status = skipped(&format!("{count} of {total} sizes are undecided"));

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use campaign::compare::{Role, metric_name};
+use campaign::compare::metric_name;
 use campaign::format;
+use campaign::plan::{Plan, Role};
 use campaign::stats::percent_change;
 use campaign::summarize::{CellSummary, FabricEvidence};
 use crds::record::LibraryFacts;
@@ -162,12 +163,22 @@ pub fn settings(report: &Report<'_>) -> Vec<String> {
         memory.join(", "),
         format!("{}{location}", pluralized(plan.workers, "worker")),
         pluralized(plan.rounds, "round"),
-        format!("seed {}", plan.sampling.seed),
+        seed(plan),
     ];
     if environment.duration_nanos > 0 {
         settings.push(format::duration(environment.duration_nanos));
     }
     settings
+}
+
+/// The seed, and whether it was drawn for the run.
+pub fn seed(plan: &Plan) -> String {
+    let kind = if plan.sampling.seed.is_none() {
+        "random seed"
+    } else {
+        "seed"
+    };
+    format!("{kind} {}", plan.seed)
 }
 
 /// Describes the noise floor of one scenario, or of all scenarios if `scenario` is `None`: for each primary metric, the

@@ -22,12 +22,12 @@ pub fn render(plan: &HashedPlan) -> String {
 fn write_text(plan: &HashedPlan, out: &mut String) -> std::fmt::Result {
     writeln!(
         out,
-        "{}   {} · {} workers · {} · seed {} · {} % confidence · margin {} %",
+        "{}   {} · {} workers · {} · {} · {} % confidence · margin {} %",
         plan.run,
         format_transport(&plan.transport),
         plan.workers,
         pluralized(plan.rounds.into(), "round"),
-        plan.sampling.seed,
+        super::overview::seed(plan),
         plan.sampling.confidence_percent,
         plan.sampling.margin_percent,
     )?;

@@ -35,7 +35,7 @@ pub fn text(
     }
     text += &format!(
         "  first, second: median of the rounds. change: median change in the ratio to the baseline over all pairs of rounds,\n  \
-         one from each run [exact rank-sum interval; simultaneous {} % in each scenario], margin {} %\n",
+         one from each run [rank-sum and Welch interval; simultaneous {} % in each scenario], margin {} %\n",
         first.plan.sampling.confidence_percent, first.plan.sampling.margin_percent
     );
     let mut table = Table::new();

@@ -1,6 +1,7 @@
 //! Verdicts on planted effects, and comparisons that must not have a verdict.
 
-use campaign::compare::{Comparison, Role, Withheld};
+use campaign::compare::{Comparison, Withheld};
+use campaign::plan::Role;
 use campaign::{Evaluation, RunOutcome};
 use crds::record::CaseResult;
 use crds::v1alpha1::{ExpectationOutcome, Metric, Verdict};
@@ -95,13 +96,13 @@ fn violated_control_removes_the_verdicts_of_its_scenario_and_size() {
             .as_ref()
             .unwrap()
             .to_string()
-            .starts_with("invalid: the control arm \"control\"")
+            .starts_with("suspect: the control arm \"control\"")
     );
     assert_eq!(
         comparison(&evaluation, 1, 32 * KIB, "coalesce", Metric::Throughput).verdict,
         Some(Verdict::Improved)
     );
-    assert_eq!(evaluation.outcome(), RunOutcome::Untrusted);
+    assert_eq!(evaluation.outcome(), RunOutcome::Suspect);
 }
 
 #[test]

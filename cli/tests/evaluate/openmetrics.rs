@@ -129,7 +129,7 @@ fn verdict(one: &ComparisonResult) -> String {
 }
 
 #[test]
-fn reports_passed_and_untrusted_outcomes() {
+fn reports_passed_and_suspect_outcomes() {
     let sound = Campaign {
         effects: [(("fi-inject", 64), 0.85), (("coalesce", 32 << 10), 0.9)].into(),
         ..Campaign::default()
@@ -138,13 +138,13 @@ fn reports_passed_and_untrusted_outcomes() {
     let outcome =
         |metrics: &Metrics, outcome: &str| value(metrics, "fabricbench_run_outcome", &[("outcome", outcome)]);
     assert_eq!(outcome(&metrics, "Passed"), Some(1.0));
-    let untrusted = Campaign {
+    let suspect = Campaign {
         effects: [(("control", 64), 1.4)].into(),
         ..Campaign::default()
     };
-    let (run, metrics) = finished_run(&untrusted);
-    assert_eq!(run.status.unwrap().outcome, Some(Outcome::Untrusted));
-    assert_eq!(outcome(&metrics, "Untrusted"), Some(1.0));
+    let (run, metrics) = finished_run(&suspect);
+    assert_eq!(run.status.unwrap().outcome, Some(Outcome::Suspect));
+    assert_eq!(outcome(&metrics, "Suspect"), Some(1.0));
     assert_eq!(outcome(&metrics, "Passed"), Some(0.0));
 }
 

@@ -123,7 +123,8 @@ pub mod formats {
     use std::sync::LazyLock;
 
     use campaign::collect::collect;
-    use campaign::compare::{Comparison, Role};
+    use campaign::compare::Comparison;
+    use campaign::plan::Role;
     use campaign::{RunOutcome, evaluate};
     use crds::record::{CaseFailure, CaseResult, FailureReason};
     use fabricbench_cli::report::text::{TextOptions, render};

@@ -110,7 +110,7 @@ fn violated_control_in_either_run_removes_the_verdict() {
             assert!(one.interval_percent.is_some());
             assert_eq!(one.verdict, None, "{arm}");
             let reason = one.reason.as_ref().unwrap();
-            assert!(reason.contains("invalid: the control arm"), "{reason}");
+            assert!(reason.contains("suspect: the control arm"), "{reason}");
         }
     }
 }

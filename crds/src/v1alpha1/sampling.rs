@@ -12,10 +12,11 @@ pub struct Sampling {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 60)))]
     pub rounds: Option<u32>,
-    /// Seed of the random number generator that the planner uses. Must be at most 9007199254740991. Defaults to 42.
-    #[serde(default = "default_seed")]
+    /// Seed of the random order in which the arms are measured. Must be at most 9007199254740991. Defaults to a number
+    /// derived from metadata.uid, so that every run has a different order; status.seed contains it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(max = 9_007_199_254_740_991_u64)))]
-    pub seed: u64,
+    pub seed: Option<u64>,
     /// Simultaneous confidence level of all intervals of a scenario, in percent. Must be between 80 and 99. Defaults to
     /// 95.
     #[serde(default = "default_confidence")]
@@ -35,16 +36,12 @@ impl Default for Sampling {
     fn default() -> Self {
         Self {
             rounds: None,
-            seed: default_seed(),
+            seed: None,
             confidence_percent: default_confidence(),
             margin_percent: default_margin(),
             control: true,
         }
     }
-}
-
-fn default_seed() -> u64 {
-    42
 }
 
 fn default_confidence() -> u32 {

@@ -30,6 +30,9 @@ pub struct BenchmarkRunStatus {
     /// SHA-256 hash of the plan, in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_hash: Option<String>,
+    /// Seed of the random order: spec.sampling.seed, or a number derived from metadata.uid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// Nodes on which the workers ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementStatus>,
@@ -328,6 +331,8 @@ pub enum WithheldReason {
     ControlViolated,
     /// A requested optimization was not active.
     NotEngaged,
+    /// No optimization that the variant requests applies at this size.
+    NotApplicable,
 }
 
 /// Comparison of one arm with the baseline at one size.
@@ -443,6 +448,9 @@ pub enum Outcome {
     /// The run is complete, and an expectation was missed or a regression was found. `fabricbench report` exits with
     /// status 1.
     Missed,
+    /// The run is complete, but a control shows a change, so the verdicts at its size are withheld: repeat the run.
+    /// `fabricbench report` exits with status 3.
+    Suspect,
     /// The run is not complete, or a requested result is not valid. `fabricbench report` exits with status 3.
     Untrusted,
 }

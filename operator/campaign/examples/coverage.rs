@@ -18,6 +18,7 @@ fn main() -> io::Result<()> {
         report::fixed_order(&experiments::fixed_order()),
         report::pairs_as_repetitions(&experiments::pairs_as_repetitions()),
         report::false_verdicts(&experiments::false_verdicts()),
+        report::between_runs(&experiments::between_runs()),
         report::power(&experiments::power()),
     ];
     io::stdout().write_all(sections.join("\n").as_bytes())

@@ -6,17 +6,18 @@
 //! variant changes the metric; [`Withheld`] gives the reason.
 //!
 //! A control arm is a second baseline, measured with the same separation from the first baseline as the variants that
-//! it controls. If its whole interval lies beyond the margin, position or time changes the metric even without a
-//! variant, so the verdicts of **all comparisons of that separation in that scenario at that size** are withheld. The
-//! same rule applies to an arm that is identical to the baseline at a size, because the arm acts as a control at that
-//! size.
+//! it controls. A variant that is identical to the baseline at a size acts as a control at that size. All controls of a
+//! run form a family of their own: if nothing but chance differs, the probability that any of them shows a change is at
+//! most `1 - confidence`. If a control shows a change, which means that its whole interval at that level lies beyond the
+//! margin, then position or time changes the metric even without a variant, and the verdicts of **all comparisons in
+//! that scenario at that size** are withheld, because they share the baseline.
 
 mod effects;
 mod expectations;
 mod verdict_line;
 mod withhold;
 
-use crds::v1alpha1::{Engagement, Metric, Optimization, Verdict};
+use crds::v1alpha1::{Metric, Optimization, Verdict};
 use serde::{Serialize, Serializer};
 use snafu::Snafu;
 
@@ -25,7 +26,7 @@ pub use expectations::{ExpectationAnswer, SizeOutcome, describe, metric_name};
 pub use verdict_line::verdict_line;
 
 use crate::collect::Reports;
-use crate::plan::Plan;
+use crate::plan::{Plan, Role};
 use crate::stats::{Interval, RoundsToSettle, StatsError, percent_change};
 use crate::summarize::Summary;
 
@@ -55,7 +56,7 @@ pub struct Comparison {
     pub metric: Metric,
     /// Whether this is the scenario's primary metric, the only one that gets verdicts.
     pub primary: bool,
-    /// Purpose of the comparison.
+    /// Purpose of the comparison, as planned.
     pub role: Role,
     /// Number of rounds in which both arms are valid.
     pub rounds: usize,
@@ -64,6 +65,10 @@ pub struct Comparison {
     /// Effect with its interval; `None` if there are too few rounds.
     #[serde(serialize_with = "interval_percent")]
     pub interval: Option<Interval>,
+    /// Effect of a control with its interval at the level of all controls of the run; `None` for other roles and
+    /// metrics, and if there are too few rounds.
+    #[serde(serialize_with = "interval_percent")]
+    pub control_interval: Option<Interval>,
     /// Smallest change in percent that this many rounds with this spread detect with a power of 80 percent; `None`
     /// without an interval.
     pub minimum_detectable_percent: Option<f64>,
@@ -99,18 +104,6 @@ impl Effect {
     }
 }
 
-/// Purpose of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Role {
-    /// Measures what a variant changes.
-    Variant,
-    /// Compares a variant that is identical to the baseline at this size, so that any effect is noise.
-    NegativeControl,
-    /// Compares a second baseline, so that any effect is noise.
-    ControlArm,
-}
-
 /// Reason why the verdict of a comparison is withheld or its interval is missing.
 #[derive(Clone, Debug, PartialEq, Snafu, Serialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
@@ -125,6 +118,12 @@ pub enum Withheld {
     #[snafu(display("negative control: {message}"))]
     Identical {
         /// Reason why it is identical.
+        message: String,
+    },
+    /// No optimization that the arm requests applies at this size.
+    #[snafu(display("not applicable: {message}"))]
+    NotApplicable {
+        /// Reason why the optimizations do not apply.
         message: String,
     },
     /// The arm has no case at this size yet.
@@ -164,10 +163,10 @@ pub enum Withheld {
         /// Reason why it did not take effect.
         message: String,
     },
-    /// A control of the same separation shows a change although it is identical to the baseline.
+    /// A control at the same size shows a change although it is identical to the baseline.
     #[snafu(display(
-        "invalid: {control} changed by {low:+.1} to {high:+.1} % although it is identical to the baseline, so something \
-         other than the arms differs"
+        "suspect: {control} changed by {low:+.1} to {high:+.1} % although it is identical to the baseline, so something \
+         other than the arms may differ; repeat the run"
     ))]
     ControlViolated {
         /// Kind and name of the control.
@@ -203,10 +202,14 @@ impl Comparison {
                     | Withheld::NoValidRound { .. }
                     | Withheld::NoCommonRound
                     | Withheld::Contradicted { .. }
-                    | Withheld::ControlViolated { .. }
                     | Withheld::DifferentDevices { .. }
             )
         )
+    }
+
+    /// Whether the verdict is withheld because a control shows a change.
+    pub fn is_suspect(&self) -> bool {
+        matches!(self.reason, Some(Withheld::ControlViolated { .. }))
     }
 }
 
@@ -243,23 +246,6 @@ pub fn compare(plan: &Plan, reports: &Reports, summary: &Summary) -> Result<Comp
         expectations,
         all,
     })
-}
-
-/// First reason in the evidence if none of the optimizations that the arm requests applies at this size.
-fn inapplicable_reason(summary: &Summary, comparison: &Comparison) -> Option<String> {
-    let cell = summary.cell(comparison.scenario, comparison.size_bytes, comparison.arm)?;
-    let none_applies = cell
-        .evidence
-        .iter()
-        .all(|evidence| evidence.engagement == Engagement::NotApplicable);
-    let first = cell.evidence.first()?;
-    none_applies.then(|| first.reason.clone())
-}
-
-/// Whether `arm` and the baseline have the same image and instrument process, so that they differ only in tuning.
-fn same_process(plan: &Plan, arm: usize) -> bool {
-    let process = |index: usize| plan.arms.get(index).map(|arm| (&arm.image, &arm.process));
-    process(arm) == process(plan.baseline)
 }
 
 fn interval_percent<S: Serializer>(interval: &Option<Interval>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -4,8 +4,9 @@
 //! The rounds of two runs are not interleaved. The machines may change between the runs, and such a change cannot be
 //! distinguished from a change in the variants. The comparison therefore uses the ratio of an arm to the baseline of
 //! the same run, computed round by round, so that effects common to both arms cancel out. No verdict is given for the
-//! baseline itself. The rounds of the two runs are independent samples. The interval comes from the exact rank-sum test
-//! on the logarithms of the rounds' ratios ([`rank_sum`]), at the simultaneous level of all comparisons of a scenario.
+//! baseline itself. The rounds of the two runs are independent samples. The interval
+//! ([`two_samples`]) is computed from the logarithms of the rounds' ratios, at the simultaneous level of all comparisons
+//! of a scenario. It holds even if the rounds of one run spread more than those of the other.
 
 mod differences;
 
@@ -21,6 +22,7 @@ use crate::evaluate::Evaluation;
 use crate::plan::Plan;
 use crate::stats::{
     BetterDirection, Family, Interval, Margin, StatsError, decide_verdict, percent_change, rank_sum,
+    two_samples,
 };
 use crate::summarize::CellSummary;
 
@@ -217,7 +219,7 @@ impl ArmInBothRuns<'_> {
     ) -> RunComparison {
         let median = |cell: &CellSummary| cell.metric(metric).map(|spread| spread.median);
         let (first, second) = (self.first.log_values(metric), self.second.log_values(metric));
-        let interval: Option<Interval> = rank_sum::interval(&first, &second, family.level());
+        let interval: Option<Interval> = two_samples::interval(&first, &second, family.level());
         let verdict =
             interval.map(|interval| decide_verdict(&interval, margin, BetterDirection::from(metric)));
         let reason = match (withheld, verdict) {

@@ -5,7 +5,7 @@ use crds::v1alpha1::{ExpectationOutcome, FabricProof, Outcome, Verdict};
 use serde::Serialize;
 
 use super::collect::Reports;
-use super::compare::{Comparisons, compare};
+use super::compare::{Comparison, Comparisons, compare};
 use super::plan::Plan;
 use super::stats::StatsError;
 use super::summarize::{Summary, summarize};
@@ -29,6 +29,9 @@ pub enum RunOutcome {
     NothingMeasured,
     /// At least one requested result cannot be trusted.
     Untrusted,
+    /// A control shows a change, so the verdicts that share its baseline are withheld. If nothing but chance differs,
+    /// this happens with a probability of at most `1 - confidence`: a repetition of the run tells.
+    Suspect,
     /// An expectation was not met, or a variant regressed.
     Missed,
     /// The run is complete and none of the above applies.
@@ -39,6 +42,7 @@ impl From<RunOutcome> for Outcome {
     fn from(outcome: RunOutcome) -> Self {
         match outcome {
             RunOutcome::Incomplete | RunOutcome::NothingMeasured | RunOutcome::Untrusted => Self::Untrusted,
+            RunOutcome::Suspect => Self::Suspect,
             RunOutcome::Missed => Self::Missed,
             RunOutcome::Passed => Self::Passed,
         }
@@ -75,6 +79,9 @@ impl Evaluation {
             .any(|comparison| comparison.is_untrusted());
         if contradicted || unusable || untrusted {
             return RunOutcome::Untrusted;
+        }
+        if self.comparisons.primary().any(Comparison::is_suspect) {
+            return RunOutcome::Suspect;
         }
         let missed = |outcome| outcome == ExpectationOutcome::NotMet;
         let expectations = &self.comparisons.expectations;

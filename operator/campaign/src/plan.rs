@@ -10,6 +10,7 @@ mod estimate;
 mod gangs;
 mod hash;
 mod legs;
+mod role;
 mod scenarios;
 
 use crds::assignment::{InstrumentProcess, RoundAssignment, ScenarioAssignment};
@@ -23,6 +24,7 @@ use super::validate::ValidatedRun;
 pub use assignment::{AssignmentInputs, assignment};
 pub use estimate::{Assumption, Estimate, case_seconds, estimate, leg_estimate};
 pub use hash::HashedPlan;
+pub use role::Role;
 
 /// Complete description of what a run measures, and in which order.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,8 +36,10 @@ pub struct Plan {
     pub transport: TransportSpec,
     /// Number of workers.
     pub workers: u32,
-    /// Sampling with all defaults filled in; `rounds` is always set.
+    /// Sampling with the number of rounds filled in. `seed` is `None` if the spec does not set it.
     pub sampling: Sampling,
+    /// Seed of the random order.
+    pub seed: u64,
     /// Number of measured rounds, excluding round 0, which is the integrity pass.
     pub rounds: u32,
     /// The variants in the order of the spec, then the control arms.
@@ -48,6 +52,8 @@ pub struct Plan {
     pub expectations: Vec<Expectation>,
     /// The legs, in the order in which they run.
     pub legs: Vec<Leg>,
+    /// Number of controls in all scenarios: comparisons that must not show an effect.
+    pub controls: u32,
     /// Number of blocks in all legs, including the integrity pass.
     pub blocks_total: u32,
     /// Maximum time from the first ready worker to the last record, in seconds.
@@ -101,7 +107,7 @@ pub struct PlannedScenario {
     pub sizes: Vec<u64>,
     /// Primary metric, the only one that gets verdicts.
     pub primary: Metric,
-    /// Number of comparisons in the family of the primary metric: variants other than the baseline times sizes.
+    /// Number of comparisons in the family of the primary metric: those with the role [`Role::Variant`].
     pub comparisons: u32,
     /// Minimum number of rounds for a verdict.
     pub minimum_rounds: u32,
@@ -131,9 +137,8 @@ pub struct Cell {
     pub more_per_burst: u64,
     /// Optimizations that the arm requests, and whether each one applies at this size.
     pub optimizations: Vec<PlannedOptimization>,
-    /// Whether the arm is a negative control at this size: according to the plan, it does exactly what the baseline
-    /// does.
-    pub same_as_baseline: bool,
+    /// Purpose of the comparison with the baseline; `None` for the baseline itself.
+    pub role: Option<Role>,
 }
 
 /// One gang of pods with one image, and the part of the run that it measures.
@@ -202,7 +207,8 @@ pub enum PlanError {
 pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
     let arms = arms::plan(run);
     let scenarios = scenarios::plan(run, &arms)?;
-    let recommended = scenarios::recommended_rounds(run, &scenarios)?;
+    let controls = scenarios::controls(&scenarios);
+    let recommended = scenarios::recommended_rounds(run, &scenarios, controls)?;
     let rounds = run.sampling.rounds.unwrap_or(recommended);
     let mut plan = Plan {
         run: run.name.clone(),
@@ -212,12 +218,14 @@ pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
             rounds: Some(rounds),
             ..run.sampling
         },
+        seed: run.seed,
         rounds,
         arms,
         baseline: run.baseline,
         scenarios,
         expectations: run.expectations.clone(),
         legs: Vec::new(),
+        controls,
         blocks_total: 0,
         active_deadline_seconds: run.active_deadline_seconds,
         case_deadline_seconds: run.case_deadline_seconds,

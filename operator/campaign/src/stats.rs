@@ -5,7 +5,7 @@
 //! / baseline)`. [`compare_paired`] turns the rounds of one comparison into an estimate, an exact interval at the
 //! simultaneous level of its [`Family`], a verdict, and the number of rounds that would settle it. [`ExpectedChange`]
 //! compares the same interval with a stated expectation. [`null_check`] evaluates the comparisons that must show no
-//! effect: control arms and negative controls.
+//! effect: control arms and negative controls. [`two_samples`] has the interval that compares two runs.
 //!
 //! Every effect here is the natural logarithm of a ratio; [`percent_change`] converts it for printing.
 //! `docs/methodology.md` describes the method, its sources and its simulated coverage.
@@ -23,7 +23,9 @@ pub mod rank_sum;
 mod ratio;
 mod round_effect;
 pub mod signed_rank;
+pub mod two_samples;
 mod verdict;
+mod welch;
 
 pub use distribution::Distribution;
 pub use error::StatsError;

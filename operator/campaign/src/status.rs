@@ -117,6 +117,7 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
         state: Some(state(&input.phase)),
         progress: Some(progress(summary.blocks_done, summary.blocks_total)),
         plan_hash: Some(plan.hash().to_owned()),
+        seed: Some(plan.seed),
         placement: placement(&summary.environment),
         environment: (!summary.environment.workers.is_empty()).then(|| summary.environment.summary()),
         fabric: summary.fabric.as_ref().map(|fabric| FabricSummary {

@@ -7,6 +7,7 @@ mod identical;
 mod memory;
 mod problem;
 mod scenarios;
+mod seed;
 mod variants;
 
 use crds::assignment::{InstrumentProcess, ScenarioAssignment};
@@ -26,9 +27,10 @@ pub struct ValidatedRun {
     pub transport: TransportSpec,
     /// Number of workers.
     pub workers: u32,
-    /// Seed, confidence, margin and control. `rounds` is `None` if the spec does not set it; the planner applies the
-    /// default.
+    /// Sampling as in the spec. `rounds` is `None` if the spec does not set it; the planner applies the default.
     pub sampling: Sampling,
+    /// Seed of the random order.
+    pub seed: u64,
     /// The variants, in the order of the spec.
     pub variants: Vec<ValidatedVariant>,
     /// Index of the baseline in `variants`.
@@ -123,6 +125,7 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
         transport: spec.transport.clone(),
         workers: spec.placement.workers,
         sampling: spec.sampling,
+        seed: seed::seed(run),
         variants,
         baseline,
         scenarios,

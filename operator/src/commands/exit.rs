@@ -17,7 +17,7 @@ pub enum Exit {
     Missed,
     /// 2: the input file or the command line is invalid.
     InvalidInput,
-    /// 3: the run is not complete, or its results are not valid.
+    /// 3: the run is not complete, its results are not valid, or one of its controls shows a change.
     Untrusted,
 }
 
@@ -26,7 +26,7 @@ impl From<RunOutcome> for Exit {
         match Outcome::from(outcome) {
             Outcome::Passed => Self::Complete,
             Outcome::Missed => Self::Missed,
-            Outcome::Untrusted => Self::Untrusted,
+            Outcome::Suspect | Outcome::Untrusted => Self::Untrusted,
         }
     }
 }

@@ -52,6 +52,11 @@ fn header(report: &Report<'_>) -> Markup {
             ResultClass::Regressed,
             "Complete: an expectation was not met.".to_owned(),
         ),
+        RunOutcome::Suspect => (
+            ResultClass::Suspect,
+            "Complete, but a control shows a change, so the verdicts at its size are withheld: repeat the run."
+                .to_owned(),
+        ),
         RunOutcome::Untrusted => (
             ResultClass::Invalid,
             "Complete, but some results cannot be trusted: see the cells marked invalid.".to_owned(),
@@ -118,7 +123,7 @@ fn method(report: &Report<'_>) -> Markup {
             h2 #method-title { "Method and legend" }
             p {
                 "Every round starts new processes and measures every arm at every size. Within a block, the arms run "
-                "one after another, in an order derived from the seed (" (sampling.seed) "). Each round yields one value: "
+                "one after another, in an order derived from the seed (" (report.plan.seed) "). Each round yields one value: "
                 "the median over its pairs of ln(arm / baseline). The interval is the exact signed-rank interval of "
                 "these values. All intervals of a scenario's primary metric hold simultaneously with "
                 (sampling.confidence_percent) " % confidence."
@@ -127,8 +132,9 @@ fn method(report: &Report<'_>) -> Markup {
                 li { b { "Improved" } " / " b { "Regressed" } ": the whole interval is outside the margin of " (sampling.margin_percent) " %, on the better or the worse side." }
                 li { b { "NoChange" } ": the whole interval is inside the margin, which shows equivalence." }
                 li { b { "Inconclusive" } ": any other interval. The number is the estimated number of rounds that a verdict needs." }
-                li { b { "n/a" } ": the arm performs the same operations as the baseline, so its interval shows only noise and serves as a check of the method." }
+                li { b { "n/a" } ": no optimization of the arm applies. If the arm is identical to the baseline, its interval shows only noise and serves as a control." }
                 li { b { "NotEngaged" } ": the optimization was requested but did not take effect, so there is no verdict." }
+                li { b { "suspect" } ": a control, which is identical to the baseline, shows a change at this size. Repeat the run." }
                 li { b { "invalid" } ": the results cannot be trusted, for the reason given." }
             }
             p {

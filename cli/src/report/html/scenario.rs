@@ -1,8 +1,7 @@
 //! Section of one scenario: plots, tables and evidence.
 
-use campaign::compare::Role;
 use campaign::format;
-use campaign::plan::PlannedScenario;
+use campaign::plan::{PlannedScenario, Role};
 use campaign::summarize::CellSummary;
 use crds::assignment::Workload;
 use crds::v1alpha1::{Metric, Optimization};

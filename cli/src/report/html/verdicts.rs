@@ -17,6 +17,7 @@ pub(super) fn css_class(class: ResultClass) -> &'static str {
         ResultClass::Inconclusive => "open",
         ResultClass::NotApplicable => "na",
         ResultClass::NotEngaged => "not-engaged",
+        ResultClass::Suspect => "suspect",
         ResultClass::Invalid => "invalid",
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use campaign::plan::{Cell, Plan, PlannedScenario};
+use campaign::plan::{Cell, Plan, PlannedScenario, Role};
 use crds::assignment::{Extent, ScenarioAssignment, Workload};
 use crds::units::{Duration, Size};
 
@@ -95,7 +95,7 @@ fn table(plan: &Plan, scenario: &PlannedScenario) -> Vec<String> {
                 .cells
                 .iter()
                 .find(|cell| cell.arm == arm && cell.size_bytes == *size);
-            found.map_or_else(String::new, |cell| text(cell, arm == plan.baseline))
+            found.map_or_else(String::new, text)
         });
         table.add_row(std::iter::once(Size(*size).to_string()).chain(cells));
     }
@@ -103,8 +103,8 @@ fn table(plan: &Plan, scenario: &PlannedScenario) -> Vec<String> {
 }
 
 /// Formats a cell, such as `2 x 16Ki, 15/16 more`, or `as baseline` if its posts equal those of the baseline.
-fn text(cell: &Cell, baseline: bool) -> String {
-    if cell.same_as_baseline && !baseline {
+fn text(cell: &Cell) -> String {
+    if matches!(cell.role, Some(Role::NegativeControl | Role::NotApplicable)) {
         return "as baseline".to_owned();
     }
     let mut text = format!("{} x {}", cell.rails, Size(cell.chunk_bytes));

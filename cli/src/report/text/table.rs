@@ -176,7 +176,7 @@ fn cell(text: Option<ComparisonText>, notes: &mut Notes) -> Cell {
     match text.class {
         ResultClass::Improved => cell.fg(Color::Green),
         ResultClass::Regressed | ResultClass::Invalid => cell.fg(Color::Red),
-        ResultClass::Inconclusive | ResultClass::NotEngaged => cell.fg(Color::Yellow),
+        ResultClass::Inconclusive | ResultClass::NotEngaged | ResultClass::Suspect => cell.fg(Color::Yellow),
         ResultClass::NotApplicable => cell.add_attribute(Attribute::Dim),
         ResultClass::NoChange => cell,
     }

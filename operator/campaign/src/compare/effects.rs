@@ -6,9 +6,9 @@ use crds::assignment::Pass;
 use crds::v1alpha1::Metric;
 use serde::Serialize;
 
-use super::{Comparison, Effect, Role, Withheld, inapplicable_reason, same_process};
+use super::{Comparison, Effect, Withheld};
 use crate::collect::{CaseOutcome, Measured, Reports};
-use crate::plan::Plan;
+use crate::plan::{Plan, Role};
 use crate::stats::signed_rank;
 use crate::stats::{
     BetterDirection, Family, Margin, Pair, StatsError, compare_paired, percent_change, round_effect,
@@ -54,9 +54,10 @@ pub(super) fn estimate(
 ) -> Result<Vec<Comparison>, StatsError> {
     let index = case_index(reports, summary);
     let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
+    let confidence = f64::from(plan.sampling.confidence_percent);
+    let controls = Family::new(plan.controls.max(1), confidence)?;
     let mut all = Vec::new();
     for (scenario, planned) in plan.scenarios.iter().enumerate() {
-        let confidence = f64::from(plan.sampling.confidence_percent);
         let family = Family::new(planned.comparisons.max(1), confidence)?;
         let mut metrics = METRICS;
         metrics.sort_by_key(|metric| *metric != planned.primary);
@@ -66,13 +67,16 @@ pub(super) fn estimate(
                     let values = RoundValues::collect(plan, &index, (scenario, *size_bytes, arm), metric);
                     let effects = values.round_effects()?;
                     let result = compare_paired(&effects, &family, margin, BetterDirection::from(metric));
-                    let mut comparison = Comparison {
+                    let cell = plan.cell(scenario, *size_bytes, arm);
+                    let role = cell.and_then(|cell| cell.role).unwrap_or(Role::Variant);
+                    let primary = metric == planned.primary;
+                    all.push(Comparison {
                         scenario,
                         size_bytes: *size_bytes,
                         arm,
                         metric,
-                        primary: metric == planned.primary,
-                        role: Role::Variant,
+                        primary,
+                        role,
                         rounds: result.rounds,
                         effect: result.estimate.map(Effect::new),
                         minimum_detectable_percent: result.minimum_detectable_effect.map(percent_change),
@@ -82,39 +86,16 @@ pub(super) fn estimate(
                         }),
                         rounds_to_settle: result.rounds_to_settle,
                         interval: result.interval.ok(),
+                        control_interval: (primary && role.is_control())
+                            .then(|| signed_rank::interval(&effects, controls.level()))
+                            .flatten(),
                         pairs: values.pair_effects(),
-                    };
-                    comparison.role = role(plan, summary, &comparison);
-                    all.push(comparison);
+                    });
                 }
             }
         }
     }
     Ok(all)
-}
-
-fn role(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Role {
-    let Comparison {
-        scenario,
-        size_bytes,
-        arm,
-        ..
-    } = *comparison;
-    let is_control = plan.arms.get(arm).is_some_and(|arm| arm.control.is_some());
-    let planned = plan.cell(scenario, size_bytes, arm);
-    let same_striping = plan
-        .cell(scenario, size_bytes, plan.baseline)
-        .zip(planned)
-        .is_some_and(|(baseline, cell)| {
-            (baseline.rails, baseline.chunk_bytes) == (cell.rails, cell.chunk_bytes)
-        });
-    let identical = planned.is_some_and(|cell| cell.same_as_baseline)
-        || same_process(plan, arm) && same_striping && inapplicable_reason(summary, comparison).is_some();
-    match (is_control, identical) {
-        (true, _) => Role::ControlArm,
-        (false, true) => Role::NegativeControl,
-        (false, false) => Role::Variant,
-    }
 }
 
 /// Values of one metric for an arm and the baseline, by round and pair.

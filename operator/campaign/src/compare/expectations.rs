@@ -4,9 +4,9 @@ use crds::units::Size;
 use crds::v1alpha1::{Expectation, ExpectationOutcome, Metric};
 use serde::Serialize;
 
-use super::{Comparison, Role, Withheld};
+use super::{Comparison, Withheld};
 use crate::format;
-use crate::plan::Plan;
+use crate::plan::{Plan, Role};
 use crate::stats::{self, ChangeOutcome, Margin, StatsError, combine_outcomes};
 
 /// Outcome of one expectation.
@@ -130,26 +130,28 @@ fn evaluate_at_size(
 ) -> (ChangeOutcome, String) {
     let interval = match (&comparison.reason, &comparison.interval) {
         // The interval is valid even if the verdict is withheld for one of these reasons.
-        (None | Some(Withheld::NotPrimary | Withheld::Identical { .. }), Some(interval)) => interval,
+        (
+            None | Some(Withheld::NotPrimary | Withheld::Identical { .. } | Withheld::NotApplicable { .. }),
+            Some(interval),
+        ) => interval,
         (Some(reason), _) => return (ChangeOutcome::Inconclusive, reason.to_string()),
         (None, None) => return (ChangeOutcome::Inconclusive, "no interval".to_owned()),
     };
     let outcome = expected.evaluate(interval);
     let (low, high) = expected.observed_percent(interval);
     let direction = direction_name(expectation);
-    let identical = match comparison.role {
-        Role::Variant => "",
-        Role::NegativeControl | Role::ControlArm => "; the arm is identical to the baseline at this size",
+    let reason = match (comparison.role, comparison.primary) {
+        (Role::Variant, true) => None,
+        (Role::Variant, false) => Some("this is not the primary metric"),
+        (Role::NotApplicable, _) => Some("no optimization of the arm applies at this size"),
+        (Role::NegativeControl | Role::ControlArm, _) => {
+            Some("the arm is identical to the baseline at this size")
+        }
     };
-    let level = if comparison.primary {
-        ""
-    } else {
-        "; this is not the primary metric, so the simultaneous confidence level does not cover it"
-    };
-    (
-        outcome,
-        format!("{low:.1} to {high:.1} % {direction}{identical}{level}"),
-    )
+    let level = reason.map_or_else(String::new, |reason| {
+        format!("; {reason}, so the simultaneous confidence level does not cover it")
+    });
+    (outcome, format!("{low:.1} to {high:.1} % {direction}{level}"))
 }
 
 fn reason(outcome: ExpectationOutcome, sizes: &[SizeOutcome]) -> String {

@@ -2,8 +2,8 @@
 
 use crds::v1alpha1::Verdict;
 
-use super::{Comparison, Role};
-use crate::plan::Plan;
+use super::Comparison;
+use crate::plan::{Plan, Role};
 use crate::summarize::Summary;
 
 /// Summarizes the verdicts of each variant on the primary metrics, as the number of sizes with each verdict. Sizes at

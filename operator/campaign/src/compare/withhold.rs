@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crds::v1alpha1::Engagement;
 
-use super::{Comparison, Role, Withheld, inapplicable_reason};
+use super::{Comparison, Withheld};
 use crate::collect::Reports;
-use crate::plan::{Leg, Plan, Separation};
+use crate::plan::{Leg, Plan, Role, Separation};
 use crate::stats::{Margin, NullCheck, StatsError, null_check, percent_change};
 use crate::summarize::Summary;
 
@@ -30,26 +30,26 @@ pub(super) fn withhold_verdicts(
     Ok(())
 }
 
-/// Comparisons to which a control applies: scenario, size and separation.
-type ControlScope = (usize, u64, Separation);
+/// Comparisons to which a control applies: all that share the baseline of a scenario at a size in bytes.
+type ControlScope = (usize, u64);
 
 fn violated_controls(plan: &Plan, all: &[Comparison], margin: Margin) -> BTreeMap<ControlScope, Withheld> {
     let controls = all
         .iter()
-        .filter(|comparison| comparison.primary && comparison.role != Role::Variant);
+        .filter(|comparison| comparison.primary && comparison.role.is_control());
     let violations = controls.filter_map(|control| {
-        let interval = control.interval.as_ref()?;
+        let interval = control.control_interval.as_ref()?;
         let arm = plan.arms.get(control.arm)?;
         let kind = match control.role {
             Role::ControlArm => "the control arm",
-            Role::NegativeControl | Role::Variant => "the identical arm",
+            Role::NegativeControl | Role::NotApplicable | Role::Variant => "the identical arm",
         };
         let violation = Withheld::ControlViolated {
             control: format!("{kind} \"{}\"", arm.name),
             low: percent_change(interval.lower),
             high: percent_change(interval.upper),
         };
-        let scope = (control.scenario, control.size_bytes, arm.separation);
+        let scope = (control.scenario, control.size_bytes);
         (null_check(interval, margin) == NullCheck::Violated).then_some((scope, violation))
     });
     violations.collect()
@@ -63,11 +63,10 @@ fn reason_to_withhold(
     violations: &BTreeMap<ControlScope, Withheld>,
     comparison: &Comparison,
 ) -> Option<Withheld> {
-    let arm = plan.arms.get(comparison.arm)?;
     missing_or_invalid(plan, summary, comparison)
         .or_else(|| different_devices(plan, reports, comparison))
         .or_else(|| {
-            let scope = (comparison.scenario, comparison.size_bytes, arm.separation);
+            let scope = (comparison.scenario, comparison.size_bytes);
             violations.get(&scope).cloned()
         })
         .or_else(|| not_engaged(summary, comparison))
@@ -76,7 +75,11 @@ fn reason_to_withhold(
             Role::NegativeControl => Some(Withheld::Identical {
                 message: identity_reason(plan, summary, comparison),
             }),
-            Role::Variant => None,
+            Role::NotApplicable => Some(Withheld::NotApplicable {
+                message: identity_reason(plan, summary, comparison),
+            }),
+            Role::Variant => inapplicable_reason(plan, summary, comparison)
+                .map(|message| Withheld::NotApplicable { message }),
         })
         .or_else(|| (!comparison.primary).then_some(Withheld::NotPrimary))
 }
@@ -115,7 +118,24 @@ fn not_engaged(summary: &Summary, comparison: &Comparison) -> Option<Withheld> {
     })
 }
 
-/// Reason why the arm is identical to the baseline, taken from the plan or else from the evidence.
+/// Reason why a variant that differs from the baseline only in optimizations has no verdict: none of them applies at
+/// this size, according to the evidence. The planner does not know this, for example if the memory is on a device.
+fn inapplicable_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) -> Option<String> {
+    let cell = |arm| plan.cell(comparison.scenario, comparison.size_bytes, arm);
+    let striping = |arm| cell(arm).map(|cell| (cell.rails, cell.chunk_bytes));
+    let only_optimizations = plan.arms.get(comparison.arm)?.separation == Separation::Tuning
+        && striping(comparison.arm) == striping(plan.baseline);
+    let evidence = &summary
+        .cell(comparison.scenario, comparison.size_bytes, comparison.arm)?
+        .evidence;
+    let none_applies = evidence
+        .iter()
+        .all(|evidence| evidence.engagement == Engagement::NotApplicable);
+    let first = evidence.first()?;
+    (only_optimizations && none_applies).then(|| first.reason.clone())
+}
+
+/// Reason why the arm posts exactly what the baseline posts.
 fn identity_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) -> String {
     let planned = plan.cell(comparison.scenario, comparison.size_bytes, comparison.arm);
     let by_plan = planned.and_then(|cell| {
@@ -123,7 +143,7 @@ fn identity_reason(plan: &Plan, summary: &Summary, comparison: &Comparison) -> S
         optimizations.find_map(|planned| planned.not_applicable.clone())
     });
     by_plan
-        .or_else(|| inapplicable_reason(summary, comparison))
+        .or_else(|| inapplicable_reason(plan, summary, comparison))
         .unwrap_or_else(|| "same plan as the baseline".to_owned())
 }
 

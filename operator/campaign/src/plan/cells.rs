@@ -1,6 +1,6 @@
 //! Plans the cells: the posts of each arm at each size of a scenario.
 
-use super::{Arm, Cell, Separation};
+use super::{Arm, Cell, Role};
 use crate::posting::{Posting, Tuning, optimizations};
 use crate::validate::ValidatedScenario;
 
@@ -12,10 +12,9 @@ pub(super) fn plan(scenario: &ValidatedScenario, rails: u32, arms: &[Arm], basel
         arms.iter().enumerate().map(move |(index, arm)| {
             let posting = Posting::new(arm.tuning(), burst, *size, rails);
             let reference = arms.get(baseline).filter(|_| index != baseline);
-            let same_as_baseline = reference.is_some_and(|reference| {
-                arm.control.is_some()
-                    || (same_endpoints(arm, reference)
-                        && posting == Posting::new(reference.tuning(), burst, *size, rails))
+            let role = reference.map(|reference| {
+                let of_baseline = Posting::new(reference.tuning(), burst, *size, rails);
+                Role::new((arm, posting), (reference, of_baseline))
             });
             Cell {
                 size_bytes: *size,
@@ -26,18 +25,11 @@ pub(super) fn plan(scenario: &ValidatedScenario, rails: u32, arms: &[Arm], basel
                 posts_per_burst: posting.posts_per_burst,
                 more_per_burst: posting.more_per_burst(),
                 optimizations: optimizations(arm.tuning(), burst, *size, rails),
-                same_as_baseline,
+                role,
             }
         })
     });
     cells.collect()
-}
-
-/// Whether both arms open endpoints with the same attributes in one process. The inject limit is such an attribute. It
-/// changes what a provider inlines and the depth of its queue even for messages above the limit, so an arm with a
-/// different inject limit is never a negative control.
-fn same_endpoints(arm: &Arm, baseline: &Arm) -> bool {
-    arm.separation == Separation::Tuning && arm.inject_max_bytes == baseline.inject_max_bytes
 }
 
 impl Arm {

@@ -22,7 +22,7 @@ const ORDER_BYTES: usize = 4;
 /// in random order. A single gang measures all rounds in one leg. Legs that would be too long are split further.
 pub(super) fn plan(plan: &Plan) -> Result<Vec<Leg>, PlanError> {
     let gangs = gangs::plan(&plan.arms, plan.baseline);
-    let draw = Draw::new(plan.sampling.seed);
+    let draw = Draw::new(plan.seed);
     let mut legs = Vec::new();
     if let [gang] = gangs.as_slice() {
         let rounds = (0..=plan.rounds).map(|round| draw_round(plan, gang, draw, round));

@@ -174,23 +174,25 @@ fn cell_identical_to_the_baseline_is_a_negative_control() {
         (cell(32 << 10, 1).rails, cell(32 << 10, 1).chunk_bytes),
         (2, 16 << 10)
     );
-    assert!(!cell(32 << 10, 1).same_as_baseline);
-    assert!(cell(64 << 10, 1).same_as_baseline);
-    assert!(
-        !cell(64 << 10, 0).same_as_baseline,
-        "the baseline is not a control for itself"
+    assert_eq!(cell(32 << 10, 1).role, Some(Role::Variant));
+    assert_eq!(cell(64 << 10, 1).role, Some(Role::NegativeControl));
+    assert_eq!(
+        cell(64 << 10, 0).role,
+        None,
+        "the baseline is not compared with itself"
     );
-    assert!(
-        cell(32 << 10, 2).same_as_baseline,
-        "the control arm is identical to the baseline at every size"
-    );
+    assert_eq!(cell(32 << 10, 2).role, Some(Role::ControlArm));
+    // One size gets a verdict; the control arm at both sizes and the negative control must not show a change.
+    assert_eq!((plan.scenarios[0].comparisons, plan.controls), (1, 3));
 }
 
 #[test]
 fn arm_with_a_different_inject_limit_is_never_a_negative_control() {
     let scenarios = "  scenarios: [{name: small, pingPong: {sizes: [64, 1Ki]}}]\n";
     let plan = planned(INJECT, scenarios).unwrap();
-    assert!(!plan.cell(0, 1024, 1).unwrap().same_as_baseline);
+    assert_eq!(plan.cell(0, 64, 1).unwrap().role, Some(Role::Variant));
+    assert_eq!(plan.cell(0, 1024, 1).unwrap().role, Some(Role::NotApplicable));
+    assert_eq!((plan.scenarios[0].comparisons, plan.controls), (1, 2));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crds::units::Size;
 use crds::v1alpha1::{LibfabricProvider, PingPongOperation, TransferOperation, TransportSpec};
 
 use super::{Notes, Severity};
-use crate::plan::{Arm, Cell, Plan, PlannedScenario, Separation};
+use crate::plan::{Arm, Cell, Plan, PlannedScenario, Role, Separation};
 
 /// Maximum length in bytes of a two-sided message with efa-direct: one packet of the device.
 const EFA_DIRECT_MESSAGE_BYTES: u64 = 8 * 1024;
@@ -72,7 +72,7 @@ fn check_identical(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
         .enumerate()
         .filter(|(_, arm)| arm.control.is_none())
     {
-        let identical = cells(scenario, index).filter(|cell| cell.same_as_baseline);
+        let identical = cells(scenario, index).filter(|cell| cell.role == Some(Role::NegativeControl));
         let sizes: Vec<_> = identical.map(|cell| Size(cell.size_bytes).to_string()).collect();
         if !sizes.is_empty() {
             notes.add(

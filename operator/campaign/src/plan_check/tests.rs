@@ -175,7 +175,7 @@ fn finds_inconsistent_plans() {
     assert!(is_fatal(|plan| plan.baseline = 9));
     assert!(is_fatal(|plan| plan.blocks_total += 1));
     assert!(is_fatal(|plan| plan.legs[0].rounds[1].blocks[0].block = 0));
-    assert!(is_fatal(|plan| plan.legs[0].rounds[1].blocks[0].order[0] = 1));
+    assert!(is_fatal(|plan| plan.legs[0].rounds[1].blocks[0].order[0] = 9));
     assert!(is_fatal(|plan| plan.legs[0].rounds[1].arm_order.truncate(1)));
     assert!(is_fatal(|plan| {
         plan.legs[0].rounds.pop();

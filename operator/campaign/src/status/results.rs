@@ -7,7 +7,7 @@ use crds::v1alpha1::{
 
 use super::bounded::{count_comparison_values, count_result_values};
 use super::{MAX_NODES, MAX_PAIRS, MAX_RESULTS, MAX_TEXT};
-use crate::compare::{Comparison, Comparisons, Role, Withheld};
+use crate::compare::{Comparison, Comparisons, Withheld};
 use crate::format::clipped;
 use crate::plan::Plan;
 use crate::stats::{RoundsToSettle, percent_change};
@@ -123,7 +123,7 @@ pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> Bounded<Com
             arm: name(&arms, one.arm),
             metric: one.metric,
             primary: one.primary,
-            negative_control: one.role != Role::Variant,
+            negative_control: one.role.is_control(),
             rounds: one.rounds as u32,
             effect_ppm: one.effect.map(|effect| ppm(effect.percent)),
             lower_ppm: ends.map(|(lower, _)| ppm(lower)),
@@ -156,6 +156,7 @@ fn withheld(reason: &Withheld) -> Option<WithheldReason> {
         Withheld::DifferentDevices { .. } => Some(WithheldReason::DifferentDevices),
         Withheld::ControlViolated { .. } => Some(WithheldReason::ControlViolated),
         Withheld::NotEngaged { .. } => Some(WithheldReason::NotEngaged),
+        Withheld::NotApplicable { .. } => Some(WithheldReason::NotApplicable),
         Withheld::NotPrimary
         | Withheld::Control
         | Withheld::Identical { .. }

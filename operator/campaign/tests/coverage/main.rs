@@ -88,6 +88,21 @@ fn false_verdicts_occur_in_at_most_five_percent_of_scenarios() {
 }
 
 #[test]
+fn comparison_of_two_runs_withstands_unequal_spreads() {
+    let rows = experiments::between_runs();
+    for row in &rows {
+        // Welch's interval is approximate, so the bound is above the nominal level.
+        let excess = standard_errors_above(1.3 * row.level, &row.missed);
+        assert!(excess < TOLERANCE, "{row:?}");
+        if row.rounds == (20, 9) && row.spread > 1.0 {
+            let excess = standard_errors_above(1.3 * row.level, &row.rank_sum);
+            assert!(excess > TOLERANCE, "the rank-sum interval would suffice: {row:?}");
+        }
+    }
+    assert_documented(&report::between_runs(&rows));
+}
+
+#[test]
 fn minimum_detectable_effect_is_found_in_about_eighty_percent_of_campaigns() {
     let rows = experiments::power();
     for row in &rows {

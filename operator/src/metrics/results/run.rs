@@ -13,7 +13,12 @@ const STATES: [State; 5] = [
     State::Complete,
     State::Failed,
 ];
-const OUTCOMES: [Outcome; 3] = [Outcome::Passed, Outcome::Missed, Outcome::Untrusted];
+const OUTCOMES: [Outcome; 4] = [
+    Outcome::Passed,
+    Outcome::Missed,
+    Outcome::Suspect,
+    Outcome::Untrusted,
+];
 const PROOFS: [FabricProof; 3] = [
     FabricProof::Verified,
     FabricProof::Declared,
@@ -66,8 +71,12 @@ pub(super) const METRICS: [ResultMetric; 15] = [
     metric(
         "fabricbench_run_outcome",
         "",
-        "Outcome of a finished run; Passed, Missed and Untrusted are the exit statuses 0, 1 and 3 of its report",
-        &[RUN_NAMESPACE, RUN, label("outcome", "Passed, Missed, Untrusted")],
+        "Outcome of a finished run; its report exits with status 0 for Passed, 1 for Missed, and 3 for Suspect and Untrusted",
+        &[
+            RUN_NAMESPACE,
+            RUN,
+            label("outcome", "Passed, Missed, Suspect, Untrusted"),
+        ],
         Samples::Run(|run, emit| emit_enum_if_known(&OUTCOMES, run.outcome, &[], emit)),
     ),
     metric(

@@ -103,7 +103,7 @@ mod tests {
             posts_per_burst: 1,
             more_per_burst: 0,
             optimizations: Vec::new(),
-            same_as_baseline: false,
+            role: None,
         }
     }
 

@@ -2,7 +2,8 @@
 
 use crds::v1alpha1::Verdict;
 use fabricbench_campaign::stats::{
-    BetterDirection, Family, Margin, compare_paired, decide_verdict, signed_rank,
+    BetterDirection, Family, Interval, Margin, compare_paired, decide_verdict, rank_sum, signed_rank,
+    two_samples,
 };
 
 use super::campaign::{ARMS, Order, Setting, pair_effects, round_effects};
@@ -36,6 +37,10 @@ pub struct Share {
 impl Share {
     fn count(campaigns: usize, happened: impl FnMut(usize) -> bool) -> Share {
         let count = (0..campaigns).map(happened).filter(|happened| *happened).count();
+        Share::new(count, campaigns)
+    }
+
+    fn new(count: usize, campaigns: usize) -> Share {
         Share {
             share: count as f64 / campaigns as f64,
             campaigns,
@@ -198,6 +203,72 @@ fn any_false_verdict(noise: Noise, margin_percent: f64, stream: u64) -> Share {
             matches!(verdict, Verdict::Improved | Verdict::Regressed)
         })
     })
+}
+
+/// Coverage of the interval that compares two runs.
+#[derive(Debug, Clone, Copy)]
+pub struct BetweenRuns {
+    /// Noise of the rounds.
+    pub noise: Noise,
+    /// Number of rounds of each run.
+    pub rounds: (usize, usize),
+    /// Spread of the second run's rounds relative to the first run's.
+    pub spread: f64,
+    /// Nominal two-sided level.
+    pub level: f64,
+    /// Fraction of rank-sum intervals that miss the shift.
+    pub rank_sum: Share,
+    /// Fraction of the intervals in use that miss the shift.
+    pub missed: Share,
+}
+
+/// Level of one of 12 comparisons at a simultaneous confidence of 95 percent.
+const LEVEL_OF_12: f64 = 0.05 / 12.0;
+
+/// Compares runs whose rounds spread alike or differ by a factor of 4, at the level of one comparison and of one in 12.
+pub fn between_runs() -> Vec<BetweenRuns> {
+    let noises = [Noise::Normal, Noise::Skewed, Noise::Bimodal];
+    let settings = noises.into_iter().flat_map(|noise| {
+        [(13, 13), (20, 9)].into_iter().flat_map(move |rounds| {
+            [1.0, 4.0]
+                .into_iter()
+                .flat_map(move |spread| [0.05, LEVEL_OF_12].map(|level| (noise, rounds, spread, level)))
+        })
+    });
+    (500_000..)
+        .zip(settings)
+        .map(|(stream, setting)| between_runs_with(setting, stream))
+        .collect()
+}
+
+fn between_runs_with(
+    (noise, rounds, spread, level): (Noise, (usize, usize), f64, f64),
+    stream: u64,
+) -> BetweenRuns {
+    let mut rng = generator(stream);
+    // The effect of a round is the difference of two noises, those of the arm and of the baseline.
+    let mut run = |rounds: usize, scale: f64| -> Vec<f64> {
+        let mut effect = || scale * (noise.independent(&mut rng) - noise.independent(&mut rng));
+        (0..rounds).map(|_| effect()).collect()
+    };
+    let mut missed_by_ranks = 0;
+    let missed = Share::count(FEW_CAMPAIGNS, |_| {
+        let (first, second) = (run(rounds.0, 1.0), run(rounds.1, spread));
+        let misses = |interval: Option<Interval>| {
+            let interval = interval.expect("enough rounds");
+            interval.lower > 0.0 || interval.upper < 0.0
+        };
+        missed_by_ranks += usize::from(misses(rank_sum::interval(&first, &second, level)));
+        misses(two_samples::interval(&first, &second, level))
+    });
+    BetweenRuns {
+        noise,
+        rounds,
+        spread,
+        level,
+        rank_sum: Share::new(missed_by_ranks, FEW_CAMPAIGNS),
+        missed,
+    }
 }
 
 /// Power for an effect of the size that campaigns report as the minimum detectable effect.

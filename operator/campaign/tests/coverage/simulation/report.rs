@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use fabricbench_campaign::stats::{percent_change, signed_rank::Cutoff};
 
-use super::experiments::{self, Coverage, FalseVerdicts, Power, Share};
+use super::experiments::{self, BetweenRuns, Coverage, FalseVerdicts, Power, Share};
 
 /// Describes the simulations and how the page is generated.
 pub const INTRODUCTION: &str = "\
@@ -96,7 +96,8 @@ pub fn false_verdicts(rows: &[FalseVerdicts]) -> String {
         "Percentage of scenarios with 28 comparisons (four arms, seven sizes) and 15 rounds in which any \
          comparison is `Improved` or `Regressed` although no effect is larger than the margin. All true \
          effects are at the upper edge of the margin, which is the worst case. With a margin of 0, both \
-         verdicts are false.",
+         verdicts are false; these rows also apply to a run with 28 controls, which is suspect by chance at most \
+         this often.",
         rows.first().map(|row| row.any),
         0.05,
     );
@@ -105,6 +106,39 @@ pub fn false_verdicts(rows: &[FalseVerdicts]) -> String {
     table_row(&mut section, "---", header.map(|_| "---".to_owned()));
     for row in rows {
         let cells = [format!("{} %", row.margin_percent), percent(row.any.share)];
+        table_row(&mut section, &row.noise.to_string(), cells);
+    }
+    section
+}
+
+/// The table of intervals that compare two runs.
+pub fn between_runs(rows: &[BetweenRuns]) -> String {
+    let mut section = heading(
+        "Comparison of two runs",
+        "Percentage of intervals that miss the difference between two runs, at the level of one comparison (5 percent) \
+         and of one in 12 (0.42 percent). `compare` uses the smallest interval that contains the rank-sum interval \
+         and Welch's interval. The rank-sum interval alone misses the difference too often if the shorter run also \
+         spreads more.",
+        rows.first().map(|row| row.missed),
+        0.05,
+    );
+    let header = [
+        "rounds",
+        "spread of the second run",
+        "level",
+        "rank-sum alone",
+        "missed",
+    ];
+    table_row(&mut section, "noise", header.map(str::to_owned));
+    table_row(&mut section, "---", header.map(|_| "---".to_owned()));
+    for row in rows {
+        let cells = [
+            format!("{} and {}", row.rounds.0, row.rounds.1),
+            format!("{} times", row.spread),
+            fine_percent(row.level),
+            fine_percent(row.rank_sum.share),
+            fine_percent(row.missed.share),
+        ];
         table_row(&mut section, &row.noise.to_string(), cells);
     }
     section
@@ -152,6 +186,10 @@ fn table_row(section: &mut String, first: &str, cells: impl IntoIterator<Item = 
         let _ = write!(section, " {cell} |");
     }
     section.push('\n');
+}
+
+fn fine_percent(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
 }
 
 fn percent(share: f64) -> String {

@@ -1,0 +1,43 @@
+//! Purpose of the comparison between an arm and the baseline at one size. Performs no I/O.
+
+use serde::Serialize;
+
+use super::{Arm, Separation};
+use crate::posting::Posting;
+
+/// Purpose of the comparison between an arm and the baseline at one size. The planner decides it before anything is
+/// measured, so the comparisons that get verdicts do not depend on the results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Role {
+    /// Measures what a variant changes. Only these comparisons get verdicts and form the family of a scenario.
+    Variant,
+    /// Compares a variant that posts exactly what the baseline posts, but opens its endpoints with other attributes: a
+    /// different inject limit changes what a provider inlines and the depth of its queue even for larger messages. The
+    /// optimization does not apply, and an effect is not certain to be noise.
+    NotApplicable,
+    /// Compares a variant that does exactly what the baseline does at this size, so that any effect is noise.
+    NegativeControl,
+    /// Compares a second baseline, so that any effect is noise.
+    ControlArm,
+}
+
+impl Role {
+    /// Role of the comparison between `arm`, which posts as in `posting`, and `baseline`, which posts as in `reference`.
+    pub(super) fn new((arm, posting): (&Arm, Posting), (baseline, reference): (&Arm, Posting)) -> Self {
+        if arm.control.is_some() {
+            Self::ControlArm
+        } else if arm.separation != Separation::Tuning || posting != reference {
+            Self::Variant
+        } else if arm.inject_max_bytes != baseline.inject_max_bytes {
+            Self::NotApplicable
+        } else {
+            Self::NegativeControl
+        }
+    }
+
+    /// Whether any effect is noise.
+    pub fn is_control(self) -> bool {
+        matches!(self, Self::NegativeControl | Self::ControlArm)
+    }
+}
