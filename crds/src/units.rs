@@ -215,8 +215,12 @@ mod schema {
 
     use super::{Duration, Size};
 
-    /// Number of bytes, or a string with a suffix. `validate` checks the string, because the cost limit of CEL rules
-    /// does not allow patterns on this union.
+    /// Strings that denote less than 2^63 bytes: the number of digits is limited for each suffix.
+    const SIZE_PATTERN: &str =
+        "^([0-9]{1,18}|[0-9]{1,15}(k|Ki)|[0-9]{1,12}(M|Mi)|[0-9]{1,9}(G|Gi)|[0-9]{1,6}(T|Ti))$";
+
+    /// Number of bytes, or a string with a suffix. As in the schema of Kubernetes' own quantities, the bounds of both
+    /// kinds of values stand next to each other: `minimum` applies to numbers and `pattern` to strings.
     impl JsonSchema for Size {
         fn schema_name() -> Cow<'static, str> {
             "Size".into()
@@ -227,7 +231,7 @@ mod schema {
         }
 
         fn json_schema(_: &mut SchemaGenerator) -> Schema {
-            json_schema!({"x-kubernetes-int-or-string": true})
+            json_schema!({"x-kubernetes-int-or-string": true, "minimum": 0, "pattern": SIZE_PATTERN})
         }
     }
 

@@ -20,7 +20,7 @@ mod variant;
 pub use condition_type::ConditionType;
 pub use execution::{AttemptState, AttemptStatus, ExecutionStatus};
 pub use expectation::{Change, Expectation, SizeRange};
-pub use placement::{Pattern, Placement, Toleration};
+pub use placement::{Pattern, Placement, PreflightMode, Toleration};
 pub use reason::Reason;
 pub use resources::Resources;
 #[cfg(feature = "crd")]

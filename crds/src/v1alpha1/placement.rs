@@ -34,6 +34,11 @@ pub struct Placement {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "crd", schemars(length(max = 16)))]
     pub tolerations: Vec<Toleration>,
+    /// Whether the run waits while too few nodes meet the requirements of its workers. Defaults to Warn if queueName is
+    /// set or no node has the labels in nodeSelector, because a queue or a cluster autoscaler may add nodes, and to Wait
+    /// otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preflight: Option<PreflightMode>,
     /// Name of the Kueue LocalQueue that the Jobs are submitted to. If unset, Jobs are not queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 63)))]
@@ -52,6 +57,7 @@ impl Default for Placement {
             exclusive: true,
             single_zone: true,
             node_selector: BTreeMap::new(),
+            preflight: None,
             tolerations: Vec::new(),
             queue_name: None,
             priority_class_name: None,
@@ -66,6 +72,17 @@ pub enum Pattern {
     /// Every pair of workers exchanges data. Disjoint pairs are measured at the same time (circle method).
     #[default]
     Pairwise,
+}
+
+/// Reaction to a cluster in which too few nodes meet the requirements of the workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum PreflightMode {
+    /// The run waits until enough nodes meet the requirements.
+    Wait,
+    /// The pods are created, and the run reports the unmet requirements while they cannot be scheduled. A cluster
+    /// autoscaler adds nodes only for such pods.
+    Warn,
 }
 
 /// Toleration allows worker pods to be scheduled on nodes with matching taints.

@@ -59,7 +59,10 @@ pub struct BenchmarkRunSpec {
     pub suspend: bool,
     /// Image of the worker pods. Defaults to the runner image of the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 500)))]
+    #[cfg_attr(
+        feature = "crd",
+        schemars(length(min = 1, max = 500), regex(pattern = r"^[A-Za-z0-9._:/@\[\]-]+$"))
+    )]
     pub image: Option<String>,
     /// Name of the variant that all other variants are compared with.
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 40)))]

@@ -36,11 +36,17 @@ pub struct Variant {
     pub env: Vec<EnvVar>,
     /// Absolute path of a directory whose libraries are loaded instead of those in the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 500), regex(pattern = "^/")))]
+    #[cfg_attr(
+        feature = "crd",
+        schemars(length(min = 1, max = 500), regex(pattern = r"^/[^\x00-\x1f\x7f]*$"))
+    )]
     pub library: Option<String>,
     /// Image of the worker pods of this variant. Defaults to spec.image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 500)))]
+    #[cfg_attr(
+        feature = "crd",
+        schemars(length(min = 1, max = 500), regex(pattern = r"^[A-Za-z0-9._:/@\[\]-]+$"))
+    )]
     pub image: Option<String>,
 }
 
@@ -90,6 +96,6 @@ pub struct EnvVar {
     )]
     pub name: String,
     /// Value of the environment variable.
-    #[cfg_attr(feature = "crd", schemars(length(max = 1000)))]
+    #[cfg_attr(feature = "crd", schemars(length(max = 1000), regex(pattern = r"^[^\x00]*$")))]
     pub value: String,
 }

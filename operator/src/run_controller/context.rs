@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crds::v1alpha1::{BenchmarkRun, State};
+use crds::v1alpha1::{BenchmarkRun, PreflightMode, State};
 use kube::Client;
 use tokio::sync::Semaphore;
 
@@ -81,21 +81,29 @@ impl Context {
         let Some(nodes) = &self.nodes else {
             return Preflight::Skipped;
         };
-        match preflight(&self.requirements(run, earlier_nodes), &nodes.all()) {
+        let requirements = self.requirements(run, earlier_nodes);
+        match preflight(&requirements, &nodes.all()) {
             Ok(candidates) => Preflight::Passed {
                 nodes: candidates.nodes,
             },
-            Err(error) => Preflight::Rejected(error.to_string()),
+            Err(error) => match error.mode(&requirements) {
+                PreflightMode::Wait => Preflight::Rejected(error.to_string()),
+                PreflightMode::Warn => Preflight::Warned(error.to_string()),
+            },
         }
     }
 
-    /// Whether the nodes that are eligible for `run` have zone labels. Assumed to be true if the operator is not
-    /// permitted to read nodes.
+    /// Whether the nodes that are eligible for `run` have zone labels. If no node is eligible yet, the labels of the other
+    /// nodes decide. Assumed to be true if the operator is not permitted to read nodes or there is none.
     pub(super) fn zones_are_known(&self, run: &BenchmarkRun, earlier_nodes: &[String]) -> bool {
         let nodes = self.nodes.as_ref();
         nodes.is_none_or(|nodes| {
             let requirements = self.requirements(run, earlier_nodes);
-            preflight(&requirements, &nodes.all()).is_ok_and(|candidates| candidates.zoned)
+            let nodes = nodes.all();
+            match preflight(&requirements, &nodes) {
+                Ok(candidates) => candidates.zoned,
+                Err(_) => nodes.is_empty() || nodes.iter().any(|node| node.zone().is_some()),
+            }
         })
     }
 

@@ -71,6 +71,9 @@ pub(super) fn observe<'s>(
     let persisted = snapshot.persisted();
     let deleting = run.metadata.deletion_timestamp.is_some();
     let annotations = run.metadata.annotations.as_ref();
+    let pods = pods(context, snapshot.key, snapshot.uid);
+    let needs_nodes = needs_next_attempt(&persisted, deleting, run.spec.suspend)
+        || pods.iter().any(|pod| pod.unschedulable.is_some());
     Observed {
         deleting,
         finalizer: snapshot.has_finalizer,
@@ -78,7 +81,7 @@ pub(super) fn observe<'s>(
         release_pods: annotations.is_some_and(|all| all.contains_key(names::ANNOTATION_RELEASE_PODS)),
         jobs: jobs(context, snapshot.key, snapshot.uid),
         prerequisites_ready: session.prerequisites_ready,
-        pods: pods(context, snapshot.key, snapshot.uid),
+        pods,
         stream: session.follower.as_ref().map(|follower| follower.state()),
         records: match &session.records {
             SessionRecords::Unread => Records::Unread,
@@ -86,7 +89,7 @@ pub(super) fn observe<'s>(
             SessionRecords::Read { collector, .. } => Records::Read(&collector.reports().done),
             SessionRecords::Broken(message) => Records::Broken(message.clone()),
         },
-        preflight: match needs_next_attempt(&persisted, deleting, run.spec.suspend) {
+        preflight: match needs_nodes {
             true => context.preflight(run, &persisted.nodes),
             false => Preflight::Skipped,
         },

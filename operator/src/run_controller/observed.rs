@@ -107,14 +107,16 @@ pub struct StreamState {
 /// Result of the check whether enough nodes meet the requirements of the workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Preflight {
-    /// The check was skipped, because the operator is not permitted to read nodes (namespaced mode) or no gang is to be
-    /// created.
+    /// The check was skipped, because the operator is not permitted to read nodes (namespaced mode), or no gang is to be
+    /// created or scheduled.
     Skipped,
     /// Enough nodes are eligible.
     Passed {
         /// Names of the eligible nodes.
         nodes: BTreeSet<String>,
     },
+    /// Too few nodes are eligible, but the gang is created nevertheless. The message is the same as for `Rejected`.
+    Warned(String),
     /// Too few nodes are eligible. The message contains the nodes and the insufficient amounts.
     Rejected(String),
 }

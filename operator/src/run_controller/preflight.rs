@@ -9,7 +9,7 @@ mod quantity;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::units::Size;
-use crds::v1alpha1::{Placement, Toleration};
+use crds::v1alpha1::{Placement, PreflightMode, Toleration};
 use snafu::Snafu;
 
 pub use node::{Amounts, NodeState, Taint};
@@ -84,6 +84,23 @@ pub enum PreflightError {
         /// Zones, each with its number of eligible nodes.
         zones: String,
     },
+}
+
+impl PreflightError {
+    /// Whether the run waits because of this error. Workers that are bound to the nodes of earlier attempts wait for
+    /// these nodes, because no other node can replace them.
+    pub fn mode(&self, requirements: &Requirements<'_>) -> PreflightMode {
+        let placement = requirements.placement;
+        let may_grow = placement.queue_name.is_some() || matches!(self, Self::NoLabels { .. });
+        let default = match may_grow {
+            true => PreflightMode::Warn,
+            false => PreflightMode::Wait,
+        };
+        match requirements.nodes.is_empty() {
+            true => placement.preflight.unwrap_or(default),
+            false => PreflightMode::Wait,
+        }
+    }
 }
 
 /// Returns the nodes on which the workers may run.

@@ -16,5 +16,4 @@ mod malformed;
 mod results;
 mod rules;
 mod schema;
-mod sizes;
 mod start;

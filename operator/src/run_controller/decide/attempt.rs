@@ -11,7 +11,7 @@ use super::outcome::AttemptOutcome;
 use super::waiting::{Waiting, for_start};
 use super::{Inputs, earliest, pod_failure};
 use crate::run_controller::execution_state::attempt_id;
-use crate::run_controller::observed::{JobOutcome, JobState, PodState};
+use crate::run_controller::observed::{JobOutcome, JobState, PodState, Preflight};
 use crds::v1alpha1::Reason;
 use ending::Ending;
 
@@ -164,8 +164,12 @@ impl<'a> AttemptView<'a> {
                 },
             };
         }
-        match (&reservation.competing_run, waiting.reason) {
-            (Some(run), Reason::Unschedulable) => Waiting::for_competing_run(run, &waiting.message),
+        if waiting.reason != Reason::Unschedulable {
+            return waiting;
+        }
+        match (&reservation.competing_run, &self.inputs.observed.preflight) {
+            (Some(run), _) => Waiting::for_competing_run(run, &waiting.message),
+            (None, Preflight::Warned(unmet)) => Waiting::for_missing_nodes(unmet, &waiting.message),
             _ => waiting,
         }
     }

@@ -56,6 +56,11 @@ impl Waiting {
         )
     }
 
+    /// Waits for nodes that a cluster autoscaler may add. `unmet` describes the unmet requirements.
+    pub(super) fn for_missing_nodes(unmet: &str, scheduler_message: &str) -> Self {
+        Self::new(Reason::Unschedulable, format!("{unmet}; {scheduler_message}"))
+    }
+
     /// Whether the run waits for a queue or for other runs, which may take any amount of time.
     pub(super) fn is_queued(&self) -> bool {
         matches!(self.reason, Reason::WaitingForAdmission | Reason::WaitingForNodes)

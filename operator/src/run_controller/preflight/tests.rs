@@ -215,3 +215,38 @@ fn matches_tolerations_like_the_scheduler() {
     assert!(!matches(Some("k"), Some("Exists"), None, Some("NoExecute")));
     assert!(!matches(None, None, Some("v"), None));
 }
+
+#[test]
+fn only_a_cluster_that_may_grow_is_not_waited_for() {
+    let mode = |placement: &Placement, earlier: &[String], nodes: &[NodeState]| {
+        let requirements = Requirements {
+            placement,
+            resources: RESOURCES,
+            nodes: earlier,
+        };
+        preflight(&requirements, nodes).unwrap_err().mode(&requirements)
+    };
+    let (one, queued) = (
+        [p5("a")],
+        Placement {
+            queue_name: Some("queue".to_owned()),
+            ..placement()
+        },
+    );
+    let fixed = |preflight| Placement {
+        preflight: Some(preflight),
+        ..placement()
+    };
+    // No node of the pool exists yet: an autoscaler may add one for a pending pod.
+    assert_eq!(mode(&placement(), &[], &[]), PreflightMode::Warn);
+    assert_eq!(mode(&placement(), &[], &one), PreflightMode::Wait);
+    assert_eq!(mode(&queued, &[], &one), PreflightMode::Warn);
+    assert_eq!(mode(&fixed(PreflightMode::Wait), &[], &[]), PreflightMode::Wait);
+    assert_eq!(mode(&fixed(PreflightMode::Warn), &[], &one), PreflightMode::Warn);
+    // Later attempts are bound to the nodes of the first one.
+    let earlier = ["gone".to_owned()];
+    assert_eq!(
+        mode(&fixed(PreflightMode::Warn), &earlier, &one),
+        PreflightMode::Wait
+    );
+}

@@ -74,6 +74,32 @@ fn pending_message_contains_the_message_of_the_scheduler() {
 }
 
 #[test]
+fn gang_is_created_despite_a_preflight_warning_and_reports_it_until_it_is_scheduled() {
+    let unmet = "none of the 3 nodes has the labels pool=p5 (spec.placement.nodeSelector)";
+    let mut scene = Scene::new();
+    scene.preflight = Preflight::Warned(unmet.to_owned());
+    let decision = scene.decide();
+    assert!(
+        !matches!(decision.action, Action::Wait { .. }),
+        "{:?}",
+        decision.action
+    );
+
+    let mut scene = Scene::starting();
+    scene.preflight = Preflight::Warned(unmet.to_owned());
+    scene.pods[1].unschedulable = Some("0/3 nodes are available".to_owned());
+    assert_eq!(
+        pending(&scene.decide()),
+        (
+            "Unschedulable",
+            format!("{unmet}; pod p-1: 0/3 nodes are available").as_str()
+        )
+    );
+    scene.pods[1].unschedulable = None;
+    assert_eq!(pending(&scene.decide()).0, "PodsStarting");
+}
+
+#[test]
 fn pending_deadline_failure_reports_the_last_obstacle() {
     let mut scene = Scene::starting();
     scene.pods[0].unschedulable = Some("0/2 nodes are available".to_owned());
