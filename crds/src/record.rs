@@ -16,8 +16,8 @@ pub use case::{
     Measurement, Mismatch, Posted, PostingCounters, SideReport,
 };
 pub use environment::{
-    ClockFacts, ColdRecord, EndpointsRecord, FabricFacts, HostEnvironment, InjectLimits, LibraryFacts,
-    MemoryFacts, RailFacts,
+    Answer, ClockFacts, ColdRecord, EndpointsRecord, FabricFacts, HostEnvironment, InjectLimits,
+    LibraryFacts, MemoryFacts, OffloadFacts, RailFacts,
 };
 pub use line::{Chain, ChainWriter, LineError, MAX_LINE_BYTES, hex};
 

@@ -34,8 +34,10 @@ const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Target {
-    /// Transport.
+    /// Transport, with endpoints for host memory.
     Transport(TransportSpec),
+    /// Transport, with endpoints for GPU memory and a registered buffer on the GPU.
+    TransportWithCuda(TransportSpec),
     /// Memory kind.
     Memory(MemoryKind),
 }
@@ -93,15 +95,21 @@ fn targets() -> Vec<Target> {
         MemoryKind::SharedMemory,
         MemoryKind::Cuda,
     ];
+    // A NIC and a GPU that work separately need not work together.
+    let with_cuda = [P::Efa, P::EfaDirect, P::Verbs].map(|provider| {
+        let spec = TransportSpec::Libfabric(Libfabric { provider, rails: 1 });
+        Target::TransportWithCuda(spec)
+    });
     transports
         .map(Target::Transport)
+        .chain(with_cuda)
         .chain(kinds.map(Target::Memory))
         .collect()
 }
 
 fn category(target: &Target) -> &'static str {
     match target {
-        Target::Transport(_) => "transport",
+        Target::Transport(_) | Target::TransportWithCuda(_) => "transport",
         Target::Memory(_) => "memory",
     }
 }
@@ -110,6 +118,9 @@ fn name(target: &Target) -> String {
     match target {
         Target::Transport(TransportSpec::Libfabric(spec)) => format!("libfabric {}", spec.provider.name()),
         Target::Transport(spec) => spec.library().into(),
+        Target::TransportWithCuda(spec) => {
+            format!("{} with GPU memory", name(&Target::Transport(spec.clone())))
+        }
         Target::Memory(kind) => format!("{kind:?}"),
     }
 }
@@ -117,7 +128,7 @@ fn name(target: &Target) -> String {
 fn try_in_process(target: &Target) -> io::Result<Result<String, CaseFailure>> {
     let mut command = Command::new(env::current_exe()?);
     command.arg("attempt").arg(serde_json::to_string(target)?);
-    if let Target::Transport(spec) = target {
+    if let Target::Transport(spec) | Target::TransportWithCuda(spec) = target {
         let unset = |(name, _): &(&str, String)| env::var_os(name).is_none();
         command.envs(required_environment(spec, 1).into_iter().filter(unset));
     }

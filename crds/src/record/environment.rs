@@ -114,9 +114,9 @@ pub struct FabricFacts {
     pub registration_mode: Vec<String>,
     /// Progress model: `auto` or `manual`.
     pub progress: String,
-    /// Operations that the provider reports as emulated in software.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub emulated: Vec<String>,
+    /// Work that the device executes or the provider carries out in software.
+    #[serde(default)]
+    pub offload: OffloadFacts,
     /// Method by which the worker waits for completions, by scenario.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub polling: BTreeMap<String, Polling>,
@@ -129,6 +129,44 @@ pub struct FabricFacts {
     /// Environment variables of the instrument that configure fabric libraries.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, String>,
+}
+
+/// Work that the device executes or the provider carries out in software.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct OffloadFacts {
+    /// Whether RMA reads are emulated with messages. Unset for providers without a device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulated_reads: Option<Answer>,
+    /// Whether RMA writes are emulated with messages. Unset for providers without a device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulated_writes: Option<Answer>,
+    /// Whether GPU memory is copied through host memory. Unset without GPU memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub staged: Option<Answer>,
+    /// Largest message that the device takes from its work request, in bytes. A larger injected message is copied into a
+    /// buffer of the provider. Unset if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inline_bytes: Option<u64>,
+}
+
+/// Answer to a question that not every library answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum Answer {
+    /// It does.
+    Yes,
+    /// It does not.
+    No,
+    /// The library does not report it.
+    Unknown,
+}
+
+impl From<bool> for Answer {
+    fn from(answer: bool) -> Self {
+        if answer { Self::Yes } else { Self::No }
+    }
 }
 
 /// Loaded library.

@@ -10,6 +10,7 @@ mod evidence;
 mod fabric;
 mod limits;
 mod notes;
+mod offload;
 mod pairs;
 mod spread;
 mod statistic;
@@ -88,7 +89,7 @@ pub fn summarize(plan: &Plan, reports: &Reports) -> Summary {
     let endpoints = EndpointIndex::new(plan, reports);
     let fabric = fabric::prove(plan, reports, &endpoints);
     let validities = validity::check_cases(plan, reports, &endpoints, &fabric);
-    let cells = cell::cells(plan, reports, &validities);
+    let cells = cell::cells(plan, reports, &validities, &endpoints);
     let pairs = pairs::pairs(plan, reports, &validities);
     let primary: Vec<Metric> = plan.scenarios.iter().map(|scenario| scenario.primary).collect();
     Summary {
@@ -100,7 +101,7 @@ pub fn summarize(plan: &Plan, reports: &Reports) -> Summary {
         pairs,
         environment: environment::environment(plan, reports),
         evidence_lines: notes::evidence_lines(reports),
-        warnings: notes::warnings(plan, reports),
+        warnings: notes::warnings(plan, reports, &endpoints),
         cells,
         validities,
     }

@@ -1,12 +1,14 @@
 //! Attempt to open a transport or to allocate memory, executed in a separate process. Performs I/O.
 
+use std::sync::Arc;
+
 use crds::record::CaseFailure;
 use crds::v1alpha1::{MemoryKind, TransportSpec};
 
 use super::Target;
-use crate::memory::Memory;
+use crate::memory::{Memory, MemoryError};
 use crate::transport::select::{ArmRank, TransportSelector, TransportVisitor};
-use crate::transport::{OpenConfig, Transport, TransportError};
+use crate::transport::{OpenConfig, Region, Transport, TransportError};
 
 /// Number of bytes to allocate: one huge page.
 const MEMORY_BYTES: usize = 2 * 1024 * 1024;
@@ -17,21 +19,30 @@ const MEMORY_BYTES: usize = 2 * 1024 * 1024;
 /// The target is unavailable. The failure contains the reason and a remedy.
 pub fn attempt(selector: &impl TransportSelector, target: &Target) -> Result<String, CaseFailure> {
     match target {
-        Target::Transport(spec) => open_transport(selector, spec).map_err(|error| CaseFailure {
-            reason: error.reason,
-            message: error.to_string(),
-        }),
+        Target::Transport(spec) => open_transport(selector, spec, None),
+        Target::TransportWithCuda(spec) => {
+            let memory = Memory::allocate(MemoryKind::Cuda, MEMORY_BYTES).map_err(memory_failure)?;
+            open_transport(selector, spec, Some(memory))
+        }
         Target::Memory(kind) => allocate_memory(*kind),
     }
 }
 
-fn open_transport(selector: &impl TransportSelector, spec: &TransportSpec) -> Result<String, TransportError> {
-    struct Open(OpenConfig);
+/// Opens `spec`, and registers `memory` if it is given.
+fn open_transport(
+    selector: &impl TransportSelector,
+    spec: &TransportSpec,
+    memory: Option<Arc<Memory>>,
+) -> Result<String, CaseFailure> {
+    struct Open(OpenConfig, Option<Arc<Memory>>);
     impl TransportVisitor for Open {
         type Output = Result<String, TransportError>;
 
         fn visit<T: Transport + 'static>(self) -> Self::Output {
-            let transport = T::open(&self.0)?;
+            let mut transport = T::open(&self.0)?;
+            let region = self.1.map(|memory| transport.register(memory)).transpose()?;
+            let registered =
+                region.map(|region| format!(", memory registered with {}", region.registration_method()));
             let facts = transport.facts();
             let library = facts
                 .library
@@ -39,11 +50,12 @@ fn open_transport(selector: &impl TransportSelector, spec: &TransportSpec) -> Re
                 .map(|library| format!("{} {} ({}), ", library.name, library.version, library.path));
             let domains: Vec<_> = facts.rails.iter().map(|rail| rail.domain.as_str()).collect();
             Ok(format!(
-                "{}provider {}, domain {}, inject {} B",
+                "{}provider {}, domain {}, inject {} B{}",
                 library.unwrap_or_default(),
                 facts.provider,
                 domains.join(" "),
-                facts.inject_limits.send_bytes
+                facts.inject_limits.send_bytes,
+                registered.unwrap_or_default()
             ))
         }
     }
@@ -54,7 +66,7 @@ fn open_transport(selector: &impl TransportSelector, spec: &TransportSpec) -> Re
         inject_bytes: None,
         depth: 16,
         uses_wait: false,
-        device_memory: false,
+        device_memory: memory.is_some(),
         location: None,
         peers: 1,
     };
@@ -62,14 +74,24 @@ fn open_transport(selector: &impl TransportSelector, spec: &TransportSpec) -> Re
         arm: "probe",
         rank: 0,
     };
-    selector.select(at, spec, Open(config))?
+    let opened = selector
+        .select(at, spec, Open(config, memory))
+        .and_then(|opened| opened);
+    opened.map_err(|error| CaseFailure {
+        reason: error.reason,
+        message: error.to_string(),
+    })
+}
+
+fn memory_failure(error: MemoryError) -> CaseFailure {
+    CaseFailure {
+        reason: error.reason(),
+        message: error.to_string(),
+    }
 }
 
 fn allocate_memory(kind: MemoryKind) -> Result<String, CaseFailure> {
-    let allocated = Memory::allocate(kind, MEMORY_BYTES).map_err(|error| CaseFailure {
-        reason: error.reason(),
-        message: error.to_string(),
-    })?;
+    let allocated = Memory::allocate(kind, MEMORY_BYTES).map_err(memory_failure)?;
     let node = allocated
         .numa_node()
         .map(|node| format!(" on NUMA node {node}"))

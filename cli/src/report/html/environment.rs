@@ -2,6 +2,7 @@
 
 use campaign::format;
 use campaign::summarize::COLD_METRICS;
+use crds::record::{Answer, OffloadFacts};
 use maud::{Markup, html};
 
 use super::verdicts::arm_name;
@@ -96,8 +97,8 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
                     thead {
                         tr {
                             @for head in [
-                                "arm", "library", "provider", "fabric", "rails", "inject limits", "queue depth", "progress", "polling",
-                                "memory", "variables",
+                                "arm", "library", "provider", "fabric", "rails", "inject limits", "software", "queue depth", "progress",
+                                "polling", "memory", "variables",
                             ] { th scope="col" { (head) } }
                         }
                     }
@@ -123,6 +124,7 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
                                     }
                                 }
                                 td { "send " (fabric.inject_limits.send_bytes) " B, write " (fabric.inject_limits.write_bytes) " B" }
+                                td { @for line in offload(&fabric.offload) { div { (line) } } }
                                 td { (fabric.transmit_depth) }
                                 td { (fabric.progress) }
                                 td {
@@ -151,5 +153,30 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// Describes which work the provider carries out in software.
+fn offload(offload: &OffloadFacts) -> Vec<String> {
+    let answers = [
+        ("emulated reads", offload.emulated_reads),
+        ("emulated writes", offload.emulated_writes),
+        ("staged GPU memory", offload.staged),
+    ];
+    let answers = answers.into_iter().filter_map(|(what, answer)| {
+        let answer = match answer? {
+            Answer::Yes => "yes",
+            Answer::No => "no",
+            Answer::Unknown => "unknown",
+        };
+        Some(format!("{what}: {answer}"))
+    });
+    let inline = offload
+        .inline_bytes
+        .map(|bytes| format!("device inlines up to {bytes} B"));
+    let lines: Vec<String> = answers.chain(inline).collect();
+    match lines.is_empty() {
+        true => vec!["no device".to_owned()],
+        false => lines,
     }
 }

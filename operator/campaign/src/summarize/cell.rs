@@ -8,7 +8,7 @@ use crds::v1alpha1::{FabricProof, Metric};
 use serde::Serialize;
 
 use super::statistic::{latency, posters};
-use super::{CaseCheck, CaseProof, Evidence, Invalid, METRICS, Spread, evidence, statistic};
+use super::{CaseCheck, CaseProof, EndpointIndex, Evidence, Invalid, METRICS, Spread, evidence, statistic};
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::plan::{Plan, PlannedScenario};
 use crate::stats::Distribution;
@@ -108,7 +108,12 @@ impl CellSummary {
 type CheckedCase<'a> = (&'a Case, &'a CaseCheck);
 
 /// Summarizes every cell of the plan, in the order of the plan.
-pub(super) fn cells(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) -> Vec<CellSummary> {
+pub(super) fn cells(
+    plan: &Plan,
+    reports: &Reports,
+    validities: &[CaseCheck],
+    endpoints: &EndpointIndex<'_>,
+) -> Vec<CellSummary> {
     let mut cases_of_cell: BTreeMap<_, Vec<CheckedCase<'_>>> = BTreeMap::new();
     for (case, validity) in reports.cases.iter().zip(validities) {
         if case.pass == Pass::Measure {
@@ -128,7 +133,11 @@ pub(super) fn cells(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) ->
                 if let Some(planned) = plan.cell(index, *size_bytes, arm) {
                     let baseline = plan.cell(index, *size_bytes, plan.baseline);
                     let valid: Vec<&Measured> = measured(&cases).map(|(_, measured)| measured).collect();
-                    cell.evidence = evidence::cell_evidence(planned, baseline, &cell.counters, &valid);
+                    // All workers have the same kind of device, or the run is not valid.
+                    let facts = endpoints.first(0, arm);
+                    let inline_bytes = facts.and_then(|facts| facts.offload.inline_bytes);
+                    cell.evidence =
+                        evidence::cell_evidence(planned, baseline, &cell.counters, &valid, inline_bytes);
                 }
                 cells.push(cell);
             }

@@ -24,6 +24,7 @@ pub struct Evidence {
 }
 
 /// Assesses every optimization that `planned` requests, based on its `valid` cases and the sum of their `counters`.
+/// `inline_bytes` is the largest message that the device takes from its work request, if it is known.
 ///
 /// Returns an empty list if there are no valid cases, because missing observations are not evidence.
 pub(super) fn cell_evidence(
@@ -31,6 +32,7 @@ pub(super) fn cell_evidence(
     baseline: Option<&Cell>,
     counters: &PostingCounters,
     valid: &[&Measured],
+    inline_bytes: Option<u64>,
 ) -> Vec<Evidence> {
     if valid.is_empty() {
         return Vec::new();
@@ -39,7 +41,9 @@ pub(super) fn cell_evidence(
         let (engagement, reason) = match &requested.not_applicable {
             Some(reason) => (Engagement::NotApplicable, reason.clone()),
             None => match requested.optimization {
-                Optimization::Inject => inject::assess(counters),
+                Optimization::Inject => {
+                    inject::assess(counters, inject::Method::new(planned.chunk_bytes, inline_bytes))
+                }
                 Optimization::Doorbell => doorbell::assess(counters),
                 Optimization::Coalesce => coalesce::assess(planned, baseline, counters, valid),
             },

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use crds::record::WarningReason;
 
+use super::endpoints::EndpointIndex;
+use super::offload;
 use crate::collect::{CaseOutcome, Reports};
 use crate::plan::Plan;
 
@@ -17,7 +19,7 @@ pub(super) fn evidence_lines(reports: &Reports) -> Vec<String> {
 }
 
 /// Returns the distinct warnings: faults in the streams first, then warnings from the workers.
-pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
+pub(super) fn warnings(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_>) -> Vec<String> {
     let faults = reports.faults.iter().map(ToString::to_string);
     let more_faults = (reports.faults_dropped > 0).then(|| {
         format!(
@@ -63,7 +65,8 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
     });
     let more = (reports.warnings_dropped > 0)
         .then(|| format!("{} more warnings are not listed", reports.warnings_dropped));
-    let unfinished = reports.blocks_done() < plan.blocks_total;
+    // A run that has not measured anything yet is pending, which its state reports.
+    let unfinished = (1..plan.blocks_total).contains(&reports.blocks_done());
     let unfinished = unfinished.then(|| {
         format!(
             "the run is incomplete: {} of {} blocks are verified",
@@ -79,6 +82,7 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
             .chain(failed)
             .chain(missing)
             .chain(throttling_unknown)
+            .chain(offload::warnings(plan, endpoints))
             .chain(worker_warnings)
             .chain(more),
     )

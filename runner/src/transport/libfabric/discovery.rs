@@ -10,6 +10,7 @@ use super::rules::provider::{RequestedProvider, resolve};
 use super::rules::rails::assign_devices;
 use crate::topology::{self, Device, Machine, SystemRoots};
 use crate::transport::{OpenConfig, Rail, TransportError};
+use crds::record::FailureReason;
 use crds::v1alpha1::{Libfabric, LibfabricProvider, TransportSpec};
 use libfabric_sys::{Library, Source};
 use std::net::IpAddr;
@@ -28,6 +29,8 @@ pub(super) struct DiscoveredDevices {
     pub library: Arc<Library>,
     pub requested: RequestedProvider,
     pub rails: Vec<RailDevice>,
+    /// Largest message that the devices take from their work requests, in bytes; `None` if it is unknown.
+    pub inline_bytes: Option<u64>,
 }
 
 /// Opens the library and selects a device for each rail.
@@ -74,10 +77,12 @@ pub(super) fn discover(config: &OpenConfig) -> Result<DiscoveredDevices, Transpo
         LibfabricProvider::Shm => search.without_source(rails),
         _ => search.by_address(rails),
     }?;
+    let inline_bytes = search.inline_bytes(&rails);
     Ok(DiscoveredDevices {
         library,
         requested,
         rails,
+        inline_bytes,
     })
 }
 
@@ -190,6 +195,9 @@ impl DeviceSearch<'_> {
                 return self.ensure_depth(matching, &hints, source);
             }
         }
+        if mismatches.is_empty() && self.config.device_memory && self.has_devices_for_host_memory(source) {
+            return Err(self.no_device_memory());
+        }
         if mismatches.is_empty() {
             return Err(self.no_device_found(source));
         }
@@ -244,6 +252,44 @@ impl DeviceSearch<'_> {
         Ok(found)
     }
 
+    /// The inline size of the devices of `rails`. On verbs and efa-direct, the inject size is the inline size. On efa, which
+    /// also injects by copying into a packet, it is that of efa-direct on the same device, if the library has this fabric.
+    fn inline_bytes(&self, rails: &[RailDevice]) -> Option<u64> {
+        let smallest = |sizes: Vec<usize>| sizes.into_iter().min().and_then(|size| u64::try_from(size).ok());
+        match self.requested.provider {
+            LibfabricProvider::Verbs | LibfabricProvider::EfaDirect => {
+                smallest(rails.iter().map(|rail| rail.attributes.inject_size).collect())
+            }
+            LibfabricProvider::Efa => {
+                let direct = resolve(LibfabricProvider::EfaDirect, self.library.identity().version).ok()?;
+                let requirements = Requirements {
+                    inject_size: 0,
+                    device_memory: false,
+                };
+                let hints = hint_candidates(&direct, requirements);
+                let found = hints.iter().find_map(|hints| {
+                    let found = self.get_info(hints, None).ok()?;
+                    (!found.is_empty()).then_some(found)
+                })?;
+                let of_rail = |rail: &RailDevice| {
+                    let nic = rail.attributes.nic.as_ref()?;
+                    let mut same = found.iter().map(|(_, attributes)| attributes);
+                    let same = same.find(|attributes| attributes.is_on(&nic.name))?;
+                    Some(same.inject_size)
+                };
+                rails
+                    .iter()
+                    .map(of_rail)
+                    .collect::<Option<Vec<usize>>>()
+                    .and_then(smallest)
+            }
+            LibfabricProvider::Tcp
+            | LibfabricProvider::Net
+            | LibfabricProvider::TcpRxm
+            | LibfabricProvider::Shm => None,
+        }
+    }
+
     fn get_info(
         &self,
         hints: &Hints,
@@ -257,6 +303,34 @@ impl DeviceSearch<'_> {
                 (info, attributes)
             })
             .collect())
+    }
+
+    /// Whether the provider has devices if GPU memory is not required.
+    fn has_devices_for_host_memory(&self, source: Option<IpAddr>) -> bool {
+        let requirements = Requirements {
+            inject_size: 0,
+            device_memory: false,
+        };
+        hint_candidates(&self.requested, requirements)
+            .iter()
+            .any(|hints| self.get_info(hints, source).is_ok_and(|found| !found.is_empty()))
+    }
+
+    fn no_device_memory(&self) -> TransportError {
+        let identity = self.library.identity();
+        TransportError {
+            reason: FailureReason::MemoryUnavailable,
+            operation: "fi_getinfo",
+            message: format!(
+                "provider {} of libfabric {} at {} has devices, but none supports GPU memory (FI_HMEM). Required: a \
+                 libfabric that was compiled with CUDA support, and the CUDA runtime (libcudart.so), which libfabric \
+                 opens itself, in the image. Try: FI_LOG_LEVEL=warn fi_info -p {} -c FI_HMEM",
+                self.requested.provider.name(),
+                identity.version,
+                identity.path.display(),
+                self.requested.name,
+            ),
+        }
     }
 
     fn no_device_found(&self, source: Option<IpAddr>) -> TransportError {

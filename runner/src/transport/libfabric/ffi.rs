@@ -16,7 +16,7 @@ mod wait;
 pub(super) use completion::{Event, QueueRead};
 pub(super) use info::{Info, get_info};
 pub(super) use memory::{RailRegion, RegisteredRange, registration_call};
-pub(super) use options::Limits;
+pub(super) use options::{Limits, PEER_TO_PEER_CALL};
 pub(super) use posting::RemoteTarget;
 pub(super) use rail::{Rail, RailConfig};
 pub(super) use wait::wait_for_completions;

@@ -5,13 +5,13 @@ use super::error::{provider_mismatch, rail_refused, refused};
 use super::ffi::{Limits, Rail, RailConfig};
 use super::rules::address;
 use super::rules::attributes::{Attributes, mr_mode_names};
+use super::rules::offload::{Reported, offload, requires_peer_to_peer};
 use super::{Libfabric, ffi};
 use crate::transport::{EndpointAddresses, OpenConfig, TransportError};
-use crds::record::{FabricFacts, FailureReason, InjectLimits, LibraryFacts, RailFacts};
+use crds::record::{FabricFacts, FailureReason, InjectLimits, LibraryFacts, OffloadFacts, RailFacts};
 use crds::v1alpha1::LibfabricProvider;
 use libfabric_sys::Identity;
 use libfabric_sys::bindings::FI_EADDRNOTAVAIL;
-use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Directory in which the kernel lists the network interfaces.
@@ -32,12 +32,14 @@ pub(super) fn open(config: &OpenConfig) -> Result<Libfabric, TransportError> {
         library,
         requested,
         rails,
+        inline_bytes,
     } = discovery::discover(config)?;
     let rail_config = RailConfig {
         depth: config.depth,
         peers: config.peers,
         uses_wait: config.uses_wait,
         forbid_shared_memory: requested.provider == LibfabricProvider::Efa,
+        require_peer_to_peer: requires_peer_to_peer(requested.provider, config.device_memory),
     };
     let mut opened = Vec::with_capacity(rails.len());
     let mut facts = Vec::with_capacity(rails.len());
@@ -67,7 +69,10 @@ pub(super) fn open(config: &OpenConfig) -> Result<Libfabric, TransportError> {
     let addresses = EndpointAddresses {
         rails: opened.iter().map(|rail| rail.name().to_vec()).collect(),
     };
-    let facts = fabric_facts(library.identity(), facts, &opened);
+    let facts = FabricFacts {
+        offload: offload_facts(config, requested.provider, inline_bytes, &opened),
+        ..fabric_facts(library.identity(), facts, &opened)
+    };
     Ok(Libfabric {
         rails: opened,
         provider: requested.provider,
@@ -97,6 +102,10 @@ fn open_error(
             provider.name()
         );
     }
+    if error.call == ffi::PEER_TO_PEER_CALL {
+        failure.message += "; the provider would copy GPU memory through host memory. Required: GPUDirect RDMA, by the module \
+                            nvidia-peermem or by dmabuf (a CUDA runtime and a libfabric with dmabuf support)";
+    }
     if provider == LibfabricProvider::Verbs && error.call == "fi_enable" {
         failure.message +=
             "; soft-RoCE devices need FI_UNIVERSE_SIZE close to the number of peers (16 is usually enough)";
@@ -125,6 +134,33 @@ fn rail_facts(rail: &Rail, attributes: &Attributes) -> RailFacts {
     }
 }
 
+/// Offload facts of all rails: the worst answer and the smallest inline size.
+fn offload_facts(
+    config: &OpenConfig,
+    provider: LibfabricProvider,
+    inline_bytes: Option<u64>,
+    opened: &[Rail],
+) -> OffloadFacts {
+    let reported = || opened.iter().map(Rail::reported_offload);
+    // A rail that does not report makes the answer unknown, unless another rail is known to emulate.
+    let any = |get: fn(&Reported) -> Option<bool>| {
+        let answers = || reported().map(|reported| get(&reported));
+        answers()
+            .any(|answer| answer == Some(true))
+            .then_some(true)
+            .or_else(|| {
+                let all: Option<Vec<bool>> = answers().collect();
+                all.map(|_| false)
+            })
+    };
+    let reported = Reported {
+        emulates_reads: any(|reported| reported.emulates_reads),
+        emulates_writes: any(|reported| reported.emulates_writes),
+        inline_bytes,
+    };
+    offload(provider, reported, config.device_memory)
+}
+
 /// Description of all rails. Each limit is the minimum over the rails.
 fn fabric_facts(identity: &Identity, rails: Vec<(RailFacts, Attributes)>, opened: &[Rail]) -> FabricFacts {
     let smallest = |limit: fn(&Limits) -> usize| {
@@ -138,7 +174,6 @@ fn fabric_facts(identity: &Identity, rails: Vec<(RailFacts, Attributes)>, opened
         send_bytes: smallest(|l| l.inject_send),
         write_bytes: smallest(|l| l.inject_write),
     };
-    let emulated: BTreeSet<_> = opened.iter().flat_map(|rail| rail.emulated().to_vec()).collect();
     let depth = rails
         .iter()
         .map(|(_, attributes)| attributes.transmit_depth as u64)
@@ -163,7 +198,6 @@ fn fabric_facts(identity: &Identity, rails: Vec<(RailFacts, Attributes)>, opened
         max_message_bytes: smallest(|l| l.message.max(l.rma)),
         registration_mode: mr_mode_names(first.mr_mode),
         progress: first.progress_mode(),
-        emulated: emulated.into_iter().collect(),
         rails: rails.into_iter().map(|(facts, _)| facts).collect(),
         ..FabricFacts::default()
     }

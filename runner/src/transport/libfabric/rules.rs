@@ -7,5 +7,6 @@ pub(super) mod attributes;
 pub(super) mod environment;
 pub(super) mod errors;
 pub(super) mod hints;
+pub(super) mod offload;
 pub(super) mod provider;
 pub(super) mod rails;

@@ -12,6 +12,11 @@ use std::ffi::c_int;
 /// A receive with this source accepts messages from any peer. Available in every release.
 pub const FI_ADDR_UNSPEC: u64 = u64::MAX;
 
+/// Whether GPU memory is transferred by peer-to-peer access of the device or through host memory, `int`
+/// ([`FI_HMEM_P2P_REQUIRED`]).
+pub const FI_OPT_FI_HMEM_P2P: EndpointOption = EndpointOption::new(8, 1, 14);
+/// Value of [`FI_OPT_FI_HMEM_P2P`]: the provider must use peer-to-peer access, or fail.
+pub const FI_HMEM_P2P_REQUIRED: c_int = 1;
 /// Whether the provider may call CUDA for this endpoint, `bool`.
 pub const FI_OPT_CUDA_API_PERMITTED: EndpointOption = EndpointOption::new(10, 1, 18);
 /// Whether the provider may use shared memory for peers on the same host, `bool`.

@@ -4,7 +4,42 @@
 use crds::record::PostingCounters;
 use crds::v1alpha1::Engagement;
 
-pub(super) fn assess(counters: &PostingCounters) -> (Engagement, String) {
+/// What happens to an injected message on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    /// The transport has no device, or its inline size is unknown.
+    Unknown,
+    /// The message is part of the work request.
+    Inlined,
+    /// The provider copies the message into a buffer of its own, because it is larger than the device's inline size.
+    Copied {
+        /// The inline size in bytes.
+        inline_bytes: u64,
+    },
+}
+
+impl Method {
+    /// Method for chunks of `chunk_bytes` bytes on a device with this inline size.
+    pub(super) fn new(chunk_bytes: u64, inline_bytes: Option<u64>) -> Self {
+        match inline_bytes {
+            None => Self::Unknown,
+            Some(inline_bytes) if chunk_bytes <= inline_bytes => Self::Inlined,
+            Some(inline_bytes) => Self::Copied { inline_bytes },
+        }
+    }
+
+    fn description(self) -> String {
+        match self {
+            Self::Unknown => String::new(),
+            Self::Inlined => "; inlined in the work request".to_owned(),
+            Self::Copied { inline_bytes } => {
+                format!("; copied by the provider, because the device inlines at most {inline_bytes} B")
+            }
+        }
+    }
+}
+
+pub(super) fn assess(counters: &PostingCounters, method: Method) -> (Engagement, String) {
     let PostingCounters {
         posts,
         injected,
@@ -42,10 +77,14 @@ pub(super) fn assess(counters: &PostingCounters) -> (Engagement, String) {
         return (
             Engagement::Confirmed,
             match others {
-                0 => format!("{injected} of {posts} posts injected{partly}, without a completion"),
+                0 => format!(
+                    "{injected} of {posts} posts injected{partly}, without a completion{}",
+                    method.description()
+                ),
                 others => {
                     format!(
-                        "{injected} of {posts} posts injected{partly}, completions only for the other {others}"
+                        "{injected} of {posts} posts injected{partly}, completions only for the other {others}{}",
+                        method.description()
                     )
                 }
             },
@@ -75,9 +114,28 @@ mod tests {
 
     #[test]
     fn missing_completions_confirm_inject() {
-        assert_eq!(assess(&counters(1000, 1000, 0)).0, Engagement::Confirmed);
-        assert_eq!(assess(&counters(1000, 600, 400)).0, Engagement::Confirmed);
-        assert_eq!(assess(&counters(1000, 1000, 1000)).0, Engagement::RequestedOnly);
+        assert_eq!(
+            assess(&counters(1000, 1000, 0), Method::Unknown).0,
+            Engagement::Confirmed
+        );
+        assert_eq!(
+            assess(&counters(1000, 600, 400), Method::Unknown).0,
+            Engagement::Confirmed
+        );
+        assert_eq!(
+            assess(&counters(1000, 1000, 1000), Method::Unknown).0,
+            Engagement::RequestedOnly
+        );
+    }
+
+    #[test]
+    fn reason_distinguishes_inlined_and_copied_messages() {
+        let reason = |chunk_bytes, inline_bytes| {
+            assess(&counters(1000, 1000, 0), Method::new(chunk_bytes, inline_bytes)).1
+        };
+        assert!(reason(32, Some(32)).ends_with("inlined in the work request"));
+        assert!(reason(64, Some(32)).ends_with("because the device inlines at most 32 B"));
+        assert!(reason(64, None).ends_with("without a completion"));
     }
 
     #[test]
@@ -87,7 +145,7 @@ mod tests {
             ..counters(1000, 0, 1000)
         };
         assert_eq!(
-            assess(&over),
+            assess(&over, Method::Unknown),
             (
                 Engagement::NotEngaged,
                 "over the inject limit of 128 B: 1000 of 1000 posts".to_owned()
@@ -97,7 +155,10 @@ mod tests {
             refused: 3,
             ..counters(1000, 997, 3)
         };
-        assert_eq!(assess(&refused).0, Engagement::NotEngaged);
-        assert_eq!(assess(&counters(1000, 0, 1000)).0, Engagement::NotEngaged);
+        assert_eq!(assess(&refused, Method::Unknown).0, Engagement::NotEngaged);
+        assert_eq!(
+            assess(&counters(1000, 0, 1000), Method::Unknown).0,
+            Engagement::NotEngaged
+        );
     }
 }

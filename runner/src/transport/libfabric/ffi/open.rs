@@ -40,6 +40,9 @@ impl Rail {
         if config.forbid_shared_memory {
             super::options::forbid_shared_memory(&library, &endpoint)?;
         }
+        if config.require_peer_to_peer {
+            super::options::require_peer_to_peer(&library, &endpoint)?;
+        }
         // SAFETY: endpoint and address vector are open and belong to one domain.
         let code = unsafe { calls::fi_bind(endpoint.header(), addresses.header(), 0) };
         check(&library, "fi_ep_bind(av)", code)?;

@@ -3,13 +3,18 @@
 use super::objects::Owned;
 use super::{CallError, check};
 use crate::transport::libfabric::rules::attributes::Attributes;
+use crate::transport::libfabric::rules::offload::Reported;
 use libfabric_sys::bindings::{FI_OPT_ENDPOINT, fid_ep};
 use libfabric_sys::newer_constants::{
-    EndpointOption, FI_OPT_EFA_EMULATED_ATOMICS, FI_OPT_EFA_EMULATED_READ, FI_OPT_EFA_EMULATED_WRITE,
-    FI_OPT_INJECT_MSG_SIZE, FI_OPT_INJECT_RMA_SIZE, FI_OPT_MAX_MSG_SIZE, FI_OPT_MAX_RMA_SIZE,
-    FI_OPT_SHARED_MEMORY_PERMITTED,
+    EndpointOption, FI_HMEM_P2P_REQUIRED, FI_OPT_EFA_EMULATED_READ, FI_OPT_EFA_EMULATED_WRITE,
+    FI_OPT_FI_HMEM_P2P, FI_OPT_INJECT_MSG_SIZE, FI_OPT_INJECT_RMA_SIZE, FI_OPT_MAX_MSG_SIZE,
+    FI_OPT_MAX_RMA_SIZE, FI_OPT_SHARED_MEMORY_PERMITTED,
 };
 use libfabric_sys::{Library, calls};
+use std::ffi::c_int;
+
+/// Call that fails if the provider cannot transfer GPU memory by peer-to-peer access.
+pub(in crate::transport::libfabric) const PEER_TO_PEER_CALL: &str = "fi_setopt(FI_OPT_FI_HMEM_P2P)";
 
 /// Size limits of operations, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,17 +45,30 @@ pub(super) fn limits(library: &Library, endpoint: &Owned<fid_ep>, attributes: &A
     }
 }
 
-/// Operations that efa emulates with messages instead of executing them on the device.
-pub(super) fn emulated_operations(library: &Library, endpoint: &Owned<fid_ep>) -> Vec<String> {
-    [
-        (FI_OPT_EFA_EMULATED_READ, "read"),
-        (FI_OPT_EFA_EMULATED_WRITE, "write"),
-        (FI_OPT_EFA_EMULATED_ATOMICS, "atomics"),
-    ]
-    .into_iter()
-    .filter(|(option, _)| get_bool(library, endpoint, *option) == Some(true))
-    .map(|(_, name)| name.to_owned())
-    .collect()
+/// Reads whether efa emulates RMA with messages instead of executing it on the device. Other providers do not have these
+/// options.
+pub(super) fn reported_offload(library: &Library, endpoint: &Owned<fid_ep>) -> Reported {
+    Reported {
+        emulates_reads: get_bool(library, endpoint, FI_OPT_EFA_EMULATED_READ),
+        emulates_writes: get_bool(library, endpoint, FI_OPT_EFA_EMULATED_WRITE),
+        inline_bytes: None,
+    }
+}
+
+/// Configures the endpoint to transfer GPU memory by peer-to-peer access only.
+pub(super) fn require_peer_to_peer(library: &Library, endpoint: &Owned<fid_ep>) -> Result<(), CallError> {
+    let required = FI_HMEM_P2P_REQUIRED;
+    // SAFETY: the endpoint is open and not yet enabled, and the option takes one int.
+    let code = unsafe {
+        calls::fi_setopt(
+            endpoint.as_ptr(),
+            FI_OPT_ENDPOINT,
+            FI_OPT_FI_HMEM_P2P.number,
+            std::ptr::from_ref(&required).cast(),
+            size_of::<c_int>(),
+        )
+    };
+    check(library, PEER_TO_PEER_CALL, code)
 }
 
 /// Configures the endpoint to reach peers on the same host through the device.

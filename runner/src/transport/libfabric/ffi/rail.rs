@@ -5,6 +5,7 @@ use super::objects::Objects;
 use super::options::{self, Limits};
 use super::{CallError, check};
 use crate::transport::libfabric::rules::attributes::Attributes;
+use crate::transport::libfabric::rules::offload::Reported;
 use crate::transport::{MAX_ADDRESS_BYTES, Peer};
 use libfabric_sys::bindings::{FI_EINVAL, FI_ETOOSMALL, fi_addr_t};
 use libfabric_sys::newer_constants::FI_ADDR_UNSPEC;
@@ -23,6 +24,8 @@ pub(in crate::transport::libfabric) struct RailConfig {
     pub uses_wait: bool,
     /// Whether the endpoint must not use shared memory.
     pub forbid_shared_memory: bool,
+    /// Whether the endpoint must not copy GPU memory through host memory.
+    pub require_peer_to_peer: bool,
 }
 
 /// Arguments of a posted receive, kept to repost it when a write with immediate data consumes it.
@@ -62,7 +65,7 @@ pub(in crate::transport::libfabric) struct Rail {
     pub(super) wait_descriptor: Option<c_int>,
     last_key: u64,
     name: Vec<u8>,
-    emulated: Vec<String>,
+    reported: Reported,
 }
 
 // SAFETY: the raw pointers are addresses of registered memory and opaque descriptors. `objects` keeps them valid, and
@@ -80,7 +83,7 @@ impl Rail {
         Ok(Self {
             depth: config.depth,
             limits: options::limits(&library, &objects.endpoint, attributes),
-            emulated: options::emulated_operations(&library, &objects.endpoint),
+            reported: options::reported_offload(&library, &objects.endpoint),
             mr_mode: attributes.mr_mode,
             immediate_consumes_receive: attributes.immediate_consumes_receive(),
             in_flight: vec![false; 2 * config.depth].into(),
@@ -103,9 +106,9 @@ impl Rail {
         self.limits
     }
 
-    /// Operations that, according to the provider, are emulated in software.
-    pub(in crate::transport::libfabric) fn emulated(&self) -> &[String] {
-        &self.emulated
+    /// What the library reports about emulation.
+    pub(in crate::transport::libfabric) fn reported_offload(&self) -> Reported {
+        self.reported
     }
 
     /// Adds a peer by its endpoint name, which [`crate::transport::libfabric::rules::address::pad`] has padded.

@@ -1,0 +1,102 @@
+//! Which work the device executes, and which the provider carries out in software. Performs no I/O.
+//!
+//! An answer is `Unknown` unless the provider reports it or cannot act otherwise.
+
+use crds::record::{Answer, OffloadFacts};
+use crds::v1alpha1::LibfabricProvider;
+
+/// What the library reports about an endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::transport::libfabric) struct Reported {
+    /// `FI_OPT_EFA_EMULATED_READ`; `None` if the library does not have the option.
+    pub emulates_reads: Option<bool>,
+    /// `FI_OPT_EFA_EMULATED_WRITE`; `None` if the library does not have the option.
+    pub emulates_writes: Option<bool>,
+    /// Size of a message that the device takes from its work request, in bytes; `None` if it is unknown.
+    pub inline_bytes: Option<u64>,
+}
+
+/// Facts about an endpoint of `provider`. An endpoint for GPU memory (`device_memory`) on efa was opened with peer-to-peer
+/// transfers required.
+pub(in crate::transport::libfabric) fn offload(
+    provider: LibfabricProvider,
+    reported: Reported,
+    device_memory: bool,
+) -> OffloadFacts {
+    OffloadFacts {
+        emulated_reads: emulation(provider, reported.emulates_reads),
+        emulated_writes: emulation(provider, reported.emulates_writes),
+        staged: device_memory.then(|| staging(provider)),
+        inline_bytes: reported.inline_bytes,
+    }
+}
+
+/// Whether RMA operations are emulated with messages. `None` for providers without a device.
+fn emulation(provider: LibfabricProvider, reported: Option<bool>) -> Option<Answer> {
+    use LibfabricProvider::{Efa, EfaDirect, Net, Shm, Tcp, TcpRxm, Verbs};
+    match (provider, reported) {
+        (Efa | EfaDirect, Some(emulated)) => Some(Answer::from(emulated)),
+        (Efa, None) => Some(Answer::Unknown),
+        // The fabric efa-direct has no software protocol, and RMA over rxm uses the RMA of the queue pair below it.
+        (EfaDirect | Verbs, _) => Some(Answer::No),
+        (Tcp | Net | TcpRxm | Shm, _) => None,
+    }
+}
+
+/// Whether GPU memory is copied through host memory.
+fn staging(provider: LibfabricProvider) -> Answer {
+    use LibfabricProvider::{Efa, EfaDirect, Net, Shm, Tcp, TcpRxm, Verbs};
+    match provider {
+        // FI_HMEM_P2P_REQUIRED: the endpoint could not have been opened otherwise.
+        Efa | EfaDirect => Answer::No,
+        // Sockets transfer host memory only.
+        Tcp | Net | TcpRxm => Answer::Yes,
+        // rxm copies small messages, and shm uses CUDA IPC or a copy. Neither reports which.
+        Verbs | Shm => Answer::Unknown,
+    }
+}
+
+/// Whether endpoints for GPU memory can be required to use peer-to-peer transfers (`FI_OPT_FI_HMEM_P2P`). Without the
+/// option, efa falls back to copies through host memory.
+pub(in crate::transport::libfabric) fn requires_peer_to_peer(
+    provider: LibfabricProvider,
+    device_memory: bool,
+) -> bool {
+    device_memory && matches!(provider, LibfabricProvider::Efa | LibfabricProvider::EfaDirect)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unreported_emulation_is_unknown_and_not_no() {
+        let efa = |reported| emulation(LibfabricProvider::Efa, reported);
+        assert_eq!(efa(None), Some(Answer::Unknown));
+        assert_eq!(efa(Some(true)), Some(Answer::Yes));
+        assert_eq!(efa(Some(false)), Some(Answer::No));
+        assert_eq!(emulation(LibfabricProvider::EfaDirect, None), Some(Answer::No));
+        assert_eq!(
+            emulation(LibfabricProvider::EfaDirect, Some(true)),
+            Some(Answer::Yes)
+        );
+        assert_eq!(emulation(LibfabricProvider::Tcp, None), None);
+    }
+
+    #[test]
+    fn staging_is_stated_only_for_gpu_memory() {
+        let staged = |provider, device_memory| offload(provider, Reported::default(), device_memory).staged;
+        assert_eq!(staged(LibfabricProvider::Efa, false), None);
+        assert_eq!(staged(LibfabricProvider::Efa, true), Some(Answer::No));
+        assert_eq!(staged(LibfabricProvider::Tcp, true), Some(Answer::Yes));
+        assert_eq!(staged(LibfabricProvider::Verbs, true), Some(Answer::Unknown));
+    }
+
+    #[test]
+    fn only_efa_endpoints_for_gpu_memory_require_peer_to_peer_transfers() {
+        assert!(requires_peer_to_peer(LibfabricProvider::Efa, true));
+        assert!(requires_peer_to_peer(LibfabricProvider::EfaDirect, true));
+        assert!(!requires_peer_to_peer(LibfabricProvider::Efa, false));
+        assert!(!requires_peer_to_peer(LibfabricProvider::Tcp, true));
+    }
+}
