@@ -2,8 +2,8 @@
 
 Usage: python3 .ci/documentation ROOT MODE. The modes are
 
-    local       links, fields, enum values, runs, and commands of fabricbench, make and docker
-    kubernetes  manifests against the schemas of Kubernetes, and commands of kubectl and helm
+    local       links, fields, enum values, runs, and fabricbench, make and docker commands
+    kubernetes  manifests against the Kubernetes schemas, and kubectl and helm commands
     applied     runs against the API server of the current kubeconfig context, without storing them
 """
 

@@ -1,4 +1,4 @@
-"""Executes the commands in the pages: to the end, or until they try to reach a cluster. Performs I/O."""
+"""Executes the commands in the pages until they finish or try to reach a cluster. Performs I/O."""
 
 import itertools
 import os
@@ -9,7 +9,7 @@ import subprocess
 
 # Placeholders that readers replace with their values.
 PLACEHOLDERS = {"REGISTRY": "registry.example", "TAG": "dev", "NAME": "nixl-t2-inject", "IMAGE": "base"}
-# A cluster that immediately refuses connections.
+# A kubeconfig for a cluster that immediately refuses connections.
 UNREACHABLE_CLUSTER = """
 apiVersion: v1
 kind: Config
@@ -43,7 +43,7 @@ def check_names(root, all_pages):
 
 
 def commands(page):
-    """Yields each command line: its number, and the command."""
+    """Yields each command with its line number."""
     for block in page.blocks:
         if block.language not in ("", "sh"):
             continue
@@ -79,7 +79,7 @@ def run(arguments, scratch, **more):
 
 
 def exits(arguments, scratch, statuses=(0,)):
-    """Expects one of `statuses`."""
+    """Expects the command to exit with one of `statuses`."""
     result = run(arguments, scratch)
     return None if result.returncode in statuses else f"status {result.returncode}: {result.stderr.strip()}"
 
@@ -93,7 +93,7 @@ def needs_cluster(arguments, scratch):
 
 
 def fabricbench(arguments, scratch):
-    """Runs a command of fabricbench. Campaigns run with one round, and their status 1 is a valid outcome."""
+    """Runs a fabricbench command. Campaigns run with one round and may exit with status 1."""
     if arguments[1] == "run":
         return exits([*arguments, "--rounds", "1"], scratch, (0, 1))
     in_cluster = re.compile(r"^[a-z0-9-]+/[a-z0-9-]+$")

@@ -4,7 +4,7 @@ import re
 
 
 def check(root, all_pages):
-    """Yields values that are missing in the pages, and documented values that the code does not have."""
+    """Yields values that are missing from the pages, and documented values that the code does not have."""
     page = {page.path.relative_to(root).as_posix(): page for page in all_pages}
     troubleshooting, verdicts = page["docs/troubleshooting.md"], page["docs/verdicts.md"]
     operator, crds = root / "operator/src", root / "crds/src"
@@ -56,7 +56,7 @@ def cells(page, heading, column):
 
 
 def names(file):
-    """Strings that `as_str` of an enum returns."""
+    """Strings that the `as_str` method of an enum returns."""
     return set(re.findall(r'=> "(\w+)"', file.read_text()))
 
 

@@ -1,4 +1,4 @@
-"""Checks the manifests in the pages: runs can be planned, and every field is in the schemas of Kubernetes. Performs I/O."""
+"""Checks the manifests in the pages: runs can be planned, and fields are in the Kubernetes schemas. Performs I/O."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def check_plans(root, all_pages, scratch):
 
 
 def check_schemas(root, all_pages, scratch):
-    """Yields the manifests of other kinds that do not match the schemas of Kubernetes."""
+    """Yields the manifests of other kinds that do not match the Kubernetes schemas."""
     schemas = [os.environ["FABRICBENCH_KUBERNETES_SCHEMAS"], root / "charts/tests/schemas"]
     locations = [f"-schema-location={directory}/{{{{ .ResourceKind }}}}{{{{ .KindSuffix }}}}.json" for directory in schemas]
     for place, file in manifests(root, all_pages, scratch):

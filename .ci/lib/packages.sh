@@ -14,7 +14,7 @@ as_root() {
 
 may_become_root() { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null || { [ -t 0 ] && command -v sudo >/dev/null; }; }
 
-# commands COMMAND:PACKAGE...: installs the Debian packages of the commands that are missing. On other systems it
+# commands COMMAND:PACKAGE...: installs the Debian packages that provide the missing commands. On other systems it
 # reports the missing commands instead.
 commands() {
     local pair missing=() names=()
@@ -43,8 +43,8 @@ packages() {
 }
 
 # install_packages NAME...: installs all packages with one apt-get call. After a failure, completes any interrupted
-# installation and retries once with current package lists. The package cache may also have been cleaned between the
-# download and the installation.
+# installation and retries once with current package lists. The retry also helps if the package cache was cleaned
+# between the download and the installation.
 install_packages() {
     may_become_root || fail "cannot install packages without root; as root, run: apt-get install --no-install-recommends $*"
     printf 'setup: installing %s\n' "$*" >&2
@@ -63,8 +63,8 @@ apt_install() {
         install --no-install-recommends "$@" >/dev/null
 }
 
-# without_services COMMAND...: packages that COMMAND installs do not start their services. Debian's maintainer scripts
-# consult /usr/sbin/policy-rc.d.
+# without_services COMMAND...: runs COMMAND; packages that it installs do not start their services. Debian's maintainer
+# scripts consult /usr/sbin/policy-rc.d.
 without_services() {
     local policy=/usr/sbin/policy-rc.d
     if ! command -v dpkg-query >/dev/null || ! may_become_root || { [ -e "$policy" ] && ! grep -q fabricbench "$policy"; }; then

@@ -1,5 +1,5 @@
-//! Compares the objects that each example would create in a cluster with golden files: those for the first attempt at
-//! the first leg with each image.
+//! Compares the objects that each example would create in a cluster with golden files, for the first attempt at the
+//! first leg with each image.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;

@@ -44,7 +44,7 @@ pub enum WorkerError {
     Read {
         /// Path of the assignment.
         path: PathBuf,
-        /// Error of the system call.
+        /// Error from the system call.
         source: io::Error,
     },
     /// The assignment is invalid.
@@ -68,7 +68,7 @@ pub enum WorkerError {
     Start {
         /// Action that failed.
         action: &'static str,
-        /// Error of the system call.
+        /// Error from the system call.
         source: io::Error,
     },
     /// The connection to a peer cannot be set up.
@@ -76,13 +76,13 @@ pub enum WorkerError {
     Link {
         /// Rank of the peer.
         peer: u32,
-        /// Error of the connection.
+        /// Connection error.
         source: crate::rendezvous::link::LinkError,
     },
     /// The records cannot be written.
     #[snafu(display("{source}"))]
     Output {
-        /// Error of the record stream.
+        /// Error from the record stream.
         source: crate::output::OutputError,
     },
     /// The attempt is not complete.

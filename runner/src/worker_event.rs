@@ -22,7 +22,7 @@ pub enum WorkerEvent {
     InstrumentLost {
         /// Serial number of the instrument.
         serial: u64,
-        /// Error of the connection.
+        /// Connection error.
         error: FrameError,
     },
     /// This worker received the signal with this name.

@@ -115,7 +115,7 @@ impl Side {
         room[0]
     }
 
-    /// Polls until the other process sends a line. Polling executes the posts of the other process.
+    /// Polls until the other process sends a line. Polling executes the other process's posts.
     fn poll_until_message(&mut self) {
         self.stream.get_ref().set_nonblocking(true).unwrap();
         let start = Instant::now();
@@ -200,7 +200,7 @@ fn transfers_every_operation_between_processes() {
             CompletionKind::Posted { .. }
         ));
         assert!(exchange::<_, bool>(&mut side.stream, &true));
-        // Only the local memory is cleared. The read then fetches the bytes of the target, starting at offset 1.
+        // Only the local memory is cleared. The read then fetches the target's bytes, starting at offset 1.
         side.memory.fill(0).unwrap();
         side.post(
             rail,

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Both sites: etcd, the API server, and the forwarder that makes it available to clients on 127.0.0.1.
+# Cluster and `api-only`: etcd, the API server, and the forwarder that makes it available to clients on 127.0.0.1.
 # Cluster only: the controller manager and the scheduler.
 
 api_up() {

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Faults for nodes and pods. Each has a command that reverts it; `up` reverts all node faults except a full disk.
+# Fault injection for nodes and pods. Each fault has a command that reverts it;
+# `up` reverts all node faults except a full disk.
 
 # node_command VERB NODE
 node_command() {
@@ -22,7 +23,7 @@ node_command() {
     esac
 }
 
-# node_fill DIR: leaves 16 MiB, far below the kubelet's eviction threshold of 5% but enough to report DiskPressure.
+# node_fill DIR: leaves 16 MiB, below the kubelet's eviction threshold of 5% but enough for it to report DiskPressure.
 node_fill() {
     local free
     free=$(df --output=avail -B1 "$1" | tail -n 1)

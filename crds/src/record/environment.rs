@@ -114,7 +114,7 @@ pub struct FabricFacts {
     pub registration_mode: Vec<String>,
     /// Progress model: `auto` or `manual`.
     pub progress: String,
-    /// Work that the device executes or the provider carries out in software.
+    /// Work that the device executes or the provider executes in software.
     #[serde(default)]
     pub offload: OffloadFacts,
     /// Method by which the worker waits for completions, by scenario.
@@ -131,7 +131,7 @@ pub struct FabricFacts {
     pub variables: BTreeMap<String, String>,
 }
 
-/// Work that the device executes or the provider carries out in software.
+/// Work that the device executes or the provider executes in software.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -1,5 +1,5 @@
-//! Images without the runner, into which the operator injects it. An image of another distribution with its own C
-//! library and libfabric is measured. For an image that lacks a requirement, the status names it.
+//! Images without the runner, into which the operator injects it. An image based on another distribution, with its own
+//! C library and libfabric, is measured. If an image does not meet a requirement, the status names the requirement.
 
 use std::collections::BTreeSet;
 
@@ -58,7 +58,7 @@ async fn measures_an_image_of_another_distribution_with_the_same_runner() {
     namespace.delete().await;
 }
 
-/// Reason that the variant with `image` is invalid in a complete campaign.
+/// Reason for which the variant with `image` is invalid in a complete campaign.
 async fn invalid_reason(name: &str, image: &str) -> String {
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();

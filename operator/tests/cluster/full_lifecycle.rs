@@ -54,7 +54,7 @@ async fn check_unreadable(namespace: &TestNamespace) {
     any.delete("unreadable", &DeleteParams::default()).await.unwrap();
 }
 
-/// Creates an unrelated object with the name of an object of the run's first attempt. The run must fail.
+/// Creates an unrelated object with the same name as an object of the run's first attempt. The run must fail.
 async fn check_name_collision<K>(namespace: &TestNamespace, object: Value)
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>

@@ -34,7 +34,7 @@ fn env_number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap())
 }
 
-/// Starts an operator behind a proxy that kills it at write number `write`, from 0.
+/// Starts an operator behind a proxy that kills it at write number `write`, counting from 0.
 pub(super) async fn operator_killed_at(
     namespace: &TestNamespace,
     write: usize,
@@ -72,7 +72,7 @@ async fn undisturbed(lane: &Lane, run: &crds::v1alpha1::BenchmarkRun) -> (BTreeS
 }
 
 /// Runs a campaign whose operator is killed at `write`, and completes it with another operator. Returns whether the
-/// write occurred.
+/// write occurred, and the counts.
 async fn check_kill_at(
     lane: &Lane,
     write: usize,

@@ -32,7 +32,7 @@ fn key(case: &Case) -> CaseKey {
     (leg, block, round, scenario, size_bytes, arm, initiator, target)
 }
 
-/// Counts of one or more campaigns.
+/// Counts for one or more campaigns.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub campaigns: u32,
@@ -64,8 +64,8 @@ impl Tally {
     /// attempt.
     pub fn assert_undisturbed(&self, what: &str) {
         println!(
-            "{what}: {} kills in {} campaigns; {} attempts at {} legs; of {} cases {} lost; {} records duplicated; {} unknown \
-             Jobs",
+            "{what}: {} kills in {} campaigns; {} attempts for {} legs; {} cases, {} lost; {} records \
+             duplicated; {} unknown Jobs",
             self.kills,
             self.campaigns,
             self.attempts,

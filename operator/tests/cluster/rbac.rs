@@ -1,4 +1,4 @@
-//! The operator's permissions are minimal: the permissions of the manifests are sufficient for the full lifecycle, and
+//! The operator's permissions are minimal: the permissions in the manifests are sufficient for the full lifecycle, and
 //! if any of them is missing, a request is forbidden and the log reports it.
 
 use std::collections::BTreeSet;

@@ -20,7 +20,7 @@ use super::start;
 use test_support::cluster::{client, create_namespace, delete_namespace, kubeconfig, run, until_within};
 use test_support::operator::Operator;
 
-/// Timeout of a short campaign, including the recovery of a node.
+/// Timeout for a short campaign, including the recovery of a node.
 pub const TIMEOUT: Duration = Duration::from_secs(420);
 
 /// A namespace for one test.
@@ -46,7 +46,7 @@ impl TestNamespace {
         Self::existing(&name, &client)
     }
 
-    /// An existing namespace.
+    /// Uses an existing namespace.
     pub fn existing(name: &str, client: &Client) -> Self {
         Self {
             runs: Api::namespaced(client.clone(), name),
@@ -166,8 +166,8 @@ impl TestNamespace {
             .find(|pod| pod.metadata.deletion_timestamp.is_none())
     }
 
-    /// Deletes the runs and waits until they no longer exist, which also means that their pods no longer occupy the
-    /// nodes. Then starts the deletion of the namespace. An operator must be running.
+    /// Deletes the runs and waits until they no longer exist, so that their pods no longer occupy the nodes. Then
+    /// starts the deletion of the namespace. An operator must be running.
     pub async fn delete(self) {
         // Dynamic objects, because some tests create runs that cannot be deserialized.
         let resource = ApiResource::erase::<BenchmarkRun>(&());

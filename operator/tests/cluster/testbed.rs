@@ -1,4 +1,4 @@
-//! Commands of `testbed/testbed` and kubectl for the test cluster.
+//! Runs `testbed/testbed` and kubectl commands for the test cluster.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! From the creation of a run to its first Job: the number of writes, and no writes without changes.
+//! Number of writes from the creation of a run to its first Job, and no further writes without changes.
 
 use std::time::Instant;
 

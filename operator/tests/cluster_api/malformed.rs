@@ -49,7 +49,7 @@ async fn unreadable_object_does_not_affect_other_runs() {
     until(|| async { all::<Job>(&client, &namespace).await.pop() }).await;
     assert_eq!(operator.metric("fabricbench_leading"), 1.0);
     println!(
-        "{} is executed although another object is invalid",
+        "{} is executed even though another object is invalid",
         sound.meta().name.clone().unwrap()
     );
     any.delete("broken", &DeleteParams::default()).await.unwrap();

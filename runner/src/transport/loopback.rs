@@ -3,7 +3,7 @@
 //!
 //! It is used by campaigns that need no fabric library, and by the tests of all code that is generic over the
 //! transport. It behaves like a software provider of libfabric with manual progress: each side executes the posts of
-//! its peers when it polls, each message is copied twice, and all kinds of host memory are handled identically:
+//! its peers when it polls, each message is copied twice, and all kinds of host memory are handled identically.
 //!
 //! * The posts of one side to one peer on one rail are executed in order. A send without a posted receive waits for one
 //!   and blocks all posts behind it, like a reliable connection without a queue for unexpected messages.
@@ -11,8 +11,8 @@
 //!   send is in its receive. An injected post has no completion.
 //! * Posts with `more` reach no peer until a post without `more` on the same rail, or until a post on the rail is
 //!   refused with `Again`; both ring the doorbell.
-//! * The transport detects a peer that closed its endpoint or whose process exited after several thousand polls without
-//!   progress, or after a wait that times out.
+//! * After several thousand polls without progress, or after a wait that times out, the transport checks whether a peer
+//!   has closed its endpoint or its process has exited.
 //! * With `Polling::Wait`, a side sleeps on a 32-bit word in its segment, which peers change when they publish posts or
 //!   answers. This side and a peer cannot wake each other until this side has connected to that peer. Until then, each
 //!   sleep lasts at most one millisecond.

@@ -26,7 +26,7 @@ pub struct ArmRank<'a> {
     pub rank: u32,
 }
 
-/// Set of transports from which an instrument selects the transport of an arm.
+/// Set of transports from which an instrument selects the transport for an arm.
 pub trait TransportSelector {
     /// Calls `visitor` with the transport type that `spec` specifies for `arm`.
     ///

@@ -108,7 +108,7 @@ impl Instrument {
         frame::write(&mut self.socket, request, MAX_MESSAGE_BYTES)
     }
 
-    /// Waits up to `grace` for the process to exit, kills the remaining processes of its group and returns its exit
+    /// Waits up to `grace` for the process to exit, kills the remaining processes in its group and returns its exit
     /// status and output.
     pub fn wait_or_kill(mut self, grace: Duration) -> InstrumentExit {
         let status = process::wait_until(&mut self.child, Instant::now() + grace)

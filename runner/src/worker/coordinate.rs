@@ -104,7 +104,7 @@ fn write_hellos(
     stream.warn(None, WarningReason::UnknownPeerRefused, &message)
 }
 
-/// Runs the attempt after the rendezvous. All worker threads of this process have exited on return.
+/// Runs the attempt after the rendezvous. All worker threads in this process have exited on return.
 fn run_attempt(
     assignment: &Assignment,
     hello: &WorkerHello,

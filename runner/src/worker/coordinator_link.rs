@@ -24,10 +24,10 @@ pub enum ReportError {
     /// The connection failed.
     #[snafu(display("{source}"))]
     Link {
-        /// Error of the connection.
+        /// Connection error.
         source: LinkError,
     },
-    /// The coordinator thread of this process has exited.
+    /// The coordinator thread in this process has exited.
     #[snafu(display("the coordinator thread has exited"))]
     Ended,
 }

@@ -8,13 +8,13 @@ use rustix::fs::{Access, access};
 
 use crate::output::bounded;
 
-/// Default termination message path of Kubernetes.
+/// Default termination message path in Kubernetes.
 const DEFAULT_PATH: &str = "/dev/termination-log";
 /// Maximum length of the failure message, in bytes. The kubelet reads at most 4096 bytes, and the other fields are
 /// short.
 const MAX_FAILURE_BYTES: usize = 3000;
 
-/// Writes `end` to `path`. If `path` is `None`, writes it to the default path of Kubernetes if that file is writable.
+/// Writes `end` to `path`. If `path` is `None`, writes it to the Kubernetes default path if that file is writable.
 pub fn write(path: Option<&Path>, end: &EndRecord) {
     let kubelet_path = || {
         access(DEFAULT_PATH, Access::WRITE_OK)

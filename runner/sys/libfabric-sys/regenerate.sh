@@ -1,6 +1,6 @@
 #!/bin/sh
 # Generates src/bindings.rs from the headers of libfabric 1.17. Requires libfabric-dev and libclang-dev (Debian 12)
-# and bindgen-cli in the version below; other versions generate different code. `make generate-all` installs both.
+# and bindgen-cli in the version below; other versions generate different code. `make generate-all` installs them all.
 #
 # BINDGEN: bindgen binary (default: bindgen).
 # INCLUDE_DIR: directory that contains rdma/fabric.h (default: /usr/include).
@@ -11,7 +11,7 @@ include=${INCLUDE_DIR:-/usr/include}
 expected=1.17
 expected_bindgen=0.73.2
 
-found=$("$bindgen" --version 2>/dev/null || echo "bindgen: none")
+found=$("$bindgen" --version 2>/dev/null || echo "not installed")
 if [ "$found" != "bindgen $expected_bindgen" ]; then
   echo "regenerate.sh: $bindgen is $found, but version $expected_bindgen is required:" \
     "cargo install --locked bindgen-cli --version $expected_bindgen" >&2

@@ -1,4 +1,4 @@
-/* Input of bindgen for src/bindings.rs: the public headers of libfabric 1.17. */
+/* Input to bindgen for src/bindings.rs: the public headers of libfabric 1.17. */
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>

@@ -11,7 +11,7 @@ pub struct Namespaces {
 impl Namespaces {
     /// Creates the namespaces. `rate` limits every rail in each direction.
     pub fn with_rails(rails: usize, rate: &str) -> Self {
-        let unique = format!("{:x}{:x}", process::id(), thread_number());
+        let unique = format!("{:x}{:x}", process::id(), unique_number());
         let namespaces = Self {
             sides: [format!("fbr-a-{unique}"), format!("fbr-b-{unique}")],
             rails,
@@ -81,7 +81,7 @@ impl Drop for Namespaces {
     }
 }
 
-fn thread_number() -> u64 {
+fn unique_number() -> u64 {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)

@@ -81,7 +81,7 @@ fn completes_with_two_workers_over_loopback() {
     let finished = completes(2, loopback());
     let injected = finished.warnings(WarningReason::Evidence);
     assert_eq!(injected, ["Using fi_injectdata for small message size=64"]);
-    // The arms of a block run back to back, in the order of the assignment.
+    // The arms of a block run back to back, in the order that the assignment specifies.
     let mut order: BTreeMap<u32, Vec<(u32, &str)>> = BTreeMap::new();
     for case in finished.cases() {
         order
@@ -158,7 +158,7 @@ fn records_library_output_as_warnings() {
     let finished = run(&assignment);
     assert_complete(&assignment, &finished);
     let printed = finished.warnings(WarningReason::LibraryOutput);
-    // One warning for each process of each round.
+    // One warning for each process in each round.
     assert_eq!(printed.len(), 4, "{printed:?}");
     for text in printed {
         assert!(

@@ -12,7 +12,7 @@ use crds::record::{CaseFailure, CaseRecord, CaseResult, Chain, EndRecord, Record
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use tempfile::TempDir;
 
-/// Timeout of each wait in a test.
+/// Timeout for each wait in a test.
 const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Name of the assignment file.
@@ -41,7 +41,7 @@ pub struct WorkerExit {
 }
 
 impl Gang {
-    /// Starts the workers `ranks`, each with `variables` added to its environment.
+    /// Starts the workers with these ranks, each with `variables` added to its environment.
     pub fn start(
         assignment: &Assignment,
         ranks: impl Iterator<Item = u32>,
@@ -236,7 +236,7 @@ impl Finished {
         self.records.iter().filter(|record| predicate(record)).count()
     }
 
-    /// Returns the end record. It is the last record of the stream and equals the termination message.
+    /// Returns the end record. It is the last record in the stream and equals the termination message.
     pub fn end(&self) -> &EndRecord {
         let Some(Record::End(end)) = self.records.last() else {
             panic!("no end record: {:?}", self.records.last());

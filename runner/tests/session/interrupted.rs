@@ -119,7 +119,7 @@ fn a_worker_exits_with_its_parent() {
         .ok()
         .and_then(Pid::from_raw)
         .unwrap();
-    // The worker registers its parent before it listens for rendezvous connections.
+    // The worker sets its parent-death signal before it listens for rendezvous connections.
     eventually(|| TcpStream::connect(("127.0.0.1", assignment.rendezvous.port)).ok());
     shell.kill().unwrap();
     shell.wait().unwrap();

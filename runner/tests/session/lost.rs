@@ -33,7 +33,7 @@ fn reports_a_worker_that_never_joins() {
 }
 
 #[test]
-fn a_killed_worker_of_two_ends_the_attempt_after_the_finished_blocks() {
+fn killing_one_of_two_workers_ends_the_attempt_after_the_finished_blocks() {
     let mut gang = start_endless_case(endless(assignment(2, loopback(), 1)));
     gang.instrument(0);
     gang.instrument(1);
@@ -134,7 +134,7 @@ fn start_endless_case(assignment: Assignment) -> Gang {
     gang
 }
 
-/// Asserts that only the cases of the two arms of the endless block failed, and returns these failures.
+/// Asserts that only the two cases of the endless block failed, one per arm, and returns these failures.
 fn failures_of_the_endless_block(finished: &Finished) -> Vec<(&CaseRecord, &CaseFailure)> {
     assert!(finished.end().complete, "{:?}", finished.end());
     let failures = finished.failures();

@@ -137,7 +137,7 @@ fn transfer() -> ScenarioAssignment {
     }
 }
 
-/// Binds the rails of tcp to the loopback address. Rails of shared memory have no address.
+/// Binds tcp rails to the loopback address. Shared-memory rails have no address.
 fn bindings(workers: u32, transport: &TransportSpec) -> Vec<RankBinding> {
     let addressed = matches!(transport, TransportSpec::Libfabric(Libfabric { provider, .. })
         if *provider != LibfabricProvider::Shm);

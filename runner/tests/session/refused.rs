@@ -159,7 +159,7 @@ fn reports_the_error_in_an_invalid_assignment() {
 }
 
 #[test]
-fn an_instrument_reports_a_missing_worker() {
+fn an_instrument_refuses_to_start_without_a_worker() {
     let output = Command::new(env!("CARGO_BIN_EXE_fabricbench-runner"))
         .args(["instrument", "--parent", "1"])
         .output()

@@ -156,7 +156,7 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
     }
 }
 
-/// Describes which work the provider carries out in software.
+/// Describes which work the provider executes in software.
 fn offload(offload: &OffloadFacts) -> Vec<String> {
     let answers = [
         ("emulated reads", offload.emulated_reads),

@@ -1,4 +1,4 @@
-//! Warnings about work that the provider carries out in software although the device could do it, or may do so.
+//! Warnings about work that the provider executes in software although the device could do it, or may do so.
 
 use crds::assignment::Workload;
 use crds::record::{Answer, OffloadFacts};
@@ -8,7 +8,7 @@ use super::endpoints::EndpointIndex;
 use crate::plan::Plan;
 use crate::posting::Burst;
 
-/// Returns one warning for each arm and kind of work that is or may be carried out in software. An answer that the library
+/// Returns one warning for each arm and kind of work that is or may be executed in software. An answer that the library
 /// does not give is reported as unknown.
 pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String> {
     let uses = Uses::new(plan);

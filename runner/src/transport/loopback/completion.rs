@@ -1,5 +1,5 @@
-//! Steps of a poll: executes the posts of peers, collects their answers, and checks the peers when there is no
-//! progress. Accesses shared memory; only the check of the peers uses system calls.
+//! Steps of a poll: executes posts from peers, collects their answers, and checks the peers when there is no progress.
+//! Accesses shared memory; only the check of the peers uses system calls.
 
 use super::inbound::{self, Inbound};
 use super::peer::PeerState;
@@ -9,7 +9,7 @@ use super::{Loopback, error};
 use crate::transport::Rail;
 
 impl Loopback {
-    /// Executes the posts of peers. Returns whether any post was executed.
+    /// Executes posts from peers. Returns whether any post was executed.
     #[inline]
     pub(super) fn consume(&mut self, sink: &mut Sink<'_>) -> bool {
         let claimed = self.own.segment.claimed();
@@ -43,7 +43,7 @@ impl Loopback {
         progressed
     }
 
-    /// Collects the answers of peers, and sends queued posts. Returns whether there was progress.
+    /// Collects answers from peers, and sends queued posts. Returns whether there was progress.
     #[inline]
     pub(super) fn reap(&mut self, sink: &mut Sink<'_>) -> bool {
         let mut progressed = false;

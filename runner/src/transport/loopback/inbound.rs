@@ -1,5 +1,7 @@
-//! Consumer of a ring: executes the packets that a peer published on this side's memory and reports completions.
-//! Accesses only shared memory. Another process wrote the slots, so every value is checked before it is used.
+//! Consumer of a ring: executes the packets that a peer published, which read or write this side's memory, and reports
+//! completions. Accesses only shared memory.
+//!
+//! Another process wrote the slots, so every value is checked before it is used.
 
 use rustix::io::Errno;
 

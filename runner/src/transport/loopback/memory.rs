@@ -1,4 +1,4 @@
-//! Registered memory: regions and the table of an endpoint. Performs no I/O.
+//! Registered memory: regions and the region table of an endpoint. Performs no I/O.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,7 +49,7 @@ impl LoopbackRegion {
         self.owner
     }
 
-    /// Index of the region in the table of the endpoint.
+    /// Index of the region in the region table of the endpoint.
     #[inline]
     pub(super) fn index(&self) -> usize {
         index_of(self.key)

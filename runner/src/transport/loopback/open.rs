@@ -49,8 +49,8 @@ pub(super) fn segment_layout(config: &OpenConfig) -> Result<Layout, TransportErr
     };
     if !layout.is_valid() || config.depth > *SLOTS.end() {
         let message = format!(
-            "{rails} rails (1 to {MAX_RAILS} are supported), {} peers (at most {MAX_PEERS}) and {} posts in flight \
-             (at most {}) requested",
+            "requested {rails} rails (1 to {MAX_RAILS} are supported), {} peers (at most {MAX_PEERS}) and {} posts in \
+             flight (at most {})",
             config.peers,
             config.depth,
             SLOTS.end()

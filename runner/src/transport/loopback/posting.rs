@@ -129,7 +129,7 @@ pub(super) struct Outbound {
 }
 
 impl Outbound {
-    /// Creates a producer with at most `posts` posts in flight, a power of two.
+    /// Creates a producer with at most `posts` posts in flight. `posts` must be a power of two.
     pub(super) fn new(ring: Ring, posts: usize) -> Self {
         Self {
             ring,
@@ -166,14 +166,14 @@ impl Outbound {
         if self.newest - self.oldest == self.posts.len() as u64 {
             return Err(PostError::Again);
         }
-        let is_immediate = post.is_inline() && self.cursor == self.newest && self.has_slot();
-        if !is_immediate && post.inject {
+        let bypasses_queue = post.is_inline() && self.cursor == self.newest && self.has_slot();
+        if !bypasses_queue && post.inject {
             return Err(PostError::Again);
         }
         let index = self.index(self.newest);
         self.posts[index] = post;
         self.newest += 1;
-        if is_immediate {
+        if bypasses_queue {
             self.fill(&post, 0, post.length, None, bytes);
             self.cursor = self.newest;
         }
@@ -188,7 +188,7 @@ impl Outbound {
         self.publish()
     }
 
-    /// Fills slots with released posts of the queue. Returns whether a slot was published.
+    /// Fills slots with released posts from the queue. Returns whether a slot was published.
     #[inline]
     pub(super) fn send_queued(&mut self, regions: &RegionTable) -> bool {
         if self.cursor >= self.released {

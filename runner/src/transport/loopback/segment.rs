@@ -2,8 +2,8 @@
 //! calls; all other operations use them.
 //!
 //! A segment is an anonymous file, which the kernel removes when the last process that has it open exits, even after a
-//! crash. Peers open it through the owner's file descriptor in `/proc`, which the kernel permits to processes of the
-//! same user that can see the owner's process ID.
+//! crash. Peers open it through the owner's file descriptor in `/proc`, which the kernel permits for processes that run
+//! as the same user and can see the owner's process ID.
 
 use std::fs::File;
 use std::io;
@@ -192,9 +192,9 @@ impl PeerSegment {
         Ok(Self { segment, process })
     }
 
-    /// Claims one ring of every rail for the side with the nonce `own`.
+    /// Claims one ring on every rail for the side with the nonce `own`.
     ///
-    /// Returns the number of the claim; `None` if all rings are claimed.
+    /// Returns the index of the claim; `None` if all rings are claimed.
     pub(super) fn claim(&self, own: u64) -> Option<usize> {
         let [claimed] = self.segment.mapping.words::<1>(header::CLAIMED)?;
         let peers = self.segment.layout.peers as u64;
@@ -234,7 +234,7 @@ impl Segment {
     /// Number of rings that peers have claimed on every rail.
     #[inline]
     pub(super) fn claimed(&self) -> usize {
-        // Peers never count beyond this bound; it protects against a misbehaving peer.
+        // Peers never increment the counter beyond this limit; `min` protects against a misbehaving peer.
         (self.get(header::CLAIMED) as usize).min(self.layout.peers)
     }
 

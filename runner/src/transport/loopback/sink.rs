@@ -2,7 +2,7 @@
 
 use crate::transport::{Completion, CompletionKind, Rail};
 
-/// Buffer of the caller, filled from the front.
+/// The caller's buffer, filled from the front.
 pub(super) struct Sink<'a> {
     completions: &'a mut [Completion],
     count: usize,

@@ -1,4 +1,4 @@
-//! Functions that the C headers define as `static inline`. Each calls an entry of its object's function table.
+//! Functions that the C headers define as `static inline`. Each calls an entry in its object's function table.
 //!
 //! # Safety
 //!
@@ -7,7 +7,7 @@
 //! * every object pointer comes from the same loaded library, and the object is not closed;
 //! * every attribute, message and string pointer is valid for the duration of the call, and a struct that
 //!   the library may access beyond its 1.17 fields is a [`crate::Padded`];
-//! * a posted buffer and its context stay valid until its completion was read (an injected buffer only until
+//! * a posted buffer and its context stay valid until its completion has been read (an injected buffer only until
 //!   the call returns), and its descriptor belongs to a region that covers it;
 //! * calls on one object respect the threading level with which its domain was opened.
 //!
@@ -30,7 +30,7 @@ pub use object::*;
 pub use queue::*;
 pub use rma::*;
 
-/// Declares functions, each of which calls one entry of a function table of its first argument.
+/// Declares functions, each of which calls one entry in a function table of its first argument.
 macro_rules! through_table {
     ($($(#[$doc:meta])+ fn $name:ident($object:ident: *mut $kind:ty $(, $argument:ident: $type:ty)* $(,)?)
         -> $code:ty = $table:ident.$entry:ident;)+) => {$(

@@ -7,7 +7,7 @@
 use crate::library::Version;
 use std::ffi::c_int;
 
-/// `fi_addr_t` of an unspecified peer.
+/// `fi_addr_t` for an unspecified peer.
 ///
 /// A receive with this source accepts messages from any peer. Available in every release.
 pub const FI_ADDR_UNSPEC: u64 = u64::MAX;
@@ -38,7 +38,7 @@ pub const FI_OPT_INJECT_RMA_SIZE: EndpointOption = EndpointOption::new(18, 1, 22
 /// Maximum length for `fi_inject_atomic` in bytes, `size_t`.
 pub const FI_OPT_INJECT_ATOMIC_SIZE: EndpointOption = EndpointOption::new(19, 1, 22);
 
-/// Base of the options of the efa provider, whose numbers increase from the negated `FI_PROV_SPECIFIC_EFA`.
+/// Base for the option numbers of the efa provider: the negated `FI_PROV_SPECIFIC_EFA`.
 const EFA: c_int = -(0xefa << 16);
 /// Whether RMA reads are emulated with messages, `bool`, read-only.
 pub const FI_OPT_EFA_EMULATED_READ: EndpointOption = EndpointOption::new(EFA + 1, 1, 18);

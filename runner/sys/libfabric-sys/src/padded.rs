@@ -57,7 +57,7 @@ mod tests {
         let mut entry = unsafe { Padded::<fi_cq_err_entry>::zeroed() };
         let start = entry.as_mut_ptr();
         assert_eq!(std::ptr::from_ref(entry.fields()), start.cast_const());
-        // SAFETY: one byte past the fields is inside the padding of this value.
+        // SAFETY: the first byte after the fields is inside the padding of this value.
         let past = unsafe { start.add(1) }.cast::<u8>();
         // SAFETY: as above; the pointer was derived from the whole value.
         unsafe { past.write(7) };

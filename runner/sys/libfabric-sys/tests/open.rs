@@ -1,4 +1,4 @@
-//! Opens two libraries: the libfabric of the system, and the libfabric 2.x in the directory that
+//! Opens two libraries: the system's libfabric, and the libfabric 2.x in the directory that
 //! `FABRICBENCH_TEST_LIBFABRIC_2` specifies. If the variable is not set, the test with libfabric 2.x fails.
 
 use libfabric_sys::{Library, Source, Version};

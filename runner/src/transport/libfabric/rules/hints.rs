@@ -37,7 +37,7 @@ pub(in crate::transport::libfabric) struct Requirements {
     pub device_memory: bool,
 }
 
-/// Hints to try in this order, until the library returns the requested provider.
+/// Hints to try, in this order, until the library returns the requested provider.
 ///
 /// A provider with a smaller inject size than requested does not match the hints, so the hints are tried with the
 /// requested inject size and then without an inject size. The limit that the library returns is recorded, and
@@ -91,8 +91,8 @@ fn capabilities(provider: LibfabricProvider, device_memory: bool) -> u64 {
 
 /// Memory registration modes that this transport supports.
 ///
-/// No supported provider requires the others, such as raw keys, which need an additional exchange, and regions that are
-/// bound to endpoints.
+/// No supported provider requires any other mode, such as raw keys (which need an additional exchange) or regions that
+/// are bound to endpoints.
 fn registration_modes(device_memory: bool) -> i32 {
     let memory = if device_memory { FI_MR_HMEM } else { 0 };
     FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | memory

@@ -1,4 +1,4 @@
-//! Which work the device executes, and which the provider carries out in software. Performs no I/O.
+//! Which work the device executes, and which the provider executes in software. Performs no I/O.
 //!
 //! An answer is `Unknown` unless the provider reports it or cannot act otherwise.
 

@@ -59,8 +59,10 @@ pub(in crate::transport::libfabric) fn resolve(
     }
 }
 
-/// Whether an RMA read may set FI_MORE. The `efa` fabric ignores the flags of reads, so each read rings the doorbell
-/// even with FI_MORE, but the caller would not count these doorbells.
+/// Whether an RMA read may set FI_MORE.
+///
+/// The `efa` fabric ignores the flags of reads, so each read rings the doorbell even with FI_MORE, and the caller would
+/// not count these doorbells.
 pub(in crate::transport::libfabric) fn read_supports_more(provider: LibfabricProvider) -> bool {
     provider != LibfabricProvider::Efa
 }
@@ -83,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_net_in_releases_that_renamed_it() {
+    fn rejects_net_after_its_rename_to_tcp() {
         assert_eq!(resolve(LibfabricProvider::Net, OLD).unwrap().name, "net");
         assert!(
             resolve(LibfabricProvider::Net, NEW)

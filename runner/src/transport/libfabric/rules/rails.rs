@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_each_device_once_and_in_order() {
+    fn uses_each_device_once_in_name_order() {
         assert_eq!(assign_devices(&candidates(), &[], &[], 2), Ok(vec![1, 0]));
         assert_eq!(assign_devices(&candidates(), &[], &[], 1), Ok(vec![1]));
     }

@@ -195,7 +195,7 @@ impl Pair {
         loop {
             match self.initiator.post(request) {
                 Ok(()) => return,
-                Err(PostError::Again) => assert!(Instant::now() < deadline, "the queue stays full"),
+                Err(PostError::Again) => assert!(Instant::now() < deadline, "the queue is still full"),
                 Err(other) => panic!("{other:?}"),
             }
             let both = self.poll().unwrap();

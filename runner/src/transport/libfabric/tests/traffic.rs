@@ -50,7 +50,7 @@ fn send_transfers_bytes_and_immediate_data() {
 }
 
 #[test]
-fn injected_send_frees_memory_on_return_without_completion() {
+fn injected_send_buffer_is_reusable_on_return_without_completion() {
     for setup in setups() {
         let mut pair = setup.pair();
         receive(&mut pair, 0, 64, 0);

@@ -21,7 +21,7 @@ const SLOT_BYTES: usize = SLOT_WORDS * 8 + INLINE_BYTES as usize;
 /// Large enough to make the cost of a slot negligible compared with the copy, and small enough to let the two sides
 /// copy different fragments of one message concurrently.
 pub(in crate::transport::loopback) const FRAGMENT_BYTES: u64 = 8 * 1024;
-/// Number of fragments of a ring. Together they fit into the L2 cache of a core.
+/// Number of fragments in a ring. Together they fit in the L2 cache of a core.
 pub(in crate::transport::loopback) const FRAGMENTS: u64 = 32;
 
 /// Maximum length of a message in bytes.
@@ -29,7 +29,7 @@ pub(in crate::transport::loopback) const MAX_MESSAGE_BYTES: u64 = u32::MAX as u6
 /// Mask of the transferred bits of immediate data.
 pub(in crate::transport::loopback) const IMMEDIATE_MASK: u64 = u32::MAX as u64;
 
-/// Supported number of slots of a ring.
+/// Supported numbers of slots in a ring.
 pub(in crate::transport::loopback) const SLOTS: std::ops::RangeInclusive<usize> = 16..=65_536;
 /// Maximum number of rails of an endpoint, as in a manifest.
 pub(in crate::transport::loopback) const MAX_RAILS: usize = 64;
@@ -53,7 +53,7 @@ pub(in crate::transport::loopback) mod header {
     pub(in crate::transport::loopback) const WAITS: usize = 40;
     /// 1 once the owner has closed the segment.
     pub(in crate::transport::loopback) const CLOSED: usize = 48;
-    /// Number of claims by peers. Each claim covers one ring of every rail.
+    /// Number of claims by peers. Each claim covers one ring on every rail.
     pub(in crate::transport::loopback) const CLAIMED: usize = LINE;
     /// 32-bit futex word on which the owner sleeps.
     pub(in crate::transport::loopback) const SIGNAL: usize = 2 * LINE;
@@ -68,9 +68,9 @@ pub(in crate::transport::loopback) mod header {
 pub(in crate::transport::loopback) struct Layout {
     /// Number of rails of the endpoint.
     pub(in crate::transport::loopback) rails: usize,
-    /// Number of peers that can claim a ring of every rail.
+    /// Number of peers that can claim a ring on every rail.
     pub(in crate::transport::loopback) peers: usize,
-    /// Number of slots of a ring, a power of two.
+    /// Number of slots in a ring; a power of two.
     pub(in crate::transport::loopback) slots: usize,
 }
 
@@ -93,17 +93,17 @@ impl Layout {
         self.header_bytes() + (claim * self.rails + rail) * self.ring_bytes()
     }
 
-    /// Byte offset in a ring of the word that counts published slots.
+    /// Byte offset, within a ring, of the word that counts published slots.
     pub(in crate::transport::loopback) const TAIL: usize = 0;
-    /// Byte offset in a ring of the word that counts consumed slots.
+    /// Byte offset, within a ring, of the word that counts consumed slots.
     pub(in crate::transport::loopback) const HEAD: usize = LINE;
 
-    /// Byte offset in a ring of a slot. Its payload follows its words.
+    /// Byte offset of a slot within its ring. The payload of the slot follows its words.
     pub(in crate::transport::loopback) fn slot(index: usize) -> usize {
         2 * LINE + index * SLOT_BYTES
     }
 
-    /// Byte offset in a ring of a fragment.
+    /// Byte offset of a fragment within its ring.
     pub(in crate::transport::loopback) fn fragment(self, index: usize) -> usize {
         Self::slot(self.slots).next_multiple_of(PAGE) + index * FRAGMENT_BYTES as usize
     }

@@ -74,7 +74,7 @@ fn delivers_burst_only_after_its_last_post() {
         };
         write(0, first, 1, true);
         write(0, 8, 2, true);
-        // The doorbell of another rail does not release the posts of this rail.
+        // The doorbell on another rail does not release the posts of this rail.
         write(1, 8, 10, false);
         assert_eq!(two.poll(), [CompletionKind::RemoteWrite { immediate: 10 }]);
         assert_eq!((one.poll().len(), two.poll().len()), (1, 0));
@@ -94,7 +94,7 @@ fn delivers_burst_only_after_its_last_post() {
 }
 
 #[test]
-fn doorbell_releases_posts_to_all_peers_of_the_rail() {
+fn doorbell_releases_posts_to_all_peers_on_the_rail() {
     let mut one = Side::open(
         &OpenConfig {
             peers: 2,

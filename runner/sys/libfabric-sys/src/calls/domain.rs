@@ -14,7 +14,7 @@ through_table! {
     /// `fi_av_open`.
     fn fi_av_open(domain: *mut fid_domain, attr: *mut fi_av_attr, av: *mut *mut fid_av, context: *mut c_void)
         -> c_int = ops.av_open;
-    /// `fi_av_insert`: inserts `count` addresses and returns the number of inserted ones.
+    /// `fi_av_insert`: inserts `count` addresses and returns the number inserted.
     fn fi_av_insert(av: *mut fid_av, addresses: *const c_void, count: usize, inserted: *mut fi_addr_t, flags: u64,
         context: *mut c_void) -> c_int = ops.insert;
     /// `fi_av_remove`.

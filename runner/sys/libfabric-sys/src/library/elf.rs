@@ -1,5 +1,5 @@
 //! Reads the ELF metadata of a library file, before and after the loader opens the file. Only reads the file; executes
-//! no code of the library.
+//! no code from the library.
 
 use super::error::{NotALibrarySnafu, OpenError, ReadSnafu, WrongArchitectureSnafu};
 use object::read::elf::{Dyn, ElfFile64, FileHeader};
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Size limit of a library file. A libfabric that includes every provider is a few megabytes in size.
+/// Size limit for a library file. A libfabric build with every provider is a few megabytes in size.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// ELF metadata of a library file.
@@ -29,7 +29,7 @@ impl ElfMetadata {
     }
 }
 
-/// Reads the metadata, and rejects a file that this CPU architecture cannot load.
+/// Reads the metadata, and rejects a file that cannot be loaded on this CPU architecture.
 pub(super) fn read_elf(path: &Path) -> Result<ElfMetadata, OpenError> {
     let mut data = Vec::new();
     File::open(path)
@@ -53,9 +53,7 @@ pub(super) fn read_elf(path: &Path) -> Result<ElfMetadata, OpenError> {
         .fail();
     }
     if library.elf_header().e_type(library.endian()) != elf::ET_DYN {
-        return Err(not_a_library(
-            "an ELF file of a type other than ET_DYN".to_owned(),
-        ));
+        return Err(not_a_library("its ELF type is not ET_DYN".to_owned()));
     }
     metadata(&library).map_err(|e| not_a_library(e.to_string()))
 }
@@ -119,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_library_of_another_architecture_by_its_header() {
+    fn rejects_library_for_another_architecture_by_its_header() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("libfabric.so.1");
         let mut header = vec![0_u8; 64];

@@ -36,7 +36,7 @@ pub enum OpenError {
         detail: String,
     },
 
-    /// The library is built for another CPU architecture than this binary.
+    /// The library is built for a different CPU architecture than this binary.
     #[snafu(display(
         "{} is built for {found}, but this binary is built for {}: use the image for this CPU architecture",
         path.display(),
@@ -67,7 +67,7 @@ pub enum OpenError {
     LoadFailed {
         /// Name or path that was passed to the loader.
         library: String,
-        /// Message of the loader.
+        /// Message from the loader.
         message: String,
     },
 

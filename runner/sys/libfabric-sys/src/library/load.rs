@@ -99,7 +99,7 @@ fn dlopen(name: &[u8], display_name: &str) -> Result<Loaded, OpenError> {
     let Ok(c_name) = CString::new(name) else {
         return LoadFailedSnafu {
             library: display_name,
-            message: "its name contains a zero byte",
+            message: "its name contains a NUL byte",
         }
         .fail();
     };
@@ -123,7 +123,7 @@ fn dlopen(name: &[u8], display_name: &str) -> Result<Loaded, OpenError> {
 }
 
 fn last_error() -> String {
-    // SAFETY: dlerror takes no arguments; its string is valid until the next dl call of this thread.
+    // SAFETY: dlerror takes no arguments; its string is valid until the next dl call by this thread.
     let text = unsafe { libc::dlerror() };
     if text.is_null() {
         return "the loader reported no reason".to_owned();
