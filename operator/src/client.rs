@@ -20,7 +20,7 @@ use crate::metrics::operator::Metrics;
 use crate::options::RequestLimits;
 use api_latency::ApiLatencyLayer;
 
-/// Timeout of connection attempts to the API server.
+/// Timeout for connection attempts to the API server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// TCP user timeout: a connection on which no data is acknowledged for this long is closed, and its requests fail.
@@ -45,7 +45,7 @@ pub enum ClientError {
         source: kube::config::InferConfigError,
     },
     /// Certificates or credentials are invalid.
-    #[snafu(display("invalid certificates or credentials of the cluster: {source}"))]
+    #[snafu(display("invalid certificates or credentials for the cluster: {source}"))]
     Build {
         /// Cause.
         source: kube::Error,

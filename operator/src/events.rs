@@ -1,4 +1,4 @@
-//! Kubernetes events of a run. An event is published once, after the status with the same condition was written.
+//! Kubernetes events of a run. An event is published once, after the status with the condition has been written.
 //! Performs no I/O.
 
 use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType};

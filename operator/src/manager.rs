@@ -92,7 +92,7 @@ pub fn run(options: Options) -> Result<(), OperatorError> {
         .build()
         .context(RuntimeSnafu)?;
     let result = runtime.block_on(operate(options));
-    // Does not wait for a running evaluation, which would delay the exit.
+    // Does not wait for a running evaluation, because that would delay the exit.
     runtime.shutdown_background();
     result
 }

@@ -19,13 +19,13 @@ pub struct Options {
     pub concurrency: u16,
     /// Maximum number of concurrent evaluations; each uses one CPU.
     pub evaluation_threads: usize,
-    /// Rate limit of requests to the API server.
+    /// Rate limit for requests to the API server.
     pub limits: RequestLimits,
-    /// Address of `/healthz`, `/readyz` and `/metrics`.
+    /// Listen address for `/healthz`, `/readyz` and `/metrics`.
     pub listen: SocketAddr,
     /// Limits of result series at `/metrics`.
     pub series: SeriesLimits,
-    /// Lease of the leader election, or `None` without leader election.
+    /// Lease for leader election, or `None` if leader election is disabled.
     pub lease: Option<LeaseName>,
     /// Format of log lines.
     pub log_format: LogFormat,
@@ -48,9 +48,9 @@ pub struct OperatorConfig {
     /// Whether workers run as root with `IPC_LOCK` and no other capability, for nodes whose container runtime limits
     /// locked memory. The capability has no effect for other users.
     pub ipc_lock: bool,
-    /// Default number of CPUs of a worker.
+    /// Default number of CPUs per worker.
     pub default_cpus: u32,
-    /// Default memory of a worker.
+    /// Default memory per worker.
     pub default_memory: Size,
 }
 
@@ -70,7 +70,7 @@ impl OperatorConfig {
     }
 }
 
-/// Rate limit of requests to the API server. Watches, logs and the Lease are exempt.
+/// Rate limit for requests to the API server. Watches, logs and the Lease are exempt.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestLimits {
     /// Sustained requests per second.

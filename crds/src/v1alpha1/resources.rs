@@ -1,13 +1,18 @@
 //! Compute resources of each worker. They are the same for all variants, so that a comparison does not measure the
 //! effect of different resources.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::units::Size;
 
 /// Compute resources of each worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "crd", derive(kube::KubeSchema))]
+#[cfg_attr(feature = "crd", x_kube(
+    validation = kube::core::Rule::new("!has(self.extended) || self.extended.all(name, name.matches('^[a-z0-9.-]+/[A-Za-z0-9][A-Za-z0-9._-]*$') && name.size() <= 253 && !(name in ['nvidia.com/gpu', 'vpc.amazonaws.com/efa']))").message("the names of extended resources must have a domain, such as rdma/hca_shared_devices_a; GPUs and EFA devices have their own fields").field_path(".extended"),
+))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Resources {
     /// Number of GPUs (`nvidia.com/gpu`). Defaults to 0.
@@ -18,6 +23,14 @@ pub struct Resources {
     #[serde(default)]
     #[cfg_attr(feature = "crd", schemars(range(max = 64)))]
     pub efas: u32,
+    /// Amounts of other extended resources, by resource name, such as `rdma/hca_shared_devices_a: 1`. Each must be
+    /// between 1 and 1024.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "crd", schemars(extend(
+        "maxProperties" = 8,
+        "additionalProperties" = serde_json::json!({"type": "integer", "format": "uint32", "minimum": 1, "maximum": 1024})
+    )))]
+    pub extended: BTreeMap<String, u32>,
     /// Total size of the 2 MiB huge pages (`hugepages-2Mi`), used as request and limit.
     #[serde(default, rename = "hugepages2Mi", skip_serializing_if = "Option::is_none")]
     pub hugepages_2mi: Option<Size>,

@@ -1,4 +1,4 @@
-//! Measures the latency of requests to the API server, until the head of the response arrives.
+//! Measures the time from sending a request to the API server to receiving the head of its response.
 
 use std::future::Future;
 use std::pin::Pin;

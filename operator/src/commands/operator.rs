@@ -23,8 +23,8 @@ use crate::options::{LeaseName, LogFormat, Namespaces, OperatorConfig, Options, 
 pub struct Operator {
     /// Namespace whose runs are reconciled. Can be repeated. Defaults to all namespaces.
     ///
-    /// If namespaces are specified, Roles are sufficient, because the operator does not read Node objects. Then it
-    /// cannot check, before it creates pods, whether enough nodes meet the requirements of a run.
+    /// If namespaces are specified, Roles are sufficient, because the operator does not read Node objects. It then
+    /// cannot check whether enough nodes meet the requirements of a run before it creates pods.
     #[arg(
         long = "namespace",
         env = "FABRICBENCH_NAMESPACES",
@@ -57,7 +57,7 @@ pub struct Operator {
         value_delimiter = ','
     )]
     allowed_images: Vec<String>,
-    /// Environment variable that variants are permitted to set. A trailing `*` matches any suffix, such as `FI_*`. Can
+    /// Environment variable that variants are permitted to set. A trailing `*`, as in `FI_*`, matches any suffix. Can
     /// be repeated. Defaults to all variables.
     #[arg(
         long = "allow-env",
@@ -70,11 +70,11 @@ pub struct Operator {
     /// runs must admit privileged pods.
     #[arg(long, env = "FABRICBENCH_IPC_LOCK")]
     ipc_lock: bool,
-    /// Number of CPUs of a worker if the run does not set it.
+    /// Number of CPUs per worker if the run does not set it.
     #[arg(long, env = "FABRICBENCH_DEFAULT_CPUS", value_name = "N", default_value_t = 2,
         value_parser = clap::value_parser!(u32).range(1..=1024))]
     default_cpus: u32,
-    /// Memory of a worker if the run does not set it.
+    /// Memory per worker if the run does not set it.
     #[arg(
         long,
         env = "FABRICBENCH_DEFAULT_MEMORY",

@@ -3,8 +3,8 @@
 //!
 //! The available Rust leader-election library compares clocks of different nodes and takes over an expired Lease
 //! without checking its resourceVersion, so two replicas can briefly be leaders at the same time. Here, every write
-//! includes the resourceVersion that was read, and another replica's Lease counts as expired only if it has not changed
-//! for its full duration, measured with the local clock.
+//! includes the resourceVersion that was read, and another replica's Lease is considered expired only if it has not
+//! changed for its full duration, measured with the local clock.
 
 mod step;
 
@@ -27,7 +27,7 @@ use step::{Seen, Step, step};
 const LEASE_SECONDS: i32 = 15;
 /// Interval between renewals, and between reads of a Lease held by another replica.
 const RENEW_INTERVAL: Duration = Duration::from_secs(5);
-/// A leader that cannot renew the Lease for this long stops, before another replica can take over the Lease.
+/// A leader that has been unable to renew the Lease for this long stops before another replica can take it over.
 const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 /// Delay before a failed write is retried.
 const RETRY_DELAY: Duration = Duration::from_secs(1);

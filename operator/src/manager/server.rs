@@ -56,7 +56,7 @@ fn routes(served: Served) -> Router {
 async fn readyz(State(served): State<Served>) -> (StatusCode, &'static str) {
     match served.readiness.ready() {
         true => (StatusCode::OK, "ok\n"),
-        false => (StatusCode::SERVICE_UNAVAILABLE, "the caches are not complete\n"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "the caches are not synced\n"),
     }
 }
 
@@ -70,8 +70,8 @@ async fn scrape(State(served): State<Served>) -> Response {
     }
 }
 
-/// Streams the metrics of the operator and then the results, one metric at a time. Each metric is
-/// formatted after the previous one was sent.
+/// Streams the metrics of the operator and then the results, one metric at a time. Each metric is formatted only after
+/// the previous one has been sent.
 fn scraped(
     own: String,
     results: impl Iterator<Item = Result<String, fmt::Error>> + Send,

@@ -11,7 +11,7 @@ pub struct Definition {
     pub unit: &'static str,
     /// Description of the metric, one line without a full stop.
     pub help: &'static str,
-    /// Labels, in the order of the values.
+    /// Labels, in the order in which samples list their values.
     pub labels: &'static [Label],
 }
 

@@ -36,7 +36,7 @@ pub fn pieces(selection: Selection) -> impl Iterator<Item = Result<String, fmt::
 /// Formats the results of `selection` as one OpenMetrics document.
 ///
 /// # Errors
-/// If formatting fails, which does not happen when writing to memory.
+/// Formatting failed. This does not happen when writing to memory.
 pub fn open_metrics(selection: Selection) -> Result<String, fmt::Error> {
     let mut text = String::new();
     for piece in pieces(selection) {
@@ -46,7 +46,7 @@ pub fn open_metrics(selection: Selection) -> Result<String, fmt::Error> {
     Ok(text)
 }
 
-/// One metric with its samples of all selected runs.
+/// One metric with its samples from all selected runs.
 #[derive(Debug)]
 struct Family {
     metric: &'static ResultMetric,

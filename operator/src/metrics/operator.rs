@@ -33,18 +33,18 @@ pub const LEADING: Definition = gauge(
     "Whether this replica is the leader: 1 or 0",
 );
 
-/// Number of runs that wait for a reconciliation.
+/// Number of runs waiting for reconciliation.
 pub const QUEUE_DEPTH: Definition = gauge(
     "fabricbench_queue_depth",
     "runs",
-    "Number of runs that wait for a reconciliation",
+    "Number of runs waiting for reconciliation",
 );
 
-/// Number of runs that are retried after an error.
+/// Number of runs waiting to be retried after an error.
 pub const RUNS_BACKING_OFF: Definition = gauge(
     "fabricbench_runs_backing_off",
     "runs",
-    "Number of runs that are retried after an error",
+    "Number of runs waiting to be retried after an error",
 );
 
 /// Duration of reconciliations.
@@ -73,7 +73,7 @@ pub const API_REQUEST_DURATION: Definition = Definition {
     name: "fabricbench_api_request_duration_seconds",
     kind: Kind::Histogram,
     unit: "seconds",
-    help: "Time until the response of the API server starts, by verb and HTTP status",
+    help: "Time until the API server starts to respond, by verb and HTTP status",
     labels: &[
         Label {
             name: "verb",

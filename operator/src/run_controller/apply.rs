@@ -41,7 +41,7 @@ pub enum ApplyError {
         kind: String,
         /// Name of the object.
         name: String,
-        /// Message of the API server.
+        /// Message from the API server.
         message: String,
         /// Whether a retry cannot succeed.
         permanent: bool,
@@ -217,7 +217,7 @@ impl Applier<'_> {
         }
     }
 
-    /// API of the runs. Only the metadata of responses is read, so that an unreadable spec causes no error.
+    /// API client for runs. Reads only the metadata in responses, so that an unreadable spec causes no error.
     fn runs(&self) -> Api<PartialObjectMeta<BenchmarkRun>> {
         Api::namespaced(self.client.clone(), &self.key.namespace)
     }

@@ -3,8 +3,8 @@
 /// Identity of one execution of one leg.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AttemptId {
-    /// Number of the leg in the plan, from 0.
+    /// Index of the leg in the plan, from 0.
     pub leg: u32,
-    /// Number of the execution of the leg, from 1.
+    /// Ordinal of this execution of the leg, from 1.
     pub attempt: u32,
 }

@@ -75,7 +75,7 @@ pub enum BuildError {
          shorter environment variables"
     ))]
     TooLong {
-        /// Number of the leg.
+        /// Index of the leg.
         leg: u32,
         /// Length of the assignment, in bytes.
         length: usize,
@@ -85,7 +85,7 @@ pub enum BuildError {
     /// The assignment cannot be encoded.
     #[snafu(display("cannot encode the assignment of leg {leg}: {source}"))]
     Write {
-        /// Number of the leg.
+        /// Index of the leg.
         leg: u32,
         /// Cause.
         source: serde_json::Error,

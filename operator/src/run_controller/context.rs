@@ -67,7 +67,7 @@ impl Context {
             .collect()
     }
 
-    /// Number of the watch that covers `namespace`.
+    /// Index of the watch that covers `namespace`.
     pub(super) fn watch_scope(&self, namespace: &str) -> usize {
         match &self.namespaces {
             Namespaces::All => 0,
@@ -93,8 +93,8 @@ impl Context {
         }
     }
 
-    /// Whether the nodes that are eligible for `run` have zone labels. If no node is eligible yet, the labels of the other
-    /// nodes decide. Assumed to be true if the operator is not permitted to read nodes or there is none.
+    /// Whether the nodes that are eligible for `run` have zone labels. If no node is eligible yet, one node with a zone
+    /// label is sufficient. Assumed to be true if the operator is not permitted to read nodes or there are none.
     pub(super) fn zones_are_known(&self, run: &BenchmarkRun, earlier_nodes: &[String]) -> bool {
         let nodes = self.nodes.as_ref();
         nodes.is_none_or(|nodes| {

@@ -33,7 +33,7 @@ use crate::results::Results;
 use crate::shutdown::Shutdown;
 use crds::v1alpha1::BenchmarkRun;
 
-/// Reporting controller of events.
+/// Name of the reporting controller in events.
 const CONTROLLER: &str = "fabricbench-operator";
 /// Warning added to every status if the operator is not permitted to read nodes.
 const NO_PREFLIGHT: &str = "the operator is not permitted to read nodes in this installation, so it did not check \
@@ -90,7 +90,7 @@ pub(crate) async fn run(
         readiness.set_caches_complete(true);
         let shared = Arc::clone(&context);
         results.set_source(move || shared.run_metrics());
-        info!("the caches are complete");
+        info!("the caches are synced");
         let reconcile = |key| reconcile(Arc::clone(&context), key);
         context.queue.process(shutdown.clone(), reconcile).await;
         Ok(())
@@ -162,7 +162,7 @@ impl<'a> Watches<'a> {
         }
     }
 
-    /// Adds the watches of runs, and of the Jobs and pods with the operator's label, in one namespace or in all
+    /// Adds the watches for runs, and for the Jobs and pods with the operator's label, in one namespace or in all
     /// namespaces.
     fn add(&mut self, number: usize, namespace: Option<&str>, context: &'a Context) {
         // Watched as dynamic objects, because an object that cannot be read as a run would end the watch of all runs.
@@ -193,7 +193,7 @@ impl<'a> Watches<'a> {
         self.running.push(Box::pin(watch));
     }
 
-    /// Adds the watch of nodes, if the operator may read them.
+    /// Adds the watch for nodes if the operator is permitted to read them.
     fn add_nodes(&mut self, context: &'a Context) {
         let Some(cache) = &context.nodes else { return };
         let nodes = self.scope(0, Node::KIND, Api::<Node>::all(self.client.clone()), None);
@@ -206,7 +206,7 @@ impl<'a> Watches<'a> {
             .push(Box::pin(store::watch(nodes, cache, extract, changed)));
     }
 
-    /// Scope of a watch of the objects with the labels in the selector `labels`.
+    /// Creates the scope of a watch on the objects that match the label selector `labels`.
     fn children<T>(
         &mut self,
         number: usize,

@@ -119,7 +119,7 @@ fn attempt_in_progress(inputs: &Inputs<'_>, current: &AttemptStatus) -> Decision
     }
 }
 
-/// Decides the next action for an attempt whose workers run or whose log is still being read. Enforces
+/// Decides the next action for an attempt whose workers are running or whose log is still being read. Enforces
 /// `activeDeadlineSeconds`.
 fn running(inputs: &Inputs<'_>, current: &AttemptStatus, until: Option<Timestamp>) -> Decision {
     let Some(since) = inputs.observed.persisted.active_since else {

@@ -20,7 +20,7 @@ use super::build::resources::WorkerResources;
 const MAX_LISTED: usize = 8;
 
 /// Requirements of the workers of a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Requirements<'a> {
     /// Number of workers and constraints on their nodes.
     pub placement: &'a Placement,
@@ -192,6 +192,15 @@ fn shortage(available: &Amounts, requested: &WorkerResources) -> Option<String> 
         .then(|| format!("{} of {} CPUs", millis(available.cpu_millis), requested.cpus));
     count(available.gpus, requested.gpus, "GPUs")
         .or_else(|| count(available.efas, requested.efas, "EFA devices"))
+        .or_else(|| {
+            requested.extended.iter().find_map(|(name, requested)| {
+                count(
+                    available.extended.get(name).copied().unwrap_or(0),
+                    *requested,
+                    name,
+                )
+            })
+        })
         .or_else(|| bytes(available.huge_pages, requested.huge_pages, "huge pages (2 MiB)"))
         .or(cpus)
         .or_else(|| bytes(available.memory, requested.memory, "memory"))

@@ -13,9 +13,9 @@ use tokio::time::{sleep, timeout};
 
 /// Field manager of the definition. It takes over the fields from previous managers, such as Helm.
 const FIELD_MANAGER: &str = "fabricbench";
-/// Timeout of the whole operation. An API server serves a definition within seconds.
+/// Timeout for the whole operation. An API server serves a definition within seconds.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Polling interval of the definition. A watch would require two more RBAC verbs.
+/// Interval at which the definition is polled. A watch would require two more RBAC verbs.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Error applying the definition.

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_over_a_free_lease_and_renews_a_held_one() {
+    fn takes_over_a_free_lease_and_renews_its_own() {
         let now = Instant::now();
         assert_eq!(step(None, None, "me", now), Step::Create);
         assert_eq!(step(Some(&lease("1", None)), None, "me", now), Step::Take);

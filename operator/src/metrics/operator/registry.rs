@@ -74,12 +74,12 @@ impl Metrics {
             .observe(duration.as_secs_f64());
     }
 
-    /// Sets the number of runs that wait for a reconciliation.
+    /// Sets the number of runs waiting for reconciliation.
     pub fn set_queue_depth(&self, runs: usize) {
         self.0.queue_depth.set(runs as i64);
     }
 
-    /// Sets the number of runs that are retried after an error.
+    /// Sets the number of runs waiting to be retried after an error.
     pub fn set_backing_off(&self, runs: usize) {
         self.0.backing_off.set(runs as i64);
     }

@@ -1,4 +1,4 @@
-//! Metric of results: definition and source of its samples, with helpers that define metrics.
+//! Result metric: its definition and the source of its samples, with helpers that define such metrics.
 
 use std::fmt::Debug;
 
@@ -8,7 +8,7 @@ use crate::metrics::{Definition, Kind, Label, RunValues};
 /// Receives a sample: the values of the labels that the metric adds to those of its run and row, and the value.
 pub type Emit<'a> = dyn FnMut(&[&str], f64) + 'a;
 
-/// Metric of results.
+/// Result metric.
 #[derive(Clone, Copy, Debug)]
 pub struct ResultMetric {
     /// Definition of the metric.

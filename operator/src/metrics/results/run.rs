@@ -71,7 +71,7 @@ pub(super) const METRICS: [ResultMetric; 15] = [
     metric(
         "fabricbench_run_outcome",
         "",
-        "Outcome of a finished run; its report exits with status 0 for Passed, 1 for Missed, and 3 for Suspect and Untrusted",
+        "Outcome of a finished run; fabricbench report exits with status 0 for Passed, 1 for Missed, and 3 for Suspect and Untrusted",
         &[
             RUN_NAMESPACE,
             RUN,

@@ -7,7 +7,7 @@ use crds::v1alpha1::{
 
 use super::names::NameTable;
 
-/// Values of one arm, comparison or pair at one size. Names are indexes in [`super::Names`].
+/// Values of one arm, comparison or pair at one size. Names are indexes into [`super::Names`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Row {
     /// Results of an arm.
@@ -25,14 +25,14 @@ pub struct ArmValues {
     pub scenario: u32,
     pub arm: u32,
     pub size_bytes: u64,
-    /// Latency at each quantile of [`QUANTILES`].
+    /// Latency at each quantile in [`QUANTILES`].
     pub latency_nanos: [Option<u64>; 6],
     pub bytes_per_second: Option<u64>,
     pub completions_per_second: Option<u64>,
     pub cpu_nanos_per_gib: Option<u64>,
     pub valid_rounds: u32,
     pub valid: bool,
-    /// Engagement of each optimization of [`OPTIMIZATIONS`].
+    /// Engagement of each optimization in [`OPTIMIZATIONS`].
     pub engagements: [Option<Engagement>; 3],
 }
 

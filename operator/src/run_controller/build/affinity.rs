@@ -12,9 +12,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelecto
 
 use super::AttemptInputs;
 
-/// Label of a node with its host name.
+/// Node label that holds the host name.
 const HOST_NAME: &str = "kubernetes.io/hostname";
-/// Label of a node with its zone.
+/// Node label that holds the zone.
 pub const ZONE: &str = "topology.kubernetes.io/zone";
 /// Time for which a worker stays on an unreachable node. Its measurement is void, and the run can continue elsewhere.
 const UNREACHABLE_SECONDS: i64 = 60;

@@ -48,7 +48,7 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> PodTemplateSpec {
         spec: Some(PodSpec {
             affinity: Some(affinity::build(attempt)),
             automount_service_account_token: Some(false),
-            containers: vec![worker(attempt, resources)],
+            containers: vec![worker(attempt, &resources)],
             // Otherwise, the environment would contain variables for the Services in the namespace.
             enable_service_links: Some(false),
             image_pull_secrets: (!secrets.is_empty()).then_some(secrets),
@@ -60,13 +60,13 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> PodTemplateSpec {
             subdomain: Some(attempt.name()),
             termination_grace_period_seconds: Some(GRACE_SECONDS),
             tolerations: Some(affinity::tolerations(attempt)),
-            volumes: Some(volumes(attempt, resources)),
+            volumes: Some(volumes(attempt, &resources)),
             ..PodSpec::default()
         }),
     }
 }
 
-fn worker(attempt: &AttemptInputs<'_>, resources: WorkerResources) -> Container {
+fn worker(attempt: &AttemptInputs<'_>, resources: &WorkerResources) -> Container {
     let needs_installer = image::needs_installer(attempt);
     let mounted = |name: &str, path: &str, read_only: bool| VolumeMount {
         name: name.to_owned(),
@@ -99,7 +99,7 @@ fn worker(attempt: &AttemptInputs<'_>, resources: WorkerResources) -> Container 
     }
 }
 
-fn volumes(attempt: &AttemptInputs<'_>, resources: WorkerResources) -> Vec<Volume> {
+fn volumes(attempt: &AttemptInputs<'_>, resources: &WorkerResources) -> Vec<Volume> {
     let empty = |name: &str, medium: Option<&str>, bytes: u64| Volume {
         name: name.to_owned(),
         empty_dir: Some(EmptyDirVolumeSource {

@@ -18,7 +18,7 @@ pub const HUGE_PAGES: &str = "hugepages-2Mi";
 const MAX_DEFAULT_SHARED_MEMORY: u64 = 1 << 30;
 
 /// Resources that a worker requests, in whole units and bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerResources {
     /// Number of CPUs.
     pub cpus: u32,
@@ -28,6 +28,8 @@ pub struct WorkerResources {
     pub efas: u32,
     /// Number of GPUs.
     pub gpus: u32,
+    /// Amounts of other extended resources, by resource name.
+    pub extended: BTreeMap<String, u32>,
     /// Huge pages, in bytes.
     pub huge_pages: u64,
     /// Size of `/dev/shm`, in bytes, which is part of `memory`.
@@ -44,20 +46,26 @@ impl WorkerResources {
             memory,
             efas: spec.efas,
             gpus: spec.gpus,
+            extended: spec.extended.clone(),
             huge_pages: spec.hugepages_2mi.map_or(0, Size::bytes),
             shared_memory: spec.shared_memory.map_or_else(default_shared_memory, Size::bytes),
         }
     }
 
-    /// The resource requirements of a container. Equal requests and limits of CPU and memory put the pod into the QoS
+    /// The resource requirements of a container. Equal requests and limits for CPU and memory put the pod into the QoS
     /// class Guaranteed, which huge pages and CPU pinning require.
-    pub(super) fn requirements(self) -> ResourceRequirements {
+    pub(super) fn requirements(&self) -> ResourceRequirements {
         let mut amounts = BTreeMap::from([
             ("cpu".to_owned(), Quantity(self.cpus.to_string())),
             ("memory".to_owned(), Quantity(Size(self.memory).to_string())),
         ]);
         let devices = [(EFA, self.efas), (GPU, self.gpus)];
-        for (name, count) in devices.into_iter().filter(|(_, count)| *count > 0) {
+        let extended = self.extended.iter().map(|(name, count)| (name.as_str(), *count));
+        for (name, count) in devices
+            .into_iter()
+            .chain(extended)
+            .filter(|(_, count)| *count > 0)
+        {
             amounts.insert(name.to_owned(), Quantity(count.to_string()));
         }
         if self.huge_pages > 0 {

@@ -23,7 +23,7 @@ const COORDINATOR_REPORT_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) enum AttemptAssessment<'a> {
     /// Some workers have not started.
     Starting(Waiting),
-    /// All workers run.
+    /// All workers are running.
     Running {
         /// Time at which the last worker started.
         since: Timestamp,
@@ -41,7 +41,7 @@ pub(super) enum AttemptAssessment<'a> {
     Ended {
         /// Outcome of the attempt.
         outcome: AttemptOutcome,
-        /// End of the attempt.
+        /// Time at which the attempt ended.
         at: Timestamp,
     },
 }
@@ -146,7 +146,7 @@ fn pods_by_rank<'a>(inputs: &'a Inputs<'a>, attempt: &AttemptStatus) -> Vec<&'a 
 }
 
 impl<'a> AttemptView<'a> {
-    /// Reason why the gang waits.
+    /// Reason why the gang is waiting.
     fn waiting(&self) -> Waiting {
         let Inputs {
             policy,
@@ -185,7 +185,7 @@ impl<'a> AttemptView<'a> {
         }
     }
 
-    /// Time at which the last worker started; `None` unless all workers run.
+    /// Time at which the last worker started; `None` unless all workers are running.
     pub(super) fn all_running_since(&self) -> Option<Timestamp> {
         let running = self
             .pods

@@ -142,7 +142,7 @@ fn obstacle(inputs: &Inputs<'_>) -> Obstacle {
     }
 }
 
-/// Number of pods, with the noun.
+/// Formats a number of pods, such as `2 pods`.
 fn pod_count(count: usize) -> String {
     match count {
         1 => "1 pod".to_owned(),
@@ -169,7 +169,7 @@ pub(super) fn wait(inputs: &Inputs<'_>, waiting: &Waiting) -> Decision {
         };
     }
     let Some(since) = inputs.observed.persisted.pending_since else {
-        // The start of the clock is written to the status, so that the clock continues after a restart.
+        // The start time is written to the status, so that the deadline is unaffected by a restart.
         let mut state = inputs.observed.persisted.clone();
         state.pending_since = Some(inputs.now);
         return inputs.record(state, waiting.phase());

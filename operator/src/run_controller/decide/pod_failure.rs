@@ -127,7 +127,7 @@ fn waiting(pod: &PodState, now: Timestamp) -> Option<AttemptOutcome> {
 
 /// Whether the kubelet retries the failed operation.
 pub(super) fn is_retried_by_kubelet(waiting: &ContainerReason) -> bool {
-    // A slow container runtime causes the same reasons as a container that can never be created.
+    // The kubelet reports the same reasons for a slow container runtime and for a container that can never be created.
     let create_failed = matches!(
         waiting.reason.as_str(),
         "CreateContainerError" | "RunContainerError"
@@ -143,7 +143,7 @@ pub(super) fn is_image_pull_failure(waiting: &ContainerReason) -> bool {
     )
 }
 
-/// Time at which the attempt is abandoned although the kubelet continues to retry.
+/// Time at which the attempt is abandoned even if the kubelet is still retrying.
 pub(super) fn kubelet_retry_deadline(pod: &PodState) -> Option<Timestamp> {
     pod.scheduled_at?.checked_add(KUBELET_RETRY_TIMEOUT).ok()
 }

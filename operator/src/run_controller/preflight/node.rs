@@ -46,7 +46,7 @@ impl fmt::Display for Taint {
 }
 
 /// Amounts of resources.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Amounts {
     /// CPU in thousandths of a CPU.
     pub cpu_millis: u64,
@@ -58,6 +58,8 @@ pub struct Amounts {
     pub gpus: u64,
     /// Huge pages of 2 MiB, in bytes.
     pub huge_pages: u64,
+    /// Amounts of other extended resources, by resource name.
+    pub extended: BTreeMap<String, u64>,
 }
 
 impl NodeState {
@@ -75,6 +77,12 @@ impl NodeState {
             millis(&quantity.0)
         };
         let whole = |name: &str| amount(name).unwrap_or(0) / 1000;
+        let allocatable = status
+            .iter()
+            .flat_map(|status| status.allocatable.iter().flatten());
+        let is_extended =
+            |name: &&String| name.contains('/') && ![resources::EFA, resources::GPU].contains(&name.as_str());
+        let extended = allocatable.map(|(name, _)| name).filter(is_extended);
         Self {
             name: node.metadata.name.clone().unwrap_or_default(),
             labels: node.metadata.labels.clone().unwrap_or_default(),
@@ -94,6 +102,7 @@ impl NodeState {
                 efas: whole(resources::EFA),
                 gpus: whole(resources::GPU),
                 huge_pages: whole(resources::HUGE_PAGES),
+                extended: extended.map(|name| (name.clone(), whole(name))).collect(),
             },
         }
     }

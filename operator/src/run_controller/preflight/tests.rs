@@ -47,6 +47,7 @@ const RESOURCES: WorkerResources = WorkerResources {
     memory: 64 << 30,
     efas: 32,
     gpus: 8,
+    extended: BTreeMap::new(),
     huge_pages: 5 << 30,
     shared_memory: 1 << 30,
 };
@@ -106,6 +107,31 @@ fn message_contains_the_node_and_the_insufficient_amount() {
             format!("2 nodes are needed, but only 1 of 2 meet the requirements: b: {reason}")
         );
     }
+}
+
+#[test]
+fn message_names_a_missing_extended_resource() {
+    const HCA: &str = "rdma/hca_shared_devices_a";
+    let check = |nodes: &[NodeState]| {
+        let requirements = Requirements {
+            placement: &placement(),
+            resources: WorkerResources {
+                extended: [(HCA.to_owned(), 1)].into(),
+                ..RESOURCES
+            },
+            nodes: &[],
+        };
+        preflight(&requirements, nodes).map_err(|error| error.to_string())
+    };
+    let with_hca = |name: &str| {
+        let node = P5
+            .replace("NAME", name)
+            .replace("cpu: 191450m", &format!("{HCA}: 1k, cpu: 191450m"));
+        NodeState::from_node(&serde_yaml::from_str(&node).unwrap())
+    };
+    check(&[with_hca("a"), with_hca("b")]).unwrap();
+    let error = check(&[with_hca("a"), p5("b")]).unwrap_err();
+    assert!(error.ends_with(&format!("b: 0 of 1 {HCA}")), "{error}");
 }
 
 #[test]

@@ -11,8 +11,8 @@ use super::AttemptView;
 use crate::run_controller::observed::{PodState, StreamState};
 use crds::v1alpha1::Reason;
 
-/// Time after the end of worker 0 within which it may become known why another worker was lost. An unreachable node is
-/// detected after 50 s, and its pods are deleted a minute later.
+/// Time after the end of worker 0 during which the controller waits to learn why another worker was lost. An
+/// unreachable node is detected after 50 s, and its pods are deleted a minute later.
 const LOSS_DETECTION_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Assessment of the end of worker 0.
@@ -153,7 +153,7 @@ fn assess_failure(view: &AttemptView<'_>, coordinator: &PodState, failure: &Case
     let outcome = match failure.reason {
         Interrupted => AttemptOutcome::Disrupted(Reason::WorkerKilled, message),
         PeerLost | WorkerMissing => {
-            // The end record can arrive before the pod status reports the termination, at which the wait starts.
+            // The wait starts when the pod status reports the termination, which can be after the end record arrives.
             if coordinator.terminated.is_none() && !coordinator.phase.is_finished() {
                 return Ending::Wait { until: None };
             }

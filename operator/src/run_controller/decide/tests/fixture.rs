@@ -1,4 +1,4 @@
-//! A run of one leg with two blocks and two workers, in several states.
+//! A run with two workers and one leg of two blocks, in several states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
