@@ -1,10 +1,10 @@
-//! Rules of an attempt that the coordinator and the agents share. Performs no I/O.
+//! Timeouts and lookups shared by the coordinator and the agents of an attempt. Performs no I/O.
 
 use std::time::Duration;
 
 use crds::assignment::Assignment;
 
-/// Time added to a deadline that the instrument enforces itself.
+/// Extra time to wait for a reply beyond the deadline that the instrument itself enforces.
 pub const GRACE: Duration = Duration::from_secs(5);
 /// Minimum timeout for opening, connecting or closing an arm. Initializing drivers and GPUs takes several seconds.
 pub const SETUP_TIMEOUT: Duration = Duration::from_secs(60);

@@ -4,9 +4,9 @@
 //! 31..29 kind   28..21 case   20..15 chunk or signal   14..0 transfer, count or argument
 //! ```
 //!
-//! Every message contains the number of its case, so that late messages from a failed case are not attributed to the
+//! Every message contains the tag of its case, so that late messages from a failed case are not attributed to the
 //! current case. Transfers are numbered modulo 2^15, which is far larger than the maximum window (4096), so a number
-//! that repeats within a window is a duplicate. A transfer has at most as many chunks as there are rails (64).
+//! that repeats within a window indicates a duplicate. A transfer has at most as many chunks as there are rails (64).
 
 use crds::record::FailureReason;
 
@@ -15,7 +15,7 @@ const CASE_SHIFT: u32 = 21;
 const CHUNK_SHIFT: u32 = 15;
 const CASE_MASK: u64 = 0xff;
 const CHUNK_MASK: u64 = 0x3f;
-/// Mask for transfer numbers, counts and arguments, which are modulo 2^15.
+/// Mask for transfer numbers, counts and arguments, which are transmitted modulo 2^15.
 pub const VALUE_MASK: u64 = 0x7fff;
 
 /// Case number modulo 255.
@@ -37,9 +37,9 @@ impl CaseTag {
 pub enum Message {
     /// A chunk of a transfer.
     Data {
-        /// Number of the chunk.
+        /// Index of the chunk.
         chunk: u32,
-        /// Number of the transfer, modulo 2^15.
+        /// Transfer number, modulo 2^15.
         transfer: u64,
     },
     /// Number of transfers that have arrived, modulo 2^15.

@@ -1,9 +1,10 @@
-//! Posting policy: selects the call, the rail and the doorbell of every post. It is implemented on top of the transport
-//! trait, so the same code works with every library and can be tested without a library.
+//! Posting policy: selects the call and the rail for every post, and whether the post rings the doorbell. It is
+//! implemented on top of the transport trait, so the same code works with every library and can be tested without a
+//! library.
 //!
 //! [`striping`] assigns a rail to every chunk, [`burst`] marks the last post of a burst on each rail, [`doorbell`] and
-//! [`inject`] decide how to post, and [`Posting`] posts and counts. Performs no I/O except the posts. The caller waits
-//! for queue space.
+//! [`inject`] decide how to post, and [`Posting`] posts and counts. Performs no I/O except for the posts. The caller
+//! waits for queue space.
 
 pub mod burst;
 pub mod counters;

@@ -95,7 +95,7 @@ fn targets() -> Vec<Target> {
         MemoryKind::SharedMemory,
         MemoryKind::Cuda,
     ];
-    // A NIC and a GPU that work separately need not work together.
+    // A NIC and a GPU that work separately might not work together.
     let with_cuda = [P::Efa, P::EfaDirect, P::Verbs].map(|provider| {
         let spec = TransportSpec::Libfabric(Libfabric { provider, rails: 1 });
         Target::TransportWithCuda(spec)
@@ -169,9 +169,10 @@ fn devices(roots: &SystemRoots) -> Vec<Finding> {
             name: "RDMA".into(),
             result: Err(CaseFailure {
                 reason: FailureReason::NoDevice,
-                message: "/sys/class/infiniband contains no devices; request them in spec.resources, or load the driver \
-                          of the device"
-                    .into(),
+                message:
+                    "/sys/class/infiniband contains no devices; request them in spec.resources, or load the \
+                          device driver"
+                        .into(),
             }),
         }];
     }

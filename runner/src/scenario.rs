@@ -11,9 +11,9 @@
 //!    `STARTED`. The initiator then opens its window, and its threads immediately start to post.
 //! 4. The threads execute the timed region, which only posts and polls. It does not allocate, log, lock, await or
 //!    inspect payload.
-//! 5. When all its threads have drained, the initiator closes its window and sends `STOP`. The target closes its window
-//!    and replies with `STOPPED`, and both sides read their interface counters again. If both sides post, each side
-//!    closes its window only after both have drained.
+//! 5. When the operations of all its threads are complete, the initiator closes its window and sends `STOP`. The target
+//!    closes its window and replies with `STOPPED`, and both sides read their interface counters again. If both sides
+//!    post, each side closes its window only after the operations of both sides are complete.
 //!
 //! [`ping_pong`] and [`transfer`] define the timed region of a sample. Every wait is bounded by the deadline of the
 //! case, and a side that abandons the case notifies the other side. An integrity pass has no warm-up and no window: it

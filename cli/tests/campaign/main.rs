@@ -21,6 +21,7 @@ mod output;
 mod procedures;
 mod processes;
 mod records;
+mod rederived;
 mod rejected;
 mod resume;
 mod stored_run;

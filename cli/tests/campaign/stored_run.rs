@@ -9,6 +9,8 @@ use crds::record::{
 };
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, Condition, State};
 
+use super::rederived::assert_rederived;
+
 /// Contents of a run directory.
 pub struct StoredRun {
     pub run: BenchmarkRun,
@@ -17,10 +19,12 @@ pub struct StoredRun {
 }
 
 impl StoredRun {
-    /// Reads `directory`. Fails if it has no complete report.
+    /// Reads `directory`. Fails if it has no complete report, or if a figure of the status does not follow from the
+    /// records.
     pub fn read(directory: &Path) -> Self {
         let report = fs::read_to_string(directory.join("report.html")).unwrap();
         assert!(report.contains("</html>"));
+        assert_rederived(directory);
         Self {
             run: run(directory),
             streams: streams(&directory.join("records.jsonl")),

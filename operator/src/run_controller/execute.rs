@@ -32,7 +32,7 @@ use evaluate::evaluate;
 /// Margin added to a delay, so that the intended time has certainly passed when the delay ends.
 const SLACK: Duration = Duration::from_millis(20);
 
-/// One step of the reconciliation of one run.
+/// Executes one step of the reconciliation of one run.
 pub(super) struct Reconciler<'a> {
     pub(super) context: &'a Arc<Context>,
     pub(super) snapshot: RunSnapshot<'a>,
@@ -227,7 +227,7 @@ impl Reconciler<'_> {
         let Some(previous) = status_context.previous else {
             return Ok(());
         };
-        let conditions = status::blocked(status_context, previous.conditions.clone());
+        let conditions = status::with_cleanup(status_context, previous.conditions.clone());
         let version = self.run_version(&self.snapshot.status);
         let written = self
             .context

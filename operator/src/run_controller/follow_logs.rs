@@ -205,7 +205,7 @@ async fn follow(api: Api<Pod>, source: LogSource, shared: Arc<Shared>, wake: imp
             Err(error) => Err(io::Error::other(error)),
         };
         if let Err(error) = &result {
-            warn!(%error, "the connection to the log ended");
+            warn!(%error, "reading the log failed");
             failures += u32::from(terminated_before);
             if failures >= MAX_FAILURES {
                 let fault = format!("the container has terminated and its log cannot be read: {error}");
@@ -273,7 +273,7 @@ async fn read(bytes: impl AsyncRead, shared: &Shared, wake: &(impl Fn() + Send +
     }
 }
 
-/// Waits until the lines that were due at `due_at` were taken, so that `wake` is called only once for them.
+/// Waits until the lines that were due at `due_at` have been taken, so that `wake` is called only once for them.
 async fn until_taken(shared: &Shared, due_at: Option<Instant>) {
     while shared.lock().due_at() == due_at && due_at.is_some() {
         shared.changed.notified().await;

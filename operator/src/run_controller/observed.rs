@@ -21,7 +21,7 @@ pub struct RunPolicyView {
     /// Number of blocks of each leg, by leg number, or the reason why the run has no plan, with the field and the
     /// remedy. May be empty for a finished run.
     pub legs: Result<Vec<u32>, String>,
-    /// Whether the run was started with another plan, which another release of the operator may have computed.
+    /// Whether the run was started with a different plan, for example one computed by another release of the operator.
     pub plan_changed: bool,
     /// Number of workers.
     pub workers: u32,
@@ -48,7 +48,7 @@ pub struct Observed<'a> {
     pub release_pods: bool,
     /// The execution state in the status.
     pub persisted: ExecutionState,
-    /// Jobs whose controlling owner is the run, by UID.
+    /// Jobs that the run controls, according to the UID in their owner references.
     pub jobs: Vec<JobState>,
     /// The attempt whose ConfigMap and Service this process has created.
     pub prerequisites_ready: Option<AttemptId>,
@@ -107,8 +107,8 @@ pub struct StreamState {
 /// Result of the check whether enough nodes meet the requirements of the workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Preflight {
-    /// The check was skipped, because the operator is not permitted to read nodes (namespaced mode), or no gang is to be
-    /// created or scheduled.
+    /// The check was skipped, because the operator is not permitted to read nodes (namespaced mode), or no gang is to
+    /// be created or scheduled.
     Skipped,
     /// Enough nodes are eligible.
     Passed {

@@ -50,7 +50,7 @@ pub fn rejection(run: &BenchmarkRun, config: &OperatorConfig) -> Option<String> 
     })
 }
 
-/// Whether `name` equals `pattern`, or starts with it if it ends with `*`.
+/// Whether `name` equals `pattern`, or, if `pattern` ends with `*`, starts with the part before the `*`.
 fn matches(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(prefix) => name.starts_with(prefix),

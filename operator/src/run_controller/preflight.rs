@@ -259,7 +259,7 @@ fn in_one_zone(fit: &[&NodeState], placement: &Placement) -> Result<Candidates, 
     }
     let counts = zones
         .iter()
-        .map(|(zone, nodes)| format!("{zone} {}", nodes.len()));
+        .map(|(zone, nodes)| format!("{} in {zone}", nodes.len()));
     let counts = listed(counts.collect());
     let large = zones.into_values().filter(|nodes| nodes.len() >= workers);
     let nodes: BTreeSet<_> = large.flatten().collect();

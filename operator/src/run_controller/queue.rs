@@ -20,7 +20,7 @@ use super::store::RunKey;
 use crate::metrics::operator::Metrics;
 use crate::shutdown::Shutdown;
 
-/// Condition for the next reconciliation of a run. A change of the run also triggers a reconciliation.
+/// Condition for the next reconciliation of a run. A change to the run also triggers a reconciliation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Requeue {
     /// The run is reconciled only after a change.

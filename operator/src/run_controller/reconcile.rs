@@ -37,7 +37,7 @@ pub(super) async fn reconcile(context: Arc<Context>, key: RunKey) -> Requeue {
         context.metrics.reconciled(started.elapsed(), category);
         match result {
             Ok(requeue) => requeue,
-            // The concurrent change enqueues the run again.
+            // Not reported as a failure: the concurrent change enqueues the run again.
             Err(error) if error.is_conflict() => {
                 debug!(%error, "the run was changed during its reconciliation");
                 Requeue::Backoff

@@ -2,9 +2,9 @@
 //! digest of the previous part. Performs no I/O.
 //!
 //! A part is a sequence of gzip members, one for each append, so that an append neither reads nor recompresses the
-//! existing members. The digest after a member is the SHA-256 of the digest before it (32 zero bytes at the start) and
-//! the bytes of the member. A part holds the digests at its start and end, and the status holds the last one. `gunzip`
-//! decompresses a part, and the parts in order are the streams as received.
+//! existing members. The digest after a member is the SHA-256 of the digest before it (32 zero bytes at the start)
+//! followed by the bytes of the member. Each part holds the digests at its start and end, and the status holds the last
+//! digest of the chain. `gunzip` decompresses a part. The decompressed parts, in order, are the streams as received.
 
 mod part;
 mod reader;
@@ -87,7 +87,7 @@ pub enum ChainError {
 /// The end of a record chain, for appends. Does not hold the bytes of full parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordChain {
-    /// The last part, unless it is full; `None` before the first append.
+    /// The last part. It may still be empty if the previous part is full. `None` before the first append.
     open: Option<Part>,
 }
 

@@ -68,7 +68,7 @@ pub struct RecordStore {
     api: Api<ConfigMap>,
     uid: String,
     chain: RecordChain,
-    /// Resource version of the part that is not full.
+    /// Resource version of the last part, unless that part is full.
     version: Option<String>,
 }
 

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn admits_one_run_at_a_time_and_then_the_oldest() {
+    fn admits_one_run_at_a_time_oldest_first() {
         let reservations = Reservations::default();
         let register = |name: &str, created| {
             reservations.register(&key(name), request(name, created, PlacementStage::Requesting))

@@ -75,7 +75,7 @@ fn placement_request(
             .chain(pods.iter().filter_map(|pod| pod.node.as_ref()))
             .cloned()
             .collect(),
-        // A queue admits whole gangs and orders them.
+        // A run with a queue needs no reservation: the queue admits whole gangs in order.
         stage: match placement.queue_name {
             Some(_) => PlacementStage::Idle,
             None => stage,

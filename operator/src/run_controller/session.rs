@@ -21,7 +21,7 @@ use super::records::RecordStore;
 use super::store::RunKey;
 use crate::options::OperatorConfig;
 
-/// Delay before a rejected creation is retried. The operator does not watch quotas and policies.
+/// Delay before a rejected creation is retried. The operator does not watch quotas or policies.
 pub(super) const REJECTION_RETRY: Duration = Duration::from_secs(30);
 
 /// The sessions of all runs in progress.
@@ -154,8 +154,8 @@ impl Session {
             .take_if(|(rejected, at)| !rejected.permanent && at.elapsed() >= REJECTION_RETRY);
     }
 
-    /// Notifies the follower when the worker's container has terminated. If the pod is not in the cache, its log is
-    /// also read to the end, because the API server reports whether the pod exists.
+    /// Notifies the follower if the worker's container has terminated. A pod that is missing from the cache is treated
+    /// as terminated; if the pod is gone, the API server responds to the request for its log with 404.
     pub(super) fn notify_follower(&self, pods: &[PodState]) {
         let Some(follower) = &self.follower else { return };
         let pod = pods.iter().find(|pod| pod.uid == follower.source.pod_uid);

@@ -19,7 +19,7 @@ use super::store::{RunKey, UnreadableRun};
 use super::update_status::{RunVersion, StatusError};
 use crate::events;
 
-/// Reconciles an object whose spec is unknown.
+/// Reconciles an object that cannot be read as a run.
 pub(super) async fn reconcile(
     context: &Context,
     key: &RunKey,

@@ -30,14 +30,14 @@ pub enum StatusError {
         /// Cause.
         source: kube::Error,
     },
-    /// The API server rejects every write of the object, because its spec violates the schema.
+    /// The API server rejects every write to the object, because its spec violates the schema.
     #[snafu(display("the API server rejects the status: {source}"))]
     Invalid {
         /// Response of the API server.
         source: kube::Error,
     },
     /// The status cannot be encoded as JSON.
-    #[snafu(display("cannot write the status: {source}"))]
+    #[snafu(display("cannot encode the status: {source}"))]
     Encode {
         /// Cause.
         source: serde_json::Error,

@@ -1,10 +1,10 @@
-//! Compares the runner with established tools. Measures the one-way latency of a ping-pong over the same library and
-//! provider on this machine, alternately and repeatedly with fabricbench-runner and with fi_pingpong (and fabtests).
+//! Compares the runner with established tools: alternates repeated measurements of the one-way ping-pong latency with
+//! fabricbench-runner and with fi_pingpong (and fabtests), over the same library and provider on this machine.
 //!
 //! Run it with `cargo run --release -p fabricbench-runner --example bench -- --help`, after building the runner with
-//! the same profile. The tools print means, so the mean of the runner is compared: half the window divided by its round
-//! trips. Like fi_pingpong, the runner polls without pauses and injects small messages. Each side is pinned to a
-//! separate CPU.
+//! the same profile. The tools print means, so the mean of the runner is compared: half the window divided by the
+//! number of round trips. Like fi_pingpong, the runner polls without pauses and injects small messages. Each side is
+//! pinned to a separate CPU.
 
 #![allow(
     clippy::print_stdout,

@@ -1,5 +1,5 @@
-//! Cost of one operation: complete cases between two workers in this process, over the built-in transport or a
-//! libfabric provider on this machine.
+//! Measures the cost of one operation in complete cases between two workers in this process, over the built-in
+//! transport or a libfabric provider on this machine.
 //!
 //! Run it with `cargo run --release -p fabricbench-runner --example cost [loopback|tcp|shm]`. The cost of an operation
 //! is the measured window divided by the number of operations: posting, polling, bookkeeping and both clock readings.

@@ -17,7 +17,7 @@ type Buffer = Result<Arc<Memory>, MemoryError>;
 #[derive(Debug)]
 pub struct Buffers {
     layouts: Vec<(MemoryKind, Layout)>,
-    /// Allocated buffers, by index of the memory kind and number of the thread.
+    /// Allocated buffers, by the indexes of the memory kind and the thread.
     allocated: BTreeMap<(usize, usize), Buffer>,
 }
 

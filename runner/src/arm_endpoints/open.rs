@@ -165,10 +165,11 @@ fn open_on_thread<T: Transport>(
     })
 }
 
-/// Location that the rails should be near to: that of the GPU memory if there is any, otherwise that of the host memory.
+/// Location that the rails should be close to: that of the GPU memory if there is any, otherwise that of the host
+/// memory.
 ///
-/// The node of host memory is used only if the thread is pinned. Otherwise it may differ between processes, and with it
-/// the devices that arms and rounds use.
+/// The NUMA node of host memory is used only if the thread is pinned. Otherwise, the node may differ between processes,
+/// so arms and rounds might use different devices.
 fn location<'a>(memory: impl Iterator<Item = &'a Arc<Memory>> + Clone, pinned: bool) -> Option<Location> {
     let gpu = memory.clone().find_map(|memory| memory.pci());
     // The node is read from the memory map of the process, so it is read only if it is used.

@@ -142,14 +142,14 @@ impl Receives {
         self.deferred.is_empty() && self.rails.iter().all(|receives| receives.old == 0)
     }
 
-    /// Location of the posted receive `token` of `rail`.
+    /// Location of the posted receive `token` on `rail`.
     #[inline]
     pub fn location(&self, rail: Rail, token: u32) -> Option<ReceiveLocation> {
         let posted = self.rails.get(rail)?.posted.get(token as usize)?;
         posted.map(|posted| posted.location)
     }
 
-    /// Handles the consumption of receive `token` of `rail`: posts the receive again if the current plan includes it.
+    /// Handles the consumption of receive `token` on `rail`: posts the receive again if the current plan includes it.
     ///
     /// # Errors
     /// If the library rejects the receive.

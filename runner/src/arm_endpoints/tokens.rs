@@ -6,7 +6,7 @@
 /// Case and transfer of a post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PostOwner {
-    /// Number of the case.
+    /// Case number.
     pub case: u32,
     /// Slot of the transfer, or [`PostOwner::CONTROL`].
     pub slot: u32,

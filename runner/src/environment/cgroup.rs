@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::read_text;
 use crate::topology::SystemRoots;
 
-/// Version 1 represents "no limit" as the largest page-aligned number.
+/// Smallest value that is treated as "no limit": version 1 reports the largest page-aligned number.
 const V1_UNLIMITED: u64 = 1 << 62;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -22,7 +22,7 @@ pub(super) fn locked_limit(proc: &Path) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Total and free number of 2 MiB huge pages.
+/// Numbers of total and free 2 MiB huge pages.
 pub(super) fn hugepages_2mi(roots: &SystemRoots) -> (u64, u64) {
     let directory = roots.sys.join("kernel/mm/hugepages/hugepages-2048kB");
     let count = |name: &str| {

@@ -7,9 +7,9 @@ use crate::rendezvous::message::WorkerCpus;
 /// CPUs that several workers use are divided evenly. If there are more measuring threads than available CPUs, the
 /// threads must not spin, because the results would then include scheduling delays.
 pub fn available_cpus(worker: &WorkerCpus, limit_millis: Option<u64>) -> usize {
-    let fraction = worker.cpus.len() / worker.overlapping_workers.max(1) as usize;
+    let cpus_per_worker = worker.cpus.len() / worker.overlapping_workers.max(1) as usize;
     let limit = limit_millis.map_or(usize::MAX, |millis| (millis / 1000) as usize);
-    fraction.min(limit)
+    cpus_per_worker.min(limit)
 }
 
 #[cfg(test)]

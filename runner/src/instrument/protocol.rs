@@ -42,7 +42,7 @@ pub enum Request {
     Go,
     /// Report the setup costs of the arms. The reply is [`Reply::Cold`].
     Cold {
-        /// Number of the round.
+        /// Round number.
         round: u32,
     },
     /// Close all endpoints and exit. The reply is [`Reply::Left`].

@@ -1,4 +1,4 @@
-//! Executes the requests of a worker, one after the other. Reads and writes the worker's socket.
+//! Executes the requests from a worker, one after the other. Reads and writes the worker's socket.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -18,7 +18,7 @@ use crate::frame::{self, FrameError, FrameReader};
 use crate::rendezvous::message::{CaseOrder, Opened, PeerCase, SideResult};
 use crate::transport::select::TransportSelector;
 
-/// Executes the requests of one worker.
+/// Executes the requests from one worker.
 pub(super) struct Server<'c, C> {
     selector: &'c C,
     reader: FrameReader<UnixStream>,

@@ -197,7 +197,7 @@ mod tests {
 
     const LENGTH: u64 = 150_000;
 
-    /// Report of a transfer that `change` modifies before it is checked in two chunks.
+    /// Report on a transfer that `change` modifies before it is checked in two chunks.
     fn check_after(change: impl Fn(&Memory)) -> IntegrityReport {
         let memory = Memory::allocate(MemoryKind::Heap, LENGTH as usize + 64).unwrap();
         fill(&memory, 64, 7, 3, LENGTH).unwrap();

@@ -1,4 +1,4 @@
-//! CPU throttling of the cgroup of this process. Reads `/proc/self/cgroup` and `cpu.stat`.
+//! CPU throttling of this process's cgroup. Reads `/proc/self/cgroup` and `cpu.stat`.
 //!
 //! Version 2 counts in microseconds (`throttled_usec`), version 1 in nanoseconds (`throttled_time`). Inside a
 //! container, the root of the mount is often the directory of the cgroup, regardless of the path in

@@ -1,5 +1,5 @@
-//! The clock of all measurements: `CLOCK_MONOTONIC_RAW`, in nanoseconds. Reads the clock and, for the facts, the name
-//! of the kernel's clock source.
+//! The clock used for all measurements: `CLOCK_MONOTONIC_RAW`, in nanoseconds. Reads the clock and, for the facts, the
+//! name of the kernel's clock source.
 //!
 //! NTP does not slew the raw clock, so all windows measured on one machine use the same unit. If the clock source is a
 //! CPU counter, a reading takes a few tens of nanoseconds and needs no system call.

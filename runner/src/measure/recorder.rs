@@ -19,7 +19,7 @@ pub struct Latency {
     pub min_nanos: u64,
     /// Largest sample in nanoseconds; 0 if there are no samples.
     pub max_nanos: u64,
-    /// Percentiles computed from the individual samples; `None` if they were not stored.
+    /// Percentiles computed from the individual samples; `None` if the samples were not stored.
     pub exclusive_quantiles: Option<ExclusiveQuantiles>,
 }
 
@@ -66,7 +66,7 @@ impl Recorder {
 
     /// Adds a sample in nanoseconds.
     ///
-    /// Samples beyond the fixed number of the window are dropped, but callers never add more.
+    /// Samples beyond the window's number of iterations are dropped, but callers never add more.
     #[inline]
     pub fn record(&mut self, nanos: u64) {
         match self {

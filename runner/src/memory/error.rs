@@ -39,7 +39,7 @@ pub enum MemoryError {
     Copy {
         /// Action that failed.
         action: &'static str,
-        /// Name and description of the driver's error.
+        /// Driver function that failed, and its error.
         message: String,
     },
 }

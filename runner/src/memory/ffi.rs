@@ -1,4 +1,4 @@
-//! All unsafe code of the runner's memory module: mapped pages, and GPU memory through the CUDA driver.
+//! All unsafe code in the runner's memory module: mapped pages, and GPU memory through the CUDA driver.
 
 pub(crate) mod device;
 pub(crate) mod mapping;

@@ -1,6 +1,6 @@
 //! Huge pages of 2 MiB. Calls the kernel and reads `/proc` and `/sys`.
 //!
-//! The pages come from the pool reserved by the machine (or the pod's `hugepages-2Mi`). The page size is verified in
+//! The pages come from the machine's reserved pool; a pod must request `hugepages-2Mi`. The page size is verified in
 //! the kernel's map of this process, because libraries and kernels silently fall back to ordinary pages.
 
 use std::fs;
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn message_suggests_requesting_free_pages() {
+    fn message_suggests_a_resource_request_if_pages_are_free() {
         assert!(message_for(1, &pool(8, 8, 0)).contains("may not use them"));
     }
 

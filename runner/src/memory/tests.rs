@@ -25,7 +25,7 @@ fn host_memory_is_zeroed_and_page_aligned() {
 }
 
 #[test]
-fn pages_are_present_and_report_their_node_if_the_kernel_does() {
+fn populated_pages_have_a_numa_node_if_the_kernel_reports_nodes() {
     for kind in HOST_KINDS {
         let memory = Memory::allocate(kind, 64 * 4096).unwrap();
         let reported = std::path::Path::new("/proc/self/numa_maps").exists();

@@ -48,7 +48,7 @@ impl Doorbell {
         self.awaiting_doorbell[rail] = if more { self.awaiting_doorbell[rail] + 1 } else { 0 };
     }
 
-    /// Number of posts on `rail` that wait for a doorbell.
+    /// Number of posts on `rail` that are waiting for a doorbell.
     pub fn awaiting_doorbell(&self, rail: Rail) -> u32 {
         self.awaiting_doorbell[rail]
     }

@@ -6,10 +6,11 @@ use crds::record::PostingCounters;
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::TransferOperation;
 
-/// Evidence lines for one case with transfers of `size` bytes by `operation`, striped by `rule` over `rails` open rails.
+/// Evidence lines for one case with transfers of `size` bytes by `operation`, striped by `rule` over `rails` open
+/// rails.
 ///
-/// The procedures have no wording for injected writes and for sends and reads with FI_MORE; their lines name the call
-/// or operation in the same way.
+/// The procedures specify no wording for injected writes, or for sends and reads with FI_MORE; the lines for these name
+/// the call or operation in the same way.
 pub fn lines(
     counters: &PostingCounters,
     operation: TransferOperation,

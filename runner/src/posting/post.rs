@@ -65,7 +65,7 @@ impl Posting {
         self.counters.posts_per_burst = self.counters.posts_per_burst.max(burst.max_posts_per_rail());
     }
 
-    /// Number of posts on `rail` that wait for a doorbell.
+    /// Number of posts on `rail` that are waiting for a doorbell.
     pub fn awaiting_doorbell(&self, rail: usize) -> u32 {
         self.doorbell.awaiting_doorbell(rail)
     }

@@ -30,7 +30,7 @@ impl RailRotation {
         }
     }
 
-    /// Rail of the only chunk of transfer `index` of the burst. Must be called in ascending order of `index`.
+    /// Rail for the only chunk of transfer `index` in the burst. Must be called in ascending order of `index`.
     #[inline]
     pub fn rail(&mut self, index: u64) -> Rail {
         let position = if self.group > 1 {

@@ -57,7 +57,7 @@ pub enum HelloResponse {
     Refused {
         /// Reason for the rejection.
         reason: Rejection,
-        /// Explanation for the log of the sender.
+        /// Explanation for the sender's log.
         message: String,
     },
     /// The rendezvous failed.
@@ -150,10 +150,10 @@ pub struct PeerCase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CaseOrder {
-    /// Number of the case, unique per coordinator. It prevents late messages from a failed case from being attributed
-    /// to this case.
+    /// Case number, unique per coordinator. It prevents late messages from a failed case from being attributed to this
+    /// case.
     pub number: u32,
-    /// Arm, peer and role.
+    /// Arm, peer and role of the worker.
     pub with: PeerCase,
     /// Index of the scenario.
     pub scenario: u32,
@@ -206,7 +206,7 @@ pub enum Report {
         /// Human-readable description.
         message: String,
     },
-    /// The worker exits because of this failure.
+    /// The worker is exiting because of this failure.
     Leaving(CaseFailure),
 }
 

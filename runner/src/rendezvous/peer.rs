@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(10);
 pub enum JoinError {
     /// No connection to the coordinator could be established.
     #[snafu(display(
-        "cannot connect to the coordinator (rank 0) at {address} within {seconds} s: {source}; check that it is \
+        "could not connect to the coordinator (rank 0) at {address} within {seconds} s: {source}; check that it is \
          running, that its name resolves and that the port is open"
     ))]
     Unreachable {

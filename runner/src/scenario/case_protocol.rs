@@ -240,7 +240,7 @@ fn close_window<T: Transport>(
     Ok(Some(report))
 }
 
-/// Reads the interface counters once they include all traffic until now. Serves the peer until then.
+/// Reads the interface counters once they include all traffic so far. Serves the peer until then.
 fn take_reading<T: Transport>(
     engine: &mut Engine<'_, T>,
     work: &mut impl Work<T>,

@@ -1,7 +1,7 @@
 //! One thread of one side in one case: posts according to the arm's policy, polls, and tracks the operations in flight.
 //!
 //! [`poll`](Engine::poll) handles all completions that the transport reports and updates [`Outgoing`], [`Incoming`] and
-//! [`Inbox`]. Scenarios use their state to decide what to post next. After [`Engine::new`] and [`Engine::synchronize`],
+//! [`Inbox`]. Scenarios use this state to decide what to post next. After [`Engine::new`] and [`Engine::synchronize`],
 //! the engine allocates memory only for failure messages.
 
 mod control;
@@ -31,7 +31,7 @@ use crate::transport::{Peer, RemoteKey, Transport, TransportError};
 pub struct Engine<'a, T: Transport> {
     pub(super) thread: &'a mut EndpointThread<T>,
     pub(super) gate: &'a Gate,
-    /// Number of the case. Completions of other cases are ignored.
+    /// Case number. Completions of other cases are ignored.
     pub(super) number: u32,
     pub(super) tag: CaseTag,
     pub(super) peer: Peer,

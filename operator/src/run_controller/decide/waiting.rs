@@ -61,7 +61,7 @@ impl Waiting {
         Self::new(Reason::Unschedulable, format!("{unmet}; {scheduler_message}"))
     }
 
-    /// Whether the run waits for a queue or for other runs, which may take any amount of time.
+    /// Whether the run is waiting for a queue or for other runs. There is no upper limit for this wait.
     pub(super) fn is_queued(&self) -> bool {
         matches!(self.reason, Reason::WaitingForAdmission | Reason::WaitingForNodes)
     }
@@ -74,7 +74,7 @@ impl Waiting {
     }
 }
 
-/// Reason why a gang of `workers` workers with `pods` waits: the most severe problem of any pod.
+/// Reason why a gang of `workers` workers has not started yet: the most severe problem of any of its `pods`.
 pub(super) fn for_start(pods: &[&PodState], workers: u32) -> Waiting {
     if let Some((pod, message)) = pods
         .iter()

@@ -30,7 +30,7 @@ impl Reconciler<'_> {
             Ok(objects) => objects,
             Err(result) => return Ok(result),
         };
-        // The creation time of the Job determines its position in a queue, and the Job has no pods before the queue
+        // The creation time of the Job determines its position in a queue, and the Job has no pods until the queue
         // admits it.
         let queued = job.spec.as_ref().and_then(|spec| spec.suspend) == Some(true);
         if !queued && let Some(result) = self.create_prerequisites(id, &prerequisites, plan.hash()).await? {
@@ -78,7 +78,7 @@ impl Reconciler<'_> {
 
     /// Adds the finalizer if it is missing, and creates the Service, then the ConfigMap. No worker starts without the
     /// ConfigMap, so no worker can outlive the run or fail to resolve the names of its peers. Returns a result only if
-    /// a step failed.
+    /// they were not all created.
     async fn create_prerequisites(
         &mut self,
         id: AttemptId,

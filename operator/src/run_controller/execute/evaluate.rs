@@ -31,7 +31,7 @@ pub(super) async fn evaluate(
                 let evaluated = campaign::evaluate(&plan, collector.reports());
                 (evaluated, collector)
             });
-            // After a panic, the records are lost and read again.
+            // If the evaluation panics, the collector is lost, so the records are read again.
             let (evaluated, collector) = computed.await.map_err(|error| failed(error.to_string()))?;
             session.records = SessionRecords::Read { store, collector };
             evaluated

@@ -72,7 +72,7 @@ impl Reconciler<'_> {
         let resume = ResumePoint {
             persisted_lines: known.map_or(0, |stream| stream.lines),
         };
-        // A known stream continues where the records end. Any other stream is new.
+        // A stream with persisted lines continues where the records end. A new stream starts a new line.
         if resume.persisted_lines == 0 {
             collector.end_of_input();
         }

@@ -45,7 +45,7 @@ impl Stream {
         }
     }
 
-    /// Continues at the first byte of the log.
+    /// Starts again at the first byte of the log.
     pub(super) fn restart(&mut self) {
         self.framing = Framing::default();
     }
@@ -76,7 +76,7 @@ impl Stream {
         }
         let record = match self.chain.read(text) {
             Ok(record) => record,
-            // The line has already been read from an earlier connection.
+            // The line was already read over an earlier connection.
             Err(LineError::Sequence { expected, found }) if found < expected => return,
             Err(LineError::Sequence { expected, found }) => {
                 self.fault = Some(format!(

@@ -98,7 +98,7 @@ impl JobState {
     }
 }
 
-/// Parses a list of ranks in the format of the Job controller, such as `1,3-5`. The maximum rank is 63.
+/// Parses a list of ranks in the format of the Job controller, such as `1,3-5`. Ranks above 63 are ignored.
 fn parse_ranks(text: &str) -> BTreeSet<u32> {
     let parts = text.split(',').filter_map(|part| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -33,7 +33,7 @@ pub struct PodState {
     pub phase: PodPhase,
     /// If the pod is being deleted, the time at which its grace period ends.
     pub deletion_deadline: Option<Timestamp>,
-    /// Reason why the first waiting container waits.
+    /// Reason why the first waiting container is waiting.
     pub waiting: Option<ContainerReason>,
     /// Time at which the worker started.
     pub started_at: Option<Timestamp>,

@@ -48,7 +48,7 @@ impl fmt::Display for Taint {
 /// Amounts of resources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Amounts {
-    /// CPU in thousandths of a CPU.
+    /// CPU, in millicores.
     pub cpu_millis: u64,
     /// Memory in bytes.
     pub memory: u64,

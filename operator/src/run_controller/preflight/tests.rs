@@ -1,4 +1,4 @@
-//! Eligible nodes, and messages about nodes that do not meet the requirements.
+//! Tests of the eligible nodes, and of the messages about nodes that do not meet the requirements.
 
 use k8s_openapi::api::core::v1::Node;
 
@@ -163,7 +163,7 @@ fn rejects_nodes_in_several_zones() {
     let nodes = [p5("a"), far];
     let error = check(&placement(), &nodes).unwrap_err();
     assert!(
-        error.ends_with("the eligible nodes are in several zones: us-east-1a 1; us-east-1b 1"),
+        error.ends_with("the eligible nodes are in several zones: 1 in us-east-1a; 1 in us-east-1b"),
         "{error}"
     );
     let anywhere = Placement {
@@ -243,7 +243,7 @@ fn matches_tolerations_like_the_scheduler() {
 }
 
 #[test]
-fn only_a_cluster_that_may_grow_is_not_waited_for() {
+fn run_waits_for_nodes_unless_the_cluster_may_grow() {
     let mode = |placement: &Placement, earlier: &[String], nodes: &[NodeState]| {
         let requirements = Requirements {
             placement,

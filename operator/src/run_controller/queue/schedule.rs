@@ -15,8 +15,8 @@ pub(super) const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 pub(super) const MAX_BACKOFF: Duration = Duration::from_secs(60);
 /// Time after which a low-priority run competes with runs of normal priority for a slot.
 pub(super) const MAX_LOW_PRIORITY_WAIT: Duration = Duration::from_secs(10);
-/// Low-priority runs occupy at most this fraction of the slots while a run of normal priority is queued or in progress.
-const LOW_PRIORITY_FRACTION: usize = 8;
+/// Low-priority runs occupy at most one in this many slots while a run of normal priority is queued or in progress.
+const SLOTS_PER_LOW_PRIORITY_RUN: usize = 8;
 /// Maximum delay of any run. Longer delays could exceed the range of an instant.
 const MAX_DELAY: Duration = Duration::from_secs(180 * 24 * 3600);
 
@@ -49,24 +49,24 @@ enum RunState {
 #[derive(Debug)]
 struct Entry {
     state: RunState,
-    /// Consecutive failures.
+    /// Number of consecutive failures.
     failures: u32,
 }
 
-/// The runs of the work queue. [`Self::runs`] holds the state; the other collections order its keys.
+/// The runs in the work queue. [`Self::runs`] holds the state; the other collections order its keys.
 #[derive(Debug)]
 pub(super) struct Schedule {
     runs: HashMap<RunKey, Entry>,
     queued: BTreeMap<(Priority, u64), RunKey>,
     delayed: BTreeMap<(Instant, u64), RunKey>,
     next_position: u64,
-    /// Occupied slots.
+    /// Number of occupied slots.
     in_progress: usize,
-    /// Slots occupied by low-priority runs.
+    /// Number of slots occupied by low-priority runs.
     low_in_progress: usize,
     /// Maximum of `low_in_progress` while a run of normal priority is queued or in progress.
     low_limit: usize,
-    /// Runs whose last reconciliation failed.
+    /// Number of runs whose last reconciliation failed.
     failing: usize,
 }
 
@@ -79,7 +79,7 @@ impl Schedule {
             next_position: 0,
             in_progress: 0,
             low_in_progress: 0,
-            low_limit: (concurrency / LOW_PRIORITY_FRACTION).max(1),
+            low_limit: (concurrency / SLOTS_PER_LOW_PRIORITY_RUN).max(1),
             failing: 0,
         }
     }
@@ -173,8 +173,8 @@ impl Schedule {
         self.in_progress -= 1;
         self.low_in_progress -= usize::from(priority == Priority::Low);
         match requeue {
-            // The next reconciliation sees every change up to now, and most of these changes result from writes of the
-            // finished reconciliation.
+            // `enqueued_again` is ignored: the next reconciliation sees every change up to now, and most of these
+            // changes result from writes by the finished reconciliation.
             Requeue::LowPriority => self.enqueue(run, Priority::Low, now),
             _ if enqueued_again => self.enqueue(run, Priority::Normal, now),
             Requeue::AwaitChange => {

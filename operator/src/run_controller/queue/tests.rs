@@ -45,7 +45,7 @@ async fn reconciles_runs_in_the_order_in_which_they_were_enqueued() {
         assert_eq!(order, names);
     };
     tokio::select! {
-        () = processing => panic!("the queue runs until shutdown"),
+        () = processing => panic!("the queue stopped before shutdown"),
         () = scenario => {}
     }
 }
@@ -87,7 +87,7 @@ async fn start_times_of_a(until: Duration, change: Option<Duration>) -> Vec<Dura
         sleep(Duration::from_secs(60)).await;
     };
     tokio::select! {
-        () = processing => panic!("the queue runs until shutdown"),
+        () = processing => panic!("the queue stopped before shutdown"),
         () = scenario => {}
     }
     times.into_inner().unwrap()
@@ -155,7 +155,7 @@ async fn max_concurrent_low_priority_runs(busy: bool) -> usize {
         sleep(Duration::from_millis(500)).await;
     };
     tokio::select! {
-        () = processing => panic!("the queue runs until shutdown"),
+        () = processing => panic!("the queue stopped before shutdown"),
         () = scenario => {}
     }
     max.load(Ordering::Relaxed)
@@ -197,7 +197,7 @@ async fn reconciles_again_after_a_change_during_a_reconciliation_and_after_a_pan
         assert_eq!(reconciliations.load(Ordering::Relaxed), 3);
     };
     tokio::select! {
-        () = processing => panic!("the queue runs until shutdown"),
+        () = processing => panic!("the queue stopped before shutdown"),
         () = scenario => {}
     }
 }
@@ -219,7 +219,7 @@ async fn delayed_run_is_reconciled_when_it_is_due_or_changes() {
         sleep(Duration::from_secs(12)).await;
     };
     tokio::select! {
-        () = processing => panic!("the queue runs until shutdown"),
+        () = processing => panic!("the queue stopped before shutdown"),
         () = scenario => {}
     }
     assert_eq!(times.into_inner().unwrap(), [0, 10, 14, 24]);

@@ -1,5 +1,5 @@
 //! Verifies the parts of a record chain in order, and decompresses their lines. The memory use is limited to one part
-//! and one piece of lines. Performs no I/O.
+//! and one decompression buffer. Performs no I/O.
 
 use std::io::Read;
 
@@ -14,8 +14,8 @@ use super::{
     next_digest,
 };
 
-/// Maximum size of a piece of lines, in bytes.
-const PIECE: usize = 64 * 1024;
+/// Size of the decompression buffer, in bytes.
+const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Reads the parts of a run in order.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl ChainReader {
         self.last.as_ref().map_or(0, |part| part.number + 1)
     }
 
-    /// Verifies the next part, then passes its lines to `consume` in pieces that need not end with a line.
+    /// Verifies the next part, then passes its lines to `consume` in pieces that may end within a line.
     ///
     /// # Errors
     /// If the part does not continue the previous part, is invalid, or exceeds the maximum number of parts.
@@ -117,9 +117,9 @@ fn decompress(bytes: &[u8], consume: &mut impl FnMut(&[u8])) -> Result<(), Strin
     Ok(())
 }
 
-/// Decompresses one member. Fails if it expands to more than one append may hold.
+/// Decompresses one member. Fails if it expands to more than [`MAX_APPEND_BYTES`] bytes.
 fn decompress_member(decoder: &mut impl Read, consume: &mut impl FnMut(&[u8])) -> Result<(), String> {
-    let mut piece = vec![0; PIECE];
+    let mut piece = vec![0; BUFFER_BYTES];
     let mut total = 0;
     loop {
         let read = decoder.read(&mut piece).map_err(|error| error.to_string())?;

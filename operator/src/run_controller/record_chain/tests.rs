@@ -49,7 +49,7 @@ fn bytes(object: &mut ConfigMap) -> &mut Vec<u8> {
     bytes
 }
 
-/// Incompressible text of `length` bytes.
+/// Incompressible data of `length` bytes.
 fn noise(length: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let next = || {
@@ -132,7 +132,7 @@ fn rejects_a_member_that_expands_beyond_the_limit() {
 }
 
 #[test]
-fn rejects_too_large_appends_and_too_many_parts() {
+fn rejects_oversized_appends_and_too_many_parts() {
     let chain = RecordChain::default();
     assert!(matches!(
         chain.appended(&vec![b'x'; MAX_APPEND_BYTES + 1]),

@@ -12,7 +12,7 @@ pub(in crate::run_controller) struct Cache<K, V> {
 #[derive(Debug)]
 struct Contents<K, V> {
     objects: BTreeMap<K, (usize, V)>,
-    /// Keys of the list in progress, by scope.
+    /// Keys received so far from the list in progress, by scope.
     listing: BTreeMap<usize, BTreeSet<K>>,
 }
 
@@ -54,7 +54,7 @@ impl<K: Clone + Ord, V: Clone> Cache<K, V> {
         found.map(|(key, _)| key.clone()).collect()
     }
 
-    /// Inserts an object that was seen outside of the watch, unless the watch has already reported it. The object
+    /// Inserts an object that was not received from the watch, unless the watch has already reported it. The object
     /// survives the end of a list in progress, which may have started before the object was created.
     pub(in crate::run_controller) fn insert_if_absent(&self, scope: usize, key: K, value: V) {
         let mut contents = self.lock();
@@ -85,7 +85,7 @@ impl<K: Clone + Ord, V: Clone> Cache<K, V> {
         self.lock().objects.remove(key).map(|(_, value)| value)
     }
 
-    /// Ends the list of `scope`. Removes and returns the objects that it did not contain.
+    /// Ends the list of `scope`. Removes and returns the objects of `scope` that the list did not contain.
     pub(super) fn finish_list(&self, scope: usize) -> Vec<(K, V)> {
         let mut contents = self.lock();
         let Some(listed) = contents.listing.remove(&scope) else {

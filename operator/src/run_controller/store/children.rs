@@ -1,4 +1,4 @@
-//! Cache entries of Jobs and pods, ordered by the run that they belong to. Performs no I/O.
+//! Cache entries for Jobs and pods, ordered by the run that they belong to. Performs no I/O.
 
 use crds::names;
 use crds::v1alpha1::BenchmarkRun;
@@ -47,7 +47,7 @@ pub(in crate::run_controller) struct Child<S> {
     pub(in crate::run_controller) state: S,
 }
 
-/// Cache entry of a Job; `None` if no run controls it.
+/// Cache entry for a Job; `None` if no run controls it.
 pub(in crate::run_controller) fn job_entry(job: &Job) -> Option<(ChildKey, Child<JobState>)> {
     let mut owners = job.metadata.owner_references.iter().flatten();
     let kind = BenchmarkRun::kind(&());
@@ -56,7 +56,7 @@ pub(in crate::run_controller) fn job_entry(job: &Job) -> Option<(ChildKey, Child
     child(&job.metadata, owner.uid.clone(), owner.name.clone(), state)
 }
 
-/// Cache entry of a pod; `None` if the pod lacks the labels of a run. The pod's Job may be gone.
+/// Cache entry for a pod; `None` if the pod lacks the labels of a run. The pod's Job may be gone.
 pub(in crate::run_controller) fn pod_entry(pod: &Pod) -> Option<(ChildKey, Child<PodState>)> {
     let label = |name: &str| pod.metadata.labels.as_ref()?.get(name).cloned();
     let state = PodState::from_pod(pod)?;

@@ -1,4 +1,4 @@
-//! Cache entries of runs: packed as JSON, or the reason why they cannot be read. Performs no I/O.
+//! Cache entries for runs: packed as JSON, or the reason why they cannot be read. Performs no I/O.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl PartialEq for CachedRun {
 }
 
 impl CachedRun {
-    /// The cache entry of a watched object, with at most `max_series` metric series.
+    /// The cache entry for a watched object, with at most `max_series` metric series.
     pub(in crate::run_controller) fn new(mut object: DynamicObject, max_series: usize) -> Self {
         prune_metadata(&mut object.metadata);
         let run = match read(&object) {
@@ -102,7 +102,7 @@ pub(in crate::run_controller) struct UnreadableRun {
     pub(in crate::run_controller) metadata: ObjectMeta,
     /// The unreadable field and the cause.
     pub(in crate::run_controller) reason: String,
-    /// Whether a release that can read the object has started it.
+    /// Whether a release of the operator that can read the object has started the run.
     pub(in crate::run_controller) started: bool,
 }
 

@@ -29,7 +29,8 @@ pub(in crate::run_controller) struct WatchScope<T> {
 }
 
 /// Keeps `cache` up to date with the objects of `scope`. `extract` reduces an object to its key and its cached value.
-/// `changed` is called for each object that appears, disappears or changes its cached value, but not for heartbeats.
+/// `changed` is called for each object that appears, disappears or gets a different cached value, but not for other
+/// updates, such as node heartbeats.
 pub(in crate::run_controller) async fn watch<T, K, V>(
     scope: WatchScope<T>,
     cache: &Cache<K, V>,
@@ -94,7 +95,7 @@ pub(in crate::run_controller) async fn watch<T, K, V>(
     }
 }
 
-/// Whether the API server does not support streaming lists.
+/// Whether `event` shows that the API server does not support streaming lists.
 fn is_unsupported_list<T>(event: &Result<Event<T>, watcher::Error>) -> bool {
     let Err(watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) = event
     else {

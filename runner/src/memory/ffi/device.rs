@@ -33,7 +33,7 @@ pub(crate) fn driver_present() -> bool {
     unsafe { sys::is_culib_present() }
 }
 
-/// Memory of one GPU, allocated by `cuMemAlloc` in the device's primary context, which fabric libraries also use.
+/// Memory on one GPU, allocated by `cuMemAlloc` in the device's primary context, which fabric libraries also use.
 #[derive(Debug)]
 pub(crate) struct DeviceMemory {
     context: PrimaryContext,

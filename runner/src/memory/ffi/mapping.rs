@@ -212,7 +212,7 @@ impl Reserved {
             // SAFETY: The range is inside the reserved one and outside the bytes that were to be replaced, so it is
             // still the unchanged reservation. `reserved` is not dropped, so the range is unmapped once.
             let _unmapped = unsafe { munmap(reserved.start.as_ptr().wrapping_add(start).cast(), length) };
-            debug_assert!(_unmapped.is_ok(), "the reserved range is unmapped");
+            debug_assert!(_unmapped.is_ok(), "the reserved range cannot be unmapped");
         }
     }
 }
@@ -221,7 +221,7 @@ impl Drop for Reserved {
     fn drop(&mut self) {
         // SAFETY: This value owns the range, and no `Span` or word outlives the `Mapping` that owns this value.
         let _unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
-        debug_assert!(_unmapped.is_ok(), "the reserved range is unmapped");
+        debug_assert!(_unmapped.is_ok(), "the reserved range cannot be unmapped");
     }
 }
 

@@ -16,8 +16,8 @@ pub(super) enum Step {
 
 /// Reductions in the order in which they are applied.
 ///
-/// After the last reduction, the reports of two sides that post over 64 rails contain at most 5.4 KB of counters by
-/// rail, 4.8 KB of interfaces, 3 KB of histograms and 2 KB of other values. Every case is therefore within the line
+/// After the last reduction, the reports of two sides that post over 64 rails contain at most 5.4 KB of per-rail
+/// counters, 4.8 KB of interfaces, 3 KB of histograms and 2 KB of other values. Every case is therefore within the line
 /// limit.
 pub(super) const STEPS: [Step; 4] = [
     Step::Interfaces(16),

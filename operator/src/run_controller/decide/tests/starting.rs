@@ -41,7 +41,7 @@ fn records_an_attempt_after_its_prerequisites_are_created() {
     assert_eq!(pending(&scene.decide()).0, "FailedCreate");
     scene.jobs[0].suspended = false;
     let [disrupted] = &recorded(scene.decide()).attempts[..] else {
-        panic!("one attempt")
+        panic!("expected exactly one attempt")
     };
     assert_eq!(
         disrupted.state,
@@ -60,7 +60,7 @@ fn records_an_attempt_after_its_prerequisites_are_created() {
 }
 
 #[test]
-fn pending_message_contains_the_message_of_the_scheduler() {
+fn pending_message_contains_the_scheduler_message() {
     let mut scene = Scene::starting();
     assert_eq!(pending(&scene.decide()).0, "PodsStarting");
     scene.pods[1].unschedulable = Some("0/2 nodes are available: 2 Insufficient nvidia.com/gpu.".to_owned());
@@ -74,7 +74,7 @@ fn pending_message_contains_the_message_of_the_scheduler() {
 }
 
 #[test]
-fn gang_is_created_despite_a_preflight_warning_and_reports_it_until_it_is_scheduled() {
+fn preflight_warning_does_not_prevent_creation_and_is_reported_until_the_gang_is_scheduled() {
     let unmet = "none of the 3 nodes has the labels pool=p5 (spec.placement.nodeSelector)";
     let mut scene = Scene::new();
     scene.preflight = Preflight::Warned(unmet.to_owned());

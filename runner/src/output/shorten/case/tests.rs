@@ -144,7 +144,7 @@ fn reduces_long_histograms_to_two_digits() {
 }
 
 #[test]
-fn keeps_records_within_the_line_limit() {
+fn does_not_change_records_within_the_line_limit() {
     let mut latency = Histogram::new();
     latency.record(1234);
     let record = case(4, &latency, 1000);

@@ -1,4 +1,4 @@
-//! Invariants of every decision, of every state and of the final state.
+//! Invariants that must hold for every decision, every state and the final state.
 
 use crds::v1alpha1::Reason;
 use std::collections::BTreeSet;

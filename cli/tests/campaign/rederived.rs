@@ -1,0 +1,108 @@
+//! Checks the figures of a run with `operator/tests/rederive`, a program that derives them from the records without any code
+//! of the product.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use super::harness::{RunningCommand, TestDir, workspace};
+use super::manifest::{INJECT_64, LOOPBACK, NAME, SHORT, run};
+
+fn rederive(directories: &[PathBuf]) -> Output {
+    let output = Command::new("python3")
+        .args(["-m", "rederive"])
+        .args(directories)
+        .env("PYTHONPATH", workspace().join("operator/tests"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output();
+    output.expect("python3 is required for this test")
+}
+
+/// Fails if the status in `directory` differs from the status that its records yield.
+#[track_caller]
+pub fn assert_rederived(directory: &Path) {
+    let output = rederive(&[directory.to_owned()]);
+    let (text, errors) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    println!("{text}");
+    assert!(output.status.success(), "{text}{errors}");
+}
+
+/// Pointers to all numbers and verdicts in `results` and `comparisons` of `status`.
+fn figures(status: &Value) -> Vec<String> {
+    let mut found = vec!["/seed".to_owned(), "/progress/blocksDone".to_owned()];
+    for list in ["results", "comparisons"] {
+        for (index, item) in status[list].as_array().unwrap().iter().enumerate() {
+            let fields = item.as_object().unwrap().iter();
+            let is_figure = |(name, value): &(&String, &Value)| {
+                (value.is_number() || *name == "verdict")
+                    && !["sizeBytes", "roundsToSettle"].contains(&name.as_str())
+            };
+            found.extend(
+                fields
+                    .filter(is_figure)
+                    .map(|(name, _)| format!("/{list}/{index}/{name}")),
+            );
+        }
+    }
+    found
+}
+
+/// A program that agrees with everything would not check anything.
+#[test]
+fn finds_every_changed_figure_and_record() {
+    let dir = TestDir::new();
+    let manifest = dir.manifest(&run(INJECT_64, LOOPBACK, SHORT, &["sampling: {rounds: 8}"]));
+    RunningCommand::start(dir.run(&manifest)).wait();
+    let original = dir.run_dir(NAME);
+    assert_rederived(&original);
+    let text = fs::read_to_string(original.join("records.jsonl")).unwrap();
+    let stored: Value = serde_json::from_slice(&fs::read(original.join("run.json")).unwrap()).unwrap();
+
+    let mut mutants = Vec::new();
+    let mut write = |run: &Value, records: &str| {
+        let directory = dir.output_dir().join(format!("mutant-{}", mutants.len()));
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("run.json"), run.to_string()).unwrap();
+        fs::write(directory.join("records.jsonl"), records).unwrap();
+        mutants.push(directory);
+    };
+    for pointer in figures(&stored["status"]) {
+        let mut changed = stored.clone();
+        let figure = changed["status"].pointer_mut(&pointer).unwrap();
+        *figure = match figure.as_i64() {
+            // The two programs may round differently by 1, and a detectable effect by 3.
+            Some(number) => json!(number + 1 + number.abs() / 1000 + 4),
+            None => json!("Regressed"),
+        };
+        write(&changed, &text);
+    }
+    for (line, found) in text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| line.contains("elapsedNanos"))
+    {
+        let edited = found.replacen("\"elapsedNanos\":", "\"elapsedNanos\":1", 1);
+        let lines = text.lines().enumerate();
+        let lines = lines.map(|(number, other)| if number == line { &edited } else { other });
+        write(&stored, &(lines.collect::<Vec<_>>().join("\n") + "\n"));
+    }
+    let output = rederive(&mutants);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let missed: Vec<_> = mutants
+        .iter()
+        .filter(|mutant| !errors.contains(&format!("{}: ", mutant.display())))
+        .collect();
+    println!("{} mutants", mutants.len());
+    assert!(mutants.len() > 100, "{}", mutants.len());
+    assert!(
+        missed.is_empty(),
+        "{} of {} not found: {missed:?}",
+        missed.len(),
+        mutants.len()
+    );
+}

@@ -1,0 +1,170 @@
+"""Compares a status with the figures that are derived from the records."""
+
+import collections
+import hashlib
+import json
+import math
+import statistics
+
+from . import histogram, inference, plan, stream
+from .cases import Case
+
+HIGHER_IS_BETTER = ("Throughput", "CompletionRate")
+# Both programs round to integers, and their logarithms may differ in the last bit.
+TOLERANCE = 1
+RATES = {"bytesPerSecond": ("Throughput", 1), "completionsPerSecond": ("CompletionRate", 1)}
+MEDIANS = {**RATES, "cpuNanosPerGib": ("CpuSecondsPerGib", 1e9)}
+PERCENTILES = {"p50Nanos": 0.5, "p95Nanos": 0.95, "p99Nanos": 0.99, "p999Nanos": 0.999}
+
+
+class Check:
+    """Differences between a stored status and the derived one."""
+
+    def __init__(self, directory):
+        run = json.loads((directory / "run.json").read_text())
+        self.status = run["status"]
+        self.omits = bool(self.status.get("omittedValues"))
+        self.plan = plan.Plan(run)
+        self.seed = plan.seed(run)
+        self.text = (directory / "records.jsonl").read_text(errors="replace")
+        self.agreed = collections.Counter()
+        self.differences = []
+        self.skipped = 0
+        self.cells = {}
+
+    def all(self):
+        """Checks every figure that this program derives."""
+        blocks = stream.blocks(self.text)
+        self.compare("seed", "seed", self.status.get("seed"), self.seed)
+        self.compare("blocks", "progress.blocksDone", self.status["progress"]["blocksDone"], len(blocks))
+        if records := self.status.get("records"):
+            digest = hashlib.sha256(self.text.encode()).hexdigest()
+            self.compare("digest", "records.sha256", records["sha256"], digest)
+        self.collect(blocks)
+        for result in self.status.get("results", []):
+            self.check_result(result)
+        suspect = self.suspect()
+        for comparison in self.status.get("comparisons", []):
+            self.check_comparison(comparison, suspect)
+
+    def collect(self, blocks):
+        scenarios = {scenario.name: scenario for scenario in self.plan.scenarios}
+        for record in (record for block in blocks.values() for record in block):
+            if record["pass"] == "measure":
+                key = (record["scenario"], record["sizeBytes"], record["arm"])
+                self.cells.setdefault(key, []).append(Case(record, scenarios[record["scenario"]]))
+
+    def compare(self, kind, where, stored, derived, tolerance=0):
+        if stored is None and self.omits:
+            # The status of a large run omits values to stay within the size limit of an object.
+            return
+        equal = stored == derived
+        if not equal and tolerance and stored is not None and derived is not None:
+            equal = abs(stored - derived) <= tolerance
+        if equal:
+            self.agreed[kind] += 1
+        else:
+            self.differences.append(f"{where}: the status has {stored}, derived {derived}")
+
+    def valid(self, key):
+        return [case for case in self.cells.get(key, []) if case.valid]
+
+    def rounds(self, key, metric):
+        """The median over the pairs of each round."""
+        values = collections.defaultdict(list)
+        for case in self.valid(key):
+            values[case.round].append(case.value(metric))
+        return {number: statistics.median(of_round) for number, of_round in values.items()}
+
+    def check_result(self, result):
+        key = (result["scenario"], result["sizeBytes"], result["arm"])
+        where = f"results {key}"
+        valid = self.valid(key)
+        rounds = len({case.round for case in valid})
+        # Rules that need the interfaces or another pass may exclude more cases. The status gives the reason.
+        if result.get("reason") and rounds != result["validRounds"]:
+            self.skipped += 1
+            self.cells.pop(key, None)
+            return
+        self.compare("rounds", f"{where} validRounds", result["validRounds"], rounds)
+        if not valid or result.get("reason"):
+            return
+        buckets = collections.Counter()
+        for case in valid:
+            buckets.update(case.buckets)
+        for field, fraction in PERCENTILES.items():
+            self.compare("percentile", f"{where} {field}", result.get(field), histogram.quantile(buckets, fraction))
+        posted = [one for case in valid for one in case.posted]
+        self.compare("extreme", f"{where} minNanos", result.get("minNanos"), min(one["minNanos"] for one in posted))
+        self.compare("extreme", f"{where} maxNanos", result.get("maxNanos"), max(one["maxNanos"] for one in posted))
+        for field, (metric, factor) in MEDIANS.items():
+            median = statistics.median(self.rounds(key, metric).values()) * factor
+            self.compare("median", f"{where} {field}", result.get(field), round(median), TOLERANCE)
+
+    def effects(self, scenario, length, arm, metric):
+        """The effect of each round: the median over its pairs of the log ratio to the baseline."""
+        baseline = {
+            (case.round, case.pair): case for case in self.valid((scenario, length, self.plan.baseline.name))
+        }
+        rounds = collections.defaultdict(list)
+        for case in self.valid((scenario, length, arm)):
+            if other := baseline.get((case.round, case.pair)):
+                rounds[case.round].append(math.log(case.value(metric)) - math.log(other.value(metric)))
+        return [statistics.median(of_round) for of_round in rounds.values()]
+
+    def suspect(self):
+        """Scenarios and sizes at which a control shows a change."""
+        found = set()
+        level = self.plan.alpha / max(self.plan.control_family, 1)
+        for scenario, length, arm in self.plan.cells():
+            if self.plan.role(scenario, length, arm) in ("negative", "control"):
+                effects = self.effects(scenario.name, length, arm, scenario.primary)
+                bounds = inference.interval(effects, level) if effects else None
+                if inference.verdict(bounds, self.plan.margin, True) in ("Improved", "Regressed"):
+                    found.add((scenario.name, length))
+        return found
+
+    def check_comparison(self, stored, suspect):
+        scenario = next(one for one in self.plan.scenarios if one.name == stored["scenario"])
+        length, arm, metric = stored["sizeBytes"], stored["arm"], stored["metric"]
+        where = f"comparison ({scenario.name}, {length}, {arm}, {metric})"
+        role = self.plan.role(scenario, length, arm)
+        self.compare("role", f"{where} negativeControl", stored["negativeControl"], role in ("negative", "control"))
+        self.compare("role", f"{where} primary", stored["primary"], metric == scenario.primary)
+        names = (arm, self.plan.baseline.name)
+        if any((scenario.name, length, name) not in self.cells for name in names) or stored.get("withheld") in (
+            "NotMeasured",
+            "FabricContradicted",
+            "DifferentDevices",
+        ):
+            self.skipped += 1
+            return
+        effects = self.effects(scenario.name, length, arm, metric)
+        self.compare("rounds", f"{where} rounds", stored["rounds"], len(effects))
+        level = self.plan.alpha / max(self.plan.family[scenario.name], 1)
+        bounds = inference.interval(effects, level) if effects else None
+        fields = {"effectPpm": inference.estimate(effects) if effects else None}
+        fields["lowerPpm"], fields["upperPpm"] = bounds or (None, None)
+        for field, log_ratio in fields.items():
+            derived = None if log_ratio is None else round(inference.percent(log_ratio) * 1e4)
+            self.compare("effect", f"{where} {field}", stored.get(field), derived, TOLERANCE)
+        if bounds:
+            detectable = inference.detectable(bounds, len(effects), level, self.plan.margin)
+            derived = round(detectable * 1e4)
+            # The quantiles of the normal distribution are approximations in both programs.
+            self.compare(
+                "detectable", f"{where} minimumDetectablePpm", stored.get("minimumDetectablePpm"), derived, 2 + derived / 1e6
+            )
+        self.check_verdict(where, stored, role, bounds, suspect)
+
+    def check_verdict(self, where, stored, role, bounds, suspect):
+        """Compares the verdict. One that is withheld for an optimization needs evidence that is not derived here."""
+        gets_verdict = role == "variant" and stored["primary"]
+        if (stored["scenario"], stored["sizeBytes"]) in suspect:
+            self.compare("verdict", f"{where} verdict", stored.get("verdict"), None)
+            self.compare("verdict", f"{where} withheld", stored.get("withheld"), "ControlViolated")
+        elif not gets_verdict or stored.get("withheld") in ("NotEngaged", "NotApplicable"):
+            self.compare("verdict", f"{where} verdict", stored.get("verdict"), None)
+        else:
+            derived = inference.verdict(bounds, self.plan.margin, stored["metric"] in HIGHER_IS_BETTER)
+            self.compare("verdict", f"{where} verdict", stored.get("verdict"), derived)
