@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Huge pages belong to the machine: `up` records their original number and `down` restores it.
+# Huge pages are allocated machine-wide: `up` records their original number and `down` restores it.
 
 HUGE_PAGES_FILE=/proc/sys/vm/nr_hugepages
 

@@ -43,16 +43,16 @@ image_build() {
         for old in "$stem"-????????????????.tar; do
             if [ "$old" != "$archive" ]; then rm -f "$old"; fi
         done
-        # Tagged images are kept, so that the next build of another target or of changed files reuses their layers. For a
-        # Dockerfile with targets buildah leaves containers behind, which would keep the images of earlier builds.
+        # Tagged images are kept, so that a later build of another target or with changed files reuses their layers. For a
+        # Dockerfile with targets, buildah leaves containers behind, which would prevent pruning of older images.
         bud rm --all >/dev/null
         bud rmi --prune >/dev/null
     fi
     printf '%s\n' "$archive"
 }
 
-# required_arguments_check DOCKERFILE [BUILDAH ARGUMENT]...: fails if the base image has no default and is not given as
-# an argument.
+# required_arguments_check DOCKERFILE [BUILDAH ARGUMENT]...: fails if an argument for the base image has neither a
+# default nor a value.
 required_arguments_check() {
     local dockerfile=$1 name names
     [ -e "$dockerfile" ] || fail "$dockerfile does not exist: load takes a NAME in images/, or a directory (with a slash) that contains a Dockerfile"
@@ -75,7 +75,7 @@ base_archives() {
     done
 }
 
-# bases_up [BUILDAH ARGUMENT]...: imports the archives of base_archives that are not in storage.
+# bases_up [BUILDAH ARGUMENT]...: imports the archives from base_archives whose images are not in storage.
 bases_up() {
     local archive
     for archive in $(base_archives "$@"); do
@@ -133,7 +133,7 @@ base_build() {
     rm -f "$dir/base.tar"
 }
 
-# pause_archive, coredns_archive: print the archives of the images that the cluster itself needs.
+# pause_archive, coredns_archive: build the images that the cluster itself needs and print the archives' paths.
 pause_archive() {
     local context=$CACHE/images/context/pause
     mkdir -p "$context"

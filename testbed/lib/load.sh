@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# `load`: loads images into the nodes. The directory of a node records its images, so that loading again does nothing.
+# `load`: loads images into the nodes. Each node's directory records the images loaded into it, so that loading
+# them again does nothing.
 
 # load docker-archive FILE | NAME[:TARGET] | DIRECTORY[:TARGET], with [--context DIRECTORY] [--build-arg NAME=VALUE]...
 load() {

@@ -46,8 +46,8 @@ node_network_up() {
     ip -n "$CONTROL_NETNS" link set "$port" master "$BRIDGE" up
     ip -n "$netns" addr replace "$(node_address "$node")/${NODE_RANGE#*/}" dev eth0
     ip -n "$netns" link set eth0 up
-    # Replaces a default route: packets to a service reach kube-proxy's rules, which reject those to services
-    # without endpoints.
+    # Without a default route, packets to services need this route to reach kube-proxy's rules, which also reject
+    # packets to services without endpoints.
     ip -n "$netns" route replace "$SERVICE_RANGE" via "$CONTROL_ADDRESS"
     nsenter "--net=/run/netns/$netns" sysctl -qw net.ipv4.ip_forward=1 net.bridge.bridge-nf-call-iptables=1
     ip -n "$CONTROL_NETNS" route replace "$(node_pod_range "$node")" via "$(node_address "$node")"

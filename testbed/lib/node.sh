@@ -59,7 +59,7 @@ node_cgroup_up() {
     done
 }
 
-# enable_controllers DIR: in a version 2 hierarchy, enables the controllers for the directories below.
+# enable_controllers DIR: in a cgroup v2 hierarchy, enables the controllers for the directories below DIR.
 enable_controllers() {
     local controller
     [ -e "$1/cgroup.subtree_control" ] || return 0
@@ -78,7 +78,7 @@ node_containerd_up() {
     render_to "$dir/cni/10-bridge.conflist" "$HERE/config/cni.conflist" "DIR=$dir" "MTU=$BRIDGE_MTU" \
         "POD_RANGE=$(node_pod_range "$node")"
     process_start "containerd-$node" "$(node_netns "$node")" containerd --config "$dir/containerd.toml"
-    await_process "containerd-$node" 120 "containerd of $node" node_ctr "$node" version
+    await_process "containerd-$node" 120 "containerd on $node" node_ctr "$node" version
 }
 
 # node_ctr NODE ARGUMENT...: runs containerd's client in the containerd namespace of the kubelet.
@@ -111,17 +111,17 @@ node_kubelet_up() {
         --config="$dir/kube-proxy.yaml"
 }
 
-# node_ready NODE: waits until the kubelet reports Ready, then adds the devices. This is needed after every start, because
-# the first report of a kubelet sets resources without a device plugin to zero.
+# node_ready NODE: waits until the kubelet reports Ready, then adds the devices. They must be added after every start,
+# because a kubelet's first report sets resources without a device plugin to zero.
 node_ready() {
-    await_process "kubelet-$1" 180 "node $1" node_reported "$1"
+    await_process "kubelet-$1" 180 "a status report from $1" node_reported "$1"
     await_process "kubelet-$1" 180 "node $1 to be Ready" node_condition "$1" Ready True
     node_offer "$1"
 }
 
 node_reported() { [ "$(node_heartbeat "$1")" != "$(<"$(node_dir "$1")/heartbeat-before")" ]; }
 
-# node_heartbeat NODE: prints the time of the kubelet's last report; empty before the first one.
+# node_heartbeat NODE: prints the time of the kubelet's last report, or nothing before the first one.
 node_heartbeat() {
     kubectl get node "$1" --ignore-not-found -o "jsonpath={.status.conditions[?(@.type=='Ready')].lastHeartbeatTime}"
 }

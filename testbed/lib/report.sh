@@ -8,8 +8,8 @@ fail() {
     exit 1
 }
 
-# await SECONDS CONDITION COMMAND...: waits until COMMAND succeeds. After SECONDS prints that CONDITION timed out and
-# returns 1.
+# await SECONDS CONDITION COMMAND...: waits until COMMAND succeeds. After SECONDS, prints that waiting for CONDITION
+# timed out and returns 1.
 await() {
     local seconds=$1 condition=$2
     shift 2

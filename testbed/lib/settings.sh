@@ -11,7 +11,7 @@ NODE_COUNT_MAX=4
 NODE_DISK=${FABRICBENCH_TESTBED_NODE_DISK:-12G}
 CLUSTER_PORT=${FABRICBENCH_TESTBED_PORT:-16443}
 API_ONLY_PORT=${FABRICBENCH_TESTBED_API_ONLY_PORT:-16444}
-# Number of 2 MiB huge pages that `up` adds to those of the machine and `down` removes.
+# Number of 2 MiB huge pages that `up` adds to the machine's existing ones and `down` removes.
 HUGE_PAGES=${FABRICBENCH_TESTBED_HUGE_PAGES:-32}
 
 # Network namespaces. The control-plane namespace contains the bridge that connects the nodes, so that no link, route or
@@ -40,7 +40,7 @@ CGROUP=fabricbench-testbed
 # Environment variable set in every process of the testbed, by which `down` finds processes without a record.
 MARK=FABRICBENCH_TESTBED_MEMBER
 
-# A site is a control plane with a directory and a network namespace: that of the cluster or that of api-only.
+# A site is a control plane with its own directory and network namespace: either the cluster's or that of `api-only`.
 use_cluster() {
     SITE=$STATE/cluster SITE_NETNS=$CONTROL_NETNS SITE_PORT=$CLUSTER_PORT SITE_COMMAND=""
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# `status` and `logs`.
+# The commands `status` and `logs`.
 
 # status: prints a table of the processes and one of the nodes. Fails if a process is not running or a node is not Ready.
 status() {
@@ -27,7 +27,7 @@ status() {
     return "$failed"
 }
 
-# expected_processes: prints the names of the processes of a complete site.
+# expected_processes: prints the names of all processes that the site should run.
 expected_processes() {
     local node part
     printf '%s\n' etcd kube-apiserver forward-api forward-host

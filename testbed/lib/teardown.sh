@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Removes everything that the testbed created, from any state. The order matters: a process that would recreate an object
-# is ended before the object is removed, and mounts and cgroups are removed when no process uses them.
+# Removes everything that the testbed created, whatever state it is in. The order matters: a process that would recreate
+# an object is ended before the object is removed, and mounts and cgroups are removed once no process uses them.
 
 site_down() {
     netns_check "$SITE_NETNS"
@@ -8,8 +8,8 @@ site_down() {
     mkdir -p "$SITE"
     : >"$SITE/going-down"
     processes_down
-    await 60 "containers to end" containers_down || fail "processes in cgroup $CGROUP do not end"
-    await 60 "processes to end" marked_processes_down || fail "processes do not end: $(marked_pids | xargs)"
+    await 60 "containers to end" containers_down || fail "processes are still running in cgroup $CGROUP"
+    await 60 "processes to end" marked_processes_down || fail "processes are still running: $(marked_pids | xargs)"
     shim_sockets_down
     await 20 "mounts under $SITE to be removed" mounts_down || fail "still mounted: $(site_mounts | xargs)"
     networks_down
@@ -58,7 +58,7 @@ shim_sockets_down() {
         address=$(<"$file")
         rm -f "${address#unix://}"
     done
-    # A restarted containerd does not know the shims of its predecessor. Their sockets accept no connections.
+    # A restarted containerd has no address files for its predecessor's shims. Their stale sockets refuse connections.
     for file in /run/containerd/s/*; do
         if [ -S "$file" ] && ! socat -u OPEN:/dev/null "UNIX-CONNECT:$file" 2>/dev/null; then rm -f "$file"; fi
     done

@@ -1,4 +1,4 @@
-// The testbed's enforcer of NetworkPolicies: see main.go.
+// The testbed's NetworkPolicy enforcer: see main.go.
 module fabricbench.dev/testbed/policy
 
 go 1.25.0

@@ -17,7 +17,7 @@ setup() { load lib/common; }
     kubectl get nodes -o json | jq -e --arg version "$(kubernetes_version)" 'all(.items[].status.nodeInfo; .kubeletVersion == $version)'
 }
 
-@test "CoreDNS serves" {
+@test "CoreDNS is available" {
     kubectl -n kube-system get deployment coredns -o json | jq -e '.status.availableReplicas == 1'
 }
 

@@ -1,4 +1,5 @@
-# A gang as in a campaign: an Indexed Job on two nodes with devices, and logs, exec, describe and port-forward of its pods.
+# A gang like that of a campaign (an Indexed Job on two nodes, with devices), and the kubectl commands logs, exec, describe
+# and port-forward.
 
 setup_file() {
     load lib/common

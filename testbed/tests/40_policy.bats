@@ -83,7 +83,7 @@ times_out_twice() {
     run probe policy client query tcp server:80
     [[ $output == *"lookup server"* ]]
     blocked policy client tcp "$(address neighbor):8080"
-    # The kubelet's port on the node of the pod.
+    # The kubelet's port on the pod's node.
     blocked policy client tcp "$(node_address node-1):10250"
     blocked policy client tcp "$SERVICE_FIRST:443"
     reaches policy server tcp client:80 client
@@ -125,7 +125,7 @@ times_out_twice() {
     done
 }
 
-@test "an unsupported policy ends the enforcer with an error that identifies the policy and the field" {
+@test "an unsupported policy makes the enforcer exit with an error that identifies the policy and the field" {
     policy not-implemented
     await "$TIMEOUT" "the enforcer to end" process_gone policy-node-1
     await "$TIMEOUT" "the enforcer to end" process_gone policy-node-2

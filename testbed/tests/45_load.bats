@@ -16,7 +16,7 @@ DOCKERFILE
     [ -e "$dir/greeting" ] || echo "$BATS_RUN_TMPDIR" >"$dir/greeting"
 }
 
-# container_output IMAGE: prints the output of a container of the image on each node.
+# container_output IMAGE: runs a container from the image on each node and prints its output.
 container_output() {
     local node
     for node in node-1 node-2; do
@@ -40,7 +40,7 @@ container_output() {
     [ -z "$stderr" ]
 }
 
-@test "load rebuilds after a copied file changed" {
+@test "load rebuilds after a copied file has changed" {
     echo other >"$dir/greeting"
     run --separate-stderr "$TESTBED" load "$dir:loud"
     [[ $stderr == *"building image"* ]]
@@ -54,7 +54,7 @@ container_output() {
     "$TESTBED" load docker-archive "$BATS_TEST_TMPDIR/image.tar"
 }
 
-@test "load reports a missing file of the context" {
+@test "load reports a file that is missing from the context" {
     rm "$dir/greeting"
     run "$TESTBED" load "$dir:loud"
     [ "$status" -ne 0 ]

@@ -1,4 +1,4 @@
-# Faults, each reverted by a command.
+# The commands that inject faults and those that revert them.
 
 setup_file() {
     load lib/common

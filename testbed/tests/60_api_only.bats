@@ -6,7 +6,7 @@ setup() { load lib/common; }
     run --separate-stderr "$TESTBED" api-only
     [ "$status" -eq 0 ]
     echo "# ${stderr##*testbed: }" >&3
-    await "$TIMEOUT" "the namespace default" "$(kubernetes kubectl)" --kubeconfig "$output" get namespace default
+    await "$TIMEOUT" "the default namespace" "$(kubernetes kubectl)" --kubeconfig "$output" get namespace default
     "$(kubernetes kubectl)" --kubeconfig "$output" create configmap api-only --from-literal=a=b
     run kubectl get configmap api-only
     [ "$status" -ne 0 ]

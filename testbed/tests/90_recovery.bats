@@ -4,7 +4,7 @@ setup() { load lib/common; }
 
 kill_everything() {
     { marked_pids; find /sys/fs/cgroup -path "*/$CGROUP/*" -name cgroup.procs -exec cat {} +; } | sort -u |
-        xargs -r kill -KILL 2>/dev/null || true # a process may already have ended with another one
+        xargs -r kill -KILL 2>/dev/null || true # a process may already have ended because another was killed
 }
 
 cluster_works() {

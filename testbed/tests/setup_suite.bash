@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Before the first test file: records a listing of the machine, starts a cluster and loads the image used by test pods.
+# Before the first test file: records the state of the machine, starts a cluster and loads the image used by test pods.
 # After the last: removes the cluster, even after failures.
 
 setup_suite() {

@@ -1,7 +1,7 @@
 //! Shows the progress of a run: a progress bar on a terminal, lines otherwise. Performs I/O: writes to standard error.
 
 use std::fmt;
-use std::io::{IsTerminal, stderr};
+use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -82,7 +82,7 @@ impl Progress {
     }
 }
 
-#[allow(clippy::print_stderr, reason = "progress of an interactive command")]
+/// Prints a line. A reader that has closed standard error must not stop the measurement, so a failed write is ignored.
 fn print_line(text: &str) {
-    eprintln!("{text}");
+    let _ = writeln!(stderr(), "{text}");
 }

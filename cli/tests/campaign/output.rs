@@ -1,10 +1,12 @@
 //! Output directories that are in use, unusable or full.
 
 use std::fs;
+use std::process::Command;
 
 use super::harness::{RunningCommand, TestDir};
 use super::manifest::{INJECT_64, LOOPBACK, NAME, SHORT, run};
 use super::mount_namespace::with_mounts;
+use super::stored_run::StoredRun;
 
 fn manifest() -> String {
     run(INJECT_64, LOOPBACK, SHORT, &["sampling: {rounds: 1}"])
@@ -69,4 +71,17 @@ fn reports_a_full_file_system() {
     output.expect_stderr("No space left on device");
     output.expect_stderr("records.jsonl");
     output.expect_stderr("--resume");
+}
+
+#[test]
+fn finishes_even_if_its_progress_cannot_be_written() {
+    let dir = TestDir::new();
+    let run = dir.run(&dir.manifest(&manifest()));
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "exec \"$@\" 2>/dev/full", "sh"])
+        .arg(run.get_program())
+        .args(run.get_args());
+    RunningCommand::start(command).wait().expect_code(0);
+    StoredRun::read(&dir.run_dir(NAME)).assert_complete();
 }

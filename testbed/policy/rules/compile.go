@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Direction is the direction of the traffic of a pod to which a rule applies.
+// Direction is the direction of a pod's traffic to which a rule applies.
 type Direction string
 
-// The directions. Their values are the field names of a policy.
+// The directions. Their values are the field names in a policy.
 const (
 	Ingress Direction = "ingress"
 	Egress  Direction = "egress"

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// matches returns the matches of a rule for a pod: every combination of its peers and ports.
+// matches returns the matches of a rule for a pod: every combination of the rule's peers and ports.
 func (c *compiler) matches(namespace string, pod endpoint, direction Direction, rule rule) ([]Match, error) {
 	peers, blocks, err := c.peers(namespace, rule)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *compiler) peerMatches(rule rule, peers []endpoint, blocks []string, mat
 	return found
 }
 
-// namedPortMatches returns one match for each port number that the name has in the peers.
+// namedPortMatches returns one match for each port number that the name has in any of the peers.
 func (c *compiler) namedPortMatches(peers []endpoint, port networkingv1.NetworkPolicyPort, match Match) []Match {
 	byNumber := map[string][]endpoint{}
 	for _, peer := range peers {
@@ -123,7 +123,7 @@ func (c *compiler) namespaceMatcher(own string, selector *metav1.LabelSelector) 
 	}, nil
 }
 
-// portNumbers formats a numeric port or range for iptables; it returns the empty string for any port.
+// portNumbers formats a numeric port or range for iptables; it returns an empty string if all ports are allowed.
 func portNumbers(port networkingv1.NetworkPolicyPort) string {
 	switch {
 	case port.Port == nil:

@@ -67,7 +67,7 @@ func ranges(cidr, suffix string) ([]string, error) {
 	return []string{prefix.Masked().String() + suffix}, nil
 }
 
-// Restore returns the input of `ipset restore`.
+// Restore returns the input for `ipset restore`.
 func (s Sets) Restore() string {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(s)) {

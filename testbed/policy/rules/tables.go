@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Table is the iptables table of the rules. The filter table is not used, because kube-proxy's chains may accept
+// Table is the iptables table that contains the rules. The filter table is not used, because kube-proxy's chains may accept
 // packets there before these rules.
 const Table = "mangle"
 
@@ -16,7 +16,7 @@ const (
 	chainInput   = chainPrefix + "INPUT"
 )
 
-// Hooks maps the kernel's chains to those that they jump to. Packets sent by the node itself, such as the kubelet's probes,
+// Hooks maps iptables' built-in chains to those that they jump to. Packets sent by the node itself, such as the kubelet's probes,
 // pass through neither of them.
 var Hooks = map[string]string{"FORWARD": chainForward, "INPUT": chainInput}
 
@@ -31,7 +31,7 @@ func Chains(saved string) []string {
 	return found
 }
 
-// Tables returns the input of `iptables-restore --noflush` that atomically replaces all chains of the enforcer. existing
+// Tables returns the input for `iptables-restore --noflush` that atomically replaces all of the enforcer's chains. existing
 // contains the names of the existing chains.
 func (r Ruleset) Tables(existing []string) string {
 	chains := []string{chainForward, chainInput}
@@ -61,9 +61,9 @@ func (r Ruleset) Tables(existing []string) string {
 	return text.String()
 }
 
-// writeBaseChains writes the chains that dispatch to the chains of the pods. A forwarded packet passes the egress rules of
-// the sender and then the ingress rules of the receiver, if these pods are on this node. A packet to the node itself passes
-// only the egress rules. Service addresses have already been translated.
+// writeBaseChains writes the chains that dispatch to the chains of the pods. A forwarded packet is subject to the egress
+// rules of the sender and then the ingress rules of the receiver, if these pods are on this node. A packet to the node itself
+// is subject only to the egress rules. Service addresses have already been translated.
 func (r Ruleset) writeBaseChains(text *strings.Builder) {
 	if !r.Active {
 		return
@@ -86,7 +86,7 @@ func (r Ruleset) writeBaseChains(text *strings.Builder) {
 	}
 }
 
-// unknown returns a condition that matches an address, at the given end, that belongs to no known pod.
+// unknown returns a condition that matches packets whose address at the given end belongs to no known pod.
 func (r Ruleset) unknown(end string) string {
 	if r.KnownSet == "" {
 		return ""

@@ -23,7 +23,7 @@ fresh_namespace() {
     await "$TIMEOUT" "the service account of $1" kubectl -n "$1" get serviceaccount default
 }
 
-# apply NAMESPACE FILE [NAME=VALUE]...: applies a manifest. IMAGE defaults to the image of the tests.
+# apply NAMESPACE FILE [NAME=VALUE]...: applies a manifest. IMAGE defaults to the probe image.
 apply() {
     # The first value given for a name takes precedence.
     render "$HERE/tests/manifests/$2" "${@:3}" "IMAGE=$PROBE_IMAGE" | kubectl -n "$1" apply -f -
@@ -32,7 +32,7 @@ apply() {
 # pods_ready NAMESPACE: waits until all pods are Ready.
 pods_ready() { kubectl -n "$1" wait pod --all --for=condition=Ready --timeout="${TIMEOUT}s"; }
 
-# job_completes NAMESPACE JOB: waits until the Job ends. Prints details and fails as soon as the Job has failed.
+# job_completes NAMESPACE JOB: waits until the Job ends. Prints details and fails if it failed or did not end in time.
 job_completes() {
     await "$TIMEOUT" "the end of job $2" job_ended "$1" "$2" || true
     if job_condition "$1" "$2" Complete; then return 0; fi

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
-# Inspects the archives of the product's images, runs these images, and builds the test image. An image is named as in
-# the arguments of `load`: NAME or NAME:TARGET.
+# Inspects the archives of the product's images, runs these images, and builds the probe image. An image is named as
+# in the arguments of `load`: NAME or NAME:TARGET.
 
 # product_images: prints all images that do not need a base image from the user.
 product_images() { printf '%s\n' operator runner:{baseline,fi-inject,doorbell,coalesce,combined,runner}; }
 
-# image_name IMAGE: prints the tag of the image.
+# image_name IMAGE: prints the full name of the image.
 image_name() { if [[ $1 == *:* ]]; then printf 'fabricbench.dev/%s' "$1"; else printf 'fabricbench.dev/%s:dev' "$1"; fi; }
 
-# probe_load: builds the image of the tests if its source changed, and loads it into each node.
+# probe_load: builds the probe image if its source has changed, and loads it into each node.
 probe_load() {
     local context=$CACHE/images/context/probe
     mkdir -p "$context"
@@ -62,7 +62,7 @@ pod_output() {
     shift
     render "$HERE/tests/manifests/command.yaml" "NAME=$name" "IMAGE=$(image_name "$image")" \
         "COMMAND=$(printf '%s\n' "$@" | jq -R . | jq -cs .)" | kubectl -n images apply -f - >/dev/null
-    if ! await "$TIMEOUT" "the end of $image" pod_ended images "$name" || ! pod_phase_is Succeeded images "$name"; then
+    if ! await "$TIMEOUT" "pod $name to end" pod_ended images "$name" || ! pod_phase_is Succeeded images "$name"; then
         kubectl -n images describe pod "$name" >&2
         kubectl -n images logs "$name" >&2
         return 1
