@@ -43,8 +43,8 @@ image_build() {
         for old in "$stem"-????????????????.tar; do
             if [ "$old" != "$archive" ]; then rm -f "$old"; fi
         done
-        # Tagged images are kept, so that a later build of another target or with changed files reuses their layers. For a
-        # Dockerfile with targets, buildah leaves containers behind, which would prevent pruning of older images.
+        # Tagged images are kept, so that a later build of another target or with changed files reuses their layers.
+        # For a Dockerfile with targets, buildah leaves containers behind, which would prevent pruning of older images.
         bud rm --all >/dev/null
         bud rmi --prune >/dev/null
     fi

@@ -47,8 +47,8 @@ missing_kernel_features() {
     findmnt -n /sys/fs/cgroup >/dev/null || feature_array+=("cgroups at /sys/fs/cgroup")
 }
 
-# load_bridge_filter: loads br_netfilter. By default the module also filters traffic on the machine's other bridges, so this
-# is disabled.
+# load_bridge_filter: loads br_netfilter. By default the module also filters traffic on the machine's other bridges, so
+# this is disabled.
 load_bridge_filter() {
     local switch=/proc/sys/net/bridge/bridge-nf-call-iptables
     if [ -e "$switch" ] || ! modprobe br_netfilter 2>/dev/null; then return 0; fi

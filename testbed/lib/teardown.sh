@@ -58,7 +58,7 @@ shim_sockets_down() {
         address=$(<"$file")
         rm -f "${address#unix://}"
     done
-    # A restarted containerd has no address files for its predecessor's shims. Their stale sockets refuse connections.
+    # A restarted containerd does not know its predecessor's shims; their sockets are those that refuse connections.
     for file in /run/containerd/s/*; do
         if [ -S "$file" ] && ! socat -u OPEN:/dev/null "UNIX-CONNECT:$file" 2>/dev/null; then rm -f "$file"; fi
     done

@@ -16,8 +16,8 @@ type kernel struct {
 	applied string
 }
 
-// apply atomically replaces the previous ruleset and reports whether anything changed. Sets are named after their contents,
-// so a set that a rule uses is never modified; unused sets are destroyed last.
+// apply atomically replaces the previous ruleset and reports whether anything changed. Sets are named after their
+// contents, so a set that a rule uses is never modified; unused sets are destroyed last.
 func (k *kernel) apply(ctx context.Context, ruleset rules.Ruleset) (bool, error) {
 	text := ruleset.Sets.Restore() + ruleset.Tables(nil)
 	if text == k.applied {

@@ -112,8 +112,8 @@ func (w *watcher) snapshot() (rules.Snapshot, error) {
 		errors.Join(podsErr, namespacesErr, policiesErr)
 }
 
-// enforce applies the rules after each change, until ctx is done or a policy is not supported. It creates readyFile after
-// applying the rules for the first time.
+// enforce applies the rules after each change, until ctx is done or a policy is not supported. It creates readyFile
+// after applying the rules for the first time.
 func enforce(ctx context.Context, w *watcher, node rules.Node, readyFile string) error {
 	kernel := kernel{}
 	for {

@@ -1,5 +1,5 @@
-# A gang like that of a campaign (an Indexed Job on two nodes, with devices), and the kubectl commands logs, exec, describe
-# and port-forward.
+# A gang like that of a campaign (an Indexed Job on two nodes, with devices), and the kubectl commands logs, exec,
+# describe and port-forward.
 
 setup_file() {
     load lib/common

@@ -62,6 +62,16 @@ pub enum LocalError {
         /// Differences between the specs.
         difference: String,
     },
+    /// The record file was changed, and the change did not break the chain of its lines.
+    #[snafu(display(
+        "{directory}/records.jsonl is not the file that this run has measured: its SHA-256 hash differs from \
+         status.records.sha256 in run.json, although every line is valid. Restore the original file, or measure again \
+         in another directory"
+    ))]
+    RecordsChanged {
+        /// The run directory.
+        directory: String,
+    },
     /// `run.json` lacks a field that every local run has.
     #[snafu(display("{directory}/run.json has no {field}: it was not written by `fabricbench run`"))]
     MissingField {
@@ -171,12 +181,14 @@ impl LocalRun {
     /// Records are kept even if the run stops early.
     ///
     /// # Errors
-    /// If the run directory cannot be used, a system operation fails or the records cannot be evaluated.
+    /// If the run directory cannot be used, its records were changed, a system operation fails or the records cannot be
+    /// evaluated.
     pub fn execute(&mut self, runner: &Path, interrupt: &Interrupt) -> Result<RunResult, LocalError> {
         let mut collector = Collector::new(&self.plan, &self.uid);
         let read = self.directory.read_records(|chunk| collector.feed(chunk));
         read.context(DirectorySnafu)?;
         collector.end_of_input();
+        self.check_records(&collector)?;
         self.write(&collector, |_| Phase::Running, None)?;
         let execution = Execution {
             plan: &self.plan,
@@ -216,6 +228,26 @@ impl LocalRun {
         self.run.status = Some(fit(status(&input)));
         self.directory.write_run(&self.run).context(DirectorySnafu)?;
         Ok(evaluation)
+    }
+
+    /// Checks that the records are those of the stored status. A change that breaks the chain is reported as a fault of the
+    /// stream, and the blocks after it are measured again.
+    fn check_records(&self, collector: &Collector) -> Result<(), LocalError> {
+        let stored = self
+            .run
+            .status
+            .as_ref()
+            .and_then(|status| status.records.as_ref());
+        let Some(stored) = stored.filter(|_| collector.reports().faults.is_empty()) else {
+            return Ok(());
+        };
+        ensure!(
+            self.records_reference()?.sha256 == stored.sha256,
+            RecordsChangedSnafu {
+                directory: self.directory.path().display().to_string()
+            }
+        );
+        Ok(())
     }
 
     fn records_reference(&self) -> Result<RecordsReference, LocalError> {

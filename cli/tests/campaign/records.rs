@@ -90,6 +90,18 @@ fn detects_an_edited_value() {
     check_detection_and_resume(&dir, &manifest, &text, case + 1, "chained digest differs");
 }
 
+/// An added blank line does not break the chain, but the file is no longer the one that was measured.
+#[test]
+fn does_not_resume_with_changed_records() {
+    let (dir, manifest, lines) = finished_run();
+    let directory = dir.run_dir(NAME);
+    fs::write(directory.join("records.jsonl"), lines.join("\n") + "\n\n").unwrap();
+    report(&directory).expect_code(3);
+    let output = RunningCommand::start(dir.resume(&manifest)).wait().expect_code(3);
+    output.expect_stderr("is not the file that this run has measured");
+    report(&directory).expect_code(3);
+}
+
 #[test]
 fn detects_a_truncated_line() {
     let (dir, manifest, lines) = finished_run();

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Table is the iptables table that contains the rules. The filter table is not used, because kube-proxy's chains may accept
-// packets there before these rules.
+// Table is the iptables table that contains the rules. The filter table is not used, because kube-proxy's chains may
+// accept packets there before these rules.
 const Table = "mangle"
 
 const (
@@ -16,8 +16,8 @@ const (
 	chainInput   = chainPrefix + "INPUT"
 )
 
-// Hooks maps iptables' built-in chains to those that they jump to. Packets sent by the node itself, such as the kubelet's probes,
-// pass through neither of them.
+// Hooks maps iptables' built-in chains to those that they jump to. Packets sent by the node itself, such as the
+// kubelet's probes, pass through neither of them.
 var Hooks = map[string]string{"FORWARD": chainForward, "INPUT": chainInput}
 
 // Chains returns the names of the enforcer's chains in the output of iptables-save.
@@ -31,8 +31,8 @@ func Chains(saved string) []string {
 	return found
 }
 
-// Tables returns the input for `iptables-restore --noflush` that atomically replaces all of the enforcer's chains. existing
-// contains the names of the existing chains.
+// Tables returns the input for `iptables-restore --noflush` that atomically replaces all of the enforcer's chains.
+// existing contains the names of the existing chains.
 func (r Ruleset) Tables(existing []string) string {
 	chains := []string{chainForward, chainInput}
 	for _, isolated := range r.Isolated {
@@ -61,9 +61,9 @@ func (r Ruleset) Tables(existing []string) string {
 	return text.String()
 }
 
-// writeBaseChains writes the chains that dispatch to the chains of the pods. A forwarded packet is subject to the egress
-// rules of the sender and then the ingress rules of the receiver, if these pods are on this node. A packet to the node itself
-// is subject only to the egress rules. Service addresses have already been translated.
+// writeBaseChains writes the chains that dispatch to the chains of the pods. A forwarded packet is subject to the
+// egress rules of the sender and then the ingress rules of the receiver, if these pods are on this node. A packet to
+// the node itself is subject only to the egress rules. Service addresses have already been translated.
 func (r Ruleset) writeBaseChains(text *strings.Builder) {
 	if !r.Active {
 		return

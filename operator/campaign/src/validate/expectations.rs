@@ -1,7 +1,7 @@
 //! Validates expectations: names of variants and scenarios, selected sizes, metrics.
 
 use crds::units::Size;
-use crds::v1alpha1::{BenchmarkRunSpec, Expectation};
+use crds::v1alpha1::{BenchmarkRunSpec, Change, Expectation};
 
 use super::problem::Reporter;
 use super::scenarios::metric_fits;
@@ -32,6 +32,7 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
             let metric = expectation.metric;
             report.add(format!("{path}.metric"), ProblemKind::MetricDoesNotFit { metric });
         }
+        check_decrease(&path, expectation, report);
         let range = expectation.sizes.unwrap_or_default();
         if !scenario.sizes.iter().any(|size| range.contains(Size(*size))) {
             report.add(
@@ -40,6 +41,21 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
                     scenario: scenario.assignment.name.clone(),
                     sizes: scenario.sizes.iter().copied().map(Size).collect(),
                 },
+            );
+        }
+    }
+}
+
+/// Checks that a decrease leaves something: a ratio of 0 or less has no logarithm.
+fn check_decrease(path: &str, expectation: &Expectation, report: &mut Reporter) {
+    let Some(Change { min, max }) = expectation.decrease_percent else {
+        return;
+    };
+    for (field, percent) in [("min", Some(min)), ("max", max)] {
+        if let Some(percent) = percent.filter(|percent| *percent >= 100) {
+            report.add(
+                format!("{path}.decreasePercent.{field}"),
+                ProblemKind::DecreaseOfEverything { percent },
             );
         }
     }

@@ -117,6 +117,12 @@ pub enum ProblemKind {
         /// The limit.
         max: Size,
     },
+    /// An expected decrease is 100 percent or more.
+    #[snafu(display("a decrease of {percent} percent is not possible: use a value below 100"))]
+    DecreaseOfEverything {
+        /// The expected decrease.
+        percent: u32,
+    },
     /// The metric does not apply to the scenario.
     #[snafu(display(
         "{metric} of a ping-pong is the inverse of its latency, since one message is in flight. Use LatencyP50, or a \
