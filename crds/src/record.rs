@@ -7,6 +7,7 @@
 
 mod case;
 mod environment;
+mod hardware;
 mod line;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ pub use environment::{
     Answer, ClockFacts, ColdRecord, EndpointsRecord, FabricFacts, HostEnvironment, InjectLimits,
     LibraryFacts, MemoryFacts, OffloadFacts, RailFacts,
 };
+pub use hardware::{HardwareFacts, NicFacts, RdmaCoreFacts};
 pub use line::{Chain, ChainWriter, LineError, MAX_LINE_BYTES, hex};
 
 use crate::assignment::AttemptIdentity;

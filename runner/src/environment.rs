@@ -5,7 +5,9 @@
 mod cgroup;
 pub mod cpu;
 mod devices;
+mod hardware;
 mod memory;
+mod rdma_core;
 
 use std::fs;
 use std::path::Path;
@@ -17,6 +19,14 @@ use crate::topology::SystemRoots;
 
 /// Mount point of the shared-memory file system.
 const SHARED_MEMORY: &str = "/dev/shm";
+
+/// Directories in which distributions and the EFA installer put libibverbs.
+const LIBRARY_DIRECTORIES: [&str; 4] = [
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/usr/lib",
+];
 
 /// Collects all facts about this machine.
 ///
@@ -47,6 +57,7 @@ pub fn host_environment(
         image_variant: variable(names::ENV_VARIANT),
         image_digest: variable(names::ENV_IMAGE_DIGEST),
         rdma_devices: devices::rdma(&roots.sys),
+        hardware: hardware::facts(roots, &LIBRARY_DIRECTORIES.map(Path::new)),
         clock,
     }
 }

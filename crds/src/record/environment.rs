@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::CaseFailure;
+use super::{CaseFailure, HardwareFacts};
 use crate::v1alpha1::{MemoryKind, Polling};
 
 /// Machine and resource limits of a worker.
@@ -52,6 +52,9 @@ pub struct HostEnvironment {
     /// PCI addresses of RDMA devices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rdma_devices: Vec<String>,
+    /// Hardware, and the software that drives it.
+    #[serde(default)]
+    pub hardware: HardwareFacts,
     /// Clock used for all measurements.
     pub clock: ClockFacts,
 }

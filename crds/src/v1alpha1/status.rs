@@ -169,6 +169,12 @@ pub struct EnvironmentSummary {
     pub libraries: Vec<String>,
     /// Methods by which the workers waited for completions.
     pub polling: Vec<String>,
+    /// Instance types of the workers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instance_types: Vec<String>,
+    /// RDMA devices and GPUs of a worker, with driver, firmware and PCI link.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<String>,
 }
 
 /// Fabric that carried the data.

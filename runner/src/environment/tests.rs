@@ -157,3 +157,46 @@ fn parses_cpu_lists() {
     assert_eq!(cpu::parse_list(""), Vec::<u32>::new());
     assert_eq!(cpu::parse_list("x,2"), [2]);
 }
+
+#[test]
+fn reads_nics_gpus_and_the_instance_type() {
+    let machine = Machine::new(&[
+        ("sys/class/dmi/id/sys_vendor", "Amazon EC2\n"),
+        ("sys/class/dmi/id/product_name", "p5.48xlarge\n"),
+        ("sys/kernel/iommu_groups/0/type", "DMA-FQ\n"),
+        ("sys/class/infiniband/rdmap79s0/fw_ver", "0.0.0.0\n"),
+        (
+            "sys/class/infiniband/rdmap79s0/device/current_link_speed",
+            "32.0 GT/s PCIe\n",
+        ),
+        ("sys/class/infiniband/rdmap79s0/device/current_link_width", "8\n"),
+        (
+            "proc/driver/nvidia/version",
+            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19 18:56:32 UTC 2023\nGCC version: 11\n",
+        ),
+        (
+            "proc/driver/nvidia/gpus/0000:53:00.0/information",
+            "Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 123\n",
+        ),
+    ]);
+    let hardware = machine.environment().hardware;
+    assert_eq!(hardware.instance_type.as_deref(), Some("p5.48xlarge"));
+    assert_eq!(hardware.iommu.as_deref(), Some("DMA-FQ"));
+    assert_eq!(hardware.gpus, ["NVIDIA H100 80GB HBM3"]);
+    assert_eq!(hardware.gpu_driver.as_deref(), Some("535.129.03"));
+    let [nic] = &hardware.nics[..] else {
+        panic!("{hardware:?}")
+    };
+    assert_eq!((nic.name.as_str(), nic.link_width), ("rdmap79s0", Some(8)));
+    assert_eq!(nic.firmware.as_deref(), Some("0.0.0.0"));
+}
+
+#[test]
+fn product_name_of_another_vendor_is_not_an_instance_type() {
+    let machine = Machine::new(&[
+        ("sys/class/dmi/id/sys_vendor", "QEMU\n"),
+        ("sys/class/dmi/id/product_name", "Standard PC\n"),
+    ]);
+    let hardware = machine.environment().hardware;
+    assert_eq!((hardware.instance_type, hardware.nics.len()), (None, 0));
+}

@@ -2,7 +2,7 @@
 
 use campaign::format;
 use campaign::summarize::COLD_METRICS;
-use crds::record::{Answer, OffloadFacts};
+use crds::record::{Answer, HardwareFacts, OffloadFacts};
 use maud::{Markup, html};
 
 use super::verdicts::arm_name;
@@ -58,7 +58,7 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
                         tr {
                             @for head in [
                                 "leg", "rank", "host", "kernel", "CPU model", "CPUs", "governor", "locked memory", "memory",
-                                "2 MiB huge pages", "clock", "image",
+                                "2 MiB huge pages", "hardware", "clock", "image",
                             ] { th scope="col" { (head) } }
                         }
                     }
@@ -76,6 +76,7 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
                                 td { (host.memlock_bytes.map_or_else(|| "unlimited".to_owned(), format::bytes)) }
                                 td { (format::bytes(host.memory_limit_bytes.unwrap_or(host.memory_bytes))) }
                                 td { (host.hugepages_2mi_free) " of " (host.hugepages_2mi_total) " free" }
+                                td { @for line in hardware(&host.hardware) { div { (line) } } }
                                 td { (host.clock.name) " (" (host.clock.source) "), " (format!("{:.1}", host.clock.overhead_nanos)) " ns per reading" }
                                 td {
                                     @match (&host.image_variant, &host.image_digest) {
@@ -153,6 +154,31 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// Describes the machine, its devices and their software.
+fn hardware(hardware: &HardwareFacts) -> Vec<String> {
+    let iommu = hardware.iommu.as_ref().map(|kind| format!("IOMMU {kind}"));
+    let rdma_core = hardware.rdma_core.as_ref().map(|facts| {
+        let installed = match facts.installed_efa.as_slice() {
+            [] => "none".to_owned(),
+            versions => versions.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+        };
+        format!(
+            "rdma-core loads rdmav{}; installed for EFA: {installed}",
+            facts.expected
+        )
+    });
+    let lines = hardware.instance_type.clone().into_iter();
+    let lines: Vec<String> = lines
+        .chain(hardware.devices())
+        .chain(iommu)
+        .chain(rdma_core)
+        .collect();
+    match lines.is_empty() {
+        true => vec!["no RDMA device or GPU".to_owned()],
+        false => lines,
     }
 }
 

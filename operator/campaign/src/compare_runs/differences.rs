@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crds::record::{HostEnvironment, RailFacts};
+use crds::record::{HardwareFacts, HostEnvironment, RailFacts};
 use serde::Serialize;
 
 use super::FinishedRun;
@@ -25,7 +25,7 @@ pub struct Difference {
 type Property = (&'static str, fn(&FinishedRun<'_>) -> String);
 
 /// Properties on which comparable runs must agree, in the order in which differences are reported.
-const PROPERTIES: [Property; 17] = [
+const PROPERTIES: [Property; 21] = [
     ("workers", |run| run.plan.workers.to_string()),
     ("arms", |run| list(variants(run).map(|arm| arm.name.clone()))),
     ("baseline", |run| {
@@ -54,6 +54,18 @@ const PROPERTIES: [Property; 17] = [
     ("RDMA devices", |run| {
         hosts(run, |host| host.rdma_devices.join(" "))
     }),
+    ("instance type", |run| {
+        hosts(run, |host| {
+            host.hardware.instance_type.clone().unwrap_or_default()
+        })
+    }),
+    ("devices", |run| {
+        hosts(run, |host| host.hardware.devices().join("; "))
+    }),
+    ("IOMMU", |run| {
+        hosts(run, |host| host.hardware.iommu.clone().unwrap_or_default())
+    }),
+    ("rdma-core", |run| hosts(run, |host| rdma_core(&host.hardware))),
     ("library", |run| {
         let arms = run.evaluation.summary.environment.arms.iter();
         let libraries = arms.filter_map(|arm| arm.fabric.library.as_ref());
@@ -141,6 +153,14 @@ pub fn differences(first: &FinishedRun<'_>, second: &FinishedRun<'_>) -> Vec<Dif
         }
     }
     found
+}
+
+fn rdma_core(hardware: &HardwareFacts) -> String {
+    let facts = hardware.rdma_core.as_ref();
+    facts.map_or_else(String::new, |facts| {
+        let installed: Vec<String> = facts.installed_efa.iter().map(u32::to_string).collect();
+        format!("version {}, EFA {}", facts.expected, installed.join(" "))
+    })
 }
 
 fn named_differences(

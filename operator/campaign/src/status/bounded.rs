@@ -147,6 +147,8 @@ fn shorten_messages(status: &mut BenchmarkRunStatus) {
             &mut environment.cpu_models,
             &mut environment.libraries,
             &mut environment.polling,
+            &mut environment.instance_types,
+            &mut environment.devices,
         ];
         for list in lists {
             list.iter_mut().for_each(shorten);

@@ -113,6 +113,8 @@ impl Environment {
             cpu_models: distinct(hosts().map(|host| host.cpu_model.clone())),
             libraries: self.libraries(),
             polling: distinct(polling.map(|polling| format!("{polling:?}"))),
+            instance_types: distinct(hosts().filter_map(|host| host.hardware.instance_type.clone())),
+            devices: distinct(hosts().flat_map(|host| host.hardware.devices())),
         }
     }
 
