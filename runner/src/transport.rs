@@ -25,9 +25,9 @@ use snafu::Snafu;
 use crate::memory::Memory;
 use crate::topology::Location;
 
-/// Number of a rail, starting at 0.
+/// Index of a rail.
 pub type Rail = usize;
-/// Number of a connected peer, starting at 0, in the order of the calls of [`Transport::connect`].
+/// Index of a connected peer, in the order of the calls to [`Transport::connect`].
 pub type Peer = usize;
 
 /// Configuration of the endpoints of an arm.
@@ -63,7 +63,7 @@ pub struct EndpointAddresses {
     pub rails: Vec<Vec<u8>>,
 }
 
-/// Maximum length of a peer's endpoint name.
+/// Maximum length of a peer's endpoint name, in bytes.
 pub const MAX_ADDRESS_BYTES: usize = 256;
 
 /// Address and key of a registered region for RMA by a peer, per rail, because every rail has its own domain.

@@ -21,7 +21,7 @@ pub enum ArrivalError {
 /// Arrivals on one thread in one case.
 #[derive(Debug)]
 pub struct Incoming {
-    /// Ring of bit masks of the arrived chunks, one per transfer, starting at transfer number `arrived`.
+    /// Ring of bit masks of the arrived chunks, one per transfer, starting with transfer `arrived`.
     chunks: Box<[u64]>,
     /// Number of transfers that have arrived without a gap.
     arrived: u64,
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn owes_a_credit_every_half_window_and_on_request() {
+    fn credit_is_due_every_half_window_and_on_request() {
         let mut incoming = Incoming::new(1, 8, 1, true);
         let owed: Vec<u64> = (0..10)
             .filter(|transfer| {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn remembers_a_request_that_overtakes_the_last_transfer() {
+    fn request_that_overtakes_the_last_transfer_is_not_lost() {
         let mut incoming = Incoming::new(1, 8, 1, true);
         incoming.request_credit(2);
         incoming.chunk(0, 0).unwrap();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn owes_a_credit_for_each_transfer_in_a_window_of_one() {
+    fn credit_is_due_for_each_transfer_in_a_window_of_one() {
         let mut incoming = Incoming::new(1, 1, 1, true);
         incoming.chunk(0, 0).unwrap();
         assert!(incoming.owes_credit());

@@ -39,7 +39,7 @@ struct Slot {
 pub struct AssignedSlot {
     /// Index of the slot.
     pub slot: u32,
-    /// Number of the transfer, counted from the start of the case.
+    /// Index of the transfer, counted from the start of the case.
     pub number: u64,
 }
 

@@ -28,7 +28,7 @@ pub struct Coordinator<'a, W> {
     endpoints: EndpointLog,
     unreachable: UnreachablePairs,
     blocks: u32,
-    /// Number of the current case; pairs that run at the same time share a number.
+    /// Index of the current case; pairs that run at the same time have the same index.
     cases: u32,
 }
 

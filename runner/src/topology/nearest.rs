@@ -1,4 +1,4 @@
-//! Order in which the RDMA devices of a machine carry the rails of given memory. Performs no I/O.
+//! Order in which the RDMA devices of a machine are used for transfers from and to given memory. Performs no I/O.
 //!
 //! For the memory of a GPU, the nearest devices come first: those with the fewest steps to the GPU in the PCI tree.
 //! Several GPUs may be equally near to the same devices, because they are behind one switch, or because a virtual

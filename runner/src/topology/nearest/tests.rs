@@ -59,7 +59,7 @@ fn rails(name: &str, driver: &str, gpu: usize, rails: usize) -> Vec<String> {
 }
 
 #[test]
-fn every_gpu_of_a_p5_has_four_devices_of_its_own() {
+fn each_gpu_of_a_p5_has_four_separate_devices() {
     let first = ["rdmap79s0", "rdmap80s0", "rdmap81s0", "rdmap82s0"];
     let chosen: BTreeSet<String> = rails("p5.48xlarge", "efa", 0, 4).into_iter().collect();
     assert_eq!(chosen, first.map(str::to_owned).into());

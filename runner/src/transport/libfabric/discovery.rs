@@ -114,7 +114,7 @@ impl DeviceSearch<'_> {
     }
 
     /// Names of the devices of this machine, nearest to the memory first. Empty if the location of the memory is unknown
-    /// or the devices are configured. Only devices with the kernel drivers of the candidates are considered.
+    /// or rail sources are configured. Only devices with the kernel drivers of the candidates are considered.
     fn nearest_devices(&self, candidates: &[Attributes]) -> Vec<String> {
         let Some(location) = self
             .config
