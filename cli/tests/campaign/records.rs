@@ -90,6 +90,17 @@ fn detects_an_edited_value() {
     check_detection_and_resume(&dir, &manifest, &text, case + 1, "chained digest differs");
 }
 
+#[test]
+fn rejects_a_run_without_a_status() {
+    let (dir, _, _) = finished_run();
+    let directory = dir.run_dir(NAME);
+    let mut run: Value = serde_json::from_slice(&fs::read(directory.join("run.json")).unwrap()).unwrap();
+    run.as_object_mut().unwrap().remove("status");
+    fs::write(directory.join("run.json"), run.to_string()).unwrap();
+    let output = report(&directory).expect_code(2);
+    output.expect_stderr("run.json has no status");
+}
+
 /// An added blank line does not break the chain, but the file is no longer the one that was measured.
 #[test]
 fn does_not_resume_with_changed_records() {

@@ -16,6 +16,12 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
         None => RunDirectory::open(path).map_err(Failure::invalid_input)?,
     };
     let run = directory.read_run().map_err(Failure::invalid_input)?;
+    if run.status.is_none() {
+        return Err(Failure::invalid_input(format!(
+            "{} has no status, so it cannot be verified that the records belong to this spec. Restore the file",
+            directory.run_path().display()
+        )));
+    }
     // Every output directory contains the file, even before the first record.
     let records = directory.records_path();
     if !records.is_file() {
