@@ -23,7 +23,7 @@ pub const INJECT_LIMIT: u64 = 128;
 /// Faults to inject. Positions (`*_at`) are indexes of payload posts, starting at 0.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// Period of payload posts for which the first call returns EAGAIN, such as 3 for every third post.
+    /// Interval, in payload posts, at which the first attempt returns EAGAIN; 3 selects every third post.
     pub again_every: Option<u64>,
     pub refuse_inject: bool,
     pub fail_at: Option<u64>,

@@ -1,7 +1,7 @@
 //! The interface between the scenarios and the fabric libraries.
 //!
 //! A [`Transport`] is the set of endpoints of one arm on one worker: one endpoint per rail, with its own domain,
-//! connected to the rail of the same number at every peer. The posting policy (inject, FI_MORE, striping) is
+//! connected to the rail with the same index on every peer. The posting policy (inject, FI_MORE, striping) is
 //! implemented above this trait: a transport posts exactly what the caller requests, reports when the library answers
 //! "try again", and never substitutes another operation.
 //!
@@ -37,7 +37,7 @@ pub struct OpenConfig {
     pub spec: TransportSpec,
     /// Source address or device name of each rail. If empty, the transport selects them from the available hardware.
     pub rails: Vec<String>,
-    /// Directory that contains the libraries to open. `None` for the libraries of the system.
+    /// Directory that contains the libraries to open; `None` for the system libraries.
     pub library: Option<PathBuf>,
     /// Size in bytes of the largest message that the arm injects, as a hint for the provider.
     ///
@@ -202,7 +202,7 @@ pub struct Completion {
 #[derive(Clone, Debug, Snafu, PartialEq, Eq)]
 #[snafu(display("{operation}: {message}"))]
 pub struct TransportError {
-    /// Reason of the failure, which determines how the campaign handles it.
+    /// Reason for the failure, which determines how the campaign handles it.
     pub reason: FailureReason,
     /// Failed call or step, such as `fi_getinfo`.
     pub operation: &'static str,
@@ -241,7 +241,7 @@ pub trait Transport: Sized + Send {
     /// Addresses by which peers connect to this side.
     fn addresses(&self) -> &EndpointAddresses;
 
-    /// Connects a peer: each rail to the peer's rail of the same number.
+    /// Connects to a peer: each rail to the peer's rail with the same index.
     ///
     /// Peers are numbered in the order of these calls.
     ///
@@ -276,8 +276,8 @@ pub trait Transport: Sized + Send {
         token: u32,
     ) -> Result<(), PostError>;
 
-    /// Makes progress, writes completions of all rails to `completions` until it is full or none are left, and returns
-    /// their number.
+    /// Makes progress, writes completions from all rails to `completions` until it is full or none are left, and
+    /// returns their number.
     ///
     /// # Errors
     /// `CompletionFailed` or `PeerLost` with the library's description, if a completion reports an error.

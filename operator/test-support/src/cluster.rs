@@ -88,7 +88,7 @@ pub async fn delete_namespace(client: &Client, namespace: &str) {
     api.delete(namespace, &DeleteParams::default()).await.unwrap();
 }
 
-/// A valid run named `name`.
+/// A valid run named `name`. Its seed is fixed, so that the cases of several runs can be compared.
 pub fn run(name: &str) -> BenchmarkRun {
     let text = format!(
         r#"
@@ -107,7 +107,7 @@ spec:
   placement: {{exclusive: false}}
   # The nodes of the test cluster have two CPUs, and the operator uses some of them.
   resources: {{cpus: 1}}
-  sampling: {{rounds: 6}}
+  sampling: {{rounds: 6, seed: 42}}
 "#
     );
     manifest::parse(&text, None).unwrap().remove(0)

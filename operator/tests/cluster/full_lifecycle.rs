@@ -23,7 +23,7 @@ const ROUNDS: u32 = 24;
 
 /// Runs the whole scenario.
 pub async fn full_lifecycle(namespace: &TestNamespace) {
-    check_unreadable(namespace).await;
+    check_rejected(namespace).await;
     tokio::join!(
         check_name_collision::<ConfigMap>(namespace, json!({})),
         check_name_collision::<Service>(namespace, json!({"spec": {"clusterIP": "None"}})),
@@ -33,25 +33,26 @@ pub async fn full_lifecycle(namespace: &TestNamespace) {
     check_deletion(namespace).await;
 }
 
-/// Creates a run with an invalid size that the schema accepts. The status must name its field.
-async fn check_unreadable(namespace: &TestNamespace) {
+/// Creates a run that the schema accepts although a scenario uses GPU memory without a GPU. The status must name its
+/// field.
+async fn check_rejected(namespace: &TestNamespace) {
     let kind = ApiResource::erase::<BenchmarkRun>(&());
     let any: Api<DynamicObject> = Api::namespaced_with(namespace.client.clone(), &namespace.name, &kind);
-    let mut invalid = serde_json::to_value(with_rounds("unreadable", 1)).unwrap();
-    invalid["spec"]["scenarios"][0]["pingPong"]["sizes"] = json!(["64B"]);
+    let mut invalid = serde_json::to_value(with_rounds("rejected", 1)).unwrap();
+    invalid["spec"]["scenarios"][0]["memory"] = json!("Cuda");
     any.create(&PostParams::default(), &serde_json::from_value(invalid).unwrap())
         .await
         .unwrap();
     until_within(TIMEOUT, || async {
-        let run = any.get("unreadable").await.ok()?;
+        let run = any.get("rejected").await.ok()?;
         let accepted = run.data["status"]["conditions"].as_array()?.first()?.clone();
         accepted["message"]
             .as_str()?
-            .contains("spec.scenarios[0].pingPong.sizes[0]")
+            .contains("spec.scenarios[0].memory")
             .then_some(())
     })
     .await;
-    any.delete("unreadable", &DeleteParams::default()).await.unwrap();
+    any.delete("rejected", &DeleteParams::default()).await.unwrap();
 }
 
 /// Creates an unrelated object with the same name as an object of the run's first attempt. The run must fail.

@@ -47,7 +47,7 @@ impl Geometry {
         let single_slot = !checked && matches!(scenario.workload, Workload::PingPong(_));
         let slot_count = if single_slot { 1 } else { u64::from(full_window) };
         let slots = Slots::fit(layout.area_bytes, size, slot_count);
-        // While bytes are checked, no two transfers in flight may share a slot.
+        // In an integrity pass, no two transfers in flight may share a slot.
         let mut window = if checked {
             full_window.min(slots.count as u32)
         } else {

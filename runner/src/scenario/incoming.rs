@@ -14,7 +14,7 @@ use crate::immediate::VALUE_MASK;
 pub enum ArrivalError {
     /// The chunk has already arrived.
     Duplicate,
-    /// The transfer does not have this chunk, or its number exceeds the peer's window.
+    /// The transfer has no such chunk or is outside the peer's window.
     OutOfRange,
 }
 
@@ -29,9 +29,9 @@ pub struct Incoming {
     complete: u64,
     /// Number of arrived transfers after which a credit is due.
     credit_every: u64,
-    /// Count in the last credit.
+    /// Number of transfers that the last credit confirmed.
     credited: u64,
-    /// Count at which the peer has requested a credit.
+    /// Number of arrived transfers at which the peer has requested a credit.
     requested: u64,
 }
 
@@ -52,7 +52,7 @@ impl Incoming {
         }
     }
 
-    /// Records the arrival of a chunk of transfer `transfer` (modulo 2^15). Returns the number of the transfer, counted
+    /// Records the arrival of a chunk of transfer `transfer` (modulo 2^15). Returns the index of the transfer, counted
     /// from the start of the case.
     ///
     /// # Errors

@@ -39,7 +39,7 @@ pub fn run_case<T: Transport>(
         .iter()
         .position(|(kind, _)| *kind == case.scenario.memory)
     else {
-        let message = format!("the assignment has no scenario {:?}", case.scenario.name);
+        let message = format!("no memory was prepared for scenario {:?}", case.scenario.name);
         return Err(failure(FailureReason::InvalidAssignment, message));
     };
     if let Some(failure) = &endpoints.memory_failures[kind] {
@@ -135,7 +135,7 @@ pub fn run_case<T: Transport>(
     })
 }
 
-/// Returns all outcomes, or the failure of the first thread that caused a failure.
+/// Returns all outcomes, or the first failure that is not a consequence of another thread's failure.
 ///
 /// A thread that stops because another thread failed reports `Interrupted`, which is returned only if there is no other
 /// failure.

@@ -63,7 +63,7 @@ impl Waiting {
         may_sleep: bool,
     ) -> Result<bool, TransportError> {
         match self.polling {
-            // There is no pause instruction, because on some CPUs it takes longer than a poll.
+            // No pause instruction is used, because on some CPUs it takes longer than a poll.
             Polling::Spin => {}
             Polling::Wait if may_sleep => {
                 transport.wait(MAX_SLEEP)?;

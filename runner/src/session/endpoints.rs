@@ -32,7 +32,7 @@ impl EndpointLog {
     }
 }
 
-/// Removes the values that differ between processes: the round, and the addresses, which contain a port or process ID.
+/// Removes the values that differ in every round: the round, and the addresses, which contain a port or process ID.
 fn comparable(record: &EndpointsRecord) -> EndpointsRecord {
     let mut facts = record.clone();
     facts.round = 0;

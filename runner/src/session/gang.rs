@@ -25,7 +25,7 @@ pub enum GangEvent {
     Lost {
         /// Rank of the worker.
         rank: u32,
-        /// Error of the connection.
+        /// Connection error.
         cause: String,
     },
     /// This process received the signal with this name.

@@ -40,7 +40,7 @@ pub fn merge_sides(initiator: (u32, SideOrFailure), target: (u32, SideOrFailure)
 
 /// Merges the failures of several ranks into one failure, or returns `None` if no rank failed.
 ///
-/// The result has the most specific reason, and the messages of all ranks with equal messages combined.
+/// The result has the most specific reason and the messages of all ranks. Equal messages are combined.
 pub fn merge_failures<'a>(
     sides: impl IntoIterator<Item = (u32, Option<&'a CaseFailure>)>,
 ) -> Option<CaseFailure> {
@@ -103,7 +103,7 @@ mod tests {
             Ok(SideResult::Measured(Box::new(report)))
         };
         let CaseResult::Measured(measured) = merge_sides((0, side(5)), (1, side(6))) else {
-            panic!("measured");
+            panic!("expected a measurement");
         };
         assert_eq!(
             (measured.initiator.window_nanos, measured.target.window_nanos),
@@ -118,7 +118,7 @@ mod tests {
             (7, failure(FailureReason::MemoryUnavailable, "no pages")),
         );
         let CaseResult::Failed(failure) = result else {
-            panic!("failed");
+            panic!("expected a failure");
         };
         assert_eq!(failure.reason, FailureReason::MemoryUnavailable);
         assert_eq!(failure.message, "rank 3: too long; rank 7: no pages");
@@ -128,7 +128,7 @@ mod tests {
     fn combines_equal_messages() {
         let side = || failure(FailureReason::NoDevice, "no efa");
         let CaseResult::Failed(failure) = merge_sides((0, side()), (1, side())) else {
-            panic!("failed");
+            panic!("expected a failure");
         };
         assert_eq!(failure.message, "ranks 0 and 1: no efa");
     }
@@ -144,7 +144,7 @@ mod tests {
             Ok(SideResult::Checked(report))
         };
         let CaseResult::Checked(both) = merge_sides((0, side(20)), (1, side(50))) else {
-            panic!("checked");
+            panic!("expected an integrity report");
         };
         assert_eq!((both.bytes, both.transfers), (70, 2));
     }
@@ -153,7 +153,7 @@ mod tests {
     fn results_of_different_types_are_an_internal_failure() {
         let checked = Ok(SideResult::Checked(IntegrityReport::default()));
         let CaseResult::Failed(failure) = merge_sides((0, checked), (1, Ok(SideResult::Reached))) else {
-            panic!("failed");
+            panic!("expected a failure");
         };
         assert_eq!(failure.reason, FailureReason::Internal);
     }

@@ -1,4 +1,4 @@
-//! Setup failures: arms that failed to open, and peers that could not be connected or reached. Performs no I/O.
+//! Setup failures: arms that failed to open, and peers that could not be connected to or reached. Performs no I/O.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ impl UnreachablePairs {
         self.0.get(&(process, pair))
     }
 
-    /// The first recorded failure.
+    /// First failure, in the order of processes and pairs.
     pub fn first(&self) -> Option<&CaseFailure> {
         self.0.values().next()
     }

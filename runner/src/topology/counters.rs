@@ -27,7 +27,7 @@ struct Counters {
     /// Bytes on the wire.
     wire: Bytes,
     /// Bytes of the operations that the port executed for this machine and for peers; `None` if the port has no
-    /// counters per operation.
+    /// per-operation counters.
     operations: Option<Bytes>,
     /// Retransmitted packets; `None` if the interface does not count them.
     retransmits: Option<u64>,
@@ -48,7 +48,7 @@ impl Bytes {
         }
     }
 
-    fn larger(self, other: Self) -> Self {
+    fn elementwise_max(self, other: Self) -> Self {
         Self {
             sent: self.sent.max(other.sent),
             received: self.received.max(other.received),
@@ -85,7 +85,7 @@ const MAX_LIFESPAN_MILLIS: u64 = 10_000;
 /// ticks and waits for one more. A tick takes at most 10 ms.
 const TICKS: Duration = Duration::from_millis(20);
 
-/// Time after which a reading of the counters of `rails` includes all traffic before the start of this time.
+/// Time to wait until a reading of the counters of `rails` includes all traffic before the wait.
 ///
 /// It is zero if no counter is cached.
 pub fn refresh_interval(rails: &[RailFacts], roots: &SystemRoots) -> Duration {
@@ -125,7 +125,7 @@ fn interface_delta(
         .operations
         .zip(before.operations)
         .map(|(after, before)| after.since(before));
-    let bytes = wire.larger(operations.unwrap_or_default());
+    let bytes = wire.elementwise_max(operations.unwrap_or_default());
     let rails_of_interface = || {
         (0u32..)
             .zip(rails)

@@ -61,7 +61,7 @@ impl Device {
                 .as_deref()
                 .and_then(Path::file_name)
                 .and_then(|name| Some(name.to_str()?.to_owned())),
-            // If the node is unknown, the kernel writes -1, which fails to parse.
+            // If the node is unknown, the kernel reports -1, which fails to parse.
             numa_node: read_text(&directory.join("device/numa_node")).and_then(|text| text.parse().ok()),
             line_bits_per_second: match class {
                 DeviceClass::Interface => read_text(&directory.join("speed"))

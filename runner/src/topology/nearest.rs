@@ -1,4 +1,4 @@
-//! Order in which the RDMA devices of a machine are used for transfers from and to given memory. Performs no I/O.
+//! Order in which the RDMA devices of a machine are used for transfers to and from given memory. Performs no I/O.
 //!
 //! For the memory of a GPU, the nearest devices come first: those with the fewest steps to the GPU in the PCI tree.
 //! Several GPUs may be equally near to the same devices, because they are behind one switch, or because a virtual
@@ -35,11 +35,11 @@ pub fn nearest<'a>(machine: &'a Machine, drivers: &[&str], location: &Location) 
         Location::NumaNode(node) => devices.sort_by_key(|device| device.numa_node != Some(*node)),
         Location::Gpu(gpu) => {
             if let Some(gpu) = machine.gpus.iter().find(|path| path.address() == gpu) {
-                let share = share(machine, gpu, &devices);
+                let preferred = preferred_devices(machine, gpu, &devices);
                 devices.sort_by_cached_key(|device| {
                     (
                         hops(gpu, device),
-                        !share.contains(&device.name),
+                        !preferred.contains(&device.name),
                         device
                             .pci
                             .as_ref()
@@ -61,7 +61,7 @@ fn address(device: &Device) -> (bool, String) {
     }
 }
 
-/// Steps in the PCI tree from `gpu` to `device`; the maximum if no path connects them below a root complex.
+/// Steps in the PCI tree from `gpu` to `device`; `usize::MAX` if they are not below the same root complex.
 fn hops(gpu: &PciPath, device: &Device) -> usize {
     let path = device.pci.as_ref();
     path.and_then(|path| gpu.hops(path)).unwrap_or(usize::MAX)
@@ -76,7 +76,7 @@ fn local<'a>(gpu: &PciPath, devices: &[&'a Device]) -> Vec<&'a str> {
 }
 
 /// Names of the devices with which `gpu` starts: its part of the devices that it shares with equally near GPUs.
-fn share(machine: &Machine, gpu: &PciPath, devices: &[&Device]) -> Vec<String> {
+fn preferred_devices(machine: &Machine, gpu: &PciPath, devices: &[&Device]) -> Vec<String> {
     let own = local(gpu, devices);
     let sharing: Vec<&PciPath> = machine
         .gpus

@@ -1,6 +1,6 @@
 //! Converts line rates in the kernel's formats to bits per second. Performs no I/O.
 
-/// Parses `speed` of a network interface, which is in Mbit/s, or -1 if the link is down or has no speed.
+/// Parses the `speed` file of a network interface: the speed in Mbit/s, or -1 if the link is down or has no speed.
 pub(super) fn parse_interface_speed(text: &str) -> Option<u64> {
     let megabits: u64 = text.trim().parse().ok()?;
     megabits
@@ -9,7 +9,7 @@ pub(super) fn parse_interface_speed(text: &str) -> Option<u64> {
         .filter(|_| megabits > 0 && megabits < u64::from(u32::MAX))
 }
 
-/// Parses `rate` of an RDMA port, such as `100 Gb/sec (4X EDR)` or `2.5 Gb/sec (1X SDR)`.
+/// Parses the `rate` file of an RDMA port, such as `100 Gb/sec (4X EDR)` or `2.5 Gb/sec (1X SDR)`.
 pub(super) fn parse_port_rate(text: &str) -> Option<u64> {
     let (number, _) = text.trim().split_once(" Gb/sec")?;
     let (whole, tenths) = number.split_once('.').unwrap_or((number, "0"));

@@ -32,7 +32,7 @@ impl<T: Transport> Engine<'_, T> {
                 self.send(rail, Message::DrainReceive)?;
             }
         }
-        // Waits for all drain messages from the peer, so that no drain message arrives in the window.
+        // Waits for all drain messages from the peer, so that none arrives during the measured window.
         self.serve_until("draining the receives of an earlier case", |engine| {
             let received = &engine.inbox.drained_receives;
             received.iter().all(|count| *count >= drain_messages) && engine.thread.receives.is_drained()

@@ -15,9 +15,9 @@ use crate::topology::SystemRoots;
 
 /// Interval at which the simulated kernel refreshes the counters.
 const REFRESH: Duration = Duration::from_millis(100);
-/// Interval that the simulated kernel states, in milliseconds. It is longer, so that the test does not depend on exact
-/// timers.
-const STATED_MILLIS: &str = "200";
+/// Refresh interval that the simulated kernel reports, in milliseconds. It is longer than [`REFRESH`], so that the test
+/// does not depend on precise timers.
+const REPORTED_MILLIS: &str = "200";
 
 /// An RDMA port whose counter files are copied from `hardware` at intervals.
 struct CachedPort {
@@ -33,7 +33,7 @@ impl CachedPort {
             .path()
             .join("sys/class/infiniband/nic/ports/1/hw_counters");
         fs::create_dir_all(&counters).unwrap();
-        write(&counters, "lifespan", STATED_MILLIS);
+        write(&counters, "lifespan", REPORTED_MILLIS);
         let refresh = move || {
             let sent = hardware.load(Ordering::Relaxed).to_string();
             write(&counters, "tx_bytes", &sent);
@@ -73,7 +73,7 @@ impl Drop for CachedPort {
     }
 }
 
-/// Replaces a file in one step, so that a reader never sees an incomplete number.
+/// Replaces a file atomically, so that a reader never sees an incomplete number.
 fn write(directory: &Path, name: &str, text: &str) {
     let new: PathBuf = directory.join(format!("{name}.new"));
     fs::write(&new, text).unwrap();

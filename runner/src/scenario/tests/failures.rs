@@ -16,12 +16,12 @@ fn pair(operation: TransferOperation, arm: ArmAssignment) -> Pair {
 
 fn pair_with_faults(faults: Faults, operation: TransferOperation) -> Pair {
     let mut pair = pair(operation, BASELINE);
-    pair.break_side(Role::Initiator, &faults);
+    pair.set_faults(Role::Initiator, &faults);
     pair
 }
 
 #[test]
-fn a_lost_message_exceeds_the_deadline_and_the_next_case_succeeds() {
+fn a_case_with_a_lost_message_exceeds_its_deadline_and_the_next_case_succeeds() {
     let faults = Faults {
         drop_at: Some(20),
         ..Faults::default()
@@ -40,7 +40,7 @@ fn a_lost_message_exceeds_the_deadline_and_the_next_case_succeeds() {
             "{failures:?}"
         );
 
-        pair.break_side(Role::Initiator, &Faults::default());
+        pair.set_faults(Role::Initiator, &Faults::default());
         pair.deadline = Duration::from_secs(20);
         for size in [64, 1024, 32 * 1024] {
             assert_eq!(pair.measure(size).0.posted.unwrap().operations, 40);
@@ -67,7 +67,7 @@ fn a_failed_post_breaks_the_endpoints() {
         "{notified:?}"
     );
 
-    pair.break_side(Role::Initiator, &Faults::default());
+    pair.set_faults(Role::Initiator, &Faults::default());
     pair.deadline = Duration::from_millis(100);
     let next = pair.run(Pass::Measure, 1024).0.unwrap_err();
     assert!(next.message.contains("broken by an earlier case"), "{next:?}");

@@ -117,8 +117,8 @@ impl Pair {
         }
     }
 
-    /// Injects `faults` into the transport of a side.
-    pub fn break_side(&mut self, role: Role, faults: &Faults) {
+    /// Sets the faults that the transport of a side injects.
+    pub fn set_faults(&mut self, role: Role, faults: &Faults) {
         let endpoints = match role {
             Role::Initiator => &mut self.initiator,
             Role::Target => &mut self.target,

@@ -103,7 +103,7 @@ fn detects_a_flipped_bit() {
             corrupt_at: Some(13),
             ..Faults::default()
         };
-        pair.break_side(Role::Initiator, &faults);
+        pair.set_faults(Role::Initiator, &faults);
         let (initiator, target) = pair.check(4096);
         let report = combine(initiator, target);
         let mismatch = report.first_mismatch.unwrap();
@@ -121,7 +121,7 @@ fn detects_a_torn_chunk() {
             tear_at: Some(7),
             ..Faults::default()
         };
-        pair.break_side(Role::Initiator, &faults);
+        pair.set_faults(Role::Initiator, &faults);
         let (initiator, target) = pair.check(100_000);
         let report = combine(initiator, target);
         assert_eq!(report.torn_chunks, 1, "{operation:?}");
@@ -143,7 +143,7 @@ fn detects_a_duplicated_chunk() {
             duplicate_at: Some(5),
             ..Faults::default()
         };
-        pair.break_side(Role::Initiator, &faults);
+        pair.set_faults(Role::Initiator, &faults);
         let target = pair.check(100_000).1;
         assert_eq!((target.duplicated_chunks, target.first_mismatch), (1, None));
     }

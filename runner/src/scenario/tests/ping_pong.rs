@@ -37,7 +37,7 @@ fn records_a_sample_per_round_trip() {
 fn stripes_and_reassembles_large_messages() {
     for operation in OPERATIONS {
         let mut pair = Pair::new(ping_pong(operation, 10), BASELINE, 4, 1 << 20);
-        pair.break_side(
+        pair.set_faults(
             Role::Target,
             &Faults {
                 reverse: true,
@@ -81,7 +81,7 @@ fn counts_a_rejected_inject_once_and_does_not_retry_it() {
         refuse_inject: true,
         ..Faults::default()
     };
-    pair.break_side(Role::Initiator, &faults);
+    pair.set_faults(Role::Initiator, &faults);
     let counters = pair.measure(64).0.posted.unwrap().counters;
     assert_eq!((counters.injected, counters.refused, counters.posts), (0, 1, 20));
 }
@@ -121,7 +121,7 @@ fn late_completions_do_not_delay_round_trips() {
         again_every: Some(4),
         ..Faults::default()
     };
-    pair.break_side(Role::Initiator, &faults);
+    pair.set_faults(Role::Initiator, &faults);
     let counters = pair.measure(64).0.posted.unwrap().counters;
     assert_eq!(counters.posts, 30);
     assert!(counters.again > 0);

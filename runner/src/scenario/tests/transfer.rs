@@ -55,8 +55,8 @@ fn late_and_reordered_completions_and_retried_posts_do_not_change_counts() {
     };
     for operation in OPERATIONS {
         let mut pair = pair(operation, 8, 4, 60, doorbell(16));
-        pair.break_side(Role::Initiator, &faults);
-        pair.break_side(Role::Target, &faults);
+        pair.set_faults(Role::Initiator, &faults);
+        pair.set_faults(Role::Target, &faults);
         let posted = pair.measure(32 * 1024).0.posted.unwrap();
         assert_eq!((posted.operations, posted.counters.posts), (60, 240));
         assert!(posted.counters.again > 0);
@@ -94,13 +94,13 @@ fn a_burst_rings_the_doorbell_of_each_rail_once() {
     assert_eq!((counters.posts, counters.posts_per_burst), (160, 8));
     assert_eq!((counters.app_doorbells, counters.more), (20, 140));
     for rail in 0..4 {
-        let of_rail: Vec<bool> = log
+        let more_flags: Vec<bool> = log
             .iter()
             .filter(|post| post.rail == rail)
             .map(|post| post.more)
             .collect();
         assert_eq!(
-            of_rail.last(),
+            more_flags.last(),
             Some(&false),
             "the last post of a burst rings the doorbell"
         );
@@ -122,7 +122,7 @@ fn a_post_retried_after_eagain_rings_the_doorbell() {
         again_every: Some(5),
         ..Faults::default()
     };
-    pair.break_side(Role::Initiator, &faults);
+    pair.set_faults(Role::Initiator, &faults);
     let counters = pair.measure(4096).0.posted.unwrap().counters;
     assert_eq!(counters.posts, 64);
     // Four bursts of 16 posts on one rail ring the doorbell four times, and each EAGAIN adds a doorbell.

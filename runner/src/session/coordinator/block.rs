@@ -183,7 +183,7 @@ fn missing_response() -> CaseFailure {
     }
 }
 
-/// Seed of the byte pattern of a case: the same on both sides and in every attempt, and different for every block and
+/// Seed for the byte pattern of a case: the same on both sides and in every attempt, and different for every block and
 /// pair. One step of SplitMix64 (Steele, Lea, Flood 2014) decorrelates the seeds of consecutive blocks.
 fn seed(block: u32, pair: Pair) -> u64 {
     let number = u64::from(block) << 32 | u64::from(pair.initiator) << 16 | u64::from(pair.target);

@@ -12,8 +12,8 @@ use crate::session::tournament::Pair;
 use crate::session::{Halt, merge};
 
 /// Usual causes of an unreachable peer.
-const CAUSES: &str = "usual causes: a security group that does not allow traffic from itself (EFA), workers in \
-                      different zones or subnets, a firewall, rails with the same index on different networks";
+const CAUSES: &str = "usual causes: a security group that does not allow traffic to and from itself (EFA), workers \
+                      in different zones or subnets, a firewall, rails with the same index on different networks";
 
 impl<W: Write> Coordinator<'_, W> {
     /// Probes every pair with the first usable arm of each instrument process. One arm is sufficient, because all arms

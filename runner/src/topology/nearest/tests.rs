@@ -1,4 +1,4 @@
-//! The order of the devices on the machines in `fixtures/`.
+//! Tests the order of the devices on the machines in `fixtures/`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -50,7 +50,7 @@ fn machine(name: &str) -> Machine {
     machine
 }
 
-/// Names of the first `rails` devices for GPU number `gpu`.
+/// Names of the first `rails` devices for the GPU with index `gpu`.
 fn rails(name: &str, driver: &str, gpu: usize, rails: usize) -> Vec<String> {
     let machine = machine(name);
     let location = Location::Gpu(machine.gpus[gpu].address().to_owned());
@@ -111,7 +111,7 @@ fn devices_without_a_pci_path_are_sorted_by_name() {
     }
 }
 
-/// The drivers whose devices have a PCI path, by fixture.
+/// Fixtures with GPUs, each with the driver of its RDMA devices.
 fn machines_with_gpus() -> impl Strategy<Value = (&'static str, &'static str)> {
     prop::sample::select(vec![
         ("p4d.24xlarge", "efa"),

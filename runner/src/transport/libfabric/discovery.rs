@@ -29,7 +29,7 @@ pub(super) struct DiscoveredDevices {
     pub library: Arc<Library>,
     pub requested: RequestedProvider,
     pub rails: Vec<RailDevice>,
-    /// Largest message that the devices take from their work requests, in bytes; `None` if it is unknown.
+    /// Maximum size of a message that fits inline in a work request, in bytes; `None` if it is unknown.
     pub inline_bytes: Option<u64>,
 }
 
@@ -113,8 +113,8 @@ impl DeviceSearch<'_> {
         Ok(devices)
     }
 
-    /// Names of the devices of this machine, nearest to the memory first. Empty if the location of the memory is unknown
-    /// or rail sources are configured. Only devices with the kernel drivers of the candidates are considered.
+    /// Names of the devices on this machine that use the same kernel drivers as the candidates, nearest to the memory
+    /// first. Empty if the location of the memory is unknown or rail sources are configured.
     fn nearest_devices(&self, candidates: &[Attributes]) -> Vec<String> {
         let Some(location) = self
             .config
@@ -137,10 +137,10 @@ impl DeviceSearch<'_> {
         devices.map(|device| device.name.clone()).collect()
     }
 
-    /// Selects the device of each source address.
+    /// Selects the device for each source address.
     ///
-    /// Without addresses, all rails use the first device that the library returns, because rails over TCP are endpoints
-    /// that may use the same device.
+    /// Without addresses, all rails use the first device that the library returns, because several TCP endpoints can
+    /// use the same device.
     fn by_address(&self, rails: usize) -> Result<Vec<RailDevice>, TransportError> {
         (0..rails)
             .map(|rail| {
@@ -252,8 +252,10 @@ impl DeviceSearch<'_> {
         Ok(found)
     }
 
-    /// The inline size of the devices of `rails`. On verbs and efa-direct, the inject size is the inline size. On efa, which
-    /// also injects by copying into a packet, it is that of efa-direct on the same device, if the library has this fabric.
+    /// Maximum size of a message that fits inline in a work request on every device of `rails`, in bytes.
+    ///
+    /// On verbs and efa-direct, it is the inject size. The inject size of efa also covers messages that efa copies into
+    /// a packet, so the inject size of efa-direct on the same device is used, if the library has this fabric.
     fn inline_bytes(&self, rails: &[RailDevice]) -> Option<u64> {
         let smallest = |sizes: Vec<usize>| sizes.into_iter().min().and_then(|size| u64::try_from(size).ok());
         match self.requested.provider {

@@ -1,4 +1,4 @@
-//! All calls of libfabric and all access to raw memory of this transport. Everything that this module exports is safe:
+//! All calls to libfabric and all raw memory accesses of this transport. Everything that this module exports is safe:
 //! [`Rail`] owns all objects of one rail and is used by one thread at a time. [`RailRegion`] is memory that is
 //! registered with a rail. Neither outlives the objects from which it was created.
 #![allow(unsafe_code)]
@@ -23,7 +23,7 @@ pub(super) use wait::wait_for_completions;
 
 use libfabric_sys::Library;
 
-/// Failed call of the library.
+/// Failed library call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CallError {
     /// Name of the call.

@@ -83,7 +83,7 @@ pub(super) fn open(config: &OpenConfig) -> Result<Libfabric, TransportError> {
     })
 }
 
-/// Error for a rail that cannot be opened, with the cause of the refusal if it is known.
+/// Error for a rail that cannot be opened, with the cause of the failure if it is known.
 fn open_error(
     rail: usize,
     error: &ffi::CallError,
@@ -103,8 +103,8 @@ fn open_error(
         );
     }
     if error.call == ffi::PEER_TO_PEER_CALL {
-        failure.message += "; the provider would copy GPU memory through host memory. Required: GPUDirect RDMA, by the module \
-                            nvidia-peermem or by dmabuf (a CUDA runtime and a libfabric with dmabuf support)";
+        failure.message += "; the provider would copy GPU memory through host memory. Required: GPUDirect RDMA, via \
+                            the nvidia-peermem module or dmabuf (a CUDA runtime and a libfabric with dmabuf support)";
     }
     if provider == LibfabricProvider::Verbs && error.call == "fi_enable" {
         failure.message +=
@@ -134,7 +134,7 @@ fn rail_facts(rail: &Rail, attributes: &Attributes) -> RailFacts {
     }
 }
 
-/// Offload facts of all rails: the worst answer and the smallest inline size.
+/// Offload facts of all rails together: RMA counts as emulated if any rail emulates it.
 fn offload_facts(
     config: &OpenConfig,
     provider: LibfabricProvider,
@@ -161,7 +161,7 @@ fn offload_facts(
     offload(provider, reported, config.device_memory)
 }
 
-/// Description of all rails. Each limit is the minimum over the rails.
+/// Facts of all rails together: each limit is the minimum across the rails.
 fn fabric_facts(identity: &Identity, rails: Vec<(RailFacts, Attributes)>, opened: &[Rail]) -> FabricFacts {
     let smallest = |limit: fn(&Limits) -> usize| {
         opened

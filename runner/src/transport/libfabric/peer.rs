@@ -9,7 +9,7 @@ use crds::record::FailureReason;
 use crds::v1alpha1::LibfabricProvider;
 use std::path::Path;
 
-/// Directory of the shared-memory files of shm endpoints.
+/// Directory that contains the shared-memory files of shm endpoints.
 const SHARED_MEMORY: &str = "/dev/shm";
 
 pub(super) fn connect(transport: &mut Libfabric, peer: &EndpointAddresses) -> Result<Peer, TransportError> {

@@ -106,7 +106,7 @@ impl Rail {
         self.limits
     }
 
-    /// What the library reports about emulation.
+    /// RMA emulation, as reported by the library.
     pub(in crate::transport::libfabric) fn reported_offload(&self) -> Reported {
         self.reported
     }
@@ -142,7 +142,7 @@ impl Rail {
         Ok(self.peers.len() - 1)
     }
 
-    /// Next unused key of a region of this domain, for providers that let the caller choose the key.
+    /// Returns the next unused region key in this domain, for providers that let the caller choose the key.
     pub(super) fn next_key(&mut self) -> u64 {
         self.last_key += 1;
         self.last_key

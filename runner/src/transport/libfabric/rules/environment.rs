@@ -1,4 +1,4 @@
-//! Environment variables that must be set before the first call of the library. Performs no I/O.
+//! Environment variables that must be set before the first call to the library. Performs no I/O.
 
 use crds::v1alpha1::LibfabricProvider;
 use libfabric_sys::Version;
