@@ -28,7 +28,6 @@ pub fn assert_rederived(directory: &Path) {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
     );
-    println!("{text}");
     assert!(output.status.success(), "{text}{errors}");
 }
 
