@@ -4,6 +4,7 @@
 //! deadlines. Only the rank of a worker is read from its environment.
 
 pub mod memory;
+pub mod pilot;
 
 use std::collections::BTreeMap;
 
@@ -42,6 +43,9 @@ pub struct Assignment {
     pub scenarios: Vec<ScenarioAssignment>,
     /// Arms. Blocks refer to them by index.
     pub arms: Vec<ArmAssignment>,
+    /// Numbers of operations that the pilot cases of earlier legs and attempts have determined.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operation_counts: Vec<OperationCount>,
     /// Rounds to measure, in order. Blocks that an earlier attempt finished are omitted.
     pub rounds: Vec<RoundAssignment>,
     /// Maximum duration of a single case, in seconds.
@@ -179,6 +183,27 @@ pub enum Extent {
     Iterations(u32),
     /// Duration in nanoseconds.
     DurationNanos(u64),
+    /// Number of operations that fills a window. It is determined by [`pilot`] cases before the first round.
+    #[serde(rename_all = "camelCase")]
+    FillWindow {
+        /// Minimum number of operations.
+        min_iterations: u32,
+        /// Minimum length of the window, in nanoseconds.
+        min_nanos: u64,
+    },
+}
+
+/// Number of operations that all arms use in one scenario at one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OperationCount {
+    /// Index of the scenario.
+    pub scenario: u32,
+    /// Message or transfer size, in bytes.
+    pub size_bytes: u64,
+    /// Number of measured operations per thread.
+    pub iterations: u32,
 }
 
 /// Arm with all defaults resolved.
@@ -205,10 +230,8 @@ pub struct ArmAssignment {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RoundAssignment {
-    /// Number of the round, starting at 1. The integrity pass is round 0.
+    /// Number of the round, starting at 1. Round 0 contains the integrity pass and the pilot.
     pub round: u32,
-    /// Purpose of the round.
-    pub pass: Pass,
     /// Order in which the instrument processes are started, as indexes.
     pub process_order: Vec<u32>,
     /// Order in which the arms of a process open their endpoints, as indexes.
@@ -217,13 +240,16 @@ pub struct RoundAssignment {
     pub blocks: Vec<BlockAssignment>,
 }
 
-/// Purpose of a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// Purpose of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Pass {
     /// Every transferred byte is verified. Times are not reported.
     Integrity,
+    /// Every arm and pair runs once, to determine the number of operations of the measured cases. Results do not
+    /// include these times.
+    Pilot,
     /// Times are measured. Transferred bytes are not verified.
     Measure,
 }
@@ -235,6 +261,8 @@ pub enum Pass {
 pub struct BlockAssignment {
     /// Index of the block in the plan, unique within the run.
     pub block: u32,
+    /// Purpose of the block.
+    pub pass: Pass,
     /// Index of the scenario.
     pub scenario: u32,
     /// Message or transfer size, in bytes.
@@ -274,6 +302,24 @@ pub enum AssignmentError {
         /// Reason why the field is invalid.
         reason: String,
     },
+}
+
+impl Workload {
+    /// Number or duration of the measured operations.
+    pub fn measured(&self) -> Extent {
+        match self {
+            Self::PingPong(work) => work.measured,
+            Self::Transfer(work) => work.measured,
+        }
+    }
+
+    /// Replaces the number or duration of the measured operations.
+    pub fn set_measured(&mut self, measured: Extent) {
+        match self {
+            Self::PingPong(work) => work.measured = measured,
+            Self::Transfer(work) => work.measured = measured,
+        }
+    }
 }
 
 impl Assignment {

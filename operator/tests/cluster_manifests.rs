@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use campaign::plan::{HashedPlan, plan};
 use campaign::validate::validate;
-use crds::assignment::Assignment;
+use crds::assignment::{Assignment, OperationCount};
 use crds::units::Size;
 use crds::v1alpha1::BenchmarkRun;
 use fabricbench_operator::options::OperatorConfig;
@@ -76,6 +76,7 @@ fn objects(run: &BenchmarkRun, plan: &HashedPlan, leg: usize, nodes: &[String]) 
             attempt: 1,
         },
         done: &BTreeSet::new(),
+        operation_counts: &[],
         nodes,
         single_zone: run.spec.placement.single_zone,
         config: &config,
@@ -243,7 +244,7 @@ fn placement_and_resources_of_a_run_are_applied() {
 }
 
 #[test]
-fn assignment_omits_finished_blocks() {
+fn next_attempt_omits_finished_blocks_and_keeps_the_operation_counts() {
     let (run, plan) = runs(&root().join("examples/demo.yaml")).remove(0);
     let leg = &plan.legs[0];
     let blocks = || {
@@ -254,12 +255,18 @@ fn assignment_omits_finished_blocks() {
     };
     let last = blocks().max().unwrap();
     let done: BTreeSet<_> = blocks().filter(|block| *block != last).collect();
+    let count = OperationCount {
+        scenario: 0,
+        size_bytes: 64,
+        iterations: 12_345,
+    };
     let built = attempt(&AttemptInputs {
         run: &run,
         plan: &plan,
         leg,
         id: AttemptId { leg: 0, attempt: 2 },
         done: &done,
+        operation_counts: &[count],
         nodes: &[],
         single_zone: true,
         config: &OperatorConfig::new(RUNNER),
@@ -269,4 +276,5 @@ fn assignment_omits_finished_blocks() {
     let remaining: Vec<_> = assignment.rounds.iter().flat_map(|round| &round.blocks).collect();
     assert_eq!(remaining.len(), 1);
     assert_eq!((remaining[0].block, assignment.identity.attempt), (last, 2));
+    assert_eq!(assignment.operation_counts, [count]);
 }

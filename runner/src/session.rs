@@ -1,12 +1,13 @@
 //! The coordinator's side of an attempt: the schedule of cases, the state of the workers and the records.
 //!
 //! [`coordinator`] sends commands and writes records. [`gang`] exchanges messages with the workers and tracks lost
-//! workers. [`tournament`], `merge` and `setup_failures` perform no I/O.
+//! workers. [`tournament`], `merge`, `operation_counts` and `setup_failures` perform no I/O.
 
 pub mod coordinator;
 mod endpoints;
 pub mod gang;
 mod merge;
+mod operation_counts;
 mod setup_failures;
 pub mod tournament;
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use campaign::collect::Collector;
+use campaign::pilot::operation_counts;
 use campaign::plan::{AssignmentInputs, HashedPlan, Leg, assignment};
 use crds::assignment::{Assignment, AttemptIdentity, Rendezvous};
 use rustix::thread::{CpuSet, sched_getaffinity};
@@ -157,6 +158,7 @@ fn leg_assignment(
             rendezvous,
             bindings,
             finished_blocks: done,
+            operation_counts: operation_counts(plan, reports),
         },
     ))
 }

@@ -9,7 +9,7 @@ use super::harness::{CommandOutput, RunningCommand, TestDir, fabricbench};
 use super::manifest::{INJECT_64, LOOPBACK, NAME, SHORT, run};
 use super::stored_run::StoredRun;
 
-/// A finished run of four blocks, its manifest and the lines of its records.
+/// A finished run of six blocks, its manifest and the lines of its records.
 fn finished_run() -> (TestDir, String, Vec<String>) {
     let dir = TestDir::new();
     let manifest = dir.manifest(&run(INJECT_64, LOOPBACK, SHORT, &["sampling: {rounds: 1}"]));
@@ -30,7 +30,7 @@ fn check_detection_and_resume(dir: &TestDir, manifest: &str, text: &str, line: u
     let directory = dir.run_dir(NAME);
     fs::write(directory.join("records.jsonl"), text).unwrap();
     let output = report(&directory).expect_code(3);
-    output.expect_stdout("of 4 blocks were measured");
+    output.expect_stdout("of 6 blocks were measured");
     output.expect_stdout(&format!("records, line {line}"));
     output.expect_stdout(message);
 

@@ -12,6 +12,7 @@ use super::mount_namespace::new_namespaces;
 use super::stored_run::StoredRun;
 
 const ROUNDS: &str = "sampling: {rounds: 2}";
+const FIXED_COUNTS: &str = "sampling: {rounds: 2, minWindow: 0s}";
 
 fn run_manifest(manifest: &str) -> (TestDir, CommandOutput) {
     let dir = TestDir::new();
@@ -140,7 +141,7 @@ fn missing_library_fails_only_its_arm() {
 #[test]
 fn inject_above_the_provider_limit_gives_no_verdict() {
     let variants = "[{name: baseline}, {name: fi-inject, inject: {maxBytes: 256}}]";
-    let (dir, output) = run_manifest(&run(variants, TCP, SHORT, &[ROUNDS]));
+    let (dir, output) = run_manifest(&run(variants, TCP, SHORT, &[FIXED_COUNTS]));
     output
         .expect_code(0)
         .expect_stdout("NotEngaged: over the inject limit of 128 B");

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use crds::assignment::Pass;
+use crds::record::Record;
 use crds::v1alpha1::State;
 use rustix::process::Signal;
 
 use super::harness::{RunningCommand, TestDir, fabricbench};
 use super::manifest::{INJECT_64, NAME, SHM, run};
+use super::rederived::assert_rederived;
 use super::stored_run::{self, StoredRun, blocks, streams};
 
 /// Number of blocks of the run: two sizes in one integrity round and four measured rounds.
@@ -25,11 +28,16 @@ fn manifest(rounds: u32, last_size: u32) -> String {
 
 /// A campaign that has finished some but not all blocks.
 fn partially_measured(dir: &TestDir) -> RunningCommand {
-    let mut running = RunningCommand::start(dir.run(&dir.manifest(&manifest(4, 256))));
+    start_until(dir, &manifest(4, 256), 4)
+}
+
+/// Starts a campaign and returns when it has finished `count` blocks.
+fn start_until(dir: &TestDir, manifest: &str, count: usize) -> RunningCommand {
+    let mut running = RunningCommand::start(dir.run(&dir.manifest(manifest)));
     let records = dir.run_dir(NAME).join("records.jsonl");
     running.wait_for(|_| {
         let done = streams(&records).first().map(|stream| blocks(stream).len());
-        (done >= Some(4)).then_some(())
+        (done >= Some(count)).then_some(())
     });
     running
 }
@@ -88,9 +96,44 @@ fn resumes_after_ctrl_c() {
 }
 
 #[test]
+fn resumed_rounds_use_the_operation_counts_of_the_pilot() {
+    let scenarios = "[{name: small, pingPong: {sizes: [64, 256], iterations: 10}}]";
+    let manifest = run(
+        INJECT_64,
+        SHM,
+        scenarios,
+        &["sampling: {rounds: 3, minWindow: 150ms}"],
+    );
+    let dir = TestDir::new();
+    // Two blocks of the integrity pass, two of the pilot, and one of round 1.
+    let running = start_until(&dir, &manifest, 5);
+    running.signal(Signal::KILL);
+    running.wait().expect_signal(Signal::KILL);
+    RunningCommand::start(dir.resume(&dir.manifest(&manifest)))
+        .wait()
+        .expect_code(0);
+    let stored = StoredRun::read(&dir.run_dir(NAME));
+    stored.assert_complete();
+    assert_eq!(stored.streams.len(), 2);
+    let pilots = |stream: usize| {
+        let records = stored.streams[stream].iter();
+        let cases = records.filter(|record| matches!(record, Record::Case(case) if case.pass == Pass::Pilot));
+        cases.count()
+    };
+    assert_eq!((pilots(0), pilots(1)), (6, 0), "three arms at two sizes");
+    for result in &stored.status().results {
+        assert!(
+            result.iterations > Some(1000),
+            "150 ms of round trips: {result:?}"
+        );
+    }
+    assert_rederived(&dir.run_dir(NAME));
+}
+
+#[test]
 fn rejects_a_changed_plan() {
     let dir = TestDir::new();
-    let short = |rounds, size| manifest(rounds, size).replace("150ms", "1ms");
+    let short = |rounds, size| manifest(rounds, size).replace("150ms", "20ms");
     RunningCommand::start(dir.run(&dir.manifest(&short(1, 256))))
         .wait()
         .expect_code(0);

@@ -105,7 +105,7 @@ impl Campaign {
                     let effect = key.0.and_then(|name| self.effects.get(&(name, key.1))).copied();
                     let seed = u64::from(block.block) << 8 | arm as u64;
                     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-                    let result = match round.pass {
+                    let result = match block.pass {
                         Pass::Integrity => CaseResult::Checked(IntegrityReport {
                             transfers: 10,
                             bytes: 10 * block.size_bytes,
@@ -113,7 +113,7 @@ impl Campaign {
                             crc32c_found: "8a9136aa".into(),
                             ..IntegrityReport::default()
                         }),
-                        Pass::Measure => CaseResult::Measured(Box::new(measurement(
+                        Pass::Pilot | Pass::Measure => CaseResult::Measured(Box::new(measurement(
                             &self.plan,
                             block.scenario as usize,
                             block.size_bytes,
@@ -125,7 +125,7 @@ impl Campaign {
                     let mut case = CaseRecord {
                         block: block.block,
                         round: round.round,
-                        pass: round.pass,
+                        pass: block.pass,
                         scenario: scenario.assignment.name.clone(),
                         size_bytes: block.size_bytes,
                         arm: name.clone(),

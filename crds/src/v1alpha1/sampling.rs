@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::Duration;
+
 /// Number of repetitions and statistical parameters of verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
@@ -27,6 +29,12 @@ pub struct Sampling {
     #[serde(default = "default_margin")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 50)))]
     pub margin_percent: u32,
+    /// Minimum length of the measured window of a case, such as 20ms. Before round 1, a pilot determines the number of
+    /// operations that fills it in every arm and pair; all of them use the largest number. The iterations of a scenario
+    /// are then a minimum. 0s disables the pilot, so that iterations is the exact number. Must be at most 10s. Defaults
+    /// to 20ms.
+    #[serde(default = "default_min_window")]
+    pub min_window: Duration,
     /// Whether a second copy of the baseline is measured to determine the noise floor. Defaults to true.
     #[serde(default = "default_true")]
     pub control: bool,
@@ -39,6 +47,7 @@ impl Default for Sampling {
             seed: None,
             confidence_percent: default_confidence(),
             margin_percent: default_margin(),
+            min_window: default_min_window(),
             control: true,
         }
     }
@@ -50,6 +59,10 @@ fn default_confidence() -> u32 {
 
 fn default_margin() -> u32 {
     2
+}
+
+fn default_min_window() -> Duration {
+    Duration(std::time::Duration::from_millis(20))
 }
 
 fn default_true() -> bool {

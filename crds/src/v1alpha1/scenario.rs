@@ -55,11 +55,13 @@ pub struct PingPong {
     /// Operation that sends a message. Defaults to Send.
     #[serde(default)]
     pub operation: PingPongOperation,
-    /// Number of measured round trips. Defaults to 1000 if duration is unset.
+    /// Number of measured round trips, or their minimum number if sampling.minWindow is above 0. Defaults to 1000 if
+    /// duration is unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 10_000_000)))]
     pub iterations: Option<u32>,
-    /// Duration of the measurement, such as 500ms or 10s. Cannot be combined with iterations.
+    /// Duration of the measurement, such as 500ms or 10s. Must not be shorter than sampling.minWindow. Cannot be
+    /// combined with iterations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
     /// Number of round trips before the measurement. Defaults to 100 if warmupDuration is unset.
@@ -102,11 +104,13 @@ pub struct Transfer {
     /// Whether one or both workers of a pair post transfers. Defaults to Unidirectional.
     #[serde(default)]
     pub direction: Direction,
-    /// Number of measured transfers per thread. Defaults to 1000 if duration is unset.
+    /// Number of measured transfers per thread, or their minimum number if sampling.minWindow is above 0. Defaults to
+    /// 1000 if duration is unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 10_000_000)))]
     pub iterations: Option<u32>,
-    /// Duration of the measurement, such as 500ms or 10s. Cannot be combined with iterations.
+    /// Duration of the measurement, such as 500ms or 10s. Must not be shorter than sampling.minWindow. Cannot be
+    /// combined with iterations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
     /// Number of transfers before the measurement. Defaults to 100 if warmupDuration is unset.

@@ -269,6 +269,10 @@ pub struct ArmResult {
     pub arm: String,
     /// Number of rounds with a valid case.
     pub valid_rounds: u32,
+    /// Number of measured operations per thread in each valid case. Unset if the cases have different numbers, as in a
+    /// scenario with a duration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<u32>,
     /// Whether the arm has at least one valid result.
     pub validity: CaseValidity,
     /// Reason why cases are invalid.

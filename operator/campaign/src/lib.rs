@@ -10,6 +10,7 @@ mod evaluate;
 #[cfg(test)]
 mod fixture;
 pub mod format;
+pub mod pilot;
 pub mod plan;
 pub mod plan_check;
 pub mod posting;

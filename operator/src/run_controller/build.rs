@@ -16,6 +16,7 @@ mod service;
 use std::collections::BTreeSet;
 
 use campaign::plan::{HashedPlan, Leg};
+use crds::assignment::OperationCount;
 use crds::v1alpha1::BenchmarkRun;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
@@ -40,6 +41,8 @@ pub struct AttemptInputs<'a> {
     pub id: AttemptId,
     /// Blocks that are already measured and therefore omitted.
     pub done: &'a BTreeSet<u32>,
+    /// Numbers of operations that the pilot cases of earlier legs and attempts determine.
+    pub operation_counts: &'a [OperationCount],
     /// Names of the nodes of the workers. If empty, the scheduler chooses.
     pub nodes: &'a [String],
     /// Whether all workers must be in one zone. Requires nodes with zone labels.

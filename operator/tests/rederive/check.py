@@ -31,6 +31,7 @@ class Check:
         self.differences = []
         self.skipped = 0
         self.cells = {}
+        self.pilots = collections.defaultdict(list)
 
     def all(self):
         """Checks every figure that this program derives."""
@@ -50,9 +51,12 @@ class Check:
     def collect(self, blocks):
         scenarios = {scenario.name: scenario for scenario in self.plan.scenarios}
         for record in (record for block in blocks.values() for record in block):
+            scenario, length = record["scenario"], record["sizeBytes"]
             if record["pass"] == "measure":
-                key = (record["scenario"], record["sizeBytes"], record["arm"])
-                self.cells.setdefault(key, []).append(Case(record, scenarios[record["scenario"]]))
+                key = (scenario, length, record["arm"])
+                self.cells.setdefault(key, []).append(Case(record, scenarios[scenario]))
+            elif record["pass"] == "pilot" and (pilot := record["result"].get("measured")):
+                self.pilots[scenario, length].append((pilot["initiator"], pilot["target"]))
 
     def compare(self, kind, where, stored, derived, tolerance=0):
         if stored is None and self.omits:
@@ -95,6 +99,12 @@ class Check:
         for field, fraction in PERCENTILES.items():
             self.compare("percentile", f"{where} {field}", result.get(field), histogram.quantile(buckets, fraction))
         posted = [one for case in valid for one in case.posted]
+        scenario = next(one for one in self.plan.scenarios if one.name == key[0])
+        iterations = scenario.pilot_iterations(self.pilots[key[:2]])
+        if iterations is not None:
+            self.compare("iterations", f"{where} iterations", result.get("iterations"), iterations)
+            for one in posted:
+                self.compare("operations", f"{where} operations", one["operations"], iterations * scenario.threads)
         self.compare("extreme", f"{where} minNanos", result.get("minNanos"), min(one["minNanos"] for one in posted))
         self.compare("extreme", f"{where} maxNanos", result.get("maxNanos"), max(one["maxNanos"] for one in posted))
         for field, (metric, factor) in MEDIANS.items():

@@ -3,6 +3,9 @@
 import hashlib
 
 UNITS = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+TIMES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+DEFAULT_ITERATIONS = 1000
+MAX_ITERATIONS = 10_000_000
 NIXL_THRESHOLD = 128 * 1024
 NIXL_MIN_CHUNK = 16 * 1024
 NIXL_GROUP = 16
@@ -12,6 +15,12 @@ def size(value):
     """Number of bytes of a size such as 64, "1Ki" or "16M"."""
     digits = str(value).rstrip("kKMGTi")
     return int(digits) * UNITS.get(str(value)[len(digits) :], 1)
+
+
+def nanos(value):
+    """Number of nanoseconds of a duration such as "20ms"."""
+    digits = value.rstrip("nusmh")
+    return int(digits) * TIMES[value[len(digits) :]]
 
 
 def seed(run):
@@ -30,7 +39,7 @@ def rails(spec):
 class Scenario:
     """A scenario with its workload."""
 
-    def __init__(self, spec):
+    def __init__(self, spec, sampling):
         self.name = spec["name"]
         self.kind = "pingPong" if spec.get("pingPong") else "transfer"
         work = spec[self.kind]
@@ -38,9 +47,28 @@ class Scenario:
         self.operation = work.get("operation", "Send" if self.kind == "pingPong" else "Write")
         self.batch = 1 if self.kind == "pingPong" else work.get("batch", 1)
         self.in_flight = 0.5 if self.kind == "pingPong" else work.get("window", 1) * work.get("threads", 1)
+        self.threads = work.get("threads", 1)
+        self.timed = bool(work.get("duration"))
+        self.iterations = work.get("iterations", DEFAULT_ITERATIONS)
+        self.min_window = nanos(sampling.get("minWindow", "20ms"))
         self.both_post = self.kind == "transfer" and work.get("direction") == "Bidirectional"
         default = "LatencyP50" if self.kind == "pingPong" else "Throughput"
         self.primary = spec.get("primaryMetric") or default
+
+
+    def pilot_iterations(self, pilots):
+        """Operations per thread that fill 1.25 times the minimum window of the fastest side; None if not determined."""
+        if self.timed:
+            return None
+        if not self.min_window:
+            return self.iterations
+        posted = [side["posted"] for sides in pilots for side in sides if side.get("posted")]
+        needed = [
+            -(-self.min_window * 5 * one["operations"] // (one["elapsedNanos"] * 4 * self.threads))
+            for one in posted
+            if one["operations"] and one["elapsedNanos"]
+        ]
+        return min(max(needed + [self.iterations]), MAX_ITERATIONS)
 
 
 class Arm:
@@ -92,10 +120,10 @@ class Plan:
     def __init__(self, run):
         spec = run["spec"]
         self.rails = rails(spec)
-        self.scenarios = [Scenario(one) for one in spec["scenarios"]]
         self.variants = [Arm(spec, one) for one in spec["variants"]]
         self.baseline = next(arm for arm in self.variants if arm.name == spec["baseline"])
-        sampling = spec.get("sampling", {})
+        sampling = spec.get("sampling") or {}
+        self.scenarios = [Scenario(one, sampling) for one in spec["scenarios"]]
         self.alpha = (100 - sampling.get("confidencePercent", 95)) / 100
         self.margin = sampling.get("marginPercent", 2)
         self.controls = self.control_names() if sampling.get("control", True) else []

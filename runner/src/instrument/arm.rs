@@ -87,9 +87,11 @@ impl<T: Transport + 'static> Arm for Opened<T> {
         scenario: &ScenarioAssignment,
         timeout: Duration,
     ) -> Result<(SideResult, Vec<String>), CaseFailure> {
+        let mut scenario = scenario.clone();
+        scenario.workload.set_measured(order.measured);
         let case = Case {
             number: order.number,
-            scenario,
+            scenario: &scenario,
             pass: order.pass,
             size_bytes: order.size_bytes,
             arm: &self.assigned,

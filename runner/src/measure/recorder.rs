@@ -52,15 +52,21 @@ impl Recorder {
     pub fn new(measured: Extent) -> Self {
         match measured {
             // The memory is written once here, so that no page fault occurs in the timed region.
-            Extent::Iterations(count) if count <= MAX_SAMPLES => Self::Samples(Samples {
+            Extent::Iterations(count)
+            | Extent::FillWindow {
+                min_iterations: count,
+                ..
+            } if count <= MAX_SAMPLES => Self::Samples(Samples {
                 values: vec![u64::MAX; count as usize],
                 count: 0,
             }),
-            Extent::Iterations(_) | Extent::DurationNanos(_) => Self::Distribution(Box::new(Distribution {
-                histogram: Histogram::new(),
-                min: u64::MAX,
-                max: 0,
-            })),
+            Extent::Iterations(_) | Extent::DurationNanos(_) | Extent::FillWindow { .. } => {
+                Self::Distribution(Box::new(Distribution {
+                    histogram: Histogram::new(),
+                    min: u64::MAX,
+                    max: 0,
+                }))
+            }
         }
     }
 

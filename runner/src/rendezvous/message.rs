@@ -2,7 +2,7 @@
 //!
 //! The coordinator sends [`Command`]s. A worker executes them in order and sends the corresponding [`Report`]s.
 
-use crds::assignment::{AttemptIdentity, Pass};
+use crds::assignment::{AttemptIdentity, Extent, Pass};
 use crds::record::{
     CaseFailure, ColdRecord, EndRecord, FabricFacts, HostEnvironment, IntegrityReport, SideReport,
     WarningReason,
@@ -161,6 +161,8 @@ pub struct CaseOrder {
     pub pass: Pass,
     /// Message or transfer size in bytes.
     pub size_bytes: u64,
+    /// Number or duration of the measured operations. Replaces that of the scenario.
+    pub measured: Extent,
     /// Seed of the byte pattern, the same on both sides.
     pub seed: u64,
 }

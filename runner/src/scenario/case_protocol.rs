@@ -97,10 +97,15 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Creates the budget for `extent`, starting at `now`.
+    /// Creates the budget for `extent`, starting at `now`. A window that no pilot has measured gets its minimum number
+    /// of operations.
     pub(super) fn new(extent: Extent, now: u64) -> Self {
         match extent {
-            Extent::Iterations(count) => Self {
+            Extent::Iterations(count)
+            | Extent::FillWindow {
+                min_iterations: count,
+                ..
+            } => Self {
                 left: u64::from(count),
                 end: u64::MAX,
             },

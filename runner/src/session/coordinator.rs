@@ -13,6 +13,7 @@ use crds::record::{CaseFailure, EndRecord, FailureReason, Record, WarningReason}
 use super::Halt;
 use super::endpoints::EndpointLog;
 use super::gang::Gang;
+use super::operation_counts::OperationCounts;
 use super::setup_failures::UnreachablePairs;
 use super::tournament::{Pair, tournament};
 use crate::attempt::{GRACE, SETUP_TIMEOUT, process_of};
@@ -28,6 +29,7 @@ pub struct Coordinator<'a, W> {
     endpoints: EndpointLog,
     unreachable: UnreachablePairs,
     blocks: u32,
+    operation_counts: OperationCounts,
     /// Index of the current case; pairs that run at the same time have the same index.
     cases: u32,
 }
@@ -43,6 +45,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
             endpoints: EndpointLog::default(),
             unreachable: UnreachablePairs::default(),
             blocks: 0,
+            operation_counts: OperationCounts::new(assignment),
             cases: 0,
         }
     }

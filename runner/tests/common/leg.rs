@@ -52,6 +52,7 @@ impl Leg {
         let order: Vec<_> = (0..self.arms.len() as u32).collect();
         let block = BlockAssignment {
             block: 0,
+            pass: Pass::Measure,
             scenario: 0,
             size_bytes: self.scenario.max_size_bytes,
             order: order.clone(),
@@ -77,9 +78,9 @@ impl Leg {
             processes: vec![self.process],
             scenarios: vec![self.scenario],
             arms: self.arms,
+            operation_counts: Vec::new(),
             rounds: vec![RoundAssignment {
                 round: 1,
-                pass: Pass::Measure,
                 process_order: vec![0],
                 arm_order: order,
                 blocks: vec![block],

@@ -77,6 +77,7 @@ impl<T: Transport> Pair<T> {
             processes: vec![InstrumentProcess::default()],
             scenarios,
             arms: vec![arm.clone()],
+            operation_counts: Vec::new(),
             rounds: Vec::new(),
             case_deadline_seconds: 60,
         };

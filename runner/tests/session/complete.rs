@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::assignment::{Assignment, InstrumentProcess};
+use crds::assignment::{Assignment, Extent, InstrumentProcess, OperationCount, Pass, pilot};
 use crds::record::{CaseResult, Record, WarningReason};
 use crds::v1alpha1::{LibfabricProvider, TransportSpec};
 
@@ -91,6 +91,50 @@ fn completes_with_two_workers_over_loopback() {
     }
     assert_eq!(order[&0], [(0, "fi-inject"), (1, "baseline")]);
     assert_eq!(order[&1], [(0, "baseline"), (1, "fi-inject")]);
+}
+
+/// All arms, pairs and rounds use the number of operations that the fastest case of the pilot needs.
+#[test]
+fn pilot_determines_the_number_of_operations_of_all_cases() {
+    let mut assignment = assignment(3, loopback(), 2);
+    for scenario in &mut assignment.scenarios {
+        scenario.workload.set_measured(Extent::FillWindow {
+            min_iterations: 10,
+            min_nanos: 5_000_000,
+        });
+    }
+    // The second scenario has been run by an earlier attempt.
+    assignment.rounds[0].blocks.truncate(1);
+    assignment.rounds[0].blocks[0].pass = Pass::Pilot;
+    assignment.operation_counts = vec![OperationCount {
+        scenario: 1,
+        size_bytes: 64 * 1024,
+        iterations: 77,
+    }];
+    let finished = run(&assignment);
+    assert_eq!(finished.failures(), Vec::new());
+    let (mut needed, mut used) = (Vec::new(), BTreeSet::new());
+    for case in finished.cases() {
+        let CaseResult::Measured(measured) = &case.result else {
+            panic!("{case:?}");
+        };
+        let posted = measured.initiator.posted.as_ref().unwrap();
+        match case.pass {
+            Pass::Pilot => {
+                assert!(posted.elapsed_nanos >= 5_000_000, "{posted:?}");
+                let workload = &assignment.scenarios[0].workload;
+                needed.extend(pilot::iterations(
+                    workload,
+                    posted.operations,
+                    posted.elapsed_nanos,
+                ));
+            }
+            _ => drop(used.insert((case.scenario.as_str(), posted.operations))),
+        }
+    }
+    assert_eq!(needed.len(), 6, "two arms and three pairs");
+    let largest = u64::from(*needed.iter().max().unwrap());
+    assert_eq!(used, BTreeSet::from([("small", largest), ("large", 77)]));
 }
 
 #[test]

@@ -19,11 +19,6 @@ pub fn assignment(workers: u32, transport: TransportSpec, rounds: u32) -> Assign
     let mut next_block = 0;
     let mut round = |round: u32| RoundAssignment {
         round,
-        pass: if round == 0 {
-            Pass::Integrity
-        } else {
-            Pass::Measure
-        },
         process_order: vec![0],
         arm_order: vec![1, 0],
         blocks: [(0, 64), (1, 64 * 1024)]
@@ -31,6 +26,11 @@ pub fn assignment(workers: u32, transport: TransportSpec, rounds: u32) -> Assign
                 next_block += 1;
                 BlockAssignment {
                     block: next_block - 1,
+                    pass: if round == 0 {
+                        Pass::Integrity
+                    } else {
+                        Pass::Measure
+                    },
                     scenario,
                     size_bytes,
                     order: vec![next_block % 2, 1 - next_block % 2],
@@ -59,6 +59,7 @@ pub fn assignment(workers: u32, transport: TransportSpec, rounds: u32) -> Assign
         processes: vec![InstrumentProcess::default()],
         scenarios: vec![ping_pong(Extent::Iterations(100)), transfer()],
         arms: vec![arm("baseline", None), arm("fi-inject", Some(128))],
+        operation_counts: Vec::new(),
         rounds: (0..=rounds).map(&mut round).collect(),
         case_deadline_seconds: 30,
     }
@@ -84,7 +85,9 @@ pub fn endless(mut assignment: Assignment) -> Assignment {
         ..ping_pong(Extent::DurationNanos(60_000_000_000))
     });
     for round in &mut assignment.rounds {
-        round.pass = Pass::Measure;
+        for block in &mut round.blocks {
+            block.pass = Pass::Measure;
+        }
         round.blocks[1].scenario = 2;
         round.blocks[1].size_bytes = 64;
     }

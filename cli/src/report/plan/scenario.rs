@@ -76,8 +76,16 @@ fn workload(scenario: &ScenarioAssignment) -> String {
 fn extent(extent: Extent, noun: &str) -> String {
     match extent {
         Extent::Iterations(count) => format!("{count} {noun}"),
-        Extent::DurationNanos(nanos) => Duration(std::time::Duration::from_nanos(nanos)).to_string(),
+        Extent::DurationNanos(nanos) => duration(nanos),
+        Extent::FillWindow {
+            min_iterations,
+            min_nanos,
+        } => format!("at least {min_iterations} {noun} and {}", duration(min_nanos)),
     }
+}
+
+fn duration(nanos: u64) -> String {
+    Duration(std::time::Duration::from_nanos(nanos)).to_string()
 }
 
 fn table(plan: &Plan, scenario: &PlannedScenario) -> Vec<String> {

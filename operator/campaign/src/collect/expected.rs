@@ -41,7 +41,7 @@ impl Expected {
                         .filter_map(|position| leg.arms.get(*position as usize));
                     let block_shape = Block {
                         round: round.round,
-                        pass: round.pass,
+                        pass: block.pass,
                         scenario: block.scenario as usize,
                         size_bytes: block.size_bytes,
                         arms: arms.map(|(arm, _)| *arm).collect(),

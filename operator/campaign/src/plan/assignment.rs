@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use crds::assignment::{
-    ASSIGNMENT_VERSION, ArmAssignment, Assignment, AttemptIdentity, RankBinding, Rendezvous, RoundAssignment,
+    ASSIGNMENT_VERSION, ArmAssignment, Assignment, AttemptIdentity, OperationCount, RankBinding, Rendezvous,
+    RoundAssignment,
 };
 
 use super::{Leg, Plan};
@@ -19,6 +20,8 @@ pub struct AssignmentInputs<'a> {
     pub bindings: Vec<RankBinding>,
     /// Numbers of the blocks that earlier attempts finished.
     pub finished_blocks: &'a BTreeSet<u32>,
+    /// Numbers of operations that the records of earlier legs and attempts determine.
+    pub operation_counts: Vec<OperationCount>,
 }
 
 /// Builds the assignment of `leg`, which must belong to `plan`. It omits finished blocks, and rounds whose blocks are
@@ -29,6 +32,7 @@ pub fn assignment(plan: &Plan, leg: &Leg, inputs: AssignmentInputs<'_>) -> Assig
         rendezvous,
         bindings,
         finished_blocks,
+        operation_counts,
     } = inputs;
     let arms = leg.arms.iter().filter_map(|(index, process)| {
         let arm = plan.arms.get(*index)?;
@@ -54,6 +58,7 @@ pub fn assignment(plan: &Plan, leg: &Leg, inputs: AssignmentInputs<'_>) -> Assig
             .map(|scenario| scenario.assignment.clone())
             .collect(),
         arms: arms.collect(),
+        operation_counts,
         rounds: leg
             .rounds
             .iter()

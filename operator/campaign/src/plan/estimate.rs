@@ -1,7 +1,7 @@
 //! Estimates the bytes and the duration of a plan, for warnings, deadlines and the length of record streams. Estimates
 //! of time and payload give the order of magnitude only. Performs no I/O.
 
-use crds::assignment::{BlockAssignment, Extent, Pass, ScenarioAssignment, Workload};
+use crds::assignment::{BlockAssignment, Extent, Pass, Workload, pilot};
 use crds::v1alpha1::{Direction, LibfabricProvider, TransportSpec};
 use serde::Serialize;
 
@@ -91,14 +91,14 @@ pub fn leg_estimate(plan: &Plan, leg: &Leg) -> Estimate {
             let Some(scenario) = plan.scenarios.get(block.scenario as usize) else {
                 continue;
             };
-            let case = CaseEstimate::estimate(plan, scenario, block.size_bytes, round.pass);
+            let case = CaseEstimate::estimate(plan, scenario, block.size_bytes, block.pass);
             let arms = block.order.len() as u64;
             let cases = arms * plan.pairs();
             total.cases += cases;
             total.payload_bytes = total
                 .payload_bytes
                 .saturating_add(case.bytes.saturating_mul(cases));
-            total.stream_bytes += block_stream_bytes(plan, block, round.pass);
+            total.stream_bytes += block_stream_bytes(plan, block);
             seconds += (case.seconds + CASE_SECONDS) * (arms * turns) as f64;
         }
     }
@@ -134,12 +134,14 @@ pub(super) fn round_overhead_bytes(plan: &Plan, arms: u64) -> u64 {
 }
 
 /// Size of the records of `block`, in bytes.
-pub(super) fn block_stream_bytes(plan: &Plan, block: &BlockAssignment, pass: Pass) -> u64 {
+pub(super) fn block_stream_bytes(plan: &Plan, block: &BlockAssignment) -> u64 {
     let scenario = plan.scenarios.get(block.scenario as usize);
-    let case = match (pass, scenario) {
+    let case = match (block.pass, scenario) {
         (Pass::Integrity, _) | (_, None) => INTEGRITY_CASE_BYTES,
-        (Pass::Measure, Some(scenario)) => {
-            let (samples, sides) = samples(&scenario.assignment);
+        (Pass::Pilot | Pass::Measure, Some(scenario)) => {
+            let work = &scenario.assignment.workload;
+            let samples = CaseEstimate::estimate(plan, scenario, block.size_bytes, block.pass).samples;
+            let sides = if is_bidirectional(work) { 2 } else { 1 };
             let rails = u64::from(plan.transport.rails());
             // The runner shortens a longer record to the maximum length of a line.
             case_bytes(samples, sides, rails).min(crds::record::MAX_LINE_BYTES as u64)
@@ -165,21 +167,8 @@ fn histogram_bytes(samples: u64) -> u64 {
     }
 }
 
-/// Number of samples of a case on each posting side, and the number of posting sides.
-fn samples(scenario: &ScenarioAssignment) -> (u64, u64) {
-    let (measured, threads, both) = match &scenario.workload {
-        Workload::PingPong(ping_pong) => (ping_pong.measured, 1, false),
-        Workload::Transfer(transfer) => (
-            transfer.measured,
-            u64::from(transfer.threads),
-            transfer.direction == Direction::Bidirectional,
-        ),
-    };
-    let samples = match measured {
-        Extent::Iterations(iterations) => u64::from(iterations) * threads,
-        Extent::DurationNanos(_) => TIMED_SAMPLES,
-    };
-    (samples, if both { 2 } else { 1 })
+fn is_bidirectional(workload: &Workload) -> bool {
+    matches!(workload, Workload::Transfer(transfer) if transfer.direction == Direction::Bidirectional)
 }
 
 impl From<&TransportSpec> for Assumption {
@@ -209,6 +198,8 @@ impl From<&TransportSpec> for Assumption {
 struct CaseEstimate {
     bytes: u64,
     seconds: f64,
+    /// Number of samples on each posting side.
+    samples: u64,
 }
 
 impl CaseEstimate {
@@ -244,23 +235,37 @@ impl CaseEstimate {
                 let seconds = nanos as f64 * 1e-9;
                 ((seconds / operation) as u64, seconds)
             }
-        };
-        let (operations, seconds) = match pass {
-            Pass::Integrity => (INTEGRITY_OPERATIONS, INTEGRITY_OPERATIONS as f64 * operation),
-            Pass::Measure => {
-                let (warmup_operations, warmup_seconds) = operations_and_seconds(warmup);
-                let (measured_operations, measured_seconds) = operations_and_seconds(measured);
-                (
-                    warmup_operations + measured_operations,
-                    warmup_seconds + measured_seconds,
-                )
+            Extent::FillWindow { .. } => {
+                let nanos = (operation * threads as f64 * 1e9) as u64;
+                let count = pilot::iterations(&scenario.assignment.workload, threads, nanos.max(1));
+                let count = count.unwrap_or_default();
+                (u64::from(count), f64::from(count) * operation)
             }
         };
+        let measured = match pass {
+            Pass::Integrity => {
+                return Self {
+                    bytes: INTEGRITY_OPERATIONS
+                        .saturating_mul(size)
+                        .saturating_mul(threads * directions),
+                    seconds: INTEGRITY_OPERATIONS as f64 * operation,
+                    samples: 0,
+                };
+            }
+            Pass::Pilot => pilot::extent(&scenario.assignment.workload).unwrap_or(measured),
+            Pass::Measure => measured,
+        };
+        let (warmup_operations, warmup_seconds) = operations_and_seconds(warmup);
+        let (measured_operations, measured_seconds) = operations_and_seconds(measured);
         Self {
-            bytes: operations
+            bytes: (warmup_operations + measured_operations)
                 .saturating_mul(size)
                 .saturating_mul(threads * directions),
-            seconds,
+            seconds: warmup_seconds + measured_seconds,
+            samples: match measured {
+                Extent::DurationNanos(_) => TIMED_SAMPLES,
+                Extent::Iterations(_) | Extent::FillWindow { .. } => measured_operations * threads,
+            },
         }
     }
 }

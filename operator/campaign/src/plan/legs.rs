@@ -1,16 +1,16 @@
 //! Plans the legs: what each gang measures and in which order, split so that no record stream or assignment is too
 //! long.
 
-use crds::assignment::{BlockAssignment, MAX_ASSIGNMENT_BYTES, Pass, RoundAssignment};
+use crds::assignment::{BlockAssignment, MAX_ASSIGNMENT_BYTES, Pass, RoundAssignment, pilot};
 use crds::record::MAX_STREAM_BYTES;
 
 use super::draw::Draw;
 use super::estimate::{block_stream_bytes, leg_overhead_bytes, round_overhead_bytes};
 use super::gangs::{self, Gang};
-use super::{Leg, Plan, PlanError};
+use super::{Leg, Plan, PlanError, PlannedScenario};
 
-/// Maximum number of gangs of pods that one run creates, one after the other: 60 rounds with 17 images.
-const MAX_LEGS: usize = 1020;
+/// Maximum number of gangs of pods that one run creates, one after the other: 60 rounds and the pilot with 17 images.
+const MAX_LEGS: usize = 1037;
 /// Bytes reserved in an assignment for everything except its rounds: at most 16 variants with 32 variables of 1 KiB.
 const ASSIGNMENT_HEAD_BYTES: usize = 600 * 1024;
 /// Maximum length in bytes of a block in the JSON of an assignment, excluding the arms in its order.
@@ -19,7 +19,8 @@ const BLOCK_BYTES: usize = 100;
 const ORDER_BYTES: usize = 4;
 
 /// Plans the legs of `plan`, in the order in which they run. With several gangs, every gang has one leg in each round,
-/// in random order. A single gang measures all rounds in one leg. Legs that would be too long are split further.
+/// in random order. The pilot of all gangs precedes round 1, because all of them use the number of operations that it
+/// determines. A single gang measures all rounds in one leg. Legs that would be too long are split further.
 pub(super) fn plan(plan: &Plan) -> Result<Vec<Leg>, PlanError> {
     let gangs = gangs::plan(&plan.arms, plan.baseline);
     let draw = Draw::new(plan.seed);
@@ -28,9 +29,10 @@ pub(super) fn plan(plan: &Plan) -> Result<Vec<Leg>, PlanError> {
         let rounds = (0..=plan.rounds).map(|round| draw_round(plan, gang, draw, round));
         split(plan, gang, rounds.collect(), &mut legs)?;
     } else {
-        for round in 1..=plan.rounds {
+        let pilot = plan.scenarios.iter().any(needs_pilot);
+        for round in u32::from(!pilot)..=plan.rounds {
             for gang in draw.order(&format!("round {round} legs"), &gangs, |gang| gang.name.clone()) {
-                let integrity_round = (round == 1).then_some(0);
+                let integrity_round = (round == 1 && !pilot).then_some(0);
                 let rounds = integrity_round
                     .into_iter()
                     .chain([round])
@@ -49,14 +51,14 @@ pub(super) fn plan(plan: &Plan) -> Result<Vec<Leg>, PlanError> {
     Ok(legs)
 }
 
+/// Whether a pilot determines the number of operations of `scenario`.
+fn needs_pilot(scenario: &PlannedScenario) -> bool {
+    pilot::extent(&scenario.assignment.workload).is_some()
+}
+
 /// Draws all orders for one round of one gang: processes, arms, blocks, and the arms in each block (randomized complete
-/// blocks). Round 0 is the integrity pass, which verifies every byte but records no timings.
+/// blocks). Round 0 consists of the integrity pass, which verifies every byte but records no timings, and the pilot.
 fn draw_round(plan: &Plan, gang: &Gang, draw: Draw, round: u32) -> RoundAssignment {
-    let pass = if round == 0 {
-        Pass::Integrity
-    } else {
-        Pass::Measure
-    };
     let arms = || (0_u32..).zip(&gang.arms);
     let arm_name = |arm: usize| {
         plan.arms
@@ -73,27 +75,38 @@ fn draw_round(plan: &Plan, gang: &Gang, draw: Draw, round: u32) -> RoundAssignme
         let first = gang.arms.iter().find(|(_, arm_process)| arm_process == process);
         first.map_or_else(String::new, |(arm, _)| arm_name(*arm))
     });
-    let scenarios = (0_u32..).zip(&plan.scenarios);
-    let scenarios = scenarios.filter(|(_, scenario)| pass == Pass::Measure || scenario.integrity);
-    let cells = scenarios
-        .flat_map(|(index, scenario)| scenario.sizes.iter().map(move |size| (index, scenario, *size)));
-    let cells = draw.order(&format!("round {round} blocks"), cells, |(_, scenario, size)| {
-        format!("{} {size}", scenario.assignment.name)
-    });
-    let blocks = cells
-        .into_iter()
-        .map(|(scenario, planned, size_bytes)| BlockAssignment {
-            block: 0,
-            scenario,
-            size_bytes,
-            order: draw_arms(&format!("round {round} {} {size_bytes}", planned.assignment.name)),
+    let draw_blocks = |pass: Pass, subject: &str, includes: fn(&PlannedScenario) -> bool| {
+        let scenarios = (0_u32..).zip(&plan.scenarios);
+        let cells = scenarios
+            .filter(|(_, scenario)| includes(scenario))
+            .flat_map(|(index, scenario)| scenario.sizes.iter().map(move |size| (index, scenario, *size)));
+        let cells = draw.order(&format!("{subject} blocks"), cells, |(_, scenario, size)| {
+            format!("{} {size}", scenario.assignment.name)
         });
+        let blocks = cells
+            .into_iter()
+            .map(|(scenario, planned, size_bytes)| BlockAssignment {
+                block: 0,
+                pass,
+                scenario,
+                size_bytes,
+                order: draw_arms(&format!("{subject} {} {size_bytes}", planned.assignment.name)),
+            });
+        blocks.collect::<Vec<_>>()
+    };
+    let subject = format!("round {round}");
+    let blocks = if round == 0 {
+        let mut blocks = draw_blocks(Pass::Integrity, &subject, |scenario| scenario.integrity);
+        blocks.extend(draw_blocks(Pass::Pilot, "pilot", needs_pilot));
+        blocks
+    } else {
+        draw_blocks(Pass::Measure, &subject, |_| true)
+    };
     RoundAssignment {
         round,
-        pass,
         process_order,
-        arm_order: draw_arms(&format!("round {round} arms")),
-        blocks: blocks.collect(),
+        arm_order: draw_arms(&format!("{subject} arms")),
+        blocks,
     }
 }
 
@@ -125,7 +138,7 @@ fn split(
         let mut part = head.clone();
         stream_bytes += round_overhead_bytes(plan, arms);
         for block in blocks {
-            let bytes = block_stream_bytes(plan, block, round.pass);
+            let bytes = block_stream_bytes(plan, block);
             let json_bytes = BLOCK_BYTES + ORDER_BYTES * block.order.len();
             let minimum_stream = base + round_overhead_bytes(plan, arms) + bytes;
             if minimum_stream > MAX_STREAM_BYTES {

@@ -72,8 +72,24 @@ fn arms_with_the_same_environment_share_a_process() {
 }
 
 #[test]
-fn every_image_has_one_leg_per_round() {
+fn every_image_has_its_pilot_before_the_first_round() {
     let plan = planned(IMAGE, &format!("{SCENARIOS}  sampling: {{rounds: 8}}\n")).unwrap();
+    assert_eq!(plan.legs.len(), 9 * 3);
+    let rounds = |legs: &[Leg]| -> Vec<u32> {
+        let rounds = legs.iter().flat_map(|leg| &leg.rounds);
+        rounds.map(|round| round.round).collect()
+    };
+    assert_eq!(rounds(&plan.legs[..3]), [0; 3]);
+    assert_eq!(rounds(&plan.legs[3..6]), [1; 3]);
+}
+
+#[test]
+fn every_image_has_one_leg_per_round() {
+    let plan = planned(
+        IMAGE,
+        &format!("{SCENARIOS}  sampling: {{rounds: 8, minWindow: 0s}}\n"),
+    )
+    .unwrap();
     assert_eq!(plan.legs.len(), 8 * 3);
     for (index, legs) in plan.legs.chunks(3).enumerate() {
         let rounds: BTreeSet<_> = legs
@@ -107,13 +123,35 @@ fn rounds_default_to_four_more_than_the_minimum() {
 }
 
 #[test]
-fn integrity_pass_is_first_and_covers_the_scenarios_that_enable_it() {
+fn integrity_pass_and_pilot_precede_the_first_round() {
     let plan = planned(INJECT, SCENARIOS).unwrap();
     let round = &plan.legs[0].rounds[0];
-    assert_eq!((round.round, round.pass), (0, Pass::Integrity));
-    let sizes: BTreeSet<_> = round.blocks.iter().map(|block| block.size_bytes).collect();
-    assert_eq!(sizes, BTreeSet::from([64, 128]));
-    assert_eq!(plan.blocks_total, 2 + 11 * 3);
+    assert_eq!(round.round, 0);
+    let sizes = |pass: Pass| -> BTreeSet<u64> {
+        let blocks = round.blocks.iter().filter(|block| block.pass == pass);
+        blocks.map(|block| block.size_bytes).collect()
+    };
+    assert_eq!(sizes(Pass::Integrity), BTreeSet::from([64, 128]));
+    assert_eq!(sizes(Pass::Pilot), BTreeSet::from([64, 128, 32 << 10]));
+    assert!(round.blocks.is_sorted_by_key(|block| block.pass));
+    assert_eq!(plan.blocks_total, 2 + 3 + 11 * 3);
+}
+
+#[test]
+fn only_scenarios_without_a_duration_have_a_pilot() {
+    let passes = |scenarios: &str| -> Vec<Pass> {
+        let plan = planned(INJECT, scenarios).unwrap();
+        let blocks = plan.legs[0].rounds[0].blocks.iter();
+        blocks.map(|block| block.pass).collect()
+    };
+    assert_eq!(
+        passes("  scenarios: [{name: s, pingPong: {sizes: [64], duration: 1s}}]\n"),
+        [Pass::Integrity]
+    );
+    let scenario = "  scenarios: [{name: s, pingPong: {sizes: [64]}}]\n";
+    assert_eq!(passes(scenario), [Pass::Integrity, Pass::Pilot]);
+    let disabled = format!("{scenario}  sampling: {{minWindow: 0s}}\n");
+    assert_eq!(passes(&disabled), [Pass::Integrity]);
 }
 
 #[test]
@@ -156,7 +194,7 @@ fn blocks_draw_different_orders_of_arms() {
         .collect();
     assert!(
         orders.len() > 3,
-        "35 blocks use too few of the 6 possible orders of 3 arms: {orders:?}"
+        "38 blocks use too few of the 6 possible orders of 3 arms: {orders:?}"
     );
 }
 
@@ -248,6 +286,7 @@ fn inputs(finished_blocks: &BTreeSet<u32>) -> AssignmentInputs<'_> {
         },
         bindings: Vec::new(),
         finished_blocks,
+        operation_counts: Vec::new(),
     }
 }
 
@@ -259,11 +298,11 @@ fn assignment_omits_finished_blocks() {
     assert_eq!(whole.rounds, leg.rounds);
     assert!(Assignment::parse(&serde_json::to_vec(&whole).unwrap()).is_ok());
 
-    // Round 0 has blocks 0 and 1, and round 1 has blocks 2 to 4.
-    let rest = assignment(&plan, leg, inputs(&BTreeSet::from([0, 1, 3])));
+    // Round 0 has blocks 0 to 4, and round 1 has blocks 5 to 7.
+    let rest = assignment(&plan, leg, inputs(&BTreeSet::from([0, 1, 2, 3, 4, 6])));
     assert_eq!(rest.rounds[0].round, 1);
     let blocks: Vec<_> = rest.rounds[0].blocks.iter().map(|block| block.block).collect();
-    assert_eq!(blocks, [2, 4]);
+    assert_eq!(blocks, [5, 7]);
 
     let all = (0..plan.blocks_total).collect();
     assert!(assignment(&plan, leg, inputs(&all)).rounds.is_empty());

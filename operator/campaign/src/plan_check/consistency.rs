@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::assignment::{BlockAssignment, Pass, RoundAssignment};
+use crds::assignment::{BlockAssignment, Pass, RoundAssignment, pilot};
 use crds::record::MAX_STREAM_BYTES;
 
 use super::{Notes, Severity};
@@ -81,19 +81,20 @@ fn check_leg(plan: &Plan, leg: &Leg, fatal: &mut impl FnMut(String)) {
                 round.round
             ));
         }
-        if (round.round == 0) != (round.pass == Pass::Integrity) || round.blocks.is_empty() {
+        let passes = round.blocks.iter().map(|block| block.pass == Pass::Measure);
+        if passes.clone().any(|measures| measures == (round.round == 0)) || round.blocks.is_empty() {
             fatal(format!(
-                "leg {number}, round {}: the round has the wrong pass or no blocks",
+                "leg {number}, round {}: a block has the wrong pass, or the round has no blocks",
                 round.round
             ));
         }
     }
 }
 
-/// Checks that every arm measures every scenario and size exactly once in every round, and verifies it once in round 0
-/// if the scenario enables integrity.
+/// Checks that every arm measures every scenario and size exactly once in every round. In round 0, it verifies it once
+/// if the scenario enables integrity, and runs it once if the scenario needs a pilot.
 fn check_coverage(plan: &Plan, fatal: &mut impl FnMut(String)) {
-    let mut seen: BTreeMap<(u32, u32, u64, usize), u32> = BTreeMap::new();
+    let mut seen: BTreeMap<Key, u32> = BTreeMap::new();
     for leg in &plan.legs {
         for round in &leg.rounds {
             for block in &round.blocks {
@@ -106,13 +107,15 @@ fn check_coverage(plan: &Plan, fatal: &mut impl FnMut(String)) {
     let mut expected = BTreeSet::new();
     for round in 0..=plan.rounds {
         for (index, scenario) in (0_u32..).zip(&plan.scenarios) {
-            if round > 0 || scenario.integrity {
-                for (size, arm) in scenario
-                    .sizes
-                    .iter()
-                    .flat_map(|size| (0..plan.arms.len()).map(move |arm| (size, arm)))
-                {
-                    expected.insert((round, index, *size, arm));
+            let needs_pilot = pilot::extent(&scenario.assignment.workload).is_some();
+            let passes = [
+                (Pass::Integrity, round == 0 && scenario.integrity),
+                (Pass::Pilot, round == 0 && needs_pilot),
+                (Pass::Measure, round > 0),
+            ];
+            for (pass, _) in passes.into_iter().filter(|(_, planned)| *planned) {
+                for size in &scenario.sizes {
+                    expected.extend((0..plan.arms.len()).map(|arm| (round, pass, index, *size, arm)));
                 }
             }
         }
@@ -131,8 +134,11 @@ fn block_arms(leg: &Leg, block: &BlockAssignment) -> impl Iterator<Item = usize>
         .map(|(arm, _)| *arm)
 }
 
-fn key(round: &RoundAssignment, block: &BlockAssignment, arm: usize) -> (u32, u32, u64, usize) {
-    (round.round, block.scenario, block.size_bytes, arm)
+/// Round, pass, scenario, size and arm of a case.
+type Key = (u32, Pass, u32, u64, usize);
+
+fn key(round: &RoundAssignment, block: &BlockAssignment, arm: usize) -> Key {
+    (round.round, block.pass, block.scenario, block.size_bytes, arm)
 }
 
 /// Whether `order` contains every index below `count` exactly once.

@@ -1,6 +1,6 @@
 //! Checks whether rounds, samples and deadlines suffice for a verdict. Performs no I/O.
 
-use crds::assignment::{Extent, Workload};
+use crds::assignment::{Extent, memory};
 use crds::v1alpha1::Metric;
 
 use super::{Notes, Severity};
@@ -69,19 +69,21 @@ fn check_tail(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
         .expectations
         .iter()
         .any(|expectation| expectation.scenario == *name && expectation.metric == Metric::LatencyP999);
-    let (measured, threads) = match &scenario.assignment.workload {
-        Workload::PingPong(work) => (work.measured, 1),
-        Workload::Transfer(work) => (work.measured, u64::from(work.threads)),
-    };
-    if let Extent::Iterations(iterations) = measured
+    let workload = &scenario.assignment.workload;
+    let threads = u64::from(memory::threads(workload));
+    if let Extent::Iterations(iterations)
+    | Extent::FillWindow {
+        min_iterations: iterations,
+        ..
+    } = workload.measured()
         && u64::from(iterations) * threads < P999_SAMPLES
         && (expected || scenario.primary == Metric::LatencyP999)
     {
         notes.add(
             Severity::Warning,
             format!(
-                "scenario {name}: LatencyP99_9 of {iterations} iterations is close to their maximum: use \
-                 {P999_SAMPLES} or more"
+                "scenario {name}: iterations {iterations} does not ensure the {P999_SAMPLES} samples below which \
+                 LatencyP99_9 is close to the maximum: use {P999_SAMPLES} or more"
             ),
         );
     }

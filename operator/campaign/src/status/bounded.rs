@@ -36,13 +36,14 @@ pub fn fit(mut status: BenchmarkRunStatus) -> BenchmarkRunStatus {
     let (results, comparisons) = (status.results.len(), status.comparisons.len());
     let values_before = count_values(&status);
     let limit = MAX_STATUS_BYTES - WARNING_BYTES;
-    let steps: [(Step, &str); 5] = [
+    let steps: [(Step, &str); 6] = [
         (shorten_messages, "long messages are truncated"),
         (drop_reasons, "reasons of optimizations are omitted"),
         (
             thin_comparisons,
             "minimum detectable changes of comparisons are omitted",
         ),
+        (drop_iterations, "numbers of operations are omitted"),
         (
             thin_results,
             "all values of results except p50, p99 and throughput are omitted",
@@ -173,6 +174,12 @@ fn drop_reasons(status: &mut BenchmarkRunStatus) {
     optimizations.for_each(|optimization| optimization.reason.clear());
 }
 
+fn drop_iterations(status: &mut BenchmarkRunStatus) {
+    for result in &mut status.results {
+        result.iterations = None;
+    }
+}
+
 fn thin_results(status: &mut BenchmarkRunStatus) {
     for result in &mut status.results {
         let ArmResult {
@@ -180,6 +187,7 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             size_bytes: _,
             arm: _,
             valid_rounds: _,
+            iterations: _,
             validity: _,
             reason: _,
             p50_nanos: _,

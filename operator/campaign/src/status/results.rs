@@ -83,6 +83,7 @@ pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> 
             size_bytes: cell.size_bytes,
             arm: name(&arms, cell.arm),
             valid_rounds: cell.valid_rounds.len() as u32,
+            iterations: cell.iterations,
             validity: match cell.valid_cases {
                 0 => CaseValidity::Invalid,
                 _ => CaseValidity::Valid,

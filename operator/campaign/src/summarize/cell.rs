@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::statistic::{latency, posters};
 use super::{CaseCheck, CaseProof, EndpointIndex, Evidence, Invalid, METRICS, Spread, evidence, statistic};
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
+use crate::pilot::iterations_of;
 use crate::plan::{Plan, PlannedScenario};
 use crate::stats::Distribution;
 use crate::stats::median_of;
@@ -30,6 +31,8 @@ pub struct CellSummary {
     pub valid_cases: u32,
     /// Rounds with at least one valid case.
     pub valid_rounds: Vec<u32>,
+    /// Number of operations per thread, if it is the same in all valid cases.
+    pub iterations: Option<u32>,
     /// Invalid cases, grouped by the type of their reason, most frequent first.
     pub invalid: Vec<InvalidCases>,
     /// Merged latencies of all valid cases, in nanoseconds.
@@ -201,6 +204,12 @@ fn cell(scenario: &PlannedScenario, cases: &[CheckedCase<'_>]) -> CellSummary {
                 p95_nanos,
                 p99_nanos,
             });
+    let mut iterations = rounds
+        .values()
+        .flatten()
+        .map(|measured| iterations_of(workload, measured));
+    let first = iterations.next().flatten();
+    cell.iterations = first.filter(|_| iterations.all(|count| count == first));
     cell.valid_rounds = rounds.keys().copied().collect();
     for metric in METRICS {
         let of_round = |(round, pairs): (&u32, &Vec<&Measured>)| {

@@ -106,6 +106,27 @@ pub enum ProblemKind {
         /// Maximum.
         max: Duration,
     },
+    /// The minimum window is too long.
+    #[snafu(display(
+        "{given} is longer than {max}, the smaller of 10s and a quarter of runPolicy.caseDeadlineSeconds. Choose a \
+         shorter window, or raise the deadline"
+    ))]
+    MinWindowBounds {
+        /// The minimum window given.
+        given: Duration,
+        /// Maximum.
+        max: Duration,
+    },
+    /// The duration of a measurement is shorter than the minimum window.
+    #[snafu(display(
+        "{given} is shorter than spec.sampling.minWindow, {min_window}. Use a longer duration, or reduce minWindow"
+    ))]
+    ShorterThanMinWindow {
+        /// The duration given.
+        given: Duration,
+        /// The minimum window.
+        min_window: Duration,
+    },
     /// The messages in flight need more memory than an instrument process may use.
     #[snafu(display(
         "messages in flight need {needed} in every instrument process, which may use at most {max}. Reduce threads or the \

@@ -21,6 +21,10 @@ const DEFAULT_WARMUP: u32 = 100;
 /// Minimum duration of a measurement.
 const MIN_DURATION: Duration = Duration::from_millis(1);
 
+/// Maximum of `sampling.minWindow`. It is also limited by the case deadline, because a slow arm needs several times as
+/// long as the fastest.
+const MAX_MIN_WINDOW: Duration = Duration::from_secs(10);
+
 /// Applies the defaults to the scenarios of `spec` and keeps their order. Scenarios that are neither a ping-pong nor a
 /// transfer, which the schema rejects, are omitted.
 pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<ValidatedScenario> {
@@ -29,6 +33,14 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
         spec.scenarios.iter().map(|scenario| scenario.name.as_str()),
     );
     let deadline = spec.run_policy.case_deadline_seconds;
+    let max = units::Duration(MAX_MIN_WINDOW.min(Duration::from_secs(deadline.into()) / 4));
+    if spec.sampling.min_window > max {
+        let kind = ProblemKind::MinWindowBounds {
+            given: spec.sampling.min_window,
+            max,
+        };
+        report.add("spec.sampling.minWindow".to_owned(), kind);
+    }
     let scenarios = spec.scenarios.iter().enumerate();
     scenarios
         .filter_map(|(index, scenario)| {
@@ -36,6 +48,7 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
                 path: format!("spec.scenarios[{index}]"),
                 rails: spec.transport.rails(),
                 case_deadline: Duration::from_secs(deadline.into()),
+                min_window: spec.sampling.min_window.0,
                 report,
             };
             scope.expand(scenario)
@@ -47,6 +60,7 @@ struct Scope<'a> {
     path: String,
     rails: u32,
     case_deadline: Duration,
+    min_window: Duration,
     report: &'a mut Reporter,
 }
 
@@ -108,8 +122,19 @@ impl Scope<'_> {
         iterations: Option<u32>,
         duration: Option<units::Duration>,
     ) -> Extent {
-        self.check_duration(&format!("{field}.duration"), duration, MIN_DURATION);
-        extent(iterations, duration, DEFAULT_ITERATIONS)
+        let name = format!("{field}.duration");
+        self.check_duration(&name, duration, MIN_DURATION);
+        let min_window = units::Duration(self.min_window);
+        if let Some(given) = duration.filter(|given| given.0 >= MIN_DURATION && *given < min_window) {
+            self.add(&name, ProblemKind::ShorterThanMinWindow { given, min_window });
+        }
+        match extent(iterations, duration, DEFAULT_ITERATIONS) {
+            Extent::Iterations(min_iterations) if !self.min_window.is_zero() => Extent::FillWindow {
+                min_iterations,
+                min_nanos: nanos(self.min_window),
+            },
+            extent => extent,
+        }
     }
 
     fn warmup(&mut self, field: &str, iterations: Option<u32>, duration: Option<units::Duration>) -> Extent {
@@ -156,9 +181,13 @@ pub(super) fn process_bytes(scenario: &ScenarioAssignment, rails: u32) -> u64 {
 
 fn extent(iterations: Option<u32>, duration: Option<units::Duration>, default: u32) -> Extent {
     match duration {
-        Some(duration) => Extent::DurationNanos(u64::try_from(duration.0.as_nanos()).unwrap_or(u64::MAX)),
+        Some(duration) => Extent::DurationNanos(nanos(duration.0)),
         None => Extent::Iterations(iterations.unwrap_or(default)),
     }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Whether `metric` is meaningful for `workload`. With one message in flight, the rates of a ping-pong are the inverse

@@ -33,7 +33,11 @@ fn defaults_are_filled_in() {
     let Workload::PingPong(ping_pong) = &valid.scenarios[0].assignment.workload else {
         panic!("expected a ping-pong");
     };
-    assert_eq!(ping_pong.measured, Extent::Iterations(1000));
+    let measured = Extent::FillWindow {
+        min_iterations: 1000,
+        min_nanos: 20_000_000,
+    };
+    assert_eq!(ping_pong.measured, measured);
     assert_eq!(ping_pong.warmup, Extent::Iterations(100));
     assert_eq!(valid.scenarios[0].primary, Metric::LatencyP50);
     assert_eq!(valid.scenarios[1].primary, Metric::Throughput);

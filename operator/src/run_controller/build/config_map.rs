@@ -61,6 +61,7 @@ fn build_assignment(attempt: &AttemptInputs<'_>) -> Assignment {
         rendezvous,
         bindings: Vec::new(),
         finished_blocks: attempt.done,
+        operation_counts: attempt.operation_counts.to_vec(),
     };
     assignment(attempt.plan, attempt.leg, inputs)
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use campaign::pilot::operation_counts;
 use campaign::plan::HashedPlan;
 use futures::future::OptionFuture;
 use tokio::time::Instant;
@@ -125,10 +126,12 @@ impl Reconciler<'_> {
             return Err(StepResult::Continue);
         };
         let none = Default::default();
-        let done = match &self.session.records {
-            SessionRecords::Read { collector, .. } => collector.reports().done.get(&id.leg),
+        let reports = match &self.session.records {
+            SessionRecords::Read { collector, .. } => Some(collector.reports()),
             SessionRecords::Unread | SessionRecords::Empty | SessionRecords::Broken(_) => None,
         };
+        let done = reports.and_then(|reports| reports.done.get(&id.leg));
+        let operation_counts = reports.map_or_else(Vec::new, |reports| operation_counts(&plan, reports));
         let Some(leg) = plan.legs.iter().find(|leg| leg.leg == id.leg) else {
             return Err(StepResult::Done(Requeue::Backoff));
         };
@@ -138,6 +141,7 @@ impl Reconciler<'_> {
             leg,
             id,
             done: done.unwrap_or(&none),
+            operation_counts: &operation_counts,
             nodes,
             single_zone: run.spec.placement.single_zone && self.context.zones_are_known(run, nodes),
             config,

@@ -83,6 +83,7 @@ pub fn assignment(scenario: &ScenarioAssignment, arm: &ArmAssignment, rails: u32
         processes: vec![InstrumentProcess::default()],
         scenarios: vec![scenario.clone()],
         arms: vec![arm.clone()],
+        operation_counts: Vec::new(),
         rounds: Vec::<RoundAssignment>::new(),
         case_deadline_seconds: 10,
     }

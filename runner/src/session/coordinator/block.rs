@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use crds::assignment::{BlockAssignment, RoundAssignment};
+use crds::assignment::{BlockAssignment, Extent, RoundAssignment, Workload};
 use crds::record::{BlockRecord, CaseFailure, CaseRecord, CaseResult, FailureReason, Record, WarningReason};
 
 use super::Coordinator;
@@ -21,7 +21,7 @@ struct Turn<'a> {
     arm: u32,
 }
 
-impl<W: Write> Coordinator<'_, W> {
+impl<'a, W: Write> Coordinator<'a, W> {
     /// Runs a block. In each step of the tournament, disjoint pairs run the same arm at the same time, so that every
     /// pair is exposed to the same background load.
     pub(super) fn run_block(
@@ -74,6 +74,9 @@ impl<W: Write> Coordinator<'_, W> {
         self.write_warnings()?;
         let cases = results.len() as u32;
         for (pair, result) in results {
+            if let Some(workload) = self.workload(turn.block.scenario) {
+                self.operation_counts.add(turn.block, workload, &result);
+            }
             let record = self.record(turn, pair, started_nanos, result);
             self.stream.write(Record::Case(Box::new(record)))?;
         }
@@ -90,6 +93,10 @@ impl<W: Write> Coordinator<'_, W> {
     /// Prepares both sides of every pair and returns the failures by pair.
     fn prepare(&mut self, turn: &Turn<'_>, pairs: &[Pair]) -> Result<BTreeMap<Pair, CaseFailure>, Halt> {
         self.cases = self.cases.wrapping_add(1);
+        let workload = self.workload(turn.block.scenario);
+        let measured = workload.map_or(Extent::Iterations(0), |workload| {
+            self.operation_counts.extent(turn.block, workload)
+        });
         for pair in pairs {
             for (rank, peer, initiator) in pair.sides() {
                 let arm = turn.arm;
@@ -97,8 +104,9 @@ impl<W: Write> Coordinator<'_, W> {
                     number: self.cases,
                     with: PeerCase { arm, peer, initiator },
                     scenario: turn.block.scenario,
-                    pass: turn.round.pass,
+                    pass: turn.block.pass,
                     size_bytes: turn.block.size_bytes,
+                    measured,
                     seed: seed(turn.block.block, *pair),
                 };
                 self.gang.send(rank, Command::Prepare(order));
@@ -156,12 +164,18 @@ impl<W: Write> Coordinator<'_, W> {
             .collect())
     }
 
+    /// Workload of the scenario with index `scenario`. An assignment with an unknown index is rejected when it is read.
+    fn workload(&self, scenario: u32) -> Option<&'a Workload> {
+        let scenario = self.assignment.scenarios.get(scenario as usize);
+        scenario.map(|scenario| &scenario.workload)
+    }
+
     fn record(&self, turn: &Turn<'_>, pair: Pair, started_nanos: u64, result: CaseResult) -> CaseRecord {
         let scenario = self.assignment.scenarios.get(turn.block.scenario as usize);
         CaseRecord {
             block: turn.block.block,
             round: turn.round.round,
-            pass: turn.round.pass,
+            pass: turn.block.pass,
             scenario: scenario.map(|scenario| scenario.name.clone()).unwrap_or_default(),
             size_bytes: turn.block.size_bytes,
             arm: self.arm_name(turn.arm),

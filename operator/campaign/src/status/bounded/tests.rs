@@ -31,6 +31,7 @@ fn result(arm_index: usize, size: u64) -> ArmResult {
         size_bytes: (size + 1) << 20,
         arm: arm(arm_index),
         valid_rounds: 15,
+        iterations: Some(1_234_567),
         validity: CaseValidity::Valid,
         reason: Some(text()),
         p50_nanos: Some(123_456_789),

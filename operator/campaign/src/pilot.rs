@@ -1,0 +1,144 @@
+//! Numbers of operations that the pilot cases of a run determine. Performs no I/O.
+
+use std::collections::BTreeMap;
+
+use crds::assignment::{OperationCount, Pass, Workload, memory, pilot};
+
+use crate::collect::{CaseOutcome, Measured, Reports};
+use crate::plan::Plan;
+
+/// Number of operations of every scenario and size for which `reports` contains pilot cases: the largest that an arm or
+/// pair needs.
+///
+/// Once a measured case exists, its number applies, so that all rounds of a run use the same number even if a pilot case
+/// is repeated later.
+pub fn operation_counts(plan: &Plan, reports: &Reports) -> Vec<OperationCount> {
+    let mut needed: BTreeMap<(usize, u64), u32> = BTreeMap::new();
+    let mut used: BTreeMap<(usize, u64), u32> = BTreeMap::new();
+    for case in &reports.cases {
+        let scenario = plan.scenarios.get(case.scenario);
+        let workload = scenario.map(|scenario| &scenario.assignment.workload);
+        let (Some(workload), CaseOutcome::Measured(measured)) = (workload, &case.outcome) else {
+            continue;
+        };
+        if pilot::extent(workload).is_none() {
+            continue;
+        }
+        let key = (case.scenario, case.size_bytes);
+        match case.pass {
+            Pass::Integrity => {}
+            Pass::Pilot => {
+                let count = needed.entry(key).or_default();
+                *count = sides(measured)
+                    .filter_map(|(operations, nanos)| pilot::iterations(workload, operations, nanos))
+                    .fold(*count, u32::max);
+            }
+            Pass::Measure => {
+                if let Some(count) = iterations_of(workload, measured) {
+                    used.entry(key).or_insert(count);
+                }
+            }
+        }
+    }
+    needed.extend(used);
+    let counts = needed.into_iter().filter(|(_, iterations)| *iterations > 0);
+    counts
+        .map(|((scenario, size_bytes), iterations)| OperationCount {
+            scenario: u32::try_from(scenario).unwrap_or(u32::MAX),
+            size_bytes,
+            iterations,
+        })
+        .collect()
+}
+
+/// Number of operations per thread of a measured case; `None` if its threads completed different numbers.
+pub fn iterations_of(workload: &Workload, measured: &Measured) -> Option<u32> {
+    let threads = u64::from(memory::threads(workload));
+    let mut counts = sides(measured).map(|(operations, _)| operations);
+    let first = counts.next()?;
+    let same = counts.all(|count| count == first) && first.is_multiple_of(threads);
+    same.then(|| u32::try_from(first / threads).ok()).flatten()
+}
+
+/// Operations and elapsed time in nanoseconds of the workers that post.
+fn sides(measured: &Measured) -> impl Iterator<Item = (u64, u64)> {
+    [&measured.initiator, &measured.target]
+        .into_iter()
+        .filter_map(|side| side.posted.as_ref())
+        .map(|posted| (posted.operations, posted.elapsed_nanos))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collect::{Case, PostedSide, Side};
+    use crate::validate::validate;
+
+    const RUN: &str = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: test}\nspec:\n  \
+                       baseline: a\n  transport: {loopback: {rails: 1}}\n  variants: [{name: a}, {name: b, inject: \
+                       {maxBytes: 64}}]\n  scenarios: [{name: s, transfer: {sizes: [64, 128], operation: Send, \
+                       threads: 2, iterations: 100}}]\n";
+
+    /// A case in which two threads complete `operations` operations in 20 ms.
+    fn case(pass: Pass, size_bytes: u64, arm: usize, operations: u64) -> Case {
+        let initiator = Side {
+            posted: Some(PostedSide {
+                operations,
+                elapsed_nanos: 20_000_000,
+                ..PostedSide::default()
+            }),
+            ..Side::default()
+        };
+        Case {
+            leg: 0,
+            attempt: 1,
+            block: 0,
+            round: u32::from(pass == Pass::Measure),
+            pass,
+            scenario: 0,
+            size_bytes,
+            arm,
+            initiator: 0,
+            target: 1,
+            started_nanos: 0,
+            outcome: CaseOutcome::Measured(Box::new(Measured {
+                initiator,
+                target: Side::default(),
+            })),
+        }
+    }
+
+    fn counts(cases: Vec<Case>) -> Vec<(u64, u32)> {
+        let run = crate::fixture::run_from_yaml(RUN);
+        let plan = crate::plan::plan(&validate(&run).unwrap()).unwrap();
+        let reports = Reports {
+            cases,
+            ..Reports::default()
+        };
+        let counts = operation_counts(&plan, &reports).into_iter();
+        counts.map(|count| (count.size_bytes, count.iterations)).collect()
+    }
+
+    #[test]
+    fn fastest_case_determines_the_number_for_all() {
+        let slow = case(Pass::Pilot, 64, 0, 2_000);
+        let fast = case(Pass::Pilot, 64, 1, 4_000);
+        let other_size = case(Pass::Pilot, 128, 0, 20);
+        assert_eq!(counts(vec![slow, fast, other_size]), [(64, 2_500), (128, 100)]);
+    }
+
+    #[test]
+    fn measured_cases_keep_their_number_after_a_faster_pilot() {
+        let pilot = case(Pass::Pilot, 64, 0, 2_000);
+        let measured = case(Pass::Measure, 64, 0, 2_500);
+        let repeated = case(Pass::Pilot, 64, 1, 40_000);
+        assert_eq!(counts(vec![pilot, measured, repeated]), [(64, 1_250)]);
+    }
+
+    #[test]
+    fn nothing_is_determined_without_a_successful_pilot() {
+        let integrity = case(Pass::Integrity, 64, 0, 2_000);
+        let empty = case(Pass::Pilot, 64, 0, 0);
+        assert_eq!(counts(vec![integrity, empty]), []);
+    }
+}
