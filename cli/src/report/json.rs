@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use campaign::compare::{Comparison, ExpectationAnswer};
-use campaign::summarize::{CellSummary, ColdSummary, Environment, FabricEvidence, METRICS};
+use campaign::summarize::{CellSummary, ColdSummary, Environment, FabricEvidence, METRICS, VarianceSplit};
 use serde::Serialize;
 
 use super::{Report, csv};
@@ -32,6 +32,8 @@ struct Document<'a> {
     comparisons: Vec<Named<'a, Comparison>>,
     expectations: &'a [ExpectationAnswer],
     cold_starts: Vec<Named<'a, ColdSummary>>,
+    /// Standard deviations of the natural logarithm of the primary metric.
+    variances: Vec<Named<'a, VarianceSplit>>,
     environment: &'a Environment,
     evidence_lines: &'a [String],
     warnings: &'a [String],
@@ -103,6 +105,15 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
                 scenario_name: None,
                 arm_name: arm(cold.arm),
                 item: cold,
+            })
+            .collect(),
+        variances: summary
+            .variances
+            .iter()
+            .map(|split| Named {
+                scenario_name: scenario(split.scenario),
+                arm_name: arm(plan.baseline),
+                item: split,
             })
             .collect(),
         environment: &summary.environment,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use campaign::compare::metric_name;
 use campaign::format;
-use campaign::plan::{Plan, Role};
+use campaign::plan::{Plan, Role, Separation};
 use campaign::stats::percent_change;
 use campaign::summarize::{CellSummary, FabricEvidence};
 use crds::record::LibraryFacts;
@@ -70,6 +70,50 @@ pub fn fabric(fabric: Option<&FabricEvidence>) -> String {
         ),
         _ => format!("{label}: {}", fabric.reason),
     }
+}
+
+/// Describes the variance of the baseline at the size where it is largest, by level, and what would narrow the intervals of
+/// the variants. Returns `None` if there are too few rounds.
+pub fn variance(report: &Report<'_>, scenario: usize) -> Option<String> {
+    let variances = report.evaluation.summary.variances.iter();
+    let of_scenario = variances.filter(|split| split.scenario == scenario);
+    let largest = of_scenario.max_by(|one, other| one.round.total_cmp(&other.round))?;
+    let percent = |log: f64| format!("{:.1} %", percent_change(log));
+    let levels = match largest.window.zip(largest.process) {
+        Some((window, process)) => format!(
+            "{} between windows of one process, {} between processes",
+            percent(window),
+            percent(process)
+        ),
+        None => format!("{} between rounds", percent(largest.round)),
+    };
+    let pairs = largest
+        .pair
+        .map(|pair| format!(", {} between pairs", percent(pair)));
+    let has_variant = |separate: bool| {
+        let arms = report.plan.arms.iter().enumerate();
+        let mut variants =
+            arms.filter(|(index, arm)| *index != report.plan.baseline && arm.control.is_none());
+        variants.any(|(_, arm)| (arm.separation != Separation::Tuning) == separate)
+    };
+    let processes_dominate = largest
+        .window
+        .zip(largest.process)
+        .is_some_and(|(window, process)| process > window);
+    let remedy = match (has_variant(true), processes_dominate) {
+        (true, true) if has_variant(false) => {
+            "more rounds or workers narrow all intervals; a longer sampling.minWindow only those of variants in the process of the \
+             baseline"
+        }
+        (true, true) => "more rounds or workers narrow the intervals; a longer sampling.minWindow would not",
+        (true, false) if largest.window.is_none() => "more rounds or workers narrow the intervals",
+        _ => "more rounds, more workers or a longer sampling.minWindow narrow the intervals",
+    };
+    Some(format!(
+        "largest at {}: {levels}{} (standard deviation of the baseline); {remedy}",
+        format::size(largest.size_bytes),
+        pairs.unwrap_or_default()
+    ))
 }
 
 /// Formats the library with its version and provider.

@@ -103,6 +103,9 @@ fn scenario(text: &mut String, report: &Report<'_>, index: usize, width: u16, co
     text.push('\n');
     push_line(text, &scenario.assignment.name, &description, width);
     text.push_str(&table::render(report, index, width, color));
+    if let Some(variance) = overview::variance(report, index) {
+        push_line(text, "variance", &variance, width);
+    }
     evidence::render(text, report, index, width);
 }
 

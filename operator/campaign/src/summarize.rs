@@ -15,6 +15,7 @@ mod pairs;
 mod spread;
 mod statistic;
 mod validity;
+mod variance;
 
 use crds::v1alpha1::Metric;
 use serde::Serialize;
@@ -30,6 +31,7 @@ pub use limits::{FLOOR_INTERFACE_NANOS, FLOOR_MEMORY_NANOS, LINE_RATE_TOLERANCE}
 pub use pairs::{MIN_PAIRS, NodeDeviation, PairDeviation};
 pub use spread::{POINT_LEVEL, Spread};
 pub use statistic::{METRICS, statistic};
+pub use variance::VarianceSplit;
 
 use super::collect::Reports;
 use super::plan::Plan;
@@ -52,6 +54,8 @@ pub struct Summary {
     pub pairs: Vec<PairDeviation>,
     /// Deviation of each node in these pairs, worst first.
     pub nodes: Vec<NodeDeviation>,
+    /// Variance of the baseline by level, for each scenario and size.
+    pub variances: Vec<VarianceSplit>,
     /// Environment of the workers.
     pub environment: Environment,
     /// Distinct evidence lines of the optimizations.
@@ -99,6 +103,7 @@ pub fn summarize(plan: &Plan, reports: &Reports) -> Summary {
         fabric: fabric::run_evidence(&fabric, &validities, &endpoints),
         nodes: pairs::node_deviations(&primary, &pairs),
         pairs,
+        variances: variance::splits(plan, reports, &validities),
         environment: environment::environment(plan, reports),
         evidence_lines: notes::evidence_lines(reports),
         warnings: notes::warnings(plan, reports, &endpoints),

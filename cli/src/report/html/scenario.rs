@@ -71,6 +71,9 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
                 p.note { "Only the first " (MAX_TAILS) " sizes have a plot. The results table has the quantiles for all sizes." }
             }
             (result_tables::results(report, index))
+            @if let Some(variance) = overview::variance(report, index) {
+                p.note { "Variance: " (variance) "." }
+            }
             (result_tables::rails(report, index))
             (result_tables::other_metrics(report, index))
             (evidence(report, index))

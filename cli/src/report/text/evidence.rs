@@ -1,7 +1,7 @@
 //! Whether the optimizations of a scenario took effect: one line for each variant and optimization.
 
 use campaign::summarize::CellSummary;
-use crds::v1alpha1::Optimization;
+use crds::v1alpha1::{Engagement, Optimization};
 
 use super::push_line;
 use crate::report::{Report, labels, overview};
@@ -23,6 +23,15 @@ pub(super) fn render(text: &mut String, report: &Report<'_>, scenario: usize, wi
             .collect();
         for optimization in OPTIMIZATIONS {
             let kinds = overview::engagements(&cells, optimization);
+            // The baseline and its copies are not expected to have the optimizations of the variants.
+            let is_baseline = index == report.plan.baseline || arm.control.is_some();
+            if is_baseline
+                && kinds
+                    .iter()
+                    .all(|(engagement, ..)| *engagement == Engagement::NotApplicable)
+            {
+                continue;
+            }
             let descriptions =
                 kinds
                     .iter()
