@@ -305,6 +305,9 @@ pub struct ArmResult {
     /// Median CPU time of both workers per GiB of payload over all rounds, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_nanos_per_gib: Option<u64>,
+    /// Median CPU use of both workers in the window over all rounds, in percent: 100 is one CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_percent: Option<u32>,
     /// Engagement of each optimization that the arm requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub optimizations: Vec<OptimizationResult>,

@@ -40,6 +40,10 @@ class Case:
         short = window > SHORT_WINDOW and elapsed < window * 0.01
         return elapsed <= window and elapsed >= total / scenario.in_flight / 1.02 and not short
 
+    def cpu_percent(self):
+        """CPU time of both workers, each divided by its window, in percent."""
+        return sum(100 * side["cpuNanos"] / side["windowNanos"] for side in self.sides)
+
     def value(self, metric):
         """Nanoseconds, bytes or operations per second, or CPU seconds per GiB."""
         if metric in QUANTILES:

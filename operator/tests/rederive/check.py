@@ -107,6 +107,11 @@ class Check:
                 self.compare("operations", f"{where} operations", one["operations"], iterations * scenario.threads)
         self.compare("extreme", f"{where} minNanos", result.get("minNanos"), min(one["minNanos"] for one in posted))
         self.compare("extreme", f"{where} maxNanos", result.get("maxNanos"), max(one["maxNanos"] for one in posted))
+        loads = collections.defaultdict(list)
+        for case in valid:
+            loads[case.round].append(case.cpu_percent())
+        load = statistics.median(statistics.median(of_round) for of_round in loads.values())
+        self.compare("median", f"{where} cpuPercent", result.get("cpuPercent"), round(load), TOLERANCE)
         for field, (metric, factor) in MEDIANS.items():
             median = statistics.median(self.rounds(key, metric).values()) * factor
             self.compare("median", f"{where} {field}", result.get(field), round(median), TOLERANCE)

@@ -30,7 +30,8 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
             p.note {
                 "Latency is " @if ping_pong { "half a round trip" } @else { "from post to completion" }
                 ". Quantiles are computed from the pooled samples of all valid rounds. Rates and CPU time are medians "
-                "over the rounds. A value in brackets is the median, over the rounds, of the quantile computed from "
+                "over the rounds. Operations are counted per thread and case. CPU % is the CPU time of both sides divided by "
+                "the window: 100 is one CPU. A value in brackets is the median, over the rounds, of the quantile computed from "
                 "the raw samples (exclusive method, as in Python's statistics.quantiles). It is shown only if raw samples were kept."
             }
             div.scroll tabindex="0" role="region" aria-label="Results" {
@@ -38,8 +39,8 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
                     thead {
                         tr {
                             @for head in [
-                                "size", "arm", "rounds", "min", "p50", "p95", "p99", "p99.9", "max", "throughput",
-                                "completions", "CPU (both sides)", "fabric", "invalid cases",
+                                "size", "arm", "rounds", "operations", "min", "p50", "p95", "p99", "p99.9", "max", "throughput",
+                                "completions", "CPU (both sides)", "CPU %", "fabric", "invalid cases",
                             ] { th scope="col" { (head) } }
                         }
                     }
@@ -70,6 +71,7 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
             th scope="row" { (format::size(cell.size_bytes)) }
             td { (arm_name(report, cell.arm)) }
             td { (cell.valid_rounds.len()) }
+            td { (cell.iterations.map_or_else(|| "varies".to_owned(), |count| count.to_string())) }
             td { (exact(cell.min_nanos)) }
             td { (quantile(0.5)) (in_brackets(exclusive.map(|raw| raw.p50_nanos))) }
             td { (quantile(0.95)) (in_brackets(exclusive.map(|raw| raw.p95_nanos))) }
@@ -79,6 +81,7 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
             td { (metric(Metric::Throughput)) }
             td { (metric(Metric::CompletionRate)) }
             td { (metric(Metric::CpuSecondsPerGib)) }
+            td { (cell.cpu_percent.map_or_else(|| "no valid case".to_owned(), |percent| format!("{percent:.0}"))) }
             td { (cell.fabric.as_ref().map_or("not measured", |proof| labels::fabric_proof(proof.proof))) }
             td.text { (cell.invalid_reason().unwrap_or_else(|| "none".to_owned())) }
         }

@@ -102,7 +102,7 @@ pub(super) fn count_result_values(result: &ArmResult) -> u32 {
         result.completions_per_second,
         result.cpu_nanos_per_gib,
     ];
-    numbers.iter().flatten().count() as u32
+    (numbers.iter().flatten().count() + usize::from(result.cpu_percent.is_some())) as u32
 }
 
 /// Number of measured values in a comparison.
@@ -199,6 +199,7 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
             bytes_per_second: _,
             completions_per_second,
             cpu_nanos_per_gib,
+            cpu_percent,
             optimizations: _,
             fabric: _,
         } = result;
@@ -212,6 +213,7 @@ fn thin_results(status: &mut BenchmarkRunStatus) {
         ] {
             *number = None;
         }
+        *cpu_percent = None;
     }
 }
 

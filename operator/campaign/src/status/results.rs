@@ -98,6 +98,7 @@ pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> 
             bytes_per_second: median(Metric::Throughput, 1.0),
             completions_per_second: median(Metric::CompletionRate, 1.0),
             cpu_nanos_per_gib: median(Metric::CpuSecondsPerGib, 1e9),
+            cpu_percent: cell.cpu_percent.map(|percent| percent.round() as u32),
             optimizations: optimizations.collect(),
             fabric: cell.fabric.as_ref().map(|proof| proof.proof),
         }

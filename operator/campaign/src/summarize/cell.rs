@@ -7,7 +7,7 @@ use crds::record::PostingCounters;
 use crds::v1alpha1::{FabricProof, Metric};
 use serde::Serialize;
 
-use super::statistic::{latency, posters};
+use super::statistic::{cpu_percent, latency, posters};
 use super::{CaseCheck, CaseProof, EndpointIndex, Evidence, Invalid, METRICS, Spread, evidence, statistic};
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::pilot::iterations_of;
@@ -46,6 +46,8 @@ pub struct CellSummary {
     /// For each metric, one value per round: the median over pairs. The units are nanoseconds, bytes per second,
     /// operations per second, and seconds per GiB.
     pub metrics: BTreeMap<Metric, Spread>,
+    /// CPU use of both workers in percent: the median over the rounds of the median over the pairs. 100 is one CPU.
+    pub cpu_percent: Option<f64>,
     /// Evidence for each optimization that the arm requests.
     pub evidence: Vec<Evidence>,
     /// Weakest proof among the measured cases.
@@ -210,6 +212,15 @@ fn cell(scenario: &PlannedScenario, cases: &[CheckedCase<'_>]) -> CellSummary {
         .map(|measured| iterations_of(workload, measured));
     let first = iterations.next().flatten();
     cell.iterations = first.filter(|_| iterations.all(|count| count == first));
+    let cpu_of_round = |pairs: &Vec<&Measured>| {
+        median_of(
+            &mut pairs
+                .iter()
+                .filter_map(|one| cpu_percent(one))
+                .collect::<Vec<_>>(),
+        )
+    };
+    cell.cpu_percent = median_of(&mut rounds.values().filter_map(cpu_of_round).collect::<Vec<_>>());
     cell.valid_rounds = rounds.keys().copied().collect();
     for metric in METRICS {
         let of_round = |(round, pairs): (&u32, &Vec<&Measured>)| {

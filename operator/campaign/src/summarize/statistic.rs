@@ -39,6 +39,16 @@ pub fn latency(workload: &Workload, measured: &Measured) -> Distribution {
     all
 }
 
+/// CPU time of both workers in a case, each divided by its own window, in percent: 100 is one CPU. `None` without a window.
+pub fn cpu_percent(measured: &Measured) -> Option<f64> {
+    let sides = [&measured.initiator, &measured.target];
+    let of_side = |side: &Side| {
+        let window = Some(side.window_nanos).filter(|nanos| *nanos > 0)?;
+        Some(100.0 * side.cpu_nanos as f64 / window as f64)
+    };
+    sides.into_iter().map(of_side).sum()
+}
+
 /// The value of `metric` in a case, above zero: nanoseconds, payload bytes per second, operations per second, or CPU
 /// seconds of both sides per GiB of payload. `None` if the case does not have this metric.
 pub fn statistic(workload: &Workload, measured: &Measured, metric: Metric) -> Option<f64> {

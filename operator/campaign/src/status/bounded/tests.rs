@@ -43,6 +43,7 @@ fn result(arm_index: usize, size: u64) -> ArmResult {
         bytes_per_second: Some(123_456_789_012),
         completions_per_second: Some(123_456_789),
         cpu_nanos_per_gib: Some(123_456_789),
+        cpu_percent: Some(199),
         optimizations: [
             Optimization::Inject,
             Optimization::Doorbell,
@@ -211,7 +212,7 @@ fn shortens_messages_before_omitting_values_and_counts_omitted_values() {
     let fitted = fit(status);
     assert!(fitted.results.iter().all(|one| one.p95_nanos.is_none()));
     let dropped = 200 - fitted.results.len() as u32;
-    let of_result = 9;
+    let of_result = 10;
     let left = 3;
     assert_eq!(
         fitted.omitted_values,
