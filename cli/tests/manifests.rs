@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use campaign::plan::plan;
 use campaign::plan_check::{Severity, check};
 use campaign::validate::validate;
+use crds::assignment::Assignment;
 use fabricbench_cli::report::plan::render;
+use serde::Deserialize;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
@@ -50,6 +52,16 @@ fn assert_golden(name: &str, actual: &str) {
          the difference. Output:\n{actual}",
         path.display()
     );
+}
+
+/// The tests of the testbed start runners without an operator, with an assignment in a ConfigMap.
+#[test]
+fn assignment_of_the_testbed_is_valid() {
+    let text = std::fs::read_to_string(root().join("testbed/tests/manifests/leg.yaml")).unwrap();
+    let first = serde_yaml::Deserializer::from_str(&text).next().unwrap();
+    let config_map = serde_yaml::Value::deserialize(first).unwrap();
+    let assignment = config_map["data"]["assignment.json"].as_str().unwrap();
+    Assignment::parse(assignment.as_bytes()).unwrap();
 }
 
 #[test]
