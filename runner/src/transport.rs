@@ -96,7 +96,8 @@ pub enum Operation {
     },
     /// RMA write without a completion at the target.
     ///
-    /// Its local completion means that the data is in the target's memory (delivery complete).
+    /// Its local completion means that the data is in the target's memory (delivery complete), except over verbs, where
+    /// it means that the target's NIC has acknowledged the data.
     Write {
         /// Remote region to write.
         remote: RemoteKey,

@@ -281,7 +281,8 @@ pub struct ArmResult {
     /// Median latency, in nanoseconds: one-way for ping-pong, from post to completion for transfers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50_nanos: Option<u64>,
-    /// 95th percentile of latency, in nanoseconds.
+    /// 95th percentile of latency, in nanoseconds. A percentile is unset if there are so few samples that it would be the
+    /// maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p95_nanos: Option<u64>,
     /// 99th percentile of latency, in nanoseconds.

@@ -52,8 +52,13 @@ pub(super) fn results(report: &Report<'_>, index: usize) -> Markup {
 }
 
 fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
-    let quantile = |quantile: f64| match cell.latency.quantile(quantile) {
+    let median = match cell.latency.quantile(0.5) {
         Some(nanos) => format::nanos(nanos as f64),
+        None => "no valid case".to_owned(),
+    };
+    let tail = |quantile: f64| match cell.latency.tail_quantile(quantile) {
+        Some(nanos) => format::nanos(nanos as f64),
+        None if cell.latency.count() > 0 => "n too small".to_owned(),
         None => "no valid case".to_owned(),
     };
     let exact = |nanos: Option<u64>| {
@@ -73,10 +78,10 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
             td { (cell.valid_rounds.len()) }
             td { (cell.iterations.map_or_else(|| "varies".to_owned(), |count| count.to_string())) }
             td { (exact(cell.min_nanos)) }
-            td { (quantile(0.5)) (in_brackets(exclusive.map(|raw| raw.p50_nanos))) }
-            td { (quantile(0.95)) (in_brackets(exclusive.map(|raw| raw.p95_nanos))) }
-            td { (quantile(0.99)) (in_brackets(exclusive.map(|raw| raw.p99_nanos))) }
-            td { (quantile(0.999)) }
+            td { (median) (in_brackets(exclusive.map(|raw| raw.p50_nanos))) }
+            td { (tail(0.95)) (in_brackets(exclusive.map(|raw| raw.p95_nanos))) }
+            td { (tail(0.99)) (in_brackets(exclusive.map(|raw| raw.p99_nanos))) }
+            td { (tail(0.999)) }
             td { (exact(cell.max_nanos)) }
             td { (metric(Metric::Throughput)) }
             td { (metric(Metric::CompletionRate)) }

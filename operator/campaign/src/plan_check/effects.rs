@@ -18,6 +18,7 @@ pub(super) fn check(plan: &Plan, notes: &mut Notes) {
         check_batches(plan, scenario, notes);
         check_window(scenario, notes);
         check_message_length(plan, scenario, notes);
+        check_delivery(plan, scenario, notes);
     }
     check_expectations(plan, notes);
 }
@@ -59,6 +60,26 @@ fn check_single_rail(plan: &Plan, notes: &mut Notes) {
             Severity::Warning,
             format!(
                 "the transport has only one rail, so coalescing in {arms} does not apply at any size: use several rails"
+            ),
+        );
+    }
+}
+
+/// Reports writes whose completion does not mean that the data is in the target's memory. rxm accepts
+/// FI_DELIVERY_COMPLETE, but passes writes to the verbs provider, which does not support it.
+fn check_delivery(plan: &Plan, scenario: &PlannedScenario, notes: &mut Notes) {
+    let TransportSpec::Libfabric(libfabric) = &plan.transport else {
+        return;
+    };
+    if libfabric.provider == LibfabricProvider::Verbs
+        && matches!(&scenario.assignment.workload, Workload::Transfer(work) if work.operation == TransferOperation::Write)
+    {
+        notes.add(
+            Severity::Notice,
+            format!(
+                "scenario {}: over verbs, a write is complete when the target's NIC has acknowledged it, which may be \
+                 before the data is in memory; use WriteImmediate to include its arrival",
+                scenario.assignment.name
             ),
         );
     }

@@ -57,6 +57,16 @@ fn notes_transport_without_doorbells() {
 }
 
 #[test]
+fn notes_that_writes_over_verbs_do_not_report_delivery() {
+    let verbs = "  transport: {libfabric: {provider: verbs, rails: 4}}\n";
+    let note = "note: scenario mid: over verbs, a write is complete";
+    assert!(has(&notes(&[DOORBELL, verbs, MID]), note, "WriteImmediate"));
+    assert!(!has(&notes(&[DOORBELL, TCP, MID]), note, ""));
+    let immediate = MID.replace("batch: 8", "batch: 8, operation: WriteImmediate");
+    assert!(!has(&notes(&[DOORBELL, verbs, &immediate]), note, ""));
+}
+
+#[test]
 fn notes_negative_controls_and_warns_of_a_single_rail() {
     let found = notes(&[COALESCE, TCP, MID]);
     assert!(

@@ -61,6 +61,12 @@ impl Distribution {
         })
     }
 
+    /// Quantile in the tail, in nanoseconds; `None` if there are too few samples, so that it would be the maximum.
+    pub fn tail_quantile(&self, quantile: f64) -> Option<u64> {
+        let rank = (quantile * self.count as f64).ceil();
+        self.quantile(quantile).filter(|_| rank < self.count as f64)
+    }
+
     /// Pairs of (highest value of the bucket in nanoseconds, number of samples in it), ascending.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.buckets.iter().map(|(nanos, count)| (*nanos, *count))
@@ -93,6 +99,16 @@ mod tests {
         let mut histogram = Histogram::new();
         samples.iter().for_each(|sample| histogram.record(*sample));
         histogram
+    }
+
+    #[test]
+    fn tail_quantile_needs_a_sample_beyond_it() {
+        let of =
+            |count: u64| Distribution::from(&histogram(&(1..=count).collect::<Vec<_>>())).tail_quantile(0.99);
+        assert_eq!(
+            (of(0), of(99), of(100), of(200)),
+            (None, None, Some(99), Some(198))
+        );
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> 
     let (scenarios, arms) = names(plan);
     let measured = summary.cells.iter().filter(|cell| cell.cases > 0);
     let result = |cell: &CellSummary| {
-        let quantile = |quantile: f64| cell.latency.quantile(quantile);
+        let tail = |quantile: f64| cell.latency.tail_quantile(quantile);
         let median = |metric: Metric, factor: f64| {
             cell.metric(metric)
                 .map(|spread| (spread.median * factor).round() as u64)
@@ -89,10 +89,10 @@ pub(super) fn arm_results(plan: &Plan, summary: &Summary) -> Bounded<ArmResult> 
                 _ => CaseValidity::Valid,
             },
             reason: cell.invalid_reason().map(|reason| clipped(&reason, MAX_TEXT)),
-            p50_nanos: quantile(0.5),
-            p95_nanos: quantile(0.95),
-            p99_nanos: quantile(0.99),
-            p999_nanos: quantile(0.999),
+            p50_nanos: cell.latency.quantile(0.5),
+            p95_nanos: tail(0.95),
+            p99_nanos: tail(0.99),
+            p999_nanos: tail(0.999),
             min_nanos: cell.min_nanos,
             max_nanos: cell.max_nanos,
             bytes_per_second: median(Metric::Throughput, 1.0),
