@@ -8,6 +8,7 @@ use crds::striping::StripingPolicy;
 use crds::units::Size;
 use crds::v1alpha1::TransportSpec;
 
+use campaign::format::pluralized;
 use campaign::plan::{Arm, HashedPlan, Leg, Plan, Separation, estimate};
 use campaign::plan_check;
 
@@ -205,17 +206,6 @@ fn shorten_digest(image: &str) -> String {
         Some((name, digest)) => format!("{name}@{}", digest.chars().take(DIGITS).collect::<String>()),
         None => image.to_owned(),
     }
-}
-
-fn pluralized(count: u64, noun: &str) -> String {
-    let plural = if count == 1 {
-        ""
-    } else if noun.ends_with('s') {
-        "es"
-    } else {
-        "s"
-    };
-    format!("{count} {noun}{plural}")
 }
 
 /// Formats bytes in decimal units with one decimal place.

@@ -96,6 +96,9 @@ pub struct EnvVar {
     )]
     pub name: String,
     /// Value of the environment variable.
-    #[cfg_attr(feature = "crd", schemars(length(max = 1000), regex(pattern = r"^[^\x00]*$")))]
+    #[cfg_attr(
+        feature = "crd",
+        schemars(length(max = 1000), regex(pattern = r"^[^\x00-\x1f\x7f]*$"))
+    )]
     pub value: String,
 }

@@ -1,5 +1,17 @@
 //! Formats numbers for human readers, with three significant digits and a unit. Performs no I/O.
 
+/// Formats a number of things: `1 leg`, `2 legs`, `3 processes`.
+pub fn pluralized(count: u64, noun: &str) -> String {
+    let plural = if count == 1 {
+        ""
+    } else if noun.ends_with('s') {
+        "es"
+    } else {
+        "s"
+    };
+    format!("{count} {noun}{plural}")
+}
+
 /// Formats a time in nanoseconds: `412 ns`, `4.13 us`, `58.2 ms`, `1.23 s`.
 pub fn nanos(nanos: f64) -> String {
     scaled(nanos, 1000.0, &["ns", "us", "ms", "s"])

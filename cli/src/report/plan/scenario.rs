@@ -3,11 +3,12 @@
 
 use std::fmt::Write;
 
+use campaign::format::pluralized;
 use campaign::plan::{Cell, Plan, PlannedScenario, Role};
 use crds::assignment::{Extent, ScenarioAssignment, Workload};
 use crds::units::{Duration, Size};
 
-use super::{lines, plain_table, pluralized};
+use super::{lines, plain_table};
 
 pub(super) fn write(plan: &Plan, index: usize, out: &mut String) -> std::fmt::Result {
     let Some(scenario) = plan.scenarios.get(index) else {

@@ -122,8 +122,7 @@ const SCENARIO_PROPERTIES: [NamedProperty; 2] = [
 const ARM_PROPERTIES: [NamedProperty; 2] = [
     ("tuning", |run, name| {
         let arm = run.plan.arms.iter().find(|arm| arm.name == name);
-        let tuning = arm.map(|arm| (arm.inject_max_bytes, arm.doorbell_max_batch, arm.striping));
-        serde_json::to_string(&tuning).unwrap_or_default()
+        arm.map_or_else(String::new, tuning)
     }),
     ("variables", |run, name| {
         let mut arms = run.evaluation.summary.environment.arms.iter();
@@ -153,6 +152,23 @@ pub fn differences(first: &FinishedRun<'_>, second: &FinishedRun<'_>) -> Vec<Dif
         }
     }
     found
+}
+
+fn tuning(arm: &Arm) -> String {
+    let inject = arm.inject_max_bytes.map_or_else(
+        || "no inject".to_owned(),
+        |bytes| format!("inject up to {}", format::size(bytes)),
+    );
+    let doorbell = arm.doorbell_max_batch.map_or_else(
+        || "no doorbell batching".to_owned(),
+        |posts| format!("at most {posts} posts per doorbell"),
+    );
+    format!(
+        "{inject}, {doorbell}, {:?} from {} in chunks of at least {}",
+        arm.striping.policy,
+        format::size(arm.striping.threshold_bytes),
+        format::size(arm.striping.min_chunk_bytes)
+    )
 }
 
 fn rdma_core(hardware: &HardwareFacts) -> String {

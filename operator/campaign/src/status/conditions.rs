@@ -4,7 +4,7 @@
 use crds::v1alpha1::{BenchmarkRunStatus, Condition, ConditionType, Reason};
 
 use super::{MAX_TEXT, Phase, StatusInput};
-use crate::format::clipped;
+use crate::format::{clipped, pluralized};
 
 /// Type of a condition, whether it is true, its reason and its message.
 type ConditionState = (ConditionType, bool, Reason, String);
@@ -21,7 +21,11 @@ pub(super) fn conditions(input: &StatusInput<'_>) -> Vec<Condition> {
         "{} of {} blocks measured",
         summary.blocks_done, summary.blocks_total
     );
-    let planned = format!("{} blocks in {} legs", plan.blocks_total, plan.legs.len());
+    let planned = format!(
+        "{} in {}",
+        pluralized(plan.blocks_total.into(), "block"),
+        pluralized(plan.legs.len() as u64, "leg")
+    );
     let states = [
         (ConditionType::Accepted, true, Reason::Planned, planned),
         suspended(phase),
