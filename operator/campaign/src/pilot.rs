@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use crds::assignment::{OperationCount, Pass, Workload, memory, pilot};
+use crds::assignment::pilot::{self, PilotCount};
+use crds::assignment::{OperationCount, Pass, Workload, memory};
 
 use crate::collect::{CaseOutcome, Measured, Reports};
 use crate::plan::Plan;
 
 /// Number of operations of every scenario and size for which `reports` contains pilot cases: the largest that an arm or
-/// pair needs.
+/// pair needs, limited by the case deadline of the slowest.
 ///
 /// Once a measured case exists, its number applies, so that all rounds of a run use the same number even if a pilot case
 /// is repeated later.
 pub fn operation_counts(plan: &Plan, reports: &Reports) -> Vec<OperationCount> {
-    let mut needed: BTreeMap<(usize, u64), u32> = BTreeMap::new();
+    let mut pilots: BTreeMap<(usize, u64), (PilotCount, &Workload)> = BTreeMap::new();
     let mut used: BTreeMap<(usize, u64), u32> = BTreeMap::new();
     for case in &reports.cases {
         let scenario = plan.scenarios.get(case.scenario);
@@ -28,10 +29,15 @@ pub fn operation_counts(plan: &Plan, reports: &Reports) -> Vec<OperationCount> {
         match case.pass {
             Pass::Integrity => {}
             Pass::Pilot => {
-                let count = needed.entry(key).or_default();
-                *count = sides(measured)
-                    .filter_map(|(operations, nanos)| pilot::iterations(workload, operations, nanos))
-                    .fold(*count, u32::max);
+                let deadline = plan.case_deadline_seconds;
+                for (operations, nanos) in sides(measured) {
+                    if let Some(count) = PilotCount::from_worker(workload, deadline, operations, nanos) {
+                        pilots
+                            .entry(key)
+                            .and_modify(|(known, _)| *known = known.merge(count))
+                            .or_insert((count, workload));
+                    }
+                }
             }
             Pass::Measure => {
                 if let Some(count) = iterations_of(workload, measured) {
@@ -40,9 +46,13 @@ pub fn operation_counts(plan: &Plan, reports: &Reports) -> Vec<OperationCount> {
             }
         }
     }
-    needed.extend(used);
-    let counts = needed.into_iter().filter(|(_, iterations)| *iterations > 0);
+    let mut counts: BTreeMap<(usize, u64), u32> = pilots
+        .into_iter()
+        .map(|(key, (count, workload))| (key, count.iterations(workload)))
+        .collect();
+    counts.extend(used.into_iter().filter(|(_, iterations)| *iterations > 0));
     counts
+        .into_iter()
         .map(|((scenario, size_bytes), iterations)| OperationCount {
             scenario: u32::try_from(scenario).unwrap_or(u32::MAX),
             size_bytes,
@@ -125,6 +135,14 @@ mod tests {
         let fast = case(Pass::Pilot, 64, 1, 4_000);
         let other_size = case(Pass::Pilot, 128, 0, 20);
         assert_eq!(counts(vec![slow, fast, other_size]), [(64, 2_500), (128, 100)]);
+    }
+
+    #[test]
+    fn slowest_case_limits_the_number_to_its_part_of_the_deadline() {
+        let fast = case(Pass::Pilot, 64, 1, 4_000_000);
+        let slow = case(Pass::Pilot, 64, 0, 2);
+        // 15 s at one operation per thread in 20 ms.
+        assert_eq!(counts(vec![fast, slow]), [(64, 750)]);
     }
 
     #[test]

@@ -25,11 +25,11 @@ fn improved_or_regressed_verdicts<'a>(
 async fn variants_with_different_images_alternate_on_the_same_nodes() {
     let namespace = TestNamespace::new().await;
     let _operator = namespace.operator();
-    // The number of legs equals the number of attempts that the status keeps.
+    // Five gangs with a pilot and two rounds each, because the status keeps 16 attempts.
     let mut run = with_rounds("images", 2);
     run.spec.variants[0].image = Some(image_of("baseline"));
     run.spec.variants[1].image = Some(image_of("fi-inject"));
-    for target in ["doorbell", "coalesce", "combined"] {
+    for target in ["doorbell", "coalesce"] {
         run.spec.variants.push(Variant {
             name: target.to_owned(),
             image: Some(image_of(target)),
@@ -62,7 +62,7 @@ async fn variants_with_different_images_alternate_on_the_same_nodes() {
         .iter()
         .map(|attempt| attempt.image_digest.clone().unwrap())
         .collect();
-    assert_eq!(digests.len(), 5, "{digests:?}");
+    assert_eq!(digests.len(), 4, "{digests:?}");
     println!(
         "the workers ran for {} s",
         status.execution.as_ref().unwrap().active_seconds

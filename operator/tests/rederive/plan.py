@@ -39,8 +39,9 @@ def rails(spec):
 class Scenario:
     """A scenario with its workload."""
 
-    def __init__(self, spec, sampling):
+    def __init__(self, spec, sampling, deadline):
         self.name = spec["name"]
+        self.deadline = deadline
         self.kind = "pingPong" if spec.get("pingPong") else "transfer"
         work = spec[self.kind]
         self.sizes = [size(one) for one in work["sizes"]]
@@ -57,18 +58,20 @@ class Scenario:
 
 
     def pilot_iterations(self, pilots):
-        """Operations per thread that fill 1.25 times the minimum window of the fastest side; None if not determined."""
+        """Operations per thread that fill 1.25 times the minimum window of the fastest side, but at most a quarter of the
+        case deadline of the slowest; None if not determined."""
         if self.timed:
             return None
         if not self.min_window:
             return self.iterations
         posted = [side["posted"] for sides in pilots for side in sides if side.get("posted")]
-        needed = [
-            -(-self.min_window * 5 * one["operations"] // (one["elapsedNanos"] * 4 * self.threads))
-            for one in posted
-            if one["operations"] and one["elapsedNanos"]
-        ]
-        return min(max(needed + [self.iterations]), MAX_ITERATIONS)
+        posted = [one for one in posted if one["operations"] and one["elapsedNanos"]]
+        elapsed = [(one["operations"], one["elapsedNanos"] * 4 * self.threads) for one in posted]
+        if not posted:
+            return None
+        needed = max(-(-self.min_window * 5 * done // nanos) for done, nanos in elapsed)
+        allowed = min(self.deadline * 10**9 * done // nanos for done, nanos in elapsed)
+        return min(max(min(needed, allowed), self.iterations), MAX_ITERATIONS)
 
 
 class Arm:
@@ -123,7 +126,8 @@ class Plan:
         self.variants = [Arm(spec, one) for one in spec["variants"]]
         self.baseline = next(arm for arm in self.variants if arm.name == spec["baseline"])
         sampling = spec.get("sampling") or {}
-        self.scenarios = [Scenario(one, sampling) for one in spec["scenarios"]]
+        deadline = (spec.get("runPolicy") or {}).get("caseDeadlineSeconds", 60)
+        self.scenarios = [Scenario(one, sampling, deadline) for one in spec["scenarios"]]
         self.alpha = (100 - sampling.get("confidencePercent", 95)) / 100
         self.margin = sampling.get("marginPercent", 2)
         self.controls = self.control_names() if sampling.get("control", True) else []

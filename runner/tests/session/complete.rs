@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::assignment::{Assignment, Extent, InstrumentProcess, OperationCount, Pass, pilot};
+use crds::assignment::pilot::PilotCount;
+use crds::assignment::{Assignment, Extent, InstrumentProcess, OperationCount, Pass};
 use crds::record::{CaseResult, Record, WarningReason};
 use crds::v1alpha1::{LibfabricProvider, TransportSpec};
 
@@ -113,7 +114,7 @@ fn pilot_determines_the_number_of_operations_of_all_cases() {
     }];
     let finished = run(&assignment);
     assert_eq!(finished.failures(), Vec::new());
-    let (mut needed, mut used) = (Vec::new(), BTreeSet::new());
+    let (mut pilots, mut used) = (Vec::new(), BTreeSet::new());
     for case in finished.cases() {
         let CaseResult::Measured(measured) = &case.result else {
             panic!("{case:?}");
@@ -123,18 +124,21 @@ fn pilot_determines_the_number_of_operations_of_all_cases() {
             Pass::Pilot => {
                 assert!(posted.elapsed_nanos >= 5_000_000, "{posted:?}");
                 let workload = &assignment.scenarios[0].workload;
-                needed.extend(pilot::iterations(
+                let count = PilotCount::from_worker(
                     workload,
+                    assignment.case_deadline_seconds,
                     posted.operations,
                     posted.elapsed_nanos,
-                ));
+                );
+                pilots.push(count.unwrap());
             }
             _ => drop(used.insert((case.scenario.as_str(), posted.operations))),
         }
     }
-    assert_eq!(needed.len(), 6, "two arms and three pairs");
-    let largest = u64::from(*needed.iter().max().unwrap());
-    assert_eq!(used, BTreeSet::from([("small", largest), ("large", 77)]));
+    assert_eq!(pilots.len(), 6, "two arms and three pairs");
+    let count = pilots.into_iter().reduce(PilotCount::merge).unwrap();
+    let expected = u64::from(count.iterations(&assignment.scenarios[0].workload));
+    assert_eq!(used, BTreeSet::from([("small", expected), ("large", 77)]));
 }
 
 #[test]

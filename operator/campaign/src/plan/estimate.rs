@@ -1,7 +1,8 @@
 //! Estimates the bytes and the duration of a plan, for warnings, deadlines and the length of record streams. Estimates
 //! of time and payload give the order of magnitude only. Performs no I/O.
 
-use crds::assignment::{BlockAssignment, Extent, Pass, Workload, pilot};
+use crds::assignment::pilot::{self, PilotCount};
+use crds::assignment::{BlockAssignment, Extent, Pass, Workload};
 use crds::v1alpha1::{Direction, LibfabricProvider, TransportSpec};
 use serde::Serialize;
 
@@ -237,8 +238,10 @@ impl CaseEstimate {
             }
             Extent::FillWindow { .. } => {
                 let nanos = (operation * threads as f64 * 1e9) as u64;
-                let count = pilot::iterations(&scenario.assignment.workload, threads, nanos.max(1));
-                let count = count.unwrap_or_default();
+                let workload = &scenario.assignment.workload;
+                let count =
+                    PilotCount::from_worker(workload, plan.case_deadline_seconds, threads, nanos.max(1));
+                let count = count.map_or(0, |count| count.iterations(workload));
                 (u64::from(count), f64::from(count) * operation)
             }
         };
