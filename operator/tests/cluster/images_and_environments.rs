@@ -1,7 +1,7 @@
 //! Tests variants with different images, which run in alternating gangs, and variants with different environments,
 //! which are interleaved in one gang.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crds::v1alpha1::{BenchmarkRunStatus, EnvVar, Variant, Verdict};
 
@@ -63,6 +63,15 @@ async fn variants_with_different_images_alternate_on_the_same_nodes() {
         .map(|attempt| attempt.image_digest.clone().unwrap())
         .collect();
     assert_eq!(digests.len(), 4, "{digests:?}");
+    let mut iterations: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    for result in &status.results {
+        let of_size = iterations.entry((&result.scenario, result.size_bytes)).or_default();
+        of_size.insert(result.iterations.unwrap());
+    }
+    assert!(
+        iterations.values().all(|counts| counts.len() == 1),
+        "all images must use the number of operations that the pilot determines: {iterations:?}"
+    );
     println!(
         "the workers ran for {} s",
         status.execution.as_ref().unwrap().active_seconds
