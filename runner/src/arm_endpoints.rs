@@ -25,6 +25,7 @@ pub use buffers::Buffers;
 use endpoint_thread::{EndpointThread, ThreadPeer};
 pub use offer::{ArmOffer, RegionOffer, ThreadOffer};
 
+use crate::environment::cpu;
 use crate::measure::clock;
 use crate::measure::window::UsageCounters;
 use crate::topology::{self, SystemRoots};
@@ -83,8 +84,9 @@ pub fn default_polling(cpus: usize, assignment: &Assignment) -> Polling {
 impl<T: Transport> ArmEndpoints<T> {
     /// Opens the endpoints of `arm`, and allocates and registers the memory of every scenario.
     ///
-    /// Threads are pinned to `cpus` round-robin, or not pinned if `cpus` is empty. `polling` applies to scenarios that
-    /// do not set a polling mode. `buffers` is shared by all arms of the process.
+    /// Threads are pinned to `cpus` round-robin, those near the GPU whose memory is used first, or not pinned if `cpus`
+    /// is empty. `polling` applies to scenarios that do not set a polling mode. `buffers` is shared by all arms of the
+    /// process.
     ///
     /// # Errors
     /// If the transport cannot be opened with `config`, or a thread cannot be pinned. A failure to allocate or register
@@ -105,6 +107,11 @@ impl<T: Transport> ArmEndpoints<T> {
             ..ColdRecord::default()
         };
         let mut memory = Vec::new();
+        let roots = SystemRoots::default();
+        let cpus = match buffers.gpu() {
+            Some(gpu) => cpu::nearest_first(&roots.sys, cpus, &gpu),
+            None => cpus.to_vec(),
+        };
         for number in 0..thread_count {
             let cpu = cpus.get(number % cpus.len().max(1)).copied();
             let opened = open::endpoint_thread::<T>(number, config, cpu, buffers)?;
@@ -120,7 +127,6 @@ impl<T: Transport> ArmEndpoints<T> {
             }
             threads.push(opened.thread);
         }
-        let roots = SystemRoots::default();
         let pinned: Vec<u32> = threads.iter().filter_map(|thread| thread.cpu).collect();
         let mut facts = threads
             .first()

@@ -65,7 +65,9 @@ async fn variants_with_different_images_alternate_on_the_same_nodes() {
     assert_eq!(digests.len(), 4, "{digests:?}");
     let mut iterations: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     for result in &status.results {
-        let of_size = iterations.entry((&result.scenario, result.size_bytes)).or_default();
+        let of_size = iterations
+            .entry((&result.scenario, result.size_bytes))
+            .or_default();
         of_size.insert(result.iterations.unwrap());
     }
     assert!(

@@ -43,6 +43,17 @@ impl Buffers {
         &self.layouts
     }
 
+    /// PCI address of the GPU whose memory the assignment uses; `None` without GPU memory, or if it cannot be
+    /// allocated. Allocates the GPU memory of the first thread, whose location does not depend on the calling thread.
+    pub fn gpu(&mut self) -> Option<String> {
+        let kind = self
+            .layouts
+            .iter()
+            .position(|(kind, _)| *kind == MemoryKind::Cuda)?;
+        let memory = self.get(kind, 0).ok()?;
+        memory.pci().map(str::to_owned)
+    }
+
     /// Returns the memory of `kind`, an index into [`Buffers::layouts`], for `thread`. The first call allocates the
     /// memory and touches its pages on the calling thread.
     ///

@@ -28,6 +28,16 @@ pub fn parse_list(list: &str) -> Vec<u32> {
     cpus.into_iter().collect()
 }
 
+/// The CPUs of `cpus` on the NUMA node of the PCI device at `address` first, then the others, each in their order.
+/// Returns `cpus` unchanged if the kernel does not know the node of the device.
+pub fn nearest_first(sys: &Path, cpus: &[u32], address: &str) -> Vec<u32> {
+    let list = read_text(&sys.join(format!("bus/pci/devices/{address}/local_cpulist")));
+    let local: BTreeSet<u32> = parse_list(&list.unwrap_or_default()).into_iter().collect();
+    let (mut nearest, others): (Vec<u32>, Vec<u32>) = cpus.iter().partition(|cpu| local.contains(cpu));
+    nearest.extend(others);
+    nearest
+}
+
 /// Model of the first CPU. On Arm, which has no `model name`, the implementer and part numbers.
 pub(super) fn model(proc: &Path) -> String {
     let info = read_text(&proc.join("cpuinfo")).unwrap_or_default();

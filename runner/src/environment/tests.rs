@@ -152,6 +152,17 @@ fn reads_version_1_limits_and_ignores_unlimited() {
 }
 
 #[test]
+fn cpus_near_a_device_come_first() {
+    let machine = Machine::new(&[(
+        "sys/bus/pci/devices/0000:ca:00.0/local_cpulist",
+        "48-95,144-191\n",
+    )]);
+    let nearest = |address: &str| cpu::nearest_first(&machine.roots().sys, &[2, 50, 3, 144], address);
+    assert_eq!(nearest("0000:ca:00.0"), [50, 144, 2, 3]);
+    assert_eq!(nearest("0000:53:00.0"), [2, 50, 3, 144]);
+}
+
+#[test]
 fn parses_cpu_lists() {
     assert_eq!(cpu::parse_list("0-3,8"), [0, 1, 2, 3, 8]);
     assert_eq!(cpu::parse_list(""), Vec::<u32>::new());
