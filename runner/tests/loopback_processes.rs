@@ -279,7 +279,7 @@ fn detects_a_killed_process() {
     assert!(
         error
             .message
-            .contains("exited while posts from this side were unfinished"),
+            .contains("exited while this side had outstanding posts"),
         "{error}"
     );
 }

@@ -12,10 +12,10 @@ const LINE_INTERVAL: Duration = Duration::from_secs(10);
 /// Progress of one run.
 pub struct Progress {
     bar: ProgressBar,
-    plain: Option<PlainLines>,
+    plain: Option<PlainProgress>,
 }
 
-struct PlainLines {
+struct PlainProgress {
     name: String,
     next: Instant,
     done: Option<u64>,
@@ -44,7 +44,7 @@ impl Progress {
             bar.set_style(style.with_key("left", left));
         }
         bar.set_prefix(name.to_owned());
-        let plain = (!terminal).then(|| PlainLines {
+        let plain = (!terminal).then(|| PlainProgress {
             name: name.to_owned(),
             next: Instant::now(),
             done: None,

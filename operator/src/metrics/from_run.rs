@@ -20,7 +20,7 @@ impl RunValues {
 
     /// Adds `rows` in order until the limit is reached, and counts the series of the remaining rows.
     fn add_rows(&mut self, rows: Vec<row::NamedRow<'_>>, max_series: usize) {
-        let mut series = results::series_of_run(self);
+        let mut series = results::run_series_count(self);
         let mut names = NameTable::default();
         let mut added = Vec::new();
         let mut seen = BTreeSet::new();
@@ -30,7 +30,7 @@ impl RunValues {
             if !seen.insert(named.key()) {
                 continue;
             }
-            let row_series = results::series_of_row(named.row());
+            let row_series = results::row_series_count(named.row());
             full |= series.saturating_add(row_series) > max_series;
             if full {
                 let omitted = u32::try_from(row_series).unwrap_or(u32::MAX);

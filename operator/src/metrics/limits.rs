@@ -57,7 +57,7 @@ pub fn select(mut runs: Vec<Arc<RunValues>>, max_series: usize) -> Selection {
     let mut room = max_series;
     let mut selected = Vec::new();
     for run in runs {
-        let Some(rest) = room.checked_sub(results::series_of_run(&run)) else {
+        let Some(rest) = room.checked_sub(results::run_series_count(&run)) else {
             break;
         };
         room = rest;
@@ -69,7 +69,7 @@ pub fn select(mut runs: Vec<Arc<RunValues>>, max_series: usize) -> Selection {
     }
     for selected in &mut selected {
         for row in &selected.run.rows {
-            let series = results::series_of_row(row);
+            let series = results::row_series_count(row);
             match room.checked_sub(series) {
                 Some(rest) if selected.omitted == u64::from(selected.run.omitted) => {
                     room = rest;

@@ -20,7 +20,7 @@ pub fn all() -> impl Iterator<Item = &'static ResultMetric> {
 }
 
 /// Number of series of `run` without those of its rows.
-pub(super) fn series_of_run(run: &RunValues) -> usize {
+pub(super) fn run_series_count(run: &RunValues) -> usize {
     let of_metric = |metric: &ResultMetric| match metric.samples {
         Samples::Run(samples) => counted(|emit| samples(run, emit)),
         Samples::OmittedSeries => 1,
@@ -30,7 +30,7 @@ pub(super) fn series_of_run(run: &RunValues) -> usize {
 }
 
 /// Number of series of `row`.
-pub(super) fn series_of_row(row: &Row) -> usize {
+pub(super) fn row_series_count(row: &Row) -> usize {
     all()
         .map(|metric| counted(|emit| emit_row(metric, row, emit)))
         .sum()

@@ -41,8 +41,8 @@ fn orders_primary_comparisons_first_and_other_metrics_last() {
 fn counts_omitted_series_and_keeps_the_most_important() {
     let all = fixture::values("r", 0);
     let series = |values: &RunValues| {
-        let of_rows = values.rows.iter().map(results::series_of_row);
-        results::series_of_run(values) + of_rows.sum::<usize>()
+        let of_rows = values.rows.iter().map(results::row_series_count);
+        results::run_series_count(values) + of_rows.sum::<usize>()
     };
     let whole = series(&all);
     for max_series in 0..=whole {

@@ -5,7 +5,7 @@ use crate::metrics::fixture;
 
 fn series(selected: &SelectedRun) -> usize {
     let rows = selected.run.rows.iter().take(selected.rows);
-    results::series_of_run(&selected.run) + rows.map(results::series_of_row).sum::<usize>()
+    results::run_series_count(&selected.run) + rows.map(results::row_series_count).sum::<usize>()
 }
 
 #[test]
@@ -14,7 +14,7 @@ fn selects_newest_runs_first_and_counts_omitted_series() {
         .map(|(name, minute)| Arc::new(fixture::values(name, minute)))
         .into();
     let whole: usize = select(runs.clone(), usize::MAX).runs.iter().map(series).sum();
-    let of_run = results::series_of_run(&runs[0]);
+    let of_run = results::run_series_count(&runs[0]);
     for max_series in 0..=whole {
         let selection = select(runs.clone(), max_series);
         let names: Vec<&str> = selection

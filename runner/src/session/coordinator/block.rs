@@ -77,7 +77,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
             if let Some(workload) = self.workload(turn.block.scenario) {
                 self.operation_counts.add(turn.block, workload, &result);
             }
-            let record = self.record(turn, pair, started_nanos, result);
+            let record = self.case_record(turn, pair, started_nanos, result);
             self.stream.write(Record::Case(Box::new(record)))?;
         }
         Ok(cases)
@@ -170,7 +170,7 @@ impl<'a, W: Write> Coordinator<'a, W> {
         scenario.map(|scenario| &scenario.workload)
     }
 
-    fn record(&self, turn: &Turn<'_>, pair: Pair, started_nanos: u64, result: CaseResult) -> CaseRecord {
+    fn case_record(&self, turn: &Turn<'_>, pair: Pair, started_nanos: u64, result: CaseResult) -> CaseRecord {
         let scenario = self.assignment.scenarios.get(turn.block.scenario as usize);
         CaseRecord {
             block: turn.block.block,

@@ -49,7 +49,7 @@ impl Peer {
                     "exited"
                 };
                 let consequence = if has_posts {
-                    "while posts from this side were unfinished"
+                    "while this side had outstanding posts"
                 } else {
                     "without closing its endpoint"
                 };

@@ -10,7 +10,7 @@ use super::{Chart, DrawError, palette};
 const DASH: (u32, u32) = (6, 4);
 
 /// Draws the line of `arm`.
-pub(super) fn line(
+pub(super) fn draw_line(
     chart: &mut Chart<'_, '_>,
     (arm, control): (usize, bool),
     points: Vec<(f64, f64)>,
@@ -24,7 +24,7 @@ pub(super) fn line(
 }
 
 /// Draws the marker of `arm` at `position`: a square if it has the color of an earlier arm, otherwise a disc.
-pub(super) fn marker(
+pub(super) fn draw_marker(
     chart: &mut Chart<'_, '_>,
     (arm, control): (usize, bool),
     position: (f64, f64),

@@ -91,13 +91,13 @@ pub fn curves(plot: &Curves<'_>) -> Result<String, DrawError> {
             let at = |point: &Point| position(point.size) * dodge;
             let style = (curve.arm, curve.control);
             let line = curve.points.iter().map(|point| (at(point), point.value));
-            arm::line(&mut chart, style, line.collect(), color.mix(0.6).stroke_width(1))?;
+            arm::draw_line(&mut chart, style, line.collect(), color.mix(0.6).stroke_width(1))?;
             for point in &curve.points {
                 if let Some((low, high)) = point.interval {
                     let whisker = [(at(point), low), (at(point), high)];
                     chart.draw_series([PathElement::new(whisker, color.stroke_width(2))])?;
                 }
-                arm::marker(&mut chart, style, (at(point), point.value), 3, color.filled())?;
+                arm::draw_marker(&mut chart, style, (at(point), point.value), 3, color.filled())?;
             }
         }
         Ok(())

@@ -109,7 +109,7 @@ pub fn effects(plot: &EffectPlot<'_>) -> Result<String, DrawError> {
             }
             let fill = if dot.has_verdict { color } else { palette::PAGE };
             for style in [fill.filled(), color.stroke_width(2)] {
-                arm::marker(&mut chart, (dot.arm, dot.control), (dot.percent, y), 4, style)?;
+                arm::draw_marker(&mut chart, (dot.arm, dot.control), (dot.percent, y), 4, style)?;
             }
         }
         Ok(())

@@ -63,7 +63,7 @@ pub fn tails(description: &str, tails: &[Tail<'_>]) -> Result<String, DrawError>
         grid(&mut chart)?;
         for (tail, points) in curves {
             let color = palette::arm(tail.arm, tail.control);
-            arm::line(
+            arm::draw_line(
                 &mut chart,
                 (tail.arm, tail.control),
                 points,

@@ -134,7 +134,7 @@ pub fn between_runs(rows: &[BetweenRuns]) -> String {
     for row in rows {
         let cells = [
             format!("{} and {}", row.rounds.0, row.rounds.1),
-            format!("{} times", row.spread),
+            format!("{}×", row.spread),
             fine_percent(row.level),
             fine_percent(row.rank_sum.share),
             fine_percent(row.missed.share),
