@@ -123,7 +123,7 @@ def interval():
     ends = properties(custom_lineStyle={"fill": "dash", "dash": [6, 6]}, custom_pointSize={"fixed": 2})
     return (
         size_chart(
-            "$arm: change with its interval",
+            "$arm: change with confidence interval",
             "Change of the primary metric against the baseline at each size, with its interval. The intervals of a "
             "scenario are simultaneous at the confidence level of the run, so they remain valid if you select some of them "
             "afterwards. If a verdict is withheld, its point is not shown.",

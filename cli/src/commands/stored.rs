@@ -109,7 +109,7 @@ impl Unread {
     }
 
     /// Evaluates the records that `collector` has read.
-    fn evaluated(self, collector: Collector) -> Result<StoredRun, Failure> {
+    fn evaluate(self, collector: Collector) -> Result<StoredRun, Failure> {
         let reports = collector.finish();
         let evaluation = evaluate(&self.plan, &reports)
             .map_err(|error| Failure::invalid_input(format!("{}: {error}", self.location)))?;

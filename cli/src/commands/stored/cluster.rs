@@ -20,5 +20,5 @@ async fn read(key: &RunKey) -> Result<StoredRun, Failure> {
     let read = RecordStore::read(&cluster.client, key, &unread.run, |piece| collector.feed(piece)).await;
     read.map_err(|error| failure(&error))?
         .map_err(|error| failure(&error))?;
-    unread.evaluated(collector)
+    unread.evaluate(collector)
 }

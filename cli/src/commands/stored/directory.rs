@@ -39,7 +39,7 @@ pub(super) fn load(path: &Path) -> Result<StoredRun, Failure> {
         collector.feed(piece);
     });
     read.map_err(Failure::invalid_input)?;
-    let mut stored = unread.evaluated(collector)?;
+    let mut stored = unread.evaluate(collector)?;
     let found = hex(&digest.finalize());
     if let Some(measured) = measured.filter(|measured| *measured != found) {
         return Ok(stored.with_integrity_warning(format!(

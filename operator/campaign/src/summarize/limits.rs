@@ -85,8 +85,14 @@ pub(super) fn check_latency_floor(
     let facts = endpoints.facts_of_case(case, case.initiator);
     let interface = facts.is_some_and(|facts| facts.rails.iter().any(|rail| rail.interface.is_some()));
     let (mut floor_nanos, mut floor) = match interface {
-        true => (FLOOR_INTERFACE_NANOS, "the minimum over an interface".to_owned()),
-        false => (FLOOR_MEMORY_NANOS, "the minimum through memory".to_owned()),
+        true => (
+            FLOOR_INTERFACE_NANOS,
+            "the lowest possible latency through a network interface".to_owned(),
+        ),
+        false => (
+            FLOOR_MEMORY_NANOS,
+            "the lowest possible latency through memory".to_owned(),
+        ),
     };
     if let Some(line) = facts.and_then(|facts| line_rate(facts, posted)) {
         let serialization = (case.size_bytes as f64 * 8e9 / (line * (1.0 + LINE_RATE_TOLERANCE))) as u64;

@@ -124,7 +124,7 @@ impl Comparison<'_> {
                 reason: format!(
                     "{}{given} is above every size of {}",
                     Size(threshold),
-                    self.sizes()
+                    self.describe_scenarios()
                 ),
                 advice: format!("Set it to {smallest} or less"),
             };
@@ -141,7 +141,7 @@ impl Comparison<'_> {
                 reason: format!(
                     "{}{given} is not above any chunk size of {}",
                     Size(min_chunk),
-                    self.sizes()
+                    self.describe_scenarios()
                 ),
                 advice: format!(
                     "Increase it, or add a size of at least {} and below {}",
@@ -154,7 +154,7 @@ impl Comparison<'_> {
             path: format!("spec.variants[{subject}].striping"),
             reason: format!(
                 "both striping policies split transfers of every size in {} into the same chunks",
-                self.sizes()
+                self.describe_scenarios()
             ),
             advice: "Change the policy or the sizes".to_owned(),
         }
@@ -242,14 +242,18 @@ impl Comparison<'_> {
             (Some(a), Some(b)) => (
                 format!(
                     "no size of {} lies between {} and {}",
-                    self.sizes(),
+                    self.describe_scenarios(),
                     Size(a.min(b)),
                     Size(a.max(b))
                 ),
                 "Choose limits with a size between them".to_owned(),
             ),
             _ => (
-                format!("{} is below every size of {}", Size(value), self.sizes()),
+                format!(
+                    "{} is below every size of {}",
+                    Size(value),
+                    self.describe_scenarios()
+                ),
                 format!("Set it to {smallest} or more"),
             ),
         };
@@ -266,7 +270,7 @@ impl Comparison<'_> {
     }
 
     /// The scenarios with their size ranges, such as `scenario "mid" (16Ki to 128Ki)`.
-    fn sizes(&self) -> String {
+    fn describe_scenarios(&self) -> String {
         let ranges = self.scenarios.iter().map(|scenario| {
             let smallest = Size(scenario.sizes.iter().copied().min().unwrap_or(0));
             let largest = Size(scenario.assignment.max_size_bytes);

@@ -116,7 +116,7 @@ impl<T: Transport> Engine<'_, T> {
         let Some(immediate) = immediate.and_then(Immediate::decode) else {
             let message = format!(
                 "a message arrived on rail {rail} with unexpected immediate data {immediate:?}: the provider does not \
-                 transmit immediate data, or another application sends to this endpoint"
+                 transmit immediate data, or another application is sending to this endpoint"
             );
             return Err(failure(FailureReason::CompletionFailed, message));
         };

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn staging_is_stated_only_for_gpu_memory() {
+    fn staging_is_reported_only_for_gpu_memory() {
         let staged = |provider, device_memory| offload(provider, Reported::default(), device_memory).staged;
         assert_eq!(staged(LibfabricProvider::Efa, false), None);
         assert_eq!(staged(LibfabricProvider::Efa, true), Some(Answer::No));
