@@ -6,6 +6,7 @@
 //! includes the resourceVersion that was read, and another replica's Lease is considered expired only if it has not
 //! changed for its full duration, measured with the local clock.
 
+mod identity;
 mod step;
 
 use std::time::{Duration, Instant};
@@ -21,6 +22,7 @@ use tracing::{debug, warn};
 
 use crate::cause::root_cause;
 use crate::options::LeaseName;
+use identity::Identity;
 use step::{Seen, Step, step};
 
 /// Duration of the Lease in seconds. Another replica may take over a Lease that is not renewed for this long.
@@ -63,25 +65,23 @@ pub enum LeaderError {
 pub(super) struct Election {
     api: Api<Lease>,
     lease: LeaseName,
-    identity: String,
+    identity: Identity,
     seen: Option<Seen>,
 }
 
 impl Election {
-    /// Creates a participant with a unique identity, which starts with the host name (the pod name in a cluster).
+    /// Creates a participant.
     pub(super) fn new(client: Client, lease: &LeaseName) -> Self {
-        let uname = rustix::system::uname();
-        let host = uname.nodename().to_string_lossy();
         Self {
             api: Api::namespaced(client, &lease.namespace),
             lease: lease.clone(),
-            identity: format!("{host}_{}", uuid::Uuid::new_v4()),
+            identity: Identity::new(lease),
             seen: None,
         }
     }
 
     pub(super) fn identity(&self) -> &str {
-        &self.identity
+        self.identity.as_str()
     }
 
     /// Waits until this replica is the leader.
@@ -150,7 +150,7 @@ impl Election {
         let current = self.api.get_opt(&self.lease.name).await;
         let Ok(Some(mut lease)) = current else { return };
         let spec = lease.spec.get_or_insert_default();
-        if spec.holder_identity.as_deref() != Some(self.identity.as_str()) {
+        if spec.holder_identity.as_deref() != Some(self.identity()) {
             return;
         }
         spec.holder_identity = None;
@@ -166,7 +166,7 @@ impl Election {
         if let Some(lease) = &current {
             self.seen = Some(Seen::update(self.seen.take(), lease, now));
         }
-        let written = match step(current.as_ref(), self.seen.as_ref(), &self.identity, now) {
+        let written = match step(current.as_ref(), self.seen.as_ref(), self.identity(), now) {
             Step::Wait { holder } => return Ok(Held::Theirs(holder)),
             Step::Create => {
                 let lease = self.lease_to_write(None);
@@ -204,7 +204,7 @@ impl Election {
         });
         let before = lease.spec.take().unwrap_or_default();
         let now = MicroTime(Timestamp::now());
-        let mine = before.holder_identity.as_deref() == Some(self.identity.as_str());
+        let mine = before.holder_identity.as_deref() == Some(self.identity());
         let transitions = before.lease_transitions.unwrap_or(0);
         lease.spec = Some(LeaseSpec {
             acquire_time: if mine {
@@ -212,7 +212,7 @@ impl Election {
             } else {
                 Some(now.clone())
             },
-            holder_identity: Some(self.identity.clone()),
+            holder_identity: Some(self.identity().to_owned()),
             lease_duration_seconds: Some(LEASE_SECONDS),
             lease_transitions: Some(if mine {
                 transitions

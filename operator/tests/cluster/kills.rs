@@ -22,7 +22,7 @@ const KILLS: &str = "FABRICBENCH_KILLS";
 /// Environment variable that sets the seed of the random times. The default is the current time.
 const SEED: &str = "FABRICBENCH_KILL_SEED";
 /// Number of concurrent campaigns, which is the number of gangs that fit on two nodes with two CPUs each.
-const LANES: u64 = 2;
+pub(super) const LANES: u64 = 2;
 /// Number of writes for an attempt: ConfigMap, Service, Job and status.
 const FIRST_WRITES: usize = 4;
 /// Rounds of a campaign whose operator is killed once.
@@ -30,8 +30,16 @@ const ROUNDS: u32 = 2;
 /// Rounds of a campaign that is long enough for several writes of records.
 const LONG_ROUNDS: u32 = 8;
 
-fn env_number(name: &str) -> Option<u64> {
+pub(super) fn env_number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap())
+}
+
+/// Seed in the environment variable `name`, or else from the current time. Prints the seed.
+pub(super) fn random_seed(name: &str) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let seed = env_number(name).unwrap_or(now);
+    println!("{name}={seed}");
+    seed
 }
 
 /// Starts an operator behind a proxy that kills it at write number `write`, counting from 0.
@@ -59,8 +67,11 @@ async fn wait_until_complete(namespace: &TestNamespace, name: &str) {
     .await;
 }
 
-/// Runs a campaign without disturbance. Returns its cases and the writes of its operator.
-async fn undisturbed(lane: &Lane, run: &crds::v1alpha1::BenchmarkRun) -> (BTreeSet<CaseKey>, Vec<String>) {
+/// Runs a campaign without disturbance. Returns its cases, and the writes and the number of requests of its operator.
+pub(super) async fn undisturbed(
+    lane: &Lane,
+    run: &crds::v1alpha1::BenchmarkRun,
+) -> (BTreeSet<CaseKey>, Vec<String>, u64) {
     let name = run.metadata.name.as_deref().unwrap();
     let proxy = Proxy::open(&lane.namespace.client).await;
     let _operator = lane.namespace.operator_with(&proxy.kubeconfig);
@@ -68,7 +79,7 @@ async fn undisturbed(lane: &Lane, run: &crds::v1alpha1::BenchmarkRun) -> (BTreeS
     lane.namespace.wait_for_completion(name).await;
     let (cases, writes) = (lane.cases(name).await, proxy.writes());
     lane.delete(name).await;
-    (cases, writes)
+    (cases, writes, proxy.requests())
 }
 
 /// Runs a campaign whose operator is killed at `write`, and completes it with another operator. Returns whether the
@@ -96,7 +107,7 @@ async fn check_kill_at(
 #[tokio::test]
 async fn campaign_completes_after_a_kill_at_each_write() {
     let lanes = join_all((0..LANES).map(|_| Lane::new())).await;
-    let (cases, writes) = undisturbed(&lanes[0], &with_rounds("undisturbed", ROUNDS)).await;
+    let (cases, writes, _) = undisturbed(&lanes[0], &with_rounds("undisturbed", ROUNDS)).await;
     println!("{} writes of an undisturbed campaign: {writes:#?}", writes.len());
     let mut total = Tally::default();
     for write in 0.. {
@@ -131,7 +142,7 @@ async fn campaign_completes_after_repeated_kills_at_the_first_writes() {
     let mut run = with_rounds("undisturbed", 1);
     run.spec.variants[0].image = Some(image_of("baseline"));
     run.spec.variants[1].image = Some(image_of("fi-inject"));
-    let (cases, writes) = undisturbed(&lane, &run).await;
+    let (cases, writes, _) = undisturbed(&lane, &run).await;
     run.metadata.name = Some("disturbed".to_owned());
     lane.namespace.create(&run).await;
     let mut kills = 0;
@@ -190,11 +201,9 @@ async fn kill_at_random_times(
 #[tokio::test]
 async fn campaign_completes_after_kills_at_random_times() {
     let kills = env_number(KILLS).unwrap_or(10);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    let seed = env_number(SEED).unwrap_or(now);
-    println!("{SEED}={seed}");
+    let seed = random_seed(SEED);
     let lanes = join_all((0..LANES).map(|_| Lane::new())).await;
-    let (cases, writes) = undisturbed(&lanes[0], &with_rounds("undisturbed", LONG_ROUNDS)).await;
+    let (cases, writes, _) = undisturbed(&lanes[0], &with_rounds("undisturbed", LONG_ROUNDS)).await;
     println!("{} writes of an undisturbed campaign", writes.len());
     let kills_per_lane = u32::try_from(kills.div_ceil(LANES)).unwrap();
     let campaigns = (0..)

@@ -53,3 +53,27 @@ async fn second_replica_takes_over_when_the_lease_of_a_killed_leader_expires() {
         "no replica may lead before the Lease expires"
     );
 }
+
+/// A container that the kubelet restarts after it was killed runs in the network namespace of its pod, as both
+/// processes of this test do.
+#[tokio::test]
+async fn restarted_leader_continues_to_lead_at_once() {
+    let client = client().await;
+    let namespace = create_namespace(&client).await;
+    let proxy = Proxy::open(&client).await;
+    let mut first = start::with_election(&proxy.kubeconfig, &namespace);
+    until(|| async { (first.metric("fabricbench_leading") == 1.0).then_some(()) }).await;
+    let standby = start::with_election(&proxy.kubeconfig, &namespace);
+    standby.ready().await;
+    let killed = Instant::now();
+    first.signal("KILL");
+    first.wait().await;
+    let restarted = start::with_election(&proxy.kubeconfig, &namespace);
+    until(|| async { (restarted.metric("fabricbench_leading") == 1.0).then_some(()) }).await;
+    println!("the restarted replica leads {:?} after SIGKILL", killed.elapsed());
+    assert!(
+        killed.elapsed().as_secs() < 5,
+        "a restarted leader must not wait for its own Lease to expire"
+    );
+    assert_eq!(standby.metric("fabricbench_leading"), 0.0);
+}
