@@ -1,7 +1,11 @@
-//! A proxy between the operator and the API server that records writes and can kill the operator at a write.
+//! A proxy between the operator and the API server that records requests, can kill the operator at a write, and can
+//! answer with faults.
 //!
 //! It forwards the credentials of the operator, so the API server authorizes its requests.
 
+mod faults;
+
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -15,6 +19,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use faults::{Fault, Faults};
 
 /// Time of the kill relative to the write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,11 +52,15 @@ pub struct ProxyOptions {
     pub namespace: Option<String>,
     /// Whether streaming lists are rejected, as by older API servers.
     pub no_streaming_lists: bool,
+    /// Seed and probability of faults; `None` for a proxy without faults.
+    pub faults: Option<(u64, f64)>,
 }
 
 #[derive(Default)]
 struct Inner {
+    requests: u64,
     writes: Vec<String>,
+    faults: Option<Faults>,
     kill_point: Option<KillPoint>,
     has_killed: bool,
 }
@@ -78,7 +89,12 @@ impl Proxy {
 
     /// Starts a proxy with `options`. `client` needs no permissions if the operator has a token.
     pub async fn with(client: &Client, options: ProxyOptions) -> Self {
-        let inner = Arc::new(Mutex::new(Inner::default()));
+        let inner = Arc::new(Mutex::new(Inner {
+            faults: options
+                .faults
+                .map(|(seed, probability)| Faults::new(seed, probability)),
+            ..Inner::default()
+        }));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let served = Served {
@@ -109,6 +125,17 @@ impl Proxy {
     /// Writes so far, as `METHOD PATH`, except those to Leases.
     pub fn writes(&self) -> Vec<String> {
         self.inner.lock().unwrap().writes.clone()
+    }
+
+    /// Number of requests so far, except those for Leases.
+    pub fn requests(&self) -> u64 {
+        self.inner.lock().unwrap().requests
+    }
+
+    /// Number of faults so far, by kind.
+    pub fn faults(&self) -> BTreeMap<&'static str, u64> {
+        let inner = self.inner.lock().unwrap();
+        inner.faults.as_ref().map(Faults::counts).unwrap_or_default()
     }
 
     /// Kills the operator at `kill_point`.
@@ -147,14 +174,25 @@ async fn forward(State(served): State<Served>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, 8 << 20).await.unwrap();
     let path = parts.uri.path().to_owned();
-    let is_write = parts.method != Method::GET && !path.contains("/leases");
-    let index = {
+    let is_lease = path.contains("/leases");
+    let is_write = parts.method != Method::GET && !is_lease;
+    let (index, fault) = {
         let mut inner = served.inner.lock().unwrap();
         if is_write {
             inner.writes.push(format!("{} {path}", parts.method));
         }
-        inner.writes.len().wrapping_sub(1)
+        inner.requests += u64::from(!is_lease);
+        let faults = inner.faults.as_mut();
+        let fault = faults.and_then(|faults| faults.draw(&parts.method, &parts.uri));
+        (inner.writes.len().wrapping_sub(1), fault)
     };
+    match fault {
+        Some(Fault::Delay(delay)) => sleep(delay).await,
+        Some(Fault::Reject(status, reason)) => return faults::error(status, reason),
+        Some(Fault::LoseRequest) => return faults::reset(),
+        Some(Fault::Expire) => return faults::expired(),
+        Some(Fault::LoseResponse | Fault::EndStream(..)) | None => {}
+    }
     if is_write && kill_if_due(&served, index, Moment::Before) {
         return bad_gateway();
     }
@@ -173,9 +211,13 @@ async fn forward(State(served): State<Served>, request: Request) -> Response {
     if is_write && kill_if_due(&served, index, Moment::After) {
         return bad_gateway();
     }
-    match response {
-        Ok(response) => response.map(Body::new),
-        Err(_) => bad_gateway(),
+    match (response, fault) {
+        (_, Some(Fault::LoseResponse)) => faults::reset(),
+        (Ok(response), Some(Fault::EndStream(duration, is_reset))) => {
+            faults::end_after(response.map(Body::new), duration, is_reset)
+        }
+        (Ok(response), _) => response.map(Body::new),
+        (Err(_), _) => bad_gateway(),
     }
 }
 

@@ -54,6 +54,14 @@ async fn check_retry(namespace: &TestNamespace, name: &str, reasons: &[&str]) {
     assert_eq!(status.execution.as_ref().unwrap().attempts.len(), 2);
 }
 
+/// Checks that the failure did not disturb the workers: the only attempt has measured all blocks.
+fn assert_undisturbed(what: &str, status: &BenchmarkRunStatus) {
+    let all = &status.execution.as_ref().unwrap().attempts;
+    println!("{what}: {:#?}", attempts(status));
+    let states: Vec<_> = all.iter().map(|attempt| attempt.state).collect();
+    assert_eq!(states, [AttemptState::Measured]);
+}
+
 async fn check_killed_pod(name: &str, rank: u32) {
     let (namespace, _operator) = start_campaign(name).await;
     let pod = namespace.worker(rank).await.unwrap().metadata.name.unwrap();
@@ -86,7 +94,7 @@ async fn completes_after_kubelet_restart() {
     // The workers continue to measure; only their logs are unavailable.
     drop(restore);
     let status = namespace.wait_for_completion("kubelet").await;
-    println!("kubelet: {:#?}", attempts(&status));
+    assert_undisturbed("kubelet", &status);
     namespace.delete().await;
 }
 
@@ -97,7 +105,7 @@ async fn completes_after_containerd_is_killed() {
     testbed(&["node", "crash", "node-2"]);
     drop(restore);
     let status = namespace.wait_for_completion("containerd").await;
-    println!("containerd: {:#?}", attempts(&status));
+    assert_undisturbed("containerd", &status);
     namespace.delete().await;
 }
 
@@ -113,15 +121,8 @@ async fn retries_after_network_partition() {
         (attempts.first()?.state != AttemptState::Running).then_some(())
     })
     .await;
-    let status = namespace.status("partition").await;
-    println!(
-        "partition, before healing: {:?} {:#?}",
-        status.state,
-        attempts(&status)
-    );
     drop(restore);
-    let status = namespace.wait_for_completion("partition").await;
-    println!("partition: {:#?}", attempts(&status));
+    check_retry(&namespace, "partition", &["NodeLost"]).await;
     namespace.delete().await;
 }
 
@@ -140,12 +141,7 @@ async fn completes_after_api_server_restart() {
     );
     testbed(&["up"]);
     let status = namespace.wait_for_completion("api-server").await;
-    println!("API server: {:#?}", attempts(&status));
-    assert_eq!(
-        status.execution.as_ref().unwrap().attempts.len(),
-        1,
-        "the workers must not be affected"
-    );
+    assert_undisturbed("API server", &status);
     operator.ready().await;
     namespace.delete().await;
 }

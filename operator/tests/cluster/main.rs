@@ -8,6 +8,7 @@
     reason = "a test fails by panicking and prints its results"
 )]
 
+mod api_faults;
 mod custom_images;
 mod deployed;
 mod faults;

@@ -42,6 +42,7 @@ impl Limited {
             token: Some(account.token.clone()),
             namespace: cluster_wide.then(|| namespace.name.clone()),
             no_streaming_lists,
+            ..ProxyOptions::default()
         };
         let proxy = Proxy::with(&anonymous_client().await, options).await;
         let directory = tempfile::tempdir().unwrap();

@@ -1,7 +1,9 @@
 //! Namespaces in which tests run short campaigns, and the checks at the end of each campaign.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use campaign::collect::{Reports, collect};
@@ -17,7 +19,9 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use super::start;
-use test_support::cluster::{client, create_namespace, delete_namespace, kubeconfig, run, until_within};
+use test_support::cluster::{
+    client, create_namespace, delete_namespace, kubeconfig, root, run, until_within,
+};
 use test_support::operator::Operator;
 
 /// Timeout for a short campaign, including the recovery of a node.
@@ -123,6 +127,8 @@ impl TestNamespace {
         let progress = status.progress.clone().unwrap();
         assert_eq!(reports.blocks_done(), progress.blocks_total);
         assert_eq!(progress.blocks_done, progress.blocks_total);
+        assert_no_block_was_measured_twice(&lines);
+        assert_rederived(&run, &lines);
         self.assert_jobs_belong_to_attempts(&run, &status).await;
         status
     }
@@ -197,6 +203,44 @@ impl TestNamespace {
         })
         .await;
     }
+}
+
+/// Checks that each block has one record, so that a further attempt has measured only missing blocks.
+fn assert_no_block_was_measured_twice(lines: &str) {
+    let mut blocks = BTreeSet::new();
+    for line in lines.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let record = &line["record"];
+        if record["kind"] == "block" {
+            assert!(
+                blocks.insert(record["block"].as_u64()),
+                "{record} was measured twice"
+            );
+        }
+    }
+}
+
+/// Checks the status with `operator/tests/rederive`, which derives it from the spec and the records without any code of
+/// the product.
+fn assert_rederived(run: &BenchmarkRun, lines: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(
+        directory.path().join("run.json"),
+        serde_json::to_vec(run).unwrap(),
+    )
+    .unwrap();
+    fs::write(directory.path().join("records.jsonl"), lines).unwrap();
+    let output = Command::new("python3")
+        .args(["-m", "rederive"])
+        .arg(directory.path())
+        .env("PYTHONPATH", root().join("operator/tests"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let differences = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}{differences}");
+    println!("rederived {}", text.trim_end());
 }
 
 /// The plan of a run.

@@ -10,6 +10,8 @@ import zlib
 
 COMPRESSED = 0x1C849314
 PLAIN = 0x1C849313
+# Significant figures of a histogram that has not been shortened.
+FIGURES = 3
 
 
 def decode(text, maximum):
@@ -28,7 +30,10 @@ def decode(text, maximum):
             index -= count
             continue
         if count:
-            buckets[highest(index, half)] = count
+            value = highest(index, half)
+            if figures < FIGURES:
+                value = top_of_middle(lowest_value(index, half), value)
+            buckets[value] = buckets.get(value, 0) + count
         index += 1
     last = max(buckets)
     previous = max((value for value in buckets if value < last), default=0)
@@ -42,6 +47,20 @@ def highest(index, half):
     exponent = max(index // half - 1, 0)
     start = index if index < 2 * half else index % half + half
     return ((start + 1) << exponent) - 1
+
+
+def lowest_value(index, half):
+    """Lowest value of the bucket `index`."""
+    exponent = max(index // half - 1, 0)
+    start = index if index < 2 * half else index % half + half
+    return start << exponent
+
+
+def top_of_middle(low, high):
+    """Highest value of the bucket with three significant figures that contains the middle of a coarser bucket."""
+    middle = low + (high + 1 - low) // 2
+    exponent = max(middle.bit_length() - 11, 0)
+    return (((middle >> exponent) + 1) << exponent) - 1
 
 
 def counts(data):

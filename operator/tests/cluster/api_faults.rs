@@ -1,0 +1,83 @@
+//! Campaigns whose operator reaches the API server through a proxy with random faults: conflicts, rejected, lost and
+//! delayed requests, lost responses, expired watches, and watches and logs that end early.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use futures::future::join_all;
+
+use super::kills::{LANES, env_number, random_seed, undisturbed};
+use super::lane::{CaseKey, Lane, Tally};
+use super::test_namespace::with_rounds;
+use test_support::proxy::{Proxy, ProxyOptions};
+
+/// Environment variable that sets the number of campaigns. The default is 8.
+const CAMPAIGNS: &str = "FABRICBENCH_FAULT_CAMPAIGNS";
+/// Environment variable that sets the seed of the faults. The default is the current time.
+const SEED: &str = "FABRICBENCH_FAULT_SEED";
+/// Probability that a request has a fault.
+const PROBABILITY: f64 = 0.2;
+/// Rounds of each campaign.
+const ROUNDS: u32 = 2;
+/// Maximum number of requests of a disturbed campaign, as a multiple of those of an undisturbed one. A loop that repeats
+/// a failed request without a delay exceeds it by far.
+const MAX_REQUESTS: u64 = 6;
+
+/// Runs `campaigns` campaigns with faults, one after another. Returns the counts, the requests and the faults.
+async fn with_faults(
+    lane: &Lane,
+    seed: u64,
+    campaigns: u64,
+    cases: &BTreeSet<CaseKey>,
+) -> (Tally, u64, BTreeMap<&'static str, u64>) {
+    let options = ProxyOptions {
+        faults: Some((seed, PROBABILITY)),
+        ..ProxyOptions::default()
+    };
+    let proxy = Proxy::with(&lane.namespace.client, options).await;
+    let _operator = lane.namespace.operator_with(&proxy.kubeconfig);
+    let mut total = Tally::default();
+    for number in 0..campaigns {
+        let name = format!("faults-{number}");
+        lane.namespace.create(&with_rounds(&name, ROUNDS)).await;
+        total.add(&lane.finish(&name, cases).await);
+    }
+    (total, proxy.requests(), proxy.faults())
+}
+
+#[tokio::test]
+async fn campaigns_complete_with_faults_of_the_api_server() {
+    let campaigns = env_number(CAMPAIGNS).unwrap_or(8);
+    let seed = random_seed(SEED);
+    let lanes = join_all((0..LANES).map(|_| Lane::new())).await;
+    let (cases, writes, requests) = undisturbed(&lanes[0], &with_rounds("undisturbed", ROUNDS)).await;
+    println!(
+        "an undisturbed campaign: {requests} requests, {} of them writes",
+        writes.len()
+    );
+    let started = Instant::now();
+    let disturbed = (0..LANES).zip(&lanes).map(|(number, lane)| {
+        with_faults(lane, seed.wrapping_add(number), campaigns.div_ceil(LANES), &cases)
+    });
+    let (mut total, mut sum, mut faults) = (Tally::default(), 0, BTreeMap::new());
+    for (tally, requests, of_lane) in join_all(disturbed).await {
+        total.add(&tally);
+        sum += requests;
+        for (name, count) in of_lane {
+            *faults.entry(name).or_insert(0) += count;
+        }
+    }
+    let each = sum / u64::from(total.campaigns);
+    println!(
+        "{sum} requests in {:?}, {each} for each campaign; faults: {faults:?}",
+        started.elapsed()
+    );
+    total.assert_undisturbed("with faults of the API server");
+    assert!(
+        each <= MAX_REQUESTS * requests,
+        "{each} requests for each campaign, but only {requests} without faults"
+    );
+    for lane in lanes {
+        lane.close().await;
+    }
+}
