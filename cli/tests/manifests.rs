@@ -87,14 +87,15 @@ fn plans_of_examples_match_golden_files() {
 #[test]
 fn overlay_adapts_the_test_procedures_to_this_machine() {
     let overlay = manifest::load_overlay(&root().join("examples/overlays/local-tcp.yaml")).unwrap();
-    for test in [
-        "t1-baseline",
-        "t2-inject",
-        "t3-doorbell",
-        "t4-coalesce",
-        "t5-combined",
+    for example in [
+        "nixl-t1-baseline",
+        "nixl-t2-inject",
+        "nixl-t3-doorbell",
+        "nixl-t4-coalesce",
+        "nixl-t5-combined",
+        "all-gpus",
     ] {
-        let file = root().join(format!("examples/nixl-{test}.yaml"));
+        let file = root().join(format!("examples/{example}.yaml"));
         let run = manifest::load(&file, Some(&overlay)).unwrap().pop().unwrap();
         let original = manifest::load(&file, None).unwrap().pop().unwrap();
         assert_eq!(run.spec.variants, original.spec.variants);

@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use snafu::{Snafu, ensure};
 
 use crate::striping::StripingRule;
-use crate::v1alpha1::{Direction, MemoryKind, PingPongOperation, Polling, TransferOperation, TransportSpec};
+use crate::v1alpha1::{
+    Alignment, Devices, Direction, MemoryKind, PingPongOperation, Polling, TransferOperation, TransportSpec,
+};
 
 /// Version of the assignment. Workers reject all other versions.
 pub const ASSIGNMENT_VERSION: u32 = 1;
@@ -34,6 +36,12 @@ pub struct Assignment {
     pub rendezvous: Rendezvous,
     /// Library and provider of all arms.
     pub transport: TransportSpec,
+    /// GPUs, NICs and NUMA node that every worker uses.
+    #[serde(default, skip_serializing_if = "Devices::is_default")]
+    pub devices: Devices,
+    /// Required position of each NIC relative to the memory that it transfers.
+    #[serde(default, skip_serializing_if = "Alignment::is_none")]
+    pub align: Alignment,
     /// Rails and CPUs of each rank. If empty, each worker chooses them from its hardware.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bindings: Vec<RankBinding>,
@@ -183,13 +191,14 @@ pub enum Extent {
     Iterations(u32),
     /// Duration in nanoseconds.
     DurationNanos(u64),
-    /// Number of operations that fills a window. It is determined by [`pilot`] cases before the first round.
+    /// Number of operations that fills a window. It is determined by [`pilot`] cases before the first round; if all of
+    /// them fail, the minimum number applies.
     #[serde(rename_all = "camelCase")]
     FillWindow {
         /// Minimum number of operations.
         min_iterations: u32,
         /// Minimum length of the window, in nanoseconds.
-        min_nanos: u64,
+        min_window_nanos: u64,
     },
 }
 
@@ -305,11 +314,24 @@ pub enum AssignmentError {
 }
 
 impl Workload {
+    /// Whether both workers of a pair post operations of their own.
+    pub fn is_bidirectional(&self) -> bool {
+        matches!(self, Self::Transfer(transfer) if transfer.direction == Direction::Bidirectional)
+    }
+
     /// Number or duration of the measured operations.
     pub fn measured(&self) -> Extent {
         match self {
             Self::PingPong(work) => work.measured,
             Self::Transfer(work) => work.measured,
+        }
+    }
+
+    /// Number or duration of the operations before the measurement.
+    pub fn warmup(&self) -> Extent {
+        match self {
+            Self::PingPong(work) => work.warmup,
+            Self::Transfer(work) => work.warmup,
         }
     }
 
@@ -362,6 +384,12 @@ impl Assignment {
                 "must be empty or have one element per rail",
             )?;
         }
+        let nics = u64::from(rails) * u64::from(self.devices.groups());
+        require(
+            self.devices.nics.is_empty() || self.devices.nics.len() as u64 == nics,
+            "devices.nics",
+            "must be empty or have one element per rail of each GPU",
+        )?;
         for arm in &self.arms {
             require(
                 (arm.process as usize) < self.processes.len(),

@@ -18,9 +18,9 @@ pub use case::{
 };
 pub use environment::{
     Answer, ClockFacts, ColdRecord, EndpointsRecord, FabricFacts, HostEnvironment, InjectLimits,
-    LibraryFacts, MemoryFacts, OffloadFacts, RailFacts,
+    LibraryFacts, Locality, MemoryFacts, OffloadFacts, RailFacts,
 };
-pub use hardware::{HardwareFacts, NicFacts, RdmaCoreFacts};
+pub use hardware::{GpuClocks, HardwareFacts, NicFacts, RdmaCoreFacts};
 pub use line::{Chain, ChainWriter, LineError, MAX_LINE_BYTES, hex};
 
 use crate::assignment::AttemptIdentity;

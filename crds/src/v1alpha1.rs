@@ -4,6 +4,7 @@
 //! the campaign crate checks what the schema cannot express, such as sizes with suffixes and identical variants.
 
 mod condition_type;
+mod devices;
 mod execution;
 mod expectation;
 mod placement;
@@ -18,9 +19,10 @@ mod transport;
 mod variant;
 
 pub use condition_type::ConditionType;
+pub use devices::Devices;
 pub use execution::{AttemptState, AttemptStatus, ExecutionStatus};
 pub use expectation::{Change, Expectation, SizeRange};
-pub use placement::{Pattern, Placement, PreflightMode, Toleration};
+pub use placement::{Alignment, Pattern, Placement, PreflightMode, Toleration};
 pub use reason::Reason;
 pub use resources::Resources;
 #[cfg(feature = "crd")]

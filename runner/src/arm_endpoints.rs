@@ -8,6 +8,7 @@
 
 mod buffers;
 pub(crate) mod endpoint_thread;
+mod facts;
 pub mod layout;
 mod offer;
 mod open;
@@ -28,7 +29,7 @@ pub use offer::{ArmOffer, RegionOffer, ThreadOffer};
 use crate::environment::cpu;
 use crate::measure::clock;
 use crate::measure::window::UsageCounters;
-use crate::topology::{self, SystemRoots};
+use crate::topology::{self, Location, SystemRoots};
 use crate::transport::{OpenConfig, Region, RemoteRegion, Transport, TransportError};
 
 /// The endpoints and memory of one arm on one worker.
@@ -44,6 +45,8 @@ pub struct ArmEndpoints<T: Transport> {
     /// Evidence lines that have been reported, with their message sizes.
     pub(crate) evidence: BTreeSet<(u64, String)>,
     facts: FabricFacts,
+    /// Number of groups of rails, which threads use in turn.
+    pub(crate) groups: usize,
     cold: ColdRecord,
 }
 
@@ -66,9 +69,26 @@ pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> O
         device_memory: scenarios
             .iter()
             .any(|scenario| scenario.memory == MemoryKind::Cuda),
-        location: None,
+        location: assignment.devices.numa_node.map(Location::NumaNode),
         peers: assignment.workers.saturating_sub(1) as usize,
     }
+}
+
+/// The element of `cpus` that occurs least often in `used`, and the first of several; `None` if `cpus` is empty.
+fn least_used(cpus: &[u32], used: impl Iterator<Item = u32> + Clone) -> Option<u32> {
+    let count = |cpu: &&u32| used.clone().filter(|used| used == *cpu).count();
+    cpus.iter().min_by_key(count).copied()
+}
+
+/// Configuration with which measuring thread `number` opens its transport: sources in the assignment's bindings have
+/// precedence over the NICs in its devices.
+fn thread_config(config: &OpenConfig, assignment: &Assignment, number: usize) -> OpenConfig {
+    let mut config = config.clone();
+    if config.rails.is_empty() {
+        let nics = assignment.devices.nics(number, config.spec.rails());
+        config.rails = nics.to_vec();
+    }
+    config
 }
 
 /// Polling mode of scenarios that do not set a polling mode: spin if there is a CPU for each measuring thread,
@@ -84,13 +104,14 @@ pub fn default_polling(cpus: usize, assignment: &Assignment) -> Polling {
 impl<T: Transport> ArmEndpoints<T> {
     /// Opens the endpoints of `arm`, and allocates and registers the memory of every scenario.
     ///
-    /// Threads are pinned to `cpus` round-robin, those near the GPU whose memory is used first, or not pinned if `cpus`
-    /// is empty. `polling` applies to scenarios that do not set a polling mode. `buffers` is shared by all arms of the
-    /// process.
+    /// Each thread is pinned to the least used of `cpus`, preferably one near the GPU whose memory the thread uses, or
+    /// not pinned if `cpus` is empty. `polling` applies to scenarios that do not set a polling mode. `buffers` is
+    /// shared by all arms of the process.
     ///
     /// # Errors
-    /// If the transport cannot be opened with `config`, or a thread cannot be pinned. A failure to allocate or register
-    /// memory is not returned: only the scenarios that use the memory fail.
+    /// If the transport cannot be opened with `config`, a thread cannot be pinned, or a device is not aligned with the
+    /// memory as the assignment requires. A failure to allocate or register memory is not returned: only the scenarios
+    /// that use the memory fail.
     pub fn open(
         arm: &ArmAssignment,
         assignment: &Assignment,
@@ -100,21 +121,23 @@ impl<T: Transport> ArmEndpoints<T> {
         buffers: &mut Buffers,
     ) -> Result<Self, TransportError> {
         let thread_count = layout::max_threads(assignment) as usize;
-        let mut threads = Vec::with_capacity(thread_count);
+        let mut threads: Vec<EndpointThread<T>> = Vec::with_capacity(thread_count);
         let mut memory_failures = vec![None; buffers.layouts().len()];
         let mut cold = ColdRecord {
             arm: arm.name.clone(),
             ..ColdRecord::default()
         };
         let mut memory = Vec::new();
+        let mut facts: Option<FabricFacts> = None;
         let roots = SystemRoots::default();
-        let cpus = match buffers.gpu() {
-            Some(gpu) => cpu::nearest_first(&roots.sys, cpus, &gpu),
-            None => cpus.to_vec(),
-        };
         for number in 0..thread_count {
-            let cpu = cpus.get(number % cpus.len().max(1)).copied();
-            let opened = open::endpoint_thread::<T>(number, config, cpu, buffers)?;
+            let cpus = match buffers.gpu(number) {
+                Some(gpu) => cpu::nearest_first(&roots.sys, cpus, &gpu),
+                None => cpus.to_vec(),
+            };
+            let cpu = least_used(&cpus, threads.iter().filter_map(|thread| thread.cpu));
+            let config = thread_config(config, assignment, number);
+            let opened = open::endpoint_thread::<T>(number, &config, cpu, buffers)?;
             if number == 0 {
                 cold.thread_start_nanos = opened.thread_start_nanos;
                 memory = opened.memory;
@@ -125,14 +148,26 @@ impl<T: Transport> ArmEndpoints<T> {
             for (failure, thread_failure) in memory_failures.iter_mut().zip(opened.memory_failures) {
                 *failure = failure.take().or(thread_failure);
             }
+            // The threads after the first of each group use the same devices.
+            if number == assignment.devices.group(number) {
+                let mut group = opened.thread.transport.facts().clone();
+                topology::complete_rail_facts(&mut group.rails, opened.location.as_ref(), &roots);
+                match &mut facts {
+                    Some(facts) => facts::add_group(facts, group),
+                    None => facts = Some(group),
+                }
+            }
             threads.push(opened.thread);
         }
+        let mut facts = facts.unwrap_or_default();
+        if let Some(message) = topology::alignment_problem(&facts.rails, assignment.align) {
+            return Err(TransportError {
+                reason: FailureReason::NotAligned,
+                operation: "placement.align",
+                message,
+            });
+        }
         let pinned: Vec<u32> = threads.iter().filter_map(|thread| thread.cpu).collect();
-        let mut facts = threads
-            .first()
-            .map(|thread| thread.transport.facts().clone())
-            .unwrap_or_default();
-        topology::complete_rail_facts(&mut facts, &roots);
         let scenarios = assignment.scenarios.iter();
         facts.polling = scenarios
             .map(|scenario| (scenario.name.clone(), scenario.polling.unwrap_or(polling)))
@@ -156,6 +191,7 @@ impl<T: Transport> ArmEndpoints<T> {
             polling,
             evidence: BTreeSet::new(),
             facts,
+            groups: assignment.devices.groups() as usize,
             cold,
         })
     }
@@ -255,5 +291,26 @@ fn mismatch(message: String) -> TransportError {
         reason: FailureReason::InvalidAssignment,
         operation: "connect",
         message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thread_gets_another_cpu_until_all_are_used() {
+        let mut used = Vec::new();
+        for cpus in [
+            [0, 1, 2, 3],
+            [2, 3, 0, 1],
+            [0, 1, 2, 3],
+            [2, 3, 0, 1],
+            [0, 1, 2, 3],
+        ] {
+            used.extend(least_used(&cpus, used.clone().into_iter()));
+        }
+        assert_eq!(used, [0, 2, 1, 3, 0]);
+        assert_eq!(least_used(&[], used.into_iter()), None);
     }
 }

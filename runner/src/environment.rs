@@ -5,6 +5,7 @@
 mod cgroup;
 pub mod cpu;
 mod devices;
+pub mod gpu_clocks;
 mod hardware;
 mod memory;
 mod rdma_core;
@@ -27,6 +28,9 @@ const LIBRARY_DIRECTORIES: [&str; 4] = [
     "/usr/lib64",
     "/usr/lib",
 ];
+
+/// File in which the EFA installer lists what it installed.
+const EFA_PACKAGES: &str = "/opt/amazon/efa_installed_packages";
 
 /// Collects all facts about this machine.
 ///
@@ -57,7 +61,11 @@ pub fn host_environment(
         image_variant: variable(names::ENV_VARIANT),
         image_digest: variable(names::ENV_IMAGE_DIGEST),
         rdma_devices: devices::rdma(&roots.sys),
-        hardware: hardware::facts(roots, &LIBRARY_DIRECTORIES.map(Path::new)),
+        hardware: hardware::facts(
+            roots,
+            &LIBRARY_DIRECTORIES.map(Path::new),
+            Path::new(EFA_PACKAGES),
+        ),
         clock,
     }
 }

@@ -85,7 +85,7 @@ pub struct Immediate {
 }
 
 /// Failure reasons. The index in this array is the code in [`Signal::Abort`].
-const REASONS: [FailureReason; 17] = [
+const REASONS: [FailureReason; 18] = [
     FailureReason::InvalidAssignment,
     FailureReason::TransportNotCompiled,
     FailureReason::LibraryNotFound,
@@ -93,6 +93,7 @@ const REASONS: [FailureReason; 17] = [
     FailureReason::ProviderMismatch,
     FailureReason::OperationRejected,
     FailureReason::MemoryUnavailable,
+    FailureReason::NotAligned,
     FailureReason::VariantMismatch,
     FailureReason::WorkerMissing,
     FailureReason::UnknownPeerRefused,

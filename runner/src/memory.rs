@@ -48,7 +48,7 @@ enum Backing {
 }
 
 impl Memory {
-    /// Allocates `bytes` bytes of `kind`. Host memory is zeroed; GPU memory is on device 0 and uninitialized.
+    /// Allocates `bytes` bytes of `kind`. Host memory is zeroed; GPU memory is on GPU 0 and uninitialized.
     ///
     /// # Errors
     /// [`MemoryError::Unavailable`], with the cause and a remedy, if this kind or size is not available on this
@@ -62,12 +62,26 @@ impl Memory {
                 let (mapping, file) = pages::shared(bytes)?;
                 Backing::Shared(mapping, file)
             }
-            MemoryKind::Cuda => Backing::Device(cuda::allocate(bytes)?),
+            MemoryKind::Cuda => Backing::Device(cuda::allocate(bytes, 0)?),
         };
         Ok(Arc::new(Self {
             kind,
             length: bytes,
             backing,
+        }))
+    }
+
+    /// Allocates `bytes` uninitialized bytes on the GPU that the CUDA driver identifies by the number `gpu`.
+    ///
+    /// # Errors
+    /// As [`Memory::allocate`].
+    pub fn allocate_on_gpu(gpu: u32, bytes: usize) -> Result<Arc<Self>, MemoryError> {
+        let kind = MemoryKind::Cuda;
+        ensure!(bytes > 0, EmptySnafu { kind });
+        Ok(Arc::new(Self {
+            kind,
+            length: bytes,
+            backing: Backing::Device(cuda::allocate(bytes, gpu)?),
         }))
     }
 
@@ -98,6 +112,14 @@ impl Memory {
     pub fn pci(&self) -> Option<&str> {
         match &self.backing {
             Backing::Device(memory) => Some(memory.pci()),
+            Backing::Private(_) | Backing::Shared(..) => None,
+        }
+    }
+
+    /// Number by which the CUDA driver identifies the GPU that holds the memory; `None` for host memory.
+    pub fn gpu(&self) -> Option<i32> {
+        match &self.backing {
+            Backing::Device(memory) => Some(memory.ordinal()),
             Backing::Private(_) | Backing::Shared(..) => None,
         }
     }

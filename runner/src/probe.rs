@@ -4,6 +4,7 @@
 //! result.
 
 mod attempt;
+mod devices;
 mod table;
 
 use std::env;
@@ -19,7 +20,7 @@ use crds::v1alpha1::{
 use serde::{Deserialize, Serialize};
 
 use crate::process;
-use crate::topology::{Device, DeviceClass, SystemRoots};
+use crate::topology::{Machine, SystemRoots};
 use crate::transport::select::required_environment;
 
 pub use attempt::attempt;
@@ -46,15 +47,15 @@ pub enum Target {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
-    /// Category: `transport`, `memory` or `device`.
+    /// Category: `transport`, `memory`, `device` or `gpu`.
     pub what: String,
-    /// Name of the transport, memory kind or device.
+    /// Name of the transport, memory kind or device, or PCI address of the GPU.
     pub name: String,
     /// Description of the transport, memory or device, or the reason why it is unavailable and a remedy.
     pub result: Result<String, CaseFailure>,
 }
 
-/// Tries all transports and memory kinds, and lists the devices.
+/// Tries all transports and memory kinds, and lists the RDMA devices and GPUs.
 pub fn probe() -> Vec<Finding> {
     let mut findings: Vec<_> = targets()
         .into_iter()
@@ -66,7 +67,7 @@ pub fn probe() -> Vec<Finding> {
             }),
         })
         .collect();
-    findings.extend(devices(&SystemRoots::default()));
+    findings.extend(devices::findings(&Machine::read(&SystemRoots::default())));
     findings
 }
 
@@ -159,36 +160,6 @@ fn try_in_process(target: &Target) -> io::Result<Result<String, CaseFailure>> {
             process::describe(status)
         )))
     }))
-}
-
-fn devices(roots: &SystemRoots) -> Vec<Finding> {
-    let rdma_devices = Device::all(DeviceClass::Rdma, roots);
-    if rdma_devices.is_empty() {
-        return vec![Finding {
-            what: "device".into(),
-            name: "RDMA".into(),
-            result: Err(CaseFailure {
-                reason: FailureReason::NoDevice,
-                message:
-                    "/sys/class/infiniband contains no devices; request them in spec.resources, or load the \
-                          device driver"
-                        .into(),
-            }),
-        }];
-    }
-    let describe = |device: Device| {
-        let pci = device
-            .pci
-            .map(|pci| format!(" at {}", pci.address()))
-            .unwrap_or_default();
-        let driver = device.driver.unwrap_or_else(|| "no driver".into());
-        Finding {
-            what: "device".into(),
-            name: device.name,
-            result: Ok(format!("{driver}{pci}")),
-        }
-    };
-    rdma_devices.into_iter().map(describe).collect()
 }
 
 fn operation_rejected(message: String) -> CaseFailure {

@@ -5,6 +5,7 @@ mod address;
 mod complete;
 pub mod counters;
 mod device;
+mod locality;
 mod machine;
 mod nearest;
 mod pci;
@@ -13,9 +14,11 @@ mod rate;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub use address::address_of;
 pub use complete::complete_rail_facts;
 pub use device::{Device, DeviceClass};
-pub use machine::Machine;
+pub use locality::{alignment_problem, locality};
+pub use machine::{Gpu, Machine};
 pub use nearest::{Location, nearest};
 pub use pci::PciPath;
 
@@ -43,6 +46,12 @@ impl Default for SystemRoots {
 fn read_text(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned())
+}
+
+/// NUMA node of the device with this sysfs directory; `None` if the kernel does not report it, in which case the file
+/// contains -1.
+fn read_numa_node(directory: &Path) -> Option<u32> {
+    read_text(&directory.join("numa_node"))?.parse().ok()
 }
 
 #[cfg(test)]

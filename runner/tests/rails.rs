@@ -24,7 +24,9 @@ use crds::assignment::{
 };
 use crds::record::{Measurement, Record, SideReport};
 use crds::striping::{StripingPolicy, StripingRule};
-use crds::v1alpha1::{Direction, Libfabric, LibfabricProvider, MemoryKind, TransferOperation, TransportSpec};
+use crds::v1alpha1::{
+    Devices, Direction, Libfabric, LibfabricProvider, MemoryKind, TransferOperation, TransportSpec,
+};
 
 use leg::{Leg, measurements};
 use namespaces::Namespaces;
@@ -54,7 +56,18 @@ fn measure(
     measured: Extent,
     arms: Vec<ArmAssignment>,
 ) -> Vec<Record> {
-    let leg = Leg {
+    run(namespaces, leg(namespaces, rails, size_bytes, measured, arms))
+}
+
+/// Leg with writes over the tcp provider by one thread.
+fn leg(
+    namespaces: &Namespaces,
+    rails: usize,
+    size_bytes: u64,
+    measured: Extent,
+    arms: Vec<ArmAssignment>,
+) -> Leg {
+    Leg {
         rendezvous: (namespaces.rendezvous_address(0), 17_900),
         transport: TransportSpec::Libfabric(Libfabric {
             provider: LibfabricProvider::Tcp,
@@ -68,6 +81,7 @@ fn measure(
                 cpus: Vec::new(),
             })
             .collect(),
+        devices: Devices::default(),
         process: InstrumentProcess::default(),
         scenario: ScenarioAssignment {
             name: "writes".to_owned(),
@@ -86,13 +100,24 @@ fn measure(
             max_size_bytes: size_bytes,
         },
         arms,
-    };
+    }
+}
+
+/// Runs `leg` with one worker in each namespace.
+fn run(namespaces: &Namespaces, leg: Leg) -> Vec<Record> {
     leg.run(|rank| {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", namespaces.name(rank)]);
         command.arg(env!("CARGO_BIN_EXE_fabricbench-runner"));
         command
     })
+}
+
+/// Posted bytes of `side` by rail, after asserting that the interface of each rail counted them.
+fn posted_and_counted(side: &SideReport) -> Vec<u64> {
+    let counters = &side.posted.as_ref().unwrap().counters;
+    assert_interface_traffic(side, counters.rails_used as usize, &counters.bytes_per_rail);
+    counters.bytes_per_rail.clone()
 }
 
 fn bytes_per_second(measurement: &Measurement) -> f64 {
@@ -167,18 +192,9 @@ fn coalescing_uses_two_rails_at_32_kib_and_four_at_64_kib() {
         ];
         let records = measure(&namespaces, 4, size_bytes, Extent::Iterations(400), arms);
         for (arm, rails) in [("nixl", 4), ("coalesce", coalesced_rails)] {
-            let side = &measurements(&records)[arm].initiator;
-            let counters = &side.posted.as_ref().unwrap().counters;
-            println!(
-                "{size_bytes} B, {arm}: posted on rails {:?}",
-                counters.bytes_per_rail
-            );
-            assert_eq!(
-                counters.bytes_per_rail.iter().filter(|bytes| **bytes > 0).count(),
-                rails
-            );
-            assert_eq!(counters.rails_used, rails as u64);
-            assert_interface_traffic(side, rails, &counters.bytes_per_rail);
+            let posted = posted_and_counted(&measurements(&records)[arm].initiator);
+            println!("{size_bytes} B, {arm}: posted on rails {posted:?}");
+            assert_eq!(posted.iter().filter(|bytes| **bytes > 0).count(), rails);
         }
     }
 }
@@ -206,4 +222,33 @@ fn assert_interface_traffic(side: &SideReport, used: usize, posted: &[u64]) {
         .filter(|interface| interface.tx_bytes < busiest / 20)
         .count();
     assert_eq!(unused, posted.len() - used, "interfaces without traffic");
+}
+
+#[test]
+fn threads_on_different_gpus_use_the_rails_of_their_gpu() {
+    if !can_create_namespaces("threads_on_different_gpus_use_the_rails_of_their_gpu") {
+        return;
+    }
+    let namespaces = Namespaces::with_rails(4, RATE);
+    // The rails of each GPU do not depend on the memory, so host memory replaces the memory of GPUs.
+    let with_threads = |threads: u32| {
+        let arms = vec![arm("nixl", StripingPolicy::Nixl)];
+        let mut leg = leg(&namespaces, 2, 64 * KIB, Extent::Iterations(200), arms);
+        leg.bindings.clear();
+        leg.devices.gpus = vec![0, 1];
+        leg.devices.nics = (0..4).map(|rail| namespaces.rail_interface(rail)).collect();
+        let Workload::Transfer(transfer) = &mut leg.scenario.workload else {
+            panic!("the leg has a transfer scenario");
+        };
+        transfer.threads = threads;
+        let records = run(&namespaces, leg);
+        let posted = posted_and_counted(&measurements(&records)["nixl"].initiator);
+        println!("{threads} threads posted on rails {posted:?}");
+        posted
+    };
+    // 200 transfers of 64 KiB by each thread, half of the bytes on each rail.
+    let bytes = 200 * 32 * KIB;
+    assert_eq!(with_threads(1), [bytes; 2]);
+    assert_eq!(with_threads(2), [bytes; 4]);
+    assert_eq!(with_threads(3), [2 * bytes, 2 * bytes, bytes, bytes]);
 }

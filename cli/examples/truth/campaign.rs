@@ -14,11 +14,12 @@ pub const TRANSPORTS: [(&str, &str); 2] = [
     ("shm", "{libfabric: {provider: shm, rails: 1}}"),
 ];
 
-/// The binaries, and a directory for their output.
+/// The binaries, a directory for their output, and a directory for the results of all batches.
 pub struct Binaries {
     fabricbench: PathBuf,
     planted: PathBuf,
     scratch: TempDir,
+    stored: PathBuf,
 }
 
 impl Binaries {
@@ -31,20 +32,38 @@ impl Binaries {
         let directory = examples
             .parent()
             .ok_or("the build directory of this example is unknown")?;
+        let stored = directory.with_file_name("truth");
+        fs::create_dir_all(&stored)?;
         Ok(Self {
+            stored,
             fabricbench: existing(directory.join("fabricbench"))?,
             planted: existing(examples.join("planted"))?,
             scratch: tempfile::tempdir()?,
         })
     }
 
-    /// Executes the run `name` of `manifest`, optionally with the instrument that plants effects.
-    pub fn execute(
+    /// Returns the result of the run `name` of `manifest`, which is stored under `key`. Executes the run if no result
+    /// is stored, optionally with the instrument that plants effects.
+    pub fn run(
         &self,
+        key: &str,
         name: &str,
         manifest: &str,
         with_plants: bool,
     ) -> Result<BenchmarkRun, Box<dyn Error>> {
+        let file = self.stored.join(format!("{key}.json"));
+        if let Ok(text) = fs::read(&file) {
+            return Ok(serde_json::from_slice(&text)?);
+        }
+        let run = self.execute(name, manifest, with_plants)?;
+        // A partly written file must not count as a result.
+        let unfinished = file.with_extension("unfinished");
+        fs::write(&unfinished, serde_json::to_vec(&run)?)?;
+        fs::rename(unfinished, file)?;
+        Ok(run)
+    }
+
+    fn execute(&self, name: &str, manifest: &str, with_plants: bool) -> Result<BenchmarkRun, Box<dyn Error>> {
         let file = self.scratch.path().join("truth.yaml");
         let output = self.scratch.path().join("output");
         fs::write(&file, manifest)?;
@@ -100,7 +119,8 @@ spec:
 {variants}
   scenarios:
 {scenarios}
-  sampling: {{seed: {seed}}}
+  # Short windows, so that hundreds of campaigns take less than an hour.
+  sampling: {{seed: {seed}, minWindow: 5ms}}
 "
     )
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 
-use crds::v1alpha1::{BenchmarkRun, ComparisonResult, Verdict};
+use crds::v1alpha1::{BenchmarkRun, ComparisonResult, Outcome, Verdict};
 
 use crate::campaign::{Binaries, TRANSPORTS, manifest};
 use crate::proportion::{percent, wilson};
@@ -28,11 +28,16 @@ struct Count {
 /// If a campaign does not complete, or more verdicts are false than expected by chance.
 pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> {
     let mut counts = BTreeMap::<String, Count>::new();
+    let mut suspect = BTreeMap::<&str, (u32, u32)>::new();
     for campaign in 0..campaigns {
         let (name, transport) = TRANSPORTS[campaign as usize % TRANSPORTS.len()];
         let manifest = manifest(name, transport, (VARIANTS, SCENARIOS), campaign);
-        let run = binaries.execute(name, &manifest, false)?;
+        let run = binaries.run(&format!("identical-{campaign}"), name, &manifest, false)?;
         add(&run, name, &mut counts)?;
+        let (fired, all) = suspect.entry(name).or_default();
+        let outcome = run.status.as_ref().and_then(|status| status.outcome);
+        *fired += u32::from(outcome == Some(Outcome::Suspect));
+        *all += 1;
     }
     println!("{campaigns} A/A campaigns; a scenario is false if any of its comparisons is false");
     println!(
@@ -49,9 +54,18 @@ pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> 
             percent(count.false_verdicts, count.evaluated),
         );
     }
-    let beyond = counts
+    for (name, (fired, all)) in &suspect {
+        println!(
+            "{name}: controls showed an effect in {fired} of {all} runs: {}",
+            percent(*fired, *all)
+        );
+    }
+    let rows = counts
         .values()
-        .filter(|count| wilson(count.false_verdicts, count.evaluated).0 > 0.05)
+        .map(|count| (count.false_verdicts, count.evaluated));
+    let beyond = rows
+        .chain(suspect.into_values())
+        .filter(|(count, all)| wilson(*count, *all).0 > 0.05)
         .count();
     if beyond > 0 {
         return Err(format!("{beyond} rows have significantly more than 5 percent false verdicts").into());

@@ -1,12 +1,15 @@
 //! Runs real campaigns with known effects and counts wrong verdicts.
 //!
 //! `cargo run --release -p fabricbench-cli --example truth -- [CAMPAIGNS] [PLANTED]`, with both binaries and the
-//! runner's example `planted` built in the same profile.
+//! runner's example `planted` built in the same profile. The results are stored in `target/truth`; a later execution
+//! continues with the campaigns that are missing, so many campaigns can run in several batches. Remove the directory
+//! after a change of the product.
 //!
 //! - A/A: every arm is the baseline, so every `Improved` and every `Regressed` is false. The statistical method
 //!   guarantees at most 5 percent for each scenario of a campaign. Each campaign has two A/A arms: the control arm (a
 //!   second baseline in the same process), evaluated by its interval, and an arm with an unused environment variable (in
-//!   a separate process), evaluated by its verdict.
+//!   a separate process), evaluated by its verdict. A run whose controls show an effect is `Suspect`, which the method
+//!   allows in at most 5 percent of the runs.
 //! - Planted: arms that are slower by a known percentage, which must be detected and should be in the interval.
 #![allow(clippy::print_stdout, reason = "a program that prints its findings")]
 
@@ -20,7 +23,7 @@ use std::error::Error;
 
 use campaign::Binaries;
 
-const CAMPAIGNS: u32 = 100;
+const CAMPAIGNS: u32 = 200;
 const PLANTED: u32 = 20;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,10 +1,11 @@
 //! Overlays, which adapt a run to other hardware. Performs no I/O.
 
-use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind, Resources, TransportSpec};
+use crds::v1alpha1::{Alignment, BenchmarkRunSpec, Devices, MemoryKind, Resources, TransportSpec};
 use serde::Deserialize;
 
-/// Fields that adapt a run to other hardware: the transport, the memory of all scenarios, and the resources. Each field
-/// replaces the entire value in the run. Variants, sizes and sampling do not change.
+/// Fields that adapt a run to other hardware: the transport, the memory of all scenarios, the devices with their
+/// alignment, and the resources. Each field replaces the entire value in the run. Variants, sizes and sampling do not
+/// change.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Overlay {
@@ -14,6 +15,12 @@ pub struct Overlay {
     /// Replaces `spec.scenarios[].memory`.
     #[serde(default)]
     pub memory: Option<MemoryKind>,
+    /// Replaces `spec.devices`.
+    #[serde(default)]
+    pub devices: Option<Devices>,
+    /// Replaces `spec.placement.align`.
+    #[serde(default)]
+    pub align: Option<Alignment>,
     /// Replaces `spec.resources`.
     #[serde(default)]
     pub resources: Option<Resources>,
@@ -29,6 +36,12 @@ impl Overlay {
             for scenario in &mut spec.scenarios {
                 scenario.memory = memory;
             }
+        }
+        if let Some(devices) = &self.devices {
+            spec.devices = devices.clone();
+        }
+        if let Some(align) = self.align {
+            spec.placement.align = align;
         }
         if let Some(resources) = &self.resources {
             spec.resources = resources.clone();

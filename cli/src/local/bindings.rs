@@ -1,23 +1,23 @@
 //! Rails and CPUs of each rank on one machine. Performs no I/O.
 
 use crds::assignment::RankBinding;
-use crds::v1alpha1::{LibfabricProvider, TransportSpec};
+use crds::v1alpha1::TransportSpec;
 
-/// Returns one binding for each rank: loopback addresses for providers that use IP, and a part of `cpus`.
+/// Returns one binding for each rank: loopback addresses if `sources` is a provider that uses IP, and a part of `cpus`.
+/// `sources` is `None` if the spec names the NICs of the rails.
 ///
 /// Rail `i` has the address 127.0.0.`i+1` on every rank: endpoints differ by port, and rails are different addresses on
 /// one interface. Each rank gets a contiguous part of the CPUs, so that threads of different ranks do not share CPUs.
 /// If there are fewer CPUs than ranks, no rank is bound.
-pub(super) fn bindings(transport: &TransportSpec, workers: u32, cpus: &[u32]) -> Vec<RankBinding> {
+pub(super) fn bindings(sources: Option<&TransportSpec>, workers: u32, cpus: &[u32]) -> Vec<RankBinding> {
     let workers = workers as usize;
     let cpus_per_rank = cpus.len() / workers;
     (0..workers)
         .map(|rank| RankBinding {
-            rails: if uses_ip(transport) {
-                loopback_addresses(transport.rails())
-            } else {
-                Vec::new()
-            },
+            rails: sources
+                .filter(|transport| transport.uses_ip())
+                .map(|transport| loopback_addresses(transport.rails()))
+                .unwrap_or_default(),
             cpus: if cpus_per_rank > 0 {
                 cpus[rank * cpus_per_rank..(rank + 1) * cpus_per_rank].to_vec()
             } else {
@@ -27,18 +27,13 @@ pub(super) fn bindings(transport: &TransportSpec, workers: u32, cpus: &[u32]) ->
         .collect()
 }
 
-fn uses_ip(transport: &TransportSpec) -> bool {
-    use LibfabricProvider::{Net, Tcp, TcpRxm};
-    matches!(transport, TransportSpec::Libfabric(libfabric) if matches!(libfabric.provider, Tcp | Net | TcpRxm))
-}
-
 fn loopback_addresses(rails: u32) -> Vec<String> {
     (1..=rails).map(|rail| format!("127.0.0.{rail}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use crds::v1alpha1::{Libfabric, Loopback};
+    use crds::v1alpha1::{Libfabric, LibfabricProvider, Loopback};
 
     use super::*;
 
@@ -51,20 +46,25 @@ mod tests {
 
     #[test]
     fn each_rail_has_its_own_address() {
-        let bindings = bindings(&tcp(3), 2, &[0, 1]);
+        let bindings = bindings(Some(&tcp(3)), 2, &[0, 1]);
         assert_eq!(bindings[0].rails, ["127.0.0.1", "127.0.0.2", "127.0.0.3"]);
         assert_eq!(bindings[1].rails, bindings[0].rails);
     }
 
     #[test]
+    fn named_nics_replace_the_loopback_addresses() {
+        assert!(bindings(None, 2, &[])[1].rails.is_empty());
+    }
+
+    #[test]
     fn ranks_do_not_share_cpus_if_there_are_enough() {
-        let bound = bindings(&tcp(1), 2, &[0, 2, 5, 7, 8]);
+        let bound = bindings(Some(&tcp(1)), 2, &[0, 2, 5, 7, 8]);
         assert_eq!(
             (bound[0].cpus.as_slice(), bound[1].cpus.as_slice()),
             (&[0, 2][..], &[5, 7][..])
         );
         assert!(
-            bindings(&tcp(1), 3, &[0, 1])
+            bindings(Some(&tcp(1)), 3, &[0, 1])
                 .iter()
                 .all(|binding| binding.cpus.is_empty())
         );
@@ -74,7 +74,7 @@ mod tests {
     fn transports_without_ip_get_no_addresses() {
         let loopback = TransportSpec::Loopback(Loopback { rails: 2 });
         assert!(
-            bindings(&loopback, 2, &[0, 1])
+            bindings(Some(&loopback), 2, &[0, 1])
                 .iter()
                 .all(|binding| binding.rails.is_empty())
         );

@@ -147,7 +147,13 @@ fn leg_assignment(
     let cpus = allowed_cpus().context(SystemSnafu {
         operation: "read the CPU affinity of this process",
     })?;
-    let bindings = bindings(&plan.transport, plan.workers, &cpus);
+    // With a NUMA node, the workers divide the CPUs of that node.
+    let cpus = match plan.devices.numa_node {
+        Some(_) => Vec::new(),
+        None => cpus,
+    };
+    let sources = plan.devices.nics.is_empty().then_some(&plan.transport);
+    let bindings = bindings(sources, plan.workers, &cpus);
     let none = BTreeSet::new();
     let done = reports.done.get(&leg.leg).unwrap_or(&none);
     Ok(assignment(

@@ -6,7 +6,8 @@ use campaign::compare::metric_name;
 use campaign::format;
 use campaign::plan::{Plan, Role, Separation};
 use campaign::stats::percent_change;
-use campaign::summarize::{CellSummary, FabricEvidence};
+use campaign::summarize::{CellSummary, Deviations, FabricEvidence, VarianceSplit};
+use crds::assignment::Extent;
 use crds::record::LibraryFacts;
 use crds::v1alpha1::{
     Engagement, ExpectationOutcome, FabricProof, MemoryKind, Metric, Optimization, TransportSpec,
@@ -72,48 +73,69 @@ pub fn fabric(fabric: Option<&FabricEvidence>) -> String {
     }
 }
 
-/// Describes the variance of the baseline at the size where it is largest, by level, and what would narrow the intervals of
-/// the variants. Returns `None` if there are too few rounds.
+/// Describes the variance of the baseline at the size where it is largest, by level, and what would narrow the
+/// intervals of the variants. Returns `None` if there are too few rounds.
 pub fn variance(report: &Report<'_>, scenario: usize) -> Option<String> {
     let variances = report.evaluation.summary.variances.iter();
     let of_scenario = variances.filter(|split| split.scenario == scenario);
-    let largest = of_scenario.max_by(|one, other| one.round.total_cmp(&other.round))?;
+    let largest = of_scenario.max_by(|one, other| {
+        let deviation = |split: &VarianceSplit| split.deviations.between_rounds;
+        deviation(one).total_cmp(&deviation(other))
+    })?;
+    let deviations = &largest.deviations;
     let percent = |log: f64| format!("{:.1} %", percent_change(log));
-    let levels = match largest.window.zip(largest.process) {
-        Some((window, process)) => format!(
+    let levels = match deviations.between_windows.zip(deviations.between_processes) {
+        Some((windows, processes)) => format!(
             "{} between windows of one process, {} between processes",
-            percent(window),
-            percent(process)
+            percent(windows),
+            percent(processes)
         ),
-        None => format!("{} between rounds", percent(largest.round)),
+        None => format!("{} between rounds", percent(deviations.between_rounds)),
     };
-    let pairs = largest
-        .pair
-        .map(|pair| format!(", {} between pairs", percent(pair)));
+    let pairs = deviations
+        .between_pairs
+        .map(|pairs| format!(", {} between pairs", percent(pairs)));
     let has_variant = |separate: bool| {
         let arms = report.plan.arms.iter().enumerate();
         let mut variants =
             arms.filter(|(index, arm)| *index != report.plan.baseline && arm.control.is_none());
         variants.any(|(_, arm)| (arm.separation != Separation::Tuning) == separate)
     };
-    let processes_dominate = largest
-        .window
-        .zip(largest.process)
-        .is_some_and(|(window, process)| process > window);
-    let remedy = match (has_variant(true), processes_dominate) {
-        (true, true) if has_variant(false) => {
-            "more rounds or workers narrow all intervals; a longer sampling.minWindow only those of variants in the process of the \
-             baseline"
-        }
-        (true, true) => "more rounds or workers narrow the intervals; a longer sampling.minWindow would not",
-        (true, false) if largest.window.is_none() => "more rounds or workers narrow the intervals",
-        _ => "more rounds, more workers or a longer sampling.minWindow narrow the intervals",
+    let workload = report
+        .plan
+        .scenarios
+        .get(scenario)?
+        .assignment
+        .workload
+        .measured();
+    let window = match workload {
+        Extent::DurationNanos(_) => "duration",
+        Extent::FillWindow { .. } => "sampling.minWindow",
+        // A fixed number of operations was requested, so a longer window means more of them.
+        Extent::Iterations(_) => "window",
     };
     Some(format!(
-        "largest at {}: {levels}{} (standard deviation of the baseline); {remedy}",
+        "largest at {}: {levels}{} (standard deviation of the baseline); {}",
         format::size(largest.size_bytes),
-        pairs.unwrap_or_default()
+        pairs.unwrap_or_default(),
+        remedy(deviations, has_variant(false), has_variant(true), window)
     ))
+}
+
+/// Describes what narrows the intervals of variants in the process of the baseline (`shared`) and in other processes
+/// (`separate`). `window` is the setting that determines the length of a window.
+fn remedy(deviations: &Deviations, shared: bool, separate: bool, window: &str) -> String {
+    let levels = deviations.between_windows.zip(deviations.between_processes);
+    match (separate, levels) {
+        (true, None) => "more rounds or workers narrow the intervals".to_owned(),
+        (true, Some((windows, processes))) if processes > windows && shared => format!(
+            "more rounds or workers narrow all intervals; a longer {window} only those of variants in the process of the baseline"
+        ),
+        (true, Some((windows, processes))) if processes > windows => {
+            format!("more rounds or workers narrow the intervals; a longer {window} would not")
+        }
+        _ => format!("more rounds, more workers or a longer {window} narrow the intervals"),
+    }
 }
 
 /// Formats the library with its version and provider.
@@ -283,4 +305,63 @@ pub fn engagements<'a>(
         }
     }
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remedy_names_only_what_narrows_the_intervals() {
+        let deviations = |windows: Option<f64>| Deviations {
+            between_windows: windows,
+            between_processes: windows.map(|_| 0.05),
+            between_rounds: 0.06,
+            between_pairs: None,
+        };
+        let small = deviations(Some(0.02));
+        let large = deviations(Some(0.08));
+        let unknown = deviations(None);
+        for (deviations, shared, separate, expected) in [
+            (
+                &small,
+                true,
+                false,
+                "more rounds, more workers or a longer duration narrow the intervals",
+            ),
+            (
+                &large,
+                true,
+                true,
+                "more rounds, more workers or a longer duration narrow the intervals",
+            ),
+            (
+                &unknown,
+                true,
+                false,
+                "more rounds, more workers or a longer duration narrow the intervals",
+            ),
+            (
+                &small,
+                false,
+                true,
+                "more rounds or workers narrow the intervals; a longer duration would not",
+            ),
+            (
+                &unknown,
+                false,
+                true,
+                "more rounds or workers narrow the intervals",
+            ),
+            (
+                &small,
+                true,
+                true,
+                "more rounds or workers narrow all intervals; a longer duration only those of variants in the process of the \
+                 baseline",
+            ),
+        ] {
+            assert_eq!(remedy(deviations, shared, separate, "duration"), expected);
+        }
+    }
 }

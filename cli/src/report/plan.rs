@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use crds::striping::StripingPolicy;
 use crds::units::Size;
-use crds::v1alpha1::TransportSpec;
+use crds::v1alpha1::{Alignment, MemoryKind, TransportSpec};
 
 use campaign::format::pluralized;
 use campaign::plan::{Arm, HashedPlan, Leg, Plan, Separation, estimate};
@@ -44,6 +44,9 @@ fn write_text(plan: &HashedPlan, out: &mut String) -> std::fmt::Result {
         format_micros(estimate.assumption.latency_nanos),
         decimal_bytes(estimate.assumption.rail_bytes_per_second),
     )?;
+    if let Some(devices) = devices(plan) {
+        writeln!(out, "  devices   {devices}")?;
+    }
     writeln!(out, "\n  arms")?;
     for line in arms(plan) {
         writeln!(out, "    {line}")?;
@@ -79,6 +82,48 @@ fn format_transport(transport: &TransportSpec) -> String {
         TransportSpec::Loopback(_) | TransportSpec::Verbs(_) => transport.library().to_owned(),
     };
     format!("{library} · {}", pluralized(transport.rails().into(), "rail"))
+}
+
+/// Describes which memory and NICs the workers will use, such as `GPUs 0, 1, each with the nearest NICs; align
+/// PciRoot`. `None` if the rails use no RDMA devices and the spec sets neither devices nor an alignment.
+fn devices(plan: &Plan) -> Option<String> {
+    let devices = &plan.devices;
+    let uses_rdma_devices = plan.transport.uses_nics() && !plan.transport.uses_ip();
+    if !uses_rdma_devices && devices.is_default() && plan.align.is_none() {
+        return None;
+    }
+    let uses_gpu = plan
+        .scenarios
+        .iter()
+        .any(|scenario| scenario.assignment.memory == MemoryKind::Cuda);
+    let memory = match (uses_gpu, devices.gpus.as_slice(), devices.numa_node) {
+        (true, [] | [_], _) => format!("GPU {}", devices.gpu(0)),
+        (true, gpus, _) => format!("GPUs {}, each", join(gpus)),
+        (false, _, Some(node)) => format!("host memory on NUMA node {node}"),
+        (false, _, None) => "host memory".to_owned(),
+    };
+    let nics = match (devices.nics.as_slice(), plan.transport.uses_ip()) {
+        ([], true) => "addresses chosen by the executor".to_owned(),
+        ([], false) => "the nearest NICs".to_owned(),
+        (nics, _) => nics
+            .chunks(plan.transport.rails() as usize)
+            .map(join)
+            .collect::<Vec<_>>()
+            .join(" / "),
+    };
+    let align = match plan.align {
+        Alignment::None => String::new(),
+        align => format!("; align {align:?}"),
+    };
+    Some(format!("{memory} with {nics}{align}"))
+}
+
+fn join(values: &[impl ToString]) -> String {
+    values
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn arms(plan: &Plan) -> Vec<String> {

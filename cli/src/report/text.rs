@@ -76,6 +76,9 @@ fn head(text: &mut String, report: &Report<'_>, state_summary: Option<&str>, wid
     if let Some(libraries) = overview::libraries(report) {
         push_line(text, "library", &libraries, width);
     }
+    for pair in &summary.environment.device_pairs {
+        push_line(text, "devices", pair, width);
+    }
     push_line(text, "noise", &overview::noise_floor(report, None), width);
     push_line(text, "verdict", &report.evaluation.comparisons.verdict, width);
     if !summary.is_complete() {

@@ -54,6 +54,24 @@ fn provider_without_a_device_fails() {
 }
 
 #[test]
+fn nic_in_an_unknown_position_does_not_meet_a_required_alignment() {
+    let tcp = "{libfabric: {provider: tcp, rails: 1}}";
+    let align = "placement: {align: NumaNode}";
+    let manifest = run(INJECT_64, tcp, SHORT, &[ROUNDS, "devices: {nics: [lo]}", align]);
+    check_all_cases_fail(
+        &manifest,
+        FailureReason::NotAligned,
+        "rail 0 (lo) uses no PCI device",
+    );
+}
+
+#[test]
+fn numa_node_without_cpus_fails() {
+    let manifest = run(INJECT_64, LOOPBACK, SHORT, &[ROUNDS, "devices: {numaNode: 1000}"]);
+    check_all_cases_fail(&manifest, FailureReason::NoDevice, "NUMA node 1000");
+}
+
+#[test]
 fn transport_that_is_not_compiled_in_fails() {
     let manifest = run(INJECT_64, "{verbs: {rails: 1}}", SHORT, &[ROUNDS]);
     check_all_cases_fail(
@@ -192,7 +210,7 @@ fn rejects_an_invalid_manifest_before_starting() {
         ),
         (
             run(INJECT_64, efa, SHORT, &["resources: {efas: 2}"]),
-            "spec.transport.libfabric.rails: every rail needs an EFA device: rails is 4, but spec.resources.efas is 2",
+            "spec.transport.libfabric.rails: every rail needs an EFA device: the rails of all GPUs are 4, but spec.resources.efas is 2",
         ),
     ] {
         let (dir, output) = run_manifest(&manifest);

@@ -1,8 +1,11 @@
-//! Determines the number of operations of a scenario at one size from its pilot cases, so that every measured window has
-//! a minimum length. Performs no I/O.
+//! Determines the number of operations of a scenario at one size from its pilot cases, so that every measured window
+//! has a minimum length. Performs no I/O.
 //!
-//! All arms and pairs use the same number, in all rounds: the largest that any of them needs. Arms therefore transfer the
-//! same number of messages, and only the slower ones have longer windows.
+//! All arms and pairs use the same number, in all rounds: the largest that any of them needs. Arms therefore transfer
+//! the same number of messages, and only the slower ones have longer windows.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::{Extent, Workload, memory};
 
@@ -13,18 +16,23 @@ pub const MAX_ITERATIONS: u32 = 10_000_000;
 /// that are faster than the pilot.
 const MARGIN: (u128, u128) = (5, 4);
 
-/// Extent of a pilot case of `workload`: the minimum length of its window. Returns `None` if the number of operations of
-/// `workload` does not depend on a pilot.
+/// Part of the case deadline that the window of the slowest arm may fill. The rest is for the warm-up and for rounds
+/// that are slower than the pilot.
+const DEADLINE_PART: u128 = 4;
+
+/// Longest minimum length of a window that the case deadline allows if all arms are equally fast.
+pub fn max_min_window(case_deadline_seconds: u32) -> Duration {
+    Duration::from_secs(case_deadline_seconds.into()) * MARGIN.1 as u32 / (MARGIN.0 * DEADLINE_PART) as u32
+}
+
+/// Extent of a pilot case of `workload`: the minimum length of its window. Returns `None` if the number of operations
+/// of `workload` does not depend on a pilot.
 pub fn extent(workload: &Workload) -> Option<Extent> {
     match workload.measured() {
-        Extent::FillWindow { min_nanos, .. } => Some(Extent::DurationNanos(min_nanos)),
+        Extent::FillWindow { min_window_nanos, .. } => Some(Extent::DurationNanos(min_window_nanos)),
         Extent::Iterations(_) | Extent::DurationNanos(_) => None,
     }
 }
-
-/// Part of the case deadline that the window of the slowest arm may fill. The rest is for the warm-up and for rounds that
-/// are slower than the pilot.
-const DEADLINE_PART: u128 = 4;
 
 /// Numbers of operations per thread that the pilot cases of one scenario and size need and allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +52,7 @@ impl PilotCount {
         operations: u64,
         elapsed_nanos: u64,
     ) -> Option<Self> {
-        let Extent::FillWindow { min_nanos, .. } = workload.measured() else {
+        let Extent::FillWindow { min_window_nanos, .. } = workload.measured() else {
             return None;
         };
         if operations == 0 || elapsed_nanos == 0 {
@@ -52,7 +60,7 @@ impl PilotCount {
         }
         let operations = u128::from(operations);
         let elapsed = u128::from(elapsed_nanos) * u128::from(memory::threads(workload));
-        let window = u128::from(min_nanos) * MARGIN.0;
+        let window = u128::from(min_window_nanos) * MARGIN.0;
         let deadline = u128::from(case_deadline_seconds) * 1_000_000_000;
         let count = |count: u128| u32::try_from(count).unwrap_or(u32::MAX);
         Some(Self {
@@ -61,17 +69,23 @@ impl PilotCount {
         })
     }
 
+    /// Whether the slowest worker completes fewer operations within its part of the case deadline than the fastest
+    /// needs to fill its window.
+    pub fn is_limited_by_deadline(self) -> bool {
+        self.allowed < self.needed
+    }
+
     /// Counts of both the workers of `self` and those of `other`.
     #[must_use]
-    pub fn merge(self, other: Self) -> Self {
+    fn merge(self, other: Self) -> Self {
         Self {
             needed: self.needed.max(other.needed),
             allowed: self.allowed.min(other.allowed),
         }
     }
 
-    /// Number of operations per thread that all arms and pairs use: the number that the fastest worker needs, unless the
-    /// slowest could then exceed the case deadline. It is at least the minimum of `workload` and at most
+    /// Number of operations per thread that all arms and pairs use: the number that the fastest worker needs, unless
+    /// the slowest could then exceed the case deadline. It is at least the minimum of `workload` and at most
     /// [`MAX_ITERATIONS`].
     pub fn iterations(self, workload: &Workload) -> u32 {
         let minimum = match workload.measured() {
@@ -79,6 +93,40 @@ impl PilotCount {
             Extent::Iterations(_) | Extent::DurationNanos(_) => 1,
         };
         self.needed.min(self.allowed).max(minimum).min(MAX_ITERATIONS)
+    }
+}
+
+/// Counts of all pilot cases, by scenario and size.
+#[derive(Clone, Debug, Default)]
+pub struct PilotCounts(BTreeMap<(u32, u64), PilotCount>);
+
+impl PilotCounts {
+    /// Adds the workers of one pilot case, each with its number of operations and its elapsed time in nanoseconds.
+    pub fn add(
+        &mut self,
+        (scenario, size_bytes): (u32, u64),
+        workload: &Workload,
+        case_deadline_seconds: u32,
+        workers: impl IntoIterator<Item = (u64, u64)>,
+    ) {
+        for (operations, nanos) in workers {
+            if let Some(count) = PilotCount::from_worker(workload, case_deadline_seconds, operations, nanos) {
+                self.0
+                    .entry((scenario, size_bytes))
+                    .and_modify(|known| *known = known.merge(count))
+                    .or_insert(count);
+            }
+        }
+    }
+
+    /// Count for a scenario at one size; `None` if none of its pilot cases was successful.
+    pub fn get(&self, scenario: u32, size_bytes: u64) -> Option<PilotCount> {
+        self.0.get(&(scenario, size_bytes)).copied()
+    }
+
+    /// All counts, by scenario and size.
+    pub fn iter(&self) -> impl Iterator<Item = ((u32, u64), PilotCount)> {
+        self.0.iter().map(|(key, count)| (*key, *count))
     }
 }
 
@@ -110,10 +158,10 @@ mod tests {
         })
     }
 
-    fn window(min_iterations: u32, min_nanos: u64) -> Extent {
+    fn window(min_iterations: u32, min_window_nanos: u64) -> Extent {
         Extent::FillWindow {
             min_iterations,
-            min_nanos,
+            min_window_nanos,
         }
     }
 
@@ -163,19 +211,56 @@ mod tests {
         assert_eq!(count(20_000).merge(count(1)).iterations(&work), 1_000);
     }
 
+    #[test]
+    fn longest_minimum_window_is_reached_within_the_deadline() {
+        let longest = max_min_window(60);
+        assert_eq!(longest, Duration::from_secs(12));
+        let work = ping_pong(window(1, longest.as_nanos() as u64));
+        let count = PilotCount::from_worker(&work, 60, 1_000, 1_000_000_000).unwrap();
+        assert!(!count.is_limited_by_deadline());
+        assert_eq!(count.iterations(&work), 15_000);
+    }
+
+    #[test]
+    fn failed_pilot_cases_do_not_count() {
+        let work = ping_pong(window(1_000, 20_000_000));
+        let mut counts = PilotCounts::default();
+        counts.add((0, 64), &work, 60, []);
+        assert_eq!(counts.get(0, 64), None);
+        counts.add((0, 64), &work, 60, [(20_000, 20_000_000), (40_000, 20_000_000)]);
+        assert_eq!(
+            counts.get(0, 64).map(|count| count.iterations(&work)),
+            Some(50_000)
+        );
+        assert_eq!(counts.get(1, 64), None);
+    }
+
     proptest! {
-        /// At the speed of the pilot, the window is at least as long as requested, unless the number is at a limit.
+        /// At the speed of the pilot, the window is as long as intended, unless the number is at one of its limits.
         #[test]
-        fn window_has_the_minimum_length(
-            min_iterations in 1..MAX_ITERATIONS, min_nanos in 1..10_000_000_000_u64,
-            operations in 1..u64::MAX, elapsed in 1..u64::MAX, threads in 1..=64_u32,
+        fn window_has_the_intended_length(
+            min_iterations in 1..100_000_u32, log_window in 15.0..23.0_f64, log_operation in 0.0..23.0_f64,
+            threads in 1..=64_u32,
         ) {
-            let work = transfer(threads, window(min_iterations, min_nanos));
-            let count = iterations(&work, operations, elapsed).unwrap();
-            prop_assert!((min_iterations..=MAX_ITERATIONS).contains(&count));
-            let nanos = f64::from(count) * f64::from(threads) * elapsed as f64 / operations as f64;
-            let limited = count == MAX_ITERATIONS || nanos > 14e9;
-            prop_assert!(limited || nanos >= min_nanos as f64 * 1.249 || min_nanos > 10_000_000_000);
+            const DEADLINE: f64 = 60e9;
+            let (min_window, operation) = (log_window.exp() as u64, log_operation.exp());
+            let work = transfer(threads, window(min_iterations, min_window));
+            // A pilot case in which every thread completes 1,000 operations.
+            let elapsed = (operation * 1_000.0).ceil() as u64;
+            let count = iterations(&work, 1_000 * u64::from(threads), elapsed).unwrap();
+            let window_of = |count: f64| count * elapsed as f64 / 1_000.0;
+            let (nanos, intended) = (window_of(count.into()), min_window as f64 * 1.25);
+            if count == min_iterations {
+                prop_assert!(nanos >= intended * 0.999 || window_of(f64::from(count) + 1.0) > DEADLINE / 4.0);
+            } else if count == MAX_ITERATIONS {
+                prop_assert!(nanos <= intended);
+            } else {
+                prop_assert!(nanos <= DEADLINE / 4.0 * 1.001);
+                let is_last = window_of(f64::from(count) + 1.0) > DEADLINE / 4.0;
+                prop_assert!(nanos >= intended * 0.999 || is_last, "{nanos} {intended}");
+                // One operation less would be too few.
+                prop_assert!(window_of(f64::from(count) - 1.0) < intended);
+            }
         }
     }
 }

@@ -298,6 +298,8 @@ pub enum FailureReason {
     OperationRejected,
     /// Memory of the requested kind cannot be allocated or registered.
     MemoryUnavailable,
+    /// A NIC is not in the position relative to the memory that placement.align requires.
+    NotAligned,
     /// The tuning declared by the image does not match the variant.
     VariantMismatch,
     /// A worker did not join the rendezvous in time.

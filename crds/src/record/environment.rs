@@ -1,6 +1,7 @@
 //! Environment of a measurement: machine, limits, library, endpoints and setup cost.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -105,7 +106,7 @@ pub struct FabricFacts {
     pub provider: String,
     /// Fabric, as reported by the library.
     pub fabric: String,
-    /// Rails, ordered by index.
+    /// Rails of the first GPU or of host memory by index, then the rails of the next GPU, and so on.
     pub rails: Vec<RailFacts>,
     /// Inject limits by operation.
     pub inject_limits: InjectLimits,
@@ -148,8 +149,8 @@ pub struct OffloadFacts {
     /// Whether GPU memory is copied through host memory. Unset without GPU memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub staged: Option<Answer>,
-    /// Largest message that the device takes from its work request, in bytes. A larger injected message is copied into a
-    /// buffer of the provider. Unset if it is unknown.
+    /// Largest message that the device takes from its work request, in bytes. A larger injected message is copied into
+    /// a buffer of the provider. Unset if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inline_bytes: Option<u64>,
 }
@@ -208,6 +209,43 @@ pub struct RailFacts {
     /// Link rate, in bits per second. Unset if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_bits_per_second: Option<u64>,
+    /// NUMA node of the device. Unset if the kernel does not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numa_node: Option<u32>,
+    /// PCI address of the GPU whose memory the rail transfers. Unset for host memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<String>,
+    /// NUMA node of the memory that the rail transfers. Unset if the kernel does not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_numa_node: Option<u32>,
+    /// Position of the device relative to the memory. Unset if the rail uses no PCI device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locality: Option<Locality>,
+}
+
+/// Position of a NIC relative to the memory that it transfers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum Locality {
+    /// The NIC and the GPU are below the same PCI root complex, which does not contain all GPUs of the machine.
+    PciRoot,
+    /// The NIC and the memory are on the same NUMA node.
+    NumaNode,
+    /// The NIC and the memory are on different NUMA nodes.
+    Remote,
+    /// The kernel does not report the position of the NIC or of the memory.
+    Unknown,
+}
+
+impl fmt::Display for Locality {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PciRoot => "same PCI root complex",
+            Self::NumaNode => "same NUMA node",
+            Self::Remote => "different NUMA nodes",
+            Self::Unknown => "position not reported by the kernel",
+        })
+    }
 }
 
 /// Largest message that an inject call accepts, by operation.

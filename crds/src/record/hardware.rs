@@ -21,9 +21,15 @@ pub struct HardwareFacts {
     /// Models of the NVIDIA GPUs, sorted by PCI address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<String>,
+    /// Clocks of the GPUs that the worker can use when it starts. Empty if `nvidia-smi` is not available.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpu_clocks: Vec<GpuClocks>,
     /// Version of the NVIDIA kernel driver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_driver: Option<String>,
+    /// Version of the EFA installer that installed the driver and the libraries. Unset if it was not used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub efa_installer: Option<String>,
     /// Provider libraries of rdma-core. Unset if libibverbs is not installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rdma_core: Option<RdmaCoreFacts>,
@@ -51,6 +57,45 @@ pub struct NicFacts {
     /// Current width of the PCI link, in lanes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_width: Option<u32>,
+}
+
+/// Clocks of a GPU, in MHz. A clock that the GPU does not report is unset.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct GpuClocks {
+    /// PCI address of the GPU, such as `0000:53:00.0`.
+    pub pci: String,
+    /// Clock of the streaming multiprocessors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sm_mhz: Option<u32>,
+    /// Clock of the memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_mhz: Option<u32>,
+    /// Maximum clock of the streaming multiprocessors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_sm_mhz: Option<u32>,
+    /// Maximum clock of the memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_memory_mhz: Option<u32>,
+}
+
+impl HardwareFacts {
+    /// Maximum clocks of the GPUs, without duplicates, such as `1980 MHz, memory 2619 MHz`. The current clocks of an idle GPU
+    /// vary.
+    pub fn max_gpu_clocks(&self) -> Vec<String> {
+        let mut distinct = Vec::new();
+        for clocks in &self.gpu_clocks {
+            let (Some(sm), Some(memory)) = (clocks.max_sm_mhz, clocks.max_memory_mhz) else {
+                continue;
+            };
+            let text = format!("{sm} MHz, memory {memory} MHz");
+            if !distinct.contains(&text) {
+                distinct.push(text);
+            }
+        }
+        distinct
+    }
 }
 
 /// Versions of the interface between libibverbs and the provider library for EFA. libibverbs loads only a provider library

@@ -60,8 +60,8 @@ impl SizeRange {
 ))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Change {
-    /// Smallest change that meets the expectation. The whole confidence interval must be at or above this value.
-    /// Defaults to 0.
+    /// Smallest change that meets the expectation, in percent. The whole confidence interval must be at or above this
+    /// value. Defaults to 0, which means that any change of at least sampling.marginPercent meets it.
     #[serde(default)]
     #[cfg_attr(feature = "crd", schemars(range(max = 10_000)))]
     pub min: u32,

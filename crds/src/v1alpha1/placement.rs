@@ -35,10 +35,14 @@ pub struct Placement {
     #[cfg_attr(feature = "crd", schemars(length(max = 16)))]
     pub tolerations: Vec<Toleration>,
     /// Whether the run waits while too few nodes meet the requirements of its workers. Defaults to Warn if queueName is
-    /// set or no node has the labels in nodeSelector, because a queue or a cluster autoscaler may add nodes, and to Wait
-    /// otherwise.
+    /// set or no node has the labels in nodeSelector, because a queue or a cluster autoscaler may add nodes, and to
+    /// Wait otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preflight: Option<PreflightMode>,
+    /// Required position of each NIC relative to the memory that it transfers. Cases on other pairs fail. Defaults to
+    /// None: every pair is accepted, and reports contain its position.
+    #[serde(default, skip_serializing_if = "Alignment::is_none")]
+    pub align: Alignment,
     /// Name of the Kueue LocalQueue that the Jobs are submitted to. If unset, Jobs are not queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(length(min = 1, max = 63)))]
@@ -58,6 +62,7 @@ impl Default for Placement {
             single_zone: true,
             node_selector: BTreeMap::new(),
             preflight: None,
+            align: Alignment::None,
             tolerations: Vec::new(),
             queue_name: None,
             priority_class_name: None,
@@ -83,6 +88,26 @@ pub enum PreflightMode {
     /// The pods are created, and the run reports the unmet requirements while they cannot be scheduled. A cluster
     /// autoscaler adds nodes only for such pods.
     Warn,
+}
+
+/// Required position of a NIC relative to the memory that it transfers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum Alignment {
+    /// Every position is accepted.
+    #[default]
+    None,
+    /// The NIC and the memory must be on the same NUMA node.
+    NumaNode,
+    /// The NIC and the GPU must be below the same PCI root complex. Host memory must be on the NUMA node of the NIC.
+    PciRoot,
+}
+
+impl Alignment {
+    /// Whether every position is accepted.
+    pub fn is_none(&self) -> bool {
+        *self == Self::None
+    }
 }
 
 /// Toleration allows worker pods to be scheduled on nodes with matching taints.

@@ -3,7 +3,8 @@
 #[cfg(feature = "crd")]
 use super::BenchmarkRunStatus;
 use super::{
-    Expectation, Placement, Resources, RunPolicy, Sampling, Scenario, Striping, TransportSpec, Variant,
+    Devices, Expectation, Placement, Resources, RunPolicy, Sampling, Scenario, Striping, TransportSpec,
+    Variant,
 };
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 const IMMUTABLE: &str = "self.baseline == oldSelf.baseline && self.variants == oldSelf.variants \
     && self.transport == oldSelf.transport && self.scenarios == oldSelf.scenarios \
     && self.placement == oldSelf.placement && self.resources == oldSelf.resources \
-    && self.sampling == oldSelf.sampling \
+    && self.sampling == oldSelf.sampling && self.devices == oldSelf.devices \
     && self.runPolicy.activeDeadlineSeconds == oldSelf.runPolicy.activeDeadlineSeconds \
     && self.runPolicy.pendingDeadlineSeconds == oldSelf.runPolicy.pendingDeadlineSeconds \
     && self.runPolicy.caseDeadlineSeconds == oldSelf.runPolicy.caseDeadlineSeconds \
@@ -86,6 +87,9 @@ pub struct BenchmarkRunSpec {
     /// Compute resources of each worker, for all variants.
     #[serde(default)]
     pub resources: Resources,
+    /// GPUs, NICs and NUMA node that every worker uses, for all variants.
+    #[serde(default)]
+    pub devices: Devices,
     /// Number of repetitions and statistical parameters of verdicts.
     #[serde(default)]
     pub sampling: Sampling,

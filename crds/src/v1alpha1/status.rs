@@ -270,7 +270,7 @@ pub struct ArmResult {
     /// Number of rounds with a valid case.
     pub valid_rounds: u32,
     /// Number of measured operations per thread in each valid case. Unset if the cases have different numbers, as in a
-    /// scenario with a duration.
+    /// scenario with a duration, or if omittedValues includes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u32>,
     /// Whether the arm has at least one valid result.
@@ -281,8 +281,8 @@ pub struct ArmResult {
     /// Median latency, in nanoseconds: one-way for ping-pong, from post to completion for transfers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50_nanos: Option<u64>,
-    /// 95th percentile of latency, in nanoseconds. A percentile is unset if there are so few samples that it would be the
-    /// maximum.
+    /// 95th percentile of latency, in nanoseconds. A percentile is unset if there are so few samples that it would be
+    /// the maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p95_nanos: Option<u64>,
     /// 99th percentile of latency, in nanoseconds.

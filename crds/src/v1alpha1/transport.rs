@@ -41,6 +41,27 @@ impl TransportSpec {
             | Self::Verbs(Verbs { rails, .. }) => *rails,
         }
     }
+
+    /// Whether each rail uses an EFA device.
+    pub fn uses_efa(&self) -> bool {
+        use LibfabricProvider::{Efa, EfaDirect};
+        matches!(self, Self::Libfabric(libfabric) if matches!(libfabric.provider, Efa | EfaDirect))
+    }
+
+    /// Whether each rail uses an IP address.
+    pub fn uses_ip(&self) -> bool {
+        use LibfabricProvider::{Net, Tcp, TcpRxm};
+        matches!(self, Self::Libfabric(libfabric) if matches!(libfabric.provider, Tcp | Net | TcpRxm))
+    }
+
+    /// Whether rails use NICs. Shared memory does not.
+    pub fn uses_nics(&self) -> bool {
+        match self {
+            Self::Loopback(_) => false,
+            Self::Libfabric(libfabric) => libfabric.provider != LibfabricProvider::Shm,
+            Self::Ucx(_) | Self::Nixl(_) | Self::Verbs(_) => true,
+        }
+    }
 }
 
 /// Built-in shared memory transport.

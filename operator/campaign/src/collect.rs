@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crds::record::{ColdRecord, EndRecord, EndpointsRecord, HelloRecord, WarningRecord};
 
-pub use case::{Case, CaseOutcome, Measured, PostedSide, Side};
+pub use case::{Case, CaseOutcome, Measured, Side, SidePosts};
 pub use collector::Collector;
 pub use fault::{BlockFault, Fault, FaultKind, RefusedStream};
 

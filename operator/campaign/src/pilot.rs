@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crds::assignment::pilot::{self, PilotCount};
+use crds::assignment::pilot::{self, PilotCounts};
 use crds::assignment::{OperationCount, Pass, Workload, memory};
 
 use crate::collect::{CaseOutcome, Measured, Reports};
@@ -11,77 +11,74 @@ use crate::plan::Plan;
 /// Number of operations of every scenario and size for which `reports` contains pilot cases: the largest that an arm or
 /// pair needs, limited by the case deadline of the slowest.
 ///
-/// Once a measured case exists, its number applies, so that all rounds of a run use the same number even if a pilot case
-/// is repeated later.
+/// Once a measured case exists, its number applies, so that all rounds of a run use the same number even if a pilot
+/// case is repeated later.
 pub fn operation_counts(plan: &Plan, reports: &Reports) -> Vec<OperationCount> {
-    let mut pilots: BTreeMap<(usize, u64), (PilotCount, &Workload)> = BTreeMap::new();
-    let mut used: BTreeMap<(usize, u64), u32> = BTreeMap::new();
-    for case in &reports.cases {
-        let scenario = plan.scenarios.get(case.scenario);
-        let workload = scenario.map(|scenario| &scenario.assignment.workload);
-        let (Some(workload), CaseOutcome::Measured(measured)) = (workload, &case.outcome) else {
-            continue;
-        };
-        if pilot::extent(workload).is_none() {
-            continue;
-        }
-        let key = (case.scenario, case.size_bytes);
-        match case.pass {
-            Pass::Integrity => {}
-            Pass::Pilot => {
-                let deadline = plan.case_deadline_seconds;
-                for (operations, nanos) in sides(measured) {
-                    if let Some(count) = PilotCount::from_worker(workload, deadline, operations, nanos) {
-                        pilots
-                            .entry(key)
-                            .and_modify(|(known, _)| *known = known.merge(count))
-                            .or_insert((count, workload));
-                    }
-                }
-            }
-            Pass::Measure => {
-                if let Some(count) = iterations_of(workload, measured) {
-                    used.entry(key).or_insert(count);
-                }
-            }
+    let mut counts: BTreeMap<(u32, u64), u32> = BTreeMap::new();
+    for ((scenario, size_bytes), count) in pilot_counts(plan, reports).iter() {
+        if let Some(scenario_of_plan) = plan.scenarios.get(scenario as usize) {
+            let iterations = count.iterations(&scenario_of_plan.assignment.workload);
+            counts.insert((scenario, size_bytes), iterations);
         }
     }
-    let mut counts: BTreeMap<(usize, u64), u32> = pilots
-        .into_iter()
-        .map(|(key, (count, workload))| (key, count.iterations(workload)))
-        .collect();
-    counts.extend(used.into_iter().filter(|(_, iterations)| *iterations > 0));
+    let mut used: BTreeMap<(u32, u64), u32> = BTreeMap::new();
+    for (key, workload, measured) in cases(plan, reports, Pass::Measure) {
+        if let Some(count) = iterations_of(workload, measured).filter(|count| *count > 0) {
+            used.entry(key).or_insert(count);
+        }
+    }
+    counts.extend(used);
+    let count = |((scenario, size_bytes), iterations)| OperationCount {
+        scenario,
+        size_bytes,
+        iterations,
+    };
+    counts.into_iter().map(count).collect()
+}
+
+/// Counts of the pilot cases in `reports`.
+pub fn pilot_counts(plan: &Plan, reports: &Reports) -> PilotCounts {
+    let mut counts = PilotCounts::default();
+    for (key, workload, measured) in cases(plan, reports, Pass::Pilot) {
+        let workers = measured
+            .posters(workload)
+            .map(|posted| (posted.operations, posted.elapsed_nanos));
+        counts.add(key, workload, plan.case_deadline_seconds, workers);
+    }
     counts
-        .into_iter()
-        .map(|((scenario, size_bytes), iterations)| OperationCount {
-            scenario: u32::try_from(scenario).unwrap_or(u32::MAX),
-            size_bytes,
-            iterations,
-        })
-        .collect()
+}
+
+/// Scenario and size, workload and measurement of the successful cases of `pass` whose number of operations depends on
+/// a pilot.
+fn cases<'a>(
+    plan: &'a Plan,
+    reports: &'a Reports,
+    pass: Pass,
+) -> impl Iterator<Item = ((u32, u64), &'a Workload, &'a Measured)> {
+    reports.cases.iter().filter_map(move |case| {
+        let workload = &plan.scenarios.get(case.scenario)?.assignment.workload;
+        let CaseOutcome::Measured(measured) = &case.outcome else {
+            return None;
+        };
+        let is_wanted = case.pass == pass && pilot::extent(workload).is_some();
+        let scenario = u32::try_from(case.scenario).ok()?;
+        is_wanted.then_some(((scenario, case.size_bytes), workload, measured.as_ref()))
+    })
 }
 
 /// Number of operations per thread of a measured case; `None` if its threads completed different numbers.
 pub fn iterations_of(workload: &Workload, measured: &Measured) -> Option<u32> {
     let threads = u64::from(memory::threads(workload));
-    let mut counts = sides(measured).map(|(operations, _)| operations);
+    let mut counts = measured.posters(workload).map(|posted| posted.operations);
     let first = counts.next()?;
     let same = counts.all(|count| count == first) && first.is_multiple_of(threads);
     same.then(|| u32::try_from(first / threads).ok()).flatten()
 }
 
-/// Operations and elapsed time in nanoseconds of the workers that post.
-fn sides(measured: &Measured) -> impl Iterator<Item = (u64, u64)> {
-    [&measured.initiator, &measured.target]
-        .into_iter()
-        .filter_map(|side| side.posted.as_ref())
-        .map(|posted| (posted.operations, posted.elapsed_nanos))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collect::{Case, PostedSide, Side};
+    use crate::collect::{Case, Side, SidePosts};
     use crate::validate::validate;
 
     const RUN: &str = "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: test}\nspec:\n  \
@@ -92,10 +89,10 @@ mod tests {
     /// A case in which two threads complete `operations` operations in 20 ms.
     fn case(pass: Pass, size_bytes: u64, arm: usize, operations: u64) -> Case {
         let initiator = Side {
-            posted: Some(PostedSide {
+            posted: Some(SidePosts {
                 operations,
                 elapsed_nanos: 20_000_000,
-                ..PostedSide::default()
+                ..SidePosts::default()
             }),
             ..Side::default()
         };

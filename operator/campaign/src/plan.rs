@@ -15,7 +15,7 @@ mod scenarios;
 
 use crds::assignment::{InstrumentProcess, RoundAssignment, ScenarioAssignment};
 use crds::striping::StripingRule;
-use crds::v1alpha1::{Expectation, Metric, Sampling, TransportSpec};
+use crds::v1alpha1::{Alignment, Devices, Expectation, Metric, Sampling, TransportSpec};
 use serde::Serialize;
 use snafu::Snafu;
 
@@ -36,11 +36,17 @@ pub struct Plan {
     pub transport: TransportSpec,
     /// Number of workers.
     pub workers: u32,
+    /// GPUs, NICs and NUMA node that every worker uses.
+    #[serde(skip_serializing_if = "Devices::is_default")]
+    pub devices: Devices,
+    /// Required position of each NIC relative to the memory that it transfers.
+    #[serde(skip_serializing_if = "Alignment::is_none")]
+    pub align: Alignment,
     /// Sampling with the number of rounds filled in. `seed` is `None` if the spec does not set it.
     pub sampling: Sampling,
     /// Seed of the random order.
     pub seed: u64,
-    /// Number of measured rounds, excluding round 0, which is the integrity pass.
+    /// Number of measured rounds, excluding round 0, which contains the integrity pass and the pilot.
     pub rounds: u32,
     /// The variants in the order of the spec, then the control arms.
     pub arms: Vec<Arm>,
@@ -54,7 +60,7 @@ pub struct Plan {
     pub legs: Vec<Leg>,
     /// Number of controls in all scenarios: comparisons that must not show an effect.
     pub controls: u32,
-    /// Number of blocks in all legs, including the integrity pass.
+    /// Number of blocks in all legs, including the integrity pass and the pilot.
     pub blocks_total: u32,
     /// Maximum time from the first ready worker to the last record, in seconds.
     pub active_deadline_seconds: u32,
@@ -214,6 +220,8 @@ pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
         run: run.name.clone(),
         transport: run.transport.clone(),
         workers: run.workers,
+        devices: run.devices.clone(),
+        align: run.align,
         sampling: Sampling {
             rounds: Some(rounds),
             ..run.sampling
@@ -241,6 +249,17 @@ pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
 }
 
 impl Plan {
+    /// Number of rails of a worker, over all its GPUs.
+    pub fn rails(&self) -> u64 {
+        u64::from(self.transport.rails()) * u64::from(self.devices.groups())
+    }
+
+    /// Number of turns in which all pairs of workers run, disjoint pairs at the same time. The circle method schedules
+    /// all pairs of n workers in n - 1 turns if n is even, and in n turns if n is odd.
+    pub fn turns(&self) -> u32 {
+        self.workers.saturating_sub(1) + self.workers % 2
+    }
+
     /// Number of pairs of workers.
     pub fn pairs(&self) -> u64 {
         let workers = u64::from(self.workers);

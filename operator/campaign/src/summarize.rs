@@ -4,6 +4,7 @@
 mod case_check;
 mod cell;
 mod cold;
+mod device_pairs;
 mod endpoints;
 mod environment;
 mod evidence;
@@ -16,6 +17,7 @@ mod spread;
 mod statistic;
 mod validity;
 mod variance;
+mod windows;
 
 use crds::v1alpha1::Metric;
 use serde::Serialize;
@@ -31,7 +33,7 @@ pub use limits::{FLOOR_INTERFACE_NANOS, FLOOR_MEMORY_NANOS, LINE_RATE_TOLERANCE}
 pub use pairs::{MIN_PAIRS, NodeDeviation, PairDeviation};
 pub use spread::{POINT_LEVEL, Spread};
 pub use statistic::{METRICS, statistic};
-pub use variance::VarianceSplit;
+pub use variance::{Deviations, VarianceSplit};
 
 use super::collect::Reports;
 use super::plan::Plan;
@@ -104,7 +106,7 @@ pub fn summarize(plan: &Plan, reports: &Reports) -> Summary {
         nodes: pairs::node_deviations(&primary, &pairs),
         pairs,
         variances: variance::splits(plan, reports, &validities),
-        environment: environment::environment(plan, reports),
+        environment: environment::environment(plan, reports, &endpoints),
         evidence_lines: notes::evidence_lines(reports),
         warnings: notes::warnings(plan, reports, &endpoints),
         cells,

@@ -2,6 +2,7 @@
 //!
 //! The rules of the schema are assumed to hold: the API server or the manifest reader has checked them.
 
+mod devices;
 mod expectations;
 mod identical;
 mod memory;
@@ -11,7 +12,7 @@ mod seed;
 mod variants;
 
 use crds::assignment::{InstrumentProcess, ScenarioAssignment};
-use crds::v1alpha1::{BenchmarkRun, Expectation, LibfabricProvider, Metric, Sampling, TransportSpec};
+use crds::v1alpha1::{Alignment, BenchmarkRun, Devices, Expectation, Metric, Sampling, TransportSpec};
 
 use super::format::clipped;
 use super::posting::{Burst, Tuning};
@@ -27,6 +28,10 @@ pub struct ValidatedRun {
     pub transport: TransportSpec,
     /// Number of workers.
     pub workers: u32,
+    /// GPUs, NICs and NUMA node that every worker uses.
+    pub devices: Devices,
+    /// Required position of each NIC relative to the memory that it transfers.
+    pub align: Alignment,
     /// Sampling as in the spec. `rounds` is `None` if the spec does not set it; the planner applies the default.
     pub sampling: Sampling,
     /// Seed of the random order.
@@ -99,7 +104,7 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
     let variants = variants::expand(spec, &mut report);
     let baseline = variants.iter().position(|variant| variant.name == spec.baseline);
     let scenarios = scenarios::expand(spec, &mut report);
-    check_rails(spec, &mut report);
+    devices::check(spec, &scenarios, &mut report);
     memory::check(spec, &variants, &scenarios, &mut report);
     expectations::check(spec, &scenarios, &mut report);
     let Some(baseline) = baseline else {
@@ -124,6 +129,8 @@ pub fn validate(run: &BenchmarkRun) -> Result<ValidatedRun, Problems> {
         name,
         transport: spec.transport.clone(),
         workers: spec.placement.workers,
+        devices: spec.devices.clone(),
+        align: spec.placement.align,
         sampling: spec.sampling,
         seed: seed::seed(run),
         variants,
@@ -164,26 +171,6 @@ pub fn is_label(name: &str, max_length: usize) -> bool {
         && name.chars().all(inner)
         && !name.starts_with('-')
         && !name.ends_with('-')
-}
-
-/// Checks that a worker requests an EFA device for each EFA rail.
-fn check_rails(spec: &crds::v1alpha1::BenchmarkRunSpec, report: &mut Reporter) {
-    let TransportSpec::Libfabric(libfabric) = &spec.transport else {
-        return;
-    };
-    let on_efa = matches!(
-        libfabric.provider,
-        LibfabricProvider::Efa | LibfabricProvider::EfaDirect
-    );
-    if on_efa && libfabric.rails > spec.resources.efas {
-        report.add(
-            "spec.transport.libfabric.rails",
-            ProblemKind::MoreRailsThanEfas {
-                rails: libfabric.rails,
-                efas: spec.resources.efas,
-            },
-        );
-    }
 }
 
 #[cfg(test)]

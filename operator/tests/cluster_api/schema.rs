@@ -106,6 +106,7 @@ async fn only_suspend_and_ttl_are_mutable() {
         json!({"image": "example.test/other"}),
         json!({"runPolicy": {"backoffLimit": 5}}),
         json!({"placement": {"workers": 3}}),
+        json!({"devices": {"numaNode": 1}}),
         json!({"transport": {"libfabric": {"provider": "shm"}}}),
     ] {
         let error = patch(change.clone()).await.unwrap_err();

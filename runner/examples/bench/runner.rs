@@ -9,7 +9,9 @@ use crds::assignment::{
 };
 use crds::record::Record;
 use crds::striping::{StripingPolicy, StripingRule};
-use crds::v1alpha1::{Libfabric, LibfabricProvider, MemoryKind, PingPongOperation, Polling, TransportSpec};
+use crds::v1alpha1::{
+    Devices, Libfabric, LibfabricProvider, MemoryKind, PingPongOperation, Polling, TransportSpec,
+};
 
 use crate::Setting;
 use crate::leg::{Leg, measurements};
@@ -51,6 +53,7 @@ pub fn measure(setting: &Setting<'_>) -> Latency {
             provider: setting.provider,
             rails: 1,
         }),
+        devices: Devices::default(),
         bindings: (0..2)
             .map(|cpu| RankBinding {
                 rails: rails.clone(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crds::assignment::Assignment;
-use crds::v1alpha1::MemoryKind;
+use crds::v1alpha1::{Devices, MemoryKind};
 
 use super::layout::Layout;
 use crate::memory::{Memory, MemoryError};
@@ -17,6 +17,7 @@ type Buffer = Result<Arc<Memory>, MemoryError>;
 #[derive(Debug)]
 pub struct Buffers {
     layouts: Vec<(MemoryKind, Layout)>,
+    devices: Devices,
     /// Allocated buffers, by the indexes of the memory kind and the thread.
     allocated: BTreeMap<(usize, usize), Buffer>,
 }
@@ -33,6 +34,7 @@ impl Buffers {
         let layouts = kinds.map(|kind| Layout::new(assignment, kind).map(|layout| (kind, layout)));
         Self {
             layouts: layouts.into_iter().flatten().collect(),
+            devices: assignment.devices.clone(),
             allocated: BTreeMap::new(),
         }
     }
@@ -43,14 +45,14 @@ impl Buffers {
         &self.layouts
     }
 
-    /// PCI address of the GPU whose memory the assignment uses; `None` without GPU memory, or if it cannot be
-    /// allocated. Allocates the GPU memory of the first thread, whose location does not depend on the calling thread.
-    pub fn gpu(&mut self) -> Option<String> {
+    /// PCI address of the GPU whose memory `thread` uses; `None` without GPU memory, or if it cannot be allocated.
+    /// Allocates the GPU memory of the thread, whose location does not depend on the calling thread.
+    pub fn gpu(&mut self, thread: usize) -> Option<String> {
         let kind = self
             .layouts
             .iter()
             .position(|(kind, _)| *kind == MemoryKind::Cuda)?;
-        let memory = self.get(kind, 0).ok()?;
+        let memory = self.get(kind, thread).ok()?;
         memory.pci().map(str::to_owned)
     }
 
@@ -63,7 +65,12 @@ impl Buffers {
         let (memory_kind, layout) = self.layouts[kind];
         let buffer = self.allocated.entry((kind, thread)).or_insert_with(|| {
             let bytes = usize::try_from(layout.total_bytes()).unwrap_or(usize::MAX);
-            Memory::allocate(memory_kind, bytes)
+            match memory_kind {
+                MemoryKind::Cuda => Memory::allocate_on_gpu(self.devices.gpu(thread), bytes),
+                MemoryKind::Heap | MemoryKind::HugePages | MemoryKind::SharedMemory => {
+                    Memory::allocate(memory_kind, bytes)
+                }
+            }
         });
         buffer.clone()
     }

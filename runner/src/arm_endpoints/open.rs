@@ -18,6 +18,8 @@ use crate::transport::{OpenConfig, Region, Transport, TransportError};
 /// An opened endpoint thread and its costs.
 pub(super) struct OpenedThread<T: Transport> {
     pub(super) thread: EndpointThread<T>,
+    /// Location of the memory that the rails transfer; `None` if it is unknown.
+    pub(super) location: Option<Location>,
     /// Failure of each memory kind that cannot be used, in the order of [`Buffers::layouts`].
     pub(super) memory_failures: Vec<Option<CaseFailure>>,
     pub(super) memory: Vec<KindFacts>,
@@ -95,8 +97,9 @@ fn open_on_thread<T: Transport>(
     // below cover only opening and registration.
     let kinds = buffers.layouts().len();
     let allocated: Vec<_> = (0..kinds).map(|kind| buffers.get(kind, number)).collect();
+    let location = location(allocated.iter().flatten(), cpu.is_some());
     let config = &OpenConfig {
-        location: location(allocated.iter().flatten(), cpu.is_some()),
+        location: location.or_else(|| config.location.clone()),
         ..config.clone()
     };
     let start = clock::now();
@@ -156,6 +159,7 @@ fn open_on_thread<T: Transport>(
     posted.map_err(receive_rejected)?;
     Ok(OpenedThread {
         thread,
+        location: config.location.clone(),
         memory_failures,
         memory,
         thread_start_nanos,

@@ -28,6 +28,12 @@ pub fn parse_list(list: &str) -> Vec<u32> {
     cpus.into_iter().collect()
 }
 
+/// The CPUs of a NUMA node; empty if the node does not exist.
+pub fn of_numa_node(sys: &Path, node: u32) -> Vec<u32> {
+    let list = read_text(&sys.join(format!("devices/system/node/node{node}/cpulist")));
+    parse_list(&list.unwrap_or_default())
+}
+
 /// The CPUs of `cpus` on the NUMA node of the PCI device at `address` first, then the others, each in their order.
 /// Returns `cpus` unchanged if the kernel does not know the node of the device.
 pub fn nearest_first(sys: &Path, cpus: &[u32], address: &str) -> Vec<u32> {

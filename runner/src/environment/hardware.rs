@@ -11,8 +11,9 @@ use crate::topology::{Device, DeviceClass, SystemRoots};
 /// Vendor in the DMI table of EC2 instances, whose product name is the instance type.
 const EC2_VENDOR: &str = "Amazon EC2";
 
-/// Hardware of this machine. `libraries` are the directories in which libibverbs is searched for.
-pub(super) fn facts(roots: &SystemRoots, libraries: &[&Path]) -> HardwareFacts {
+/// Hardware of this machine. `libraries` are the directories in which libibverbs is searched for, and `efa_packages` is the
+/// file in which the EFA installer lists what it installed.
+pub(super) fn facts(roots: &SystemRoots, libraries: &[&Path], efa_packages: &Path) -> HardwareFacts {
     let dmi = |name: &str| read_text(&roots.sys.join("class/dmi/id").join(name));
     let is_ec2 = dmi("sys_vendor").is_some_and(|vendor| vendor == EC2_VENDOR);
     HardwareFacts {
@@ -23,8 +24,10 @@ pub(super) fn facts(roots: &SystemRoots, libraries: &[&Path]) -> HardwareFacts {
             .map(|device| nic(device, roots))
             .collect(),
         gpus: gpus(&roots.proc.join("driver/nvidia/gpus")),
+        gpu_clocks: Vec::new(),
         gpu_driver: read_text(&roots.proc.join("driver/nvidia/version"))
             .and_then(|text| driver_version(&text)),
+        efa_installer: read_text(efa_packages).and_then(|text| installer_version(&text)),
         rdma_core: libraries.iter().find_map(|directory| rdma_core::facts(directory)),
     }
 }
@@ -56,10 +59,32 @@ fn gpus(directory: &Path) -> Vec<String> {
     gpus.iter().filter_map(model).collect()
 }
 
+/// Version in the line `# EFA installer version: 1.42.0` of the list of installed packages.
+fn installer_version(text: &str) -> Option<String> {
+    let mut lines = text.lines();
+    let version = lines.find_map(|line| {
+        line.trim_start_matches("# ")
+            .strip_prefix("EFA installer version:")
+    })?;
+    Some(version.trim().to_owned())
+}
+
 /// Version in the first line of `/proc/driver/nvidia/version`: the first word that starts with a digit.
 fn driver_version(text: &str) -> Option<String> {
     let mut words = text.lines().next()?.split_whitespace();
     words
         .find(|word| word.starts_with(|first: char| first.is_ascii_digit()))
         .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_version_of_the_efa_installer() {
+        let text = "# EFA installer version: 1.42.0\n# Debug packages installed: no\n# Packages installed:\nefa-config_1.18_all\n";
+        assert_eq!(installer_version(text).as_deref(), Some("1.42.0"));
+        assert_eq!(installer_version("efa-config_1.18_all\n"), None);
+    }
 }

@@ -33,7 +33,7 @@ impl Opener {
     /// Binds this process to the CPUs of its worker, and chooses the default polling mode.
     ///
     /// # Errors
-    /// If the process cannot be bound to the CPUs.
+    /// If the process cannot be bound to the CPUs, or the requested NUMA node has no CPU for this worker.
     pub(super) fn new(begin: Begin) -> Result<Self, CaseFailure> {
         let Begin {
             assignment,
@@ -41,6 +41,9 @@ impl Opener {
             process,
             cpus,
         } = begin;
+        if let (Some(node), []) = (assignment.devices.numa_node, cpus.cpus.as_slice()) {
+            return Err(no_cpu_on(node));
+        }
         set_affinity(&cpus.cpus)?;
         let limit = environment::cpu_limit_millis(&SystemRoots::default());
         let polling = default_polling(available_cpus(&cpus, limit), &assignment);
@@ -132,6 +135,16 @@ impl TransportVisitor for OpenArm<'_> {
         )?;
         let assigned = self.arm.clone();
         Ok(Box::new(Opened { endpoints, assigned }))
+    }
+}
+
+fn no_cpu_on(node: u32) -> CaseFailure {
+    CaseFailure {
+        reason: FailureReason::NoDevice,
+        message: format!(
+            "NUMA node {node} (spec.devices.numaNode) does not exist or has no CPU that this worker may use; choose another \
+             node, or use nodes whose CPU manager policy allows this one"
+        ),
     }
 }
 

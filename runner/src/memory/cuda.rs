@@ -5,14 +5,12 @@ use crds::v1alpha1::MemoryKind;
 use super::MemoryError;
 use super::ffi::device::{DeviceMemory, DriverFailure, driver_present};
 
-/// Ordinal of the device that provides the memory; `CUDA_VISIBLE_DEVICES` selects the physical device.
-const DEVICE: i32 = 0;
-
-/// Allocates memory on device 0.
+/// Allocates memory on the device with the number `gpu`. `CUDA_VISIBLE_DEVICES` selects and numbers the physical
+/// devices.
 ///
 /// # Errors
 /// `Unavailable` if there is no driver or no device, or the device has too little memory.
-pub(super) fn allocate(bytes: usize) -> Result<DeviceMemory, MemoryError> {
+pub(super) fn allocate(bytes: usize, gpu: u32) -> Result<DeviceMemory, MemoryError> {
     let unavailable = |message| MemoryError::Unavailable {
         kind: MemoryKind::Cuda,
         bytes,
@@ -25,8 +23,10 @@ pub(super) fn allocate(bytes: usize) -> Result<DeviceMemory, MemoryError> {
             .to_owned(),
         ));
     }
-    DeviceMemory::allocate(DEVICE, bytes)
-        .map_err(|failure| unavailable(format!("device {DEVICE}: {}", describe(&failure))))
+    // The driver reports a number that it does not know.
+    let ordinal = i32::try_from(gpu).unwrap_or(i32::MAX);
+    DeviceMemory::allocate(ordinal, bytes)
+        .map_err(|failure| unavailable(format!("device {gpu}: {}", describe(&failure))))
 }
 
 /// Sets every byte.

@@ -9,6 +9,9 @@ use super::MAX_MESSAGE_BYTES;
 /// Number of bytes reserved for the mark at the end of a shortened string.
 const MARK_BYTES: usize = 40;
 
+/// Maximum length of the domain of a rail in an oversized record, in bytes.
+const MAX_DOMAIN_BYTES: usize = 64;
+
 /// Shortens `text` to at most `max` bytes and replaces control characters other than line feeds with spaces.
 ///
 /// Each control character would occupy six bytes in JSON. A shortened string ends with the number of omitted bytes.
@@ -91,7 +94,8 @@ fn replace_oversized(mut record: Record, length: usize) -> Record {
                 let note = format!("{count} variables omitted: the record was {length} bytes long");
                 fabric.variables.insert("[omitted]".into(), note);
                 for rail in &mut fabric.rails {
-                    rail.address = "[omitted]".into();
+                    rail.address.clear();
+                    rail.domain = bounded(&rail.domain, MAX_DOMAIN_BYTES);
                 }
             }
         }
@@ -102,6 +106,7 @@ fn replace_oversized(mut record: Record, length: usize) -> Record {
 
 #[cfg(test)]
 mod tests {
+    use crds::record::{Chain, EndpointsRecord, FabricFacts, Locality, RailFacts};
     use proptest::prelude::*;
 
     use super::*;
@@ -113,6 +118,41 @@ mod tests {
             prop_assert!(short.len() <= max);
             prop_assert!(!short.chars().any(|char| char.is_control() && char != '\n'));
         }
+    }
+
+    #[test]
+    fn endpoints_of_64_rails_do_not_exceed_the_limit() {
+        let nic = "rdmap999s999";
+        let rail = RailFacts {
+            domain: format!("{nic}-rdm"),
+            interface: Some(nic.to_owned()),
+            pci: Some("0000:ff:00.0".to_owned()),
+            address: "fi_addr_efa://[fe80::8a2:ffff:fe00:1234]:65535:4294967295".to_owned(),
+            line_bits_per_second: Some(400_000_000_000),
+            numa_node: Some(1),
+            gpu: Some("0000:fe:00.0".to_owned()),
+            memory_numa_node: Some(1),
+            locality: Some(Locality::NumaNode),
+        };
+        let record = Record::Endpoints(Box::new(EndpointsRecord {
+            round: 1,
+            rank: 63,
+            arm: "a".repeat(40),
+            fabric: Some(FabricFacts {
+                provider: "efa".to_owned(),
+                fabric: "efa-direct".to_owned(),
+                rails: vec![rail; 64],
+                ..FabricFacts::default()
+            }),
+            failure: None,
+        }));
+        let (line, _) = fit(&mut ChainWriter::default(), record).unwrap();
+        let Record::Endpoints(endpoints) = Chain::default().read(line.trim_end()).unwrap() else {
+            panic!("{line}");
+        };
+        let rails = endpoints.fabric.unwrap().rails;
+        assert_eq!(rails.len(), 64);
+        assert!(rails.iter().all(|rail| rail.interface.as_deref() == Some(nic)));
     }
 
     #[test]

@@ -28,6 +28,21 @@ pub fn clear(counters: &mut PostingCounters) {
     };
 }
 
+/// Counters of a thread that uses the rails of the group with index `group`. The rails of the groups before it, which
+/// the thread does not use, are inserted with zeros.
+pub fn in_group(counters: PostingCounters, group: usize) -> PostingCounters {
+    let after_others = |values: Vec<u64>| {
+        let mut all = vec![0; values.len() * group];
+        all.extend(values);
+        all
+    };
+    PostingCounters {
+        bytes_per_rail: after_others(counters.bytes_per_rail),
+        posts_per_rail: after_others(counters.posts_per_rail),
+        ..counters
+    }
+}
+
 /// Adds the counters of another thread of the same case to `total`.
 pub fn add(total: &mut PostingCounters, other: &PostingCounters) {
     total.merge(other);
@@ -52,6 +67,22 @@ mod tests {
         add(&mut total, &other);
         assert_eq!((total.posts, total.posts_per_burst), (10, 4));
         assert_eq!((total.bytes_per_rail, total.rails_used), (vec![10, 0, 7], 2));
+    }
+
+    #[test]
+    fn groups_have_separate_rails() {
+        let thread = |bytes: u64| PostingCounters {
+            bytes_per_rail: vec![bytes, bytes],
+            ..zeroed(2)
+        };
+        let mut total = zeroed(6);
+        for (bytes, group) in [(1, 0), (2, 1), (4, 0)] {
+            add(&mut total, &in_group(thread(bytes), group));
+        }
+        assert_eq!(
+            (total.bytes_per_rail, total.rails_used),
+            (vec![5, 5, 2, 2, 0, 0], 4)
+        );
     }
 
     #[test]

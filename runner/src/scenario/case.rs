@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crds::assignment::{ArmAssignment, Pass, ScenarioAssignment, Workload};
 use crds::record::{IntegrityReport, SideReport};
-use crds::v1alpha1::{Direction, TransferOperation};
+use crds::v1alpha1::TransferOperation;
 
 /// Role of a side in a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,7 +33,7 @@ pub struct Case<'a> {
     pub number: u32,
     /// Scenario to run.
     pub scenario: &'a ScenarioAssignment,
-    /// Whether the case checks bytes or measures time.
+    /// Whether the case checks bytes, belongs to the pilot, or measures time.
     pub pass: Pass,
     /// Size of a message or transfer in bytes, at most the scenario's `max_size_bytes`.
     pub size_bytes: u64,
@@ -67,11 +67,6 @@ pub enum SideOutcome {
     Checked(IntegrityReport),
 }
 
-/// Whether both sides post.
-pub(super) fn is_bidirectional(workload: &Workload) -> bool {
-    matches!(workload, Workload::Transfer(transfer) if transfer.direction == Direction::Bidirectional)
-}
-
 /// Whether payload arrives in the memory of the side with this role.
 pub(super) fn payload_arrives_at(workload: &Workload, role: Role) -> bool {
     match workload {
@@ -81,7 +76,7 @@ pub(super) fn payload_arrives_at(workload: &Workload, role: Role) -> bool {
                 TransferOperation::Read => Role::Initiator,
                 _ => Role::Target,
             };
-            transfer.direction == Direction::Bidirectional || role == destination
+            workload.is_bidirectional() || role == destination
         }
     }
 }

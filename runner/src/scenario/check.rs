@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crds::assignment::Workload;
 use crds::record::{CaseFailure, FailureReason, IntegrityReport};
 
-use super::case::{Case, Role, is_bidirectional};
+use super::case::{Case, Role};
 use super::engine::{Engine, data_seed, failure};
 use crate::immediate::Signal;
 use crate::integrity::{Inspector, combine, fill, poison};
@@ -41,7 +41,7 @@ pub(super) fn check<T: Transport>(
         Workload::PingPong(_) => ping_pong::check(engine, case, transfers)?,
         Workload::Transfer(_) => {
             let mut received = transfer::check(engine, case, Role::Initiator, transfers)?;
-            if is_bidirectional(&case.scenario.workload) {
+            if case.scenario.workload.is_bidirectional() {
                 received += transfer::check(engine, case, Role::Target, transfers)?;
             }
             received

@@ -11,28 +11,34 @@ use super::geometry;
 use crate::measure::recorder::Recorder;
 use crate::posting::{counters, evidence};
 
-/// Builds the report of one side.
+/// Builds the report of one side from the reports of its threads, by number, which use `groups` groups of rails in
+/// turn.
 ///
 /// # Errors
 /// Fails with an internal error if the report of thread 0 is missing.
-pub(super) fn side_report(case: &Case<'_>, threads: Vec<ThreadReport>) -> Result<SideReport, CaseFailure> {
+pub(super) fn side_report(
+    case: &Case<'_>,
+    threads: Vec<ThreadReport>,
+    groups: usize,
+) -> Result<SideReport, CaseFailure> {
     let mut side = None;
     let mut posted: Option<Posted> = None;
     let (mut first_post, mut last_completion) = (u64::MAX, 0);
     let mut recorders = Vec::new();
     let mut migrations = 0;
-    for thread in threads {
+    for (number, thread) in threads.into_iter().enumerate() {
         side = side.or(thread.side);
         migrations += u64::from(thread.migrated);
         let Some((measurement, thread_counters)) = thread.measurement else {
             continue;
         };
         let posted = posted.get_or_insert_with(|| Posted {
-            counters: counters::zeroed(thread_counters.bytes_per_rail.len()),
+            counters: counters::zeroed(thread_counters.bytes_per_rail.len() * groups),
             ..Posted::default()
         });
         posted.operations += measurement.operations;
-        counters::add(&mut posted.counters, &thread_counters);
+        let group = number % groups;
+        counters::add(&mut posted.counters, &counters::in_group(thread_counters, group));
         first_post = first_post.min(measurement.first_post);
         last_completion = last_completion.max(measurement.last_completion);
         recorders.push(measurement.recorder);
@@ -62,7 +68,7 @@ pub(super) fn new_evidence(
     reported: &mut BTreeSet<(u64, String)>,
     case: &Case<'_>,
     side: &SideReport,
-    rails: usize,
+    rails: u64,
 ) -> Vec<String> {
     let Some(posted) = &side.posted else {
         return Vec::new();
@@ -72,7 +78,7 @@ pub(super) fn new_evidence(
         geometry::operation(&case.scenario.workload),
         case.arm.striping,
         case.size_bytes,
-        rails as u64,
+        rails,
     );
     let is_new = |line: &String| reported.insert((case.size_bytes, line.clone()));
     lines.into_iter().filter(is_new).collect()

@@ -5,7 +5,7 @@ use std::thread;
 use crds::assignment::{Pass, Workload};
 use crds::record::{CaseFailure, FailureReason, IntegrityReport};
 
-use super::case::{Case, CaseReport, Role, SideOutcome, is_bidirectional};
+use super::case::{Case, CaseReport, Role, SideOutcome};
 use super::case_protocol::{self, SideContext, ThreadReport, Work};
 use super::check;
 use super::engine::{Engine, Setup, failure};
@@ -73,12 +73,14 @@ pub fn run_case<T: Transport>(
         polling: case.scenario.polling.unwrap_or(endpoints.polling),
         facts: endpoints.facts().clone(),
     };
+    let groups = endpoints.groups.min(thread_count as usize);
+    let used_rails = (rails as usize * groups).min(setup.facts.rails.len());
     let side = SideContext {
         role: case.role,
-        bidirectional: is_bidirectional(&case.scenario.workload),
+        bidirectional: case.scenario.workload.is_bidirectional(),
         leads: false,
         usage: &endpoints.usage,
-        rails: &setup.facts.rails,
+        rails: &setup.facts.rails[..used_rails],
         roots: &endpoints.roots,
     };
     let threads = endpoints.threads.iter_mut().take(thread_count as usize);
@@ -122,13 +124,8 @@ pub fn run_case<T: Transport>(
             evidence: Vec::new(),
         });
     }
-    let side_report = report::side_report(case, reports)?;
-    let evidence = report::new_evidence(
-        &mut endpoints.evidence,
-        case,
-        &side_report,
-        setup.facts.rails.len(),
-    );
+    let side_report = report::side_report(case, reports, groups)?;
+    let evidence = report::new_evidence(&mut endpoints.evidence, case, &side_report, rails);
     Ok(CaseReport {
         outcome: SideOutcome::Measured(Box::new(side_report)),
         evidence,

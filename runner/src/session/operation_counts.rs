@@ -1,9 +1,9 @@
-//! Numbers of operations of the measured cases, determined from the pilot cases of this and earlier attempts. Performs no
-//! I/O.
+//! Numbers of operations of the measured cases, determined from the pilot cases of this and earlier attempts. Performs
+//! no I/O.
 
 use std::collections::BTreeMap;
 
-use crds::assignment::pilot::{self, PilotCount};
+use crds::assignment::pilot::{self, PilotCounts};
 use crds::assignment::{Assignment, BlockAssignment, Extent, Pass, Workload};
 use crds::record::CaseResult;
 
@@ -14,7 +14,7 @@ pub struct OperationCounts {
     /// Numbers from earlier legs and attempts.
     earlier: BTreeMap<(u32, u64), u32>,
     /// Pilot cases of this attempt.
-    pilots: BTreeMap<(u32, u64), PilotCount>,
+    pilots: PilotCounts,
 }
 
 impl OperationCounts {
@@ -26,7 +26,7 @@ impl OperationCounts {
             earlier: counts
                 .map(|count| ((count.scenario, count.size_bytes), count.iterations))
                 .collect(),
-            pilots: BTreeMap::new(),
+            pilots: PilotCounts::default(),
         }
     }
 
@@ -35,28 +35,23 @@ impl OperationCounts {
         let (Pass::Pilot, CaseResult::Measured(measurement)) = (block.pass, result) else {
             return;
         };
-        let workers = [&measurement.initiator, &measurement.target];
-        for posted in workers.into_iter().filter_map(|side| side.posted.as_ref()) {
-            let count = PilotCount::from_worker(
-                workload,
-                self.case_deadline_seconds,
-                posted.operations,
-                posted.elapsed_nanos,
-            );
-            if let Some(count) = count {
-                self.pilots
-                    .entry((block.scenario, block.size_bytes))
-                    .and_modify(|known| *known = known.merge(count))
-                    .or_insert(count);
-            }
-        }
+        let target = workload.is_bidirectional().then_some(&measurement.target);
+        let workers = [Some(&measurement.initiator), target].into_iter().flatten();
+        let posted = workers.filter_map(|side| side.posted.as_ref());
+        self.pilots.add(
+            (block.scenario, block.size_bytes),
+            workload,
+            self.case_deadline_seconds,
+            posted.map(|posted| (posted.operations, posted.elapsed_nanos)),
+        );
     }
 
     /// Number or duration of the measured operations in the cases of `block`.
     pub fn extent(&self, block: &BlockAssignment, workload: &Workload) -> Extent {
         let key = (block.scenario, block.size_bytes);
         let count = || {
-            let pilot = self.pilots.get(&key).map(|count| count.iterations(workload));
+            let pilot = self.pilots.get(block.scenario, block.size_bytes);
+            let pilot = pilot.map(|count| count.iterations(workload));
             self.earlier.get(&key).copied().or(pilot)
         };
         let determined = match block.pass {

@@ -12,6 +12,14 @@ pub(super) fn interface_with(ip: IpAddr) -> Option<String> {
     matching_interface(ip, &known)
 }
 
+/// Address of the interface `name`, preferably an IPv4 address; `None` if it does not exist or has no address.
+pub fn address_of(name: &str) -> Option<IpAddr> {
+    let interfaces = if_addrs::get_if_addrs().ok()?;
+    let addresses = interfaces.iter().filter(|interface| interface.name == name);
+    let addresses = addresses.map(if_addrs::Interface::ip);
+    addresses.min_by_key(IpAddr::is_ipv6)
+}
+
 fn matching_interface(ip: IpAddr, known: &[(String, IpAddr)]) -> Option<String> {
     let exact = known.iter().find(|(_, own)| *own == ip);
     // All of 127.0.0.0/8 is local to the interface that has one of its addresses.

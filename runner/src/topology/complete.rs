@@ -1,24 +1,43 @@
-//! Adds rail facts that the library does not report: interface, PCI address and line rate. Reads sysfs.
+//! Adds rail facts that the library does not report: interface, PCI address, line rate, and the position of the device
+//! relative to the memory. Reads sysfs.
 
-use crds::record::{FabricFacts, RailFacts};
+use crds::record::{Locality, RailFacts};
 
-use super::{Device, DeviceClass, PciPath, SystemRoots, address};
+use super::{Device, DeviceClass, Location, Machine, PciPath, SystemRoots, address, locality};
 
-/// Sets the interface, PCI address and line rate of every rail that uses a device.
+/// Sets the interface, PCI address, line rate and position of every rail that uses a device.
 ///
-/// Values set by the transport are kept, and rails without a device (shared memory) are not changed.
-pub fn complete_rail_facts(facts: &mut FabricFacts, roots: &SystemRoots) {
-    for rail in &mut facts.rails {
-        if let Some(device) = find_device(rail, roots) {
-            rail.interface.get_or_insert(device.name);
-            if rail.pci.is_none() {
-                rail.pci = device
-                    .pci
-                    .as_ref()
-                    .map(|path: &PciPath| path.address().to_owned());
-            }
-            rail.line_bits_per_second = rail.line_bits_per_second.or(device.line_bits_per_second);
+/// Values set by the transport are kept, and rails without a device (shared memory) are not changed. `location` is the
+/// location of the memory that the rails transfer; `None` if it is unknown.
+pub fn complete_rail_facts(rails: &mut [RailFacts], location: Option<&Location>, roots: &SystemRoots) {
+    let machine = match location {
+        Some(Location::Gpu(_)) => Machine::read(roots),
+        Some(Location::NumaNode(_)) | None => Machine::default(),
+    };
+    let (gpu, memory_numa_node) = match location {
+        Some(Location::Gpu(address)) => (Some(address), machine.gpu(address).and_then(|gpu| gpu.numa_node)),
+        Some(Location::NumaNode(node)) => (None, Some(*node)),
+        None => (None, None),
+    };
+    for rail in rails {
+        let Some(device) = find_device(rail, roots) else {
+            continue;
+        };
+        if device.pci.is_some() {
+            let position = location.map(|location| locality(&machine, location, &device));
+            rail.locality = Some(position.unwrap_or(Locality::Unknown));
+            rail.numa_node = device.numa_node;
+            rail.gpu = gpu.cloned();
+            rail.memory_numa_node = memory_numa_node;
         }
+        if rail.pci.is_none() {
+            rail.pci = device
+                .pci
+                .as_ref()
+                .map(|path: &PciPath| path.address().to_owned());
+        }
+        rail.line_bits_per_second = rail.line_bits_per_second.or(device.line_bits_per_second);
+        rail.interface.get_or_insert(device.name);
     }
 }
 
@@ -44,12 +63,14 @@ mod tests {
     use super::*;
 
     fn completed(tree: &Tree, rail: RailFacts) -> RailFacts {
-        let mut facts = FabricFacts {
-            rails: vec![rail],
-            ..FabricFacts::default()
-        };
-        complete_rail_facts(&mut facts, &tree.roots());
-        facts.rails.remove(0)
+        located(tree, rail, None)
+    }
+
+    fn located(tree: &Tree, rail: RailFacts, location: Option<Location>) -> RailFacts {
+        let mut rails = [rail];
+        complete_rail_facts(&mut rails, location.as_ref(), &tree.roots());
+        let [rail] = rails;
+        rail
     }
 
     fn rail(domain: &str, address: &str) -> RailFacts {
@@ -92,6 +113,37 @@ mod tests {
         tree.file(&format!("sys/class/net/{own}/mtu"), "65536");
         let rail = completed(&tree, rail("127.0.0.0/8", "fi_sockaddr_in://127.0.0.3:7471"));
         assert_eq!(rail.interface, Some(own));
+    }
+
+    #[test]
+    fn reports_the_position_of_a_pci_device() {
+        let tree = tree();
+        let domain = || rail("rdmap79s0", "");
+        assert_eq!(located(&tree, domain(), None).locality, Some(Locality::Unknown));
+        let near = located(&tree, domain(), Some(Location::NumaNode(0)));
+        assert_eq!(
+            (near.locality, near.numa_node, near.memory_numa_node),
+            (Some(Locality::NumaNode), Some(0), Some(0))
+        );
+        let far = located(&tree, domain(), Some(Location::NumaNode(1)));
+        assert_eq!(far.locality, Some(Locality::Remote));
+        let interface = located(&tree, rail("lo", ""), Some(Location::NumaNode(0)));
+        assert_eq!((interface.locality, interface.memory_numa_node), (None, None));
+    }
+
+    #[test]
+    fn names_the_gpu_of_the_memory() {
+        let tree = tree();
+        let path = "pci0000:40/0000:53:00.0";
+        tree.pci(path, 0);
+        tree.file(&format!("sys/devices/{path}/vendor"), "0x10de");
+        tree.file(&format!("sys/devices/{path}/class"), "0x030200");
+        let location = Location::Gpu("0000:53:00.0".to_owned());
+        let rail = located(&tree, rail("rdmap79s0", ""), Some(location));
+        assert_eq!(
+            (rail.gpu.as_deref(), rail.locality),
+            (Some("0000:53:00.0"), Some(Locality::PciRoot))
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{PciPath, SystemRoots, rate, read_text};
+use super::{PciPath, SystemRoots, rate, read_numa_node, read_text};
 
 /// Device class in sysfs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,8 +61,7 @@ impl Device {
                 .as_deref()
                 .and_then(Path::file_name)
                 .and_then(|name| Some(name.to_str()?.to_owned())),
-            // If the node is unknown, the kernel reports -1, which fails to parse.
-            numa_node: read_text(&directory.join("device/numa_node")).and_then(|text| text.parse().ok()),
+            numa_node: read_numa_node(&directory.join("device")),
             line_bits_per_second: match class {
                 DeviceClass::Interface => read_text(&directory.join("speed"))
                     .as_deref()

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Device, DeviceClass, PciPath, SystemRoots, read_text};
+use super::{Device, DeviceClass, PciPath, SystemRoots, read_numa_node, read_text};
 
 /// PCI vendor ID of NVIDIA.
 const NVIDIA: &str = "0x10de";
@@ -13,22 +13,36 @@ const DISPLAY_CONTROLLER: &str = "0x03";
 /// The GPUs and RDMA devices of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// Paths of the GPUs in the PCI tree, in ascending order of their addresses.
-    pub gpus: Vec<PciPath>,
+    /// The GPUs, in ascending order of their PCI addresses.
+    pub gpus: Vec<Gpu>,
     /// The RDMA devices.
     pub devices: Vec<Device>,
 }
 
+/// A GPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gpu {
+    /// Path in the PCI tree.
+    pub pci: PciPath,
+    /// NUMA node to which the GPU is attached, if the kernel reports it.
+    pub numa_node: Option<u32>,
+}
+
 impl Machine {
+    /// The GPU at the PCI address `address`.
+    pub fn gpu(&self, address: &str) -> Option<&Gpu> {
+        self.gpus.iter().find(|gpu| gpu.pci.address() == address)
+    }
+
     /// Reads the devices of this machine. A container sees all of them, even those that it must not open.
     pub fn read(roots: &SystemRoots) -> Self {
         let entries = fs::read_dir(roots.sys.join("bus/pci/devices"));
-        let mut gpus: Vec<PciPath> = entries
+        let mut gpus: Vec<Gpu> = entries
             .into_iter()
             .flatten()
             .filter_map(|entry| gpu(&entry.ok()?.path()))
             .collect();
-        gpus.sort_by(|a, b| a.address().cmp(b.address()));
+        gpus.sort_by(|a, b| a.pci.address().cmp(b.pci.address()));
         Self {
             gpus,
             devices: Device::all(DeviceClass::Rdma, roots),
@@ -36,16 +50,16 @@ impl Machine {
     }
 }
 
-/// Path of the PCI device at `link` if it is a GPU.
-fn gpu(link: &Path) -> Option<PciPath> {
+/// The PCI device at `link` if it is a GPU.
+fn gpu(link: &Path) -> Option<Gpu> {
     let has =
         |file: &str, prefix: &str| read_text(&link.join(file)).is_some_and(|text| text.starts_with(prefix));
     let is_gpu = has("vendor", NVIDIA) && has("class", DISPLAY_CONTROLLER);
-    is_gpu
-        .then(|| fs::canonicalize(link).ok())
-        .flatten()
-        .as_deref()
-        .and_then(PciPath::from_directory)
+    let directory = is_gpu.then(|| fs::canonicalize(link).ok()).flatten()?;
+    Some(Gpu {
+        pci: PciPath::from_directory(&directory)?,
+        numa_node: read_numa_node(&directory),
+    })
 }
 
 #[cfg(test)]
@@ -68,8 +82,9 @@ mod tests {
         }
         tree.rdma("rdmap79s0", "pci0000:00/0000:4f:00.0", 0, "100 Gb/sec (4X EDR)");
         let machine = Machine::read(&tree.roots());
-        let addresses: Vec<&str> = machine.gpus.iter().map(PciPath::address).collect();
+        let addresses: Vec<&str> = machine.gpus.iter().map(|gpu| gpu.pci.address()).collect();
         assert_eq!(addresses, ["0000:53:00.0"]);
+        assert_eq!(machine.gpus[0].numa_node, Some(0));
         assert_eq!(machine.devices.len(), 1);
     }
 

@@ -1,11 +1,12 @@
 //! Order in which the RDMA devices of a machine are used for transfers to and from given memory. Performs no I/O.
 //!
-//! For the memory of a GPU, the nearest devices come first: those with the fewest steps to the GPU in the PCI tree.
-//! Several GPUs may be equally near to the same devices, because they are behind one switch, or because a virtual
-//! machine does not expose its switches. These GPUs then share the devices: the first GPU by address starts with the
-//! first part of them, and so on, so that GPUs that are used at the same time do not start with the same device.
+//! For the memory of a GPU, the nearest devices come first: those with the fewest steps to the GPU in the PCI tree, and
+//! of these the devices on the GPU's NUMA node. Several GPUs may be equally near to the same devices, because they are
+//! behind one switch, or because a virtual machine does not expose its switches. These GPUs then share the devices: the
+//! first GPU by address starts with the first part of them, and so on, so that GPUs that are used at the same time do
+//! not start with the same device.
 
-use super::{Device, Machine, PciPath};
+use super::{Device, Gpu, Machine, PciPath};
 
 /// Location of memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,11 +35,12 @@ pub fn nearest<'a>(machine: &'a Machine, drivers: &[&str], location: &Location) 
     match location {
         Location::NumaNode(node) => devices.sort_by_key(|device| device.numa_node != Some(*node)),
         Location::Gpu(gpu) => {
-            if let Some(gpu) = machine.gpus.iter().find(|path| path.address() == gpu) {
+            if let Some(Gpu { pci: gpu, numa_node }) = machine.gpu(gpu) {
                 let preferred = preferred_devices(machine, gpu, &devices);
                 devices.sort_by_cached_key(|device| {
                     (
                         hops(gpu, device),
+                        device.numa_node != *numa_node,
                         !preferred.contains(&device.name),
                         device
                             .pci
@@ -81,6 +83,7 @@ fn preferred_devices(machine: &Machine, gpu: &PciPath, devices: &[&Device]) -> V
     let sharing: Vec<&PciPath> = machine
         .gpus
         .iter()
+        .map(|gpu: &Gpu| &gpu.pci)
         .filter(|other| local(other, devices) == own)
         .collect();
     let Some(index) = sharing.iter().position(|other| *other == gpu) else {

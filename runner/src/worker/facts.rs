@@ -5,7 +5,7 @@ use std::env;
 use crds::assignment::Assignment;
 use crds::record::{HelloRecord, RECORD_VERSION};
 
-use crate::environment::{boot_id, cpu, host_environment};
+use crate::environment::{boot_id, cpu, gpu_clocks, host_environment};
 use crate::measure::clock;
 use crate::rendezvous::message::{PROTOCOL_VERSION, WorkerCpus, WorkerHello};
 use crate::topology::SystemRoots;
@@ -13,16 +13,24 @@ use crate::topology::SystemRoots;
 /// Creates the hello message of worker `rank`.
 pub fn hello(assignment: &Assignment, rank: u32) -> WorkerHello {
     let roots = SystemRoots::default();
-    let environment = host_environment(&roots, |name| env::var(name).ok(), clock::facts(&roots));
+    let mut environment = host_environment(&roots, |name| env::var(name).ok(), clock::facts(&roots));
+    if !environment.hardware.gpus.is_empty() {
+        environment.hardware.gpu_clocks = gpu_clocks::read();
+    }
     let bound = assignment
         .bindings
         .get(rank as usize)
         .map(|binding| binding.cpus.clone());
     let allowed = || cpu::parse_list(&environment.cpus_allowed);
+    let mut cpus = bound.filter(|cpus| !cpus.is_empty()).unwrap_or_else(allowed);
+    if let Some(node) = assignment.devices.numa_node {
+        let on_node = cpu::of_numa_node(&roots.sys, node);
+        cpus.retain(|cpu| on_node.contains(cpu));
+    }
     WorkerHello {
         protocol: PROTOCOL_VERSION,
         runner_version: env!("CARGO_PKG_VERSION").into(),
-        cpus: bound.filter(|cpus| !cpus.is_empty()).unwrap_or_else(allowed),
+        cpus,
         boot_id: boot_id(&roots),
         environment,
     }

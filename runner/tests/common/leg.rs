@@ -10,7 +10,7 @@ use crds::assignment::{
     RankBinding, Rendezvous, RoundAssignment, ScenarioAssignment,
 };
 use crds::record::{CaseResult, Chain, Measurement, Record};
-use crds::v1alpha1::TransportSpec;
+use crds::v1alpha1::{Alignment, Devices, TransportSpec};
 
 /// Leg that measures one scenario at its largest size, once with each arm.
 pub struct Leg {
@@ -19,6 +19,7 @@ pub struct Leg {
     pub transport: TransportSpec,
     /// Rails of each rank. If empty, the workers choose the rails.
     pub bindings: Vec<RankBinding>,
+    pub devices: Devices,
     pub process: InstrumentProcess,
     pub scenario: ScenarioAssignment,
     pub arms: Vec<ArmAssignment>,
@@ -74,6 +75,8 @@ impl Leg {
                 timeout_seconds: 60,
             },
             transport: self.transport,
+            devices: self.devices,
+            align: Alignment::None,
             bindings: self.bindings,
             processes: vec![self.process],
             scenarios: vec![self.scenario],

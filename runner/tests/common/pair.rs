@@ -8,7 +8,7 @@ use crds::assignment::{
 };
 use crds::record::SideReport;
 use crds::striping::{StripingPolicy, StripingRule};
-use crds::v1alpha1::{MemoryKind, Polling, TransportSpec};
+use crds::v1alpha1::{Alignment, Devices, MemoryKind, Polling, TransportSpec};
 use fabricbench_runner::arm_endpoints::{ArmEndpoints, Buffers, open_config};
 use fabricbench_runner::scenario::{Case, Role, SideOutcome, run_case};
 use fabricbench_runner::transport::Transport;
@@ -73,6 +73,8 @@ impl<T: Transport> Pair<T> {
                 timeout_seconds: 1,
             },
             transport,
+            devices: Devices::default(),
+            align: Alignment::None,
             bindings: Vec::new(),
             processes: vec![InstrumentProcess::default()],
             scenarios,

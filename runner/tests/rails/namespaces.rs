@@ -36,18 +36,23 @@ impl Namespaces {
         format!("10.91.{rail}.{}", side + 1)
     }
 
+    /// Name of the interface of rail `rail`, which is the same in both namespaces.
+    pub fn rail_interface(&self, rail: usize) -> String {
+        format!("rail{rail}")
+    }
+
     /// Address of the rendezvous in the namespace of `side`.
     pub fn rendezvous_address(&self, side: usize) -> String {
         self.rail_address(side, self.rails)
     }
 
     fn connect(&self, link: usize, rate: Option<&str>) {
-        let names = [format!("rail{link}a"), format!("rail{link}b")];
+        let device = &self.rail_interface(link);
         let [a, b] = &self.sides;
         ip(&[
-            "link", "add", &names[0], "netns", a, "type", "veth", "peer", "name", &names[1], "netns", b,
+            "link", "add", device, "netns", a, "type", "veth", "peer", "name", device, "netns", b,
         ]);
-        for (side, (namespace, device)) in self.sides.iter().zip(&names).enumerate() {
+        for (side, namespace) in self.sides.iter().enumerate() {
             let (own, peer) = (self.rail_address(side, link), self.rail_address(1 - side, link));
             ip(&[
                 "-n",

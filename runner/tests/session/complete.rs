@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::assignment::pilot::PilotCount;
+use crds::assignment::pilot::PilotCounts;
 use crds::assignment::{Assignment, Extent, InstrumentProcess, OperationCount, Pass};
 use crds::record::{CaseResult, Record, WarningReason};
 use crds::v1alpha1::{LibfabricProvider, TransportSpec};
@@ -101,7 +101,7 @@ fn pilot_determines_the_number_of_operations_of_all_cases() {
     for scenario in &mut assignment.scenarios {
         scenario.workload.set_measured(Extent::FillWindow {
             min_iterations: 10,
-            min_nanos: 5_000_000,
+            min_window_nanos: 5_000_000,
         });
     }
     // The second scenario has been run by an earlier attempt.
@@ -114,7 +114,8 @@ fn pilot_determines_the_number_of_operations_of_all_cases() {
     }];
     let finished = run(&assignment);
     assert_eq!(finished.failures(), Vec::new());
-    let (mut pilots, mut used) = (Vec::new(), BTreeSet::new());
+    let (mut pilots, mut used) = (PilotCounts::default(), BTreeSet::new());
+    let mut pilot_cases = 0;
     for case in finished.cases() {
         let CaseResult::Measured(measured) = &case.result else {
             panic!("{case:?}");
@@ -124,19 +125,15 @@ fn pilot_determines_the_number_of_operations_of_all_cases() {
             Pass::Pilot => {
                 assert!(posted.elapsed_nanos >= 5_000_000, "{posted:?}");
                 let workload = &assignment.scenarios[0].workload;
-                let count = PilotCount::from_worker(
-                    workload,
-                    assignment.case_deadline_seconds,
-                    posted.operations,
-                    posted.elapsed_nanos,
-                );
-                pilots.push(count.unwrap());
+                let worker = (posted.operations, posted.elapsed_nanos);
+                pilots.add((0, 0), workload, assignment.case_deadline_seconds, [worker]);
+                pilot_cases += 1;
             }
             _ => drop(used.insert((case.scenario.as_str(), posted.operations))),
         }
     }
-    assert_eq!(pilots.len(), 6, "two arms and three pairs");
-    let count = pilots.into_iter().reduce(PilotCount::merge).unwrap();
+    assert_eq!(pilot_cases, 6, "two arms and three pairs");
+    let count = pilots.get(0, 0).unwrap();
     let expected = u64::from(count.iterations(&assignment.scenarios[0].workload));
     assert_eq!(used, BTreeSet::from([("small", expected), ("large", 77)]));
 }

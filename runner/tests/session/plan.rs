@@ -9,8 +9,8 @@ use crds::assignment::{
 };
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{
-    Direction, Libfabric, LibfabricProvider, Loopback, MemoryKind, PingPongOperation, TransferOperation,
-    TransportSpec,
+    Alignment, Devices, Direction, Libfabric, LibfabricProvider, Loopback, MemoryKind, PingPongOperation,
+    TransferOperation, TransportSpec,
 };
 
 /// Returns the assignment of a small campaign with an integrity round, `rounds` measured rounds, two scenarios and two
@@ -54,6 +54,8 @@ pub fn assignment(workers: u32, transport: TransportSpec, rounds: u32) -> Assign
             port: free_port(),
             timeout_seconds: 60,
         },
+        devices: Devices::default(),
+        align: Alignment::None,
         bindings: bindings(workers, &transport),
         transport,
         processes: vec![InstrumentProcess::default()],

@@ -92,6 +92,9 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
                     }
                 }
             }
+            @if !environment.device_pairs.is_empty() {
+                p.note { "Memory and NICs: " (environment.device_pairs.join("; ")) "." }
+            }
             div.scroll tabindex="0" role="region" aria-label="Endpoints" {
                 table {
                     caption { "Properties that the library reported for each arm on rank 0" }
@@ -160,6 +163,10 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
 /// Describes the machine, its devices and their software.
 fn hardware(hardware: &HardwareFacts) -> Vec<String> {
     let iommu = hardware.iommu.as_ref().map(|kind| format!("IOMMU {kind}"));
+    let installer = hardware
+        .efa_installer
+        .as_ref()
+        .map(|version| format!("EFA installer {version}"));
     let rdma_core = hardware.rdma_core.as_ref().map(|facts| {
         let installed = match facts.installed_efa.as_slice() {
             [] => "none".to_owned(),
@@ -173,7 +180,14 @@ fn hardware(hardware: &HardwareFacts) -> Vec<String> {
     let lines = hardware.instance_type.clone().into_iter();
     let lines: Vec<String> = lines
         .chain(hardware.devices())
+        .chain(
+            hardware
+                .max_gpu_clocks()
+                .into_iter()
+                .map(|clocks| format!("GPU clocks up to {clocks}")),
+        )
         .chain(iommu)
+        .chain(installer)
         .chain(rdma_core)
         .collect();
     match lines.is_empty() {

@@ -68,6 +68,11 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
         Some(spread) => labels::metric_value(metric, spread.median),
         None => "no valid case".to_owned(),
     };
+    let iterations = match cell.iterations {
+        Some(count) => count.to_string(),
+        None if cell.valid_rounds.is_empty() => "no valid case".to_owned(),
+        None => "varies".to_owned(),
+    };
     let exclusive = cell.exclusive_quantiles;
     let in_brackets =
         |nanos: Option<f64>| nanos.map_or_else(String::new, |nanos| format!(" [{}]", format::nanos(nanos)));
@@ -76,7 +81,7 @@ fn result_row(report: &Report<'_>, cell: &CellSummary) -> Markup {
             th scope="row" { (format::size(cell.size_bytes)) }
             td { (arm_name(report, cell.arm)) }
             td { (cell.valid_rounds.len()) }
-            td { (cell.iterations.map_or_else(|| "varies".to_owned(), |count| count.to_string())) }
+            td { (iterations) }
             td { (exact(cell.min_nanos)) }
             td { (median) (in_brackets(exclusive.map(|raw| raw.p50_nanos))) }
             td { (tail(0.95)) (in_brackets(exclusive.map(|raw| raw.p95_nanos))) }

@@ -80,8 +80,11 @@ fn extent(extent: Extent, noun: &str) -> String {
         Extent::DurationNanos(nanos) => duration(nanos),
         Extent::FillWindow {
             min_iterations,
-            min_nanos,
-        } => format!("at least {min_iterations} {noun} and {}", duration(min_nanos)),
+            min_window_nanos,
+        } => format!(
+            "at least {min_iterations} {noun} and {}",
+            duration(min_window_nanos)
+        ),
     }
 }
 

@@ -1,6 +1,6 @@
 //! One case of one pair in compact form: indexes into the plan, and histograms as bucket counts.
 
-use crds::assignment::Pass;
+use crds::assignment::{Pass, Workload};
 use crds::record::{
     CaseFailure, CaseResult, ExclusiveQuantiles, IntegrityReport, InterfaceDelta, PostingCounters, SideReport,
 };
@@ -18,7 +18,7 @@ pub struct Case {
     pub block: u32,
     /// Number of the round.
     pub round: u32,
-    /// Purpose of the round.
+    /// Purpose of the block.
     pub pass: Pass,
     /// Index of the scenario in the plan.
     pub scenario: usize,
@@ -56,6 +56,21 @@ pub struct Measured {
     pub target: Side,
 }
 
+impl Measured {
+    /// The sides whose posts are measured: the initiator, and also the target if both post at the same time. The echo
+    /// of a ping-pong is part of the initiator's operation, not a separate operation.
+    pub fn posting_sides(&self, workload: &Workload) -> impl Iterator<Item = &Side> {
+        let target = workload.is_bidirectional().then_some(&self.target);
+        std::iter::once(&self.initiator).chain(target)
+    }
+
+    /// Posts of the sides whose posts are measured.
+    pub fn posters(&self, workload: &Workload) -> impl Iterator<Item = &SidePosts> {
+        self.posting_sides(workload)
+            .filter_map(|side| side.posted.as_ref())
+    }
+}
+
 /// Measurements of one side in the timed window. The fields are those of [`SideReport`].
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs, reason = "documented on the record type")]
@@ -65,14 +80,14 @@ pub struct Side {
     pub migrations: u64,
     pub throttled_nanos: Option<u64>,
     pub governor_changed: bool,
-    pub posted: Option<PostedSide>,
+    pub posted: Option<SidePosts>,
     pub interfaces: Vec<InterfaceDelta>,
 }
 
 /// Posts of one side. The fields are those of [`crds::record::Posted`].
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs, reason = "documented on the record type")]
-pub struct PostedSide {
+pub struct SidePosts {
     pub operations: u64,
     pub payload_bytes: u64,
     pub elapsed_nanos: u64,
@@ -104,7 +119,7 @@ impl From<SideReport> for Side {
             migrations: report.migrations,
             throttled_nanos: report.throttled_nanos,
             governor_changed: report.governor_changed,
-            posted: report.posted.map(|posted| PostedSide {
+            posted: report.posted.map(|posted| SidePosts {
                 latency: Distribution::with_maximum(&posted.latency, posted.max_nanos),
                 operations: posted.operations,
                 payload_bytes: posted.payload_bytes,

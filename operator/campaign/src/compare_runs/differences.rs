@@ -25,7 +25,7 @@ pub struct Difference {
 type Property = (&'static str, fn(&FinishedRun<'_>) -> String);
 
 /// Properties on which comparable runs must agree, in the order in which differences are reported.
-const PROPERTIES: [Property; 21] = [
+const PROPERTIES: [Property; 24] = [
     ("workers", |run| run.plan.workers.to_string()),
     ("arms", |run| list(variants(run).map(|arm| arm.name.clone()))),
     ("baseline", |run| {
@@ -62,8 +62,16 @@ const PROPERTIES: [Property; 21] = [
     ("devices", |run| {
         hosts(run, |host| host.hardware.devices().join("; "))
     }),
+    ("maximum clocks of the GPUs", |run| {
+        hosts(run, |host| host.hardware.max_gpu_clocks().join("; "))
+    }),
     ("IOMMU", |run| {
         hosts(run, |host| host.hardware.iommu.clone().unwrap_or_default())
+    }),
+    ("EFA installer", |run| {
+        hosts(run, |host| {
+            host.hardware.efa_installer.clone().unwrap_or_default()
+        })
     }),
     ("rdma-core", |run| hosts(run, |host| rdma_core(&host.hardware))),
     ("library", |run| {
@@ -82,6 +90,9 @@ const PROPERTIES: [Property; 21] = [
     ("rails", |run| {
         let arms = run.evaluation.summary.environment.arms.iter();
         list(arms.flat_map(|arm| &arm.fabric.rails).map(rail))
+    }),
+    ("memory and NICs", |run| {
+        list(run.evaluation.summary.environment.device_pairs.iter().cloned())
     }),
     ("provider", |run| {
         let arms = run.evaluation.summary.environment.arms.iter();

@@ -50,6 +50,8 @@ pub fn assignment(plan: &Plan, leg: &Leg, inputs: AssignmentInputs<'_>) -> Assig
         workers: plan.workers,
         rendezvous,
         transport: plan.transport.clone(),
+        devices: plan.devices.clone(),
+        align: plan.align,
         bindings,
         processes: leg.processes.clone(),
         scenarios: plan

@@ -2,7 +2,7 @@
 //! of time and payload give the order of magnitude only. Performs no I/O.
 
 use crds::assignment::pilot::{self, PilotCount};
-use crds::assignment::{BlockAssignment, Extent, Pass, Workload};
+use crds::assignment::{BlockAssignment, Extent, Pass, Workload, memory};
 use crds::v1alpha1::{Direction, LibfabricProvider, TransportSpec};
 use serde::Serialize;
 
@@ -22,14 +22,16 @@ const INTEGRITY_CASE_BYTES: u64 = 1024;
 const TIMED_SAMPLES: u64 = 100_000;
 /// Size in bytes of the `hello` record of one worker: at most one line.
 const HELLO_BYTES: u64 = crds::record::MAX_LINE_BYTES as u64;
-/// Size in bytes of the `endpoints` record of one arm at one worker.
-const ENDPOINTS_BYTES: u64 = 4096;
+/// Size in bytes of the `endpoints` record of one arm at one worker without its rails.
+const ENDPOINTS_BYTES: u64 = 3072;
+/// Size in bytes of one rail in an `endpoints` record.
+const ENDPOINTS_RAIL_BYTES: u64 = 320;
 /// Size in bytes of the `cold` record of one arm at one worker in one round, and of possible warnings in that round.
 const COLD_BYTES: u64 = 512;
 /// Size of the `block` record, in bytes.
 const BLOCK_BYTES: u64 = 256;
 /// Number of integrity transfers in a case: one window.
-const INTEGRITY_OPERATIONS: u64 = 16;
+const INTEGRITY_OPERATIONS: u32 = 16;
 /// Time to start a gang of pods if the nodes already have the image.
 const LEG_SECONDS: f64 = 5.0;
 /// Time to start and stop one instrument process, including loading a library, registering memory and connecting.
@@ -80,9 +82,7 @@ pub fn estimate(plan: &Plan) -> Estimate {
 pub fn leg_estimate(plan: &Plan, leg: &Leg) -> Estimate {
     let mut total = Estimate::zero(plan);
     let mut seconds = LEG_SECONDS;
-    // Disjoint pairs run concurrently. The circle method schedules all pairs of n workers in n - 1 turns if n is even,
-    // and in n turns if n is odd.
-    let turns = u64::from(plan.workers.saturating_sub(1) + plan.workers % 2);
+    let turns = u64::from(plan.turns());
     let arms = leg.arms.len() as u64;
     total.stream_bytes += leg_overhead_bytes(plan, arms);
     for round in &leg.rounds {
@@ -126,7 +126,10 @@ impl Estimate {
 
 /// Size in bytes of the records of a leg with `arms` arms, excluding the records of its rounds.
 pub(super) fn leg_overhead_bytes(plan: &Plan, arms: u64) -> u64 {
-    u64::from(plan.workers) * (HELLO_BYTES + arms * ENDPOINTS_BYTES)
+    let endpoints = ENDPOINTS_BYTES + plan.rails() * ENDPOINTS_RAIL_BYTES;
+    // The runner shortens a longer record to the maximum length of a line.
+    let endpoints = endpoints.min(crds::record::MAX_LINE_BYTES as u64);
+    u64::from(plan.workers) * (HELLO_BYTES + arms * endpoints)
 }
 
 /// Size in bytes of the records of a round with `arms` arms, excluding the records of its blocks.
@@ -142,8 +145,8 @@ pub(super) fn block_stream_bytes(plan: &Plan, block: &BlockAssignment) -> u64 {
         (Pass::Pilot | Pass::Measure, Some(scenario)) => {
             let work = &scenario.assignment.workload;
             let samples = CaseEstimate::estimate(plan, scenario, block.size_bytes, block.pass).samples;
-            let sides = if is_bidirectional(work) { 2 } else { 1 };
-            let rails = u64::from(plan.transport.rails());
+            let sides = if work.is_bidirectional() { 2 } else { 1 };
+            let rails = plan.rails();
             // The runner shortens a longer record to the maximum length of a line.
             case_bytes(samples, sides, rails).min(crds::record::MAX_LINE_BYTES as u64)
         }
@@ -166,10 +169,6 @@ fn histogram_bytes(samples: u64) -> u64 {
         10_001..=100_000 => 7_500,
         _ => 13_500,
     }
-}
-
-fn is_bidirectional(workload: &Workload) -> bool {
-    matches!(workload, Workload::Transfer(transfer) if transfer.direction == Direction::Bidirectional)
 }
 
 impl From<&TransportSpec> for Assumption {
@@ -205,72 +204,76 @@ struct CaseEstimate {
 
 impl CaseEstimate {
     fn estimate(plan: &Plan, scenario: &PlannedScenario, size: u64, pass: Pass) -> Self {
-        let assumed = Assumption::from(&plan.transport);
-        let rails = u64::from(plan.transport.rails());
-        let (warmup, measured, threads, in_flight, directions) = match &scenario.assignment.workload {
-            Workload::PingPong(work) => (work.warmup, work.measured, 1, 1, 2),
-            Workload::Transfer(work) => {
-                let threads = u64::from(work.threads);
-                let directions = if work.direction == Direction::Bidirectional {
-                    2
-                } else {
-                    1
-                };
-                (
-                    work.warmup,
-                    work.measured,
-                    threads,
-                    u64::from(work.window),
-                    directions,
-                )
-            }
+        let workload = &scenario.assignment.workload;
+        let threads = u64::from(memory::threads(workload));
+        let directions = if workload.is_bidirectional() || matches!(workload, Workload::PingPong(_)) {
+            2
+        } else {
+            1
         };
-        let wire = size as f64 / (assumed.rail_bytes_per_second as f64 * rails as f64);
-        let latency = assumed.latency_nanos as f64 * 1e-9;
-        // A window hides latency but not transmission time.
-        let operation =
-            (latency / in_flight as f64 + wire * threads as f64) * if directions == 2 { 2.0 } else { 1.0 };
-        let operations_and_seconds = |extent: Extent| match extent {
-            Extent::Iterations(count) => (u64::from(count), f64::from(count) * operation),
-            Extent::DurationNanos(nanos) => {
-                let seconds = nanos as f64 * 1e-9;
-                ((seconds / operation) as u64, seconds)
+        let operation = operation_seconds(plan, workload, size);
+        let (warmup, measured) = match pass {
+            Pass::Integrity => (Extent::Iterations(0), Extent::Iterations(INTEGRITY_OPERATIONS)),
+            Pass::Pilot => {
+                let measured = pilot::extent(workload).unwrap_or_else(|| workload.measured());
+                (workload.warmup(), measured)
             }
-            Extent::FillWindow { .. } => {
-                let nanos = (operation * threads as f64 * 1e9) as u64;
-                let workload = &scenario.assignment.workload;
-                let count =
-                    PilotCount::from_worker(workload, plan.case_deadline_seconds, threads, nanos.max(1));
-                let count = count.map_or(0, |count| count.iterations(workload));
-                (u64::from(count), f64::from(count) * operation)
-            }
+            Pass::Measure => (workload.warmup(), workload.measured()),
         };
-        let measured = match pass {
-            Pass::Integrity => {
-                return Self {
-                    bytes: INTEGRITY_OPERATIONS
-                        .saturating_mul(size)
-                        .saturating_mul(threads * directions),
-                    seconds: INTEGRITY_OPERATIONS as f64 * operation,
-                    samples: 0,
-                };
-            }
-            Pass::Pilot => pilot::extent(&scenario.assignment.workload).unwrap_or(measured),
-            Pass::Measure => measured,
-        };
-        let (warmup_operations, warmup_seconds) = operations_and_seconds(warmup);
-        let (measured_operations, measured_seconds) = operations_and_seconds(measured);
+        let (warmup_operations, warmup_seconds) = operations_and_seconds(plan, workload, warmup, operation);
+        let (measured_operations, seconds) = operations_and_seconds(plan, workload, measured, operation);
         Self {
             bytes: (warmup_operations + measured_operations)
                 .saturating_mul(size)
                 .saturating_mul(threads * directions),
-            seconds: warmup_seconds + measured_seconds,
-            samples: match measured {
-                Extent::DurationNanos(_) => TIMED_SAMPLES,
-                Extent::Iterations(_) | Extent::FillWindow { .. } => measured_operations * threads,
+            seconds: warmup_seconds + seconds,
+            samples: match (pass, measured) {
+                (Pass::Integrity, _) => 0,
+                (_, Extent::DurationNanos(_)) => TIMED_SAMPLES,
+                (_, Extent::Iterations(_) | Extent::FillWindow { .. }) => measured_operations * threads,
             },
         }
     }
+}
+
+/// Assumed time of one operation of one thread, in seconds, while all threads of a worker are active.
+fn operation_seconds(plan: &Plan, workload: &Workload, size: u64) -> f64 {
+    let assumed = Assumption::from(&plan.transport);
+    let rails = f64::from(plan.transport.rails());
+    let wire = size as f64 / (assumed.rail_bytes_per_second as f64 * rails);
+    let latency = assumed.latency_nanos as f64 * 1e-9;
+    // A window hides latency but not transmission time. Threads on different GPUs do not share rails.
+    let sharing = memory::threads(workload).div_ceil(plan.devices.groups());
+    match workload {
+        Workload::PingPong(_) => 2.0 * (latency + wire),
+        Workload::Transfer(transfer) => {
+            let one_direction = latency / f64::from(transfer.window) + wire * f64::from(sharing);
+            match transfer.direction {
+                Direction::Unidirectional => one_direction,
+                Direction::Bidirectional => 2.0 * one_direction,
+            }
+        }
+    }
+}
+
+/// Number of operations of one thread in `extent` and their duration in seconds, if each takes `operation` seconds.
+fn operations_and_seconds(plan: &Plan, workload: &Workload, extent: Extent, operation: f64) -> (u64, f64) {
+    let count = match extent {
+        Extent::Iterations(count) => count,
+        Extent::DurationNanos(nanos) => {
+            let seconds = nanos as f64 * 1e-9;
+            return ((seconds / operation) as u64, seconds);
+        }
+        Extent::FillWindow { .. } => {
+            // The number of operations per thread is large, so that rounding to nanoseconds has no effect.
+            const OPERATIONS: u64 = 1_000_000;
+            let nanos = (operation * 1e9 * OPERATIONS as f64).max(1.0) as u64;
+            let of_worker = OPERATIONS * u64::from(memory::threads(workload));
+            let count = PilotCount::from_worker(workload, plan.case_deadline_seconds, of_worker, nanos);
+            count.map_or(0, |count| count.iterations(workload))
+        }
+    };
+    (u64::from(count), f64::from(count) * operation)
 }
 
 #[cfg(test)]
@@ -380,5 +383,27 @@ mod tests {
                 );
             }
         }
+    }
+
+    fn plan_with_threads(threads: u32, iterations: u32) -> Plan {
+        let run = crate::fixture::run_from_yaml(&format!(
+            "apiVersion: fabricbench.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {{name: test}}\nspec:\n  baseline: a\n  \
+             transport: {{loopback: {{rails: 4}}}}\n  variants: [{{name: a}}, {{name: b, library: /x}}]\n  scenarios: \
+             [{{name: s, transfer: {{sizes: [4Ki], threads: {threads}, iterations: {iterations}, warmup: 0}}}}]\n"
+        ));
+        let validated = crate::validate::validate(&run).unwrap();
+        Plan::clone(&crate::plan::plan(&validated).unwrap())
+    }
+
+    #[test]
+    fn windows_fill_the_minimum_with_any_number_of_threads() {
+        for threads in [1, 2, 8, 64] {
+            let plan = plan_with_threads(threads, 1);
+            let seconds = case_seconds(&plan, &plan.scenarios[0], 4096);
+            assert!((seconds - 0.025).abs() < 0.0005, "{threads} threads: {seconds} s");
+        }
+        // The minimum number of operations takes longer.
+        let plan = plan_with_threads(8, 1_000_000);
+        assert!(case_seconds(&plan, &plan.scenarios[0], 4096) > 1.0);
     }
 }

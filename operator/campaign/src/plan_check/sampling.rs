@@ -28,7 +28,7 @@ pub(super) fn check(plan: &Plan, notes: &mut Notes) {
             Severity::Warning,
             format!(
                 "the run may take {seconds} s, longer than runPolicy.activeDeadlineSeconds {}: raise the deadline, or \
-                 use fewer rounds, sizes or iterations",
+                 use fewer rounds, sizes or iterations, or a shorter sampling.minWindow",
                 plan.active_deadline_seconds
             ),
         );

@@ -102,7 +102,8 @@ pub(super) fn count_result_values(result: &ArmResult) -> u32 {
         result.completions_per_second,
         result.cpu_nanos_per_gib,
     ];
-    (numbers.iter().flatten().count() + usize::from(result.cpu_percent.is_some())) as u32
+    let counts = usize::from(result.cpu_percent.is_some()) + usize::from(result.iterations.is_some());
+    (numbers.iter().flatten().count() + counts) as u32
 }
 
 /// Number of measured values in a comparison.

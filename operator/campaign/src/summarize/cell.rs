@@ -7,7 +7,7 @@ use crds::record::PostingCounters;
 use crds::v1alpha1::{FabricProof, Metric};
 use serde::Serialize;
 
-use super::statistic::{cpu_percent, latency, posters};
+use super::statistic::{cpu_percent, latency};
 use super::{CaseCheck, CaseProof, EndpointIndex, Evidence, Invalid, METRICS, Spread, evidence, statistic};
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::pilot::iterations_of;
@@ -141,8 +141,15 @@ pub(super) fn cells(
                     // All workers have the same kind of device, or the run is not valid.
                     let facts = endpoints.first(0, arm);
                     let inline_bytes = facts.and_then(|facts| facts.offload.inline_bytes);
-                    cell.evidence =
-                        evidence::cell_evidence(planned, baseline, &cell.counters, &valid, inline_bytes);
+                    let rails = plan.transport.rails();
+                    cell.evidence = evidence::cell_evidence(
+                        planned,
+                        baseline,
+                        &cell.counters,
+                        &valid,
+                        rails,
+                        inline_bytes,
+                    );
                 }
                 cells.push(cell);
             }
@@ -177,7 +184,7 @@ fn cell(scenario: &PlannedScenario, cases: &[CheckedCase<'_>]) -> CellSummary {
         cell.valid_cases += 1;
         rounds.entry(case.round).or_default().push(measured);
         cell.latency.merge(&latency(workload, measured));
-        for posted in posters(workload, measured) {
+        for posted in measured.posters(workload) {
             cell.min_nanos = Some(
                 cell.min_nanos
                     .map_or(posted.min_nanos, |min| min.min(posted.min_nanos)),

@@ -6,6 +6,8 @@ use crds::record::{FabricFacts, HelloRecord};
 use crds::v1alpha1::EnvironmentSummary;
 use serde::Serialize;
 
+use super::device_pairs;
+use super::endpoints::EndpointIndex;
 use crate::collect::{CaseOutcome, Reports};
 use crate::plan::Plan;
 
@@ -24,6 +26,9 @@ pub struct Environment {
     pub workers: Vec<Worker>,
     /// The last facts that the library returned for each arm at rank 0.
     pub arms: Vec<ArmFacts>,
+    /// Memory and NICs of the rails of the baseline, with the rank unless they are the same at all ranks. Empty if no
+    /// rail uses a PCI device.
+    pub device_pairs: Vec<String>,
 }
 
 /// One worker.
@@ -48,7 +53,7 @@ pub struct ArmFacts {
     pub fabric: FabricFacts,
 }
 
-pub(super) fn environment(plan: &Plan, reports: &Reports) -> Environment {
+pub(super) fn environment(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_>) -> Environment {
     let mut workers: Vec<Worker> = Vec::new();
     for from in &reports.hellos {
         let known = workers
@@ -84,6 +89,7 @@ pub(super) fn environment(plan: &Plan, reports: &Reports) -> Environment {
             .iter()
             .filter_map(|arm| endpoints_of(&arm.name))
             .collect(),
+        device_pairs: device_pairs::by_rank(plan, endpoints),
         workers,
     }
 }

@@ -24,7 +24,8 @@ pub struct Evidence {
 }
 
 /// Assesses every optimization that `planned` requests, based on its `valid` cases and the sum of their `counters`.
-/// `inline_bytes` is the largest message that the device takes from its work request, if it is known.
+/// `rails` is the number of rails of each GPU, and `inline_bytes` is the largest message that the device takes from its
+/// work request, if it is known.
 ///
 /// Returns an empty list if there are no valid cases, because missing observations are not evidence.
 pub(super) fn cell_evidence(
@@ -32,6 +33,7 @@ pub(super) fn cell_evidence(
     baseline: Option<&Cell>,
     counters: &PostingCounters,
     valid: &[&Measured],
+    rails: u32,
     inline_bytes: Option<u64>,
 ) -> Vec<Evidence> {
     if valid.is_empty() {
@@ -45,7 +47,7 @@ pub(super) fn cell_evidence(
                     inject::assess(counters, inject::Method::new(planned.chunk_bytes, inline_bytes))
                 }
                 Optimization::Doorbell => doorbell::assess(counters),
-                Optimization::Coalesce => coalesce::assess(planned, baseline, counters, valid),
+                Optimization::Coalesce => coalesce::assess(planned, baseline, counters, valid, rails),
             },
         };
         Evidence {

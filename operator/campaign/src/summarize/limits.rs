@@ -4,9 +4,8 @@
 use crds::assignment::Workload;
 use crds::record::FabricFacts;
 
-use super::statistic::posting_sides;
 use super::{EndpointIndex, Invalid};
-use crate::collect::{Case, Measured, PostedSide};
+use crate::collect::{Case, Measured, SidePosts};
 use crate::plan::PlannedScenario;
 
 /// Fraction by which a payload rate may exceed the line rate. A library may report completions for data that is still
@@ -24,12 +23,12 @@ const LATENCY_TOLERANCE: f64 = 0.02;
 /// Minimum fraction of a window that the operations fill. The rest is the exchange of the messages that open and close
 /// the window.
 const MIN_FILLED: f64 = 0.01;
-/// Maximum length of a window of which the operations may fill less.
+/// Maximum length of a window to which [`MIN_FILLED`] does not apply.
 const SHORT_WINDOW_NANOS: u64 = 10_000_000;
 
 /// Line rate in bits per second of the links that carried `posted`; `None` unless it is known for every rail. The rate
 /// that a virtual interface reports is not a limit, so the rate of a rail without a PCI device is treated as unknown.
-fn line_rate(facts: &FabricFacts, posted: &PostedSide) -> Option<f64> {
+fn line_rate(facts: &FabricFacts, posted: &SidePosts) -> Option<f64> {
     let mut links: Vec<(&str, u64)> = Vec::new();
     for (rail, bytes) in posted.counters.bytes_per_rail.iter().enumerate() {
         if *bytes == 0 {
@@ -118,7 +117,7 @@ pub(super) fn check_elapsed(workload: &Workload, measured: &Measured) -> Option<
         Workload::PingPong(_) => 0.5,
         Workload::Transfer(transfer) => f64::from(transfer.window) * f64::from(transfer.threads),
     };
-    posting_sides(workload, measured).find_map(|side| {
+    measured.posting_sides(workload).find_map(|side| {
         let posted = side.posted.as_ref()?;
         let (elapsed, window) = (posted.elapsed_nanos, side.window_nanos);
         let latencies = posted.latency.buckets();
@@ -157,10 +156,10 @@ mod tests {
         let measured = Measured {
             initiator: Side {
                 window_nanos,
-                posted: Some(PostedSide {
+                posted: Some(SidePosts {
                     elapsed_nanos,
                     latency: Distribution::from(&latency),
-                    ..PostedSide::default()
+                    ..SidePosts::default()
                 }),
                 ..Side::default()
             },

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crds::record::WarningReason;
 
 use super::endpoints::EndpointIndex;
-use super::offload;
+use super::{device_pairs, offload, windows};
 use crate::collect::{CaseOutcome, Reports};
 use crate::plan::Plan;
 
@@ -83,6 +83,8 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex
             .chain(missing)
             .chain(throttling_unknown)
             .chain(offload::warnings(plan, endpoints))
+            .chain(device_pairs::warnings(plan, endpoints))
+            .chain(windows::warnings(plan, reports))
             .chain(worker_warnings)
             .chain(more),
     )

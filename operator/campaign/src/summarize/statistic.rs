@@ -1,9 +1,9 @@
 //! The value of a metric in one case.
 
 use crds::assignment::Workload;
-use crds::v1alpha1::{Direction, Metric};
+use crds::v1alpha1::Metric;
 
-use crate::collect::{Measured, PostedSide, Side};
+use crate::collect::{Measured, Side, SidePosts};
 use crate::stats::Distribution;
 
 /// Every metric, in the order used in reports.
@@ -19,27 +19,17 @@ pub const METRICS: [Metric; 7] = [
 
 const BYTES_PER_GIB: f64 = (1_u64 << 30) as f64;
 
-/// The sides whose posts are measured: the initiator, and also the target if both post at the same time. The echo of
-/// a ping-pong is part of the initiator's operation, not a separate operation.
-pub fn posting_sides<'a>(workload: &Workload, measured: &'a Measured) -> impl Iterator<Item = &'a Side> {
-    let both =
-        matches!(workload, Workload::Transfer(transfer) if transfer.direction == Direction::Bidirectional);
-    std::iter::once(&measured.initiator).chain(both.then_some(&measured.target))
-}
-
-/// Posts of the sides whose posts are measured.
-pub fn posters<'a>(workload: &Workload, measured: &'a Measured) -> impl Iterator<Item = &'a PostedSide> {
-    posting_sides(workload, measured).filter_map(|side| side.posted.as_ref())
-}
-
 /// Latencies of all operations of a case.
 pub fn latency(workload: &Workload, measured: &Measured) -> Distribution {
     let mut all = Distribution::default();
-    posters(workload, measured).for_each(|posted| all.merge(&posted.latency));
+    measured
+        .posters(workload)
+        .for_each(|posted| all.merge(&posted.latency));
     all
 }
 
-/// CPU time of both workers in a case, each divided by its own window, in percent: 100 is one CPU. `None` without a window.
+/// CPU time of both workers in a case, each divided by its own window, in percent: 100 is one CPU. `None` without a
+/// window.
 pub fn cpu_percent(measured: &Measured) -> Option<f64> {
     let sides = [&measured.initiator, &measured.target];
     let of_side = |side: &Side| {
@@ -57,8 +47,8 @@ pub fn statistic(workload: &Workload, measured: &Measured, metric: Metric) -> Op
             .quantile(quantile)
             .map(|nanos| nanos as f64)
     };
-    let rate = |amount: fn(&PostedSide) -> u64| {
-        let rates = posters(workload, measured).map(|posted| {
+    let rate = |amount: fn(&SidePosts) -> u64| {
+        let rates = measured.posters(workload).map(|posted| {
             let seconds = posted.elapsed_nanos as f64 / 1e9;
             (seconds > 0.0).then(|| amount(posted) as f64 / seconds)
         });
@@ -72,7 +62,8 @@ pub fn statistic(workload: &Workload, measured: &Measured, metric: Metric) -> Op
         Metric::Throughput => rate(|posted| posted.payload_bytes),
         Metric::CompletionRate => rate(|posted| posted.operations),
         Metric::CpuSecondsPerGib => {
-            let payload: u64 = posters(workload, measured)
+            let payload: u64 = measured
+                .posters(workload)
                 .map(|posted| posted.payload_bytes)
                 .sum();
             let seconds = (measured.initiator.cpu_nanos + measured.target.cpu_nanos) as f64 / 1e9;

@@ -10,7 +10,6 @@ use crds::v1alpha1::FabricProof;
 
 use super::endpoints::identity;
 use super::fabric::Proofs;
-use super::statistic::posters;
 use super::{CaseCheck, EndpointIndex, Invalid, limits};
 use crate::collect::{Case, CaseOutcome, Measured, Reports};
 use crate::plan::{Plan, PlannedScenario};
@@ -91,13 +90,13 @@ fn case_reasons(plan: &Plan, case: &Case, endpoints: &EndpointIndex<'_>) -> Vec<
 }
 
 fn has_measurements(scenario: &PlannedScenario, case: &Case, measured: &Measured) -> bool {
-    let complete = |side: &crate::collect::PostedSide| {
+    let complete = |side: &crate::collect::SidePosts| {
         side.operations > 0
             && side.elapsed_nanos > 0
             && side.latency.count() > 0
             && (side.payload_bytes > 0 || case.size_bytes == 0)
     };
-    let mut sides = posters(&scenario.assignment.workload, measured).peekable();
+    let mut sides = measured.posters(&scenario.assignment.workload).peekable();
     sides.peek().is_some() && sides.all(complete)
 }
 

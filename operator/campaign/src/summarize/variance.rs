@@ -1,5 +1,5 @@
-//! Splits the variance of the baseline into its levels: windows of one process, processes, and pairs of workers. Shows what
-//! would narrow the intervals. It does not affect verdicts.
+//! Splits the variance of the baseline into its levels: windows of one process, processes, and pairs of workers. Shows
+//! what would narrow the intervals. It does not affect verdicts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::plan::{Plan, Separation};
 /// Minimum number of rounds with a value of the same pair.
 const MIN_ROUNDS: usize = 3;
 
-/// Standard deviations of the primary metric of a scenario at one size, as natural logarithms, by level.
+/// Variance of the primary metric of a scenario at one size, by level.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VarianceSplit {
@@ -21,14 +21,23 @@ pub struct VarianceSplit {
     pub scenario: usize,
     /// Message or transfer size in bytes.
     pub size_bytes: u64,
+    /// Standard deviations.
+    #[serde(flatten)]
+    pub deviations: Deviations,
+}
+
+/// Standard deviations of natural logarithms, by level.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Deviations {
     /// Between the windows of one process; `None` if the run has no control arm in the process of the baseline.
-    pub window: Option<f64>,
+    pub between_windows: Option<f64>,
     /// Between processes, without the part of the windows; `None` if that part is unknown.
-    pub process: Option<f64>,
+    pub between_processes: Option<f64>,
     /// Between the rounds of a pair: windows and processes together.
-    pub round: f64,
+    pub between_rounds: f64,
     /// Between pairs, without the part of the rounds; `None` with a single pair.
-    pub pair: Option<f64>,
+    pub between_pairs: Option<f64>,
 }
 
 /// Logarithms of one arm at one size, by pair and round.
@@ -67,22 +76,25 @@ pub(super) fn splits(plan: &Plan, reports: &Reports, validities: &[CaseCheck]) -
         .collect();
     let split = |(scenario, size_bytes): (usize, u64)| {
         let baseline = values.get(&(scenario, size_bytes, true))?;
-        split(baseline, values.get(&(scenario, size_bytes, false))).map(|split| VarianceSplit {
+        let deviations = deviations(baseline, values.get(&(scenario, size_bytes, false)))?;
+        Some(VarianceSplit {
             scenario,
             size_bytes,
-            ..split
+            deviations,
         })
     };
     cells.into_iter().filter_map(split).collect()
 }
 
-fn split(baseline: &Values, control: Option<&Values>) -> Option<VarianceSplit> {
+fn deviations(baseline: &Values, control: Option<&Values>) -> Option<Deviations> {
+    // Pairs with fewer rounds do not count at any level.
     let rounds: Vec<Vec<f64>> = baseline
         .values()
         .map(|of_pair| of_pair.values().copied().collect())
+        .filter(|values: &Vec<f64>| values.len() >= MIN_ROUNDS)
         .collect();
-    let round = pooled_variance(&rounds)?;
-    let window = control.and_then(|control| {
+    let of_rounds = pooled_variance(&rounds)?;
+    let of_windows = control.and_then(|control| {
         let differences = |(pair, of_baseline): (&(u32, u32), &BTreeMap<u32, f64>)| {
             let of_control = control.get(pair)?;
             let both = of_baseline.iter().filter_map(|(round, value)| {
@@ -95,15 +107,15 @@ fn split(baseline: &Values, control: Option<&Values>) -> Option<VarianceSplit> {
         Some(pooled_variance(&differences)? / 2.0)
     });
     let means: Vec<f64> = rounds.iter().filter_map(|values| mean(values)).collect();
-    let per_pair = rounds.iter().map(Vec::len).sum::<usize>() as f64 / rounds.len().max(1) as f64;
-    let pair = variance(&means).map(|variance| (variance - round / per_pair).max(0.0));
-    Some(VarianceSplit {
-        scenario: 0,
-        size_bytes: 0,
-        window: window.map(f64::sqrt),
-        process: window.map(|window| (round - window).max(0.0).sqrt()),
-        round: round.sqrt(),
-        pair: pair.map(f64::sqrt),
+    // The mean of a pair with n rounds has the variance of the rounds, divided by n.
+    let inverse_counts: Vec<f64> = rounds.iter().map(|values| 1.0 / values.len() as f64).collect();
+    let of_means = of_rounds * mean(&inverse_counts)?;
+    let of_pairs = variance(&means).map(|variance| (variance - of_means).max(0.0));
+    Some(Deviations {
+        between_windows: of_windows.map(f64::sqrt),
+        between_processes: of_windows.map(|of_windows| (of_rounds - of_windows).max(0.0).sqrt()),
+        between_rounds: of_rounds.sqrt(),
+        between_pairs: of_pairs.map(f64::sqrt),
     })
 }
 
@@ -166,19 +178,38 @@ mod tests {
     #[test]
     fn recovers_the_levels_of_simulated_noise() {
         let (baseline, control) = simulate(0.02, 0.05, 0.10, 300, 20);
-        let found = split(&baseline, Some(&control)).unwrap();
-        assert_near(found.window, 0.02);
-        assert_near(found.process, 0.05);
-        assert_near(found.pair, 0.10);
-        assert_near(Some(found.round), 0.02_f64.hypot(0.05));
+        let found = deviations(&baseline, Some(&control)).unwrap();
+        assert_near(found.between_windows, 0.02);
+        assert_near(found.between_processes, 0.05);
+        assert_near(found.between_pairs, 0.10);
+        assert_near(Some(found.between_rounds), 0.02_f64.hypot(0.05));
     }
 
     #[test]
     fn levels_that_cannot_be_separated_are_unknown() {
         let (baseline, _) = simulate(0.02, 0.05, 0.0, 1, 20);
-        let found = split(&baseline, None).unwrap();
-        assert_eq!((found.window, found.process, found.pair), (None, None, None));
+        let found = deviations(&baseline, None).unwrap();
+        assert_eq!(
+            (
+                found.between_windows,
+                found.between_processes,
+                found.between_pairs
+            ),
+            (None, None, None)
+        );
         let (baseline, control) = simulate(0.02, 0.05, 0.0, 4, 2);
-        assert_eq!(split(&baseline, Some(&control)), None);
+        assert_eq!(deviations(&baseline, Some(&control)), None);
+    }
+
+    /// Half of the pairs have few valid rounds, so their means differ more although the pairs are equal.
+    #[test]
+    fn unequal_numbers_of_rounds_are_not_a_difference_between_pairs() {
+        let (mut baseline, control) = simulate(0.02, 0.05, 0.0, 400, 30);
+        for (index, rounds) in baseline.values_mut().enumerate() {
+            let keep = [30, 3, 1][index % 3];
+            rounds.retain(|round, _| *round <= keep);
+        }
+        let found = deviations(&baseline, Some(&control)).unwrap();
+        assert!(found.between_pairs.unwrap() < 0.012, "{found:?}");
     }
 }

@@ -108,7 +108,7 @@ pub enum ProblemKind {
     },
     /// The minimum window is too long.
     #[snafu(display(
-        "{given} is longer than {max}, the smaller of 10s and a quarter of runPolicy.caseDeadlineSeconds. Choose a \
+        "{given} is longer than {max}, the smaller of 10s and a fifth of runPolicy.caseDeadlineSeconds. Choose a \
          shorter window, or raise the deadline"
     ))]
     MinWindowBounds {
@@ -192,10 +192,60 @@ pub enum ProblemKind {
         /// The variant's limit.
         max: Size,
     },
+    /// The list contains more GPUs than the scenarios use.
+    #[snafu(display(
+        "the list has more GPUs than the scenarios with memory Cuda have threads ({threads}), and each thread uses one GPU. \
+         Remove GPUs, or raise the threads of a transfer scenario"
+    ))]
+    UnusedGpus {
+        /// Maximum number of threads of the scenarios with GPU memory; 0 without such a scenario.
+        threads: u32,
+    },
+    /// A GPU index is not below the number of GPUs requested.
+    #[snafu(display(
+        "GPU {gpu} does not exist in the container: spec.resources.gpus is {requested}, and indexes start at 0. Request more \
+         GPUs, or use a lower index"
+    ))]
+    UnknownGpu {
+        /// Index of the GPU.
+        gpu: u32,
+        /// Number of GPUs requested.
+        requested: u32,
+    },
+    /// A device is named twice.
+    #[snafu(display("`{name}` is in the list twice. Remove one"))]
+    DuplicateDevice {
+        /// Name of the NIC or index of the GPU.
+        name: String,
+    },
+    /// The number of NICs does not match the rails.
+    #[snafu(display(
+        "{nics} NICs are named, but there are {rails} rails: the rails of the transport for each GPU. Name one NIC for each \
+         rail, or none"
+    ))]
+    NicsPerRail {
+        /// Number of NICs in the list.
+        nics: usize,
+        /// Number of rails of all GPUs.
+        rails: u32,
+    },
+    /// The transport uses no NICs.
+    #[snafu(display("the transport uses no NICs. Remove this field, or choose another transport"))]
+    NoNics,
+    /// All GPUs together have too many rails.
+    #[snafu(display(
+        "every GPU has its own rails, which are {rails} in total, but the maximum is {max}. Use fewer rails or GPUs"
+    ))]
+    TooManyRails {
+        /// Number of rails of all GPUs.
+        rails: u32,
+        /// The limit.
+        max: u32,
+    },
     /// The run uses more rails than it requests EFA devices.
     #[snafu(display(
-        "every rail needs an EFA device: rails is {rails}, but spec.resources.efas is {efas}. Request {rails} devices, or use \
-         fewer rails"
+        "every rail needs an EFA device: the rails of all GPUs are {rails}, but spec.resources.efas is {efas}. Request {rails} \
+         devices, or use fewer rails"
     ))]
     MoreRailsThanEfas {
         /// Number of rails.

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crds::assignment::{Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload, memory};
+use crds::assignment::{
+    Extent, PingPongWorkload, ScenarioAssignment, TransferWorkload, Workload, memory, pilot,
+};
 use crds::units::{self, Size};
 use crds::v1alpha1::{BenchmarkRunSpec, Metric, PingPong, Scenario, Transfer};
 
@@ -21,8 +23,7 @@ const DEFAULT_WARMUP: u32 = 100;
 /// Minimum duration of a measurement.
 const MIN_DURATION: Duration = Duration::from_millis(1);
 
-/// Maximum of `sampling.minWindow`. It is also limited by the case deadline, because a slow arm needs several times as
-/// long as the fastest.
+/// Maximum of `sampling.minWindow`. It is also limited by the case deadline.
 const MAX_MIN_WINDOW: Duration = Duration::from_secs(10);
 
 /// Applies the defaults to the scenarios of `spec` and keeps their order. Scenarios that are neither a ping-pong nor a
@@ -33,7 +34,7 @@ pub(super) fn expand(spec: &BenchmarkRunSpec, report: &mut Reporter) -> Vec<Vali
         spec.scenarios.iter().map(|scenario| scenario.name.as_str()),
     );
     let deadline = spec.run_policy.case_deadline_seconds;
-    let max = units::Duration(MAX_MIN_WINDOW.min(Duration::from_secs(deadline.into()) / 4));
+    let max = units::Duration(MAX_MIN_WINDOW.min(pilot::max_min_window(deadline)));
     if spec.sampling.min_window > max {
         let kind = ProblemKind::MinWindowBounds {
             given: spec.sampling.min_window,
@@ -131,7 +132,7 @@ impl Scope<'_> {
         match extent(iterations, duration, DEFAULT_ITERATIONS) {
             Extent::Iterations(min_iterations) if !self.min_window.is_zero() => Extent::FillWindow {
                 min_iterations,
-                min_nanos: nanos(self.min_window),
+                min_window_nanos: nanos(self.min_window),
             },
             extent => extent,
         }

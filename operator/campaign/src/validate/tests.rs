@@ -35,7 +35,7 @@ fn defaults_are_filled_in() {
     };
     let measured = Extent::FillWindow {
         min_iterations: 1000,
-        min_nanos: 20_000_000,
+        min_window_nanos: 20_000_000,
     };
     assert_eq!(ping_pong.measured, measured);
     assert_eq!(ping_pong.warmup, Extent::Iterations(100));
@@ -151,6 +151,86 @@ fn rejects_device_memory_only_if_a_message_would_be_injected() {
         problems(&spec("64, 128Ki"))[0]
             .starts_with("spec.scenarios[0].memory: messages in memory Cuda cannot be injected")
     );
+}
+
+#[test]
+fn devices_must_exist_and_be_used() {
+    let spec = |transport: &str, devices: &str, more: &str| {
+        format!(
+            "resources: {{gpus: 8, efas: 32}}\ndevices: {{{devices}}}\n{more}\nvariants: [{{name: a}}, {{name: b, library: /opt}}]\ntransport: {{{transport}}}\nscenarios: [{{name: large, memory: Cuda, transfer: {{operation: WriteImmediate, sizes: [128Ki], threads: 2}}}}]"
+        )
+    };
+    let efa = "libfabric: {provider: efa-direct, rails: 2}";
+    for (transport, devices, more) in [
+        (efa, "gpus: [0, 7]", "placement: {align: PciRoot}"),
+        (efa, "gpus: [3, 1], nics: [a, b, c, d]", ""),
+        (efa, "numaNode: 1", ""),
+        ("libfabric: {provider: tcp, rails: 2}", "nics: [eth0, eth0]", ""),
+    ] {
+        assert_eq!(problems(&spec(transport, devices, more)), [""; 0], "{devices}");
+    }
+    for (transport, devices, more, expected) in [
+        (
+            efa,
+            "gpus: [8]",
+            "",
+            "spec.devices.gpus[0]: GPU 8 does not exist in the container: spec.resources.gpus is 8",
+        ),
+        (
+            efa,
+            "gpus: [1, 1]",
+            "",
+            "spec.devices.gpus[1]: `1` is in the list twice",
+        ),
+        (
+            efa,
+            "gpus: [0, 1, 2]",
+            "",
+            "spec.devices.gpus: the list has more GPUs than the scenarios with memory Cuda have threads (2)",
+        ),
+        (
+            efa,
+            "nics: [a, b, c]",
+            "",
+            "spec.devices.nics: 3 NICs are named, but there are 2 rails",
+        ),
+        (
+            efa,
+            "nics: [a, a]",
+            "",
+            "spec.devices.nics[1]: `a` is in the list twice",
+        ),
+        (
+            "libfabric: {provider: efa-direct, rails: 20}",
+            "gpus: [0, 1]",
+            "",
+            "spec.transport.libfabric.rails: every rail needs an EFA device: the rails of all GPUs are 40",
+        ),
+        (
+            "libfabric: {provider: tcp, rails: 40}",
+            "gpus: [0, 1]",
+            "",
+            "spec.devices.gpus: every GPU has its own rails, which are 80 in total, but the maximum is 64",
+        ),
+        (
+            "libfabric: {provider: shm}",
+            "nics: [a]",
+            "",
+            "spec.devices.nics: the transport uses no NICs",
+        ),
+        (
+            "loopback: {}",
+            "",
+            "placement: {align: NumaNode}",
+            "spec.placement.align: the transport uses no NICs",
+        ),
+    ] {
+        let found = problems(&spec(transport, devices, more));
+        assert!(
+            found.len() == 1 && found[0].starts_with(expected),
+            "{devices}: {found:?}"
+        );
+    }
 }
 
 #[test]

@@ -41,6 +41,7 @@ pub(crate) struct DeviceMemory {
     start: sys::CUdeviceptr,
     length: usize,
     pci: String,
+    ordinal: c_int,
 }
 
 /// A reference to a device's primary context, released on drop.
@@ -118,6 +119,7 @@ impl DeviceMemory {
             start: allocation.next_multiple_of(GPU_PAGE_BYTES as u64),
             length,
             pci,
+            ordinal,
         };
         memory.synchronize_copies()?;
         Ok(memory)
@@ -131,6 +133,11 @@ impl DeviceMemory {
     /// PCI address of the GPU, in lowercase.
     pub(crate) fn pci(&self) -> &str {
         &self.pci
+    }
+
+    /// Number by which the driver identifies the GPU.
+    pub(crate) fn ordinal(&self) -> i32 {
+        self.ordinal
     }
 
     /// Sets every byte. Returns after all bytes are set.

@@ -9,7 +9,8 @@ use crds::assignment::{
 use crds::record::{CaseFailure, IntegrityReport, SideReport};
 use crds::striping::{StripingPolicy, StripingRule};
 use crds::v1alpha1::{
-    Direction, Loopback, MemoryKind, PingPongOperation, Polling, TransferOperation, TransportSpec,
+    Alignment, Devices, Direction, Loopback, MemoryKind, PingPongOperation, Polling, TransferOperation,
+    TransportSpec,
 };
 
 use crate::arm_endpoints::{ArmEndpoints, Buffers, open_config};
@@ -79,6 +80,8 @@ pub fn assignment(scenario: &ScenarioAssignment, arm: &ArmAssignment, rails: u32
             timeout_seconds: 1,
         },
         transport: TransportSpec::Loopback(Loopback { rails }),
+        devices: Devices::default(),
+        align: Alignment::None,
         bindings: Vec::new(),
         processes: vec![InstrumentProcess::default()],
         scenarios: vec![scenario.clone()],

@@ -166,23 +166,20 @@ fn reports_zero_for_counters_that_were_reset() {
 #[test]
 fn counts_traffic_over_the_loopback_interface() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut facts = crds::record::FabricFacts {
-        rails: vec![RailFacts {
-            address: listener.local_addr().unwrap().to_string(),
-            ..RailFacts::default()
-        }],
-        ..Default::default()
-    };
+    let mut rails = [RailFacts {
+        address: listener.local_addr().unwrap().to_string(),
+        ..RailFacts::default()
+    }];
     let roots = SystemRoots::default();
-    super::super::complete_rail_facts(&mut facts, &roots);
-    let before = Reading::take(&facts.rails, &roots);
+    super::super::complete_rail_facts(&mut rails, None, &roots);
+    let before = Reading::take(&rails, &roots);
     let mut sender = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (mut receiver, _) = listener.accept().unwrap();
     std::io::Write::write_all(&mut sender, &[7; 50_000]).unwrap();
     drop(sender);
     std::io::copy(&mut receiver, &mut std::io::sink()).unwrap();
-    let after = Reading::take(&facts.rails, &roots);
-    let deltas = delta(&before, &after, &facts.rails);
+    let after = Reading::take(&rails, &roots);
+    let deltas = delta(&before, &after, &rails);
     assert_eq!(deltas.len(), 1);
     assert!(
         deltas[0].tx_bytes >= 50_000 && deltas[0].rx_bytes >= 50_000,

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crds::record::Locality;
 use proptest::prelude::*;
 
 use super::*;
-use crate::topology::DeviceClass;
+use crate::topology::{DeviceClass, locality};
 
 /// Name and content of each fixture.
 const FIXTURES: [(&str, &str); 7] = [
@@ -36,7 +37,10 @@ fn machine(name: &str) -> Machine {
         };
         let pci = PciPath::from_directory(&Path::new("/sys/devices").join(path));
         match kind {
-            "gpu" => machine.gpus.push(pci.unwrap()),
+            "gpu" => machine.gpus.push(Gpu {
+                pci: pci.unwrap(),
+                numa_node: node.parse().ok(),
+            }),
             driver => machine.devices.push(Device {
                 class: DeviceClass::Rdma,
                 name: name.to_owned(),
@@ -53,9 +57,52 @@ fn machine(name: &str) -> Machine {
 /// Names of the first `rails` devices for the GPU with index `gpu`.
 fn rails(name: &str, driver: &str, gpu: usize, rails: usize) -> Vec<String> {
     let machine = machine(name);
-    let location = Location::Gpu(machine.gpus[gpu].address().to_owned());
+    let location = Location::Gpu(machine.gpus[gpu].pci.address().to_owned());
     let devices = nearest(&machine, &[driver], &location).into_iter().take(rails);
     devices.map(|device| device.name.clone()).collect()
+}
+
+/// Devices of every GPU of every fixture and their positions, one line for each GPU. The devices are divided equally
+/// among the GPUs, and each GPU has at least one.
+fn pairs() -> String {
+    let mut lines = Vec::new();
+    for (name, _) in FIXTURES {
+        let machine = machine(name);
+        let drivers: BTreeSet<&str> = machine
+            .devices
+            .iter()
+            .filter_map(|device| device.driver.as_deref())
+            .filter(|driver| ["efa", "mlx5_core"].contains(driver))
+            .collect();
+        for driver in drivers {
+            let count = machine
+                .devices
+                .iter()
+                .filter(|device| device.driver.as_deref() == Some(driver));
+            let rails = (count.count() / machine.gpus.len().max(1)).max(1);
+            for (number, gpu) in machine.gpus.iter().enumerate() {
+                let location = Location::Gpu(gpu.pci.address().to_owned());
+                let devices: Vec<String> = nearest(&machine, &[driver], &location)
+                    .into_iter()
+                    .take(rails)
+                    .map(|device| format!("{} ({})", device.name, locality(&machine, &location, device)))
+                    .collect();
+                let (address, devices) = (gpu.pci.address(), devices.join(", "));
+                lines.push(format!("{name} GPU {number} {address} {driver}: {devices}\n"));
+            }
+        }
+    }
+    lines.concat()
+}
+
+#[test]
+fn every_gpu_of_every_fixture_uses_the_expected_devices() {
+    let expected = include_str!("../fixtures/expected-pairs.txt");
+    assert_eq!(
+        pairs(),
+        expected,
+        "if the change is intended, replace fixtures/expected-pairs.txt"
+    );
 }
 
 #[test]
@@ -127,11 +174,16 @@ proptest! {
     #[test]
     fn no_device_is_chosen_before_a_nearer_one((name, driver) in machines_with_gpus(), gpu in 0usize..8) {
         let machine = machine(name);
-        let gpu = &machine.gpus[gpu % machine.gpus.len()];
+        let gpu = &machine.gpus[gpu % machine.gpus.len()].pci;
         let chosen = nearest(&machine, &[driver], &Location::Gpu(gpu.address().to_owned()));
         let steps: Vec<usize> = chosen.iter().map(|device| hops(gpu, device)).collect();
         prop_assert!(steps.is_sorted(), "{steps:?}");
         prop_assert!(steps[0] < usize::MAX);
+        // A device on another NUMA node, or below another root, is used only after all that are nearer.
+        let location = Location::Gpu(gpu.address().to_owned());
+        let positions: Vec<Locality> = chosen.iter().map(|device| locality(&machine, &location, device)).collect();
+        let fewest = positions.iter().filter(|position| **position != Locality::Remote).count();
+        prop_assert!(positions[..fewest].iter().all(|position| *position != Locality::Remote), "{positions:?}");
         let all = machine.devices.iter().filter(|device| device.driver.as_deref() == Some(driver));
         prop_assert_eq!(chosen.len(), all.count());
     }
@@ -143,7 +195,7 @@ proptest! {
         let rails = all / machine.gpus.len();
         let mut used = BTreeSet::new();
         for gpu in &machine.gpus {
-            let devices = nearest(&machine, &[driver], &Location::Gpu(gpu.address().to_owned()));
+            let devices = nearest(&machine, &[driver], &Location::Gpu(gpu.pci.address().to_owned()));
             for device in devices.into_iter().take(rails) {
                 prop_assert!(used.insert(device.name.clone()), "{}", device.name);
             }

@@ -43,7 +43,7 @@ pub(super) fn discover(config: &OpenConfig) -> Result<DiscoveredDevices, Transpo
         return Err(refused(
             "open",
             format!(
-                "the libfabric transport cannot open the library {}",
+                "the libfabric transport received the configuration of another transport: {}",
                 config.spec.library()
             ),
         ));
@@ -137,7 +137,7 @@ impl DeviceSearch<'_> {
         devices.map(|device| device.name.clone()).collect()
     }
 
-    /// Selects the device for each source address.
+    /// Selects the device for each source address or network interface.
     ///
     /// Without addresses, all rails use the first device that the library returns, because several TCP endpoints can
     /// use the same device.
@@ -148,7 +148,7 @@ impl DeviceSearch<'_> {
                     .config
                     .rails
                     .get(rail)
-                    .map(|text| parse_address(rail, text))
+                    .map(|text| source_address(rail, text))
                     .transpose()?;
                 self.first_device(source)
             })
@@ -359,12 +359,15 @@ impl DeviceSearch<'_> {
     }
 }
 
-fn parse_address(rail: Rail, text: &str) -> Result<IpAddr, TransportError> {
-    text.parse().map_err(|_| {
-        refused(
-            "open",
-            format!("the source of rail {rail} must be an IP address, not {text:?}"),
-        )
+/// Parses an IP address, or finds the address of a network interface.
+fn source_address(rail: Rail, text: &str) -> Result<IpAddr, TransportError> {
+    let parsed = text.parse().ok();
+    parsed.or_else(|| topology::address_of(text)).ok_or_else(|| {
+        let message = format!(
+            "rail {rail}: {text:?} is not an IP address, and no network interface of this name has one; `ip address` lists \
+             the interfaces"
+        );
+        no_device("getifaddrs", message)
     })
 }
 

@@ -131,6 +131,7 @@ fn rail_facts(rail: &Rail, attributes: &Attributes) -> RailFacts {
         pci: nic.and_then(|nic| nic.pci.clone()),
         address: address::display(rail.name()),
         line_bits_per_second: nic.map(|nic| nic.speed as u64).filter(|speed| *speed > 0),
+        ..RailFacts::default()
     }
 }
 

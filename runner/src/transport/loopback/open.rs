@@ -20,7 +20,7 @@ pub(super) fn segment_layout(config: &OpenConfig) -> Result<Layout, TransportErr
     };
     let TransportSpec::Loopback(LoopbackSpec { rails }) = &config.spec else {
         let message = format!(
-            "the loopback transport cannot open the library {}",
+            "the loopback transport received the configuration of another transport: {}",
             config.spec.library()
         );
         return Err(refused(FailureReason::Internal, message));

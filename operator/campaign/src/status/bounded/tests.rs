@@ -197,7 +197,7 @@ fn omits_detail_before_results_and_results_before_comparisons() {
 #[test]
 fn shortens_messages_before_omitting_values_and_counts_omitted_values() {
     let mut status = largest();
-    status.results.truncate(50);
+    status.results.truncate(40);
     status.comparisons.truncate(20);
     status.expectations.clear();
     status.execution = None;
@@ -212,7 +212,7 @@ fn shortens_messages_before_omitting_values_and_counts_omitted_values() {
     let fitted = fit(status);
     assert!(fitted.results.iter().all(|one| one.p95_nanos.is_none()));
     let dropped = 200 - fitted.results.len() as u32;
-    let of_result = 10;
+    let of_result = 11;
     let left = 3;
     assert_eq!(
         fitted.omitted_values,

@@ -14,11 +14,13 @@ const IDLE_FRACTION: f64 = 0.01;
 /// Tolerated bytes per case on an idle interface that do not belong to the transfers, such as address resolution.
 const IDLE_BYTES: u64 = 64 * 1024;
 
+/// Assesses coalescing. Threads on different GPUs use separate groups of `rails` rails.
 pub(super) fn assess(
     planned: &Cell,
     baseline: Option<&Cell>,
     counters: &PostingCounters,
     valid: &[&Measured],
+    rails: u32,
 ) -> (Engagement, String) {
     let shape = |cell: &Cell| (cell.rails, cell.chunk_bytes, cell.last_chunk_bytes);
     let Some(baseline) = baseline.filter(|baseline| shape(baseline) != shape(planned)) else {
@@ -34,7 +36,9 @@ pub(super) fn assess(
         return (Engagement::NotEngaged, reason);
     }
     let used = counters.bytes_per_rail.iter().filter(|bytes| **bytes > 0).count() as u64;
-    if used < planned.rails {
+    let groups = counters.bytes_per_rail.len() as u64 / u64::from(rails.max(1));
+    let planned_rails = planned.rails * groups.max(1);
+    if used < planned_rails {
         let reason = format!("{change} was planned, but only {used} rails carried bytes");
         return (Engagement::NotEngaged, reason);
     }
@@ -43,7 +47,7 @@ pub(super) fn assess(
             format!("{change} according to the runner's counters; not every rail has its own interface");
         return (Engagement::RequestedOnly, reason);
     };
-    if used > planned.rails {
+    if used > planned_rails {
         let reason = format!("{change}, but transfers rotate over the rails: all {used} rails carry bytes");
         return (Engagement::RequestedOnly, reason);
     }
@@ -147,7 +151,7 @@ mod tests {
             ])
         };
         let posts = counters(&[100 * MIB, 100 * MIB, 0, 0], 2);
-        let assess = |measured: &Measured| assess(&cell(2), Some(&cell(4)), &posts, &[measured]).0;
+        let assess = |measured: &Measured| assess(&cell(2), Some(&cell(4)), &posts, &[measured], 4).0;
         assert_eq!(assess(&own(1000)), Engagement::Confirmed);
         assert_eq!(assess(&own(50 * MIB)), Engagement::NotEngaged);
         let shared = measured(&[("lo", &[0, 1, 2, 3], 400 * MIB)]);
@@ -155,12 +159,28 @@ mod tests {
     }
 
     #[test]
+    fn every_gpu_must_use_the_planned_number_of_rails() {
+        let own = measured(&[
+            ("a", &[0], 101 * MIB),
+            ("b", &[1], 0),
+            ("c", &[2], 101 * MIB),
+            ("d", &[3], 0),
+        ]);
+        let assess = |bytes: [u64; 4]| {
+            let posts = counters(&bytes.map(|mib| mib * MIB), 1);
+            assess(&cell(1), Some(&cell(2)), &posts, &[&own], 2).0
+        };
+        assert_eq!(assess([100, 0, 100, 0]), Engagement::Confirmed);
+        assert_eq!(assess([100, 0, 0, 0]), Engagement::NotEngaged);
+    }
+
+    #[test]
     fn same_plan_is_not_applicable_and_striping_over_all_rails_is_not_engaged() {
         let posts = counters(&[MIB; 4], 4);
         let shared = measured(&[("lo", &[0, 1, 2, 3], 4 * MIB)]);
-        let same_plan = assess(&cell(4), Some(&cell(4)), &posts, &[&shared]);
+        let same_plan = assess(&cell(4), Some(&cell(4)), &posts, &[&shared], 4);
         assert_eq!(same_plan.0, Engagement::NotApplicable);
-        let all_rails = assess(&cell(2), Some(&cell(4)), &posts, &[&shared]);
+        let all_rails = assess(&cell(2), Some(&cell(4)), &posts, &[&shared], 4);
         assert_eq!(all_rails.0, Engagement::NotEngaged);
     }
 }

@@ -19,9 +19,6 @@ use std::sync::{Arc, PoisonError};
 /// Access rights for all operations of the scenarios, local and remote.
 const ACCESS: u64 = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
-/// Index of the GPU that holds device memory, as numbered by the CUDA driver.
-const CUDA_DEVICE: c_int = 0;
-
 /// Memory that is registered on one rail.
 pub(in crate::transport::libfabric) struct RailRegion {
     rail: Arc<Objects>,
@@ -88,8 +85,8 @@ impl Rail {
         let library = objects.info.library();
         let key = self.next_key();
         let region = open_object(library, registration_call(&memory), |out| {
-            if memory.is_device() {
-                register_device_memory(&objects.domain, &memory, key, out)
+            if let Some(gpu) = memory.gpu() {
+                register_device_memory(&objects.domain, &memory, gpu, key, out)
             } else {
                 register_host_memory(&objects.domain, &memory, key, out)
             }
@@ -158,6 +155,7 @@ fn register_host_memory(
 fn register_device_memory(
     domain: &Owned<fid_domain>,
     memory: &Memory,
+    gpu: c_int,
     key: u64,
     out: &mut *mut fid_mr,
 ) -> c_int {
@@ -173,7 +171,7 @@ fn register_device_memory(
     fields.access = ACCESS;
     fields.requested_key = key;
     fields.iface = FI_HMEM_CUDA;
-    fields.device.cuda = CUDA_DEVICE;
+    fields.device.cuda = gpu;
     // SAFETY: the domain is open; the attribute and its iovec are valid during the call, and the caller keeps the
     // memory allocated until the region is closed.
     unsafe { calls::fi_mr_regattr(domain.as_ptr(), attr.as_mut_ptr(), 0, out) }

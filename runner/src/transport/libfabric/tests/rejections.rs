@@ -62,15 +62,28 @@ fn rejects_unsuitable_rail_sources() {
         FailureReason::OperationRejected
     );
     let name = open_error(&Setup {
-        rails: vec!["lo"],
+        rails: vec!["no-such-interface"],
         ..system_setup(LibfabricProvider::Tcp)
     });
-    assert!(name.message.contains("must be an IP address"), "{name}");
+    assert_eq!(name.reason, FailureReason::NoDevice);
+    assert!(
+        name.message.contains("no network interface of this name"),
+        "{name}"
+    );
     let shm = open_error(&Setup {
         rails: vec!["127.0.0.1"],
         ..system_setup(LibfabricProvider::Shm)
     });
     assert!(shm.message.contains("leave the rail sources empty"), "{shm}");
+}
+
+#[test]
+fn an_interface_name_selects_its_address() {
+    let mut config = system_setup(LibfabricProvider::Tcp).config();
+    config.rails = vec!["lo".to_owned()];
+    let opened = Libfabric::open(&config).unwrap();
+    let address = &opened.facts().rails[0].address;
+    assert!(address.contains("127.0.0.1"), "{address}");
 }
 
 #[test]

@@ -1,0 +1,92 @@
+//! Validates the GPUs and NICs of the workers: they must be requested, used, and named once for each rail.
+
+use std::collections::BTreeSet;
+
+use crds::assignment::memory::threads;
+use crds::v1alpha1::{BenchmarkRunSpec, MemoryKind};
+
+use super::problem::Reporter;
+use super::{ProblemKind, ValidatedScenario};
+
+/// Maximum number of rails of all GPUs of a worker together.
+const MAX_RAILS: u32 = 64;
+
+/// Validates `spec.devices`, `spec.placement.align`, and the number of EFA devices.
+pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: &mut Reporter) {
+    check_gpus(spec, scenarios, report);
+    let rails = spec.transport.rails().saturating_mul(spec.devices.groups());
+    if rails > MAX_RAILS {
+        let max = MAX_RAILS;
+        report.add("spec.devices.gpus", ProblemKind::TooManyRails { rails, max });
+    }
+    if spec.transport.uses_efa() && rails > spec.resources.efas {
+        let efas = spec.resources.efas;
+        report.add(
+            "spec.transport.libfabric.rails",
+            ProblemKind::MoreRailsThanEfas { rails, efas },
+        );
+    }
+    check_nics(spec, rails, report);
+    if !spec.placement.align.is_none() && !spec.transport.uses_nics() {
+        report.add("spec.placement.align", ProblemKind::NoNics);
+    }
+}
+
+fn check_gpus(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], report: &mut Reporter) {
+    let gpus = &spec.devices.gpus;
+    let of_gpu_memory = scenarios
+        .iter()
+        .filter(|scenario| scenario.assignment.memory == MemoryKind::Cuda);
+    let most_threads = of_gpu_memory
+        .map(|scenario| threads(&scenario.assignment.workload))
+        .max();
+    let used = most_threads.unwrap_or(0);
+    if gpus.len() > used as usize {
+        report.add("spec.devices.gpus", ProblemKind::UnusedGpus { threads: used });
+    }
+    let mut seen = BTreeSet::new();
+    for (index, gpu) in gpus.iter().enumerate() {
+        let path = format!("spec.devices.gpus[{index}]");
+        if *gpu >= spec.resources.gpus {
+            let requested = spec.resources.gpus;
+            report.add(path, ProblemKind::UnknownGpu { gpu: *gpu, requested });
+        } else if !seen.insert(gpu) {
+            report.add(
+                path,
+                ProblemKind::DuplicateDevice {
+                    name: gpu.to_string(),
+                },
+            );
+        }
+    }
+}
+
+fn check_nics(spec: &BenchmarkRunSpec, rails: u32, report: &mut Reporter) {
+    let nics = &spec.devices.nics;
+    if nics.is_empty() {
+        return;
+    }
+    if !spec.transport.uses_nics() {
+        report.add("spec.devices.nics", ProblemKind::NoNics);
+        return;
+    }
+    if nics.len() != rails as usize {
+        report.add(
+            "spec.devices.nics",
+            ProblemKind::NicsPerRail {
+                nics: nics.len(),
+                rails,
+            },
+        );
+    }
+    // Several rails may use one interface for IP, but not one RDMA device.
+    let mut seen = BTreeSet::new();
+    for (index, nic) in nics.iter().enumerate() {
+        if !seen.insert(nic) && !spec.transport.uses_ip() {
+            report.add(
+                format!("spec.devices.nics[{index}]"),
+                ProblemKind::DuplicateDevice { name: nic.clone() },
+            );
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Combines the facts of the groups of rails: one group for each GPU. Performs no I/O.
+
+use crds::record::{Answer, FabricFacts, InjectLimits, OffloadFacts};
+
+/// Appends the rails of the next group to `facts`. Each limit becomes the minimum of both groups.
+pub(super) fn add_group(facts: &mut FabricFacts, group: FabricFacts) {
+    facts.rails.extend(group.rails);
+    facts.inject_limits = InjectLimits {
+        send_bytes: facts.inject_limits.send_bytes.min(group.inject_limits.send_bytes),
+        write_bytes: facts
+            .inject_limits
+            .write_bytes
+            .min(group.inject_limits.write_bytes),
+    };
+    facts.transmit_depth = facts.transmit_depth.min(group.transmit_depth);
+    facts.max_message_bytes = facts.max_message_bytes.min(group.max_message_bytes);
+    facts.offload = OffloadFacts {
+        emulated_reads: combine(facts.offload.emulated_reads, group.offload.emulated_reads),
+        emulated_writes: combine(facts.offload.emulated_writes, group.offload.emulated_writes),
+        staged: combine(facts.offload.staged, group.offload.staged),
+        inline_bytes: facts
+            .offload
+            .inline_bytes
+            .zip(group.offload.inline_bytes)
+            .map(|(one, other)| one.min(other)),
+    };
+}
+
+/// Combined answer of two groups: `Yes` if one of them answers `Yes`, and `No` only if both answer `No`.
+fn combine(one: Option<Answer>, other: Option<Answer>) -> Option<Answer> {
+    match (one, other) {
+        (Some(Answer::Yes), _) | (_, Some(Answer::Yes)) => Some(Answer::Yes),
+        (Some(Answer::No), Some(Answer::No)) => Some(Answer::No),
+        (None, None) => None,
+        _ => Some(Answer::Unknown),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::record::RailFacts;
+
+    use super::*;
+
+    fn group(domain: &str, send_bytes: u64, staged: Option<Answer>) -> FabricFacts {
+        FabricFacts {
+            rails: vec![RailFacts {
+                domain: domain.to_owned(),
+                ..RailFacts::default()
+            }],
+            inject_limits: InjectLimits {
+                send_bytes,
+                write_bytes: 0,
+            },
+            offload: OffloadFacts {
+                staged,
+                ..OffloadFacts::default()
+            },
+            ..FabricFacts::default()
+        }
+    }
+
+    #[test]
+    fn keeps_the_order_of_the_groups_and_the_smallest_limit() {
+        let mut facts = group("a", 64, None);
+        add_group(&mut facts, group("b", 32, None));
+        let domains: Vec<&str> = facts.rails.iter().map(|rail| rail.domain.as_str()).collect();
+        assert_eq!(domains, ["a", "b"]);
+        assert_eq!(facts.inject_limits.send_bytes, 32);
+    }
+
+    #[test]
+    fn staging_in_one_group_is_not_hidden_by_the_others() {
+        use Answer::{No, Unknown, Yes};
+        for (one, other, combined) in [
+            (Some(No), Some(Yes), Some(Yes)),
+            (Some(Unknown), Some(Yes), Some(Yes)),
+            (Some(No), Some(Unknown), Some(Unknown)),
+            (Some(No), None, Some(Unknown)),
+            (Some(No), Some(No), Some(No)),
+            (None, None, None),
+        ] {
+            let mut facts = group("a", 1, one);
+            add_group(&mut facts, group("b", 1, other));
+            assert_eq!(facts.offload.staged, combined, "{one:?} {other:?}");
+        }
+    }
+}

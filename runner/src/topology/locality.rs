@@ -1,0 +1,130 @@
+//! Position of a NIC relative to the memory that it transfers. Performs no I/O.
+//!
+//! A transfer between a NIC and a GPU below different PCI root complexes passes through the CPU, which limits its
+//! throughput.
+
+use crds::record::{Locality, RailFacts};
+use crds::v1alpha1::Alignment;
+
+use super::{Device, Location, Machine, PciPath};
+
+/// Position of `nic` relative to the memory at `location`.
+///
+/// A root complex that contains all of several GPUs says nothing about their positions: some virtual machines show all
+/// devices below one root complex. The NUMA nodes are compared instead.
+pub fn locality(machine: &Machine, location: &Location, nic: &Device) -> Locality {
+    match location {
+        Location::NumaNode(node) => compare_nodes(Some(*node), nic.numa_node),
+        Location::Gpu(address) => {
+            let Some(gpu) = machine.gpu(address) else {
+                return Locality::Unknown;
+            };
+            let below_root = |path: &PciPath| gpu.pci.hops(path).is_some();
+            let root_separates =
+                machine.gpus.len() == 1 || machine.gpus.iter().any(|other| !below_root(&other.pci));
+            if root_separates && nic.pci.as_ref().is_some_and(below_root) {
+                Locality::PciRoot
+            } else {
+                compare_nodes(gpu.numa_node, nic.numa_node)
+            }
+        }
+    }
+}
+
+fn compare_nodes(memory: Option<u32>, nic: Option<u32>) -> Locality {
+    match (memory, nic) {
+        (Some(memory), Some(nic)) if memory == nic => Locality::NumaNode,
+        (Some(_), Some(_)) => Locality::Remote,
+        (None, _) | (_, None) => Locality::Unknown,
+    }
+}
+
+/// Describes the first rail that does not meet `align`, and the remedy; `None` if all rails meet it.
+///
+/// A rail without a PCI device, or in an unknown position, does not meet a requirement.
+pub fn alignment_problem(rails: &[RailFacts], align: Alignment) -> Option<String> {
+    let (number, rail) = rails.iter().enumerate().find(|(_, rail)| !meets(rail, align))?;
+    let nic = rail.interface.as_deref().unwrap_or(&rail.domain);
+    let memory = match &rail.gpu {
+        Some(gpu) => format!("GPU {gpu}"),
+        None => "the host memory".to_owned(),
+    };
+    let position = match rail.locality {
+        None => format!("rail {number} ({nic}) uses no PCI device"),
+        Some(Locality::Unknown) => {
+            format!("the kernel does not report the positions of {nic} (rail {number}) and {memory}")
+        }
+        Some(Locality::Remote) => {
+            format!("{nic} (rail {number}) and {memory} are on different NUMA nodes")
+        }
+        Some(Locality::NumaNode | Locality::PciRoot) => format!(
+            "{nic} (rail {number}) and {memory} are on one NUMA node, but no PCI root complex is known to contain both \
+             and to exclude other GPUs"
+        ),
+    };
+    let weaker = match align {
+        Alignment::PciRoot => "align: NumaNode or None",
+        Alignment::None | Alignment::NumaNode => "align: None",
+    };
+    Some(format!(
+        "{position}. Request fewer rails, name other devices (spec.devices), or use {weaker}"
+    ))
+}
+
+fn meets(rail: &RailFacts, align: Alignment) -> bool {
+    match align {
+        Alignment::None => true,
+        Alignment::NumaNode => matches!(rail.locality, Some(Locality::PciRoot | Locality::NumaNode)),
+        Alignment::PciRoot => match rail.gpu {
+            Some(_) => rail.locality == Some(Locality::PciRoot),
+            None => rail.locality == Some(Locality::NumaNode),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rail(gpu: Option<&str>, locality: Option<Locality>) -> RailFacts {
+        RailFacts {
+            interface: Some("rdmap79s0".to_owned()),
+            gpu: gpu.map(str::to_owned),
+            locality,
+            ..RailFacts::default()
+        }
+    }
+
+    #[test]
+    fn accepts_only_known_positions() {
+        use Alignment::{None as Any, NumaNode, PciRoot};
+        let gpu = Some("0000:53:00.0");
+        for (gpu, locality, accepted) in [
+            (gpu, Some(Locality::PciRoot), &[Any, NumaNode, PciRoot][..]),
+            (gpu, Some(Locality::NumaNode), &[Any, NumaNode]),
+            (gpu, Some(Locality::Remote), &[Any]),
+            (gpu, Some(Locality::Unknown), &[Any]),
+            (gpu, None, &[Any]),
+            (None, Some(Locality::NumaNode), &[Any, NumaNode, PciRoot]),
+            (None, Some(Locality::Unknown), &[Any]),
+        ] {
+            for align in [Any, NumaNode, PciRoot] {
+                let problem = alignment_problem(&[rail(gpu, locality)], align);
+                assert_eq!(problem.is_none(), accepted.contains(&align), "{problem:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_the_rail_and_the_remedy() {
+        let rails = [
+            rail(Some("0000:53:00.0"), Some(Locality::PciRoot)),
+            rail(Some("0000:53:00.0"), Some(Locality::Remote)),
+        ];
+        assert_eq!(
+            alignment_problem(&rails, Alignment::PciRoot).unwrap(),
+            "rdmap79s0 (rail 1) and GPU 0000:53:00.0 are on different NUMA nodes. Request fewer rails, name other devices \
+             (spec.devices), or use align: NumaNode or None"
+        );
+    }
+}
