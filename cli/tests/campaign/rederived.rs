@@ -1,35 +1,12 @@
-//! Checks the figures of a run with `operator/tests/rederive`, a program that derives them from the records without any
-//! code of the product.
+//! Changes each figure of a status, and checks that the re-derivation finds every change.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 use serde_json::{Value, json};
+use test_support::rederive::{assert_rederived, rederive};
 
-use super::harness::{RunningCommand, TestDir, workspace};
+use super::harness::{RunningCommand, TestDir};
 use super::manifest::{INJECT_64, LOOPBACK, NAME, SHORT, run};
-
-fn rederive(directories: &[PathBuf]) -> Output {
-    let output = Command::new("python3")
-        .args(["-m", "rederive"])
-        .args(directories)
-        .env("PYTHONPATH", workspace().join("operator/tests"))
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .output();
-    output.expect("python3 is required for this test")
-}
-
-/// Fails if the status in `directory` differs from the status that its records yield.
-#[track_caller]
-pub fn assert_rederived(directory: &Path) {
-    let output = rederive(&[directory.to_owned()]);
-    let (text, errors) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    assert!(output.status.success(), "{text}{errors}");
-}
 
 /// Pointers to all numbers and verdicts in `results` and `comparisons` of `status`.
 fn figures(status: &Value) -> Vec<String> {

@@ -6,10 +6,10 @@ use crds::assignment::Pass;
 use crds::record::Record;
 use crds::v1alpha1::State;
 use rustix::process::Signal;
+use test_support::rederive::assert_rederived;
 
 use super::harness::{RunningCommand, TestDir, fabricbench};
 use super::manifest::{INJECT_64, NAME, SHM, run};
-use super::rederived::assert_rederived;
 use super::stored_run::{self, StoredRun, blocks, streams};
 
 /// Number of blocks of the run: two sizes in one integrity round and four measured rounds.

@@ -8,8 +8,7 @@ use crds::record::{
     CaseFailure, CaseRecord, CaseResult, Chain, EndpointsRecord, FailureReason, LineError, Record,
 };
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus, Condition, State};
-
-use super::rederived::assert_rederived;
+use test_support::rederive::assert_rederived;
 
 /// Contents of a run directory.
 pub struct StoredRun {

@@ -65,7 +65,7 @@ fn identical_arms_and_controls_have_an_interval_but_no_verdict() {
     assert_eq!((negative.role, negative.verdict), (Role::NegativeControl, None));
     assert!(negative.interval.is_some());
     assert!(
-        matches!(&negative.reason, Some(Withheld::Identical { message }) if message.contains("same plan"))
+        matches!(&negative.reason, Some(Withheld::Identical { message }) if message.contains("already reach minChunkBytes"))
     );
     let control = comparison(&evaluation, 0, 64, "control", Metric::LatencyP50);
     assert_eq!((control.role, control.verdict), (Role::ControlArm, None));

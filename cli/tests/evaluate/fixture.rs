@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use campaign::collect::{Reports, collect};
 use campaign::plan::HashedPlan;
+use campaign::status::{Phase, StatusInput, fit, status};
 use campaign::{Evaluation, evaluate};
 use crds::assignment::{AttemptIdentity, Pass};
 use crds::record::{
@@ -15,11 +16,13 @@ use crds::record::{
     FabricFacts, HelloRecord, HostEnvironment, InjectLimits, IntegrityReport, LibraryFacts, RECORD_VERSION,
     RailFacts, Record, WarningReason, WarningRecord,
 };
+use crds::v1alpha1::BenchmarkRun;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use test_support::rederive::assert_run_rederived;
 
 pub use measure::measurement;
-pub use plan::{ARMS, plan};
+pub use plan::{ARMS, plan, run};
 
 pub const UID: &str = "11111111-2222-4333-8444-555555555555";
 
@@ -62,8 +65,27 @@ impl Campaign {
         collect(&self.plan, UID, self.stream(1, &[]).as_bytes())
     }
 
+    /// Evaluates the campaign, and checks the status with a program that shares no code with the product.
+    #[track_caller]
     pub fn evaluation(&self) -> Evaluation {
-        evaluate(&self.plan, &self.reports()).expect("the fixture's plan is valid")
+        let text = self.stream(1, &[]);
+        let reports = collect(&self.plan, UID, text.as_bytes());
+        let evaluation = evaluate(&self.plan, &reports).expect("the fixture's plan is valid");
+        let status = status(&StatusInput {
+            plan: &self.plan,
+            phase: Phase::finished(&evaluation),
+            evaluation: &evaluation,
+            records: None,
+            generation: None,
+            now: "2026-03-01T11:00:00Z",
+            previous: None,
+        });
+        let run = BenchmarkRun {
+            status: Some(fit(status)),
+            ..run()
+        };
+        assert_run_rederived(&run, &text);
+        evaluation
     }
 
     fn records(&self, attempt: u32, without: &[u32]) -> Vec<Record> {

@@ -1,4 +1,4 @@
-//! Support for the tests of the operator with a real API server and for its benchmark.
+//! Support for tests with a real API server or with complete campaigns, and for the benchmark of the operator.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,3 +9,4 @@
 pub mod cluster;
 pub mod operator;
 pub mod proxy;
+pub mod rederive;

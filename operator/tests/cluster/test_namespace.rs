@@ -1,9 +1,6 @@
 //! Namespaces in which tests run short campaigns, and the checks at the end of each campaign.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use campaign::collect::{Reports, collect};
@@ -23,6 +20,7 @@ use test_support::cluster::{
     client, create_namespace, delete_namespace, kubeconfig, root, run, until_within,
 };
 use test_support::operator::Operator;
+use test_support::rederive::assert_run_rederived;
 
 /// Timeout for a short campaign, including the recovery of a node.
 pub const TIMEOUT: Duration = Duration::from_secs(420);
@@ -128,7 +126,7 @@ impl TestNamespace {
         assert_eq!(reports.blocks_done(), progress.blocks_total);
         assert_eq!(progress.blocks_done, progress.blocks_total);
         assert_no_block_was_measured_twice(&lines);
-        assert_rederived(&run, &lines);
+        assert_run_rederived(&run, &lines);
         self.assert_jobs_belong_to_attempts(&run, &status).await;
         status
     }
@@ -218,29 +216,6 @@ fn assert_no_block_was_measured_twice(lines: &str) {
             );
         }
     }
-}
-
-/// Checks the status with `operator/tests/rederive`, which derives it from the spec and the records without any code of
-/// the product.
-fn assert_rederived(run: &BenchmarkRun, lines: &str) {
-    let directory = tempfile::tempdir().unwrap();
-    fs::write(
-        directory.path().join("run.json"),
-        serde_json::to_vec(run).unwrap(),
-    )
-    .unwrap();
-    fs::write(directory.path().join("records.jsonl"), lines).unwrap();
-    let output = Command::new("python3")
-        .args(["-m", "rederive"])
-        .arg(directory.path())
-        .env("PYTHONPATH", root().join("operator/tests"))
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let differences = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{text}{differences}");
-    println!("rederived {}", text.trim_end());
 }
 
 /// The plan of a run.
