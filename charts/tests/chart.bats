@@ -60,8 +60,8 @@ setup() { load lib/chart; }
     [ "$count" -ge 30 ]
 }
 
-# mentions_key KEY MESSAGE: whether the error message contains the key. Messages of templates contain the key in a sentence. Messages of
-# the schema contain the key, or its parent and the key.
+# mentions_key KEY MESSAGE: whether the error message names the key. Errors of the templates start with the key. Errors of the schema
+# contain the path of the key, or the path of its parent and the key.
 mentions_key() {
     local key=$1 parent='' leaf=$1 pointer
     [[ $2 != *"execution error at (fabricbench/templates/"*"): $key: "* ]] || return 0

@@ -5,7 +5,7 @@ use std::fmt;
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 
-/// Goal of a value.
+/// Target for a measured value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
     None,

@@ -1,6 +1,7 @@
 //! Namespaces in which tests run short campaigns, and the checks at the end of each campaign.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use campaign::collect::{Reports, collect};
@@ -16,9 +17,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use super::start;
-use test_support::cluster::{
-    client, create_namespace, delete_namespace, kubeconfig, root, run, until_within,
-};
+use test_support::cluster::{client, create_namespace, delete_namespace, kubeconfig, run, until_within};
 use test_support::operator::Operator;
 use test_support::rederive::assert_run_rederived;
 

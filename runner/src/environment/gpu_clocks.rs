@@ -40,7 +40,7 @@ pub fn read() -> Vec<GpuClocks> {
             parse(&output.map(process::Collected::finish).unwrap_or_default())
         }
         _ => {
-            // The process is stopped if it has not ended. An error means that it has ended meanwhile.
+            // Kill the process if it is still running. An error means that it has already exited.
             let _ended = child.kill();
             let _ended = child.wait();
             Vec::new()

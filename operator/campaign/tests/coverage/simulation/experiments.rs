@@ -280,14 +280,14 @@ pub struct Power {
     pub comparisons: u32,
     /// Number of rounds of the campaigns: four more than the minimum.
     pub rounds: usize,
-    /// Median of the minimum detectable effect that campaigns without an effect report, as a log ratio.
+    /// Median of the minimum detectable effect reported by campaigns in which no arm has an effect, as a log ratio.
     pub detectable: f64,
-    /// Fraction of campaigns in which an effect of exactly that size was `Improved`.
+    /// Fraction of campaigns in which an effect of exactly that size yielded `Improved`.
     pub found: Share,
 }
 
 /// Computes the median of the minimum detectable effect in campaigns without an effect, then the fraction of campaigns
-/// in which an effect of that size is `Improved`.
+/// in which an effect of that size yields `Improved`.
 pub fn power() -> Vec<Power> {
     let settings = [Noise::Normal, Noise::Skewed, Noise::Bimodal]
         .into_iter()

@@ -148,8 +148,8 @@ pub fn between_runs(rows: &[BetweenRuns]) -> String {
 pub fn power(rows: &[Power]) -> String {
     let mut section = heading(
         "Minimum detectable effect",
-        "Median of the minimum detectable effect that campaigns without an effect report, and how often an \
-         effect of exactly that size is `Improved`. The target is 80 percent. Heavy tails reduce the power.",
+        "The median of the minimum detectable effect reported by campaigns in which no arm has an effect, and how \
+         often an effect of exactly that size yields `Improved`. The target is 80 percent. Heavy tails reduce the power.",
         rows.first().map(|row| row.found),
         0.8,
     );

@@ -67,8 +67,8 @@ pub(in crate::transport::libfabric) fn pad(
     }
     let is_ipv4 = |name| socket_address(name).map(|address| address.is_ipv4());
     let is_shared_memory = |name| shared_memory_file(name).is_some();
-    let same_length = is_shared_memory(peer) && is_shared_memory(own) || peer.len() == own.len();
-    if is_ipv4(peer) != is_ipv4(own) || !same_length {
+    let compatible_length = is_shared_memory(peer) && is_shared_memory(own) || peer.len() == own.len();
+    if is_ipv4(peer) != is_ipv4(own) || !compatible_length {
         return Err(format!(
             "the peer's endpoint name {} does not have the format of the local endpoint name {}",
             display(peer),
