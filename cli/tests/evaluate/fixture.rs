@@ -19,7 +19,7 @@ use crds::record::{
 use crds::v1alpha1::BenchmarkRun;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use test_support::rederive::assert_run_rederived;
+use test_support::rederive::{LINES, assert_run_rederived};
 
 pub use measure::measurement;
 pub use plan::{ARMS, plan, run};
@@ -84,7 +84,7 @@ impl Campaign {
             status: Some(fit(status)),
             ..run()
         };
-        assert_run_rederived(&run, &text);
+        assert_run_rederived(&run, LINES, text.as_bytes());
         evaluation
     }
 

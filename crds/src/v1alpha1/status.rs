@@ -476,6 +476,6 @@ pub enum Outcome {
 pub struct RecordsReference {
     /// Name of the file or object that contains the records.
     pub reference: String,
-    /// SHA-256 hash of the content, in hexadecimal.
+    /// SHA-256 hash of the file, or digest of the record chain in the ConfigMaps, in hexadecimal.
     pub sha256: String,
 }

@@ -9,7 +9,12 @@ use crds::v1alpha1::BenchmarkRun;
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests");
 
-/// Runs the program for `directories`, each with the files `run.json` and `records.jsonl`.
+/// Name of the file with the lines of the records.
+pub const LINES: &str = "records.jsonl";
+/// Name of the file with the gzip members of the record chain.
+pub const RECORD_CHAIN: &str = "records.jsonl.gz";
+
+/// Runs the program for `directories`, each with `run.json` and one of the files of records.
 pub fn rederive(directories: &[PathBuf]) -> Output {
     let output = Command::new("python3")
         .args(["-m", "rederive"])
@@ -30,15 +35,15 @@ pub fn assert_rederived(directory: &Path) {
     println!("rederived {}", text.trim_end());
 }
 
-/// Like [`assert_rederived`], with the run and its records in memory.
+/// Like [`assert_rederived`] for a run in memory. `file` is the name of the file with `records`.
 #[track_caller]
-pub fn assert_run_rederived(run: &BenchmarkRun, records: &str) {
+pub fn assert_run_rederived(run: &BenchmarkRun, file: &str, records: &[u8]) {
     let directory = tempfile::tempdir().unwrap();
     fs::write(
         directory.path().join("run.json"),
         serde_json::to_vec(run).unwrap(),
     )
     .unwrap();
-    fs::write(directory.path().join("records.jsonl"), records).unwrap();
+    fs::write(directory.path().join(file), records).unwrap();
     assert_rederived(directory.path());
 }

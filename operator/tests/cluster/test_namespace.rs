@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::start;
 use test_support::cluster::{client, create_namespace, delete_namespace, kubeconfig, run, until_within};
 use test_support::operator::Operator;
-use test_support::rederive::assert_run_rederived;
+use test_support::rederive::{RECORD_CHAIN, assert_run_rederived};
 
 /// Timeout for a short campaign, including the recovery of a node.
 pub const TIMEOUT: Duration = Duration::from_secs(420);
@@ -125,7 +125,7 @@ impl TestNamespace {
         assert_eq!(reports.blocks_done(), progress.blocks_total);
         assert_eq!(progress.blocks_done, progress.blocks_total);
         assert_no_block_was_measured_twice(&lines);
-        assert_run_rederived(&run, &lines);
+        assert_run_rederived(&run, RECORD_CHAIN, &self.record_chain(&run).await);
         self.assert_jobs_belong_to_attempts(&run, &status).await;
         status
     }
@@ -158,6 +158,20 @@ impl TestNamespace {
         }
         reader.finish().unwrap();
         String::from_utf8(lines).unwrap()
+    }
+
+    /// The bytes of the ConfigMaps with the records of a run, in order.
+    async fn record_chain(&self, run: &BenchmarkRun) -> Vec<u8> {
+        let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.name);
+        let uid = run.metadata.uid.as_deref().unwrap();
+        let mut bytes = Vec::new();
+        for number in 0.. {
+            let Some(part) = maps.get_opt(&names::records(uid, number)).await.unwrap() else {
+                break;
+            };
+            bytes.extend(&part.binary_data.unwrap()["records.jsonl.gz"].0);
+        }
+        bytes
     }
 
     /// A pod of the worker with rank `rank` that is not terminating, from any run in this namespace.

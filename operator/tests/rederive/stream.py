@@ -1,10 +1,27 @@
-"""Reads a record file: verifies the chain of every stream and returns the verified blocks."""
+"""Reads the records of a run: verifies the chain of every stream and returns the verified blocks."""
 
 import hashlib
 import json
+import zlib
 
 FIRST = bytes(32)
 RECORD = '"record":'
+
+
+def read(directory):
+    """Returns the text of the records and their digest in the status. A run directory has the file `records.jsonl`. The
+    records of a run in a cluster are the gzip members in its ConfigMaps, here joined in `records.jsonl.gz`."""
+    plain = directory / "records.jsonl"
+    if plain.exists():
+        data = plain.read_bytes()
+        return data.decode(errors="replace"), hashlib.sha256(data).hexdigest()
+    rest, text, digest = plain.with_suffix(".jsonl.gz").read_bytes(), b"", FIRST
+    while rest:
+        member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        text += member.decompress(rest)
+        digest = hashlib.sha256(digest + rest[: len(rest) - len(member.unused_data)]).digest()
+        rest = member.unused_data
+    return text.decode(errors="replace"), digest.hex()
 
 
 def lines(text):
