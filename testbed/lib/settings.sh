@@ -9,6 +9,8 @@ STATE=$(realpath -m -- "${FABRICBENCH_TESTBED_STATE:-/var/lib/fabricbench-testbe
 NODE_COUNT=${FABRICBENCH_TESTBED_NODES:-$(cat "$STATE/cluster/node-count" 2>/dev/null || echo 2)}
 NODE_COUNT_MAX=4
 NODE_DISK=${FABRICBENCH_TESTBED_NODE_DISK:-12G}
+# Free space that a new cluster requires, in GiB. The disks of the nodes are sparse files.
+FREE_GIB=${FABRICBENCH_TESTBED_FREE_GIB:-6}
 CLUSTER_PORT=${FABRICBENCH_TESTBED_PORT:-16443}
 API_ONLY_PORT=${FABRICBENCH_TESTBED_API_ONLY_PORT:-16444}
 # Number of 2 MiB huge pages that `up` adds to the machine's existing ones and `down` removes.

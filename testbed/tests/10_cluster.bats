@@ -101,6 +101,14 @@ setup() { load lib/common; }
     [[ $output == *"missing programs: "*buildah*socat*".ci/setup cluster"* ]]
 }
 
+@test "a new cluster needs free disk space" {
+    run env FABRICBENCH_TESTBED_STATE="$BATS_TEST_TMPDIR/other" FABRICBENCH_TESTBED_FREE_GIB=1000000 "$TESTBED" preflight
+    [ "$status" -eq 1 ]
+    [[ $output == *"has "*" GiB of free space: the testbed needs 1000000 GiB"*"FABRICBENCH_CACHE"* ]]
+    run env FABRICBENCH_TESTBED_FREE_GIB=1000000 "$TESTBED" preflight
+    [ "$status" -eq 0 ]
+}
+
 @test "Go is required only if something must be built" {
     without_go=/usr/sbin:/usr/bin:/sbin:/bin
     if PATH=$without_go command -v go >/dev/null; then skip "Go is installed in a system directory"; fi
