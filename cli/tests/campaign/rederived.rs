@@ -6,17 +6,24 @@ use serde_json::{Value, json};
 use test_support::rederive::{assert_rederived, rederive};
 
 use super::harness::{RunningCommand, TestDir};
-use super::manifest::{INJECT_64, LOOPBACK, NAME, SHORT, run};
+use super::manifest::{INJECT_64, NAME, SHORT, TCP, run};
 
-/// Pointers to all numbers and verdicts in `results` and `comparisons` of `status`.
+/// Pointers to the outcome, and to all numbers and verdicts in `results` and `comparisons` of `status`.
 fn figures(status: &Value) -> Vec<String> {
-    let mut found = vec!["/seed".to_owned(), "/progress/blocksDone".to_owned()];
+    let single = [
+        "/seed",
+        "/progress/blocksDone",
+        "/outcome",
+        "/expectations/0/outcome",
+        "/fabric/countedBytes",
+        "/fabric/payloadBytes",
+    ];
+    let mut found: Vec<String> = single.map(str::to_owned).into();
     for list in ["results", "comparisons"] {
         for (index, item) in status[list].as_array().unwrap().iter().enumerate() {
             let fields = item.as_object().unwrap().iter();
             let is_figure = |(name, value): &(&String, &Value)| {
-                (value.is_number() || *name == "verdict")
-                    && !["sizeBytes", "roundsToSettle"].contains(&name.as_str())
+                (value.is_number() || *name == "verdict") && *name != "sizeBytes"
             };
             found.extend(
                 fields
@@ -32,7 +39,9 @@ fn figures(status: &Value) -> Vec<String> {
 #[test]
 fn finds_every_changed_figure_and_record() {
     let dir = TestDir::new();
-    let manifest = dir.manifest(&run(INJECT_64, LOOPBACK, SHORT, &["sampling: {rounds: 8}"]));
+    let expectation = "{variant: fi-inject, scenario: small, metric: LatencyP50, decreasePercent: {min: 90}}";
+    let rest = ["sampling: {rounds: 8}", &format!("expectations: [{expectation}]")];
+    let manifest = dir.manifest(&run(INJECT_64, TCP, SHORT, &rest));
     RunningCommand::start(dir.run(&manifest)).wait();
     let original = dir.run_dir(NAME);
     assert_rederived(&original);

@@ -5,7 +5,7 @@ import json
 import math
 import statistics
 
-from . import histogram, inference, plan, stream
+from . import histogram, inference, plan, stream, traffic
 from .cases import Case
 
 HIGHER_IS_BETTER = ("Throughput", "CompletionRate")
@@ -29,6 +29,7 @@ class Check:
         self.agreed = collections.Counter()
         self.differences = []
         self.skipped = 0
+        self.cases = []
         self.cells = {}
         self.pilots = collections.defaultdict(list)
 
@@ -45,15 +46,28 @@ class Check:
         suspect = self.suspect()
         for comparison in self.status.get("comparisons", []):
             self.check_comparison(comparison, suspect)
+        for stored, expectation in zip(self.status.get("expectations", []), self.plan.expectations):
+            derived = self.expectation(expectation, suspect)
+            self.compare("expectation", f"expectation {stored['index']}", stored["outcome"], derived)
+        if self.status.get("outcome"):
+            self.compare("outcome", "outcome", self.status["outcome"], self.outcome(suspect))
+        if not self.skipped:
+            self.check_fabric()
 
     def collect(self, blocks):
         scenarios = {scenario.name: scenario for scenario in self.plan.scenarios}
-        for record in (record for block in blocks.values() for record in block):
+        records = [record for block in blocks.values() for record in block]
+        measured = [record for record in records if record["pass"] == "measure"]
+        self.readings = traffic.readings(measured, scenarios)
+        contradicted = traffic.contradicted(self.readings)
+        for index, record in enumerate(measured):
+            case = Case(record, scenarios[record["scenario"]])
+            case.valid &= index not in contradicted
+            self.cases.append(case)
+            self.cells.setdefault((record["scenario"], record["sizeBytes"], record["arm"]), []).append(case)
+        for record in records:
             scenario, length = record["scenario"], record["sizeBytes"]
-            if record["pass"] == "measure":
-                key = (scenario, length, record["arm"])
-                self.cells.setdefault(key, []).append(Case(record, scenarios[scenario]))
-            elif record["pass"] == "pilot" and (pilot := record["result"].get("measured")):
+            if record["pass"] == "pilot" and (pilot := record["result"].get("measured")):
                 self.pilots[scenario, length].append((pilot["initiator"], pilot["target"]))
 
     def compare(self, kind, where, stored, derived, tolerance=0):
@@ -172,6 +186,9 @@ class Check:
             self.compare(
                 "detectable", f"{where} minimumDetectablePpm", stored.get("minimumDetectablePpm"), derived, 2 + derived / 1e6
             )
+        if stored.get("verdict") == "Inconclusive" and effects:
+            settled = inference.rounds_to_settle(effects, bounds, level, self.plan.margin)
+            self.compare("rounds to settle", f"{where} roundsToSettle", stored.get("roundsToSettle"), settled)
         self.check_verdict(where, stored, role, bounds, suspect)
 
     def check_verdict(self, where, stored, role, bounds, suspect):
@@ -185,3 +202,53 @@ class Check:
         else:
             derived = inference.verdict(bounds, self.plan.margin, stored["metric"] in HIGHER_IS_BETTER)
             self.compare("verdict", f"{where} verdict", stored.get("verdict"), derived)
+
+    def expectation(self, expectation, suspect):
+        """Outcome of an expectation over its sizes."""
+        scenario = next(one for one in self.plan.scenarios if one.name == expectation["scenario"])
+        sizes = expectation.get("sizes") or {}
+        at_least, below = plan.size(sizes.get("atLeast", 0)), plan.size(sizes.get("below", 2**63))
+        lengths = [length for length in scenario.sizes if at_least <= length < below]
+        outcomes = {self.expectation_at(scenario, length, expectation, suspect) for length in lengths}
+        return next((one for one in ("NotMet", "Inconclusive") if one in outcomes), "Met")
+
+    def expectation_at(self, scenario, length, expectation, suspect):
+        arm, metric = expectation["variant"], expectation["metric"]
+        withheld = next(
+            one.get("withheld")
+            for one in self.status["comparisons"]
+            if (one["scenario"], one["sizeBytes"], one["arm"], one["metric"]) == (scenario.name, length, arm, metric)
+        )
+        if (scenario.name, length) in suspect or withheld not in (None, "NotApplicable"):
+            return "Inconclusive"
+        effects = self.effects(scenario.name, length, arm, metric)
+        bounds = inference.interval(effects, self.plan.alpha / max(self.plan.family[scenario.name], 1))
+        change, sign = (expectation.get("increasePercent"), 1) if expectation.get("increasePercent") else (
+            expectation["decreasePercent"],
+            -1,
+        )
+        return inference.expectation(bounds, sign, change.get("min", 0), self.plan.margin)
+
+    def outcome(self, suspect):
+        """Outcome of a finished run, from its status and the controls that show a change."""
+        progress, comparisons = self.status["progress"], self.status.get("comparisons", [])
+        untrusted = ("NotMeasured", "FabricContradicted", "DifferentDevices")
+        if (
+            progress["blocksDone"] < progress["blocksTotal"]
+            or any(not result["validRounds"] for result in self.status["results"])
+            or (self.status.get("fabric") or {}).get("proof") == "Contradicted"
+            or any(one["primary"] and one.get("withheld") in untrusted for one in comparisons)
+        ):
+            return "Untrusted"
+        if suspect:
+            return "Suspect"
+        missed = any(one["outcome"] == "NotMet" for one in self.status.get("expectations", []))
+        return "Missed" if missed or any(one.get("verdict") == "Regressed" for one in comparisons) else "Passed"
+
+    def check_fabric(self):
+        """Compares the bytes of the interfaces, if this program knows which cases are valid."""
+        if fabric := self.status.get("fabric"):
+            valid = {index for index, case in enumerate(self.cases) if case.valid}
+            counted, payload = traffic.totals(self.readings, valid)
+            self.compare("fabric", "fabric.countedBytes", fabric.get("countedBytes"), counted)
+            self.compare("fabric", "fabric.payloadBytes", fabric["payloadBytes"], payload)

@@ -1,5 +1,6 @@
 """Effects, exact signed-rank intervals and verdicts."""
 
+import functools
 import math
 import statistics
 
@@ -52,12 +53,45 @@ def verdict(bounds, margin, higher_is_better):
     return "NoChange" if lower >= -edge and upper <= edge else "Inconclusive"
 
 
+def expectation(bounds, sign, least, margin):
+    """Outcome of an expected change of at least `least` percent; 0 stands for the margin. `sign` is -1 for a decrease."""
+    if bounds is None:
+        return "Inconclusive"
+    needed = sign * math.log1p(sign * least / 100) if least else math.log1p(margin / 100)
+    lower, upper = sorted(sign * bound for bound in bounds)
+    if lower >= needed:
+        return "Met"
+    return "NotMet" if upper < needed else "Inconclusive"
+
+
+@functools.lru_cache(maxsize=None)
+def reach(count, level):
+    """Half width and reach of `count` rounds with a standard deviation of 1; None if there are too few."""
+    normal = statistics.NormalDist()
+    bounds = interval([normal.inv_cdf((rank - 0.375) / (count + 0.25)) for rank in range(1, count + 1)], level)
+    if bounds is None:
+        return None
+    half = (bounds[1] - bounds[0]) / 2
+    return half, half + normal.inv_cdf(0.8) * math.sqrt(math.pi / (3 * count) + half**2 / (2 * count))
+
+
 def detectable(bounds, count, level, margin):
     """Smallest change in percent that is detected with a probability of 80 percent."""
-    normal = statistics.NormalDist()
-    scores = [normal.inv_cdf((rank - 0.375) / (count + 0.25)) for rank in range(1, count + 1)]
-    low, high = interval(scores, level)
-    reach = (high - low) / 2
-    spread = (bounds[1] - bounds[0]) / 2 / reach
-    error = math.sqrt(math.pi / (3 * count) + reach**2 / (2 * count))
-    return percent(math.log1p(margin / 100) + spread * (reach + normal.inv_cdf(0.8) * error))
+    half, needed = reach(count, level)
+    return percent(math.log1p(margin / 100) + (bounds[1] - bounds[0]) / 2 / half * needed)
+
+
+def rounds_to_settle(values, bounds, level, margin):
+    """Number of rounds at which an inconclusive verdict would be decided; None for more than 60."""
+    minimum = math.ceil(math.log2(2 / level))
+    least = max(minimum, len(values) + 1)
+    if bounds:
+        scale = (bounds[1] - bounds[0]) / 2 / reach(len(values), level)[0]
+    elif len(values) < 3:
+        return max(least, minimum + 4)
+    else:
+        center = statistics.median(values)
+        scale = 1.4826 * statistics.median(abs(value - center) for value in values)
+    distance = abs(abs(estimate(values)) - math.log1p(margin / 100))
+    counts = (count for count in range(least, 61) if scale * reach(count, level)[1] < distance)
+    return next(counts, None)

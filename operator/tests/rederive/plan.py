@@ -123,6 +123,7 @@ class Plan:
     def __init__(self, run):
         spec = run["spec"]
         self.rails = rails(spec)
+        self.expectations = spec.get("expectations") or []
         self.variants = [Arm(spec, one) for one in spec["variants"]]
         self.baseline = next(arm for arm in self.variants if arm.name == spec["baseline"])
         sampling = spec.get("sampling") or {}

@@ -48,13 +48,18 @@ def lines(text):
 
 
 def blocks(text):
-    """Returns the cases of each block that a stream finished. The first stream that finished a block counts."""
+    """Returns the cases of each block that a stream finished, each with the hosts of the ranks. The first stream that
+    finished a block counts."""
     done = {}
     pending = {}
+    hosts = {}
     for sequence, record in lines(text):
         if sequence == 0:
-            pending = {}
+            pending, hosts = {}, {}
+        if record["kind"] == "hello":
+            hosts[record["rank"]] = record["environment"]["hostname"]
         if record["kind"] == "case":
+            record["hosts"] = hosts
             pending.setdefault(record["block"], []).append(record)
         if record["kind"] == "block":
             cases = pending.pop(record["block"], [])
