@@ -8,7 +8,7 @@ use crds::v1alpha1::{BenchmarkRun, ComparisonResult, Outcome, Verdict};
 use crate::campaign::{Binaries, TRANSPORTS, manifest};
 use crate::proportion::{percent, wilson};
 
-const VARIANTS: &str = "  - {name: same, env: [{name: NOBODY_READS_THIS, value: '1'}]}";
+const VARIANTS: &str = "  - {name: same, env: [{name: UNUSED, value: '1'}]}";
 /// Scenarios that are short enough to run a hundred campaigns within minutes.
 const SCENARIOS: &str = "  \
   - {name: ping, integrity: false, memory: SharedMemory, pingPong: {sizes: [64, 4Ki], iterations: 300, warmup: 50}}

@@ -9,9 +9,9 @@ use crate::campaign::{Binaries, TRANSPORTS, manifest};
 use crate::proportion::{percent, wilson};
 
 const VARIANTS: &str = "  \
-  - {name: slower-10, env: [{name: NOBODY_READS_THIS, value: '10'}]}
-  - {name: slower-25, env: [{name: NOBODY_READS_THIS, value: '25'}]}
-  - {name: slower-50, env: [{name: NOBODY_READS_THIS, value: '50'}]}";
+  - {name: slower-10, env: [{name: UNUSED, value: '10'}]}
+  - {name: slower-25, env: [{name: UNUSED, value: '25'}]}
+  - {name: slower-50, env: [{name: UNUSED, value: '50'}]}";
 const SCENARIOS: &str = "  - {name: ping, integrity: false, memory: SharedMemory, pingPong: {sizes: [256Ki], iterations: 300, warmup: 30}}";
 const PPM_OF_A_PERCENT: i64 = 10_000;
 /// Minimum planted effect that must be detected, in parts per million.
