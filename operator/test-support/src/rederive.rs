@@ -26,6 +26,7 @@ pub fn rederive(directories: &[PathBuf]) -> Output {
 }
 
 /// Panics if a figure of the status in `directory` differs from the figure that its records yield.
+#[allow(clippy::print_stdout, reason = "the output of a test")]
 #[track_caller]
 pub fn assert_rederived(directory: &Path) {
     let output = rederive(&[directory.to_owned()]);

@@ -73,12 +73,20 @@ impl Faults {
         self.counts.clone()
     }
 
-    /// Draws the fault of a request; `None` for most requests.
+    /// Draws the fault of a request; `None` for most requests. Every watch and every log ends early, because they start
+    /// so rarely that few of them would otherwise have a fault.
     pub(super) fn draw(&mut self, method: &Method, uri: &Uri) -> Option<Fault> {
-        if !self.random.random_bool(self.probability) {
-            return None;
-        }
+        let query = uri.query().unwrap_or_default();
+        let is_watch = query.contains("watch=true");
+        let is_stream = is_watch || query.contains("follow=true");
         let duration = |random: &mut ChaCha8Rng, max: Duration| max.mul_f64(random.random_range(0.0..1.0));
+        let end = Fault::EndStream(
+            duration(&mut self.random, MAX_STREAM),
+            self.random.random_bool(0.5),
+        );
+        if !self.random.random_bool(self.probability) {
+            return is_stream.then(|| self.count(end));
+        }
         let mut faults = vec![
             Fault::Delay(duration(&mut self.random, MAX_DELAY)),
             Fault::Reject(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests"),
@@ -86,15 +94,6 @@ impl Faults {
             Fault::Reject(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable"),
             Fault::LoseRequest,
         ];
-        let query = uri.query().unwrap_or_default();
-        let is_watch = query.contains("watch=true");
-        if is_watch || query.contains("follow=true") {
-            let (after, reset) = (
-                duration(&mut self.random, MAX_STREAM),
-                self.random.random_bool(0.5),
-            );
-            faults.extend([Fault::EndStream(after, reset); 3]);
-        }
         if is_watch {
             faults.push(Fault::Expire);
         }
@@ -106,8 +105,12 @@ impl Faults {
             faults.push(Fault::Reject(StatusCode::CONFLICT, "Conflict"));
         }
         let fault = faults[self.random.random_range(0..faults.len())];
+        Some(self.count(fault))
+    }
+
+    fn count(&mut self, fault: Fault) -> Fault {
         *self.counts.entry(fault.name()).or_default() += 1;
-        Some(fault)
+        fault
     }
 }
 
