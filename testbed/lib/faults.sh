@@ -23,7 +23,8 @@ node_command() {
     esac
 }
 
-# node_fill DIR: leaves 16 MiB, below the kubelet's eviction threshold of 5% but enough for it to report DiskPressure.
+# node_fill DIR: leaves 16 MiB free, which is below the kubelet's eviction threshold of 5% but enough for it to report
+# DiskPressure.
 node_fill() {
     local free
     free=$(df --output=avail -B1 "$1" | tail -n 1)

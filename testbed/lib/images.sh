@@ -4,7 +4,7 @@
 
 PAUSE_IMAGE=fabricbench.dev/testbed/pause:1
 COREDNS_IMAGE=fabricbench.dev/testbed/coredns:1
-# Base images that a Dockerfile may use, from any suite on the mirror.
+# Base images that a Dockerfile may use: Debian, with any suite on the mirror.
 BASE_IMAGES='docker\.io/library/debian:[a-z]+-slim'
 
 # bud ARGUMENT...: runs buildah with the storage selected by storage_up.

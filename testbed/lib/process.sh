@@ -28,7 +28,7 @@ process_start() {
     shift 2
     if process_alive "$name"; then return 0; fi
     if [ "$netns" != - ]; then
-        # Not `ip netns exec`, which remounts /sys and hides the cgroup hierarchies.
+        # Does not use `ip netns exec`, which remounts /sys and hides the cgroup hierarchies.
         enter=(nsenter "--net=/run/netns/$netns" --)
     fi
     mkdir -p "$SITE/run" "$SITE/logs"

@@ -28,7 +28,7 @@ processes_down() {
     done
 }
 
-# containers_down: kills all processes in the nodes' cgroups; fails while there are any.
+# containers_down: kills all processes in the nodes' cgroups; fails while any of them exists.
 containers_down() {
     local pids
     [ "$SITE_NETNS" = "$CONTROL_NETNS" ] || return 0

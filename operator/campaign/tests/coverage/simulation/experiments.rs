@@ -225,7 +225,7 @@ pub struct BetweenRuns {
 /// Level of one of 12 comparisons at a simultaneous confidence of 95 percent.
 const LEVEL_OF_12: f64 = 0.05 / 12.0;
 
-/// Compares runs whose rounds spread alike or differ by a factor of 4, at the level of one comparison and of one in 12.
+/// Compares runs whose rounds spread alike or differ by a factor of 4, at the level of one comparison and of one of 12.
 pub fn between_runs() -> Vec<BetweenRuns> {
     let noises = [Noise::Normal, Noise::Skewed, Noise::Bimodal];
     let settings = noises.into_iter().flat_map(|noise| {

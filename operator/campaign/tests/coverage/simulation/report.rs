@@ -116,7 +116,7 @@ pub fn between_runs(rows: &[BetweenRuns]) -> String {
     let mut section = heading(
         "Comparison of two runs",
         "Percentage of intervals that miss the difference between two runs, at the level of one comparison (5 percent) \
-         and of one in 12 (0.42 percent). `compare` uses the smallest interval that contains the rank-sum interval \
+         and of one of 12 (0.42 percent). `compare` uses the smallest interval that contains the rank-sum interval \
          and Welch's interval. The rank-sum interval alone misses the difference too often if the shorter run also \
          spreads more.",
         rows.first().map(|row| row.missed),
