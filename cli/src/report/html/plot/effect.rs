@@ -32,7 +32,7 @@ pub struct EffectPlot<'a> {
     pub rows: Vec<String>,
     /// Indexes of the arms shown, in their order within a row.
     pub arms: Vec<usize>,
-    /// The dots.
+    /// One dot for each arm and size.
     pub dots: Vec<Dot>,
     /// Lower and upper end of the margin, in percent.
     pub margin: (f64, f64),
