@@ -111,7 +111,7 @@ fn rejects_a_large_file_before_parsing() {
 }
 
 #[test]
-fn overlay_changes_only_transport_memory_and_resources() {
+fn overlay_changes_only_the_fields_that_it_sets() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("overlay.yaml");
     std::fs::write(

@@ -98,8 +98,8 @@ impl HardwareFacts {
     }
 }
 
-/// Versions of the interface between libibverbs and the provider library for EFA. libibverbs loads only a provider library
-/// of its own version and ignores all others without a message.
+/// Versions of the interface between libibverbs and the provider library for EFA. libibverbs loads only a provider
+/// library with the same version and silently ignores all others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -111,7 +111,8 @@ pub struct RdmaCoreFacts {
 }
 
 impl HardwareFacts {
-    /// Describes the devices, one line for each group of equal devices, such as `32 x efa, driver 2.10.0, firmware 0.0`.
+    /// Describes the devices, with one line for each group of identical devices, such as
+    /// `32 x efa, driver 2.10.0, firmware 0.0`.
     pub fn devices(&self) -> Vec<String> {
         let nics = self.nics.iter().map(ToString::to_string);
         let gpus = self.gpus.iter().map(|model| match &self.gpu_driver {
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_equal_devices() {
+    fn counts_identical_devices() {
         let nic = |name: &str, firmware: &str| NicFacts {
             name: name.into(),
             driver: Some("efa".into()),
