@@ -7,9 +7,9 @@
 //!
 //! - A/A: every arm is the baseline, so every `Improved` and every `Regressed` is false. The statistical method
 //!   guarantees at most 5 percent for each scenario of a campaign. Each campaign has two A/A arms: the control arm (a
-//!   second baseline in the same process), evaluated by its interval, and an arm with an unused environment variable (in
-//!   a separate process), evaluated by its verdict. A run whose controls show an effect is `Suspect`, which the method
-//!   allows in at most 5 percent of the runs.
+//!   second baseline in the same process), evaluated by its interval, and an arm with an unused environment variable
+//!   (in a separate process), evaluated by its verdict. A run whose controls show an effect is `Suspect`, which the
+//!   method allows in at most 5 percent of the runs.
 //! - Planted: arms that are slower by a known percentage, which must be detected and should be in the interval.
 #![allow(clippy::print_stdout, reason = "a program that prints its findings")]
 

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Hardware of a machine, and the software that drives it. A fact that the machine does not report is unset, never guessed.
+/// Hardware of a machine, and the software that drives it. A fact that the machine does not report is unset, never
+/// guessed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -81,8 +82,8 @@ pub struct GpuClocks {
 }
 
 impl HardwareFacts {
-    /// Maximum clocks of the GPUs, without duplicates, such as `1980 MHz, memory 2619 MHz`. The current clocks of an idle GPU
-    /// vary.
+    /// Maximum clocks of the GPUs, without duplicates, such as `1980 MHz, memory 2619 MHz`. Current clocks are not
+    /// included, because those of an idle GPU vary.
     pub fn max_gpu_clocks(&self) -> Vec<String> {
         let mut distinct = Vec::new();
         for clocks in &self.gpu_clocks {

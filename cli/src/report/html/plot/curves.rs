@@ -13,7 +13,7 @@ pub struct Point {
     pub size: u64,
     /// Value of the metric.
     pub value: f64,
-    /// Lower and upper bounds of the confidence interval of the value.
+    /// Lower and upper ends of the whisker: the confidence interval, or the range over the rounds if they are too few.
     pub interval: Option<(f64, f64)>,
 }
 
