@@ -51,7 +51,7 @@ pub struct Assignment {
     pub scenarios: Vec<ScenarioAssignment>,
     /// Arms. Blocks refer to them by index.
     pub arms: Vec<ArmAssignment>,
-    /// Numbers of operations that the pilot cases of earlier legs and attempts have determined.
+    /// Operation counts that were determined by the pilot cases of earlier legs and attempts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operation_counts: Vec<OperationCount>,
     /// Rounds to measure, in order. Blocks that an earlier attempt finished are omitted.
@@ -73,7 +73,7 @@ pub struct AttemptIdentity {
     pub plan_hash: String,
     /// Index of the leg in the plan.
     pub leg: u32,
-    /// Number of the attempt to run the leg, starting at 1.
+    /// Attempt number within the leg, starting at 1.
     pub attempt: u32,
 }
 
@@ -239,11 +239,11 @@ pub struct ArmAssignment {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RoundAssignment {
-    /// Number of the round, starting at 1. Round 0 contains the integrity pass and the pilot.
+    /// Round number. Round 0 contains the integrity pass and the pilot; measured rounds start at 1.
     pub round: u32,
-    /// Order in which the instrument processes are started, as indexes.
+    /// Indexes of the instrument processes, in the order in which they are started.
     pub process_order: Vec<u32>,
-    /// Order in which the arms of a process open their endpoints, as indexes.
+    /// Indexes of the arms, in the order in which the arms of a process open their endpoints.
     pub arm_order: Vec<u32>,
     /// Blocks of the round, in order.
     pub blocks: Vec<BlockAssignment>,

@@ -68,7 +68,7 @@ impl Histogram {
         coarse
     }
 
-    /// Adds one sample of `nanos`. Values outside the range are clamped.
+    /// Adds one sample of `nanos` nanoseconds. Values outside the range are clamped.
     pub fn record(&mut self, nanos: u64) {
         self.0.saturating_record(nanos);
     }

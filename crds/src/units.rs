@@ -14,15 +14,15 @@ pub enum UnitError {
     /// The input does not start with a whole number.
     #[snafu(display("`{text}` does not start with a whole number; example: {example}"))]
     NoNumber {
-        /// Input.
+        /// Text that was parsed.
         text: String,
-        /// Valid example.
+        /// Example of valid input.
         example: &'static str,
     },
     /// The suffix is unknown.
     #[snafu(display("`{text}` has the unknown unit `{unit}`; known units: {known}"))]
     UnknownUnit {
-        /// Input.
+        /// Text that was parsed.
         text: String,
         /// Suffix of the input.
         unit: String,
@@ -32,7 +32,7 @@ pub enum UnitError {
     /// The value does not fit in 64 bits.
     #[snafu(display("`{text}` is too large"))]
     TooLarge {
-        /// Input.
+        /// Text that was parsed.
         text: String,
     },
 }
@@ -219,8 +219,8 @@ mod schema {
     const SIZE_PATTERN: &str =
         "^([0-9]{1,18}|[0-9]{1,15}(k|Ki)|[0-9]{1,12}(M|Mi)|[0-9]{1,9}(G|Gi)|[0-9]{1,6}(T|Ti))$";
 
-    /// Number of bytes, or a string with a suffix. As in the schema of Kubernetes' own quantities, the bounds of both
-    /// kinds of values stand next to each other: `minimum` applies to numbers and `pattern` to strings.
+    /// Number of bytes, or a string with a suffix. As in the Kubernetes schema for quantities, the bounds for both
+    /// types appear side by side: `minimum` applies to numbers and `pattern` to strings.
     impl JsonSchema for Size {
         fn schema_name() -> Cow<'static, str> {
             "Size".into()

@@ -8,7 +8,7 @@ use std::{env, fs};
 use crds::v1alpha1::BenchmarkRun;
 use tempfile::TempDir;
 
-/// Name and specification of the transports, which are used alternately.
+/// Names and specifications of the transports. The campaigns alternate between them.
 pub const TRANSPORTS: [(&str, &str); 2] = [
     ("loopback", "{loopback: {rails: 2}}"),
     ("shm", "{libfabric: {provider: shm, rails: 1}}"),
@@ -23,7 +23,7 @@ pub struct Binaries {
 }
 
 impl Binaries {
-    /// Binaries of the same profile as this example.
+    /// Finds the binaries that were built with the same profile as this example.
     pub fn find() -> Result<Self, Box<dyn Error>> {
         let here = env::current_exe()?;
         let examples = here
@@ -73,8 +73,8 @@ impl Binaries {
             command.arg("--runner").arg(&self.planted);
         }
         let ended = command.output()?;
-        // Status 1 reports a regression. Status 3 can be caused by a random change of a control arm, which the caller
-        // evaluates.
+        // Status 1 reports a regression. Status 3 can result from a chance difference in a control arm, which the
+        // caller evaluates.
         if !matches!(ended.status.code(), Some(0 | 1 | 3)) {
             let output = [&ended.stdout, &ended.stderr].map(|output| String::from_utf8_lossy(output));
             return Err(format!(

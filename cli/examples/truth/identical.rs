@@ -39,7 +39,7 @@ pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> 
         *fired += u32::from(outcome == Some(Outcome::Suspect));
         *all += 1;
     }
-    println!("{campaigns} A/A campaigns; a scenario is false if any of its comparisons is false");
+    println!("{campaigns} A/A campaigns; a scenario counts as false if any of its verdicts is false");
     println!(
         "{:36} {:>9} {:>9} {:>13}   false, 95 % interval",
         "scenario, arm", "evaluated", "no change", "inconclusive"
@@ -73,7 +73,8 @@ pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> 
     Ok(())
 }
 
-/// Adds the comparisons of a campaign. A scenario is counted once for each arm and is false if any size is false.
+/// Adds the comparisons of a campaign. A scenario is counted once for each arm. It counts as false if the verdict at
+/// any size is false.
 fn add(
     run: &BenchmarkRun,
     transport: &str,

@@ -1,15 +1,15 @@
 //! Runs real campaigns with known effects and counts wrong verdicts.
 //!
 //! `cargo run --release -p fabricbench-cli --example truth -- [CAMPAIGNS] [PLANTED]`, with both binaries and the
-//! runner's example `planted` built in the same profile. The results are stored in `target/truth`; a later execution
-//! continues with the campaigns that are missing, so many campaigns can run in several batches. Remove the directory
-//! after a change of the product.
+//! runner's example `planted` built with the same profile. The results are stored in `target/truth`. A later execution
+//! runs only the missing campaigns, so a large number of campaigns can be run in several batches. Remove the directory
+//! after any change to fabricbench.
 //!
 //! - A/A: every arm is the baseline, so every `Improved` and every `Regressed` is false. The statistical method
 //!   guarantees at most 5 percent for each scenario of a campaign. Each campaign has two A/A arms: the control arm (a
-//!   second baseline in the same process), evaluated by its interval, and an arm with an unused environment variable (in
-//!   a separate process), evaluated by its verdict. A run whose controls show an effect is `Suspect`, which the method
-//!   allows in at most 5 percent of the runs.
+//!   second baseline in the same process), evaluated by its interval, and an arm with an unused environment variable
+//!   (in a separate process), evaluated by its verdict. A run whose controls show an effect is `Suspect`, which the
+//!   method allows in at most 5 percent of the runs.
 //! - Planted: arms that are slower by a known percentage, which must be detected and should be in the interval.
 #![allow(clippy::print_stdout, reason = "a program that prints its findings")]
 

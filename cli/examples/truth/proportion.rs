@@ -11,17 +11,17 @@ pub fn percent(successes: u32, trials: u32) -> String {
     )
 }
 
-/// Computes Wilson's score interval of a proportion at 95 percent (E. B. Wilson, 1927).
+/// Computes the 95 percent Wilson score interval of a proportion (E. B. Wilson, 1927).
 pub fn wilson(successes: u32, trials: u32) -> (f64, f64) {
     if trials == 0 {
         return (0.0, 1.0);
     }
     let (n, p, z) = (f64::from(trials), f64::from(successes) / f64::from(trials), 1.96);
-    let centre = p + z * z / (2.0 * n);
+    let center = p + z * z / (2.0 * n);
     let spread = z * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
     let scale = 1.0 + z * z / n;
     (
-        ((centre - spread) / scale).max(0.0),
-        ((centre + spread) / scale).min(1.0),
+        ((center - spread) / scale).max(0.0),
+        ((center + spread) / scale).min(1.0),
     )
 }

@@ -11,7 +11,7 @@ const MAX_DEFECTS: usize = 20;
 /// One defect in a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defect {
-    /// Number of the document, starting at 1. `None` if the file has a single document.
+    /// Document number, starting at 1. `None` if the file has a single document.
     pub document: Option<usize>,
     /// Path of the field. `None` if the defect concerns the document or the file.
     pub path: Option<String>,
@@ -37,7 +37,7 @@ impl Defect {
         }
     }
 
-    /// Sets the number of the document.
+    /// Sets the document number.
     pub fn in_document(self, number: Option<usize>) -> Self {
         Self {
             document: number,

@@ -50,7 +50,7 @@ pub fn load_overlay(file: &Path) -> Result<Overlay, ManifestError> {
         let value = documents.pop().unwrap_or_default();
         if !value.is_object() {
             return Err(Defect::file(
-                "an overlay must be an object with any of the fields transport, memory and resources",
+                "an overlay must be an object with any of the fields transport, memory, devices, align and resources",
             ));
         }
         document::deserialize(value, "overlay")

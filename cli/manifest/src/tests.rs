@@ -70,7 +70,7 @@ fn limits_the_expanded_size() {
         let aliases = vec![alias; 10].join(", ");
         bomb.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
     }
-    // Many aliases of one long list, but few enough for the parser's own limit.
+    // Many aliases of one long list, but not enough to reach the parser's own limit.
     let long = format!(
         "a: &a [{}]\nb: [{}]\n",
         "x, ".repeat(50_000),
@@ -111,7 +111,7 @@ fn rejects_a_large_file_before_parsing() {
 }
 
 #[test]
-fn overlay_changes_only_transport_memory_and_resources() {
+fn overlay_changes_only_the_fields_that_it_sets() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("overlay.yaml");
     std::fs::write(

@@ -16,8 +16,8 @@ use super::Failure;
 pub struct Input {
     /// File with one or more BenchmarkRuns as YAML documents.
     pub file: PathBuf,
-    /// File with overrides for other hardware: `transport`, `memory` (of all scenarios) and `resources` replace the
-    /// same fields in every run.
+    /// File with overrides for other hardware: `transport`, `memory` (of all scenarios), `devices`, `align` and
+    /// `resources` replace the same fields in every run.
     #[arg(long, value_name = "FILE")]
     pub overlay: Option<PathBuf>,
     /// Number of rounds of every run. Overrides spec.sampling.rounds.
@@ -52,7 +52,7 @@ impl Input {
         let overlay = self.overlay.as_deref().map(manifest::load_overlay).transpose();
         let overlay = overlay.map_err(Failure::invalid_input)?;
         let mut runs = manifest::load(&self.file, overlay.as_ref()).map_err(Failure::invalid_input)?;
-        // A file that was exported from a cluster describes a new run, with a uid of its own.
+        // A manifest exported from a cluster describes a new run, which gets its own uid.
         runs.iter_mut().for_each(|run| run.metadata.uid = None);
         self.plan(runs)
     }

@@ -181,7 +181,7 @@ impl Logs {
     }
 }
 
-/// Returns the object of a watch event, or `None` if the watch was interrupted and restarts.
+/// Returns the object of a watch event, or `None` if the watch was interrupted. The watcher then restarts it.
 fn watched<T>(
     cluster: &Cluster,
     key: &RunKey,

@@ -68,7 +68,7 @@ impl Drop for Interrupt {
     fn drop(&mut self) {
         self.handle.close();
         if let Some(listener) = self.listener.take() {
-            // A panic of the listener thread can be ignored during shutdown.
+            // A panic in the listener thread can be ignored during shutdown.
             let _ = listener.join();
         }
     }

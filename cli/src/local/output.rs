@@ -25,7 +25,7 @@ pub enum OutputError {
     /// A file or directory could not be read or written.
     #[snafu(display("{}: {source}", path.display()))]
     Io {
-        /// The file or directory.
+        /// Path of the file or directory.
         path: PathBuf,
         /// Error of the operating system.
         source: io::Error,
@@ -36,7 +36,7 @@ pub enum OutputError {
         path.display()
     ))]
     Create {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
         /// Error of the operating system.
         source: io::Error,
@@ -47,7 +47,7 @@ pub enum OutputError {
         path.display()
     ))]
     Append {
-        /// The record file.
+        /// Path of the record file.
         path: PathBuf,
         /// Error of the operating system.
         source: io::Error,
@@ -58,7 +58,7 @@ pub enum OutputError {
         path.display()
     ))]
     HasRecords {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
     },
     /// Another process is writing the records.
@@ -67,21 +67,21 @@ pub enum OutputError {
         path.display()
     ))]
     Locked {
-        /// The record file.
+        /// Path of the record file.
         path: PathBuf,
     },
     /// The directory contains no run.
     #[snafu(display("{} is not a run directory: it has no {missing}", path.display()))]
     NotARun {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
-        /// The missing file.
+        /// Name of the missing file.
         missing: &'static str,
     },
     /// A file exceeds the maximum size.
     #[snafu(display("{} is {length} bytes long; the limit is {limit}", path.display()))]
     TooLarge {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Size of the file in bytes.
         length: u64,
@@ -91,7 +91,7 @@ pub enum OutputError {
     /// `run.json` is not a valid BenchmarkRun.
     #[snafu(display("{}: invalid BenchmarkRun: {source}", path.display()))]
     InvalidRun {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Error of the parser.
         source: serde_json::Error,

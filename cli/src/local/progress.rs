@@ -1,4 +1,5 @@
-//! Shows the progress of a run: a progress bar on a terminal, lines otherwise. Performs I/O: writes to standard error.
+//! Shows the progress of a run, with a progress bar on a terminal and with lines of text elsewhere. Performs I/O:
+//! writes to standard error.
 
 use std::fmt;
 use std::io::{IsTerminal, Write, stderr};
@@ -6,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-/// Minimum time between two lines.
+/// Minimum time between two progress lines.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Progress of one run.
@@ -22,7 +23,7 @@ struct PlainProgress {
 }
 
 impl Progress {
-    /// Starts the display for the run `name` with `total` blocks, of which `done` are already measured.
+    /// Starts the progress display for the run `name` with `total` blocks, of which `done` are already measured.
     pub fn start(name: &str, done: u64, total: u64) -> Self {
         let terminal = stderr().is_terminal();
         let target = if terminal {

@@ -57,25 +57,25 @@ pub enum LocalError {
          a new run with --output"
     ))]
     PlanMismatch {
-        /// The run directory.
+        /// Path of the run directory.
         directory: String,
         /// Differences between the specs.
         difference: String,
     },
-    /// The record file was changed, and the change did not break the chain of its lines.
+    /// The record file was changed in a way that did not break the chain of its lines.
     #[snafu(display(
-        "{directory}/records.jsonl is not the file that this run has measured: its SHA-256 hash differs from \
+        "{directory}/records.jsonl is not the file that this run wrote: its SHA-256 hash differs from \
          status.records.sha256 in run.json, although every line is valid. Restore the original file, or measure again \
          in another directory"
     ))]
     RecordsChanged {
-        /// The run directory.
+        /// Path of the run directory.
         directory: String,
     },
     /// `run.json` lacks a field that every local run has.
     #[snafu(display("{directory}/run.json has no {field}: it was not written by `fabricbench run`"))]
     MissingField {
-        /// The run directory.
+        /// Path of the run directory.
         directory: String,
         /// Path of the field.
         field: &'static str,
@@ -230,8 +230,8 @@ impl LocalRun {
         Ok(evaluation)
     }
 
-    /// Checks that the records are those of the stored status. A change that breaks the chain is reported as a fault of the
-    /// stream, and the blocks after it are measured again.
+    /// Checks that the record file matches the stored status. A change that breaks the chain is reported as a fault of
+    /// the stream, and the blocks after it are measured again.
     fn check_records(&self, collector: &Collector) -> Result<(), LocalError> {
         let stored = self
             .run

@@ -122,14 +122,15 @@ pub fn variance(report: &Report<'_>, scenario: usize) -> Option<String> {
     ))
 }
 
-/// Describes what narrows the intervals of variants in the process of the baseline (`shared`) and in other processes
+/// Describes what narrows the intervals of variants that run in the baseline's process (`shared`) or in other processes
 /// (`separate`). `window` is the setting that determines the length of a window.
 fn remedy(deviations: &Deviations, shared: bool, separate: bool, window: &str) -> String {
     let levels = deviations.between_windows.zip(deviations.between_processes);
     match (separate, levels) {
         (true, None) => "more rounds or workers narrow the intervals".to_owned(),
         (true, Some((windows, processes))) if processes > windows && shared => format!(
-            "more rounds or workers narrow all intervals; a longer {window} only those of variants in the process of the baseline"
+            "more rounds or workers narrow all intervals; a longer {window} narrows only those of variants in the baseline's \
+             process"
         ),
         (true, Some((windows, processes))) if processes > windows => {
             format!("more rounds or workers narrow the intervals; a longer {window} would not")
@@ -237,7 +238,7 @@ pub fn settings(report: &Report<'_>) -> Vec<String> {
     settings
 }
 
-/// The seed, and whether it was drawn for the run.
+/// Formats the seed, and whether it was drawn for the run.
 pub fn seed(plan: &Plan) -> String {
     let kind = if plan.sampling.seed.is_none() {
         "random seed"
@@ -250,7 +251,7 @@ pub fn seed(plan: &Plan) -> String {
 /// Describes the noise floor of one scenario, or of all scenarios if `scenario` is `None`: for each primary metric, the
 /// widest interval of a control arm, and the number of sizes that have such an interval.
 ///
-/// As the margin, the floor is symmetric on the log scale: ±2 % covers the ratios from 1/1.02 to 1.02.
+/// Like the margin, the floor is symmetric on the log scale: ±2 % covers the ratios from 1/1.02 to 1.02.
 pub fn noise_floor(report: &Report<'_>, scenario: Option<usize>) -> String {
     let mut floors: BTreeMap<Metric, f64> = BTreeMap::new();
     let mut known: BTreeMap<(usize, u64), bool> = BTreeMap::new();
@@ -357,8 +358,8 @@ mod tests {
                 &small,
                 true,
                 true,
-                "more rounds or workers narrow all intervals; a longer duration only those of variants in the process of the \
-                 baseline",
+                "more rounds or workers narrow all intervals; a longer duration narrows only those of variants in the \
+                 baseline's process",
             ),
         ] {
             assert_eq!(remedy(deviations, shared, separate, "duration"), expected);

@@ -180,7 +180,7 @@ fn format_tuning(arm: &Arm) -> String {
         StripingPolicy::Nixl => format!("striped from {threshold}"),
         StripingPolicy::NixlCoalesce => {
             format!(
-                "coalesced to {} chunks from {threshold}",
+                "striped from {threshold} in chunks of at least {}",
                 Size(arm.striping.min_chunk_bytes)
             )
         }

@@ -48,7 +48,7 @@ pub struct RunningCommand {
     child: Child,
     mark: String,
     directory: TempDir,
-    /// Ids of all processes of the campaign that were observed so far.
+    /// IDs of all processes of the campaign that have been observed so far.
     seen: BTreeSet<u32>,
     _machine: MutexGuard<'static, ()>,
 }

@@ -13,10 +13,11 @@ const VARIABLE: &str = "FABRICBENCH_TEST_LIBFABRIC_2";
 /// Minimum number of rounds for simultaneous 95 percent intervals of two comparisons.
 const ROUNDS: u32 = 7;
 
-/// Directory that contains a libfabric 2.x.
+/// Returns the directory that contains libfabric 2.x.
 pub fn newer_library() -> String {
-    let message =
-        format!("{VARIABLE} must be a directory with libfabric.so.1 from version 2; .ci/test sets it");
+    let message = format!(
+        "{VARIABLE} must be a directory that contains libfabric.so.1 of libfabric 2.x; .ci/test sets it"
+    );
     let directory = env::var(VARIABLE).expect(&message);
     assert!(
         fs::exists(format!("{directory}/libfabric.so.1")).unwrap(),
@@ -103,7 +104,7 @@ fn assert_report_names_both(dir: &TestDir, library: &str) {
     text.expect_stdout(library);
 }
 
-/// Checks that every round measures both libraries and that the first one varies.
+/// Checks that every round measures both libraries, and that the rounds do not all start with the same arm.
 fn assert_interleaved(stored: &StoredRun) {
     let mut rounds: BTreeMap<u32, Vec<(u64, &str)>> = BTreeMap::new();
     for case in stored.cases() {

@@ -14,8 +14,8 @@ const ROUNDS: &str = "sampling: {rounds: 2, control: false}";
 /// A process that busy-polls shared memory does not notice the exit of its peer, so cases need a deadline.
 const DEADLINE: &str = "runPolicy: {caseDeadlineSeconds: 10}";
 
-/// Starts a campaign with an integrity round and two measured rounds of two blocks each. Returns in the second block of
-/// round 1.
+/// Starts a campaign with an integrity round and two measured rounds of two blocks each. Returns during the second
+/// block of round 1.
 fn measuring(dir: &TestDir, transport: &str) -> RunningCommand {
     let manifest = run(INJECT_64, transport, LONG, &[ROUNDS, DEADLINE]);
     let mut running = RunningCommand::start(dir.run(&dir.manifest(&manifest)));

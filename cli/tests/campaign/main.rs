@@ -1,8 +1,8 @@
 //! End-to-end tests of `fabricbench run` and `fabricbench report` with the real binaries on this machine, over
 //! libfabric and the loopback transport. All traffic uses loopback addresses or shared memory.
 //!
-//! Campaigns run one at a time, because concurrent ones would disturb each other. To test only this package, run
-//! `cargo build -p fabricbench-runner` first.
+//! Campaigns run one at a time, because concurrent campaigns would affect each other's measurements. To test only this
+//! package, run `cargo build -p fabricbench-runner` first.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

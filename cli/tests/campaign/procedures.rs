@@ -1,5 +1,5 @@
-//! The test procedures of the examples on this machine. The overlay changes only transport, memory and resources. With
-//! one round, every verdict is inconclusive.
+//! Runs the test procedures in `examples` on this machine. The overlay changes only transport, memory and resources.
+//! With one round, every verdict is inconclusive.
 
 use std::collections::BTreeSet;
 

@@ -18,7 +18,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Process id.
+    /// Process ID.
     pub fn id(&self) -> Pid {
         Pid::from_raw(self.pid as i32).unwrap()
     }

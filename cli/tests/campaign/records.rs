@@ -101,7 +101,7 @@ fn rejects_a_run_without_a_status() {
     output.expect_stderr("run.json has no status");
 }
 
-/// An added blank line does not break the chain, but the file is no longer the one that was measured.
+/// An added blank line does not break the chain, but the file is no longer the one that the run wrote.
 #[test]
 fn does_not_resume_with_changed_records() {
     let (dir, manifest, lines) = finished_run();
@@ -109,7 +109,7 @@ fn does_not_resume_with_changed_records() {
     fs::write(directory.join("records.jsonl"), lines.join("\n") + "\n\n").unwrap();
     report(&directory).expect_code(3);
     let output = RunningCommand::start(dir.resume(&manifest)).wait().expect_code(3);
-    output.expect_stderr("is not the file that this run has measured");
+    output.expect_stderr("is not the file that this run wrote");
     report(&directory).expect_code(3);
 }
 

@@ -1,4 +1,5 @@
-//! Changes each figure of a status, and checks that the re-derivation finds every change.
+//! Changes each value in a status and each measured case in the records, and checks that the re-derivation finds every
+//! change.
 
 use std::fs;
 
@@ -9,7 +10,7 @@ use super::harness::{RunningCommand, TestDir};
 use super::manifest::{INJECT_64, NAME, SHORT, TCP, run};
 
 /// Pointers to the outcome, and to all numbers and verdicts in `results` and `comparisons` of `status`.
-fn figures(status: &Value) -> Vec<String> {
+fn values(status: &Value) -> Vec<String> {
     let single = [
         "/seed",
         "/progress/blocksDone",
@@ -22,12 +23,12 @@ fn figures(status: &Value) -> Vec<String> {
     for list in ["results", "comparisons"] {
         for (index, item) in status[list].as_array().unwrap().iter().enumerate() {
             let fields = item.as_object().unwrap().iter();
-            let is_figure = |(name, value): &(&String, &Value)| {
+            let is_checked = |(name, value): &(&String, &Value)| {
                 (value.is_number() || *name == "verdict") && *name != "sizeBytes"
             };
             found.extend(
                 fields
-                    .filter(is_figure)
+                    .filter(is_checked)
                     .map(|(name, _)| format!("/{list}/{index}/{name}")),
             );
         }
@@ -35,9 +36,9 @@ fn figures(status: &Value) -> Vec<String> {
     found
 }
 
-/// A program that agrees with everything would not check anything.
+/// The other tests rely on this check, which must therefore not accept wrong values.
 #[test]
-fn finds_every_changed_figure_and_record() {
+fn finds_every_changed_value_and_record() {
     let dir = TestDir::new();
     let expectation = "{variant: fi-inject, scenario: small, metric: LatencyP50, decreasePercent: {min: 90}}";
     let rest = ["sampling: {rounds: 8}", &format!("expectations: [{expectation}]")];
@@ -56,13 +57,13 @@ fn finds_every_changed_figure_and_record() {
         fs::write(directory.join("records.jsonl"), records).unwrap();
         mutants.push((change, directory));
     };
-    for pointer in figures(&stored["status"]) {
+    for pointer in values(&stored["status"]) {
         let mut changed = stored.clone();
-        let figure = changed["status"].pointer_mut(&pointer).unwrap();
-        *figure = match figure.as_i64() {
-            // The two programs may round differently by 1, and a detectable effect by 3.
+        let value = changed["status"].pointer_mut(&pointer).unwrap();
+        *value = match value.as_i64() {
+            // Because of rounding, the two programs may differ by 1, or by 3 for a minimum detectable effect.
             Some(number) => json!(number + 1 + number.abs() / 1000 + 4),
-            None if figure == "Regressed" => json!("Improved"),
+            None if value == "Regressed" => json!("Improved"),
             None => json!("Regressed"),
         };
         write(pointer, &changed, &text);
@@ -93,7 +94,7 @@ fn finds_every_changed_figure_and_record() {
     assert!(mutants.len() > 100, "{}", mutants.len());
     assert!(
         missed.is_empty(),
-        "{} of {} not found: {missed:?}",
+        "{} of {} changes were not found: {missed:?}",
         missed.len(),
         mutants.len()
     );

@@ -85,7 +85,7 @@ fn transport_that_is_not_compiled_in_fails() {
 fn too_many_huge_pages_fail() {
     let free = fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
     let free: u64 = free.map_or(0, |pages| pages.trim().parse().unwrap());
-    // 64 transfers of 64 MiB in flight.
+    // 64 transfers of 64 MiB are in flight.
     assert!(
         free < 2048,
         "this test needs a machine with less than 4 GiB of free huge pages; {free} pages are free"

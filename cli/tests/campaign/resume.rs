@@ -12,7 +12,7 @@ use super::harness::{RunningCommand, TestDir, fabricbench};
 use super::manifest::{INJECT_64, NAME, SHM, run};
 use super::stored_run::{self, StoredRun, blocks, streams};
 
-/// Number of blocks of the run: two sizes in one integrity round and four measured rounds.
+/// Number of blocks in the run: two sizes in one integrity round and four measured rounds.
 const BLOCKS: u32 = 2 * 5;
 const SCENARIOS: &str = "[{name: small, pingPong: {sizes: [64, 256], duration: 150ms}}]";
 
@@ -105,7 +105,7 @@ fn resumed_rounds_use_the_operation_counts_of_the_pilot() {
         &["sampling: {rounds: 3, minWindow: 150ms}"],
     );
     let dir = TestDir::new();
-    // Two blocks of the integrity pass, two of the pilot, and one of round 1.
+    // Two blocks of the integrity pass, two blocks of the pilot, and one block of round 1.
     let running = start_until(&dir, &manifest, 5);
     running.signal(Signal::KILL);
     running.wait().expect_signal(Signal::KILL);

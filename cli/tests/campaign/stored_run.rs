@@ -18,7 +18,7 @@ pub struct StoredRun {
 }
 
 impl StoredRun {
-    /// Reads `directory`. Fails if it has no complete report, or if a figure of the status does not follow from the
+    /// Reads `directory`. Fails if it has no complete report, or if a value in the status does not follow from the
     /// records.
     pub fn read(directory: &Path) -> Self {
         let report = fs::read_to_string(directory.join("report.html")).unwrap();
@@ -71,7 +71,7 @@ impl StoredRun {
             .collect()
     }
 
-    /// Reasons of the failed cases of `arm`.
+    /// Failure reasons of the cases of `arm`.
     pub fn reasons(&self, arm: &str) -> BTreeSet<String> {
         let failures = self.failures().into_iter().filter(|(case, _)| case.arm == arm);
         failures
@@ -99,7 +99,7 @@ impl StoredRun {
             .collect()
     }
 
-    /// Numbers of the blocks that each attempt finished.
+    /// Indexes of the blocks that each attempt finished.
     pub fn blocks(&self) -> Vec<BTreeSet<u32>> {
         self.streams.iter().map(|stream| blocks(stream)).collect()
     }
@@ -133,7 +133,7 @@ pub fn streams(file: &Path) -> Vec<Vec<Record>> {
     streams
 }
 
-/// Numbers of the blocks that finished in `stream`.
+/// Indexes of the blocks that finished in `stream`.
 pub fn blocks(stream: &[Record]) -> BTreeSet<u32> {
     stream
         .iter()

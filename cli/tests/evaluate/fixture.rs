@@ -28,10 +28,10 @@ pub const UID: &str = "11111111-2222-4333-8444-555555555555";
 
 static PLAN: LazyLock<HashedPlan> = LazyLock::new(plan);
 
-/// Behavior of the workers of the campaign.
+/// A campaign and the behavior of its simulated workers.
 pub struct Campaign {
     pub plan: HashedPlan,
-    /// Factor on the latency of an arm at a size; 1 by default.
+    /// Factor by which the latency of an arm at a size is multiplied; 1 by default.
     pub effects: BTreeMap<(&'static str, u64), f64>,
     /// Modifies a case before it is written.
     pub tweak: fn(&mut CaseRecord),

@@ -16,8 +16,8 @@ pub const MAX_ITERATIONS: u32 = 10_000_000;
 /// that are faster than the pilot.
 const MARGIN: (u128, u128) = (5, 4);
 
-/// Part of the case deadline that the window of the slowest arm may fill. The rest is for the warm-up and for rounds
-/// that are slower than the pilot.
+/// Divisor of the case deadline: the window of the slowest arm may fill a quarter of it. The rest is for the warm-up
+/// and for rounds that are slower than the pilot.
 const DEADLINE_PART: u128 = 4;
 
 /// Longest minimum length of a window that the case deadline allows if all arms are equally fast.
@@ -34,12 +34,12 @@ pub fn extent(workload: &Workload) -> Option<Extent> {
     }
 }
 
-/// Numbers of operations per thread that the pilot cases of one scenario and size need and allow.
+/// Operation counts per thread, derived from the pilot cases of one scenario and size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PilotCount {
-    /// Number that fills the window of the fastest worker.
+    /// Number of operations that fills the window of the fastest worker.
     needed: u32,
-    /// Number that the slowest worker completes within its part of the case deadline.
+    /// Number of operations that the slowest worker completes within its share of the case deadline.
     allowed: u32,
 }
 
@@ -69,13 +69,13 @@ impl PilotCount {
         })
     }
 
-    /// Whether the slowest worker completes fewer operations within its part of the case deadline than the fastest
+    /// Whether the slowest worker completes fewer operations within its share of the case deadline than the fastest
     /// needs to fill its window.
     pub fn is_limited_by_deadline(self) -> bool {
         self.allowed < self.needed
     }
 
-    /// Counts of both the workers of `self` and those of `other`.
+    /// Combines the counts of the workers in `self` and in `other`.
     #[must_use]
     fn merge(self, other: Self) -> Self {
         Self {
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// Number for one worker, with a case deadline of 60 s.
+    /// Number of operations for a single worker, with a case deadline of 60 s.
     fn iterations(workload: &Workload, operations: u64, elapsed_nanos: u64) -> Option<u32> {
         let count = PilotCount::from_worker(workload, 60, operations, elapsed_nanos)?;
         Some(count.iterations(workload))
@@ -175,7 +175,7 @@ mod tests {
     fn fills_the_window_with_a_margin_of_a_quarter() {
         let work = ping_pong(window(1, 20_000_000));
         assert_eq!(extent(&work), Some(Extent::DurationNanos(20_000_000)));
-        // 1 us per operation.
+        // Each operation takes 1 us.
         assert_eq!(iterations(&work, 20_000, 20_000_000), Some(25_000));
         assert_eq!(iterations(&work, 3, 20_000_000), Some(4));
     }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn uses_the_minimum_number_where_it_fills_the_window() {
+    fn uses_the_minimum_number_if_it_fills_the_window() {
         let work = ping_pong(window(1_000, 20_000_000));
         assert_eq!(iterations(&work, 2, 32_000_000), Some(1_000));
     }
@@ -202,11 +202,11 @@ mod tests {
     }
 
     #[test]
-    fn fastest_worker_needs_most_and_slowest_limits_the_number() {
+    fn fastest_worker_determines_the_number_and_slowest_limits_it() {
         let work = ping_pong(window(1_000, 20_000_000));
         let count = |operations: u64| PilotCount::from_worker(&work, 60, operations, 20_000_000).unwrap();
         assert_eq!(count(20_000).merge(count(40_000)).iterations(&work), 50_000);
-        // 15 s at 10 operations in 20 ms.
+        // The slowest worker completes 10 operations per 20 ms, so its share of the deadline (15 s) allows 7,500.
         assert_eq!(count(20_000).merge(count(10)).iterations(&work), 7_500);
         assert_eq!(count(20_000).merge(count(1)).iterations(&work), 1_000);
     }
@@ -258,7 +258,7 @@ mod tests {
                 prop_assert!(nanos <= DEADLINE / 4.0 * 1.001);
                 let is_last = window_of(f64::from(count) + 1.0) > DEADLINE / 4.0;
                 prop_assert!(nanos >= intended * 0.999 || is_last, "{nanos} {intended}");
-                // One operation less would be too few.
+                // One operation fewer would not fill the intended window.
                 prop_assert!(window_of(f64::from(count) - 1.0) < intended);
             }
         }

@@ -12,9 +12,9 @@ use crate::histogram::Histogram;
 pub struct CaseRecord {
     /// Index of the block in the plan.
     pub block: u32,
-    /// Number of the round.
+    /// Round number.
     pub round: u32,
-    /// Purpose of the round.
+    /// Purpose of the block.
     pub pass: Pass,
     /// Name of the scenario.
     pub scenario: String,

@@ -80,7 +80,7 @@ pub struct ClockFacts {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EndpointsRecord {
-    /// Number of the first round that the record applies to.
+    /// First round that the record applies to.
     pub round: u32,
     /// Rank of the worker.
     pub rank: u32,
@@ -118,7 +118,7 @@ pub struct FabricFacts {
     pub registration_mode: Vec<String>,
     /// Progress model: `auto` or `manual`.
     pub progress: String,
-    /// Work that the device executes or the provider executes in software.
+    /// Work that the provider offloads to the device or executes in software.
     #[serde(default)]
     pub offload: OffloadFacts,
     /// Method by which the worker waits for completions, by scenario.
@@ -135,7 +135,7 @@ pub struct FabricFacts {
     pub variables: BTreeMap<String, String>,
 }
 
-/// Work that the device executes or the provider executes in software.
+/// Work that the provider offloads to the device or executes in software.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -155,15 +155,15 @@ pub struct OffloadFacts {
     pub inline_bytes: Option<u64>,
 }
 
-/// Answer to a question that not every library answers.
+/// Answer to a yes-or-no question. Not every library reports an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Answer {
-    /// It does.
+    /// The answer is yes.
     Yes,
-    /// It does not.
+    /// The answer is no.
     No,
-    /// The library does not report it.
+    /// The library does not report an answer.
     Unknown,
 }
 
@@ -282,7 +282,7 @@ pub struct MemoryFacts {
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ColdRecord {
-    /// Number of the round.
+    /// Round number.
     pub round: u32,
     /// Rank of the worker.
     pub rank: u32,

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Hardware of a machine, and the software that drives it. A fact that the machine does not report is unset, never guessed.
+/// Hardware of a machine, and the software that drives it. A fact that the machine does not report is unset, never
+/// guessed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -81,8 +82,8 @@ pub struct GpuClocks {
 }
 
 impl HardwareFacts {
-    /// Maximum clocks of the GPUs, without duplicates, such as `1980 MHz, memory 2619 MHz`. The current clocks of an idle GPU
-    /// vary.
+    /// Maximum clocks of the GPUs, without duplicates, such as `1980 MHz, memory 2619 MHz`. Current clocks are not
+    /// included, because those of an idle GPU vary.
     pub fn max_gpu_clocks(&self) -> Vec<String> {
         let mut distinct = Vec::new();
         for clocks in &self.gpu_clocks {
@@ -98,8 +99,8 @@ impl HardwareFacts {
     }
 }
 
-/// Versions of the interface between libibverbs and the provider library for EFA. libibverbs loads only a provider library
-/// of its own version and ignores all others without a message.
+/// Versions of the interface between libibverbs and the provider library for EFA. libibverbs loads only a provider
+/// library with the same version and silently ignores all others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -111,7 +112,8 @@ pub struct RdmaCoreFacts {
 }
 
 impl HardwareFacts {
-    /// Describes the devices, one line for each group of equal devices, such as `32 x efa, driver 2.10.0, firmware 0.0`.
+    /// Describes the devices, with one line for each group of identical devices, such as
+    /// `32 x efa, driver 2.10.0, firmware 0.0`.
     pub fn devices(&self) -> Vec<String> {
         let nics = self.nics.iter().map(ToString::to_string);
         let gpus = self.gpus.iter().map(|model| match &self.gpu_driver {
@@ -154,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_equal_devices() {
+    fn counts_identical_devices() {
         let nic = |name: &str, firmware: &str| NicFacts {
             name: name.into(),
             driver: Some("efa".into()),

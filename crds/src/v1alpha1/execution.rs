@@ -45,7 +45,7 @@ pub struct ExecutionStatus {
 pub struct AttemptStatus {
     /// Index of the leg in the plan, starting at 0.
     pub leg: u32,
-    /// Number of this attempt to run the leg, starting at 1.
+    /// Attempt number within the leg, starting at 1.
     pub attempt: u32,
     /// State of the attempt.
     pub state: AttemptState,

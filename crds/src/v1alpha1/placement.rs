@@ -39,8 +39,8 @@ pub struct Placement {
     /// Wait otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preflight: Option<PreflightMode>,
-    /// Required position of each NIC relative to the memory that it transfers. Cases on other pairs fail. Defaults to
-    /// None: every pair is accepted, and reports contain its position.
+    /// Required position of each NIC relative to the memory that it transfers. Cases that use a NIC in another position
+    /// fail. Defaults to None: every position is accepted, and reports contain the actual positions.
     #[serde(default, skip_serializing_if = "Alignment::is_none")]
     pub align: Alignment,
     /// Name of the Kueue LocalQueue that the Jobs are submitted to. If unset, Jobs are not queued.

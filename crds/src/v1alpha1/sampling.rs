@@ -29,10 +29,10 @@ pub struct Sampling {
     #[serde(default = "default_margin")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 50)))]
     pub margin_percent: u32,
-    /// Minimum length of the measured window of a case, such as 20ms. Before round 1, a pilot measures how many operations
-    /// each arm and pair needs to fill the window. Every arm and pair then uses the largest of these counts, and the
-    /// iterations of a scenario are only a lower bound. 0s disables the pilot, so that exactly the configured number of
-    /// iterations is measured. Must be at most 10s. Defaults to 20ms.
+    /// Minimum length of the measured window of a case, such as 20ms. Before round 1, a pilot measures how many
+    /// operations each arm and pair needs to fill the window. Every arm and pair then uses the largest of these counts,
+    /// and the iterations of a scenario are only a lower bound. 0s disables the pilot, so that exactly the configured
+    /// number of iterations is measured. Must be at most 10s. Defaults to 20ms.
     #[serde(default = "default_min_window")]
     pub min_window: Duration,
     /// Whether a second copy of the baseline is measured to determine the noise floor. Defaults to true.

@@ -208,7 +208,7 @@ pub enum Metric {
 }
 
 impl fmt::Display for Metric {
-    /// Writes the name of the metric in manifests and records.
+    /// Writes the name that manifests and records use for the metric.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }

@@ -20,9 +20,9 @@ const DERIVED: [&str; 10] = [
     "best",
 ];
 
-/// Describes the first figure of the stored status that differs from the records; `None` if there is none.
+/// Describes the first value in the stored status that differs from the records. Returns `None` if all values agree.
 ///
-/// A status without figures, which a run has before its first block, does not differ.
+/// A run that has no values in its status yet, because no block is finished, does not differ.
 pub(super) fn difference(stored: &StoredRun) -> Option<String> {
     let written = stored.run.status.as_ref()?;
     if !is_finished(written) {
@@ -58,7 +58,7 @@ fn is_finished(status: &BenchmarkRunStatus) -> bool {
     matches!(status.state, Some(State::Complete | State::Failed))
 }
 
-/// Phase with which the status was written. The reason and message of a failure affect only the conditions.
+/// Phase from which the status was computed. The reason and message of a failure affect only the conditions.
 fn phase(status: &BenchmarkRunStatus) -> Phase {
     match status.state {
         Some(State::Failed) => Phase::Failed {

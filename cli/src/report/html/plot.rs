@@ -1,4 +1,4 @@
-//! Plots as SVG. Their colors are CSS variables of the page, so each plot suits the light and dark color schemes.
+//! Plots as SVG. Their colors are CSS variables of the page, so every plot adapts to the light or dark color scheme.
 
 mod arm;
 mod axis;

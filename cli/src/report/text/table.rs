@@ -20,7 +20,7 @@ const NO_BREAK_SPACE: char = '\u{a0}';
 
 /// Table style with a line under the header only.
 const PLAIN: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
-/// Table style with a line under the header and light lines between rows, for rows with cells of several lines.
+/// Table style with a line under the header and light lines between rows, for rows with multi-line cells.
 const RULED: TableStyle = PLAIN.row_separator(LineStyle::none().fill('╌').junction('╌'));
 
 pub(super) fn render(report: &Report<'_>, index: usize, width: u16, color: bool) -> String {

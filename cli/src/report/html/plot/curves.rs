@@ -13,7 +13,7 @@ pub struct Point {
     pub size: u64,
     /// Value of the metric.
     pub value: f64,
-    /// Lower and upper end of its interval.
+    /// Lower and upper ends of the whisker: the confidence interval, or the range over the rounds if they are too few.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -22,7 +22,7 @@ pub struct Point {
 pub struct Curve {
     /// Index of the arm in the plan, which determines its color and marker.
     pub arm: usize,
-    /// Whether it is a control arm.
+    /// Whether the arm is a control arm.
     pub control: bool,
     /// Points in order of size.
     pub points: Vec<Point>,

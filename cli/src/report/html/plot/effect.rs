@@ -13,13 +13,13 @@ pub struct Dot {
     pub row: usize,
     /// Index of the arm in the plan, which determines its color and marker.
     pub arm: usize,
-    /// Whether it is a control arm.
+    /// Whether the arm is a control arm.
     pub control: bool,
-    /// Whether it has a verdict. Dots without one are hollow.
+    /// Whether the comparison has a verdict. Dots without a verdict are hollow.
     pub has_verdict: bool,
     /// Estimated change in percent.
     pub percent: f64,
-    /// Lower and upper end of the interval in percent.
+    /// Lower and upper bounds of the confidence interval, in percent.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -32,9 +32,9 @@ pub struct EffectPlot<'a> {
     pub rows: Vec<String>,
     /// Indexes of the arms shown, in their order within a row.
     pub arms: Vec<usize>,
-    /// The dots.
+    /// One dot for each arm and size.
     pub dots: Vec<Dot>,
-    /// Lower and upper end of the margin, in percent.
+    /// Lower and upper bounds of the margin, in percent.
     pub margin: (f64, f64),
 }
 

@@ -14,14 +14,14 @@ use super::{DrawError, arm, grid, palette, svg};
 pub struct Tail<'a> {
     /// Index of the arm in the plan, which determines its color and marker.
     pub arm: usize,
-    /// Whether it is a control arm.
+    /// Whether the arm is a control arm.
     pub control: bool,
     /// Latencies in nanoseconds.
     pub latency: &'a Distribution,
 }
 
 const HEIGHT: u32 = 260;
-/// Number of points of a curve.
+/// Number of points in a curve.
 const POINTS: u32 = 80;
 
 /// Draws the plot as SVG with `description` as its text alternative.
