@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use campaign::validate::{MAX_LABEL, is_label};
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use crds::units::Size;
 
 use super::{Exit, Failure};
@@ -54,7 +55,8 @@ pub struct Operator {
         long = "allow-image",
         env = "FABRICBENCH_ALLOWED_IMAGES",
         value_name = "PREFIX",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = NonEmptyStringValueParser::new()
     )]
     allowed_images: Vec<String>,
     /// Environment variable that variants are permitted to set. A trailing `*`, as in `FI_*`, matches any suffix. Can
@@ -63,7 +65,8 @@ pub struct Operator {
         long = "allow-env",
         env = "FABRICBENCH_ALLOWED_ENV",
         value_name = "NAME",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = variable_pattern
     )]
     allowed_env: Vec<String>,
     /// Run workers as root with only the capability IPC_LOCK, for nodes that limit locked memory. The namespaces of the
@@ -79,7 +82,8 @@ pub struct Operator {
         long,
         env = "FABRICBENCH_DEFAULT_MEMORY",
         value_name = "SIZE",
-        default_value = "2Gi"
+        default_value = "2Gi",
+        value_parser = memory_size
     )]
     default_memory: Size,
     /// Maximum number of concurrent reconciliations.
@@ -209,5 +213,61 @@ fn check_name(flag: &str, name: &str, hint: &str) -> Result<(), Failure> {
         false => Err(Failure::invalid_input(format!(
             "{flag}: `{name}` is not a valid name. Use at most {MAX_LABEL} lowercase letters, digits and hyphens{hint}"
         ))),
+    }
+}
+
+/// Parses the name of an environment variable with an optional trailing `*`, as the schema of the chart's values does.
+fn variable_pattern(text: &str) -> Result<String, &'static str> {
+    let name = text.strip_suffix('*').unwrap_or(text);
+    let valid = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name.chars().all(|one| one.is_ascii_alphanumeric() || one == '_');
+    match valid {
+        true => Ok(text.to_owned()),
+        false => Err("use a name such as FI_LOG_LEVEL, or a prefix and a trailing `*`, such as FI_*"),
+    }
+}
+
+fn memory_size(text: &str) -> Result<Size, String> {
+    match text.parse::<Size>() {
+        Ok(Size(0)) => Err("use at least 1 byte".to_owned()),
+        Ok(size) => Ok(size),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+
+    use super::*;
+
+    fn message(argument: &str) -> Option<String> {
+        let command = Operator::augment_args(Command::new("operator"));
+        let arguments = ["operator", "--runner-image", "example.test/runner:1", argument];
+        command
+            .try_get_matches_from(arguments)
+            .err()
+            .map(|error| error.to_string())
+    }
+
+    #[test]
+    fn rejects_values_that_would_allow_everything_or_nothing() {
+        for argument in [
+            "--allow-image=",
+            "--allow-image=a,,b",
+            "--allow-env=",
+            "--allow-env=*",
+            "--allow-env=*_LEVEL",
+            "--allow-env=FI-LOG",
+            "--default-memory=0",
+            "--default-memory=x",
+        ] {
+            let message = message(argument).unwrap();
+            let flag = argument.split('=').next().unwrap();
+            assert!(message.contains(flag), "{argument}: {message}");
+        }
+        for argument in ["--allow-image=a,b", "--allow-env=FI_*,_x", "--default-memory=1Gi"] {
+            assert_eq!(message(argument), None, "{argument}");
+        }
     }
 }
