@@ -35,7 +35,7 @@ pub enum Action {
     /// Job waits in a queue. An existing Job with the run's UID and the plan's hash is accepted. If the Job waits in a
     /// queue, the next decision is made at low priority.
     CreateJob {
-        /// Leg and number of the attempt.
+        /// Leg and attempt number.
         attempt: AttemptId,
         /// Nodes of the workers. If empty, the scheduler chooses.
         nodes: Vec<String>,
@@ -43,14 +43,15 @@ pub enum Action {
     /// Add [`crds::names::FINALIZER`] if it is missing, and create the Service of an attempt, then its ConfigMap,
     /// without which no worker starts. Existing objects of the run and plan are accepted.
     CreatePrerequisites {
-        /// Leg and number of the attempt.
+        /// Leg and attempt number.
         attempt: AttemptId,
         /// Nodes of the workers. If empty, the scheduler chooses.
         nodes: Vec<String>,
     },
-    /// Follow the log of a pod from its first byte until its container has terminated or the log is unreadable.
+    /// Follow the log of a pod from its first byte until the end record is read, the container has terminated, or the
+    /// log is unreadable.
     FollowLog {
-        /// Leg and number of the attempt.
+        /// Leg and attempt number.
         attempt: AttemptId,
         /// Name of the pod.
         pod: String,
@@ -60,14 +61,14 @@ pub enum Action {
     /// Delete the Service and the ConfigMap of an attempt, then its Job and pods (background propagation). The action
     /// is repeated while the Job exists.
     DeleteAttempt {
-        /// Leg and number of the attempt.
+        /// Leg and attempt number.
         attempt: AttemptId,
         /// UID of the Job, as a precondition.
         job_uid: String,
     },
-    /// List the pods of the run without a cache, for [`super::observed::Observed::live_pods`].
+    /// List the pods of the run, bypassing the cache, for [`super::observed::Observed::live_pods`].
     ListPods,
-    /// Remove the finalizer, because no pod is left.
+    /// Remove the finalizer, because no pod is left except abandoned ones.
     RemoveFinalizer,
     /// Delete the run, with its UID as a precondition, because `ttlSecondsAfterFinished` has passed.
     DeleteRun,

@@ -47,11 +47,11 @@ pub enum PlacementStage {
 pub struct Reservation {
     /// The run that must place its gang first.
     pub blocked_by: Option<String>,
-    /// A run whose placed gang occupies nodes that this run's gang, which is being placed, could use.
+    /// While the gang of this run is being placed: a run whose placed gang occupies nodes that this gang could use.
     pub competing_run: Option<String>,
 }
 
-/// The run for which `own` must wait before it creates a gang.
+/// The run that `own` must wait for before it creates a gang.
 pub fn blocked_by<'a>(
     own: &PlacementRequest,
     others: impl IntoIterator<Item = &'a PlacementRequest>,
@@ -81,7 +81,8 @@ fn blocks(own: &PlacementRequest, other: &PlacementRequest) -> bool {
     match other.stage {
         PlacementStage::Idle => false,
         PlacementStage::Placing => true,
-        // A run that holds nodes comes before a run that does not. Otherwise, the older run comes first.
+        // If only one of the two runs holds nodes that the other needs, that run comes first. Otherwise, the older run
+        // comes first.
         PlacementStage::Requesting => {
             match (holds_needed_nodes(own, other), holds_needed_nodes(other, own)) {
                 (true, false) => true,

@@ -1,7 +1,7 @@
 //! Creates (never updates) and deletes the objects of an attempt, and patches and deletes the run. Performs I/O.
 //!
 //! Names are derived from the run, the leg and the attempt. An existing object with the same name is accepted only if
-//! its owner's UID and its plan hash match.
+//! its owner's UID and its plan hash match and it is not being deleted.
 
 use std::fmt::Debug;
 
@@ -24,7 +24,7 @@ use crate::metrics::operator::Category;
 /// Error creating or deleting an object.
 #[derive(Debug, Snafu)]
 pub enum ApplyError {
-    /// An object with the same name belongs to another owner or plan.
+    /// An object with the same name belongs to another owner or plan, or is being deleted.
     #[snafu(display(
         "{kind} {name} already exists and does not belong to this run and plan. Delete it or create a new run"
     ))]
@@ -108,8 +108,8 @@ impl Applier<'_> {
                     false => ForeignSnafu { kind, name }.fail(),
                 }
             }
-            // If the existing object uses up a quota, the API server rejects the request because of the quota and does
-            // not report that the object exists.
+            // If the existing object exhausts a quota, the API server reports the exceeded quota instead of the
+            // existing object.
             kube::Error::Api(status) if status.code == 403 => {
                 let found = api.get_opt(&name).await.ok().flatten();
                 match found.filter(|found| self.is_ours(found.meta(), plan_hash)) {

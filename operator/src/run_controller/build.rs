@@ -1,6 +1,7 @@
 //! Builds the three objects of one attempt: ConfigMap, headless Service and Indexed Job. Performs no I/O.
 //!
-//! A worker pod has no token, no privileges and a read-only root file system, and the same resources in every arm.
+//! A worker pod has no service account token, no privileges, and a read-only root file system. Its resources are the
+//! same in every arm.
 
 pub mod affinity;
 pub mod config_map;
@@ -37,11 +38,11 @@ pub struct AttemptInputs<'a> {
     pub plan: &'a HashedPlan,
     /// Leg of the plan that the attempt measures.
     pub leg: &'a Leg,
-    /// Leg and number of the attempt.
+    /// Leg and attempt number.
     pub id: AttemptId,
     /// Blocks that are already measured and therefore omitted.
     pub done: &'a BTreeSet<u32>,
-    /// Numbers of operations that the pilot cases of earlier legs and attempts determine.
+    /// Operation counts that the pilot cases of earlier legs and attempts have determined.
     pub operation_counts: &'a [OperationCount],
     /// Names of the nodes of the workers. If empty, the scheduler chooses.
     pub nodes: &'a [String],

@@ -93,8 +93,9 @@ impl Context {
         }
     }
 
-    /// Whether the nodes that are eligible for `run` have zone labels. If no node is eligible yet, one node with a zone
-    /// label is sufficient. Assumed to be true if the operator is not permitted to read nodes or there are none.
+    /// Whether the nodes that are eligible for `run` have zone labels. If too few nodes are eligible, any node with a
+    /// zone label is sufficient. Assumed to be true if the operator is not permitted to read nodes or the cluster has
+    /// no nodes.
     pub(super) fn zones_are_known(&self, run: &BenchmarkRun, earlier_nodes: &[String]) -> bool {
         let nodes = self.nodes.as_ref();
         nodes.is_none_or(|nodes| {
@@ -135,7 +136,7 @@ impl Context {
         }
     }
 
-    /// Marks `version` of an unreadable object as reported. Returns whether it was not reported before.
+    /// Marks `version` of an unreadable object as reported. Returns `false` if it was already marked.
     pub(super) fn mark_reported(&self, key: &RunKey, version: UnreadableVersion) -> bool {
         let mut reported = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
         reported.insert(key.clone(), version.clone()) != Some(version)

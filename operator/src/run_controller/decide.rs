@@ -1,9 +1,9 @@
 //! Decides the next action for a run from its observed state. Equal inputs give equal decisions. Performs no I/O.
 //!
 //! The execution state is written before any action that depends on it ([`Action::RecordProgress`]), the next attempt
-//! starts only after an uncached list has shown that no pod of the previous attempt is left, and a persisted block is
-//! never measured again. The controller may therefore be killed at any instruction: the next process makes the same
-//! observations and decisions.
+//! starts only after an uncached list has shown that no pod of the previous attempt is left except abandoned ones, and
+//! a persisted block is never measured again. The controller may therefore be killed at any instruction: the next
+//! process makes the same observations and decisions.
 
 mod attempt;
 mod cleanup;
@@ -48,7 +48,7 @@ pub fn decide(
         policy,
         observed,
         reservation,
-        // The status holds whole seconds, so decisions must not depend on fractions.
+        // The status holds whole seconds, so decisions must not depend on fractions of a second.
         now: Timestamp::from_second(now.as_second()).unwrap_or(now),
         done,
     };
@@ -63,8 +63,8 @@ pub fn decide(
         return inputs.record(state, phase);
     }
     if policy.plan_changed {
-        let message = "another release of the operator started this run with a different plan. Its measurements remain in \
-                       its records; create a new run";
+        let message = "another release of the operator started this run with a different plan. The measurements remain \
+                       in the run's records; create a new run";
         let (state, phase) = transitions::abandoned(&inputs, Reason::PlanChanged, message);
         return inputs.record(state, phase);
     }

@@ -55,7 +55,7 @@ impl Reconciler<'_> {
         self.persist_with(Follower::take_due).await
     }
 
-    /// Persists every verified block, because no records are read afterwards.
+    /// Persists every verified block, because no records are read afterward.
     async fn persist_remaining_records(&mut self) -> Result<(), ReconcileError> {
         self.persist_with(Follower::take_remaining).await
     }

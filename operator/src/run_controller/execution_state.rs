@@ -20,7 +20,7 @@ pub struct ExecutionState {
     pub omitted_attempts: u32,
     /// Number of attempts that ended because of an external disruption.
     pub disruptions: u32,
-    /// Start of the time without a running gang that counts towards `pendingDeadlineSeconds`.
+    /// Start of the current period without a running gang. The period counts toward `pendingDeadlineSeconds`.
     pub pending_since: Option<Timestamp>,
     /// Time at which the last worker of the current gang started.
     pub active_since: Option<Timestamp>,
@@ -28,7 +28,8 @@ pub struct ExecutionState {
     pub active_seconds: u64,
     /// Time at which the run finished.
     pub finished_at: Option<Timestamp>,
-    /// Nodes of the workers, sorted. Every later attempt runs on them. Empty until a gang has run.
+    /// Nodes of the workers, sorted. Every later attempt runs on them. Empty until a gang has run, and after a
+    /// disruption before any block was measured.
     pub nodes: Vec<String>,
     /// Whether the status reports the run as suspended.
     pub suspended: bool,
@@ -63,7 +64,7 @@ impl ExecutionState {
         }
     }
 
-    /// The field `execution` of the status. The nodes belong to the field `placement`.
+    /// The field `execution` of the status. The nodes are stored in the field `placement` instead.
     pub fn to_status(&self) -> ExecutionStatus {
         let text = |time: Option<Timestamp>| time.map(|time| time.to_string());
         ExecutionStatus {
@@ -88,13 +89,13 @@ impl ExecutionState {
         self.attempts.last_mut().filter(|attempt| is_open(attempt))
     }
 
-    /// Number of the last attempt of `leg`; 0 if the leg has no attempts.
+    /// Attempt number of the last attempt of `leg`; 0 if the leg has no attempts.
     pub fn last_attempt(&self, leg: u32) -> u32 {
         let of_leg = self.attempts.iter().filter(|attempt| attempt.leg == leg);
         of_leg.map(|attempt| attempt.attempt).max().unwrap_or(0)
     }
 
-    /// Adds an attempt. Removes the oldest attempts beyond [`MAX_ATTEMPTS`] and counts them.
+    /// Adds an attempt. If there are now more than [`MAX_ATTEMPTS`], removes the oldest one and counts it as omitted.
     pub fn start(&mut self, attempt: AttemptStatus) {
         self.attempts.push(attempt);
         while self.attempts.len() > MAX_ATTEMPTS {

@@ -30,7 +30,7 @@ pub(super) use stream::ResumePoint;
 
 /// Size of a read, in bytes.
 const CHUNK: usize = 16 * 1024;
-/// Number of buffered bytes at which records are persisted without waiting for [`BATCH_TIME`].
+/// Number of buffered bytes in complete blocks at which records are persisted without waiting for [`BATCH_TIME`].
 const BATCH_BYTES: usize = 256 * 1024;
 /// Time between two writes of records.
 const BATCH_TIME: Duration = Duration::from_secs(5);
@@ -53,7 +53,7 @@ pub(super) struct LogSource {
     pub(super) pod_uid: String,
 }
 
-/// Follows a log until it is dropped.
+/// Follows a log until the follower is dropped.
 pub(super) struct Follower {
     pub(super) source: LogSource,
     shared: Arc<Shared>,

@@ -104,7 +104,7 @@ pub struct StreamState {
     pub fault: Option<String>,
 }
 
-/// Result of the check whether enough nodes meet the requirements of the workers.
+/// Result of checking whether enough nodes meet the requirements of the workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Preflight {
     /// The check was skipped, because the operator is not permitted to read nodes (namespaced mode), or no gang is to

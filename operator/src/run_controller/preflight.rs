@@ -87,8 +87,8 @@ pub enum PreflightError {
 }
 
 impl PreflightError {
-    /// Whether the run waits because of this error. Workers that are bound to the nodes of earlier attempts wait for
-    /// these nodes, because no other node can replace them.
+    /// Whether the run waits because of this error or only reports a warning. Workers that are bound to the nodes of
+    /// earlier attempts wait for these nodes, because no other node can replace them.
     pub fn mode(&self, requirements: &Requirements<'_>) -> PreflightMode {
         let placement = requirements.placement;
         let may_grow = placement.queue_name.is_some() || matches!(self, Self::NoLabels { .. });

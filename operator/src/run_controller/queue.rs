@@ -34,7 +34,7 @@ pub(super) enum Requeue {
     Backoff,
 }
 
-/// Handle to the work queue; clones share it. It holds at most one entry for each run.
+/// Handle to the work queue, which all clones share. The queue holds at most one entry for each run.
 #[derive(Clone)]
 pub(super) struct Queue {
     shared: Arc<Shared>,

@@ -1,5 +1,5 @@
-//! The record chain: the record streams of a run in ConfigMaps, append-only and compressed. Each part contains the
-//! digest of the previous part. Performs no I/O.
+//! The record chain stores the record streams of a run in ConfigMaps, append-only and compressed. Each part contains
+//! the digest of the previous part. Performs no I/O.
 //!
 //! A part is a sequence of gzip members, one for each append, so that an append neither reads nor recompresses the
 //! existing members. The digest after a member is the SHA-256 of the digest before it (32 zero bytes at the start)
@@ -42,7 +42,7 @@ pub enum ChainError {
     /// One append is too large.
     #[snafu(display("cannot append {bytes} bytes of records at once: the limit is {MAX_APPEND_BYTES}"))]
     AppendTooLarge {
-        /// Size of the append.
+        /// Size of the append, in bytes.
         bytes: usize,
     },
     /// The chain is full.
@@ -60,7 +60,7 @@ pub enum ChainError {
     /// A part lacks a key.
     #[snafu(display("part {part} of the records has no key {key}"))]
     Incomplete {
-        /// Number of the part.
+        /// Index of the part.
         part: u32,
         /// The missing key.
         key: &'static str,
@@ -68,7 +68,7 @@ pub enum ChainError {
     /// A part does not continue the previous part, or was changed.
     #[snafu(display("part {part} of the records cannot be verified: {reason}"))]
     Broken {
-        /// Number of the part.
+        /// Index of the part.
         part: u32,
         /// The check that failed.
         reason: String,
@@ -187,7 +187,7 @@ impl Part {
         }
     }
 
-    /// Number of the part, from 0.
+    /// Index of the part, from 0.
     pub fn number(&self) -> u32 {
         self.number
     }

@@ -11,7 +11,7 @@ use crds::v1alpha1::{
 
 use super::execution_state::ExecutionState;
 
-/// Inputs of every status of a run.
+/// Inputs for the status of any run, with or without a plan.
 pub(super) struct StatusContext<'a> {
     /// Generation of the spec.
     pub(super) generation: Option<i64>,
@@ -27,7 +27,7 @@ pub(super) struct StatusContext<'a> {
     pub(super) warning: Option<&'a str>,
 }
 
-/// Additional inputs of the status of a planned run.
+/// Additional inputs for the status of a run that has a plan.
 pub(super) struct Planned<'a> {
     pub(super) plan: &'a HashedPlan,
     pub(super) evaluation: &'a Evaluation,

@@ -35,7 +35,7 @@ fn rejection(code: u16, reason: &str) -> Value {
     })
 }
 
-/// Responds to the next request, which must have `method`.
+/// Responds to the next request, whose HTTP method must be `method`.
 async fn respond(server: &mut Server, method: &str, code: StatusCode, body: &Value) {
     let (request, send) = server.next_request().await.expect("a request");
     assert_eq!(request.method(), method);

@@ -1,4 +1,5 @@
-//! The image of the workers, and the installation of the runner into images without it. Performs no I/O.
+//! The image of the workers, and the installation of the runner into images other than the runner image. Performs no
+//! I/O.
 
 use crds::names;
 use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, ObjectFieldSelector, VolumeMount};

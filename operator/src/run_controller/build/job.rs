@@ -23,7 +23,8 @@ pub(super) fn build(attempt: &AttemptInputs<'_>) -> Job {
             completion_mode: Some("Indexed".to_owned()),
             completions: Some(workers),
             parallelism: Some(workers),
-            // With a limit for the whole Job, the failure of one worker would delete worker 0 before its log is read.
+            // With a backoff limit for the whole Job, the failure of one worker would cause the deletion of worker 0
+            // before its log is read.
             backoff_limit_per_index: Some(0),
             // A terminating pod is not replaced, because a new pod belongs to a new attempt.
             pod_replacement_policy: Some("Failed".to_owned()),

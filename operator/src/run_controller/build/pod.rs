@@ -19,7 +19,7 @@ const ASSIGNMENT_DIRECTORY: &str = "/etc/fabricbench";
 const TERMINATION_LOG: &str = "/dev/termination-log";
 /// Grace period of a worker, which exits within 10 s of SIGTERM.
 const GRACE_SECONDS: i64 = 30;
-/// Size limit of `/tmp`, in bytes. It holds the capped output of instruments.
+/// Size limit of `/tmp`, which holds the capped output of instruments, and of the runner volume, in bytes.
 const TEMPORARY_BYTES: u64 = 256 << 20;
 /// Annotations that prevent autoscalers from removing the node of a worker, which would invalidate the measurement.
 const NO_SCALE_DOWN: [(&str, &str); 2] = [

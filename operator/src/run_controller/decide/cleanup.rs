@@ -11,10 +11,12 @@ use crate::run_controller::observed::{JobState, PodState};
 
 /// Delay after the end of a deleted pod's grace period before its node is considered lost.
 const OVERDUE_AFTER: Duration = Duration::from_secs(30);
-/// Time within which a Job may finish by itself after worker 0 has ended, so that the logs of its pods remain readable.
+/// Time after the end of a run within which a Job whose worker 0 has ended may finish by itself, so that the logs of
+/// its pods remain readable.
 const JOB_END_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Decides the next action for a run that is being deleted. Its finalizer is removed after all its pods are gone.
+/// Decides the next action for a run that is being deleted. Its finalizer is removed after all its pods are gone or
+/// abandoned.
 pub(super) fn deleting(inputs: &Inputs<'_>) -> Decision {
     let observed = inputs.observed;
     let wait = |until| inputs.decision(Action::Wait { until }, None);

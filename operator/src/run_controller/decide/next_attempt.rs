@@ -77,7 +77,7 @@ fn permanently_rejected(inputs: &Inputs<'_>) -> Option<Decision> {
 /// Condition that prevents the next attempt.
 enum Obstacle {
     None,
-    /// Unknown without an uncached list of the pods.
+    /// An uncached list of the pods is needed to determine whether there is an obstacle.
     Unknown,
     Waiting(Waiting),
 }
@@ -178,7 +178,7 @@ pub(super) fn wait(inputs: &Inputs<'_>, waiting: &Waiting) -> Decision {
     let deadline: Option<Timestamp> = since.checked_add(Duration::from_secs(limit.into())).ok();
     if deadline.is_some_and(|deadline| deadline <= inputs.now) {
         let message = format!(
-            "no gang was running for {limit} s (runPolicy.pendingDeadlineSeconds): {}: {}",
+            "no gang started within {limit} s (runPolicy.pendingDeadlineSeconds): {}: {}",
             waiting.reason.as_str(),
             waiting.message
         );

@@ -20,7 +20,7 @@ const KILLED: [i32; 2] = [137, 143];
 const NO_LIBC: &str =
     "its image has no glibc, which the runner requires; use an image with glibc 2.17 or newer";
 
-/// Outcome of the attempt caused by `pod`; `None` if the pod can continue or its records explain its end.
+/// Attempt outcome that results from the state of `pod`; `None` if the pod can continue or its records explain its end.
 pub(super) fn classify(pod: &PodState, now: Timestamp) -> Option<AttemptOutcome> {
     ended_by_kubelet(pod)
         .or_else(|| disrupted(pod))

@@ -142,7 +142,7 @@ pub(super) fn resumed(inputs: &Inputs<'_>) -> ExecutionState {
     }
 }
 
-/// State and phase of a run that failed because of a deadline or another reason outside of an attempt.
+/// State and phase of a run that failed for a reason other than the outcome of an attempt, such as a deadline.
 pub(super) fn abandoned(inputs: &Inputs<'_>, reason: Reason, message: &str) -> (ExecutionState, Phase) {
     let mut state = inputs.observed.persisted.clone();
     let message = message.to_owned();
@@ -151,7 +151,7 @@ pub(super) fn abandoned(inputs: &Inputs<'_>, reason: Reason, message: &str) -> (
     (mark_finished(state, inputs.now), failed(reason, message))
 }
 
-/// State of the finished run.
+/// `state` after the run has finished at `now`.
 pub(super) fn mark_finished(state: ExecutionState, now: Timestamp) -> ExecutionState {
     ExecutionState {
         finished_at: Some(now),

@@ -74,7 +74,7 @@ impl Waiting {
     }
 }
 
-/// Reason why a gang of `workers` workers has not started yet: the most severe problem of any of its `pods`.
+/// Reason why a gang of `workers` workers has not started yet: the most severe problem among its `pods`.
 pub(super) fn for_start(pods: &[&PodState], workers: u32) -> Waiting {
     if let Some((pod, message)) = pods
         .iter()

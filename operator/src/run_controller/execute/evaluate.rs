@@ -10,8 +10,8 @@ use tokio::sync::Semaphore;
 use crate::run_controller::error::ReconcileError;
 use crate::run_controller::session::{Session, SessionRecords};
 
-/// Returns the evaluation of the persisted records. It is computed only if records were added since the last call.
-/// `slots` limits the number of concurrent computations.
+/// Returns the evaluation of the persisted records. It is computed only if the session does not hold it. `slots` limits
+/// the number of concurrent computations.
 pub(super) async fn evaluate(
     slots: &Semaphore,
     session: &mut Session,

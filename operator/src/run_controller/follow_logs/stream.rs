@@ -25,7 +25,7 @@ pub(super) struct Stream {
     length: u64,
     /// Verified lines that have not been taken yet.
     buffer: Vec<u8>,
-    /// Length of the prefix of `buffer` that ends with a block.
+    /// Length of the prefix of `buffer` up to the end of the last block or the end record, in bytes.
     complete: usize,
     end: Option<EndRecord>,
     fault: Option<String>,

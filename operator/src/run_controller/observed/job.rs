@@ -12,7 +12,7 @@ use crate::run_controller::attempt_id::AttemptId;
 /// State of a Job of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobState {
-    /// Leg and number of the attempt.
+    /// Leg and attempt number.
     pub attempt: AttemptId,
     /// UID of the Job.
     pub uid: String,
@@ -41,8 +41,8 @@ pub enum JobOutcome {
 }
 
 impl JobState {
-    /// Time from which it is an error that only `pods` of `workers` pods exist; `None` if all pods exist or none are
-    /// expected.
+    /// Time at which the missing pods are overdue if only `pods` of `workers` pods exist; `None` if no pods are missing
+    /// or expected.
     pub fn missing_pods_overdue_at(&self, pods: usize, workers: u32) -> Option<Timestamp> {
         let created = pods + self.failed_ranks.len();
         let incomplete = !self.suspended && self.outcome.is_none() && created < workers as usize;

@@ -15,7 +15,7 @@ const MAX_TEXT: usize = 5000;
 /// State of a pod of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodState {
-    /// Leg and number of the attempt.
+    /// Leg and attempt number.
     pub attempt: AttemptId,
     /// Rank of the worker.
     pub rank: u32,

@@ -99,7 +99,8 @@ impl Schedule {
         self.delayed.first_key_value().map(|((until, _), _)| *until)
     }
 
-    /// Enqueues `run` with normal priority. Returns whether it is newly queued.
+    /// Enqueues `run` with normal priority. Returns `false` if it is already queued with normal priority or being
+    /// reconciled.
     pub(super) fn add(&mut self, run: RunKey, now: Instant) -> bool {
         match self.runs.get_mut(&run).map(|entry| &mut entry.state) {
             Some(RunState::Reconciling { enqueued_again, .. }) => {

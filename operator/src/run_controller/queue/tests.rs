@@ -50,8 +50,8 @@ async fn reconciles_runs_in_the_order_in_which_they_were_enqueued() {
     }
 }
 
-/// Simulates two slots, reconciliations that take 10 ms, and a new run every 4 ms until `until`. This load exceeds the
-/// capacity of the slots. The first reconciliation of `a` requests low priority. `a` is enqueued again during this
+/// Simulates two slots, reconciliations that take 10 ms, and a new run every 4 ms up to time `until`. This load exceeds
+/// the capacity of the slots. The first reconciliation of `a` requests low priority. `a` is enqueued again during this
 /// reconciliation and at `change`. Returns the start times of the reconciliations of `a`.
 async fn start_times_of_a(until: Duration, change: Option<Duration>) -> Vec<Duration> {
     let queue = queue(2);
@@ -120,8 +120,8 @@ async fn change_restores_normal_priority() {
     assert!(second > change && second < change * 2, "{second:?}");
 }
 
-/// Maximum number of concurrent reconciliations of 32 low-priority runs with 16 slots. If `busy`, a run of normal
-/// priority is in progress.
+/// Maximum number of concurrent reconciliations of 32 low-priority runs with 16 slots. If `busy` is true, a run of
+/// normal priority is in progress.
 async fn max_concurrent_low_priority_runs(busy: bool) -> usize {
     let queue = queue(16);
     let low = Arc::new(AtomicUsize::new(0));

@@ -32,7 +32,7 @@ impl ChainReader {
         Self { last: None, expected }
     }
 
-    /// Number of the next part to read.
+    /// Index of the next part to read.
     pub fn next(&self) -> u32 {
         self.last.as_ref().map_or(0, |part| part.number + 1)
     }
@@ -100,7 +100,7 @@ impl ChainReader {
     }
 }
 
-/// Length of the gzip member at the start of `bytes`, after its checksum was verified.
+/// Verifies the checksum of the gzip member at the start of `bytes`, and returns its length in bytes.
 fn member_length(bytes: &[u8]) -> Result<usize, String> {
     let mut decoder = GzDecoder::new(bytes);
     decompress_member(&mut decoder, &mut |_| {})?;

@@ -133,7 +133,7 @@ fn deserialize_part<T: DeserializeOwned>(name: &str, value: &Value) -> Result<T,
     })
 }
 
-/// Whether the status shows that a release has planned or started the run.
+/// Whether the status shows that a release of the operator has planned or started the run.
 fn is_started(object: &Value) -> bool {
     object
         .pointer("/status/planHash")

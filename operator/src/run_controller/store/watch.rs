@@ -16,11 +16,11 @@ use crate::cause::root_cause;
 
 /// The objects of one watch.
 pub(in crate::run_controller) struct WatchScope<T> {
-    /// Number of the watch, unique among the watches of one [`Cache`].
+    /// Index of the watch, unique among the watches of one [`Cache`].
     pub(in crate::run_controller) number: usize,
     /// Kind of the objects, for the log.
     pub(in crate::run_controller) kind: &'static str,
-    /// The API of the watched namespace or cluster.
+    /// API client for the objects in the watched namespace, or in all namespaces.
     pub(in crate::run_controller) api: Api<T>,
     /// Selectors of the objects.
     pub(in crate::run_controller) config: watcher::Config,

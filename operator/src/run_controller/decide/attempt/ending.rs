@@ -170,7 +170,8 @@ fn assess_failure(view: &AttemptView<'_>, coordinator: &PodState, failure: &Case
     Ending::Ended(outcome)
 }
 
-/// Time until which the cause of a loss may become known; `None` if it would already be known.
+/// Deadline for learning the cause of a loss; `None` if the deadline has passed or no pod is left whose loss could
+/// still be detected.
 fn loss_detection_deadline(view: &AttemptView<'_>, coordinator: &PodState) -> Option<Timestamp> {
     let ended_at = coordinator.terminated.as_ref()?.at?;
     let until = ended_at.checked_add(LOSS_DETECTION_TIMEOUT).ok()?;

@@ -163,7 +163,7 @@ fn waits_for_the_cause_of_a_lost_peer() {
     assert_eq!(after.attempts[0].reason.as_deref(), Some("NodeLost"));
     assert!(
         after.nodes.is_empty(),
-        "without measured blocks the next attempt may use other nodes"
+        "without measured blocks, the next attempt may use other nodes"
     );
     scene.pods[1].disruption = None;
     scene.now = 1050 + 180;

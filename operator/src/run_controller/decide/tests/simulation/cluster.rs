@@ -27,7 +27,7 @@ pub(super) enum Loss {
 /// The log of worker 0.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Log {
-    /// Blocks in its assignment.
+    /// Blocks in the assignment of the attempt.
     pub assigned: Vec<u32>,
     pub blocks: Vec<u32>,
     pub end: Option<EndRecord>,
@@ -55,7 +55,7 @@ pub(super) struct Cluster {
     pub logs: BTreeMap<String, Log>,
     /// Persisted blocks, by leg.
     pub chain: BTreeMap<u32, BTreeSet<u32>>,
-    /// All Jobs that have been created.
+    /// Attempt and UID of every Job that was created.
     pub created: Vec<(AttemptId, String)>,
 }
 
