@@ -25,6 +25,7 @@ use super::admission::Reservation;
 use super::execution_state::ExecutionState;
 use super::observed::{JobState, Observed, Records, RunPolicyView};
 use attempt::{AttemptAssessment, assess};
+pub(super) use cleanup::is_overdue;
 use crds::v1alpha1::Reason;
 use outcome::AttemptOutcome;
 use waiting::Waiting;

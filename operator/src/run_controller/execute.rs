@@ -160,7 +160,7 @@ impl Reconciler<'_> {
         let until = until.map(|until| Duration::try_from(remaining(until)).unwrap_or(Duration::ZERO) + SLACK);
         let rejection = self.session.creation_rejected.as_ref();
         let retry = rejection.filter(|(rejected, _)| !rejected.permanent);
-        let retry = retry.map(|_| REJECTION_RETRY + SLACK);
+        let retry = retry.map(|(_, at)| REJECTION_RETRY.saturating_sub(at.elapsed()) + SLACK);
         match until.into_iter().chain(retry).min() {
             Some(delay) => Requeue::After(delay),
             None => Requeue::AwaitChange,

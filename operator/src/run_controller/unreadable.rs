@@ -11,7 +11,7 @@ use kube::core::ObjectMeta;
 use super::apply::Applier;
 use super::build;
 use super::context::Context;
-use super::decide::POD_LIST_INTERVAL;
+use super::decide::{POD_LIST_INTERVAL, is_overdue};
 use super::error::ReconcileError;
 use super::observe;
 use super::queue::Requeue;
@@ -35,7 +35,7 @@ pub(super) async fn reconcile(
     Ok(Requeue::AwaitChange)
 }
 
-/// Deletes the Jobs of the deleted object, and removes its finalizer after all its pods are gone.
+/// Deletes the Jobs of the deleted object, and removes its finalizer after all its pods are gone or abandoned.
 async fn release(context: &Context, key: &RunKey, metadata: &ObjectMeta) -> Result<Requeue, ReconcileError> {
     let uid = metadata.uid.as_deref().unwrap_or_default();
     let client = &context.writer.client;
@@ -49,7 +49,11 @@ async fn release(context: &Context, key: &RunKey, metadata: &ObjectMeta) -> Resu
         let name = build::names::attempt(uid, job.attempt);
         applier.delete(&name, &job.uid).await?;
     }
-    if !jobs.is_empty() || !observe::list_pods(client, key, uid).await?.is_empty() {
+    let annotations = metadata.annotations.as_ref();
+    let abandon = annotations.is_some_and(|all| all.contains_key(names::ANNOTATION_RELEASE_PODS));
+    let pods = observe::list_pods(client, key, uid).await?;
+    let now = Timestamp::now();
+    if !jobs.is_empty() || pods.iter().any(|pod| !(abandon && is_overdue(pod, now))) {
         return Ok(Requeue::After(POD_LIST_INTERVAL));
     }
     let finalizers = metadata.finalizers.clone().unwrap_or_default();

@@ -83,7 +83,7 @@ pub(super) fn delete(job: &JobState) -> Action {
 
 /// The pods that the run has to wait for: all except abandoned ones.
 pub(super) fn remaining<'a>(inputs: &Inputs<'_>, pods: &[&'a PodState]) -> Vec<&'a PodState> {
-    let is_abandoned = |pod: &PodState| inputs.observed.release_pods && is_overdue(inputs, pod);
+    let is_abandoned = |pod: &PodState| inputs.observed.release_pods && is_overdue(pod, inputs.now);
     pods.iter().filter(|pod| !is_abandoned(pod)).copied().collect()
 }
 
@@ -93,17 +93,25 @@ pub(super) fn blocked(inputs: &Inputs<'_>) -> Option<String> {
         .observed
         .pods
         .iter()
-        .filter(|pod| is_overdue(inputs, pod))
+        .filter(|pod| is_overdue(pod, inputs.now))
         .collect();
-    let pod = overdue.first()?;
-    let node = pod.node.as_deref().unwrap_or("no node");
+    let pod = *overdue.first()?;
     let others = match overdue.len() - 1 {
         0 => String::new(),
         others => format!(" (and {others} more)"),
     };
+    let (place, remedy) = match &pod.node {
+        Some(node) => (
+            format!(" on {node}"),
+            "its node is lost or unreachable. Delete the Node object to remove the pod",
+        ),
+        None => (
+            String::new(),
+            "it is not on a node, so a finalizer prevents its deletion. Remove the finalizer",
+        ),
+    };
     Some(format!(
-        "pod {} on {node}{others} is stuck terminating: its node is lost or unreachable. Delete the Node object to remove \
-         the pod, or set the annotation {} on the run to abandon the pod",
+        "pod {}{place}{others} is stuck terminating: {remedy}, or set the annotation {} on the run to abandon the pod",
         pod.name,
         crds::names::ANNOTATION_RELEASE_PODS
     ))
@@ -115,8 +123,9 @@ pub(super) fn next_overdue(inputs: &Inputs<'_>, pods: &[&PodState]) -> Option<Ti
     times.filter(|time| *time > inputs.now).min()
 }
 
-fn is_overdue(inputs: &Inputs<'_>, pod: &PodState) -> bool {
-    overdue_at(pod).is_some_and(|time| time <= inputs.now)
+/// Whether a terminating pod is considered stuck.
+pub(in crate::run_controller) fn is_overdue(pod: &PodState, now: Timestamp) -> bool {
+    overdue_at(pod).is_some_and(|time| time <= now)
 }
 
 /// Time at which a terminating pod is considered stuck.

@@ -128,12 +128,12 @@ fn obstacle(inputs: &Inputs<'_>) -> Obstacle {
         None => Obstacle::Unknown,
         Some(live) => {
             let live: Vec<_> = live.iter().collect();
-            match cleanup::remaining(inputs, &live).is_empty() {
-                true => Obstacle::None,
-                false => terminating(
+            match cleanup::remaining(inputs, &live).len() {
+                0 => Obstacle::None,
+                count => terminating(
                     format!(
                         "waiting for {} of the previous attempt to terminate",
-                        pod_count(live.len())
+                        pod_count(count)
                     ),
                     inputs.after(POD_LIST_INTERVAL),
                 ),

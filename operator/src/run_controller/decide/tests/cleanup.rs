@@ -42,6 +42,13 @@ fn deletion_waits_for_pods_reports_stuck_ones_and_abandons_them_on_request() {
             .unwrap()
             .starts_with("pod p-1 on node-1 is stuck terminating")
     );
+    let node = scene.pods[0].node.take();
+    let message = scene.decide().cleanup_blocked.unwrap();
+    assert!(
+        message.starts_with("pod p-1 is stuck terminating: it is not on a node"),
+        "{message}"
+    );
+    scene.pods[0].node = node;
     scene.release_pods = true;
     assert_eq!(scene.decide().action, Action::ListPods);
     scene.live_pods = Some(scene.pods.clone());
