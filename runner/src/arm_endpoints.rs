@@ -12,6 +12,7 @@ mod facts;
 pub mod layout;
 mod offer;
 mod open;
+mod position;
 pub(crate) mod receives;
 pub(crate) mod tokens;
 
@@ -29,7 +30,7 @@ pub use offer::{ArmOffer, RegionOffer, ThreadOffer};
 use crate::environment::cpu;
 use crate::measure::clock;
 use crate::measure::window::UsageCounters;
-use crate::topology::{self, Location, SystemRoots};
+use crate::topology::{Location, SystemRoots};
 use crate::transport::{OpenConfig, Region, RemoteRegion, Transport, TransportError};
 
 /// The endpoints and memory of one arm on one worker.
@@ -128,7 +129,7 @@ impl<T: Transport> ArmEndpoints<T> {
             ..ColdRecord::default()
         };
         let mut memory = Vec::new();
-        let mut facts: Option<FabricFacts> = None;
+        let mut groups: Vec<(open::Near, FabricFacts)> = Vec::new();
         let roots = SystemRoots::default();
         for number in 0..thread_count {
             let cpus = match buffers.gpu(number) {
@@ -137,7 +138,10 @@ impl<T: Transport> ArmEndpoints<T> {
             };
             let cpu = least_used(&cpus, threads.iter().filter_map(|thread| thread.cpu));
             let config = thread_config(config, assignment, number);
-            let opened = open::endpoint_thread::<T>(number, &config, cpu, buffers)?;
+            let group = assignment.devices.group(number);
+            let near = groups.get(group).map(|(near, _)| near.clone());
+            let opened = open::endpoint_thread::<T>(number, &config, near, cpu, buffers)?;
+            let locations = open::locations(&opened.memory);
             if number == 0 {
                 cold.thread_start_nanos = opened.thread_start_nanos;
                 memory = opened.memory;
@@ -148,22 +152,27 @@ impl<T: Transport> ArmEndpoints<T> {
             for (failure, thread_failure) in memory_failures.iter_mut().zip(opened.memory_failures) {
                 *failure = failure.take().or(thread_failure);
             }
-            // The threads after the first of each group use the same devices.
-            if number == assignment.devices.group(number) {
-                let mut group = opened.thread.transport.facts().clone();
-                topology::complete_rail_facts(&mut group.rails, opened.location.as_ref(), &roots);
-                match &mut facts {
-                    Some(facts) => facts::add_group(facts, group),
-                    None => facts = Some(group),
+            let reported = opened.thread.transport.facts();
+            let rails = position::complete(&reported.rails, &locations, assignment.align, &roots)?;
+            match groups.get_mut(group) {
+                Some((_, facts)) => position::keep_worst(&mut facts.rails, rails),
+                None => {
+                    let facts = FabricFacts {
+                        rails,
+                        ..reported.clone()
+                    };
+                    groups.push((opened.near, facts));
                 }
             }
             threads.push(opened.thread);
         }
-        let mut facts = facts.unwrap_or_default();
-        if let Some(message) = topology::alignment_problem(&facts.rails, assignment.align) {
+        let mut groups = groups.into_iter().map(|(_, facts)| facts);
+        let mut facts = groups.next().unwrap_or_default();
+        groups.for_each(|group| facts::add_group(&mut facts, group));
+        if let Some(message) = position::shared_device(&facts.rails, &assignment.devices, &roots) {
             return Err(TransportError {
-                reason: FailureReason::NotAligned,
-                operation: "placement.align",
+                reason: FailureReason::NoDevice,
+                operation: "spec.devices.gpus",
                 message,
             });
         }

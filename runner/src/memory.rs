@@ -17,6 +17,7 @@ mod hugepages;
 mod maps;
 pub(crate) mod pages;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
@@ -140,14 +141,21 @@ impl Memory {
         self.descriptor().map(pages::proc_path)
     }
 
-    /// NUMA node that holds all pages, according to the kernel's memory map of this process.
+    /// NUMA nodes that hold the pages, according to the kernel's memory map of this process.
     ///
-    /// `None` if the kernel does not report it, if the pages are on several nodes, and for GPU memory.
-    pub fn numa_node(&self) -> Option<u32> {
+    /// Empty if the kernel does not report them, and for GPU memory.
+    pub fn numa_nodes(&self) -> BTreeSet<u32> {
         match &self.backing {
-            Backing::Private(mapping) | Backing::Shared(mapping, _) => maps::numa_node(mapping.range()),
-            Backing::Device(_) => None,
+            Backing::Private(mapping) | Backing::Shared(mapping, _) => maps::numa_nodes(mapping.range()),
+            Backing::Device(_) => BTreeSet::new(),
         }
+    }
+
+    /// NUMA node that holds all pages; `None` if the pages are on several nodes, if the kernel does not report their node,
+    /// and for GPU memory.
+    pub fn numa_node(&self) -> Option<u32> {
+        let nodes = self.numa_nodes();
+        nodes.first().copied().filter(|_| nodes.len() == 1)
     }
 
     /// Sets every byte to `value`.

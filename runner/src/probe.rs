@@ -144,8 +144,7 @@ fn try_in_process(target: &Target) -> io::Result<Result<String, CaseFailure>> {
         .map(|stdout| process::collect(stdout, MAX_OUTPUT_BYTES))
         .transpose()?;
     let Some(status) = process::wait_until(&mut child, Instant::now() + ATTEMPT_TIMEOUT)? else {
-        child.kill()?;
-        child.wait()?;
+        process::kill(child);
         return Ok(Err(operation_rejected(format!(
             "the probe process did not respond within {} s",
             ATTEMPT_TIMEOUT.as_secs()

@@ -12,7 +12,8 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 /// Polling interval while waiting for a process to exit.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// Timeout for the end of a stream after its process has exited. A descendant process may keep the stream open.
+/// Timeout for the end of a killed process, and for the end of a stream after its process has exited. A descendant process
+/// may keep the stream open.
 const END_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Waits until `child` exits or `deadline` passes. Returns `None` if the child is still running.
@@ -26,6 +27,18 @@ pub fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<Exi
             return Ok(status);
         }
         thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// Kills `child`, and waits until it has exited, but only for a short time: a process that hangs in a device driver exits
+/// only when the driver returns. A separate thread then waits for it.
+pub fn kill(mut child: Child) {
+    // An error means that the process has already exited.
+    let _ended = child.kill();
+    if let Ok(None) = wait_until(&mut child, Instant::now() + END_TIMEOUT) {
+        let _reaper = thread::Builder::new()
+            .name("reaper".into())
+            .spawn(move || child.wait());
     }
 }
 
@@ -78,5 +91,21 @@ impl Collected {
     pub fn finish(self) -> String {
         let bytes = self.0.recv_timeout(END_TIMEOUT).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_killed_process_has_exited() {
+        let child = Command::new("sleep").arg("60").spawn().unwrap();
+        let directory = format!("/proc/{}", child.id());
+        kill(child);
+        assert!(!Path::new(&directory).exists());
     }
 }

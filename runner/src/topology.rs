@@ -55,4 +55,4 @@ fn read_numa_node(directory: &Path) -> Option<u32> {
 }
 
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;

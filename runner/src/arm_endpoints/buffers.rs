@@ -1,7 +1,7 @@
 //! The memory of an instrument process: one buffer per memory kind and thread. All arms share the buffers, so that the
 //! arms differ only in how they post. Allocates memory, but never during a measured window.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crds::assignment::Assignment;
@@ -60,7 +60,7 @@ impl Buffers {
     /// memory and touches its pages on the calling thread.
     ///
     /// # Errors
-    /// If memory of this kind cannot be allocated.
+    /// If memory of this kind cannot be allocated, or host memory is not on the NUMA node of the devices.
     pub fn get(&mut self, kind: usize, thread: usize) -> Buffer {
         let (memory_kind, layout) = self.layouts[kind];
         let buffer = self.allocated.entry((kind, thread)).or_insert_with(|| {
@@ -68,10 +68,59 @@ impl Buffers {
             match memory_kind {
                 MemoryKind::Cuda => Memory::allocate_on_gpu(self.devices.gpu(thread), bytes),
                 MemoryKind::Heap | MemoryKind::HugePages | MemoryKind::SharedMemory => {
-                    Memory::allocate(memory_kind, bytes)
+                    let memory = Memory::allocate(memory_kind, bytes)?;
+                    match node_problem(&memory.numa_nodes(), self.devices.numa_node) {
+                        None => Ok(memory),
+                        Some(message) => Err(MemoryError::Unavailable {
+                            kind: memory_kind,
+                            bytes,
+                            message,
+                        }),
+                    }
                 }
             }
         });
         buffer.clone()
+    }
+}
+
+/// Describes pages that are not on the `requested` NUMA node. `nodes` contains the nodes of the pages and is empty if they
+/// are unknown, which is not a problem here: the record then contains no position.
+///
+/// The allocating thread runs on a CPU of the requested node, but the kernel uses other nodes if that node has no free
+/// memory. Huge pages can only be taken from nodes on which they have been reserved.
+fn node_problem(nodes: &BTreeSet<u32>, requested: Option<u32>) -> Option<String> {
+    let requested = requested?;
+    let others: Vec<String> = nodes
+        .iter()
+        .filter(|node| **node != requested)
+        .map(u32::to_string)
+        .collect();
+    (!others.is_empty()).then(|| {
+        format!(
+            "the kernel placed pages on NUMA node {}, but spec.devices.numaNode is {requested}: free memory or reserve huge \
+             pages on this node, or use another node",
+            others.join(" and ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_on_another_node_are_a_problem_only_if_a_node_is_requested() {
+        let problem = |nodes: &[u32], requested| node_problem(&nodes.iter().copied().collect(), requested);
+        assert_eq!(problem(&[0, 1], None), None);
+        assert_eq!(problem(&[1], Some(1)), None);
+        assert_eq!(problem(&[], Some(1)), None);
+        for nodes in [&[0][..], &[0, 1]] {
+            let message = problem(nodes, Some(1)).unwrap();
+            assert!(
+                message.starts_with("the kernel placed pages on NUMA node 0, but spec.devices.numaNode is 1"),
+                "{message}"
+            );
+        }
     }
 }

@@ -18,8 +18,8 @@ use crate::transport::{OpenConfig, Region, Transport, TransportError};
 /// An opened endpoint thread and its costs.
 pub(super) struct OpenedThread<T: Transport> {
     pub(super) thread: EndpointThread<T>,
-    /// Location of the memory that the rails transfer; `None` if it is unknown.
-    pub(super) location: Option<Location>,
+    /// Location near which the NICs were chosen.
+    pub(super) near: Near,
     /// Failure of each memory kind that cannot be used, in the order of [`Buffers::layouts`].
     pub(super) memory_failures: Vec<Option<CaseFailure>>,
     pub(super) memory: Vec<KindFacts>,
@@ -29,6 +29,10 @@ pub(super) struct OpenedThread<T: Transport> {
     pub(super) registered_bytes: u64,
 }
 
+/// Location near which the NICs of a thread are chosen; `None` if no location is known.
+#[derive(Clone, Debug)]
+pub(super) struct Near(Option<Location>);
+
 /// Properties of the allocated and registered memory of one kind.
 #[derive(Clone, Debug)]
 pub(super) struct KindFacts {
@@ -36,6 +40,8 @@ pub(super) struct KindFacts {
     bytes: u64,
     registration: &'static str,
     numa_node: Option<u32>,
+    /// PCI address of the GPU that holds the memory; `None` for host memory.
+    gpu: Option<String>,
 }
 
 impl KindFacts {
@@ -54,13 +60,31 @@ impl KindFacts {
     pub(super) fn kind(&self) -> MemoryKind {
         self.kind
     }
+
+    /// Location of the memory; `None` if the kernel does not report it, or if the pages are on several NUMA nodes.
+    pub(super) fn location(&self) -> Option<Location> {
+        match &self.gpu {
+            Some(gpu) => Some(Location::Gpu(gpu.clone())),
+            None => self.numa_node.map(Location::NumaNode),
+        }
+    }
+}
+
+/// Locations of the kinds of memory of a thread, GPU memory first, because NICs are chosen near it.
+pub(super) fn locations(memory: &[KindFacts]) -> Vec<Option<Location>> {
+    let of_kinds = |gpu: bool| memory.iter().filter(move |facts| facts.gpu.is_some() == gpu);
+    of_kinds(true)
+        .chain(of_kinds(false))
+        .map(KindFacts::location)
+        .collect()
 }
 
 /// Opens the endpoints of measuring thread `number` on a new thread that is pinned to `cpu` first, so that the library
-/// and the kernel allocate memory close to this CPU.
+/// and the kernel allocate memory close to this CPU. The NICs are chosen near `near`, or near the thread's memory.
 pub(super) fn endpoint_thread<T: Transport>(
     number: usize,
     config: &OpenConfig,
+    near: Option<Near>,
     cpu: Option<u32>,
     buffers: &mut Buffers,
 ) -> Result<OpenedThread<T>, TransportError> {
@@ -70,7 +94,7 @@ pub(super) fn endpoint_thread<T: Transport>(
             .name(format!("open-{number}"))
             .spawn_scoped(scope, move || {
                 let thread_start_nanos = clock::now().saturating_sub(requested);
-                open_on_thread(number, config, cpu, buffers, thread_start_nanos)
+                open_on_thread(number, config, near, cpu, buffers, thread_start_nanos)
             });
         let opening =
             opening.map_err(|error| internal("thread", format!("a thread cannot be started: {error}")))?;
@@ -82,6 +106,7 @@ pub(super) fn endpoint_thread<T: Transport>(
 fn open_on_thread<T: Transport>(
     number: usize,
     config: &OpenConfig,
+    near: Option<Near>,
     cpu: Option<u32>,
     buffers: &mut Buffers,
     thread_start_nanos: u64,
@@ -97,9 +122,12 @@ fn open_on_thread<T: Transport>(
     // below cover only opening and registration.
     let kinds = buffers.layouts().len();
     let allocated: Vec<_> = (0..kinds).map(|kind| buffers.get(kind, number)).collect();
-    let location = location(allocated.iter().flatten(), cpu.is_some());
+    let near = near.unwrap_or_else(|| {
+        let location = location(allocated.iter().flatten(), cpu.is_some());
+        Near(location.or_else(|| config.location.clone()))
+    });
     let config = &OpenConfig {
-        location: location.or_else(|| config.location.clone()),
+        location: near.0.clone(),
         ..config.clone()
     };
     let start = clock::now();
@@ -134,6 +162,7 @@ fn open_on_thread<T: Transport>(
                     bytes: region.memory().length() as u64,
                     registration: region.registration_method(),
                     numa_node: None,
+                    gpu: region.memory().pci().map(str::to_owned),
                 });
                 data.push(Some(region));
                 memory_failures.push(None);
@@ -159,7 +188,7 @@ fn open_on_thread<T: Transport>(
     posted.map_err(receive_rejected)?;
     Ok(OpenedThread {
         thread,
-        location: config.location.clone(),
+        near,
         memory_failures,
         memory,
         thread_start_nanos,
@@ -169,8 +198,7 @@ fn open_on_thread<T: Transport>(
     })
 }
 
-/// Location that the rails should be close to: that of the GPU memory if there is any, otherwise that of the host
-/// memory.
+/// Location near which the NICs are chosen: that of the GPU memory if there is any, otherwise that of the host memory.
 ///
 /// The NUMA node of host memory is used only if the thread is pinned. Otherwise, the node may differ between processes,
 /// so arms and rounds might use different devices.

@@ -40,9 +40,7 @@ pub fn read() -> Vec<GpuClocks> {
             parse(&output.map(process::Collected::finish).unwrap_or_default())
         }
         _ => {
-            // Kill the process if it is still running. An error means that it has already exited.
-            let _ended = child.kill();
-            let _ended = child.wait();
+            process::kill(child);
             Vec::new()
         }
     }

@@ -1,28 +1,22 @@
 //! NUMA node and page size of a range of pages, from the kernel's maps of this process. Reads `/proc/self`; parsing
 //! performs no I/O.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::Range;
 
-/// NUMA node that holds all present pages of `range`, from `/proc/self/numa_maps`.
+/// NUMA nodes that hold the present pages of `range`, from `/proc/self/numa_maps`; empty if the kernel does not report
+/// them.
 ///
 /// In most pods, the equivalent system calls (`move_pages`, `get_mempolicy`) are blocked, but this file is readable.
-pub(super) fn numa_node(range: Range<u64>) -> Option<u32> {
-    let text = fs::read_to_string("/proc/self/numa_maps").ok()?;
-    only_node(&pages_by_node(&text, range))
+pub(super) fn numa_nodes(range: Range<u64>) -> BTreeSet<u32> {
+    let text = fs::read_to_string("/proc/self/numa_maps").unwrap_or_default();
+    pages_by_node(&text, range).into_keys().collect()
 }
 
 /// Size in bytes of the smallest page that backs `range`, from `/proc/self/smaps`.
 pub(super) fn page_bytes(range: Range<u64>) -> Option<u64> {
     smallest_page(&fs::read_to_string("/proc/self/smaps").ok()?, range)
-}
-
-fn only_node(pages: &BTreeMap<u32, u64>) -> Option<u32> {
-    match pages.iter().next() {
-        Some((node, _)) if pages.len() == 1 => Some(*node),
-        _ => None,
-    }
 }
 
 /// Number of pages on each node.
@@ -94,26 +88,26 @@ VmFlags: rd wr mr mw me ht
 KernelPageSize:        4 kB
 ";
 
-    fn node(range: Range<u64>) -> Option<u32> {
-        only_node(&pages_by_node(NUMA_MAPS, range))
+    fn nodes(range: Range<u64>) -> Vec<u32> {
+        pages_by_node(NUMA_MAPS, range).into_keys().collect()
     }
 
     #[test]
-    fn returns_a_node_only_if_it_holds_all_pages() {
-        assert_eq!(node(0x7f00_0020_0000..0x7f00_0040_0000), Some(0));
-        assert_eq!(node(0x7f00_0040_0000..0x7f00_0060_0000), None);
-        assert_eq!(node(0x7f00_0020_0000..0x7f00_0060_0000), None);
+    fn returns_every_node_that_holds_pages() {
+        assert_eq!(nodes(0x7f00_0020_0000..0x7f00_0040_0000), [0]);
+        assert_eq!(nodes(0x7f00_0040_0000..0x7f00_0060_0000), [0, 1]);
+        assert_eq!(nodes(0x7f00_0020_0000..0x7f00_0060_0000), [0, 1]);
     }
 
     #[test]
-    fn returns_none_for_a_range_without_pages_or_areas() {
-        assert_eq!(node(0x7f00_0060_0000..0x7f00_0080_0000), None);
-        assert_eq!(node(0x1000..0x2000), None);
+    fn returns_no_node_for_a_range_without_pages_or_areas() {
+        assert_eq!(nodes(0x7f00_0060_0000..0x7f00_0080_0000), [0_u32; 0]);
+        assert_eq!(nodes(0x1000..0x2000), [0_u32; 0]);
     }
 
     #[test]
     fn ignores_file_names_that_look_like_nodes() {
-        assert_eq!(node(0x7f00_0000_0000..0x7f00_0020_0000), Some(3));
+        assert_eq!(nodes(0x7f00_0000_0000..0x7f00_0020_0000), [3]);
     }
 
     #[test]

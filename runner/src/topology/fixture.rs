@@ -9,28 +9,28 @@ use tempfile::TempDir;
 use super::SystemRoots;
 
 /// A tree in a temporary directory, removed on drop.
-pub(super) struct Tree(TempDir);
+pub(crate) struct Tree(TempDir);
 
 impl Tree {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    pub(super) fn roots(&self) -> SystemRoots {
+    pub(crate) fn roots(&self) -> SystemRoots {
         SystemRoots {
             sys: self.0.path().join("sys"),
             proc: self.0.path().join("proc"),
         }
     }
 
-    pub(super) fn file(&self, path: &str, text: &str) {
+    pub(crate) fn file(&self, path: &str, text: &str) {
         let path = self.0.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, format!("{text}\n")).unwrap();
     }
 
     /// Adds a PCI device below `sys/devices` and lists it on the PCI bus.
-    pub(super) fn pci(&self, path: &str, numa_node: i32) {
+    pub(crate) fn pci(&self, path: &str, numa_node: i32) {
         self.file(&format!("sys/devices/{path}/numa_node"), &numa_node.to_string());
         let address = Path::new(path).file_name().unwrap().to_str().unwrap();
         self.link(
@@ -40,7 +40,7 @@ impl Tree {
     }
 
     /// Adds an RDMA device with the driver `efa`.
-    pub(super) fn rdma(&self, name: &str, path: &str, numa_node: i32, rate: &str) {
+    pub(crate) fn rdma(&self, name: &str, path: &str, numa_node: i32, rate: &str) {
         self.pci(path, numa_node);
         self.file("sys/bus/pci/drivers/efa/module", "efa");
         self.link(&format!("sys/devices/{path}/driver"), "sys/bus/pci/drivers/efa");

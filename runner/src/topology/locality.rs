@@ -10,8 +10,8 @@ use super::{Device, Location, Machine, PciPath};
 
 /// Position of `nic` relative to the memory at `location`.
 ///
-/// A root complex that contains all of several GPUs says nothing about their positions: some virtual machines show all
-/// devices below one root complex. The NUMA nodes are compared instead.
+/// Different NUMA nodes prevail over a common root complex. A root complex that contains all of several GPUs says nothing
+/// about their positions either: some virtual machines show all devices below one root complex.
 pub fn locality(machine: &Machine, location: &Location, nic: &Device) -> Locality {
     match location {
         Location::NumaNode(node) => compare_nodes(Some(*node), nic.numa_node),
@@ -22,10 +22,10 @@ pub fn locality(machine: &Machine, location: &Location, nic: &Device) -> Localit
             let below_root = |path: &PciPath| gpu.pci.hops(path).is_some();
             let root_separates =
                 machine.gpus.len() == 1 || machine.gpus.iter().any(|other| !below_root(&other.pci));
-            if root_separates && nic.pci.as_ref().is_some_and(below_root) {
-                Locality::PciRoot
-            } else {
-                compare_nodes(gpu.numa_node, nic.numa_node)
+            match compare_nodes(gpu.numa_node, nic.numa_node) {
+                Locality::Remote => Locality::Remote,
+                _ if root_separates && nic.pci.as_ref().is_some_and(below_root) => Locality::PciRoot,
+                position => position,
             }
         }
     }
@@ -84,7 +84,36 @@ fn meets(rail: &RailFacts, align: Alignment) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{DeviceClass, Gpu};
     use super::*;
+
+    #[test]
+    fn different_nodes_prevail_over_a_common_root_complex() {
+        let path = |path: &str| PciPath::from_directory(std::path::Path::new(path)).unwrap();
+        let machine = Machine {
+            gpus: vec![Gpu {
+                pci: path("/sys/devices/pci0000:00/0000:53:00.0"),
+                numa_node: Some(0),
+            }],
+            devices: Vec::new(),
+        };
+        let gpu = Location::Gpu("0000:53:00.0".to_owned());
+        for (numa_node, position) in [
+            (Some(1), Locality::Remote),
+            (Some(0), Locality::PciRoot),
+            (None, Locality::PciRoot),
+        ] {
+            let nic = Device {
+                class: DeviceClass::Rdma,
+                name: "rdmap79s0".to_owned(),
+                driver: None,
+                pci: Some(path("/sys/devices/pci0000:00/0000:4f:00.0")),
+                numa_node,
+                line_bits_per_second: None,
+            };
+            assert_eq!(locality(&machine, &gpu, &nic), position, "{numa_node:?}");
+        }
+    }
 
     fn rail(gpu: Option<&str>, locality: Option<Locality>) -> RailFacts {
         RailFacts {

@@ -23,6 +23,8 @@ use crate::worker_event::WorkerEvent;
 
 /// Timeout for sending a request. An instrument reads requests whenever it is not measuring.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout for the exit of a killed instrument.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A running instrument. It is killed when this value is dropped, and the kernel sends it a signal when the thread that
 /// started it exits.
@@ -132,8 +134,9 @@ impl Instrument {
             // Fails if the group has no processes left.
             let _ = kill_process_group(group, Signal::KILL);
         }
-        // Returns immediately if the process has already been reaped. An error cannot be handled.
-        let _ = self.child.wait();
+        // Returns immediately if the process has already been reaped. A process that hangs in a device driver does not exit
+        // even if it is killed. An error cannot be handled.
+        let _ = process::wait_until(&mut self.child, Instant::now() + EXIT_TIMEOUT);
         shared_memory::remove_endpoints(self.child.id());
     }
 }
