@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 
-use campaign::compare_runs::{Difference, FinishedRun, RunComparison, compare_runs, differences};
+use campaign::compare_runs::{Difference, FinishedRun, RunComparison, compare_runs, differences, unreported};
 use clap::{Args, ValueEnum};
 use crds::v1alpha1::Verdict;
 use serde_json::json;
@@ -81,7 +81,7 @@ pub(super) fn print_comparison(
         Format::Json => {
             let document = json!({
                 "first": first.plan.run, "second": second.plan.run, "interleaved": false,
-                "differences": different, "comparisons": comparisons,
+                "differences": different, "unreported": unreported(first, second), "comparisons": comparisons,
             });
             serde_json::to_writer_pretty(&mut out, &document).map_err(std::io::Error::from)?;
             writeln!(out)?;

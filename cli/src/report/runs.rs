@@ -1,6 +1,6 @@
 //! Text report that compares two runs.
 
-use campaign::compare_runs::{Difference, FinishedRun, RunComparison};
+use campaign::compare_runs::{Difference, FinishedRun, RunComparison, unreported};
 use campaign::format;
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 use crds::v1alpha1::Verdict;
@@ -32,6 +32,13 @@ pub fn text(
                 difference.property, difference.first, difference.second
             );
         }
+    }
+    let unknown = unreported(first, second);
+    if !unknown.is_empty() {
+        text += &format!(
+            "  Not compared, because a host does not report it: {}\n",
+            unknown.join(", ")
+        );
     }
     text += &format!(
         "  first, second: median of the rounds. change: median change in the ratio to the baseline over all pairs of rounds,\n  \

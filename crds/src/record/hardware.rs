@@ -28,7 +28,8 @@ pub struct HardwareFacts {
     /// Version of the NVIDIA kernel driver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_driver: Option<String>,
-    /// Version of the EFA installer that installed the driver and the libraries. Unset if it was not used.
+    /// Version of the EFA installer that installed the libraries of this image. Unset if the image does not contain the
+    /// installer's list of packages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub efa_installer: Option<String>,
     /// Provider libraries of rdma-core. Unset if libibverbs is not installed.

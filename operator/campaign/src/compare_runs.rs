@@ -9,6 +9,7 @@
 //! of a scenario. It holds even if the rounds of one run spread more than those of the other.
 
 mod differences;
+mod reported;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,7 @@ use crds::v1alpha1::{Engagement, Metric, Verdict};
 use serde::Serialize;
 
 pub use differences::{Difference, differences};
+pub use reported::unreported;
 
 use crate::compare::Withheld;
 use crate::evaluate::Evaluation;

@@ -5,9 +5,11 @@ import json
 import math
 import statistics
 
-from . import histogram, inference, plan, stream, traffic
+from . import engagement, histogram, inference, plan, stream, traffic
 from .cases import Case
 
+# Reasons to withhold a verdict because the measurement itself cannot be used.
+UNTRUSTED = ("NotMeasured", "FabricContradicted", "DifferentDevices")
 HIGHER_IS_BETTER = ("Throughput", "CompletionRate")
 # Both programs round to integers, and their logarithms may differ in the last bit.
 TOLERANCE = 1
@@ -22,7 +24,8 @@ class Check:
     def __init__(self, directory):
         run = json.loads((directory / "run.json").read_text())
         self.status = run["status"]
-        self.omits = bool(self.status.get("omittedValues"))
+        self.omits = self.status.get("omittedValues") or 0
+        self.omitted = 0
         self.plan = plan.Plan(run)
         self.seed = plan.seed(run)
         self.text, self.digest = stream.read(directory)
@@ -31,6 +34,7 @@ class Check:
         self.skipped = 0
         self.cases = []
         self.cells = {}
+        self.engagements = {}
         self.pilots = collections.defaultdict(list)
 
     def all(self):
@@ -41,18 +45,22 @@ class Check:
         if records := self.status.get("records"):
             self.compare("digest", "records.sha256", records["sha256"], self.digest)
         self.collect(blocks)
+        self.check_lists()
         for result in self.status.get("results", []):
             self.check_result(result)
         suspect = self.suspect()
         for comparison in self.status.get("comparisons", []):
             self.check_comparison(comparison, suspect)
-        for stored, expectation in zip(self.status.get("expectations", []), self.plan.expectations):
+        for stored in self.status.get("expectations", []):
+            expectation = self.plan.expectations[stored["index"]]
             derived = self.expectation(expectation, suspect)
             self.compare("expectation", f"expectation {stored['index']}", stored["outcome"], derived)
         if self.status.get("outcome"):
             self.compare("outcome", "outcome", self.status["outcome"], self.outcome(suspect))
         if not self.skipped:
             self.check_fabric()
+        if self.omitted > self.omits:
+            self.differences.append(f"omittedValues: the status has {self.omits}, but {self.omitted} are missing")
 
     def collect(self, blocks):
         scenarios = {scenario.name: scenario for scenario in self.plan.scenarios}
@@ -70,9 +78,24 @@ class Check:
             if record["pass"] == "pilot" and (pilot := record["result"].get("measured")):
                 self.pilots[scenario, length].append((pilot["initiator"], pilot["target"]))
 
+    def check_lists(self):
+        """Checks that the status lists everything that was planned. A large status omits values."""
+        if self.omits:
+            return
+        lists = {
+            # A case that failed is listed too.
+            "results": ([key for key in self.plan.results() if key in self.cells], ("scenario", "sizeBytes", "arm")),
+            "comparisons": (self.plan.comparisons(), ("scenario", "sizeBytes", "arm", "metric")),
+            "expectations": ([(index,) for index in range(len(self.plan.expectations))], ("index",)),
+        }
+        for name, (planned, fields) in lists.items():
+            stored = [tuple(one[field] for field in fields) for one in self.status.get(name, [])]
+            self.compare("list", name, sorted(stored), sorted(planned))
+
     def compare(self, kind, where, stored, derived, tolerance=0):
         if stored is None and self.omits:
             # The status of a large run omits values to stay within the size limit of an object.
+            self.omitted += derived is not None
             return
         equal = stored == derived
         if not equal and tolerance and stored is not None and derived is not None:
@@ -115,6 +138,7 @@ class Check:
                 derived = None
             self.compare("percentile", f"{where} {field}", result.get(field), derived)
         posted = [one for case in valid for one in case.posted]
+        self.check_optimizations(where, key, result, posted)
         scenario = next(one for one in self.plan.scenarios if one.name == key[0])
         iterations = scenario.pilot_iterations(self.pilots[key[:2]])
         if iterations is not None:
@@ -131,6 +155,18 @@ class Check:
         for field, (metric, factor) in MEDIANS.items():
             median = statistics.median(self.rounds(key, metric).values()) * factor
             self.compare("median", f"{where} {field}", result.get(field), round(median), TOLERANCE)
+
+    def check_optimizations(self, where, key, result, posted):
+        scenario = next(one for one in self.plan.scenarios if one.name == key[0])
+        arm, stated = self.plan.arm(key[2]), {}
+        for one in result.get("optimizations", []):
+            stated[one["optimization"]] = one["engagement"]
+        derived = engagement.derive(arm, self.plan.baseline, scenario, key[1], self.plan.rails, posted)
+        for name, one in derived.items():
+            if one:
+                self.compare("engagement", f"{where} {name}", stated.get(name), one)
+        self.compare("engagement", f"{where} optimizations", sorted(stated), sorted(derived))
+        self.engagements[key] = list({**stated, **{name: one for name, one in derived.items() if one}}.values())
 
     def effects(self, scenario, length, arm, metric):
         """The effect of each round: the median over its pairs of the log ratio to the baseline."""
@@ -163,14 +199,24 @@ class Check:
         self.compare("role", f"{where} negativeControl", stored["negativeControl"], role in ("negative", "control"))
         self.compare("role", f"{where} primary", stored["primary"], metric == scenario.primary)
         names = (arm, self.plan.baseline.name)
-        if any((scenario.name, length, name) not in self.cells for name in names) or stored.get("withheld") in (
-            "NotMeasured",
-            "FabricContradicted",
-            "DifferentDevices",
-        ):
+        if any((scenario.name, length, name) not in self.cells for name in names):
             self.skipped += 1
             return
         effects = self.effects(scenario.name, length, arm, metric)
+        if (withheld := stored.get("withheld")) in UNTRUSTED:
+            proofs = [
+                result.get("fabric")
+                for result in self.status["results"]
+                if (result["scenario"], result["sizeBytes"]) == (scenario.name, length) and result["arm"] in names
+            ]
+            possible = {
+                "NotMeasured": not effects,
+                "FabricContradicted": "Contradicted" in proofs,
+                "DifferentDevices": self.plan.separation(self.plan.arm(arm)) == "image" or arm == "control-image",
+            }
+            self.compare("withheld", f"{where} {withheld} possible", possible[withheld], True)
+            self.skipped += 1
+            return
         self.compare("rounds", f"{where} rounds", stored["rounds"], len(effects))
         level = self.plan.alpha / max(self.plan.family[scenario.name], 1)
         bounds = inference.interval(effects, level) if effects else None
@@ -192,16 +238,30 @@ class Check:
         self.check_verdict(where, stored, role, bounds, suspect)
 
     def check_verdict(self, where, stored, role, bounds, suspect):
-        """Compares the verdict. One that is withheld for an optimization needs evidence that is not derived here."""
-        gets_verdict = role == "variant" and stored["primary"]
-        if (stored["scenario"], stored["sizeBytes"]) in suspect:
-            self.compare("verdict", f"{where} verdict", stored.get("verdict"), None)
-            self.compare("verdict", f"{where} withheld", stored.get("withheld"), "ControlViolated")
-        elif not gets_verdict or stored.get("withheld") in ("NotEngaged", "NotApplicable"):
-            self.compare("verdict", f"{where} verdict", stored.get("verdict"), None)
-        else:
-            derived = inference.verdict(bounds, self.plan.margin, stored["metric"] in HIGHER_IS_BETTER)
-            self.compare("verdict", f"{where} verdict", stored.get("verdict"), derived)
+        """Compares the verdict, and the reason for which it is withheld."""
+        withheld, verdict = self.reason_to_withhold(stored, role, suspect), None
+        if role == "variant" and stored["primary"] and not withheld:
+            verdict = inference.verdict(bounds, self.plan.margin, stored["metric"] in HIGHER_IS_BETTER)
+        self.compare("verdict", f"{where} verdict", stored.get("verdict"), verdict)
+        self.compare("verdict", f"{where} withheld", stored.get("withheld"), withheld)
+
+    def reason_to_withhold(self, stored, role, suspect):
+        length, arm = stored["sizeBytes"], stored["arm"]
+        if (stored["scenario"], length) in suspect:
+            return "ControlViolated"
+        engaged = self.engagements.get((stored["scenario"], length, arm), [])
+        if "NotEngaged" in engaged:
+            return "NotEngaged"
+        if role == "not applicable":
+            return "NotApplicable"
+        same = self.plan.separation(self.plan.arm(arm)) == "tuning" and self.same_chunks(arm, length)
+        unused = bool(engaged) and all(one == "NotApplicable" for one in engaged)
+        return "NotApplicable" if role == "variant" and same and unused else None
+
+    def same_chunks(self, arm, length):
+        arms = (self.plan.arm(arm), self.plan.baseline)
+        chunks = [one.stripes(length, self.plan.rails)[:2] for one in arms]
+        return chunks[0] == chunks[1]
 
     def expectation(self, expectation, suspect):
         """Outcome of an expectation over its sizes."""
@@ -214,14 +274,14 @@ class Check:
 
     def expectation_at(self, scenario, length, expectation, suspect):
         arm, metric = expectation["variant"], expectation["metric"]
-        withheld = next(
-            one.get("withheld")
-            for one in self.status["comparisons"]
-            if (one["scenario"], one["sizeBytes"], one["arm"], one["metric"]) == (scenario.name, length, arm, metric)
-        )
-        if (scenario.name, length) in suspect or withheld not in (None, "NotApplicable"):
-            return "Inconclusive"
+        comparison = {"scenario": scenario.name, "sizeBytes": length, "arm": arm, "metric": metric}
+        stored = [one for one in self.status["comparisons"] if comparison.items() <= one.items()]
+        role = self.plan.role(scenario, length, arm)
         effects = self.effects(scenario.name, length, arm, metric)
+        if any(one.get("withheld") in UNTRUSTED for one in stored) or not effects:
+            return "Inconclusive"
+        if self.reason_to_withhold(comparison, role, suspect) not in (None, "NotApplicable"):
+            return "Inconclusive"
         bounds = inference.interval(effects, self.plan.alpha / max(self.plan.family[scenario.name], 1))
         change, sign = (expectation.get("increasePercent"), 1) if expectation.get("increasePercent") else (
             expectation["decreasePercent"],
@@ -232,12 +292,11 @@ class Check:
     def outcome(self, suspect):
         """Outcome of a finished run, from its status and the controls that show a change."""
         progress, comparisons = self.status["progress"], self.status.get("comparisons", [])
-        untrusted = ("NotMeasured", "FabricContradicted", "DifferentDevices")
         if (
             progress["blocksDone"] < progress["blocksTotal"]
             or any(not result["validRounds"] for result in self.status["results"])
             or (self.status.get("fabric") or {}).get("proof") == "Contradicted"
-            or any(one["primary"] and one.get("withheld") in untrusted for one in comparisons)
+            or any(one["primary"] and one.get("withheld") in UNTRUSTED for one in comparisons)
         ):
             return "Untrusted"
         if suspect:

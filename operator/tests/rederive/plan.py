@@ -1,5 +1,6 @@
 """Decides which comparisons get verdicts, from the spec alone."""
 
+import copy
 import hashlib
 
 UNITS = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
@@ -89,6 +90,12 @@ class Arm:
         environment = sorted((one["name"], one["value"]) for one in variant.get("env") or [])
         self.process = (environment, variant.get("library"))
 
+    def with_policy(self, policy):
+        """The same arm with another striping policy."""
+        other = copy.copy(self)
+        other.policy = policy
+        return other
+
     def stripes(self, length, rails):
         """Number of chunks, length of each chunk, and length of the last one."""
         rails = max(min(rails, length), 1)
@@ -139,6 +146,28 @@ class Plan:
         }
         self.control_family = sum(1 for _, role in roles if role in ("negative", "control"))
 
+    def comparisons(self):
+        """Scenario, size, arm and metric of every comparison in the status."""
+        listed = []
+        for scenario, length, name in self.cells():
+            expected = {
+                one["metric"]
+                for one in self.expectations
+                if (one["scenario"], one["variant"]) == (scenario.name, name)
+            }
+            metrics = {scenario.primary} | expected
+            listed += [(scenario.name, length, name, metric) for metric in metrics]
+        return listed
+
+    def results(self):
+        """Scenario, size and arm of every result in the status."""
+        names = [arm.name for arm in self.variants] + self.controls
+        return [(scenario.name, length, name) for scenario in self.scenarios for length in scenario.sizes for name in names]
+
+    def arm(self, name):
+        """The variant with this name, or the baseline for a control."""
+        return next((one for one in self.variants if one.name == name), self.baseline)
+
     def control_names(self):
         """A control arm for each way in which a variant is separated from the baseline."""
         others = [arm for arm in self.variants if arm is not self.baseline]
@@ -159,7 +188,7 @@ class Plan:
         """`variant`, `not applicable`, `negative` or `control`."""
         if name in self.controls:
             return "control"
-        arm = next(one for one in self.variants if one.name == name)
+        arm = self.arm(name)
         same = arm.posting(scenario, length, self.rails) == self.baseline.posting(scenario, length, self.rails)
         if self.separation(arm) != "tuning" or not same:
             return "variant"

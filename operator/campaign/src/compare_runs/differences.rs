@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crds::record::{HardwareFacts, HostEnvironment, RailFacts};
 use serde::Serialize;
 
-use super::FinishedRun;
+use super::{FinishedRun, reported};
 use crate::format;
 use crate::plan::{Arm, PlannedScenario};
 
@@ -25,7 +25,7 @@ pub struct Difference {
 type Property = (&'static str, fn(&FinishedRun<'_>) -> String);
 
 /// Properties on which comparable runs must agree, in the order in which differences are reported.
-const PROPERTIES: [Property; 24] = [
+const PROPERTIES: [Property; 22] = [
     ("workers", |run| run.plan.workers.to_string()),
     ("arms", |run| list(variants(run).map(|arm| arm.name.clone()))),
     ("baseline", |run| {
@@ -62,16 +62,8 @@ const PROPERTIES: [Property; 24] = [
     ("devices", |run| {
         hosts(run, |host| host.hardware.devices().join("; "))
     }),
-    ("maximum clocks of the GPUs", |run| {
-        hosts(run, |host| host.hardware.max_gpu_clocks().join("; "))
-    }),
     ("IOMMU", |run| {
         hosts(run, |host| host.hardware.iommu.clone().unwrap_or_default())
-    }),
-    ("EFA installer", |run| {
-        hosts(run, |host| {
-            host.hardware.efa_installer.clone().unwrap_or_default()
-        })
     }),
     ("rdma-core", |run| hosts(run, |host| rdma_core(&host.hardware))),
     ("library", |run| {
@@ -143,13 +135,14 @@ const ARM_PROPERTIES: [NamedProperty; 2] = [
     }),
 ];
 
-/// Finds every difference between the runs that could be mistaken for an effect of an arm: [`PROPERTIES`], then
-/// [`SCENARIO_PROPERTIES`] and [`ARM_PROPERTIES`] of the scenarios and variants that both runs have.
+/// Finds every difference between the runs that could be mistaken for an effect of an arm: [`PROPERTIES`] and
+/// those that not every host reports, then [`SCENARIO_PROPERTIES`] and [`ARM_PROPERTIES`] of the scenarios and variants that both runs have.
 pub fn differences(first: &FinishedRun<'_>, second: &FinishedRun<'_>) -> Vec<Difference> {
     let runs = (first, second);
     let properties = PROPERTIES.iter();
     let mut found: Vec<Difference> = properties
         .filter_map(|(name, describe)| difference(*name, runs, describe))
+        .chain(reported::differences(first, second))
         .collect();
     for scenario in &first.plan.scenarios {
         let name = scenario.assignment.name.as_str();
@@ -250,6 +243,6 @@ fn list(values: impl Iterator<Item = String>) -> String {
     join(distinct.into_iter())
 }
 
-fn join(values: impl Iterator<Item = String>) -> String {
+pub(super) fn join(values: impl Iterator<Item = String>) -> String {
     values.collect::<Vec<_>>().join(", ")
 }

@@ -109,7 +109,9 @@ pub(super) fn count_result_values(result: &ArmResult) -> u32 {
 /// Number of measured values in a comparison.
 pub(super) fn count_comparison_values(comparison: &ComparisonResult) -> u32 {
     let numbers = [comparison.effect_ppm, comparison.lower_ppm, comparison.upper_ppm];
-    numbers.iter().flatten().count() as u32
+    let counts = usize::from(comparison.minimum_detectable_ppm.is_some())
+        + usize::from(comparison.rounds_to_settle.is_some());
+    (numbers.iter().flatten().count() + counts) as u32
 }
 
 /// Size of `part` as JSON, in bytes.

@@ -1,9 +1,14 @@
 //! Describes which NIC transfers which memory, and warns about NICs that are far from their memory.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crds::record::{FabricFacts, Locality, RailFacts};
 
 use super::endpoints::EndpointIndex;
 use crate::plan::Plan;
+
+/// Maximum number of NICs or ranks that a warning lists.
+const MAX_LISTED: usize = 8;
 
 /// Describes the memory and the NICs of the rails, one line for each memory and position, such as `GPU 0000:53:00.0:
 /// rdmap79s0, rdmap80s0 (same PCI root complex)`. Empty if no rail uses a PCI device.
@@ -45,50 +50,100 @@ pub(super) fn by_rank(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String>
     lines.collect()
 }
 
-/// Returns one warning for each NIC that is on another NUMA node than its memory, and for each NIC whose position
-/// relative to a GPU is unknown. The position relative to host memory is often unknown in virtual machines, and the
-/// threads can run on any node, so it causes no warning.
+/// Warnings about NICs that are not near their memory, and about arms that use other NICs than the baseline: one warning
+/// for each problem, with the NICs and ranks that have it.
 ///
-/// An arm that uses other NICs than the baseline also causes a warning, because a comparison with it compares NICs.
+/// The position relative to host memory is often unknown in virtual machines, and the threads can run on any node, so it
+/// causes no warning.
 pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String> {
-    let mut warnings = Vec::new();
+    let mut other_nics: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+    let mut far: BTreeMap<String, (BTreeSet<&str>, BTreeSet<u32>)> = BTreeMap::new();
     for (arm, rank, facts) in endpoints.all() {
         let baseline = endpoints.first(rank, plan.baseline);
         if let (Some(arm), Some(baseline)) = (plan.arms.get(arm), baseline)
             && device_pairs(facts) != device_pairs(baseline)
         {
             let warning = format!(
-                "rank {rank}: arm \"{}\" uses other NICs or memory than the baseline ({} instead of {}), so a comparison \
-                 compares them too: name the NICs (spec.devices.nics)",
+                "arm \"{}\" uses other NICs or memory than the baseline ({} instead of {}), so a comparison compares them too: \
+                 name the NICs (spec.devices.nics)",
                 arm.name,
                 device_pairs(facts).join("; "),
                 device_pairs(baseline).join("; "),
             );
-            if !warnings.contains(&warning) {
-                warnings.push(warning);
-            }
+            other_nics.entry(warning).or_default().insert(rank);
         }
-        for rail in &facts.rails {
-            let problem = match (rail.locality, &rail.gpu) {
-                (Some(Locality::Remote), _) => "are on different NUMA nodes, which limits the throughput",
-                (Some(Locality::Unknown), Some(_)) => {
-                    "may be far from each other: the kernel does not report their positions"
-                }
-                _ => continue,
-            };
-            let warning = format!("rank {rank}: {} and {} {problem}", nic(rail), memory(rail));
-            if !warnings.contains(&warning) {
-                warnings.push(warning);
-            }
+        for (problem, nic) in far_nics(facts) {
+            let (nics, ranks) = far.entry(problem).or_default();
+            nics.insert(nic);
+            ranks.insert(rank);
         }
     }
-    warnings
+    let other_nics = other_nics
+        .into_iter()
+        .map(|(warning, ranks)| format!("{}: {warning}", rank_list(&ranks)));
+    let far = far.into_iter().map(|(problem, (nics, ranks))| {
+        format!(
+            "{}: {}: {problem}",
+            rank_list(&ranks),
+            shortened(nics.into_iter())
+        )
+    });
+    far.chain(other_nics).collect()
+}
+
+/// NICs that are not near their memory, each with a description of the problem.
+fn far_nics(facts: &FabricFacts) -> impl Iterator<Item = (String, &str)> {
+    const REMOTE: &str = "is on another NUMA node, which limits the throughput";
+    let of_rails = facts.rails.iter().filter_map(|rail| {
+        let problem = match (rail.locality, &rail.gpu) {
+            (Some(Locality::Remote), _) => REMOTE,
+            (Some(Locality::Unknown), Some(_)) => "may be far away: the kernel does not report its position",
+            _ => return None,
+        };
+        Some((format!("{} {problem}", memory(rail)), nic(rail)))
+    });
+    // The position of a rail is relative to GPU memory if there is any. Other scenarios of the run can use host memory.
+    let nodes: BTreeSet<u32> = facts
+        .memory
+        .iter()
+        .filter_map(|memory| memory.numa_node)
+        .collect();
+    let of_host_memory = facts
+        .rails
+        .iter()
+        .filter(|rail| rail.gpu.is_some())
+        .flat_map(move |rail| {
+            let other = nodes.clone().into_iter();
+            let other = other.filter(|node| rail.numa_node.is_some_and(|own| own != *node));
+            other.map(|node| (format!("{} {REMOTE}", host_memory(node)), nic(rail)))
+        });
+    of_rails.chain(of_host_memory)
+}
+
+/// The ranks, such as `rank 1` or `ranks 0, 1`.
+fn rank_list(ranks: &BTreeSet<u32>) -> String {
+    let noun = if ranks.len() == 1 { "rank" } else { "ranks" };
+    format!("{noun} {}", shortened(ranks.iter().map(u32::to_string)))
+}
+
+/// Joins the items. Only the number of the items after the first [`MAX_LISTED`] is included.
+fn shortened<T: Into<String>>(items: impl Iterator<Item = T>) -> String {
+    let mut items: Vec<String> = items.map(Into::into).collect();
+    if let more @ 1.. = items.len().saturating_sub(MAX_LISTED) {
+        items.truncate(MAX_LISTED);
+        items.push(format!("{more} more"));
+    }
+    items.join(", ")
+}
+
+fn host_memory(node: u32) -> String {
+    format!("host memory on NUMA node {node}")
 }
 
 fn memory(rail: &RailFacts) -> String {
     match (&rail.gpu, rail.memory_numa_node) {
         (Some(gpu), _) => format!("GPU {gpu}"),
-        (None, Some(node)) => format!("host memory on NUMA node {node}"),
+        (None, Some(node)) => host_memory(node),
         (None, None) => "host memory".to_owned(),
     }
 }
@@ -99,6 +154,9 @@ fn nic(rail: &RailFacts) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use crds::record::MemoryFacts;
+    use crds::v1alpha1::MemoryKind;
+
     use super::*;
 
     fn rail(nic: &str, gpu: Option<&str>, locality: Option<Locality>) -> RailFacts {
@@ -129,6 +187,53 @@ mod tests {
                 "GPU 0000:53:00.0: c (different NUMA nodes)",
                 "GPU 0000:64:00.0: d (same PCI root complex)",
             ]
+        );
+    }
+
+    #[test]
+    fn describes_each_problem_once() {
+        let gpu = Some("0000:53:00.0");
+        let mut near = rail("near", gpu, Some(Locality::PciRoot));
+        near.numa_node = Some(0);
+        let facts = FabricFacts {
+            rails: vec![
+                rail("a", gpu, Some(Locality::Remote)),
+                rail("b", gpu, Some(Locality::Remote)),
+                rail("c", gpu, Some(Locality::Unknown)),
+                near,
+                rail("lo", None, Some(Locality::Unknown)),
+            ],
+            memory: vec![MemoryFacts {
+                scenario: "host".to_owned(),
+                kind: MemoryKind::Heap,
+                bytes: 1,
+                registration: String::new(),
+                numa_node: Some(1),
+            }],
+            ..FabricFacts::default()
+        };
+        let found: Vec<_> = far_nics(&facts).collect();
+        let remote = "GPU 0000:53:00.0 is on another NUMA node, which limits the throughput".to_owned();
+        let unknown = "GPU 0000:53:00.0 may be far away: the kernel does not report its position".to_owned();
+        let host =
+            "host memory on NUMA node 1 is on another NUMA node, which limits the throughput".to_owned();
+        assert_eq!(
+            found,
+            [
+                (remote.clone(), "a"),
+                (remote, "b"),
+                (unknown, "c"),
+                (host, "near")
+            ]
+        );
+    }
+
+    #[test]
+    fn long_lists_are_shortened() {
+        assert_eq!(rank_list(&[1].into()), "rank 1");
+        assert_eq!(
+            rank_list(&(0..10).collect()),
+            "ranks 0, 1, 2, 3, 4, 5, 6, 7, 2 more"
         );
     }
 }

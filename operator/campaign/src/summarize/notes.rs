@@ -83,9 +83,9 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex
             .chain(missing)
             .chain(throttling_unknown)
             .chain(offload::warnings(plan, endpoints))
-            .chain(device_pairs::warnings(plan, endpoints))
             .chain(windows::warnings(plan, reports))
             .chain(worker_warnings)
+            .chain(device_pairs::warnings(plan, endpoints))
             .chain(more),
     )
 }

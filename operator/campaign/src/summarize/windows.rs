@@ -26,12 +26,17 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
     let counts = operation_counts(plan, reports);
     let mut warnings = Vec::new();
     let mut seconds = 0.0;
+    let mut raised = false;
     for ((scenario, size_bytes), cases) in cases {
         let Some(planned) = plan.scenarios.get(scenario) else {
             continue;
         };
         let workload = &planned.assignment.workload;
-        let Extent::FillWindow { min_window_nanos, .. } = workload.measured() else {
+        let Extent::FillWindow {
+            min_iterations,
+            min_window_nanos,
+        } = workload.measured()
+        else {
             continue;
         };
         let at = format!("{} at {}", planned.assignment.name, format::size(size_bytes));
@@ -52,14 +57,22 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports) -> Vec<String> {
             .find(|count| (count.scenario as usize, count.size_bytes) == (scenario, size_bytes));
         if let Some(count) = count {
             let rounds = f64::from(plan.rounds) * f64::from(plan.turns());
+            raised |= count.iterations > min_iterations;
             seconds += cases.seconds_per_operation(workload) * f64::from(count.iterations) * rounds;
         }
     }
     if seconds > f64::from(plan.active_deadline_seconds) {
+        let (cause, remedy) = if raised {
+            (
+                ", because all arms use the number of operations that the fastest needs",
+                "a shorter sampling.minWindow, or minWindow: 0s with fewer iterations",
+            )
+        } else {
+            ("", "fewer iterations")
+        };
         warnings.push(format!(
             "the measured cases take about {seconds:.0} s at the speed of the pilot, longer than \
-             runPolicy.activeDeadlineSeconds {}, because all arms use the number of operations that the fastest needs: raise \
-             the deadline, or use fewer rounds or sizes, a shorter sampling.minWindow, or minWindow: 0s with fewer iterations",
+             runPolicy.activeDeadlineSeconds {}{cause}: raise the deadline, or use fewer rounds or sizes, {remedy}",
             plan.active_deadline_seconds
         ));
     }
@@ -196,7 +209,13 @@ mod tests {
     }
 
     fn warnings_of(cases: Vec<Case>) -> Vec<String> {
-        let plan = crate::plan::plan(&validate(&run_from_yaml(RUN)).unwrap()).unwrap();
+        warnings_with("", cases)
+    }
+
+    /// Warnings for `cases` of the run with more lines in its `spec`.
+    fn warnings_with(more: &str, cases: Vec<Case>) -> Vec<String> {
+        let run = run_from_yaml(&format!("{RUN}{more}"));
+        let plan = crate::plan::plan(&validate(&run).unwrap()).unwrap();
         let reports = Reports {
             cases,
             ..Reports::default()
@@ -260,6 +279,17 @@ mod tests {
         let found = warnings_of(cases);
         assert!(
             found[0].starts_with("the measured cases take about 14400 s at the speed of the pilot"),
+            "{found:?}"
+        );
+        assert!(found[0].ends_with("sizes, fewer iterations"), "{found:?}");
+        // The fast arm needs 25,000 operations. The slow arm takes 15 s for the 1,500 that its deadline allows.
+        let cases = vec![
+            case(Pass::Pilot, 0, measured(20_000, 20_000_000)),
+            case(Pass::Pilot, 1, measured(1, 10_000_000)),
+        ];
+        let found = warnings_with("  runPolicy: {activeDeadlineSeconds: 100}\n", cases);
+        assert!(
+            found[0].contains("because all arms use the number of operations that the fastest needs"),
             "{found:?}"
         );
     }
