@@ -14,20 +14,15 @@ preflight() {
     if [ ${#missing[@]} -gt 0 ]; then
         fail "this kernel or container does not support: ${missing[*]}"
     fi
-    # An existing cluster has its space.
-    if [ ! -e "$SITE" ]; then
-        free_space "$CACHE" FABRICBENCH_CACHE
-        free_space "$STATE" FABRICBENCH_TESTBED_STATE
-    fi
 }
 
-# free_space DIRECTORY VARIABLE: fails if the file system of the directory lacks free space.
+# free_space DIRECTORY VARIABLE GIB PURPOSE: fails if the file system of the directory has less free space.
 free_space() {
     local existing=$1 free
     until [ -e "$existing" ]; do existing=$(dirname "$existing"); done
     free=$(($(df --output=avail -B1 "$existing" | tail -n 1) >> 30))
-    [ "$free" -ge "$FREE_GIB" ] ||
-        fail "the file system of $1 has $free GiB of free space: the testbed needs $FREE_GIB GiB. Free some, or set $2 to a directory in another file system"
+    [ "$free" -ge "$3" ] ||
+        fail "the file system of $1 has $free GiB of free space, but $4 needs $3 GiB: free some, or set $2 to a directory in another file system"
 }
 
 # missing_programs ARRAY

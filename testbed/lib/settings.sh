@@ -11,6 +11,8 @@ NODE_COUNT_MAX=4
 NODE_DISK=${FABRICBENCH_TESTBED_NODE_DISK:-12G}
 # Free space that a new cluster requires, in GiB. The disks of the nodes are sparse files.
 FREE_GIB=${FABRICBENCH_TESTBED_FREE_GIB:-6}
+# Free space for building a module: the compiled packages of Kubernetes and their binaries.
+BUILD_GIB=6
 CLUSTER_PORT=${FABRICBENCH_TESTBED_PORT:-16443}
 API_ONLY_PORT=${FABRICBENCH_TESTBED_API_ONLY_PORT:-16444}
 # Number of 2 MiB huge pages that `up` adds to the machine's existing ones and `down` removes.

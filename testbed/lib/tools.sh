@@ -41,29 +41,37 @@ tool_build() {
     [ -e "$(tool_module "$module")/go.mod" ] || fail "unknown tool module $module (modules: $(cd "$TOOLS" && printf '%s ' *))"
     dir=$(tool_dir "$module")
     [ ! -d "$dir" ] || return 0
+    # Another command may build the same module.
+    [ "${build_lock-}" ] || { mkdir -p "$CACHE" && exec {build_lock}>"$CACHE/build.lock"; }
+    flock "$build_lock"
+    [ ! -d "$dir" ] || return 0
     go_is_new || fail "Go is missing or too old: building $module needs Go 1.26 or newer (https://go.dev/dl)"
+    free_space "$CACHE" FABRICBENCH_CACHE "$BUILD_GIB" "building $module"
     say "building $module (only once; takes minutes)"
     case $module in coredns | policy) package=. ;; esac
-    # Built in a temporary directory, because another command may build the same module; the first to finish wins.
+    # Built in a temporary directory, because an interrupted build must not count as built.
     mkdir -p "$(dirname "$dir")"
     part=$(mktemp -d "$dir.XXXXXX")
-    if ! (cd "$(tool_module "$module")" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -mod=readonly \
+    if ! (cd "$(tool_module "$module")" && GOCACHE=$CACHE/go-build CGO_ENABLED=0 go build -trimpath -buildvcs=false -mod=readonly \
         -ldflags "$(tool_flags "$module")" -o "$part/" "$package"); then
         rm -rf "$part"
         fail "failed to build $module"
     fi
     # Go names a binary after the directory of its package, which is `server` for etcd.
     if [ "$module" = etcd ]; then mv "$part/server" "$part/etcd"; fi
-    mv --no-target-directory "$part" "$dir" 2>/dev/null || rm -rf "$part"
-    [ -d "$dir" ] || fail "failed to create $dir"
+    mv --no-target-directory "$part" "$dir"
 }
 
 go_is_new() { [[ $(cd / && go env GOVERSION 2>/dev/null) =~ ^go1\.([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge 26 ]; }
 
-# tools_up MODULE...
+# tools_up MODULE...: builds the modules that are not built. The compiled packages, which take 4 GiB, are then removed.
 tools_up() {
-    local module
+    local module build_lock=
     for module in "$@"; do tool_build "$module"; done
+    if [ "$build_lock" ]; then
+        rm -rf "$CACHE/go-build"
+        exec {build_lock}>&-
+    fi
 }
 
 # tool MODULE BINARY: prints the path of the binary.

@@ -102,10 +102,10 @@ setup() { load lib/common; }
 }
 
 @test "a new cluster needs free disk space" {
-    run env FABRICBENCH_TESTBED_STATE="$BATS_TEST_TMPDIR/other" FABRICBENCH_TESTBED_FREE_GIB=1000000 "$TESTBED" preflight
+    run env FABRICBENCH_TESTBED_STATE="$BATS_TEST_TMPDIR/other" FABRICBENCH_TESTBED_FREE_GIB=1000000 "$TESTBED" up --nodes 2
     [ "$status" -eq 1 ]
-    [[ $output == *"has "*" GiB of free space: the testbed needs 1000000 GiB"*"FABRICBENCH_CACHE"* ]]
-    run env FABRICBENCH_TESTBED_FREE_GIB=1000000 "$TESTBED" preflight
+    [[ $output == *"GiB of free space, but a new cluster needs 1000000 GiB"*"FABRICBENCH_TESTBED_STATE"* ]]
+    run env FABRICBENCH_TESTBED_FREE_GIB=1000000 "$TESTBED" up --nodes 2
     [ "$status" -eq 0 ]
 }
 

@@ -1,11 +1,13 @@
 //! Runs one campaign with the built `fabricbench` binary.
 
+use std::cell::Cell;
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs};
+use std::{env, fs, io};
 
 use crds::v1alpha1::BenchmarkRun;
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 /// Names and specifications of the transports. The campaigns alternate between them.
@@ -20,6 +22,10 @@ pub struct Binaries {
     planted: PathBuf,
     scratch: TempDir,
     stored: PathBuf,
+    /// Hash of all binaries, because their results must not be mixed with those of other binaries.
+    digest: [u8; 32],
+    /// Number of results that an earlier execution stored.
+    reused: Cell<u32>,
 }
 
 impl Binaries {
@@ -34,25 +40,34 @@ impl Binaries {
             .ok_or("the build directory of this example is unknown")?;
         let stored = directory.with_file_name("truth");
         fs::create_dir_all(&stored)?;
+        let fabricbench = existing(directory.join("fabricbench"))?;
+        let planted = existing(examples.join("planted"))?;
+        let runner = existing(directory.join("fabricbench-runner"))?;
         Ok(Self {
             stored,
-            fabricbench: existing(directory.join("fabricbench"))?,
-            planted: existing(examples.join("planted"))?,
+            digest: digest_of_files(&[&fabricbench, &runner, &planted])?,
+            fabricbench,
+            planted,
             scratch: tempfile::tempdir()?,
+            reused: Cell::new(0),
         })
     }
 
-    /// Returns the result of the run `name` of `manifest`, which is stored under `key`. Executes the run if no result
-    /// is stored, optionally with the instrument that plants effects.
-    pub fn run(
-        &self,
-        key: &str,
-        name: &str,
-        manifest: &str,
-        with_plants: bool,
-    ) -> Result<BenchmarkRun, Box<dyn Error>> {
-        let file = self.stored.join(format!("{key}.json"));
+    /// Number of results that an earlier execution of the same binaries stored.
+    pub fn reused(&self) -> u32 {
+        self.reused.get()
+    }
+
+    /// Returns the result of the run `name` of `manifest`. Executes the run if no result of the same manifest and
+    /// binaries is stored, optionally with the instrument that plants effects.
+    pub fn run(&self, name: &str, manifest: &str, with_plants: bool) -> Result<BenchmarkRun, Box<dyn Error>> {
+        let mut key = Sha256::new();
+        key.update(self.digest);
+        key.update([u8::from(with_plants)]);
+        key.update(manifest);
+        let file = self.stored.join(format!("{}.json", hex(&key.finalize())));
         if let Ok(text) = fs::read(&file) {
+            self.reused.set(self.reused.get() + 1);
             return Ok(serde_json::from_slice(&text)?);
         }
         let run = self.execute(name, manifest, with_plants)?;
@@ -94,6 +109,18 @@ impl Binaries {
         fs::remove_dir_all(&output)?;
         Ok(run)
     }
+}
+
+fn digest_of_files(paths: &[&Path]) -> io::Result<[u8; 32]> {
+    let mut digest = Sha256::new();
+    for path in paths {
+        digest.update(fs::read(path)?);
+    }
+    Ok(digest.finalize().into())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn existing(path: PathBuf) -> Result<PathBuf, Box<dyn Error>> {

@@ -32,7 +32,7 @@ pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> 
     for campaign in 0..campaigns {
         let (name, transport) = TRANSPORTS[campaign as usize % TRANSPORTS.len()];
         let manifest = manifest(name, transport, (VARIANTS, SCENARIOS), campaign);
-        let run = binaries.run(&format!("identical-{campaign}"), name, &manifest, false)?;
+        let run = binaries.run(name, &manifest, false)?;
         add(&run, name, &mut counts)?;
         let (fired, all) = suspect.entry(name).or_default();
         let outcome = run.status.as_ref().and_then(|status| status.outcome);

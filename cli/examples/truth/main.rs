@@ -2,8 +2,7 @@
 //!
 //! `cargo run --release -p fabricbench-cli --example truth -- [CAMPAIGNS] [PLANTED]`, with both binaries and the
 //! runner's example `planted` built with the same profile. The results are stored in `target/truth`. A later execution
-//! runs only the missing campaigns, so a large number of campaigns can be run in several batches. Remove the directory
-//! after any change to fabricbench.
+//! of the same binaries runs only the missing campaigns, so a large number of campaigns can be run in several batches.
 //!
 //! - A/A: every arm is the baseline, so every `Improved` and every `Regressed` is false. The statistical method
 //!   guarantees at most 5 percent for each scenario of a campaign. Each campaign has two A/A arms: the control arm (a
@@ -31,5 +30,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (campaigns, with_plants) = (number(1, CAMPAIGNS)?, number(2, PLANTED)?);
     let binaries = Binaries::find()?;
     identical::count(&binaries, campaigns)?;
-    planted::count(&binaries, with_plants)
+    planted::count(&binaries, with_plants)?;
+    println!(
+        "{} results were stored by an earlier execution of these binaries",
+        binaries.reused()
+    );
+    Ok(())
 }

@@ -38,8 +38,7 @@ pub fn count(binaries: &Binaries, campaigns: u32) -> Result<(), Box<dyn Error>> 
     for campaign in 0..campaigns {
         let (name, transport) = TRANSPORTS[campaign as usize % TRANSPORTS.len()];
         let manifest = manifest(name, transport, (VARIANTS, SCENARIOS), campaign);
-        let key = format!("planted-{campaign}");
-        add(&binaries.run(&key, name, &manifest, true)?, name, &mut counts)?;
+        add(&binaries.run(name, &manifest, true)?, name, &mut counts)?;
     }
     println!("{campaigns} campaigns with planted effects");
     println!(

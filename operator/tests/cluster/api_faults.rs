@@ -23,6 +23,20 @@ const ROUNDS: u32 = 2;
 /// a failed request without a delay exceeds it by far.
 const MAX_REQUESTS: u64 = 6;
 
+/// Kinds of faults, each of which must occur.
+const KINDS: [&str; 10] = [
+    "Conflict",
+    "InternalError",
+    "ServiceUnavailable",
+    "TooManyRequests",
+    "delayed",
+    "request lost",
+    "response lost",
+    "stream ended",
+    "stream reset",
+    "watch expired",
+];
+
 /// Runs `campaigns` campaigns with faults, one after another. Returns the counts, the requests and the faults.
 async fn with_faults(
     lane: &Lane,
@@ -72,6 +86,12 @@ async fn campaigns_complete_with_faults_of_the_api_server() {
         "{sum} requests in {:?}, {each} for each campaign; faults: {faults:?}",
         started.elapsed()
     );
+    for kind in KINDS {
+        assert!(
+            faults.contains_key(kind),
+            "no fault of the kind \"{kind}\" occurred: {faults:?}"
+        );
+    }
     total.assert_undisturbed("with faults of the API server");
     assert!(
         each <= MAX_REQUESTS * requests,
