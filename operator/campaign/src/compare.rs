@@ -137,7 +137,7 @@ pub enum Withheld {
     NoValidRound {
         /// Name of the arm.
         arm: String,
-        /// Reason why its cases are invalid.
+        /// Reason why the cases of the arm are invalid.
         message: String,
     },
     /// The arm and the baseline are never valid in the same round.

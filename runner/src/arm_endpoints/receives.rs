@@ -149,7 +149,8 @@ impl Receives {
         posted.map(|posted| posted.location)
     }
 
-    /// Handles the consumption of receive `token` on `rail`: posts the receive again if the current plan includes it.
+    /// Records that a message consumed receive `token` on `rail`, and posts the receive again if the current plan includes
+    /// it.
     ///
     /// # Errors
     /// If the library rejects the receive.

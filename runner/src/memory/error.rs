@@ -4,7 +4,7 @@ use crds::record::FailureReason;
 use crds::v1alpha1::MemoryKind;
 use snafu::Snafu;
 
-/// Reason memory cannot be allocated or accessed.
+/// Reason why memory cannot be allocated or accessed.
 #[derive(Clone, Debug, Snafu, PartialEq, Eq)]
 #[snafu(visibility(pub(super)))]
 pub enum MemoryError {

@@ -30,7 +30,7 @@ pub struct Curve {
 
 /// Content of the plot.
 pub struct Curves<'a> {
-    /// Text alternative.
+    /// Text alternative for screen readers.
     pub description: &'a str,
     /// Sizes in bytes with their labels.
     pub sizes: Vec<(u64, String)>,

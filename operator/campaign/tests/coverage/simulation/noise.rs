@@ -68,7 +68,7 @@ pub struct SharedNoise {
 }
 
 impl SharedNoise {
-    /// The process in its stationary state.
+    /// Creates the noise process in its stationary state.
     pub fn new(noise: Noise, rng: &mut impl Rng) -> SharedNoise {
         SharedNoise {
             noise,
