@@ -75,7 +75,7 @@ pub fn open_config(arm: &ArmAssignment, assignment: &Assignment, rank: u32) -> O
     }
 }
 
-/// The element of `cpus` that occurs least often in `used`, and the first of several; `None` if `cpus` is empty.
+/// Element of `cpus` that occurs least often in `used`; the first one if there are several. `None` if `cpus` is empty.
 fn least_used(cpus: &[u32], used: impl Iterator<Item = u32> + Clone) -> Option<u32> {
     let count = |cpu: &&u32| used.clone().filter(|used| used == *cpu).count();
     cpus.iter().min_by_key(count).copied()

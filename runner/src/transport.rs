@@ -49,7 +49,7 @@ pub struct OpenConfig {
     pub uses_wait: bool,
     /// Whether the arm registers GPU memory.
     pub device_memory: bool,
-    /// Location of the memory that the rails should be near to; `None` if it is unknown.
+    /// Location of the memory to which the rails should be close; `None` if it is unknown.
     pub location: Option<Location>,
     /// Number of peers that will be connected.
     pub peers: usize,
@@ -153,7 +153,7 @@ pub struct Post<'a, R> {
     pub token: u32,
 }
 
-/// Reason a post was not accepted. Contains no message and is `Copy`, because it occurs in the timed region.
+/// Reason why a post was not accepted. Contains no message and is `Copy`, because it occurs in the timed region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PostError {
     /// The queue is full (EAGAIN): poll and post again.
@@ -199,7 +199,7 @@ pub struct Completion {
     pub kind: CompletionKind,
 }
 
-/// Reason a transport cannot be opened or used, with the names and codes that a user needs to find the cause.
+/// Reason why a transport cannot be opened or used, with the names and codes that a user needs to find the cause.
 #[derive(Clone, Debug, Snafu, PartialEq, Eq)]
 #[snafu(display("{operation}: {message}"))]
 pub struct TransportError {

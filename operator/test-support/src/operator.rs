@@ -67,7 +67,7 @@ impl Operator {
         self.metrics().get(name).copied().unwrap_or(0.0)
     }
 
-    /// Process id.
+    /// Process ID.
     pub fn id(&self) -> u32 {
         self.process.id()
     }

@@ -39,7 +39,7 @@ pub struct KillPoint {
     pub write: usize,
     /// Whether the operator is killed before or after the write.
     pub moment: Moment,
-    /// Process id of the operator.
+    /// Process ID of the operator.
     pub pid: u32,
 }
 

@@ -34,7 +34,7 @@ pub fn of_numa_node(sys: &Path, node: u32) -> Vec<u32> {
     parse_list(&list.unwrap_or_default())
 }
 
-/// The CPUs of `cpus` on the NUMA node of the PCI device at `address` first, then the others, each in their order.
+/// Returns `cpus` with those on the NUMA node of the PCI device at `address` first, and otherwise in the same order.
 /// Returns `cpus` unchanged if the kernel does not know the node of the device.
 pub fn nearest_first(sys: &Path, cpus: &[u32], address: &str) -> Vec<u32> {
     let list = read_text(&sys.join(format!("bus/pci/devices/{address}/local_cpulist")));

@@ -140,7 +140,7 @@ impl<'a> Cases<'a> {
     }
 }
 
-/// Reason for windows that are shorter than requested, with the count of the successful pilot cases.
+/// Reason for windows that are shorter than requested. `pilot` is the count of the successful pilot cases.
 fn reason(pilot: Option<PilotCount>, workload: &Workload) -> String {
     match pilot {
         None => "no pilot case succeeded, so iterations is the number of operations".to_owned(),

@@ -46,7 +46,7 @@ pub(super) fn check(spec: &BenchmarkRunSpec, scenarios: &[ValidatedScenario], re
     }
 }
 
-/// Checks that a decrease leaves something: a ratio of 0 or less has no logarithm.
+/// Checks that an expected decrease is below 100 percent: a ratio of 0 or less has no logarithm.
 fn check_decrease(path: &str, expectation: &Expectation, report: &mut Reporter) {
     let Some(Change { min, max }) = expectation.decrease_percent else {
         return;
