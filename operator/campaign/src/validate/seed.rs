@@ -8,8 +8,8 @@ const BITS: u32 = 53;
 
 /// Seed of `run`: `spec.sampling.seed`, or a number derived from `metadata.uid`.
 ///
-/// The uid is random, so every run that does not set a seed has a different order, and every program that reads the run derives
-/// the same order. A run without a uid has not been created yet; its seed is the one for an empty uid.
+/// The uid is random, so every run that does not set a seed has a different order, and every program that reads the run
+/// derives the same order. A run without a uid has not been created yet; its seed is the one for an empty uid.
 pub(super) fn seed(run: &BenchmarkRun) -> u64 {
     let drawn = || from_uid(run.metadata.uid.as_deref().unwrap_or_default());
     run.spec.sampling.seed.unwrap_or_else(drawn)
