@@ -151,8 +151,8 @@ impl Memory {
         }
     }
 
-    /// NUMA node that holds all pages; `None` if the pages are on several nodes, if the kernel does not report their node,
-    /// and for GPU memory.
+    /// NUMA node that holds all pages; `None` if the pages are on several nodes, if the kernel does not report their
+    /// node, and for GPU memory.
     pub fn numa_node(&self) -> Option<u32> {
         let nodes = self.numa_nodes();
         nodes.first().copied().filter(|_| nodes.len() == 1)

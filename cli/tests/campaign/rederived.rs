@@ -110,8 +110,8 @@ impl Original {
         })
     }
 
-    /// Edits each case of a measured round, and writes a new chain without a digest in the status, so that only the values show the
-    /// edit.
+    /// Edits each case of a measured round, and writes a new chain without a digest in the status, so that only the
+    /// values show the edit.
     fn edited_cases(&self) -> impl Iterator<Item = Mutant> {
         let line = |line: &str| serde_json::from_str::<Value>(line).unwrap()["record"].take();
         let records: Vec<Record> = self

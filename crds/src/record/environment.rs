@@ -212,8 +212,9 @@ pub struct RailFacts {
     /// NUMA node of the device. Unset if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numa_node: Option<u32>,
-    /// PCI address of the GPU whose memory the rail transfers. Unset for host memory. If scenarios use both, this field and
-    /// the next two describe GPU memory. If several threads use the rail, they describe the memory in the worst position.
+    /// PCI address of the GPU whose memory the rail transfers. Unset for host memory. If scenarios use both, this field
+    /// and the next two describe GPU memory. If several threads use the rail, they describe the memory in the worst
+    /// position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<String>,
     /// NUMA node of the memory that the rail transfers. Unset if the kernel does not report it.
@@ -228,8 +229,8 @@ pub struct RailFacts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
 pub enum Locality {
-    /// The NIC and the GPU are below the same PCI root complex, and no NUMA nodes are known to differ. On a machine with
-    /// several GPUs, at least one is below another root complex.
+    /// The NIC and the GPU are below the same PCI root complex, and no NUMA nodes are known to differ. On a machine
+    /// with several GPUs, at least one is below another root complex.
     PciRoot,
     /// The NIC and the memory are on the same NUMA node.
     NumaNode,

@@ -8,9 +8,9 @@
 //! A control arm is a second baseline, measured with the same separation from the first baseline as the variants that
 //! it controls. A variant that is identical to the baseline at a size acts as a control at that size. All controls of a
 //! run form a family of their own: if nothing but chance differs, the probability that any of them shows a change is at
-//! most `1 - confidence`. If a control shows a change, which means that its whole interval at that level lies beyond the
-//! margin, then position or time changes the metric even without a variant, and the verdicts of **all comparisons in
-//! that scenario at that size** are withheld, because they share the baseline.
+//! most `1 - confidence`. If a control shows a change, which means that its whole interval at that level lies beyond
+//! the margin, then position or time changes the metric even without a variant, and the verdicts of **all comparisons
+//! in that scenario at that size** are withheld, because they share the baseline.
 
 mod effects;
 mod expectations;

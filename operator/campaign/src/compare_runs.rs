@@ -4,9 +4,9 @@
 //! The rounds of two runs are not interleaved. The machines may change between the runs, and such a change cannot be
 //! distinguished from a change in the variants. The comparison therefore uses the ratio of an arm to the baseline of
 //! the same run, computed round by round, so that effects common to both arms cancel out. No verdict is given for the
-//! baseline itself. The rounds of the two runs are independent samples. The interval
-//! ([`two_samples`]) is computed from the logarithms of the rounds' ratios, at the simultaneous level of all comparisons
-//! of a scenario. It holds even if the rounds of one run spread more than those of the other.
+//! baseline itself. The rounds of the two runs are independent samples. The interval ([`two_samples`]) is computed from
+//! the logarithms of the rounds' ratios, at the simultaneous level of all comparisons of a scenario. It holds even if
+//! the rounds of one run spread more than those of the other.
 
 mod differences;
 mod reported;

@@ -19,8 +19,8 @@ const SEED: &str = "FABRICBENCH_FAULT_SEED";
 const PROBABILITY: f64 = 0.2;
 /// Rounds of each campaign.
 const ROUNDS: u32 = 2;
-/// Maximum number of requests of a disturbed campaign, as a multiple of those of an undisturbed one. A loop that repeats
-/// a failed request without a delay exceeds it by far.
+/// Maximum number of requests of a disturbed campaign, as a multiple of those of an undisturbed one. A loop that
+/// repeats a failed request without a delay exceeds it by far.
 const MAX_REQUESTS: u64 = 6;
 
 /// Kinds of faults, each of which must occur.

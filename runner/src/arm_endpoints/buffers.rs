@@ -84,8 +84,8 @@ impl Buffers {
     }
 }
 
-/// Describes pages that are not on the `requested` NUMA node. `nodes` contains the nodes of the pages and is empty if they
-/// are unknown, which is not a problem here: the record then contains no position.
+/// Describes pages that are not on the `requested` NUMA node. `nodes` contains the nodes of the pages and is empty if
+/// they are unknown, which is not a problem here: the record then contains no position.
 ///
 /// The allocating thread runs on a CPU of the requested node, but the kernel uses other nodes if that node has no free
 /// memory. Huge pages can only be taken from nodes on which they have been reserved.

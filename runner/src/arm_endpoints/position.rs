@@ -55,8 +55,8 @@ fn rank(locality: Option<Locality>) -> u8 {
     }
 }
 
-/// Describes the first RDMA device that rails of several GPUs use; `None` if there is none. `rails` contains the rails of
-/// each element of `devices.gpus`, in that order.
+/// Describes the first RDMA device that rails of several GPUs use; `None` if there is none. `rails` contains the rails
+/// of each element of `devices.gpus`, in that order.
 ///
 /// Transfers of these GPUs would share the device's bandwidth. Network interfaces may be shared: providers such as tcp
 /// use one interface for any number of endpoints.

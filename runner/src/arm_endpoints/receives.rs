@@ -149,8 +149,8 @@ impl Receives {
         posted.map(|posted| posted.location)
     }
 
-    /// Records that a message consumed receive `token` on `rail`, and posts the receive again if the current plan includes
-    /// it.
+    /// Records that a message consumed receive `token` on `rail`, and posts the receive again if the current plan
+    /// includes it.
     ///
     /// # Errors
     /// If the library rejects the receive.

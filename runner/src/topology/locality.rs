@@ -10,8 +10,8 @@ use super::{Device, Location, Machine, PciPath};
 
 /// Position of `nic` relative to the memory at `location`.
 ///
-/// Some virtual machines show all devices below one root complex. A common root complex is therefore ignored if the NUMA
-/// nodes differ, or if all of several GPUs are below the same root complex.
+/// Some virtual machines show all devices below one root complex. A common root complex is therefore ignored if the
+/// NUMA nodes differ, or if all of several GPUs are below the same root complex.
 pub fn locality(machine: &Machine, location: &Location, nic: &Device) -> Locality {
     match location {
         Location::NumaNode(node) => compare_nodes(Some(*node), nic.numa_node),

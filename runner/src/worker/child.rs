@@ -134,8 +134,8 @@ impl Instrument {
             // Fails if the group has no processes left.
             let _ = kill_process_group(group, Signal::KILL);
         }
-        // Returns immediately if the process has already been reaped. A process that hangs in a device driver does not exit
-        // even if it is killed. An error cannot be handled.
+        // Returns immediately if the process has already been reaped. A process that hangs in a device driver does not
+        // exit even if it is killed. An error cannot be handled.
         let _ = process::wait_until(&mut self.child, Instant::now() + EXIT_TIMEOUT);
         shared_memory::remove_endpoints(self.child.id());
     }

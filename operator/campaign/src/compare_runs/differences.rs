@@ -135,8 +135,9 @@ const ARM_PROPERTIES: [NamedProperty; 2] = [
     }),
 ];
 
-/// Finds every difference between the runs that could be mistaken for an effect of an arm: [`PROPERTIES`] and
-/// those that not every host reports, then [`SCENARIO_PROPERTIES`] and [`ARM_PROPERTIES`] of the scenarios and variants that both runs have.
+/// Finds every difference between the runs that could be mistaken for an effect of an arm: [`PROPERTIES`] and those
+/// that not every host reports, then [`SCENARIO_PROPERTIES`] and [`ARM_PROPERTIES`] of the scenarios and variants that
+/// both runs have.
 pub fn differences(first: &FinishedRun<'_>, second: &FinishedRun<'_>) -> Vec<Difference> {
     let runs = (first, second);
     let properties = PROPERTIES.iter();

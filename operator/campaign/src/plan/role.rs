@@ -23,7 +23,8 @@ pub enum Role {
 }
 
 impl Role {
-    /// Role of the comparison between `arm`, which posts as in `posting`, and `baseline`, which posts as in `reference`.
+    /// Role of the comparison between `arm`, which posts as in `posting`, and `baseline`, which posts as in
+    /// `reference`.
     pub(super) fn new((arm, posting): (&Arm, Posting), (baseline, reference): (&Arm, Posting)) -> Self {
         if arm.control.is_some() {
             Self::ControlArm

@@ -50,11 +50,11 @@ pub(super) fn by_rank(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String>
     lines.collect()
 }
 
-/// Warnings about NICs that are not near their memory, and about arms that use other NICs than the baseline: one warning
-/// for each problem, with the NICs and ranks that have it.
+/// Warnings about NICs that are not near their memory, and about arms that use other NICs than the baseline: one
+/// warning for each problem, with the NICs and ranks that have it.
 ///
-/// The position relative to host memory is often unknown in virtual machines, and the threads can run on any node, so it
-/// causes no warning.
+/// The position relative to host memory is often unknown in virtual machines, and the threads can run on any node, so
+/// it causes no warning.
 pub(super) fn warnings(plan: &Plan, endpoints: &EndpointIndex<'_>) -> Vec<String> {
     let mut other_nics: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
     let mut far: BTreeMap<String, (BTreeSet<&str>, BTreeSet<u32>)> = BTreeMap::new();

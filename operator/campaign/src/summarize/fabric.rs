@@ -4,8 +4,8 @@
 //! reading that is smaller than the payload of its own case contradicts the fabric.
 //!
 //! Pairs that run concurrently and share an interface, such as all workers on the same machine, see each other's bytes,
-//! so their readings prove the fabric only together: one of them must cover the payloads of all pairs. If the windows of
-//! the pairs overlap only in part, no reading may cover all payloads, and the fabric is only declared.
+//! so their readings prove the fabric only together: one of them must cover the payloads of all pairs. If the windows
+//! of the pairs overlap only in part, no reading may cover all payloads, and the fabric is only declared.
 
 mod expected_traffic;
 mod provider;

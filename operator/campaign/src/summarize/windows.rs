@@ -1,5 +1,5 @@
-//! Warnings about the pilot and the length of the windows: failed pilot cases, windows that are shorter than requested, and
-//! a run that takes longer than its deadline because one arm is much slower than the fastest.
+//! Warnings about the pilot and the length of the windows: failed pilot cases, windows that are shorter than requested,
+//! and a run that takes longer than its deadline because one arm is much slower than the fastest.
 
 use std::collections::BTreeMap;
 
@@ -125,7 +125,8 @@ impl<'a> Cases<'a> {
         Some((plan.arms.get(arm)?.name.as_str(), nanos))
     }
 
-    /// Time in which every arm completes one operation per thread at the speed of the slowest pair in the pilot, in seconds.
+    /// Time in which every arm completes one operation per thread at the speed of the slowest pair in the pilot, in
+    /// seconds.
     fn seconds_per_operation(&self, workload: &Workload) -> f64 {
         let threads = f64::from(memory::threads(workload));
         let mut slowest: BTreeMap<usize, f64> = BTreeMap::new();

@@ -1,9 +1,9 @@
 //! Identity of a replica in the election. Reads `/proc` and binds a socket.
 //!
-//! A replica whose container was killed and restarted in the same pod gets the same identity, so it continues to hold its
-//! Lease and need not wait until the Lease expires. This is safe because two living processes never have the same
-//! identity: it consists of the boot of the machine and the network namespace, and a process uses it only while it holds
-//! a socket that exists once per network namespace. The kernel releases the socket when the process ends.
+//! A replica whose container was killed and restarted in the same pod gets the same identity, so it continues to hold
+//! its Lease and need not wait until the Lease expires. This is safe because two living processes never have the same
+//! identity: it consists of the boot of the machine and the network namespace, and a process uses it only while it
+//! holds a socket that exists once per network namespace. The kernel releases the socket when the process ends.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::MetadataExt;

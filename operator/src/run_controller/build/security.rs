@@ -1,7 +1,8 @@
 //! The security contexts of pods. Performs no I/O.
 //!
 //! A worker pod meets the `restricted` Pod Security Standard: no root user, privileges, capabilities, host namespaces
-//! or token, and only `/tmp` and `/dev/shm` are writable. The exception is [`crate::options::OperatorConfig::ipc_lock`].
+//! or token, and only `/tmp` and `/dev/shm` are writable. The exception is
+//! [`crate::options::OperatorConfig::ipc_lock`].
 
 use k8s_openapi::api::core::v1::{Capabilities, PodSecurityContext, SeccompProfile, SecurityContext};
 

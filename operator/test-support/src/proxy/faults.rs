@@ -73,8 +73,8 @@ impl Faults {
         self.counts.clone()
     }
 
-    /// Draws the fault of a request; `None` for most requests. Every watch and every log has a fault, because they start
-    /// so rarely that few of them would otherwise have one. Every third watch that has no other fault expires.
+    /// Draws the fault of a request; `None` for most requests. Every watch and every log has a fault, because they
+    /// start so rarely that few of them would otherwise have one. Every third watch that has no other fault expires.
     pub(super) fn draw(&mut self, method: &Method, uri: &Uri) -> Option<Fault> {
         let query = uri.query().unwrap_or_default();
         let is_watch = query.contains("watch=true");

@@ -16,8 +16,8 @@ pub(in crate::transport::libfabric) struct Reported {
     pub inline_bytes: Option<u64>,
 }
 
-/// Facts about an endpoint of `provider`. An endpoint for GPU memory (`device_memory`) on efa was opened with peer-to-peer
-/// transfers required.
+/// Facts about an endpoint of `provider`. An endpoint for GPU memory (`device_memory`) on efa was opened with
+/// peer-to-peer transfers required.
 pub(in crate::transport::libfabric) fn offload(
     provider: LibfabricProvider,
     reported: Reported,
