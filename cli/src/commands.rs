@@ -7,6 +7,7 @@ mod input;
 mod logs;
 mod man;
 mod plan;
+mod replay;
 mod report;
 mod run;
 mod source;
@@ -37,6 +38,7 @@ enum Command {
     Plan(plan::Plan),
     Report(report::Report),
     Compare(compare::Compare),
+    Replay(replay::Replay),
     Logs(logs::Logs),
     #[command(flatten)]
     InCluster(InClusterCommand),
@@ -51,6 +53,7 @@ impl Command {
             Self::Plan(command) => command.execute(),
             Self::Report(command) => command.execute(),
             Self::Compare(command) => command.execute(),
+            Self::Replay(command) => command.execute(),
             Self::Logs(command) => command.execute(),
             Self::InCluster(command) => command.execute(),
             Self::Completions(command) => command.execute(),

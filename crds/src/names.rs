@@ -38,6 +38,8 @@ pub const ENV_NODE: &str = "FABRICBENCH_NODE";
 /// Environment variable that sets the level of the log that a worker writes to standard error: `error`, `warn`
 /// (default) or `info`.
 pub const ENV_LOG: &str = "FABRICBENCH_LOG";
+/// Environment variable with which a worker pads the environments of its instrument processes to the same size.
+pub const ENV_PADDING: &str = "FABRICBENCH_PADDING";
 /// Prefix of environment variables that are reserved for fabricbench.
 pub const ENV_PREFIX: &str = "FABRICBENCH_";
 /// Environment variable that contains the rank of a worker, set by the Job controller in an Indexed Job.

@@ -5,6 +5,7 @@ pub mod agent;
 mod child;
 mod coordinate;
 pub mod coordinator_link;
+mod environment;
 mod facts;
 mod follow;
 mod shared_memory;

@@ -146,7 +146,7 @@ impl Run {
     }
 }
 
-fn execute_run(
+pub(super) fn execute_run(
     run: &mut LocalRun,
     runner: &Path,
     interrupt: &Interrupt,
@@ -207,7 +207,7 @@ fn directory_name(name: &Option<String>) -> &str {
     name.as_deref().unwrap_or("run")
 }
 
-fn reject_images(planned: &PlannedRun, file: &Path) -> Result<(), Failure> {
+pub(super) fn reject_images(planned: &PlannedRun, file: &Path) -> Result<(), Failure> {
     let spec = &planned.run.spec;
     let variant = spec.variants.iter().position(|variant| variant.image.is_some());
     let (field, instead) = match (&spec.image, variant) {

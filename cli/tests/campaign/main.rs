@@ -23,5 +23,6 @@ mod processes;
 mod records;
 mod rederived;
 mod rejected;
+mod replay;
 mod resume;
 mod stored_run;

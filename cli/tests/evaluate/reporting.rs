@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use campaign::Evaluation;
 use campaign::status::{MAX_WARNINGS, Phase, StatusInput, rejected_status, status};
-use crds::v1alpha1::{FabricProof, State, Verdict};
+use crds::v1alpha1::{FabricProof, Metric, State, Verdict};
 
 use crate::fixture::Campaign;
 
@@ -384,6 +384,22 @@ pub mod formats {
     /// HTML report of a campaign with known effects.
     pub fn planted_html() -> String {
         html::render(&PLANTED.report()).unwrap()
+    }
+
+    #[test]
+    fn plots_show_every_round() {
+        let report = PLANTED.report();
+        let changes = report.evaluation.comparisons.primary();
+        let changes: usize = changes.map(|comparison| comparison.round_percents.len()).sum();
+        let by_size = [Metric::LatencyP50, Metric::Throughput, Metric::CpuSecondsPerGib];
+        let cells = report.evaluation.summary.cells.iter();
+        let values = cells.flat_map(|cell| by_size.iter().filter_map(|metric| cell.metric(*metric)));
+        let values: usize = values.map(|spread| spread.values.len()).sum();
+        assert!(changes > 0 && values > 0);
+        assert_eq!(
+            planted_html().matches(r#"opacity="0.35""#).count(),
+            changes + values
+        );
     }
 
     #[test]

@@ -138,7 +138,7 @@ fn arms_must_run_in_the_same_environment() {
         found.into_iter().map(|one| one.property).collect::<Vec<_>>()
     };
     assert_eq!(different(|_| {}), Vec::<String>::new());
-    let rows: [(&str, Change); 8] = [
+    let rows: [(&str, Change); 9] = [
         ("runner", |run| {
             run.summary.environment.workers[0].hello.runner_version = "0".into();
         }),
@@ -167,6 +167,9 @@ fn arms_must_run_in_the_same_environment() {
         ("variables of baseline", |run| {
             let variables = &mut run.summary.environment.arms[0].fabric.variables;
             variables.insert("FI_TCP_NO_CONNECT".into(), "1".into());
+        }),
+        ("variables of baseline", |run| {
+            run.summary.environment.arms[0].fabric.variables_sha256 = Some("0123".into());
         }),
     ];
     for (what, change) in rows {

@@ -130,9 +130,14 @@ pub struct FabricFacts {
     /// Memory of each scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<MemoryFacts>,
-    /// Environment variables of the instrument that configure fabric libraries.
+    /// Environment variables of the instrument that configure fabric libraries. Values of secrets are masked, long
+    /// values are truncated, and surplus variables are omitted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, String>,
+    /// SHA-256 hash of all these variables, in hexadecimal: of `NAME=VALUE` and a line feed for each variable, in the
+    /// order of the names. Values of secrets are masked, and nothing is truncated or omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variables_sha256: Option<String>,
 }
 
 /// Work that the provider offloads to the device or executes in software.

@@ -79,6 +79,10 @@ pub struct Comparison {
     /// Number of rounds that would settle an `Inconclusive` verdict, serialized as a string.
     #[serde(serialize_with = "serialize_rounds_to_settle")]
     pub rounds_to_settle: Option<RoundsToSettle>,
+    /// Effect of each round on the primary metric, as a change in percent of the baseline; empty for other metrics. It
+    /// is not serialized, because it follows from the values of the arms.
+    #[serde(skip)]
+    pub round_percents: Vec<f64>,
     /// Effect of each pair of workers over all rounds. It is descriptive only, because pairs are not independent
     /// repetitions.
     pub pairs: Vec<PairEffect>,

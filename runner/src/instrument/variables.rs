@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use crds::names::RECORDED_ENV_PREFIXES;
+use crds::record::hex;
+use sha2::{Digest, Sha256};
 
 use crate::output::bounded;
 
@@ -23,36 +25,50 @@ pub fn utf8_variables(
     variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
-/// Selects the variables of fabric libraries, limits their number and length, and masks secrets.
-pub fn recorded_variables(variables: impl Iterator<Item = (String, String)>) -> BTreeMap<String, String> {
-    let mut matching: BTreeMap<_, _> = variables
-        .filter(|(name, _)| {
+/// Variables of fabric libraries, with masked secrets.
+pub struct FabricVariables(BTreeMap<String, String>);
+
+impl FabricVariables {
+    /// Selects the variables of fabric libraries from `variables`.
+    pub fn new(variables: impl Iterator<Item = (String, String)>) -> Self {
+        let is_recorded = |name: &str| {
             RECORDED_ENV_PREFIXES
                 .iter()
                 .any(|prefix| name.starts_with(prefix))
-        })
-        .collect();
-    let surplus = matching.len().saturating_sub(MAX_VARIABLES);
-    if surplus > 0 {
-        let first_omitted = matching.keys().nth(MAX_VARIABLES).cloned().unwrap_or_default();
-        matching.split_off(&first_omitted);
-    }
-    let mut recorded: BTreeMap<_, _> = matching
-        .into_iter()
-        .map(|(name, value)| {
+        };
+        let masked = |(name, value): (String, String)| {
             let secret = SECRET_PARTS.iter().any(|part| name.contains(part));
-            let value = if secret {
-                "[masked]".into()
-            } else {
-                bounded(&value, MAX_VALUE_BYTES)
-            };
-            (bounded(&name, MAX_NAME_BYTES), value)
-        })
-        .collect();
-    if surplus > 0 {
-        recorded.insert("[omitted]".into(), format!("{surplus} more variables"));
+            (name, if secret { "[masked]".to_owned() } else { value })
+        };
+        Self(
+            variables
+                .filter(|(name, _)| is_recorded(name))
+                .map(masked)
+                .collect(),
+        )
     }
-    recorded
+
+    /// SHA-256 hash of all variables, in hexadecimal.
+    pub fn sha256(&self) -> String {
+        let mut digest = Sha256::new();
+        for (name, value) in &self.0 {
+            digest.update(format!("{name}={value}\n"));
+        }
+        hex(&digest.finalize())
+    }
+
+    /// Limits the number of the variables, and the length of their names and values.
+    pub fn bounded(self) -> BTreeMap<String, String> {
+        let surplus = self.0.len().saturating_sub(MAX_VARIABLES);
+        let kept = self.0.into_iter().take(MAX_VARIABLES);
+        let mut recorded: BTreeMap<_, _> = kept
+            .map(|(name, value)| (bounded(&name, MAX_NAME_BYTES), bounded(&value, MAX_VALUE_BYTES)))
+            .collect();
+        if surplus > 0 {
+            recorded.insert("[omitted]".into(), format!("{surplus} more variables"));
+        }
+        recorded
+    }
 }
 
 #[cfg(test)]
@@ -60,11 +76,12 @@ mod tests {
     use super::*;
 
     fn recorded_pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-        recorded_variables(
-            pairs
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
-        )
+        select(pairs).bounded()
+    }
+
+    fn select(pairs: &[(&str, &str)]) -> FabricVariables {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        FabricVariables::new(pairs.iter().map(owned))
     }
 
     #[test]
@@ -93,9 +110,23 @@ mod tests {
         let many: Vec<_> = (0..100)
             .map(|number| (format!("FI_X{number:03}"), "v".repeat(5000)))
             .collect();
-        let found = recorded_variables(many.into_iter());
+        let found = FabricVariables::new(many.into_iter()).bounded();
         assert_eq!(found.len(), MAX_VARIABLES + 1);
         assert_eq!(found["[omitted]"], "52 more variables");
         assert!(found["FI_X000"].len() <= MAX_VALUE_BYTES);
+    }
+
+    #[test]
+    fn hash_covers_truncated_values_but_no_secrets() {
+        let long = "v".repeat(5000);
+        let hash =
+            |value: &str, key: &str| select(&[("FI_A", value), ("UCX_KEY", key), ("HOME", key)]).sha256();
+        assert_ne!(hash(&long, ""), hash(&format!("{long}w"), ""));
+        assert_eq!(hash("a", "1"), hash("a", "2"));
+        // printf 'FI_A=a\nUCX_KEY=[masked]\n' | sha256sum
+        assert_eq!(
+            hash("a", "1"),
+            "f0948162e7858bf40732d8d0fb51016dd7c690fec11c7505958f2b346e59b268"
+        );
     }
 }

@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 use crds::assignment::{Assignment, InstrumentProcess};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::environment::environment;
 use super::shared_memory;
 use super::tail::Tail;
 use crate::frame::{self, FrameError, FrameReader};
 use crate::instrument::protocol::{MAX_MESSAGE_BYTES, Reply, Request};
 use crate::process;
-use crate::transport::select::required_environment;
 use crate::worker_event::WorkerEvent;
 
 /// Timeout for sending a request. An instrument reads requests whenever it is not measuring.
@@ -61,20 +61,14 @@ impl Instrument {
         process: &InstrumentProcess,
         events: SyncSender<WorkerEvent>,
     ) -> io::Result<Self> {
-        let peers = assignment.workers as usize - 1;
-        let unset = |(name, _): &(&str, String)| env::var_os(name).is_none();
         let (socket, child_socket) = UnixStream::pair()?;
         socket.set_write_timeout(Some(SEND_TIMEOUT))?;
         let child = Command::new(env::current_exe()?)
             .arg("instrument")
             .arg("--parent")
             .arg(std::process::id().to_string())
-            .envs(
-                required_environment(&assignment.transport, peers)
-                    .into_iter()
-                    .filter(unset),
-            )
-            .envs(&process.env)
+            .env_clear()
+            .envs(environment(assignment, process, &env::vars_os().collect()))
             .stdin(OwnedFd::from(child_socket))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

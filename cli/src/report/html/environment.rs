@@ -144,6 +144,9 @@ pub(super) fn environment(report: &Report<'_>) -> Markup {
                                 td {
                                     @for (name, value) in &fabric.variables { div { code { (name) "=" (value) } } }
                                     @if fabric.variables.is_empty() { "none" }
+                                    @if let Some(hash) = &fabric.variables_sha256 {
+                                        div { "SHA-256 " code title=(hash) { (hash.get(..12).unwrap_or(hash)) } }
+                                    }
                                 }
                             }
                         }

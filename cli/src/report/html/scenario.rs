@@ -14,6 +14,8 @@ use crate::report::{Report, labels, overview};
 
 /// Maximum number of sizes with a tail plot.
 const MAX_TAILS: usize = 12;
+/// Maximum number of rounds of all arms and sizes that a plot shows as dots. More dots would make the page too large.
+const MAX_ROUND_DOTS: u64 = 3000;
 
 /// Section of the scenario with index `index`.
 pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlError> {
@@ -60,7 +62,14 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
                     (cpu)
                 }
             }
-            p.note { (WHISKERS) }
+            p.note {
+                (WHISKERS) " "
+                @if shows_rounds(report, scenario) {
+                    "Small dots are rounds."
+                } @else {
+                    "Rounds are not shown as dots, because there are more than " (MAX_ROUND_DOTS) ". The JSON report contains them."
+                }
+            }
             h3 { "Latency tails" }
             div.plots {
                 @for (size, svg) in tails {
@@ -83,6 +92,12 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
 
 const WHISKERS: &str = "Whiskers in the plots by size show the 95 % signed-rank interval over the rounds, computed for \
     each point separately, or the range over the rounds if there are fewer than six.";
+
+/// Whether the plots of `scenario` show every round as a dot.
+fn shows_rounds(report: &Report<'_>, scenario: &PlannedScenario) -> bool {
+    let curves = report.plan.arms.len() as u64 * scenario.sizes.len() as u64;
+    curves * u64::from(report.plan.rounds) <= MAX_ROUND_DOTS
+}
 
 fn legend(report: &Report<'_>) -> Markup {
     let arms = || report.plan.arms.iter().enumerate();
@@ -116,8 +131,14 @@ fn effect_plot(
         .comparisons
         .primary()
         .filter(|one| one.scenario == index);
+    let shows_rounds = shows_rounds(report, scenario);
     let dots = primary.filter_map(|one| {
         Some(Dot {
+            rounds: if shows_rounds {
+                one.round_percents.clone()
+            } else {
+                Vec::new()
+            },
             row: scenario.sizes.iter().position(|size| *size == one.size_bytes)?,
             arm: one.arm,
             control: one.role == Role::ControlArm,
@@ -145,13 +166,16 @@ fn curve_plot(
     scenario: &PlannedScenario,
     metric: Metric,
 ) -> Result<String, plot::DrawError> {
+    let shows_rounds = shows_rounds(report, scenario);
     let point = |cell: &CellSummary| {
         let spread = cell.metric(metric)?;
+        let rounds = spread.values.iter().filter(|_| shows_rounds);
         let interval = spread.lower.zip(spread.upper).unwrap_or((spread.min, spread.max));
         Some(Point {
             size: cell.size_bytes,
             value: spread.median,
             interval: (spread.rounds > 1).then_some(interval),
+            rounds: rounds.map(|(_, value)| *value).collect(),
         })
     };
     let cells = &report.evaluation.summary.cells;

@@ -89,6 +89,11 @@ pub(super) fn estimate(
                         control_interval: (primary && role.is_control())
                             .then(|| signed_rank::interval(&effects, controls.level()))
                             .flatten(),
+                        round_percents: if primary {
+                            effects.iter().map(|effect| percent_change(*effect)).collect()
+                        } else {
+                            Vec::new()
+                        },
                         pairs: values.pair_effects(),
                     });
                 }

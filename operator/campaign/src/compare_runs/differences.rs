@@ -131,7 +131,10 @@ const ARM_PROPERTIES: [NamedProperty; 2] = [
         let mut arms = run.evaluation.summary.environment.arms.iter();
         let arm = arms.find(|arm| arm.arm == name);
         let variables = arm.into_iter().flat_map(|arm| &arm.fabric.variables);
-        list(variables.map(|(name, value)| format!("{name}={value}")))
+        // The hash also covers the parts of variables that the record omits.
+        let hash = arm.and_then(|arm| arm.fabric.variables_sha256.as_deref());
+        let described = variables.map(|(name, value)| format!("{name}={value}"));
+        list(described.chain(hash.map(|hash| format!("SHA-256 {}", shortened(hash)))))
     }),
 ];
 
@@ -236,6 +239,11 @@ fn rail(rail: &RailFacts) -> String {
         pci.unwrap_or_default(),
         rate.unwrap_or_default()
     )
+}
+
+/// The start of a hash in hexadecimal, which is enough to distinguish configurations.
+fn shortened(hash: &str) -> &str {
+    hash.get(..12).unwrap_or(hash)
 }
 
 /// Joins the distinct values in ascending order, separated by commas.

@@ -2,12 +2,16 @@
 
 use plotters::element::{Circle, EmptyElement, Rectangle};
 use plotters::prelude::{DashedLineSeries, LineSeries};
-use plotters::style::ShapeStyle;
+use plotters::style::{Color, ShapeStyle};
 
 use super::{Chart, DrawError, palette};
 
 /// Lengths of the dashes and the gaps, in SVG units.
 const DASH: (u32, u32) = (6, 4);
+/// Radius of the dot of a round, in SVG units.
+const ROUND_RADIUS: i32 = 2;
+/// Opacity of the dot of a round, so that the number of dots at the same position is visible.
+const ROUND_OPACITY: f64 = 0.35;
 
 /// Draws the line of `arm`.
 pub(super) fn draw_line(
@@ -41,6 +45,17 @@ pub(super) fn draw_marker(
     Ok(())
 }
 
+/// Draws a small dot at the position of each round.
+pub(super) fn draw_rounds(
+    chart: &mut Chart<'_, '_>,
+    (arm, control): (usize, bool),
+    positions: impl Iterator<Item = (f64, f64)>,
+) -> Result<(), DrawError> {
+    let style = palette::arm(arm, control).mix(ROUND_OPACITY).filled();
+    chart.draw_series(positions.map(|position| Circle::new(position, ROUND_RADIUS, style)))?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use campaign::format;
@@ -55,6 +70,7 @@ mod tests {
             size,
             value: size as f64,
             interval: None,
+            rounds: Vec::new(),
         };
         let curve = |arm: usize| {
             let plot = Curves {

@@ -7,7 +7,7 @@ use super::axis::Axis;
 use super::{DrawError, arm, grid, palette, svg};
 
 /// Value of the metric at one size.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Point {
     /// Size in bytes.
     pub size: u64,
@@ -15,6 +15,8 @@ pub struct Point {
     pub value: f64,
     /// Lower and upper ends of the whisker: the confidence interval, or the range over the rounds if they are too few.
     pub interval: Option<(f64, f64)>,
+    /// Values of the rounds that are drawn as dots.
+    pub rounds: Vec<f64>,
 }
 
 /// Curve of one arm.
@@ -52,6 +54,8 @@ pub fn curves(plot: &Curves<'_>) -> Result<String, DrawError> {
     let values = points().flat_map(|point| {
         let (low, high) = point.interval.unwrap_or((point.value, point.value));
         [low, point.value, high]
+            .into_iter()
+            .chain(point.rounds.iter().copied())
     });
     let y = Axis::around(values, plot.label);
     let position = |size: u64| size.max(1) as f64;
@@ -92,6 +96,10 @@ pub fn curves(plot: &Curves<'_>) -> Result<String, DrawError> {
             let style = (curve.arm, curve.control);
             let line = curve.points.iter().map(|point| (at(point), point.value));
             arm::draw_line(&mut chart, style, line.collect(), color.mix(0.6).stroke_width(1))?;
+            for point in &curve.points {
+                let rounds = point.rounds.iter().map(|value| (at(point), *value));
+                arm::draw_rounds(&mut chart, style, rounds)?;
+            }
             for point in &curve.points {
                 if let Some((low, high)) = point.interval {
                     let whisker = [(at(point), low), (at(point), high)];

@@ -7,7 +7,7 @@ use super::axis::Axis;
 use super::{DrawError, FONT, arm, palette, svg};
 
 /// Change of one arm at one size, in percent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Dot {
     /// Index of the row, starting at 0. Each size is a row.
     pub row: usize,
@@ -21,6 +21,8 @@ pub struct Dot {
     pub percent: f64,
     /// Lower and upper bounds of the confidence interval, in percent.
     pub interval: Option<(f64, f64)>,
+    /// Changes of the rounds that are drawn as dots, in percent.
+    pub rounds: Vec<f64>,
 }
 
 /// Content of the plot.
@@ -40,7 +42,8 @@ pub struct EffectPlot<'a> {
 
 /// Distance between two dots in a row, in SVG units.
 const DOT_DISTANCE: u32 = 11;
-/// Maximum change that the axis covers, in percent. Longer whiskers end at the edge.
+/// Maximum change that the axis covers, in percent. Longer whiskers end at the edge, where rounds with a larger change
+/// are drawn.
 const MAX_CHANGE: f64 = 150.0;
 
 /// Draws the plot as SVG.
@@ -50,7 +53,13 @@ pub fn effects(plot: &EffectPlot<'_>) -> Result<String, DrawError> {
     let height = (rows * (slots + 1)) as u32 * DOT_DISTANCE + 76;
     let ends = plot.dots.iter().flat_map(|dot| {
         let (low, high) = dot.interval.unwrap_or((dot.percent, dot.percent));
+        let rounds = dot
+            .rounds
+            .iter()
+            .map(|change| change.clamp(-MAX_CHANGE, MAX_CHANGE));
         [low.max(-MAX_CHANGE), high.min(MAX_CHANGE), dot.percent]
+            .into_iter()
+            .chain(rounds)
     });
     let x = Axis::linear_around(
         ends.chain([plot.margin.0 * 1.5, plot.margin.1 * 1.5]),
@@ -104,6 +113,8 @@ pub fn effects(plot: &EffectPlot<'_>) -> Result<String, DrawError> {
         chart.draw_series([PathElement::new(zero, palette::TEXT)])?;
         for dot in &plot.dots {
             let (color, y) = (palette::arm(dot.arm, dot.control), height_of(dot));
+            let rounds = dot.rounds.iter().map(|change| (*change, y));
+            arm::draw_rounds(&mut chart, (dot.arm, dot.control), rounds)?;
             if let Some((low, high)) = dot.interval {
                 chart.draw_series([PathElement::new([(low, y), (high, y)], color.stroke_width(2))])?;
             }
