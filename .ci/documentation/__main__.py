@@ -2,7 +2,7 @@
 
 Usage: python3 .ci/documentation ROOT MODE. The modes are
 
-    local       links, fields, enum values, runs, and fabricbench, make and docker commands
+    local       links, fields, enum values, tests, runs, and fabricbench, make and docker commands
     kubernetes  manifests against the Kubernetes schemas, and kubectl and helm commands
     applied     runs against the API server of the current kubeconfig context, without storing them
 """
@@ -17,6 +17,7 @@ import fields
 import links
 import manifests
 import pages
+import tests
 
 
 def main():
@@ -35,6 +36,7 @@ def local(root, all_pages, scratch):
     yield from links.orphans(root, all_pages)
     yield from fields.check(root, all_pages)
     yield from enums.check(root, all_pages)
+    yield from tests.check(root, all_pages)
     yield from manifests.check_plans(root, all_pages, scratch)
     yield from commands.check_names(root, all_pages)
     yield from commands.check(root, all_pages, scratch / "commands", commands.LOCAL)

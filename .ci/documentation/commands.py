@@ -93,12 +93,15 @@ def needs_cluster(arguments, scratch):
 
 
 def fabricbench(arguments, scratch):
-    """Runs a fabricbench command. Campaigns run with one round and may exit with status 1."""
+    """Runs a fabricbench command. Campaigns run with one round, so they may exit with status 1, and have too few rounds
+    for a comparison with the same campaign (status 3)."""
     if arguments[1] == "run":
         return exits([*arguments, "--rounds", "1"], scratch, (0, 1))
     in_cluster = re.compile(r"^[a-z0-9-]+/[a-z0-9-]+$")
     runs = [word for word in arguments[2:] if in_cluster.match(word) and not (scratch / word).exists()]
-    if arguments[1] not in ("report", "compare") or not runs:
+    if arguments[1] == "replay" and not runs:
+        return exits(arguments, scratch, (0, 1, 3))
+    if arguments[1] not in ("report", "compare", "replay") or not runs:
         return exits(arguments, scratch)
     if unknown := [run for run in runs if not is_example(scratch, run)]:
         return f"{unknown[0]}: no file in examples/ has a run of that name"

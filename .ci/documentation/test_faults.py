@@ -13,6 +13,7 @@ import fields
 import links
 import manifests
 import pages
+import tests
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = (ROOT / "examples/nixl-t2-inject.yaml").read_text()
@@ -86,6 +87,10 @@ class Local(Faults):
     def test_documented_value_that_the_code_does_not_have(self):
         self.only(enums.compare_sets("reasons", {"A"}, {"A", "B"}), "B is documented, but the code does not have it")
         self.only(enums.compare_sets("reasons", set(), {"A"}), "none found in the code", "A is documented")
+
+    def test_tests(self):
+        self.only(tests.check(ROOT, [page("| tests |\n|---|\n| `main` |")]))
+        self.only(tests.check(ROOT, [page("| rule | tests |\n|---|---|\n| `other` | `no_such_test` |")]), "no_such_test")
 
     def test_runs(self):
         self.only(manifests.check_plans(ROOT, [fenced("yaml", RUN), fenced("yaml", POD)], self.scratch))

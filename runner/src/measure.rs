@@ -1,10 +1,12 @@
-//! Measures time and resource usage: the clock, the sample recorder, and the kernel's usage counters over a window.
+//! Measures time and resource usage: the clock, the sample recorder, the kernel's usage counters over a window, and the
+//! rate at which memory is copied.
 //!
 //! [`clock`] and [`recorder`] run inside timed regions: they do not allocate, and the only kernel service they use is
 //! the clock. [`window`], [`cpu`] and [`cgroup`] read usage counters immediately before and after timed regions.
 
 pub mod cgroup;
 pub mod clock;
+pub mod copy_rate;
 pub mod cpu;
 pub mod recorder;
 pub mod window;

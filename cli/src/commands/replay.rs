@@ -15,8 +15,8 @@ use crate::local::{Interrupt, LocalRun, find_runner};
 
 /// Measure the plan of a finished run again on this machine, and compare the two runs.
 ///
-/// The new run has the spec, the number of rounds and the order of the finished run. Its pilot determines the numbers of
-/// operations again. The exit status is 1 if there is a regression and 3 if the environments differ. For a run that
+/// The new run has the spec, the number of rounds and the order of the finished run. Its pilot determines the numbers
+/// of operations again. The exit status is 1 if there is a regression and 3 if the environments differ. For a run that
 /// needs a cluster, --manifest prints a manifest.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples: fabricbench replay demo-output/demo-shm

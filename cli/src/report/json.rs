@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use campaign::compare::{Comparison, ExpectationAnswer};
-use campaign::summarize::{CellSummary, ColdSummary, Environment, FabricEvidence, METRICS, VarianceSplit};
+use campaign::summarize::{
+    CellSummary, ColdSummary, Environment, FabricEvidence, METRICS, UpperBound, VarianceSplit,
+};
 use serde::Serialize;
 
 use super::{Report, csv};
@@ -34,6 +36,8 @@ struct Document<'a> {
     cold_starts: Vec<Named<'a, ColdSummary>>,
     /// Standard deviations of the natural logarithm of the primary metric.
     variances: Vec<Named<'a, VarianceSplit>>,
+    /// Upper bounds of the throughput, with the arm from whose devices they follow.
+    upper_bounds: Vec<Named<'a, UpperBound>>,
     environment: &'a Environment,
     evidence_lines: &'a [String],
     warnings: &'a [String],
@@ -114,6 +118,15 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
                 scenario_name: scenario(split.scenario),
                 arm_name: arm(plan.baseline),
                 item: split,
+            })
+            .collect(),
+        upper_bounds: summary
+            .upper_bounds
+            .iter()
+            .map(|bound| Named {
+                scenario_name: scenario(bound.scenario),
+                arm_name: arm(plan.baseline),
+                item: bound,
             })
             .collect(),
         environment: &summary.environment,

@@ -6,7 +6,9 @@ use campaign::compare::metric_name;
 use campaign::format;
 use campaign::plan::{Plan, Role, Separation};
 use campaign::stats::percent_change;
-use campaign::summarize::{CellSummary, Deviations, FabricEvidence, VarianceSplit};
+use campaign::summarize::{
+    BoundingResource, CellSummary, Deviations, FabricEvidence, UpperBound, VarianceSplit,
+};
 use crds::assignment::Extent;
 use crds::record::LibraryFacts;
 use crds::v1alpha1::{
@@ -120,6 +122,28 @@ pub fn variance(report: &Report<'_>, scenario: usize) -> Option<String> {
         pairs.unwrap_or_default(),
         remedy(deviations, has_variant(false), has_variant(true), window)
     ))
+}
+
+/// Lists the upper bounds of the throughput of a scenario, lowest first; `None` if none is known.
+pub fn upper_bounds(report: &Report<'_>, scenario: usize) -> Option<String> {
+    let bounds = report.evaluation.summary.upper_bounds.iter();
+    let mut bounds: Vec<&UpperBound> = bounds.filter(|bound| bound.scenario == scenario).collect();
+    bounds.sort_by(|one, other| one.bytes_per_second.total_cmp(&other.bytes_per_second));
+    let bounds: Vec<String> = bounds
+        .iter()
+        .map(|bound| {
+            let resource = match bound.resource {
+                BoundingResource::LineRate => "line rate of the NICs",
+                BoundingResource::PciLink => "their PCI links",
+                BoundingResource::Copy => "copies by the measuring threads",
+            };
+            format!(
+                "{} ({resource})",
+                format::bytes_per_second(bound.bytes_per_second)
+            )
+        })
+        .collect();
+    (!bounds.is_empty()).then(|| format!("throughput at most {}", bounds.join(", ")))
 }
 
 /// Describes what narrows the intervals of variants that run in the baseline's process (`shared`) or in other processes

@@ -106,6 +106,9 @@ fn scenario(text: &mut String, report: &Report<'_>, index: usize, width: u16, co
     text.push('\n');
     push_line(text, &scenario.assignment.name, &description, width);
     text.push_str(&table::render(report, index, width, color));
+    if let Some(bounds) = overview::upper_bounds(report, index) {
+        push_line(text, "bounds", &bounds, width);
+    }
     if let Some(variance) = overview::variance(report, index) {
         push_line(text, "variance", &variance, width);
     }

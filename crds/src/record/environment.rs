@@ -56,6 +56,10 @@ pub struct HostEnvironment {
     /// Hardware, and the software that drives it.
     #[serde(default)]
     pub hardware: HardwareFacts,
+    /// Rate at which one thread copies memory between two buffers that fit in the second-level cache, in bytes per
+    /// second, when the worker starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy_bytes_per_second: Option<u64>,
     /// Clock used for all measurements.
     pub clock: ClockFacts,
 }

@@ -1,6 +1,7 @@
 //! Summarizes the records before the comparison: which cases are valid, the results of each arm at each size, whether
 //! its optimizations engaged, and whether the bytes used the requested fabric. Performs no I/O.
 
+mod bounds;
 mod case_check;
 mod cell;
 mod cold;
@@ -22,6 +23,7 @@ mod windows;
 use crds::v1alpha1::Metric;
 use serde::Serialize;
 
+pub use bounds::{BoundingResource, UpperBound};
 pub use case_check::{CaseCheck, CaseProof, Invalid};
 pub use cell::{CellSummary, ExclusiveMedians, InvalidCases};
 pub use cold::{COLD_METRICS, ColdMetric, ColdSummary};
@@ -58,6 +60,8 @@ pub struct Summary {
     pub nodes: Vec<NodeDeviation>,
     /// Variance of the baseline by level, for each scenario and size.
     pub variances: Vec<VarianceSplit>,
+    /// Upper bounds of the throughput of each scenario with transfers.
+    pub upper_bounds: Vec<UpperBound>,
     /// Environment of the workers.
     pub environment: Environment,
     /// Distinct evidence lines of the optimizations.
@@ -97,6 +101,7 @@ pub fn summarize(plan: &Plan, reports: &Reports) -> Summary {
     let validities = validity::check_cases(plan, reports, &endpoints, &fabric);
     let cells = cell::cells(plan, reports, &validities, &endpoints);
     let pairs = pairs::pairs(plan, reports, &validities);
+    let environment = environment::environment(plan, reports, &endpoints);
     let primary: Vec<Metric> = plan.scenarios.iter().map(|scenario| scenario.primary).collect();
     Summary {
         blocks_done: reports.blocks_done(),
@@ -106,7 +111,8 @@ pub fn summarize(plan: &Plan, reports: &Reports) -> Summary {
         nodes: pairs::node_deviations(&primary, &pairs),
         pairs,
         variances: variance::splits(plan, reports, &validities),
-        environment: environment::environment(plan, reports, &endpoints),
+        upper_bounds: bounds::bounds(plan, &environment),
+        environment,
         evidence_lines: notes::evidence_lines(reports),
         warnings: notes::warnings(plan, reports, &endpoints),
         cells,

@@ -1,9 +1,9 @@
 //! Environment variables of the instrument processes, padded to the same size. Performs no I/O.
 //!
-//! The kernel places the environment at the start of the stack, so its size determines the alignment of the stack, which
-//! can change the speed of a program by several percent (Mytkowicz, Diwan, Hauswirth, Sweeney: Producing Wrong Data
-//! Without Doing Anything Obviously Wrong!, ASPLOS 2009). Without padding, arms with different variables would also
-//! differ in the alignment.
+//! The kernel places the environment at the start of the stack, so its size determines the alignment of the stack,
+//! which can change the speed of a program by several percent (Mytkowicz, Diwan, Hauswirth, Sweeney: Producing Wrong
+//! Data Without Doing Anything Obviously Wrong!, ASPLOS 2009). Without padding, arms with different variables would
+//! also differ in the alignment.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

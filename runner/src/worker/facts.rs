@@ -1,4 +1,5 @@
-//! Facts about a worker for its hello message, and the assignment of CPUs to workers. Reads `/proc` and `/sys`.
+//! Facts about a worker for its hello message, and the assignment of CPUs to workers. Reads `/proc` and `/sys`, and
+//! measures the clock and the copy rate.
 
 use std::env;
 
@@ -6,7 +7,7 @@ use crds::assignment::Assignment;
 use crds::record::{HelloRecord, RECORD_VERSION};
 
 use crate::environment::{boot_id, cpu, gpu_clocks, host_environment};
-use crate::measure::clock;
+use crate::measure::{clock, copy_rate};
 use crate::rendezvous::message::{PROTOCOL_VERSION, WorkerCpus, WorkerHello};
 use crate::topology::SystemRoots;
 
@@ -14,6 +15,7 @@ use crate::topology::SystemRoots;
 pub fn hello(assignment: &Assignment, rank: u32) -> WorkerHello {
     let roots = SystemRoots::default();
     let mut environment = host_environment(&roots, |name| env::var(name).ok(), clock::facts(&roots));
+    environment.copy_bytes_per_second = Some(copy_rate::bytes_per_second());
     if !environment.hardware.gpus.is_empty() {
         environment.hardware.gpu_clocks = gpu_clocks::read();
     }

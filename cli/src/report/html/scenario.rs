@@ -54,7 +54,12 @@ pub(super) fn section(report: &Report<'_>, index: usize) -> Result<Markup, HtmlE
                     (latency)
                 }
                 figure {
-                    figcaption { "throughput by size" }
+                    figcaption {
+                        "throughput by size"
+                        @if let Some(bounds) = overview::upper_bounds(report, index) {
+                            ". The horizontal line is the lowest upper bound: " (bounds) "."
+                        }
+                    }
                     (throughput)
                 }
                 figure {
@@ -195,12 +200,22 @@ fn curve_plot(
         description: &format!("{metric} by size in scenario {name}. The results table has the same values"),
         sizes: sizes.iter().map(|size| (*size, format::size(*size))).collect(),
         curves: (0..report.plan.arms.len()).map(curve).collect(),
+        upper_bound: (metric == Metric::Throughput)
+            .then(|| lowest_bound(report, index))
+            .flatten(),
         label: match metric {
             Metric::Throughput => format::bytes_per_second,
             Metric::CpuSecondsPerGib => |seconds| format::nanos(seconds * 1e9),
             _ => format::nanos,
         },
     })
+}
+
+/// Lowest upper bound of the throughput of scenario `index`, in bytes per second.
+fn lowest_bound(report: &Report<'_>, index: usize) -> Option<f64> {
+    let bounds = report.evaluation.summary.upper_bounds.iter();
+    let of_scenario = bounds.filter(|bound| bound.scenario == index);
+    of_scenario.map(|bound| bound.bytes_per_second).reduce(f64::min)
 }
 
 fn tail_plot(report: &Report<'_>, index: usize, size: u64) -> Result<String, plot::DrawError> {

@@ -81,6 +81,7 @@ mod tests {
                     control: false,
                     points: [64, 4096].map(point).into(),
                 }],
+                upper_bound: None,
                 label: format::nanos,
             };
             curves(&plot).unwrap()

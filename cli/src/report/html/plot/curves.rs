@@ -38,6 +38,8 @@ pub struct Curves<'a> {
     pub sizes: Vec<(u64, String)>,
     /// One curve for each arm.
     pub curves: Vec<Curve>,
+    /// Upper bound of the metric, which is drawn as a horizontal line.
+    pub upper_bound: Option<f64>,
     /// Formats a value of the metric.
     pub label: fn(f64) -> String,
 }
@@ -57,7 +59,7 @@ pub fn curves(plot: &Curves<'_>) -> Result<String, DrawError> {
             .into_iter()
             .chain(point.rounds.iter().copied())
     });
-    let y = Axis::around(values, plot.label);
+    let y = Axis::around(values.chain(plot.upper_bound), plot.label);
     let position = |size: u64| size.max(1) as f64;
     let smallest = plot
         .sizes
@@ -89,6 +91,10 @@ pub fn curves(plot: &Curves<'_>) -> Result<String, DrawError> {
             .y_label_area_size(84)
             .build_cartesian_2d(x, y)?;
         grid(&mut chart)?;
+        if let Some(bound) = plot.upper_bound {
+            let line = [(low, bound), (high, bound)];
+            chart.draw_series([PathElement::new(line, palette::TEXT.stroke_width(2))])?;
+        }
         for (index, curve) in plot.curves.iter().enumerate() {
             let color = palette::arm(curve.arm, curve.control);
             let dodge = (high / low).powf(DODGE * (index as f64 - middle));

@@ -1,0 +1,209 @@
+//! Upper bounds of the throughput of each scenario, which help to interpret the measured values. A bound is omitted if a
+//! fact that it needs is unknown.
+
+use std::collections::BTreeMap;
+
+use crds::assignment::Workload;
+use crds::assignment::memory;
+use crds::record::{FabricFacts, HostEnvironment, NicFacts};
+use crds::v1alpha1::Direction;
+use serde::Serialize;
+
+use super::environment::Environment;
+use crate::plan::Plan;
+
+/// An upper bound of the throughput of a scenario with transfers.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UpperBound {
+    /// Index of the scenario in the plan.
+    #[serde(skip)]
+    pub scenario: usize,
+    /// Resource that limits the throughput.
+    pub resource: BoundingResource,
+    /// Maximum throughput in payload bytes per second, in the direction or directions of the scenario.
+    pub bytes_per_second: f64,
+}
+
+/// Resource that limits the throughput.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum BoundingResource {
+    /// The links of the NICs that the baseline uses.
+    LineRate,
+    /// The PCI links of these NICs.
+    PciLink,
+    /// The CPUs, if no rail has a PCI device: each byte is copied at least once by a thread of each side.
+    Copy,
+}
+
+/// Computes the bounds of every scenario with transfers, from the facts of the first workers and of the baseline.
+pub(super) fn bounds(plan: &Plan, environment: &Environment) -> Vec<UpperBound> {
+    let name = plan.arms.get(plan.baseline).map(|arm| &arm.name);
+    let arm = environment.arms.iter().find(|arm| Some(&arm.arm) == name);
+    let Some(facts) = arm.map(|arm| &arm.fabric) else {
+        return Vec::new();
+    };
+    let hosts = || environment.workers.iter().map(|worker| &worker.hello.environment);
+    let links = [
+        (BoundingResource::LineRate, line_rate(facts)),
+        (
+            BoundingResource::PciLink,
+            hosts().next().and_then(|host| pci_rate(facts, host)),
+        ),
+    ];
+    let copy_rate = copy_rate(facts, hosts());
+    let mut bounds = Vec::new();
+    for (scenario, planned) in plan.scenarios.iter().enumerate() {
+        let workload = &planned.assignment.workload;
+        let Workload::Transfer(transfer) = workload else {
+            continue;
+        };
+        let directions = match transfer.direction {
+            Direction::Unidirectional => 1.0,
+            Direction::Bidirectional => 2.0,
+        };
+        let threads = f64::from(memory::threads(workload));
+        let copies = (BoundingResource::Copy, copy_rate.map(|rate| rate * threads));
+        let known = links.into_iter().chain([copies]);
+        bounds.extend(known.filter_map(|(resource, rate)| {
+            Some(UpperBound {
+                scenario,
+                resource,
+                bytes_per_second: rate? * directions,
+            })
+        }));
+    }
+    bounds
+}
+
+/// Sum of the line rates of the NICs, in bytes per second. The rate that a virtual interface reports is not a limit.
+fn line_rate(facts: &FabricFacts) -> Option<f64> {
+    let rates = facts.rails.iter().map(|rail| {
+        rail.pci.as_ref()?;
+        Some((rail.interface.as_deref()?, rail.line_bits_per_second?))
+    });
+    let by_nic: BTreeMap<&str, u64> = rates.collect::<Option<_>>()?;
+    let sum: u64 = by_nic.values().sum();
+    (sum > 0).then_some(sum as f64 / 8.0)
+}
+
+/// Sum of the rates of the PCI links of the NICs, in bytes per second.
+fn pci_rate(facts: &FabricFacts, host: &HostEnvironment) -> Option<f64> {
+    let rates = facts.rails.iter().map(|rail| {
+        let name = rail.interface.as_deref()?;
+        let nic = host.hardware.nics.iter().find(|nic| nic.name == name)?;
+        Some((name, link_rate(nic)?))
+    });
+    let by_nic: BTreeMap<&str, f64> = rates.collect::<Option<_>>()?;
+    let sum: f64 = by_nic.values().sum();
+    (sum > 0.0).then_some(sum)
+}
+
+/// Rate of the PCI link of `nic` in bytes per second, without its line code (PCI Express Base Specification 6.0): 8b/10b
+/// up to 5 GT/s, 128b/130b up to 32 GT/s, and 236 bytes of transactions in each flit of 256 bytes above. Packet headers
+/// reduce it further.
+fn link_rate(nic: &NicFacts) -> Option<f64> {
+    let transfers: f64 = nic
+        .link_speed
+        .as_deref()?
+        .split_whitespace()
+        .next()?
+        .parse()
+        .ok()?;
+    let efficiency = match transfers {
+        ..=5.0 => 0.8,
+        ..=32.0 => 128.0 / 130.0,
+        _ => 236.0 / 256.0,
+    };
+    Some(transfers * 1e9 * f64::from(nic.link_width?) * efficiency / 8.0)
+}
+
+/// Rate at which a thread of the slowest host copies memory, in bytes per second; `None` if a rail has a PCI device.
+fn copy_rate<'a>(facts: &FabricFacts, hosts: impl Iterator<Item = &'a HostEnvironment>) -> Option<f64> {
+    if facts.rails.iter().any(|rail| rail.pci.is_some()) {
+        return None;
+    }
+    let rates = hosts.map(|host| host.copy_bytes_per_second);
+    let slowest = rates.collect::<Option<Vec<u64>>>()?.into_iter().min()?;
+    Some(slowest as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::record::{HardwareFacts, RailFacts};
+
+    use super::*;
+
+    fn rail(interface: &str, pci: Option<&str>, gigabits: Option<u64>) -> RailFacts {
+        RailFacts {
+            interface: Some(interface.to_owned()),
+            pci: pci.map(str::to_owned),
+            line_bits_per_second: gigabits.map(|rate| rate * 1_000_000_000),
+            ..RailFacts::default()
+        }
+    }
+
+    fn facts(rails: Vec<RailFacts>) -> FabricFacts {
+        FabricFacts {
+            rails,
+            ..FabricFacts::default()
+        }
+    }
+
+    #[test]
+    fn line_rate_counts_each_nic_once_and_needs_all_rates() {
+        let pci = Some("0000:53:00.0");
+        let two = vec![
+            rail("a", pci, Some(100)),
+            rail("a", pci, Some(100)),
+            rail("b", pci, Some(200)),
+        ];
+        assert_eq!(line_rate(&facts(two)), Some(37.5e9));
+        assert_eq!(
+            line_rate(&facts(vec![rail("a", pci, Some(100)), rail("b", pci, None)])),
+            None
+        );
+        assert_eq!(line_rate(&facts(vec![rail("eth0", None, Some(10))])), None);
+        assert_eq!(line_rate(&facts(Vec::new())), None);
+    }
+
+    #[test]
+    fn pci_rate_follows_from_speed_and_width() {
+        let nic = |speed: &str, width| NicFacts {
+            name: "a".to_owned(),
+            link_speed: Some(speed.to_owned()),
+            link_width: width,
+            ..NicFacts::default()
+        };
+        let rate = |speed: &str| link_rate(&nic(speed, Some(16))).unwrap();
+        assert_eq!(rate("5.0 GT/s PCIe"), 8e9);
+        assert_eq!(rate("16.0 GT/s PCIe").round(), 31_507_692_308.0);
+        assert_eq!(rate("64.0 GT/s PCIe"), 118e9);
+        assert_eq!(link_rate(&nic("32.0 GT/s PCIe", None)), None);
+        assert_eq!(link_rate(&nic("Unknown", Some(16))), None);
+        let host = HostEnvironment {
+            hardware: HardwareFacts {
+                nics: vec![nic("5.0 GT/s PCIe", Some(16))],
+                ..HardwareFacts::default()
+            },
+            ..HostEnvironment::default()
+        };
+        let two = facts(vec![rail("a", None, None), rail("a", None, None)]);
+        assert_eq!(pci_rate(&two, &host), Some(8e9));
+        assert_eq!(pci_rate(&facts(vec![rail("other", None, None)]), &host), None);
+    }
+
+    #[test]
+    fn copies_bound_only_transports_without_a_device() {
+        let host = |rate| HostEnvironment {
+            copy_bytes_per_second: rate,
+            ..HostEnvironment::default()
+        };
+        let software = facts(vec![rail("lo", None, None)]);
+        let rate = |hosts: &[HostEnvironment]| copy_rate(&software, hosts.iter());
+        assert_eq!(rate(&[host(Some(5)), host(Some(3))]), Some(3.0));
+        assert_eq!(rate(&[host(Some(5)), host(None)]), None);
+        let device = facts(vec![rail("a", Some("0000:53:00.0"), None)]);
+        assert_eq!(copy_rate(&device, [host(Some(5))].iter()), None);
+    }
+}
