@@ -196,8 +196,10 @@ fn print_result(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
         None => return Ok(()),
     };
     let parent = run.directory().path().parent().unwrap_or(Path::new("."));
+    // run.json contains the spec with the overrides of the command line.
     Err(Failure::incomplete(format!(
-        "{why}\nMeasured blocks are kept. Continue with --resume {}",
+        "{why}\nMeasured blocks are kept. Continue with: fabricbench run {} --resume {}",
+        run.directory().run_path().display(),
         parent.display()
     )))
 }

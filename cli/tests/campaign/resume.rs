@@ -1,6 +1,7 @@
 //! `fabricbench run --resume`.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 
 use crds::assignment::Pass;
 use crds::record::Record;
@@ -33,7 +34,12 @@ fn partially_measured(dir: &TestDir) -> RunningCommand {
 
 /// Starts a campaign and returns when it has finished `count` blocks.
 fn start_until(dir: &TestDir, manifest: &str, count: usize) -> RunningCommand {
-    let mut running = RunningCommand::start(dir.run(&dir.manifest(manifest)));
+    finish_blocks(dir, dir.run(&dir.manifest(manifest)), count)
+}
+
+/// Starts `command` and returns when its campaign has finished `count` blocks.
+fn finish_blocks(dir: &TestDir, command: Command, count: usize) -> RunningCommand {
+    let mut running = RunningCommand::start(command);
     let records = dir.run_dir(NAME).join("records.jsonl");
     running.wait_for(|_| {
         let done = streams(&records).first().map(|stream| blocks(stream).len());
@@ -93,6 +99,27 @@ fn resumes_after_ctrl_c() {
     assert_eq!(stored.status().state, Some(State::Failed));
     assert_eq!(stored.condition("Failed").reason, "Interrupted");
     check_resume(&dir);
+}
+
+#[test]
+fn printed_command_resumes_the_run_with_its_overrides() {
+    let dir = TestDir::new();
+    let mut command = dir.run(&dir.manifest(&manifest(3, 256)));
+    command.args(["--rounds", "4"]);
+    let running = finish_blocks(&dir, command, 4);
+    running.signal_group(Signal::INT);
+    let output = running.wait().expect_code(3);
+    let (_, command) = output.stderr.split_once("Continue with: fabricbench run ").unwrap();
+    let command: Vec<&str> = command.split_whitespace().take(3).collect();
+    let [file, "--resume", parent] = command[..] else {
+        panic!("{output}");
+    };
+    RunningCommand::start(fabricbench(["run", file, "--resume", parent]))
+        .wait()
+        .expect_code(0);
+    let stored = StoredRun::read(&dir.run_dir(NAME));
+    stored.assert_complete();
+    assert_eq!(stored.streams.len(), 2);
 }
 
 #[test]
