@@ -2,5 +2,6 @@
 #![forbid(unsafe_code)]
 
 pub mod commands;
+mod json_difference;
 pub mod local;
 pub mod report;

@@ -16,6 +16,7 @@ pub mod openmetrics;
 pub mod overview;
 pub mod plan;
 pub mod runs;
+pub mod stopping;
 pub mod text;
 
 use campaign::Evaluation;

@@ -29,16 +29,16 @@ pub use resources::Resources;
 pub use run::BenchmarkRun;
 pub use run::BenchmarkRunSpec;
 pub use run_policy::RunPolicy;
-pub use sampling::Sampling;
+pub use sampling::{Sampling, Stop};
 pub use scenario::{
     Direction, MemoryKind, Metric, PingPong, PingPongOperation, Polling, Scenario, Transfer,
     TransferOperation,
 };
 pub use status::{
-    ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonResult, Condition, Engagement, EnvironmentSummary,
-    ExpectationOutcome, ExpectationResult, FabricProof, FabricSummary, NodeResult, Optimization,
-    OptimizationResult, Outcome, PairResult, PlacementStatus, Progress, RecordsReference, State, Verdict,
-    WithheldReason,
+    ArmResult, BenchmarkRunStatus, CaseValidity, ComparisonEnd, ComparisonResult, Condition, EndReason,
+    Engagement, EnvironmentSummary, ExpectationOutcome, ExpectationResult, FabricProof, FabricSummary,
+    NodeResult, Optimization, OptimizationResult, Outcome, PairResult, PlacementStatus, Progress,
+    RecordsReference, State, Verdict, WithheldReason,
 };
 pub use transport::{
     Libfabric, LibfabricProvider, Loopback, Nixl, NixlBackend, TransportSpec, Ucx, UcxTransport, Verbs,

@@ -1,5 +1,6 @@
 //! `fabricbench run`: runs campaigns on this machine.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -199,9 +200,16 @@ fn print_result(run: &LocalRun, ended: &RunResult) -> Result<(), Failure> {
     // run.json contains the spec with the overrides of the command line.
     Err(Failure::incomplete(format!(
         "{why}\nMeasured blocks are kept. Continue with: fabricbench run {} --resume {}",
-        run.directory().run_path().display(),
-        parent.display()
+        shell_word(&run.directory().run_path()),
+        shell_word(parent)
     )))
+}
+
+/// A path with the quotes that a shell needs.
+fn shell_word(path: &Path) -> String {
+    let path = path.display().to_string();
+    // A path cannot contain the NUL character, which is the only one that cannot be quoted.
+    shlex::try_quote(&path).map_or_else(|_| path.clone(), Cow::into_owned)
 }
 
 /// Directory name of a run. The schema allows only names without path separators.
@@ -225,4 +233,17 @@ pub(super) fn reject_images(planned: &PlannedRun, file: &Path) -> Result<(), Fai
          settings with {instead}.env",
         file.display()
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_paths_for_a_shell() {
+        let path = Path::new("it's \"mine\"/run.json");
+        let arguments = shlex::split(&shell_word(path)).unwrap();
+        assert_eq!(arguments, [path.display().to_string()]);
+        assert_eq!(shell_word(Path::new("out/run.json")), "out/run.json");
+    }
 }

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::json_difference::{JsonDifference, json_differences};
+
 /// Maximum number of differences listed.
 const MAX_CHANGES: usize = 5;
 /// Maximum length of a value in a message, in characters.
@@ -14,8 +16,9 @@ const MAX_VALUE_CHARS: usize = 80;
 pub(super) fn spec_changes<T: Serialize>(before: &T, after: &T) -> Vec<String> {
     // A spec that was deserialized can always be serialized.
     let value = |spec: &T| serde_json::to_value(spec).unwrap_or_default();
-    let mut found = Vec::new();
-    collect_changes("spec", Some(&value(before)), Some(&value(after)), &mut found);
+    let (before, after) = (value(before), value(after));
+    let differences = json_differences("spec", &before, &after);
+    let mut found: Vec<String> = differences.iter().map(describe).collect();
     let more = found.len().saturating_sub(MAX_CHANGES);
     found.truncate(MAX_CHANGES);
     if more > 0 {
@@ -24,31 +27,11 @@ pub(super) fn spec_changes<T: Serialize>(before: &T, after: &T) -> Vec<String> {
     found
 }
 
-fn collect_changes(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mut Vec<String>) {
-    match (before, after) {
-        (before, after) if before == after => {}
-        (Some(Value::Object(before)), Some(Value::Object(after))) => {
-            let added = after.keys().filter(|key| !before.contains_key(*key));
-            for key in before.keys().chain(added) {
-                collect_changes(&format!("{path}.{key}"), before.get(key), after.get(key), found);
-            }
-        }
-        (Some(Value::Array(before)), Some(Value::Array(after))) => {
-            for index in 0..before.len().max(after.len()) {
-                let path = format!("{path}[{index}]");
-                collect_changes(&path, before.get(index), after.get(index), found);
-            }
-        }
-        (Some(before), Some(after)) => {
-            found.push(format!(
-                "{path} changed from {} to {}",
-                truncated_json(before),
-                truncated_json(after)
-            ));
-        }
-        (Some(before), None) => found.push(format!("{path} was {} and is now unset", truncated_json(before))),
-        (None, Some(after)) => found.push(format!("{path} was unset and is now {}", truncated_json(after))),
-        (None, None) => {}
+fn describe(JsonDifference { path, first, second }: &JsonDifference<'_>) -> String {
+    match (first.map(truncated_json), second.map(truncated_json)) {
+        (Some(before), Some(after)) => format!("{path} changed from {before} to {after}"),
+        (Some(before), None) => format!("{path} was {before} and is now unset"),
+        (None, after) => format!("{path} was unset and is now {}", after.unwrap_or_default()),
     }
 }
 

@@ -1,15 +1,17 @@
 //! Measures the missing blocks of a plan: one gang of workers for each leg. Performs I/O.
 
-use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
+use campaign::advance;
 use campaign::collect::Collector;
 use campaign::pilot::operation_counts;
 use campaign::plan::{AssignmentInputs, HashedPlan, Leg, assignment};
+use campaign::stats::StatsError;
+use campaign::stopping::Stopping;
 use crds::assignment::{Assignment, AttemptIdentity, Rendezvous};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use snafu::{ResultExt, Snafu};
@@ -34,6 +36,12 @@ pub enum ExecuteError {
     Output {
         /// Underlying error.
         source: OutputError,
+    },
+    /// The records before a stage of the run could not be evaluated.
+    #[snafu(display("{source}"))]
+    Evaluate {
+        /// Underlying error.
+        source: StatsError,
     },
     /// A system operation that every run needs has failed.
     #[snafu(display("cannot {operation}: {source}"))]
@@ -89,11 +97,15 @@ pub(super) fn execute(
     let deadline = Instant::now() + execution.deadline;
     let plan = execution.plan;
     records.terminate_incomplete_line().context(OutputSnafu)?;
-    let done = collector.reports().blocks_done();
-    let mut progress = Progress::start(&plan.run, done.into(), plan.blocks_total.into());
+    let mut stopping = Stopping::default();
+    advance(&mut stopping, plan, collector.reports()).context(EvaluateSnafu)?;
+    let found = stopping.progress(plan, collector.reports());
+    let mut progress = Progress::start(&plan.run, found.done.into(), found.total.into());
     let mut stopped = None;
     for leg in &plan.legs {
-        let assignment = leg_assignment(execution, leg, collector)?;
+        advance(&mut stopping, plan, collector.reports()).context(EvaluateSnafu)?;
+        progress.set_total(stopping.progress(plan, collector.reports()).total.into());
+        let assignment = leg_assignment(execution, leg, &stopping, collector)?;
         if assignment.rounds.is_empty() {
             continue;
         }
@@ -112,13 +124,16 @@ pub(super) fn execute(
     }
     progress.finish();
     records.sync().context(OutputSnafu)?;
+    advance(&mut stopping, plan, collector.reports()).context(EvaluateSnafu)?;
+    let reached = stopping.progress(plan, collector.reports());
     // If every block was measured, a failed worker invalidates pairs but not the run.
-    Ok(stopped.filter(|_| collector.reports().blocks_done() < plan.blocks_total))
+    Ok(stopped.filter(|_| reached.done < reached.total))
 }
 
 fn leg_assignment(
     execution: &Execution<'_>,
     leg: &Leg,
+    stopping: &Stopping,
     collector: &Collector,
 ) -> Result<Assignment, ExecuteError> {
     let plan = execution.plan;
@@ -154,16 +169,14 @@ fn leg_assignment(
     };
     let sources = plan.devices.nics.is_empty().then_some(&plan.transport);
     let bindings = bindings(sources, plan.workers, &cpus);
-    let none = BTreeSet::new();
-    let done = reports.done.get(&leg.leg).unwrap_or(&none);
     Ok(assignment(
         plan,
-        leg,
+        &stopping.reduce(plan, leg),
         AssignmentInputs {
             identity,
             rendezvous,
             bindings,
-            finished_blocks: done,
+            finished_blocks: &stopping.finished_blocks(plan, leg, reports),
             operation_counts: operation_counts(plan, reports),
         },
     ))

@@ -53,6 +53,11 @@ impl Progress {
         Self { bar, plain }
     }
 
+    /// Sets the number of blocks that the run needs.
+    pub fn set_total(&mut self, total: u64) {
+        self.bar.set_length(total);
+    }
+
     /// Sets the number of measured blocks and the current activity.
     pub fn update(&mut self, done: u64, activity: &str) {
         self.bar.set_position(done);

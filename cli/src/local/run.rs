@@ -199,8 +199,7 @@ impl LocalRun {
         };
         let stopped = execute(&execution, &mut collector, &mut self.records).context(ExecuteSnafu)?;
         let records = self.records_reference()?;
-        let complete = collector.reports().blocks_done() == self.plan.blocks_total;
-        let phase = |evaluation: &Evaluation| match complete {
+        let phase = |evaluation: &Evaluation| match evaluation.summary.is_complete() {
             true => Phase::finished(evaluation),
             false => failed(stopped.as_ref()),
         };

@@ -77,6 +77,9 @@ impl From<&Comparison> for ComparisonText {
                 .as_ref()
                 .map(|reason| reason.to_string().replacen("suspect: ", "", 1)),
             (Some(reason), _) => Some(reason.to_string()),
+            (None, Some(_)) if comparison.is_futile() => {
+                Some("futile, because later rounds were unlikely to decide it".to_owned())
+            }
             (None, Some(rounds)) => Some(format!("needs {rounds}")),
             (None, None) => None,
         };

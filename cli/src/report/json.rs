@@ -22,10 +22,13 @@ struct Document<'a> {
     complete: bool,
     blocks_done: u32,
     blocks_total: u32,
+    blocks_skipped: u32,
+    saved_percent: Option<f64>,
     verdict: &'a str,
     confidence_percent: u32,
     margin_percent: u32,
     rounds: u32,
+    analyses: &'a [u32],
     seed: u64,
     /// Unit of the values of each metric.
     units: BTreeMap<String, &'static str>,
@@ -73,10 +76,13 @@ pub fn render(report: &Report<'_>) -> Result<String, serde_json::Error> {
         complete: summary.is_complete(),
         blocks_done: summary.blocks_done,
         blocks_total: summary.blocks_total,
+        blocks_skipped: summary.blocks_skipped,
+        saved_percent: summary.saved_percent,
         verdict: &comparisons.verdict,
         confidence_percent: plan.sampling.confidence_percent,
         margin_percent: plan.sampling.margin_percent,
         rounds: plan.rounds,
+        analyses: &plan.analyses,
         seed: plan.seed,
         units: METRICS
             .iter()

@@ -7,7 +7,7 @@ use campaign::plan::PlannedScenario;
 use crds::assignment::Workload;
 
 use super::comparison::{BaselineText, ComparisonText};
-use super::{Report, labels, overview};
+use super::{Report, labels, overview, stopping};
 
 /// Maximum number of warnings shown. The JSON and HTML reports contain all of them.
 const MAX_WARNINGS: usize = 5;
@@ -51,6 +51,9 @@ fn head(text: &mut String, report: &Report<'_>) {
         text,
         &format!("- noise {}", escaped(&overview::noise_floor(report, None))),
     );
+    if let Some(ended) = stopping::ended(report) {
+        line(text, &format!("- stopping {}", escaped(&ended)));
+    }
     if !summary.is_complete() {
         line(
             text,

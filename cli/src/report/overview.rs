@@ -12,7 +12,7 @@ use campaign::summarize::{
 use crds::assignment::Extent;
 use crds::record::LibraryFacts;
 use crds::v1alpha1::{
-    Engagement, ExpectationOutcome, FabricProof, MemoryKind, Metric, Optimization, TransportSpec,
+    Engagement, ExpectationOutcome, FabricProof, MemoryKind, Metric, Optimization, Stop, TransportSpec,
 };
 
 use super::Report;
@@ -253,7 +253,10 @@ pub fn settings(report: &Report<'_>) -> Vec<String> {
         pluralized(plan.transport.rails(), "rail"),
         memory.join(", "),
         format!("{}{location}", pluralized(plan.workers, "worker")),
-        pluralized(plan.rounds, "round"),
+        match plan.sampling.stop {
+            Stop::Fixed => pluralized(plan.rounds, "round"),
+            Stop::Settled => format!("up to {}", pluralized(plan.rounds, "round")),
+        },
         seed(plan),
     ];
     if environment.duration_nanos > 0 {

@@ -44,6 +44,12 @@ fn write_text(plan: &HashedPlan, out: &mut String) -> std::fmt::Result {
         format_micros(estimate.assumption.latency_nanos),
         decimal_bytes(estimate.assumption.rail_bytes_per_second),
     )?;
+    if let Some(analyses) = super::stopping::analyses(plan) {
+        writeln!(
+            out,
+            "  analyses  {analyses}; the estimate applies if no comparison ends earlier"
+        )?;
+    }
     if let Some(devices) = devices(plan) {
         writeln!(out, "  devices   {devices}")?;
     }

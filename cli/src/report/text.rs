@@ -8,7 +8,7 @@ use std::fmt::Write;
 use campaign::format;
 use crds::assignment::Workload;
 
-use super::{Report, labels, overview};
+use super::{Report, labels, overview, stopping};
 
 /// Width in columns if the output is not a terminal.
 pub const DEFAULT_WIDTH: u16 = 132;
@@ -81,6 +81,9 @@ fn head(text: &mut String, report: &Report<'_>, state_summary: Option<&str>, wid
     }
     push_line(text, "noise", &overview::noise_floor(report, None), width);
     push_line(text, "verdict", &report.evaluation.comparisons.verdict, width);
+    if let Some(ended) = stopping::ended(report) {
+        push_line(text, "stopping", &ended, width);
+    }
     if !summary.is_complete() {
         let progress = format!(
             "incomplete: {} of {} blocks were measured",

@@ -109,7 +109,10 @@ fn printed_command_resumes_the_run_with_its_overrides() {
     let running = finish_blocks(&dir, command, 4);
     running.signal_group(Signal::INT);
     let output = running.wait().expect_code(3);
-    let (_, command) = output.stderr.split_once("Continue with: fabricbench run ").unwrap();
+    let (_, command) = output
+        .stderr
+        .split_once("Continue with: fabricbench run ")
+        .unwrap();
     let command: Vec<&str> = command.split_whitespace().take(3).collect();
     let [file, "--resume", parent] = command[..] else {
         panic!("{output}");

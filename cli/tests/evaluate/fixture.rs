@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use campaign::collect::{Reports, collect};
-use campaign::plan::HashedPlan;
+use campaign::plan::{Arm, HashedPlan, Leg};
 use campaign::status::{Phase, StatusInput, fit, status};
 use campaign::{Evaluation, evaluate};
 use crds::assignment::{AttemptIdentity, Pass};
@@ -22,7 +22,7 @@ use rand_chacha::rand_core::SeedableRng;
 use test_support::rederive::{LINES, assert_run_rederived};
 
 pub use measure::measurement;
-pub use plan::{ARMS, plan, run};
+pub use plan::{ARMS, plan, plan_of, run, settled_run};
 
 pub const UID: &str = "11111111-2222-4333-8444-555555555555";
 
@@ -53,12 +53,13 @@ impl Default for Campaign {
 impl Campaign {
     /// The stream of leg 0 in `attempt`: all blocks except those in `without`.
     pub fn stream(&self, attempt: u32, without: &[u32]) -> String {
-        let mut writer = ChainWriter::default();
-        let mut text = String::new();
-        for record in self.records(attempt, without) {
-            text.push_str(&writer.line(&record).expect("lines of the fixture are short"));
-        }
-        text
+        let leg = self.plan.legs.first().expect("one leg");
+        self.stream_of_leg(leg, attempt, without)
+    }
+
+    /// The stream of `leg` in `attempt`: all blocks except those in `without`.
+    pub fn stream_of_leg(&self, leg: &Leg, attempt: u32, without: &[u32]) -> String {
+        stream_of(&self.records(leg, attempt, without))
     }
 
     pub fn reports(&self) -> Reports {
@@ -68,7 +69,12 @@ impl Campaign {
     /// Evaluates the campaign, and checks the status with a program that shares no code with the product.
     #[track_caller]
     pub fn evaluation(&self) -> Evaluation {
-        let text = self.stream(1, &[]);
+        self.evaluation_of(run(), &self.stream(1, &[]))
+    }
+
+    /// Evaluates the records in `text`, and checks the status of `run` as [`evaluation`](Self::evaluation) does.
+    #[track_caller]
+    pub fn evaluation_of(&self, run: BenchmarkRun, text: &str) -> Evaluation {
         let reports = collect(&self.plan, UID, text.as_bytes());
         let evaluation = evaluate(&self.plan, &reports).expect("the fixture's plan is valid");
         let status = status(&StatusInput {
@@ -82,17 +88,23 @@ impl Campaign {
         });
         let run = BenchmarkRun {
             status: Some(fit(status)),
-            ..run()
+            ..run
         };
         assert_run_rederived(&run, LINES, text.as_bytes());
         evaluation
     }
 
-    fn records(&self, attempt: u32, without: &[u32]) -> Vec<Record> {
-        let mut records: Vec<Record> = (0..self.plan.workers)
-            .map(|rank| Record::Hello(Box::new(hello(rank, attempt))))
-            .collect();
-        for arm in &self.plan.arms {
+    fn records(&self, leg: &Leg, attempt: u32, without: &[u32]) -> Vec<Record> {
+        let hello_of_leg = |rank| {
+            let mut hello = hello(rank, attempt);
+            hello.identity.leg = leg.leg;
+            hello.identity.plan_hash = self.plan.hash().to_owned();
+            Record::Hello(Box::new(hello))
+        };
+        let mut records: Vec<Record> = (0..self.plan.workers).map(hello_of_leg).collect();
+        let arms = leg.arms.iter().filter_map(|(arm, _)| self.plan.arms.get(*arm));
+        let arms: Vec<&Arm> = arms.collect();
+        for arm in &arms {
             for rank in 0..self.plan.workers {
                 let mut endpoints = endpoints(&arm.name, rank);
                 (self.tweak_endpoints)(&mut endpoints);
@@ -104,11 +116,10 @@ impl Campaign {
             reason: WarningReason::Evidence,
             message: "Using fi_injectdata for small message size=64".into(),
         }));
-        let leg = self.plan.legs.first().expect("one leg");
         let mut clock = 0;
         let mut done = 0;
         for round in &leg.rounds {
-            for arm in &self.plan.arms {
+            for arm in &arms {
                 records.push(Record::Cold(cold(round.round, &arm.name)));
             }
             for block in round

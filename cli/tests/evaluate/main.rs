@@ -14,4 +14,5 @@ mod fixture;
 mod openmetrics;
 mod reporting;
 mod runs;
+mod settled;
 mod summarizing;

@@ -1,5 +1,6 @@
 //! Validity of cases, evidence for optimizations, and fabric proofs.
 
+use campaign::stopping::Stopping;
 use campaign::summarize::{CellSummary, Invalid, Summary, summarize};
 use crds::record::{CaseFailure, CaseResult, FailureReason, Measurement, Mismatch};
 use crds::v1alpha1::{Engagement, FabricProof, Metric, Optimization};
@@ -7,7 +8,7 @@ use crds::v1alpha1::{Engagement, FabricProof, Metric, Optimization};
 use crate::fixture::{ARMS, Campaign};
 
 fn summary(campaign: &Campaign) -> Summary {
-    summarize(&campaign.plan, &campaign.reports())
+    summarize(&campaign.plan, &campaign.reports(), &Stopping::default())
 }
 
 fn cell<'a>(summary: &'a Summary, scenario: usize, size: u64, arm: &str) -> &'a CellSummary {

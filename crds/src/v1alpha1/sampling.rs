@@ -10,7 +10,8 @@ use crate::units::Duration;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sampling {
     /// Number of rounds. A round repeats every scenario in new processes and is the unit of statistical analysis. Must
-    /// be between 1 and 60. Defaults to four more than the smallest number that allows a verdict in every scenario.
+    /// be between 1 and 60. Defaults to four more than the smallest number that allows a verdict in every scenario, or
+    /// to 60 if stop is Settled, which may end the run earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "crd", schemars(range(min = 1, max = 60)))]
     pub rounds: Option<u32>,
@@ -38,6 +39,30 @@ pub struct Sampling {
     /// Whether a second copy of the baseline is measured to determine the noise floor. Defaults to true.
     #[serde(default = "default_true")]
     pub control: bool,
+    /// Whether the run measures all rounds, or ends each comparison as soon as it is decided. Defaults to Fixed.
+    #[serde(default, skip_serializing_if = "Stop::is_fixed")]
+    pub stop: Stop,
+}
+
+/// Rule that determines how many rounds are measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum Stop {
+    /// Every arm is measured in every round.
+    #[default]
+    Fixed,
+    /// The run is analyzed after several numbers of rounds. A comparison ends at the first analysis that decides its
+    /// verdict and its expectations, or that shows that later analyses are unlikely to decide them. Arms are not
+    /// measured further at sizes at which all comparisons have ended. The confidence level is divided among the
+    /// analyses, so it holds for all of them together.
+    Settled,
+}
+
+impl Stop {
+    /// Whether every arm is measured in every round.
+    pub fn is_fixed(&self) -> bool {
+        *self == Self::Fixed
+    }
 }
 
 impl Default for Sampling {
@@ -49,6 +74,7 @@ impl Default for Sampling {
             margin_percent: default_margin(),
             min_window: default_min_window(),
             control: true,
+            stop: Stop::Fixed,
         }
     }
 }

@@ -139,8 +139,15 @@ pub enum State {
 pub struct Progress {
     /// Number of blocks whose records are complete and verified.
     pub blocks_done: u32,
-    /// Number of blocks in the plan.
+    /// Number of blocks that are needed: all blocks of the plan, except those that were skipped.
     pub blocks_total: u32,
+    /// Number of planned blocks that were skipped because the comparisons that they would measure have ended. Unset
+    /// unless sampling.stop is Settled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks_skipped: Option<u32>,
+    /// Share of the planned cases that are not needed, in percent. Unset unless sampling.stop is Settled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved_percent: Option<u32>,
     /// Finished and total blocks as a string, such as `12/240`.
     pub text: String,
 }
@@ -392,6 +399,33 @@ pub struct ComparisonResult {
     /// Estimated number of rounds required to resolve an inconclusive verdict. Unset if it cannot be estimated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_to_settle: Option<u32>,
+    /// End of the comparison before the last round. Unset if it did not end earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<ComparisonEnd>,
+}
+
+/// End of a comparison at an analysis before the last round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ComparisonEnd {
+    /// Number of rounds that the analysis includes.
+    pub rounds: u32,
+    /// Reason why the comparison ended.
+    pub reason: EndReason,
+}
+
+/// Reason why a comparison ended before the last round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "crd", derive(schemars::JsonSchema))]
+pub enum EndReason {
+    /// The verdict and all expectations are decided.
+    Settled,
+    /// No effect within the confidence interval has a probability of at least 10 percent to be decided by a later
+    /// analysis.
+    Futile,
+    /// The comparison cannot get a verdict, for example because a requested optimization was not active.
+    NoVerdict,
 }
 
 /// Outcome of an expectation.

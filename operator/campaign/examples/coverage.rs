@@ -8,7 +8,7 @@ mod coverage {
     pub mod simulation;
 }
 
-use coverage::simulation::{experiments, report};
+use coverage::simulation::{experiments, report, settled};
 
 fn main() -> io::Result<()> {
     let sections = [
@@ -20,6 +20,8 @@ fn main() -> io::Result<()> {
         report::false_verdicts(&experiments::false_verdicts()),
         report::between_runs(&experiments::between_runs()),
         report::power(&experiments::power()),
+        report::settled_coverage(&settled::coverage()),
+        report::costs(&settled::costs()),
     ];
     io::stdout().write_all(sections.join("\n").as_bytes())
 }

@@ -85,6 +85,27 @@ impl Reports {
         self.done.values().map(|blocks| blocks.len() as u32).sum()
     }
 
+    /// The records of the legs that `includes` accepts.
+    pub fn of_legs(&self, includes: impl Fn(u32) -> bool) -> Self {
+        fn filtered<T: Clone>(all: &[FromStream<T>], includes: &impl Fn(u32) -> bool) -> Vec<FromStream<T>> {
+            let found = all.iter().filter(|from| includes(from.leg));
+            found.cloned().collect()
+        }
+        let done = self.done.iter().filter(|(leg, _)| includes(**leg));
+        let streams = self.streams.iter().filter(|stream| includes(stream.leg));
+        let cases = self.cases.iter().filter(|case| includes(case.leg));
+        Self {
+            streams: streams.cloned().collect(),
+            hellos: filtered(&self.hellos, &includes),
+            endpoints: filtered(&self.endpoints, &includes),
+            cold: filtered(&self.cold, &includes),
+            cases: cases.cloned().collect(),
+            warnings: filtered(&self.warnings, &includes),
+            done: done.map(|(leg, blocks)| (*leg, blocks.clone())).collect(),
+            ..Self::default()
+        }
+    }
+
     /// Whether block `block` of leg `leg` has complete, verified records.
     pub fn is_done(&self, leg: u32, block: u32) -> bool {
         self.done.get(&leg).is_some_and(|blocks| blocks.contains(&block))

@@ -17,17 +17,19 @@ mod expectations;
 mod verdict_line;
 mod withhold;
 
-use crds::v1alpha1::{Metric, Optimization, Verdict};
+use crds::v1alpha1::{EndReason, Metric, Optimization, Verdict};
 use serde::{Serialize, Serializer};
 use snafu::Snafu;
 
 pub use effects::{PairEffect, case_index};
+pub(crate) use expectations::expected_change;
 pub use expectations::{ExpectationAnswer, SizeOutcome, describe, metric_name};
 pub use verdict_line::verdict_line;
 
 use crate::collect::Reports;
 use crate::plan::{Plan, Role};
 use crate::stats::{Interval, RoundsToSettle, StatsError, percent_change};
+use crate::stopping::{Ended, Stopping};
 use crate::summarize::Summary;
 
 /// All comparisons of a run.
@@ -60,6 +62,8 @@ pub struct Comparison {
     pub role: Role,
     /// Number of rounds in which both arms are valid.
     pub rounds: usize,
+    /// End of the comparison at an analysis before the last one; `None` if it did not end earlier.
+    pub ended: Option<Ended>,
     /// Estimated effect; `None` if there is no round in which both arms are valid.
     pub effect: Option<Effect>,
     /// Effect with its interval; `None` if there are too few rounds.
@@ -197,6 +201,11 @@ impl Comparison {
         Some((percent_change(interval.lower), percent_change(interval.upper)))
     }
 
+    /// Whether the comparison ended early because later rounds were unlikely to decide it.
+    pub fn is_futile(&self) -> bool {
+        self.ended.is_some_and(|ended| ended.reason == EndReason::Futile)
+    }
+
     /// Whether the measurements behind this comparison are missing or cannot be trusted.
     pub fn is_untrusted(&self) -> bool {
         matches!(
@@ -237,12 +246,17 @@ impl Comparisons {
     }
 }
 
-/// Compares every arm of `plan` with the baseline.
+/// Compares every arm of `plan` with the baseline, with the rounds that the analyses in `stopping` include.
 ///
 /// # Errors
 /// Fails if the plan's confidence, margin or an expected percentage is out of range. `validate` rejects such a spec.
-pub fn compare(plan: &Plan, reports: &Reports, summary: &Summary) -> Result<Comparisons, StatsError> {
-    let mut all = effects::estimate(plan, reports, summary)?;
+pub fn compare(
+    plan: &Plan,
+    reports: &Reports,
+    summary: &Summary,
+    stopping: &Stopping,
+) -> Result<Comparisons, StatsError> {
+    let mut all = effects::estimate(plan, reports, summary, stopping)?;
     withhold::withhold_verdicts(plan, reports, summary, &mut all)?;
     let expectations = expectations::evaluate(plan, &all)?;
     Ok(Comparisons {

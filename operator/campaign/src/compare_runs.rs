@@ -8,6 +8,7 @@
 //! the logarithms of the rounds' ratios, at the simultaneous level of all comparisons of a scenario. It holds even if
 //! the rounds of one run spread more than those of the other.
 
+mod difference;
 mod differences;
 mod reported;
 
@@ -16,7 +17,8 @@ use std::collections::BTreeMap;
 use crds::v1alpha1::{Engagement, Metric, Verdict};
 use serde::Serialize;
 
-pub use differences::{Difference, differences};
+pub use difference::Difference;
+pub use differences::differences;
 pub use reported::unreported;
 
 use crate::compare::Withheld;

@@ -4,6 +4,7 @@
 use crds::v1alpha1::{ExpectationOutcome, FabricProof, Outcome, Verdict};
 use serde::Serialize;
 
+use super::analyze::analyze;
 use super::collect::Reports;
 use super::compare::{Comparison, Comparisons, compare};
 use super::plan::Plan;
@@ -56,8 +57,9 @@ impl From<RunOutcome> for Outcome {
 /// # Errors
 /// Fails if the plan's confidence, margin or an expected percentage is out of range. `validate` rejects such a spec.
 pub fn evaluate(plan: &Plan, reports: &Reports) -> Result<Evaluation, StatsError> {
-    let summary = summarize(plan, reports);
-    let comparisons = compare(plan, reports, &summary)?;
+    let stopping = analyze(plan, reports)?;
+    let summary = summarize(plan, reports, &stopping);
+    let comparisons = compare(plan, reports, &summary, &stopping)?;
     Ok(Evaluation { summary, comparisons })
 }
 

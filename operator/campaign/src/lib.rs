@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod analyze;
 pub mod collect;
 pub mod compare;
 pub mod compare_runs;
@@ -16,7 +17,9 @@ pub mod plan_check;
 pub mod posting;
 pub mod stats;
 pub mod status;
+pub mod stopping;
 pub mod summarize;
 pub mod validate;
 
+pub use analyze::{advance, analyze};
 pub use evaluate::{Evaluation, RunOutcome, evaluate};

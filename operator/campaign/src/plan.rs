@@ -25,6 +25,9 @@ pub use assignment::{AssignmentInputs, assignment};
 pub use estimate::{Assumption, Estimate, case_seconds, estimate, leg_estimate};
 pub use hash::HashedPlan;
 pub use role::Role;
+use scenarios::PlannedScenarios;
+
+use crate::stats::{Family, StatsError};
 
 /// Complete description of what a run measures, and in which order.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -48,6 +51,9 @@ pub struct Plan {
     pub seed: u64,
     /// Number of measured rounds, excluding round 0, which contains the integrity pass and the pilot.
     pub rounds: u32,
+    /// Numbers of rounds, in ascending order, after which the run is analyzed: only `rounds`, or several with
+    /// [`Stop::Settled`](crds::v1alpha1::Stop::Settled). The rounds after one analysis up to the next are a stage.
+    pub analyses: Vec<u32>,
     /// The variants in the order of the spec, then the control arms.
     pub arms: Vec<Arm>,
     /// Index of the baseline in `arms`.
@@ -212,10 +218,12 @@ pub enum PlanError {
 /// Fails if a block or the whole run is too large, or if no interval exists at the requested confidence.
 pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
     let arms = arms::plan(run);
-    let scenarios = scenarios::plan(run, &arms)?;
-    let controls = scenarios::controls(&scenarios);
-    let recommended = scenarios::recommended_rounds(run, &scenarios, controls)?;
-    let rounds = run.sampling.rounds.unwrap_or(recommended);
+    let PlannedScenarios {
+        scenarios,
+        controls,
+        analyses,
+    } = scenarios::plan(run, &arms)?;
+    let rounds = analyses.last().copied().unwrap_or_default();
     let mut plan = Plan {
         run: run.name.clone(),
         transport: run.transport.clone(),
@@ -228,6 +236,7 @@ pub fn plan(run: &ValidatedRun) -> Result<HashedPlan, PlanError> {
         },
         seed: run.seed,
         rounds,
+        analyses,
         arms,
         baseline: run.baseline,
         scenarios,
@@ -258,6 +267,27 @@ impl Plan {
     /// all pairs of n workers in n - 1 turns if n is even, and in n turns if n is odd.
     pub fn turns(&self) -> u32 {
         self.workers.saturating_sub(1) + self.workers % 2
+    }
+
+    /// Family of `comparisons` comparisons of a scenario or of controls, at the level of one analysis. An empty family has
+    /// the level of a single comparison: its intervals are only descriptive.
+    ///
+    /// # Errors
+    /// Fails if the plan's confidence is out of range. `validate` rejects such a spec.
+    pub fn family(&self, comparisons: u32) -> Result<Family, StatsError> {
+        let confidence = f64::from(self.sampling.confidence_percent);
+        Ok(Family::new(comparisons.max(1), confidence)?.with_analyses(self.analyses.len()))
+    }
+
+    /// Index of the stage to which `round` belongs: that of the first analysis that includes it. Round 0 belongs to the
+    /// first stage.
+    pub fn stage(&self, round: u32) -> usize {
+        self.analyses.partition_point(|analysis| *analysis < round)
+    }
+
+    /// Index of the stage to which the rounds of `leg` belong.
+    pub fn stage_of_leg(&self, leg: &Leg) -> usize {
+        leg.rounds.first().map_or(0, |round| self.stage(round.round))
     }
 
     /// Number of pairs of workers.

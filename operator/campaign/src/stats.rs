@@ -5,15 +5,18 @@
 //! / baseline)`. [`compare_paired`] turns the rounds of one comparison into an estimate, an exact interval at the
 //! simultaneous level of its [`Family`], a verdict, and the number of rounds that would settle it. [`ExpectedChange`]
 //! compares the same interval with a stated expectation. [`null_check`] evaluates the comparisons that must show no
-//! effect: control arms and negative controls. [`two_samples`] has the interval that compares two runs.
+//! effect: control arms and negative controls. [`InterimAnalysis`] ends comparisons that are decided before
+//! the last round. [`two_samples`] has the interval that compares two runs.
 //!
 //! Every effect here is the natural logarithm of a ratio; [`percent_change`] converts it for printing.
 //! `docs/methodology.md` describes the method, its sources and its simulated coverage.
 
+mod analyses;
 mod distribution;
 mod error;
 mod expected_change;
 mod family;
+mod futility;
 mod interval;
 mod margin;
 mod median;
@@ -27,15 +30,17 @@ pub mod two_samples;
 mod verdict;
 mod welch;
 
+pub use analyses::{Answer, InterimAnalysis, analysis_rounds};
 pub use distribution::Distribution;
 pub use error::StatsError;
 pub use expected_change::{ChangeOutcome, ExpectedChange, combine_outcomes};
 pub use family::{Family, SPARE_ROUNDS};
+pub use futility::FUTILITY_POWER;
 pub use interval::Interval;
 pub use margin::Margin;
 pub use median::median_of;
 pub use paired::{NoInterval, PairedResult, compare_paired};
-pub use power::{MAX_PROJECTED_ROUNDS, POWER, RoundsToSettle};
+pub use power::{MAX_ROUNDS, POWER, RoundsToSettle};
 pub use ratio::percent_change;
 pub use round_effect::{Pair, round_effect};
 pub use verdict::{BetterDirection, NullCheck, decide_verdict, null_check};

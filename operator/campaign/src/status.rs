@@ -115,7 +115,7 @@ pub fn status(input: &StatusInput<'_>) -> BenchmarkRunStatus {
         observed_generation: *generation,
         conditions: conditions::conditions(input),
         state: Some(state(&input.phase)),
-        progress: Some(progress(summary.blocks_done, summary.blocks_total)),
+        progress: Some(progress(summary)),
         plan_hash: Some(plan.hash().to_owned()),
         seed: Some(plan.seed),
         placement: placement(&summary.environment),
@@ -167,10 +167,18 @@ fn state(phase: &Phase) -> State {
     }
 }
 
-fn progress(blocks_done: u32, blocks_total: u32) -> Progress {
+fn progress(summary: &Summary) -> Progress {
+    let Summary {
+        blocks_done,
+        blocks_total,
+        blocks_skipped,
+        ..
+    } = *summary;
     Progress {
         blocks_done,
         blocks_total,
+        blocks_skipped: summary.saved_percent.map(|_| blocks_skipped),
+        saved_percent: summary.saved_percent.map(|percent| percent.round() as u32),
         text: format!("{blocks_done}/{blocks_total}"),
     }
 }

@@ -39,15 +39,20 @@ pub use variance::{Deviations, VarianceSplit};
 
 use super::collect::Reports;
 use super::plan::Plan;
+use super::stopping::Stopping;
 
 /// Summary of the records of a run.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
-    /// Number of verified blocks.
+    /// Number of needed blocks that are verified.
     pub blocks_done: u32,
-    /// Number of blocks in the plan.
+    /// Number of blocks that are needed: all blocks of the plan, except those that were skipped.
     pub blocks_total: u32,
+    /// Number of planned blocks that are not needed, because the comparisons that they would measure have ended.
+    pub blocks_skipped: u32,
+    /// Share of the planned cases that are not needed, in percent; `None` if the run has a single analysis.
+    pub saved_percent: Option<f64>,
     /// Results of each arm at each size, by scenario, size and arm in the order of the plan.
     pub cells: Vec<CellSummary>,
     /// Start-up costs of each arm before its first measured operation.
@@ -74,7 +79,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Whether all blocks of the plan are verified.
+    /// Whether all needed blocks are verified.
     pub fn is_complete(&self) -> bool {
         self.blocks_done >= self.blocks_total
     }
@@ -94,8 +99,10 @@ impl Summary {
     }
 }
 
-/// Checks every case of `reports` and summarizes the results of each arm of `plan`.
-pub fn summarize(plan: &Plan, reports: &Reports) -> Summary {
+/// Checks every case of `reports` and summarizes the results of each arm of `plan`. `stopping` determines which blocks
+/// are needed.
+pub fn summarize(plan: &Plan, reports: &Reports, stopping: &Stopping) -> Summary {
+    let progress = stopping.progress(plan, reports);
     let endpoints = EndpointIndex::new(plan, reports);
     let fabric = fabric::prove(plan, reports, &endpoints);
     let validities = validity::check_cases(plan, reports, &endpoints, &fabric);
@@ -104,8 +111,10 @@ pub fn summarize(plan: &Plan, reports: &Reports) -> Summary {
     let environment = environment::environment(plan, reports, &endpoints);
     let primary: Vec<Metric> = plan.scenarios.iter().map(|scenario| scenario.primary).collect();
     Summary {
-        blocks_done: reports.blocks_done(),
-        blocks_total: plan.blocks_total,
+        blocks_done: progress.done,
+        blocks_total: progress.total,
+        blocks_skipped: progress.skipped,
+        saved_percent: (plan.analyses.len() > 1).then_some(progress.saved_percent),
         cold: cold::cold(plan, reports),
         fabric: fabric::run_evidence(&fabric, &validities, &endpoints),
         nodes: pairs::node_deviations(&primary, &pairs),
@@ -114,7 +123,7 @@ pub fn summarize(plan: &Plan, reports: &Reports) -> Summary {
         upper_bounds: bounds::bounds(plan, &environment),
         environment,
         evidence_lines: notes::evidence_lines(reports),
-        warnings: notes::warnings(plan, reports, &endpoints),
+        warnings: notes::warnings(plan, reports, &endpoints, &progress),
         cells,
         validities,
     }

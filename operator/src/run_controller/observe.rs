@@ -39,7 +39,7 @@ pub(super) fn run_policy(
         Some(_) => Ok((Vec::new(), None)),
         None => {
             let legs = session.legs(run, &context.config);
-            legs.map(|(legs, hash)| (legs, Some(hash)))
+            legs.map(|legs| (legs.blocks, Some(legs.plan_hash)))
         }
     };
     let status = snapshot.status.as_ref();

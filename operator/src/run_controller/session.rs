@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use campaign::Evaluation;
-use campaign::collect::Collector;
+use campaign::collect::{Collector, Reports};
 use campaign::plan::{HashedPlan, estimate, plan};
+use campaign::stopping::Stopping;
 use campaign::validate::validate;
+use campaign::{Evaluation, advance};
 use crds::v1alpha1::{BenchmarkRun, BenchmarkRunStatus};
 use tokio::time::Instant;
 
@@ -53,8 +54,8 @@ impl Sessions {
 /// In-memory state of one run.
 pub(super) struct Session {
     pub(super) uid: String,
-    /// Number of blocks of each leg and the hash of the plan, or the reason why the run has no plan.
-    pub(super) legs: Option<Result<(Vec<u32>, String), String>>,
+    /// What the legs of the run still need, or the reason why the run has no plan.
+    pub(super) legs: Option<Result<PlannedLegs, String>>,
     /// The plan, while a log is followed.
     pub(super) plan: Option<Arc<HashedPlan>>,
     /// The persisted records.
@@ -68,6 +69,20 @@ pub(super) struct Session {
     pub(super) prerequisites_ready: Option<AttemptId>,
     /// The last creation that the cluster rejected, and the time of the rejection.
     pub(super) creation_rejected: Option<(CreationRejected, Instant)>,
+}
+
+/// What the legs of a run still need.
+#[derive(Clone, Debug)]
+pub(super) struct PlannedLegs {
+    /// Number of needed blocks of each leg.
+    pub(super) blocks: Vec<u32>,
+    /// Hash of the plan.
+    pub(super) plan_hash: String,
+    /// The analyses so far.
+    pub(super) stopping: Stopping,
+    has_several_analyses: bool,
+    /// Number of persisted blocks when this was computed.
+    blocks_done: u32,
 }
 
 /// The records of a run.
@@ -105,23 +120,44 @@ impl Session {
         }
     }
 
-    /// Number of blocks of each leg and the hash of the plan, or the reason why the run has no plan.
+    /// What the legs of the run still need, or the reason why the run has no plan. Performs the analyses of the run for
+    /// which it has all records.
     pub(super) fn legs(
         &mut self,
         run: &BenchmarkRun,
         config: &OperatorConfig,
-    ) -> Result<(Vec<u32>, String), String> {
-        if let Some(legs) = &self.legs {
-            return legs.clone();
+    ) -> Result<PlannedLegs, String> {
+        let blocks_done = self.reports().map_or(0, Reports::blocks_done);
+        match &self.legs {
+            Some(Ok(legs)) if legs.has_several_analyses && legs.blocks_done != blocks_done => {}
+            Some(legs) => return legs.clone(),
+            None => {}
         }
-        let legs = self.plan(run, config).map(|plan| {
-            let blocks = plan.legs.iter().map(|leg| {
-                let blocks: usize = leg.rounds.iter().map(|round| round.blocks.len()).sum();
-                u32::try_from(blocks).unwrap_or(u32::MAX)
-            });
-            (blocks.collect(), plan.hash().to_owned())
+        let legs = self.plan(run, config).and_then(|plan| {
+            let mut stopping = match self.legs.take() {
+                Some(Ok(legs)) => legs.stopping,
+                Some(Err(_)) | None => Stopping::default(),
+            };
+            if let Some(reports) = self.reports() {
+                advance(&mut stopping, &plan, reports).map_err(|error| error.to_string())?;
+            }
+            Ok(PlannedLegs {
+                blocks: stopping.blocks_by_leg(&plan),
+                plan_hash: plan.hash().to_owned(),
+                has_several_analyses: plan.analyses.len() > 1,
+                blocks_done,
+                stopping,
+            })
         });
         self.legs.insert(legs).clone()
+    }
+
+    /// The persisted records, if this process has read them.
+    pub(super) fn reports(&self) -> Option<&Reports> {
+        match &self.records {
+            SessionRecords::Read { collector, .. } => Some(collector.reports()),
+            SessionRecords::Unread | SessionRecords::Empty | SessionRecords::Broken(_) => None,
+        }
     }
 
     /// The plan of the run, or the reason why the run has no plan, with the field and the remedy.

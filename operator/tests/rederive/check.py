@@ -5,7 +5,7 @@ import json
 import math
 import statistics
 
-from . import engagement, histogram, inference, plan, stream, traffic
+from . import engagement, histogram, inference, plan, stopping, stream, traffic
 from .cases import Case
 
 # Reasons to withhold a verdict because the measurement itself cannot be used.
@@ -48,6 +48,7 @@ class Check:
         self.check_lists()
         for result in self.status.get("results", []):
             self.check_result(result)
+        self.check_stopping()
         suspect = self.suspect()
         for comparison in self.status.get("comparisons", []):
             self.check_comparison(comparison, suspect)
@@ -77,6 +78,13 @@ class Check:
             scenario, length = record["scenario"], record["sizeBytes"]
             if record["pass"] == "pilot" and (pilot := record["result"].get("measured")):
                 self.pilots[scenario, length].append((pilot["initiator"], pilot["target"]))
+
+    def check_stopping(self):
+        """Checks that a run with several analyses measured exactly what its stages needed."""
+        self.stopping = stopping.Stopping(self)
+        if self.plan.analyses:
+            measured = {(case.round, *key) for key, cases in self.cells.items() for case in cases}
+            self.compare("stopping", "cells that no stage needs", sorted(measured - self.stopping.expected), [])
 
     def check_lists(self):
         """Checks that the status lists everything that was planned. A large status omits values."""
@@ -168,25 +176,36 @@ class Check:
         self.compare("engagement", f"{where} optimizations", sorted(stated), sorted(derived))
         self.engagements[key] = list({**stated, **{name: one for name, one in derived.items() if one}}.values())
 
-    def effects(self, scenario, length, arm, metric):
-        """The effect of each round: the median over its pairs of the log ratio to the baseline."""
+    def last_round(self, *key):
+        """Last round that the results of a comparison include."""
+        return self.stopping.ended.get(key, (self.stopping.last, None))[0]
+
+    def interval(self, effects, comparisons):
+        """Interval of the effects at the level of one of these comparisons; None before the first analysis."""
+        if not effects or (self.plan.analyses and not self.stopping.complete):
+            return None
+        return inference.interval(effects, self.plan.level(comparisons))
+
+    def effects(self, scenario, length, arm, metric, last):
+        """The effect of each round up to `last`: the median over its pairs of the log ratio to the baseline."""
         baseline = {
             (case.round, case.pair): case for case in self.valid((scenario, length, self.plan.baseline.name))
         }
         rounds = collections.defaultdict(list)
         for case in self.valid((scenario, length, arm)):
-            if other := baseline.get((case.round, case.pair)):
+            other = baseline.get((case.round, case.pair))
+            if other and case.round <= last:
                 rounds[case.round].append(math.log(case.value(metric)) - math.log(other.value(metric)))
         return [statistics.median(of_round) for of_round in rounds.values()]
 
     def suspect(self):
         """Scenarios and sizes at which a control shows a change."""
         found = set()
-        level = self.plan.alpha / max(self.plan.control_family, 1)
         for scenario, length, arm in self.plan.cells():
             if self.plan.role(scenario, length, arm) in ("negative", "control"):
-                effects = self.effects(scenario.name, length, arm, scenario.primary)
-                bounds = inference.interval(effects, level) if effects else None
+                last = self.last_round(scenario.name, length, arm)
+                effects = self.effects(scenario.name, length, arm, scenario.primary, last)
+                bounds = self.interval(effects, self.plan.control_family)
                 if inference.verdict(bounds, self.plan.margin, True) in ("Improved", "Regressed"):
                     found.add((scenario.name, length))
         return found
@@ -202,7 +221,8 @@ class Check:
         if any((scenario.name, length, name) not in self.cells for name in names):
             self.skipped += 1
             return
-        effects = self.effects(scenario.name, length, arm, metric)
+        last = self.last_round(scenario.name, length, arm)
+        effects = self.effects(scenario.name, length, arm, metric, last)
         if (withheld := stored.get("withheld")) in UNTRUSTED:
             proofs = [
                 result.get("fabric")
@@ -218,8 +238,11 @@ class Check:
             self.skipped += 1
             return
         self.compare("rounds", f"{where} rounds", stored["rounds"], len(effects))
-        level = self.plan.alpha / max(self.plan.family[scenario.name], 1)
-        bounds = inference.interval(effects, level) if effects else None
+        ended = self.stopping.ended.get((scenario.name, length, arm))
+        stated = stored.get("ended") and (stored["ended"]["rounds"], stored["ended"]["reason"])
+        self.compare("end", f"{where} ended", stated, ended)
+        level = self.plan.level(self.plan.family[scenario.name])
+        bounds = self.interval(effects, self.plan.family[scenario.name])
         fields = {"effectPpm": inference.estimate(effects) if effects else None}
         fields["lowerPpm"], fields["upperPpm"] = bounds or (None, None)
         for field, log_ratio in fields.items():
@@ -232,7 +255,8 @@ class Check:
             self.compare(
                 "detectable", f"{where} minimumDetectablePpm", stored.get("minimumDetectablePpm"), derived, 2 + derived / 1e6
             )
-        if stored.get("verdict") == "Inconclusive" and effects:
+        awaits_analysis = self.plan.analyses and not self.stopping.complete
+        if stored.get("verdict") == "Inconclusive" and effects and not awaits_analysis:
             settled = inference.rounds_to_settle(effects, bounds, level, self.plan.margin)
             self.compare("rounds to settle", f"{where} roundsToSettle", stored.get("roundsToSettle"), settled)
         self.check_verdict(where, stored, role, bounds, suspect)
@@ -266,9 +290,7 @@ class Check:
     def expectation(self, expectation, suspect):
         """Outcome of an expectation over its sizes."""
         scenario = next(one for one in self.plan.scenarios if one.name == expectation["scenario"])
-        sizes = expectation.get("sizes") or {}
-        at_least, below = plan.size(sizes.get("atLeast", 0)), plan.size(sizes.get("below", 2**63))
-        lengths = [length for length in scenario.sizes if at_least <= length < below]
+        lengths = self.plan.expected_sizes(expectation)
         outcomes = {self.expectation_at(scenario, length, expectation, suspect) for length in lengths}
         return next((one for one in ("NotMet", "Inconclusive") if one in outcomes), "Met")
 
@@ -277,17 +299,13 @@ class Check:
         comparison = {"scenario": scenario.name, "sizeBytes": length, "arm": arm, "metric": metric}
         stored = [one for one in self.status["comparisons"] if comparison.items() <= one.items()]
         role = self.plan.role(scenario, length, arm)
-        effects = self.effects(scenario.name, length, arm, metric)
+        effects = self.effects(scenario.name, length, arm, metric, self.last_round(scenario.name, length, arm))
         if any(one.get("withheld") in UNTRUSTED for one in stored) or not effects:
             return "Inconclusive"
         if self.reason_to_withhold(comparison, role, suspect) not in (None, "NotApplicable"):
             return "Inconclusive"
-        bounds = inference.interval(effects, self.plan.alpha / max(self.plan.family[scenario.name], 1))
-        change, sign = (expectation.get("increasePercent"), 1) if expectation.get("increasePercent") else (
-            expectation["decreasePercent"],
-            -1,
-        )
-        return inference.expectation(bounds, sign, change.get("min", 0), self.plan.margin)
+        bounds = self.interval(effects, self.plan.family[scenario.name])
+        return inference.expectation(bounds, *self.plan.expected_change(expectation), self.plan.margin)
 
     def outcome(self, suspect):
         """Outcome of a finished run, from its status and the controls that show a change."""

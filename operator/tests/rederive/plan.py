@@ -3,6 +3,8 @@
 import copy
 import hashlib
 
+from . import stopping
+
 UNITS = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 TIMES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 DEFAULT_ITERATIONS = 1000
@@ -145,6 +147,24 @@ class Plan:
             for scenario in self.scenarios
         }
         self.control_family = sum(1 for _, role in roles if role in ("negative", "control"))
+        self.analyses = stopping.analyses(sampling, self.alpha, max([*self.family.values(), self.control_family]))
+
+    def level(self, comparisons):
+        """Level of one of these comparisons at one analysis."""
+        return self.alpha / max(comparisons, 1) / len(self.analyses or [None])
+
+    def expected_sizes(self, expectation):
+        """Sizes to which an expectation applies."""
+        scenario = next(one for one in self.scenarios if one.name == expectation["scenario"])
+        sizes = expectation.get("sizes") or {}
+        at_least, below = size(sizes.get("atLeast", 0)), size(sizes.get("below", 2**63))
+        return [length for length in scenario.sizes if at_least <= length < below]
+
+    def expected_change(self, expectation):
+        """Sign of an expected change, and its least percentage."""
+        if change := expectation.get("increasePercent"):
+            return 1, change.get("min", 0)
+        return -1, expectation["decreasePercent"].get("min", 0)
 
     def comparisons(self):
         """Scenario, size, arm and metric of every comparison in the status."""

@@ -5,6 +5,7 @@ use crds::v1alpha1::{BenchmarkRunStatus, Reason, State};
 use serde_json::Value;
 
 use super::StoredRun;
+use crate::json_difference::{JsonDifference, json_differences};
 
 /// Fields of the status that follow from the spec and the records alone.
 const DERIVED: [&str; 10] = [
@@ -71,31 +72,15 @@ fn phase(status: &BenchmarkRunStatus) -> Phase {
 
 /// Describes the first value below `path` that differs.
 fn first_difference(path: &str, written: &Value, derived: &Value) -> Option<String> {
-    match (written, derived) {
-        (Value::Object(written), Value::Object(derived)) => {
-            let names = written
-                .keys()
-                .chain(derived.keys().filter(|name| !written.contains_key(*name)));
-            names.into_iter().find_map(|name| {
-                let value =
-                    |object: &serde_json::Map<String, Value>| object.get(name).cloned().unwrap_or_default();
-                first_difference(&format!("{path}.{name}"), &value(written), &value(derived))
-            })
-        }
-        (Value::Array(written), Value::Array(derived)) if written.len() == derived.len() => {
-            let mut values = written.iter().zip(derived).enumerate();
-            values.find_map(|(index, (written, derived))| {
-                first_difference(&format!("{path}[{index}]"), written, derived)
-            })
-        }
-        (Value::Array(written), Value::Array(derived)) => Some(format!(
-            "status.{path} has {} items, but the records yield {}",
-            written.len(),
-            derived.len()
-        )),
-        _ => (written != derived)
-            .then(|| format!("status.{path} is {written}, but the records yield {derived}")),
-    }
+    let found = json_differences(&format!("status.{path}"), written, derived);
+    let describe = |value: Option<&Value>| value.map_or_else(|| "unset".to_owned(), Value::to_string);
+    found.first().map(|JsonDifference { path, first, second }| {
+        format!(
+            "{path} is {}, but the records yield {}",
+            describe(*first),
+            describe(*second)
+        )
+    })
 }
 
 #[cfg(test)]
@@ -116,11 +101,11 @@ mod tests {
         let longer = json!({"a": [1, 2, 3]});
         assert_eq!(
             first_difference("results", &written, &longer).unwrap(),
-            "status.results.a has 2 items, but the records yield 3"
+            "status.results.a[0] is {\"p50\":1}, but the records yield 1"
         );
         assert_eq!(
             first_difference("results", &json!({}), &json!({"c": 1})).unwrap(),
-            "status.results.c is null, but the records yield 1"
+            "status.results.c is unset, but the records yield 1"
         );
     }
 }

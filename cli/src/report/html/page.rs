@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{environment, verdicts};
 use crate::report::comparison::ResultClass;
-use crate::report::{Report, overview};
+use crate::report::{Report, overview, stopping};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -81,6 +81,7 @@ fn header(report: &Report<'_>) -> Markup {
                 dt { "Fabric" } dd { (overview::fabric(summary.fabric.as_ref())) }
                 dt { "Noise floor" }
                 dd { (overview::noise_floor(report, None)) }
+                @if let Some(ended) = stopping::ended(report) { dt { "Stopping" } dd { (ended) } }
                 dt { "Blocks" } dd { (summary.blocks_done) " of " (summary.blocks_total) " measured" }
                 dt { "Started" } dd { (summary.environment.started_at.as_deref().unwrap_or("not started")) }
             }

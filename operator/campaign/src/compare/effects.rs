@@ -10,9 +10,8 @@ use super::{Comparison, Effect, Withheld};
 use crate::collect::{CaseOutcome, Measured, Reports};
 use crate::plan::{Plan, Role};
 use crate::stats::signed_rank;
-use crate::stats::{
-    BetterDirection, Family, Margin, Pair, StatsError, compare_paired, percent_change, round_effect,
-};
+use crate::stats::{BetterDirection, Margin, Pair, StatsError, compare_paired, percent_change, round_effect};
+use crate::stopping::{ComparisonKey, Stopping};
 use crate::summarize::{METRICS, Summary, statistic};
 
 /// Effect measured by one pair of workers.
@@ -51,22 +50,30 @@ pub(super) fn estimate(
     plan: &Plan,
     reports: &Reports,
     summary: &Summary,
+    stopping: &Stopping,
 ) -> Result<Vec<Comparison>, StatsError> {
     let index = case_index(reports, summary);
     let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
-    let confidence = f64::from(plan.sampling.confidence_percent);
-    let controls = Family::new(plan.controls.max(1), confidence)?;
+    let controls = plan.family(plan.controls)?;
+    // Before its first analysis, a run with several analyses has no intervals.
+    let first_analysis = plan.analyses.first().copied();
+    let first_analysis = first_analysis.filter(|_| stopping.awaits_first_analysis(plan));
     let mut all = Vec::new();
     for (scenario, planned) in plan.scenarios.iter().enumerate() {
-        let family = Family::new(planned.comparisons.max(1), confidence)?;
+        let family = plan.family(planned.comparisons)?;
         let mut metrics = METRICS;
         metrics.sort_by_key(|metric| *metric != planned.primary);
         for size_bytes in &planned.sizes {
             for arm in (0..plan.arms.len()).filter(|arm| *arm != plan.baseline) {
+                let key = (scenario, *size_bytes, arm);
+                let last_round = stopping.last_round(plan, key).unwrap_or(u32::MAX);
                 for metric in metrics {
-                    let values = RoundValues::collect(plan, &index, (scenario, *size_bytes, arm), metric);
+                    let values = RoundValues::collect(plan, &index, key, (metric, last_round));
                     let effects = values.round_effects()?;
-                    let result = compare_paired(&effects, &family, margin, BetterDirection::from(metric));
+                    let mut result = compare_paired(&effects, &family, margin, BetterDirection::from(metric));
+                    if let Some(first) = first_analysis {
+                        result.await_analysis(first);
+                    }
                     let cell = plan.cell(scenario, *size_bytes, arm);
                     let role = cell.and_then(|cell| cell.role).unwrap_or(Role::Variant);
                     let primary = metric == planned.primary;
@@ -78,6 +85,7 @@ pub(super) fn estimate(
                         primary,
                         role,
                         rounds: result.rounds,
+                        ended: stopping.ended(key),
                         effect: result.estimate.map(Effect::new),
                         minimum_detectable_percent: result.minimum_detectable_effect.map(percent_change),
                         verdict: Some(result.verdict),
@@ -86,7 +94,7 @@ pub(super) fn estimate(
                         }),
                         rounds_to_settle: result.rounds_to_settle,
                         interval: result.interval.ok(),
-                        control_interval: (primary && role.is_control())
+                        control_interval: (primary && role.is_control() && first_analysis.is_none())
                             .then(|| signed_rank::interval(&effects, controls.level()))
                             .flatten(),
                         round_percents: if primary {
@@ -115,8 +123,8 @@ impl RoundValues {
     fn collect(
         plan: &Plan,
         index: &BTreeMap<CaseKey, &Measured>,
-        (scenario, size, arm): (usize, u64, usize),
-        metric: Metric,
+        (scenario, size, arm): ComparisonKey,
+        (metric, last_round): (Metric, u32),
     ) -> Self {
         let mut rounds: BTreeMap<u32, Vec<_>> = BTreeMap::new();
         let Some(planned) = plan.scenarios.get(scenario) else {
@@ -125,7 +133,7 @@ impl RoundValues {
         let value = |measured: &Measured| statistic(&planned.assignment.workload, measured, metric);
         let (first, last) = (
             (scenario, size, arm, 0, (0, 0)),
-            (scenario, size, arm, u32::MAX, (u32::MAX, u32::MAX)),
+            (scenario, size, arm, last_round, (u32::MAX, u32::MAX)),
         );
         for ((_, _, _, round, pair), measured) in index.range(first..=last) {
             let baseline = index.get(&(scenario, size, plan.baseline, *round, *pair));

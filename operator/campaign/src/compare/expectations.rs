@@ -82,7 +82,14 @@ pub(super) fn evaluate(plan: &Plan, all: &[Comparison]) -> Result<Vec<Expectatio
     plan.expectations.iter().enumerate().map(evaluate_one).collect()
 }
 
-fn expected_change(expectation: &Expectation, margin: Margin) -> Result<stats::ExpectedChange, StatsError> {
+/// The change that `expectation` states.
+///
+/// # Errors
+/// Fails if a percentage is out of range. `validate` rejects such a spec.
+pub(crate) fn expected_change(
+    expectation: &Expectation,
+    margin: Margin,
+) -> Result<stats::ExpectedChange, StatsError> {
     let percent = |value: u32| f64::from(value);
     match (expectation.decrease_percent, expectation.increase_percent) {
         (Some(change), _) => {

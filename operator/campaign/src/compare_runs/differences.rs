@@ -3,23 +3,11 @@
 use std::collections::BTreeSet;
 
 use crds::record::{HardwareFacts, HostEnvironment, RailFacts};
-use serde::Serialize;
 
+use super::difference::{Difference, join};
 use super::{FinishedRun, reported};
 use crate::format;
 use crate::plan::{Arm, PlannedScenario};
-
-/// A property in which two runs differ although comparable runs must agree on it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Difference {
-    /// Name of the property.
-    pub property: String,
-    /// Value in the first run.
-    pub first: String,
-    /// Value in the second run.
-    pub second: String,
-}
 
 /// A property of a run: its name and a function that describes its value in a run.
 type Property = (&'static str, fn(&FinishedRun<'_>) -> String);
@@ -250,8 +238,4 @@ fn shortened(hash: &str) -> &str {
 fn list(values: impl Iterator<Item = String>) -> String {
     let distinct: BTreeSet<String> = values.collect();
     join(distinct.into_iter())
-}
-
-pub(super) fn join(values: impl Iterator<Item = String>) -> String {
-    values.collect::<Vec<_>>().join(", ")
 }

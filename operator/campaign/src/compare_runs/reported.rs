@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crds::record::HostEnvironment;
 
 use super::FinishedRun;
-use super::differences::{Difference, join};
+use super::difference::{Difference, join};
 
 /// A property of a host.
 enum Reported {

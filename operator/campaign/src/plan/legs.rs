@@ -20,14 +20,19 @@ const ORDER_BYTES: usize = 4;
 
 /// Plans the legs of `plan`, in the order in which they run. With several gangs, every gang has one leg in each round,
 /// in random order. The pilot of all gangs precedes round 1, because all of them use the number of operations that it
-/// determines. A single gang measures all rounds in one leg. Legs that would be too long are split further.
+/// determines. A single gang measures all rounds of a stage in one leg, because what it measures in a stage depends on
+/// the analysis before it. Legs that would be too long are split further.
 pub(super) fn plan(plan: &Plan) -> Result<Vec<Leg>, PlanError> {
     let gangs = gangs::plan(&plan.arms, plan.baseline);
     let draw = Draw::new(plan.seed);
     let mut legs = Vec::new();
     if let [gang] = gangs.as_slice() {
-        let rounds = (0..=plan.rounds).map(|round| draw_round(plan, gang, draw, round));
-        split(plan, gang, rounds.collect(), &mut legs)?;
+        let mut first = 0;
+        for last in &plan.analyses {
+            let rounds = (first..=*last).map(|round| draw_round(plan, gang, draw, round));
+            split(plan, gang, rounds.collect(), &mut legs)?;
+            first = last + 1;
+        }
     } else {
         let pilot = plan.scenarios.iter().any(needs_pilot);
         for round in u32::from(!pilot)..=plan.rounds {

@@ -1,58 +1,69 @@
 //! Plans the scenarios: their comparisons, the number of rounds that verdicts require, and their cells.
 
+use crds::v1alpha1::Stop;
+
 use super::{Arm, Cell, PlanError, PlannedScenario, Role, cells};
-use crate::stats::Family;
+use crate::stats::{Family, MAX_ROUNDS, analysis_rounds};
 use crate::validate::{ValidatedRun, ValidatedScenario};
 
-/// Plans the scenarios of `run` with the cells of `arms`.
-pub(super) fn plan(run: &ValidatedRun, arms: &[Arm]) -> Result<Vec<PlannedScenario>, PlanError> {
-    run.scenarios
-        .iter()
-        .map(|scenario| plan_one(run, scenario, arms))
-        .collect()
+/// The scenarios of a run and the numbers that follow from their comparisons.
+pub(super) struct PlannedScenarios {
+    /// The scenarios with the cells of all arms.
+    pub scenarios: Vec<PlannedScenario>,
+    /// Number of controls in all scenarios.
+    pub controls: u32,
+    /// Numbers of rounds after which the run is analyzed.
+    pub analyses: Vec<u32>,
 }
 
-fn plan_one(
-    run: &ValidatedRun,
-    scenario: &ValidatedScenario,
-    arms: &[Arm],
-) -> Result<PlannedScenario, PlanError> {
-    let cells = cells::plan(scenario, run.transport.rails(), arms, run.baseline);
-    let comparisons = count(&cells, |role| role == Role::Variant);
-    Ok(PlannedScenario {
-        assignment: scenario.assignment.clone(),
-        sizes: scenario.sizes.clone(),
-        primary: scenario.primary,
-        comparisons,
-        minimum_rounds: family(run, comparisons)?.minimum_rounds(),
-        integrity: scenario.integrity,
-        cells,
+/// Plans the scenarios of `run` with the cells of `arms`.
+pub(super) fn plan(run: &ValidatedRun, arms: &[Arm]) -> Result<PlannedScenarios, PlanError> {
+    let planned = run.scenarios.iter().map(|scenario| plan_one(run, scenario, arms));
+    let mut scenarios: Vec<PlannedScenario> = planned.collect();
+    let controls = scenarios
+        .iter()
+        .map(|scenario| count(&scenario.cells, Role::is_control))
+        .fold(0, u32::saturating_add);
+    // The largest family determines the rounds, so that a single outlier can decide neither a verdict in any scenario
+    // nor whether a control shows a change.
+    let families = scenarios.iter().map(|scenario| scenario.comparisons);
+    let largest = family(run, families.chain([controls]).max().unwrap_or(0))?;
+    let rounds = run.sampling.rounds.unwrap_or(match run.sampling.stop {
+        Stop::Fixed => largest.recommended_rounds(),
+        Stop::Settled => MAX_ROUNDS,
+    });
+    let analyses = match run.sampling.stop {
+        Stop::Fixed => vec![rounds],
+        Stop::Settled => analysis_rounds(rounds, &largest),
+    };
+    for scenario in &mut scenarios {
+        let family = family(run, scenario.comparisons)?;
+        scenario.minimum_rounds = family.with_analyses(analyses.len()).minimum_rounds();
+    }
+    Ok(PlannedScenarios {
+        scenarios,
+        controls,
+        analyses,
     })
 }
 
-/// Number of controls in all scenarios.
-pub(super) fn controls(scenarios: &[PlannedScenario]) -> u32 {
-    let controls = scenarios
-        .iter()
-        .map(|scenario| count(&scenario.cells, Role::is_control));
-    controls.fold(0, u32::saturating_add)
+/// Plans a scenario, except its minimum number of rounds.
+fn plan_one(run: &ValidatedRun, scenario: &ValidatedScenario, arms: &[Arm]) -> PlannedScenario {
+    let cells = cells::plan(scenario, run.transport.rails(), arms, run.baseline);
+    PlannedScenario {
+        assignment: scenario.assignment.clone(),
+        sizes: scenario.sizes.clone(),
+        primary: scenario.primary,
+        comparisons: count(&cells, |role| role == Role::Variant),
+        minimum_rounds: 0,
+        integrity: scenario.integrity,
+        cells,
+    }
 }
 
 fn count(cells: &[Cell], has_role: impl Fn(Role) -> bool) -> u32 {
     let found = cells.iter().filter(|cell| cell.role.is_some_and(&has_role));
     u32::try_from(found.count()).unwrap_or(u32::MAX)
-}
-
-/// Number of rounds at which a single outlier can decide neither a verdict in any scenario nor whether one of the
-/// run's `controls` shows a change.
-pub(super) fn recommended_rounds(
-    run: &ValidatedRun,
-    scenarios: &[PlannedScenario],
-    controls: u32,
-) -> Result<u32, PlanError> {
-    let families = scenarios.iter().map(|scenario| scenario.comparisons);
-    let largest = families.chain([controls]).max().unwrap_or(0);
-    Ok(family(run, largest)?.recommended_rounds())
 }
 
 /// Family of the comparisons of a scenario, or of the controls of a run. An empty family has the level of a single

@@ -13,11 +13,15 @@ pub const SPARE_ROUNDS: u32 = 4;
 /// All comparisons of one scenario (each arm at each size) on its primary metric. The intervals of a family hold
 /// simultaneously: the probability of any false verdict in it is at most `1 - confidence`.
 ///
-/// With the Bonferroni correction, each of `m` comparisons gets the two-sided level `alpha / m`. Of the usual
-/// corrections, it is the one that yields simultaneous intervals, and verdicts are derived from intervals.
+/// With the Bonferroni correction, each of `m` comparisons gets the two-sided level `alpha / (m K)` at each of `K`
+/// analyses of the run. Of the usual corrections, it is the one that yields simultaneous intervals, and verdicts are
+/// derived from intervals. With several analyses, they are repeated confidence intervals: by the union bound they hold
+/// at all analyses together, so they hold at whichever analysis a comparison ends, for any reason. Source: Jennison and
+/// Turnbull, *Group Sequential Methods with Applications to Clinical Trials*, 2000, chapter 9.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Family {
     comparisons: NonZeroU32,
+    analyses: NonZeroU32,
     alpha: f64,
 }
 
@@ -37,8 +41,19 @@ impl Family {
         );
         Ok(Family {
             comparisons,
+            analyses: NonZeroU32::MIN,
             alpha: (100.0 - confidence_percent) / 100.0,
         })
+    }
+
+    /// Divides the level among `analyses` (at least 1) of the same comparisons.
+    #[must_use]
+    pub fn with_analyses(self, analyses: usize) -> Family {
+        let analyses = u32::try_from(analyses).unwrap_or(u32::MAX);
+        Family {
+            analyses: NonZeroU32::new(analyses).unwrap_or(NonZeroU32::MIN),
+            ..self
+        }
     }
 
     /// Number of comparisons, `m`.
@@ -46,12 +61,12 @@ impl Family {
         self.comparisons.get()
     }
 
-    /// Two-sided level of one comparison, `alpha / m`.
+    /// Two-sided level of one comparison at one analysis, `alpha / (m K)`.
     pub fn level(&self) -> f64 {
-        self.alpha / f64::from(self.comparisons.get())
+        self.alpha / (f64::from(self.comparisons.get()) * f64::from(self.analyses.get()))
     }
 
-    /// Minimum number of rounds for which an interval at [`level`](Self::level) exists: `ceil(log2(2 m / alpha))`,
+    /// Minimum number of rounds for which an interval at [`level`](Self::level) exists: `ceil(log2(2 m K / alpha))`,
     /// since the smallest two-sided level of `n` rounds is `2 / 2^n`.
     pub fn minimum_rounds(&self) -> u32 {
         (2.0 / self.level()).log2().ceil() as u32
@@ -77,6 +92,15 @@ mod tests {
         assert_eq!((family.minimum_rounds(), family.recommended_rounds()), (11, 15));
         assert!((family.level() - 0.05 / 28.0).abs() < 1e-15);
         assert_eq!(Family::new(1, 95.0).unwrap().minimum_rounds(), 6);
+    }
+
+    #[test]
+    fn analyses_divide_the_level() {
+        let family = Family::new(6, 95.0).unwrap();
+        let analyzed = family.with_analyses(4);
+        assert!((analyzed.level() - family.level() / 4.0).abs() < 1e-15);
+        assert_eq!((family.minimum_rounds(), analyzed.minimum_rounds()), (8, 10));
+        assert_eq!(family.with_analyses(1), family);
     }
 
     #[test]

@@ -43,12 +43,29 @@ pub enum NoInterval {
         /// Recommended number of rounds, at which one outlier does not decide the verdict.
         recommended: u32,
     },
+    /// The run is analyzed only after several stages, and the first of them is not complete.
+    #[snafu(display("the first analysis takes place after {rounds} rounds"))]
+    BeforeFirstAnalysis {
+        /// Number of rounds of the first analysis.
+        rounds: u32,
+    },
     /// The effect of a round is not a number.
     #[snafu(display("round {round} has no finite effect: exclude it as invalid"))]
     NotFinite {
         /// Index of the round in the input.
         round: usize,
     },
+}
+
+impl PairedResult {
+    /// Removes the interval and what follows from it, because the first analysis takes place only after `rounds`
+    /// rounds.
+    pub fn await_analysis(&mut self, rounds: u32) {
+        self.interval = Err(NoInterval::BeforeFirstAnalysis { rounds });
+        self.verdict = Verdict::Inconclusive;
+        self.minimum_detectable_effect = None;
+        self.rounds_to_settle = None;
+    }
 }
 
 /// Compares an arm with the baseline. `rounds` holds one effect for each round in which both are valid, as computed by

@@ -28,8 +28,8 @@ use super::{Family, Interval, Margin, median_of, signed_rank};
 /// Power: probability that an effect of the minimum detectable size results in `Improved` or `Regressed`.
 pub const POWER: f64 = 0.8;
 
-/// Largest number of rounds that is projected: the maximum of a run.
-pub const MAX_PROJECTED_ROUNDS: u32 = 60;
+/// Maximum number of rounds of a run.
+pub const MAX_ROUNDS: u32 = 60;
 
 /// Factor that makes the median absolute deviation of normal values a consistent estimate of their standard deviation.
 const NORMAL_CONSISTENCY: f64 = 1.4826;
@@ -97,10 +97,10 @@ pub(super) fn rounds_to_settle(
     let distance = (estimate.abs() - margin.log_ratio()).abs();
     let settles =
         |count: u32| UnitReach::new(count, family).is_some_and(|unit| scale * unit.reach < distance);
-    if minimum > MAX_PROJECTED_ROUNDS || !settles(MAX_PROJECTED_ROUNDS) {
-        return RoundsToSettle::MoreThan(MAX_PROJECTED_ROUNDS.max(measured));
+    if minimum > MAX_ROUNDS || !settles(MAX_ROUNDS) {
+        return RoundsToSettle::MoreThan(MAX_ROUNDS.max(measured));
     }
-    let (mut low, mut high) = (minimum, MAX_PROJECTED_ROUNDS);
+    let (mut low, mut high) = (minimum, MAX_ROUNDS);
     while low < high {
         let middle = low.midpoint(high);
         if settles(middle) {
@@ -113,14 +113,14 @@ pub(super) fn rounds_to_settle(
 }
 
 /// Half width and reach of rounds whose effects have a standard deviation of 1.
-struct UnitReach {
-    half_width: f64,
+pub(super) struct UnitReach {
+    pub(super) half_width: f64,
     reach: f64,
 }
 
 impl UnitReach {
     /// Returns `None` if there are fewer rounds than the family's minimum.
-    fn new(rounds: u32, family: &Family) -> Option<UnitReach> {
+    pub(super) fn new(rounds: u32, family: &Family) -> Option<UnitReach> {
         let normal = Normal::standard();
         let n = f64::from(rounds);
         // Expected order statistics of normal values, as Blom (1958) approximates them.

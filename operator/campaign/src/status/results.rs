@@ -1,8 +1,8 @@
 //! Converts results, comparisons and expectations to their form in the status: integers whose names contain the unit.
 
 use crds::v1alpha1::{
-    ArmResult, CaseValidity, ComparisonResult, ExpectationResult, Metric, NodeResult, OptimizationResult,
-    PairResult, WithheldReason,
+    ArmResult, CaseValidity, ComparisonEnd, ComparisonResult, ExpectationResult, Metric, NodeResult,
+    OptimizationResult, PairResult, WithheldReason,
 };
 
 use super::bounded::{count_comparison_values, count_result_values};
@@ -143,6 +143,10 @@ pub(super) fn comparisons(plan: &Plan, comparisons: &Comparisons) -> Bounded<Com
                 Some(RoundsToSettle::About(rounds)) => Some(rounds),
                 Some(RoundsToSettle::MoreThan(_)) | None => None,
             },
+            ended: one.ended.map(|ended| ComparisonEnd {
+                rounds: ended.rounds,
+                reason: ended.reason,
+            }),
         }
     };
     Bounded::new(items.map(result).collect(), count_comparison_values)

@@ -8,6 +8,7 @@ use super::endpoints::EndpointIndex;
 use super::{device_pairs, offload, windows};
 use crate::collect::{CaseOutcome, Reports};
 use crate::plan::Plan;
+use crate::stopping::Progress;
 
 /// Returns the evidence lines of the optimizations, in the wording of the test procedures.
 pub(super) fn evidence_lines(reports: &Reports) -> Vec<String> {
@@ -19,7 +20,12 @@ pub(super) fn evidence_lines(reports: &Reports) -> Vec<String> {
 }
 
 /// Returns the distinct warnings: faults in the streams first, then warnings from the workers.
-pub(super) fn warnings(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex<'_>) -> Vec<String> {
+pub(super) fn warnings(
+    plan: &Plan,
+    reports: &Reports,
+    endpoints: &EndpointIndex<'_>,
+    progress: &Progress,
+) -> Vec<String> {
     let faults = reports.faults.iter().map(ToString::to_string);
     let more_faults = (reports.faults_dropped > 0).then(|| {
         format!(
@@ -66,12 +72,11 @@ pub(super) fn warnings(plan: &Plan, reports: &Reports, endpoints: &EndpointIndex
     let more = (reports.warnings_dropped > 0)
         .then(|| format!("{} more warnings are not listed", reports.warnings_dropped));
     // A run that has not measured anything yet is pending, which its state reports.
-    let unfinished = (1..plan.blocks_total).contains(&reports.blocks_done());
+    let unfinished = (1..progress.total).contains(&progress.done);
     let unfinished = unfinished.then(|| {
         format!(
             "the run is incomplete: {} of {} blocks are verified",
-            reports.blocks_done(),
-            plan.blocks_total
+            progress.done, progress.total
         )
     });
     deduplicate(

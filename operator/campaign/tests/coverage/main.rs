@@ -8,6 +8,7 @@ mod simulation;
 use simulation::experiments::{self, Coverage, Share};
 use simulation::noise::Noise;
 use simulation::report;
+use simulation::settled::{self, Model};
 
 /// Maximum difference between a simulated fraction and its true value, in standard errors.
 const TOLERANCE: f64 = 4.0;
@@ -112,4 +113,37 @@ fn minimum_detectable_effect_is_found_in_about_eighty_percent_of_campaigns() {
         }
     }
     assert_documented(&report::power(&rows));
+}
+
+#[test]
+fn settled_comparisons_have_simultaneous_coverage() {
+    let rows = settled::coverage();
+    for row in &rows {
+        let fixed = row.missed_by_fixed.share.max(0.05);
+        let bound = match row.model {
+            Model::Same(_) => 0.05,
+            // Asymmetric rounds have no guaranteed level, but several analyses must not make it worse.
+            Model::ChangedShape | Model::CarryOver => fixed,
+        };
+        assert!(standard_errors_above(bound, &row.missed) < TOLERANCE, "{row:?}");
+    }
+    assert_documented(&report::settled_coverage(&rows));
+}
+
+#[test]
+fn settled_decides_more_with_fewer_rounds() {
+    let rows = settled::costs();
+    for row in &rows {
+        // Futility may cost a tenth of the decisions that all rounds would reach.
+        let lost = row.without_futility.decided.share - row.settled.decided.share;
+        assert!((0.0..0.12).contains(&lost), "{row:?}");
+        assert!(row.settled.rounds <= row.without_futility.rounds, "{row:?}");
+        if row.effect_percent >= 10.0 {
+            assert!(
+                row.settled.decided.share > 0.95 && row.settled.rounds < 30.0,
+                "{row:?}"
+            );
+        }
+    }
+    assert_documented(&report::costs(&rows));
 }

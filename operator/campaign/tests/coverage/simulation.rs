@@ -11,6 +11,7 @@ pub mod campaign;
 pub mod experiments;
 pub mod noise;
 pub mod report;
+pub mod settled;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

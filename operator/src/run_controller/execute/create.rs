@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use campaign::collect::Reports;
 use campaign::pilot::operation_counts;
 use campaign::plan::HashedPlan;
 use futures::future::OptionFuture;
@@ -16,7 +17,7 @@ use crate::run_controller::build::{self, AttemptInputs, AttemptObjects, Prerequi
 use crate::run_controller::error::ReconcileError;
 use crate::run_controller::observed::CreationRejected;
 use crate::run_controller::queue::Requeue;
-use crate::run_controller::session::SessionRecords;
+use crate::run_controller::session::{PlannedLegs, SessionRecords};
 use crate::run_controller::store::{self, Child};
 
 impl Reconciler<'_> {
@@ -125,23 +126,21 @@ impl Reconciler<'_> {
             self.session.legs = None;
             return Err(StepResult::Continue);
         };
-        let none = Default::default();
-        let reports = match &self.session.records {
-            SessionRecords::Read { collector, .. } => Some(collector.reports()),
-            SessionRecords::Unread | SessionRecords::Empty | SessionRecords::Broken(_) => None,
+        let Ok(PlannedLegs { stopping, .. }) = self.session.legs(run, config) else {
+            return Err(StepResult::Continue);
         };
-        let done = reports.and_then(|reports| reports.done.get(&id.leg));
-        let operation_counts = reports.map_or_else(Vec::new, |reports| operation_counts(&plan, reports));
         let Some(leg) = plan.legs.iter().find(|leg| leg.leg == id.leg) else {
             return Err(StepResult::Done(Requeue::Backoff));
         };
+        let no_records = Reports::default();
+        let reports = self.session.reports().unwrap_or(&no_records);
         let built = build::attempt(&AttemptInputs {
             run,
             plan: &plan,
-            leg,
+            leg: &stopping.reduce(&plan, leg),
             id,
-            done: done.unwrap_or(&none),
-            operation_counts: &operation_counts,
+            done: &stopping.finished_blocks(&plan, leg, reports),
+            operation_counts: &operation_counts(&plan, reports),
             nodes,
             single_zone: run.spec.placement.single_zone && self.context.zones_are_known(run, nodes),
             config,

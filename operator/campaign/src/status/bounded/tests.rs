@@ -78,6 +78,7 @@ fn comparison(arm_index: usize, size: u64) -> ComparisonResult {
         withheld: None,
         reason: Some(text()),
         rounds_to_settle: Some(1000),
+        ended: None,
     }
 }
 

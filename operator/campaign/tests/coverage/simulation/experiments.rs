@@ -35,12 +35,12 @@ pub struct Share {
 }
 
 impl Share {
-    fn count(campaigns: usize, happened: impl FnMut(usize) -> bool) -> Share {
+    pub(super) fn count(campaigns: usize, happened: impl FnMut(usize) -> bool) -> Share {
         let count = (0..campaigns).map(happened).filter(|happened| *happened).count();
         Share::new(count, campaigns)
     }
 
-    fn new(count: usize, campaigns: usize) -> Share {
+    pub(super) fn new(count: usize, campaigns: usize) -> Share {
         Share {
             share: count as f64 / campaigns as f64,
             campaigns,

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use fabricbench_campaign::stats::{percent_change, signed_rank::Cutoff};
 
 use super::experiments::{self, BetweenRuns, Coverage, FalseVerdicts, Power, Share};
+use super::settled::{Cost, Costs, SettledCoverage};
 
 /// Describes the simulations and how the page is generated.
 pub const INTRODUCTION: &str = "\
@@ -164,6 +165,67 @@ pub fn power(rows: &[Power]) -> String {
             percent(row.found.share),
         ];
         table_row(&mut section, &row.noise.to_string(), cells);
+    }
+    section
+}
+
+/// The table of intervals at the end of comparisons that end as soon as they are decided.
+pub fn settled_coverage(rows: &[SettledCoverage]) -> String {
+    let mut section = heading(
+        "Comparisons that end when they are settled",
+        "Percentage of scenarios with `stop: Settled` and 6 comparisons (three arms, two sizes) in which the interval \
+         of any comparison misses the true effect at the analysis that ends it. The last column contains the same \
+         percentage for the same campaigns with `stop: Fixed` and 60 rounds. In the last two models, the rounds are \
+         not symmetric about the effect, so no level is guaranteed. `changed shape`: the noise of the baseline is \
+         normal, that of the arm is skewed, and the true effect is the median of the Walsh averages of all possible \
+         rounds. `carry-over`: the case after the first variant is slower by half a standard deviation.",
+        rows.first().map(|row| row.missed),
+        0.05,
+    );
+    let header = ["true effect", "missed with `Settled`", "missed with `Fixed`"];
+    table_row(&mut section, "noise", header.map(str::to_owned));
+    table_row(&mut section, "---", header.map(|_| "---".to_owned()));
+    for row in rows {
+        let cells = [
+            format!("{} %", row.effect_percent),
+            percent(row.missed.share),
+            percent(row.missed_by_fixed.share),
+        ];
+        table_row(&mut section, &row.model.to_string(), cells);
+    }
+    section
+}
+
+/// The table of rounds that comparisons need until they end.
+pub fn costs(rows: &[Costs]) -> String {
+    let mut section = heading(
+        "Rounds until a comparison ends",
+        "Percentage of comparisons with a verdict other than `Inconclusive`, and their mean number of rounds, with 6 \
+         comparisons and normal noise. The last column is `Settled` without the rule for futility, so the difference \
+         to the column before it is the power that the rule costs and the rounds that it saves.",
+        rows.first().map(|row| row.settled.decided),
+        0.5,
+    );
+    let header = [
+        "true effect",
+        "`Fixed`, default",
+        "`Fixed`, 60 rounds",
+        "`Settled`",
+        "`Settled` without futility",
+    ];
+    let cost = |cost: &Cost| format!("{} in {:.1} rounds", percent(cost.decided.share), cost.rounds);
+    table_row(&mut section, "noise of a case", header.map(str::to_owned));
+    table_row(&mut section, "---", header.map(|_| "---".to_owned()));
+    for row in rows {
+        let costs = [
+            &row.recommended,
+            &row.maximum,
+            &row.settled,
+            &row.without_futility,
+        ];
+        let effect = format!("{} %", row.effect_percent);
+        let cells = std::iter::once(effect).chain(costs.map(cost));
+        table_row(&mut section, &format!("{} %", row.spread_percent), cells);
     }
     section
 }

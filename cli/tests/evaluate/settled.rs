@@ -1,0 +1,209 @@
+//! Runs that end comparisons as soon as they are decided. The simulated workers measure what each stage still needs, as
+//! those of an executor do.
+
+use std::collections::BTreeMap;
+
+use campaign::collect::collect;
+use campaign::plan::{Leg, Role};
+use campaign::{Evaluation, RunOutcome, analyze};
+use crds::assignment::Pass;
+use crds::v1alpha1::{EndReason, ExpectationOutcome, Metric, Verdict};
+
+use crate::fixture::{ARMS, Campaign, UID, plan_of, settled_run};
+
+const KIB: u64 = 1 << 10;
+/// Number of rounds of the longest run.
+const ROUNDS: u32 = 40;
+
+fn campaign() -> Campaign {
+    Campaign {
+        plan: plan_of(&settled_run(ROUNDS)),
+        effects: [
+            (("fi-inject", 64), 0.85),
+            // Close to the margin of 2 percent, so later rounds are needed.
+            (("doorbell", 128 * KIB), 1.028),
+            (("coalesce", 32 * KIB), 0.90),
+            (("combined", 64), 0.80),
+        ]
+        .into(),
+        ..Campaign::default()
+    }
+}
+
+/// Measures every leg as far as it is needed, in the way of an executor. With `interrupted`, every leg is first measured
+/// without the blocks of that residue class modulo 3, and then resumed.
+fn measure(campaign: &Campaign, interrupted: Option<u32>) -> String {
+    let mut text = String::new();
+    for leg in &campaign.plan.legs {
+        let reports = collect(&campaign.plan, UID, text.as_bytes());
+        let leg = analyze(&campaign.plan, &reports)
+            .unwrap()
+            .reduce(&campaign.plan, leg)
+            .into_owned();
+        if leg.rounds.is_empty() {
+            continue;
+        }
+        let (missing, rest): (Vec<u32>, Vec<u32>) = blocks(&leg)
+            .into_iter()
+            .partition(|block| interrupted == Some(block % 3));
+        text.push_str(&campaign.stream_of_leg(&leg, 1, &missing));
+        if interrupted.is_some() {
+            text.push_str(&campaign.stream_of_leg(&leg, 2, &rest));
+        }
+    }
+    text
+}
+
+fn blocks(leg: &Leg) -> Vec<u32> {
+    let blocks = leg.rounds.iter().flat_map(|round| &round.blocks);
+    blocks.map(|block| block.block).collect()
+}
+
+/// Number of rounds, end and verdict of a comparison.
+type End = (usize, Option<EndReason>, Option<Verdict>);
+
+/// The end of each comparison with a verdict, by size and arm.
+fn ends(evaluation: &Evaluation) -> BTreeMap<(u64, &'static str), End> {
+    let primary = evaluation.comparisons.primary();
+    let variants = primary.filter(|one| one.role == Role::Variant);
+    variants
+        .map(|one| {
+            let reason = one.ended.map(|ended| ended.reason);
+            ((one.size_bytes, ARMS[one.arm]), (one.rounds, reason, one.verdict))
+        })
+        .collect()
+}
+
+#[test]
+fn comparisons_end_at_the_analysis_that_decides_them() {
+    let campaign = campaign();
+    assert_eq!(campaign.plan.analyses, [15, 24, 40]);
+    let evaluation = campaign.evaluation_of(settled_run(ROUNDS), &measure(&campaign, None));
+    assert!(evaluation.summary.is_complete());
+    assert_eq!(evaluation.outcome(), RunOutcome::Missed);
+    let ends = ends(&evaluation);
+    let improved = (15, Some(EndReason::Settled), Some(Verdict::Improved));
+    assert_eq!(ends[&(64, "fi-inject")], improved);
+    assert_eq!(ends[&(32 * KIB, "coalesce")], improved);
+    assert!(ends[&(128 * KIB, "doorbell")].0 > 15, "{ends:?}");
+    // Requested, but rejected by the provider above its limit of 128 bytes.
+    assert_eq!(ends[&(256, "fi-inject")].1, Some(EndReason::NoVerdict));
+    let met = |index: usize| evaluation.comparisons.expectations[index].outcome;
+    assert_eq!(
+        (met(0), met(1)),
+        (ExpectationOutcome::Met, ExpectationOutcome::Met)
+    );
+    let saved = evaluation.summary.saved_percent.unwrap();
+    assert!((40.0..65.0).contains(&saved), "{saved}");
+}
+
+#[test]
+fn baseline_and_controls_are_measured_while_a_comparison_at_their_size_is_open() {
+    let campaign = campaign();
+    let reports = collect(&campaign.plan, UID, measure(&campaign, None).as_bytes());
+    let stopping = analyze(&campaign.plan, &reports).unwrap();
+    for (scenario, planned) in campaign.plan.scenarios.iter().enumerate() {
+        for size in &planned.sizes {
+            let rounds = |arm: usize| {
+                let measured = reports.cases.iter().filter(|case| case.pass == Pass::Measure);
+                let of_cell = measured
+                    .filter(|case| (case.scenario, case.size_bytes, case.arm) == (scenario, *size, arm));
+                of_cell.count() as u32
+            };
+            let is_variant = |arm: &usize| {
+                let cell = campaign.plan.cell(scenario, *size, *arm);
+                cell.and_then(|cell| cell.role) == Some(Role::Variant)
+            };
+            let arms = 0..campaign.plan.arms.len();
+            let variants = arms.clone().filter(is_variant);
+            let last_of = |arm| {
+                stopping
+                    .ended((scenario, *size, arm))
+                    .map_or(ROUNDS, |ended| ended.rounds)
+            };
+            for arm in variants.clone() {
+                assert_eq!(rounds(arm), last_of(arm), "{} at {size}", ARMS[arm]);
+            }
+            let longest = variants.map(last_of).max().unwrap_or(15);
+            for arm in arms.filter(|arm| !is_variant(arm)) {
+                assert_eq!(rounds(arm), longest, "{} at {size}", ARMS[arm]);
+            }
+        }
+    }
+}
+
+#[test]
+fn interrupted_run_ends_like_an_uninterrupted_one() {
+    let campaign = campaign();
+    let run = settled_run(ROUNDS);
+    let expected = campaign.evaluation_of(run.clone(), &measure(&campaign, None));
+    for residue in 0..3 {
+        let resumed = campaign.evaluation_of(run.clone(), &measure(&campaign, Some(residue)));
+        assert!(resumed.summary.is_complete());
+        assert_eq!(ends(&resumed), ends(&expected));
+    }
+}
+
+#[test]
+fn no_verdict_exists_before_the_first_analysis() {
+    let campaign = campaign();
+    let leg = &campaign.plan.legs[0];
+    let last = *blocks(leg).last().unwrap();
+    let reports = collect(
+        &campaign.plan,
+        UID,
+        campaign.stream_of_leg(leg, 1, &[last]).as_bytes(),
+    );
+    let evaluation = campaign::evaluate(&campaign.plan, &reports).unwrap();
+    assert_eq!(evaluation.outcome(), RunOutcome::Incomplete);
+    for comparison in evaluation.comparisons.primary() {
+        assert_eq!(comparison.interval, None);
+        assert_ne!(comparison.verdict, Some(Verdict::Improved));
+    }
+    let inject = evaluation.comparisons.find(0, 64, 1, Metric::LatencyP50).unwrap();
+    let reason = inject.reason.as_ref().unwrap().to_string();
+    assert_eq!(reason, "the first analysis takes place after 15 rounds");
+}
+
+#[test]
+fn rounds_after_an_analysis_do_not_change_results_before_the_next_one() {
+    let campaign = campaign();
+    let text = measure(&campaign, None);
+    let leg_1 = text.match_indices("\"leg\":1,").next().unwrap().0;
+    let start = text[..leg_1].rfind('\n').unwrap() + 1;
+    let results = |text: &str| {
+        let reports = collect(&campaign.plan, UID, text.as_bytes());
+        let evaluation = campaign::evaluate(&campaign.plan, &reports).unwrap();
+        let all = evaluation.comparisons.all.iter();
+        all.map(|one| (one.rounds, one.effect, one.interval))
+            .collect::<Vec<_>>()
+    };
+    let at_analysis = results(&text[..start]);
+    let blocks = text[start..].match_indices("\"kind\":\"block\"");
+    let middle = start + blocks.map(|(index, _)| index).nth(3).unwrap();
+    let middle = middle + text[middle..].find('\n').unwrap() + 1;
+    assert_eq!(results(&text[..middle]), at_analysis);
+}
+
+#[test]
+fn block_without_a_needed_arm_is_measured_again() {
+    let campaign = campaign();
+    let text = measure(&campaign, None);
+    let reports = collect(&campaign.plan, UID, text.as_bytes());
+    let stopping = analyze(&campaign.plan, &reports).unwrap();
+    let leg = &campaign.plan.legs[1];
+    let needed = stopping.finished_blocks(&campaign.plan, leg, &reports);
+    let mut incomplete = reports.clone();
+    let (block, arm) = reports
+        .cases
+        .iter()
+        .find(|case| case.leg == 1)
+        .map(|case| (case.block, case.arm))
+        .unwrap();
+    incomplete
+        .cases
+        .retain(|case| (case.block, case.arm) != (block, arm));
+    let finished = stopping.finished_blocks(&campaign.plan, leg, &incomplete);
+    assert!(needed.contains(&block) && !finished.contains(&block));
+    assert_eq!(finished.len() + 1, needed.len());
+}

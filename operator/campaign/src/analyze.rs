@@ -1,0 +1,183 @@
+//! Analyzes a run after each of its stages, and decides which comparisons end. Performs no I/O.
+//!
+//! The result is a function of the plan and of the records before the analysis, so every executor decides the same,
+//! also after a restart.
+
+use crds::v1alpha1::{EndReason, Metric, Verdict};
+
+use crate::collect::Reports;
+use crate::compare::{Comparison, Comparisons, Withheld, compare, expected_change};
+use crate::plan::{Plan, Role};
+use crate::stats::{
+    Answer, BetterDirection, ChangeOutcome, ExpectedChange, InterimAnalysis, Interval, Margin, StatsError,
+    decide_verdict,
+};
+use crate::stopping::{ComparisonKey, Stopping, expectations};
+use crate::summarize::summarize;
+
+/// Performs the analyses of `plan` for which `reports` contain all needed blocks.
+///
+/// # Errors
+/// Fails if the plan's confidence, margin or an expected percentage is out of range. `validate` rejects such a spec.
+pub fn analyze(plan: &Plan, reports: &Reports) -> Result<Stopping, StatsError> {
+    let mut stopping = Stopping::default();
+    advance(&mut stopping, plan, reports)?;
+    Ok(stopping)
+}
+
+/// Performs the analyses that follow those in `stopping` and for which `reports` contain all needed blocks.
+///
+/// # Errors
+/// Same as [`analyze`].
+pub fn advance(stopping: &mut Stopping, plan: &Plan, reports: &Reports) -> Result<(), StatsError> {
+    if plan.analyses.len() == 1 {
+        return Ok(());
+    }
+    while stopping.analyses() < plan.analyses.len()
+        && stopping.is_measured(plan, reports, stopping.analyses())
+    {
+        let ended = ended_now(plan, reports, stopping)?;
+        stopping.add_analysis(plan, ended);
+    }
+    Ok(())
+}
+
+/// Open comparisons that end at the next analysis, which is not the last one. All end at the last one.
+fn ended_now(
+    plan: &Plan,
+    reports: &Reports,
+    stopping: &Stopping,
+) -> Result<Vec<(ComparisonKey, EndReason)>, StatsError> {
+    let stage = stopping.analyses();
+    let later = plan.analyses.get(stage + 1..).unwrap_or_default();
+    if later.is_empty() {
+        return Ok(Vec::new());
+    }
+    let before = reports.of_legs(|leg| {
+        let mut legs = plan.legs.iter().filter(|planned| planned.leg == leg);
+        legs.any(|planned| plan.stage_of_leg(planned) <= stage)
+    });
+    // Open comparisons include the rounds up to this analysis.
+    let mut at_analysis = stopping.clone();
+    at_analysis.add_analysis(plan, []);
+    let summary = summarize(plan, &before, &at_analysis);
+    let comparisons = compare(plan, &before, &summary, &at_analysis)?;
+    let margin = Margin::from_percent(f64::from(plan.sampling.margin_percent))?;
+    let questions = Questions {
+        plan,
+        comparisons: &comparisons,
+        margin,
+        rounds: plan.analyses.get(stage).copied().unwrap_or(plan.rounds),
+        later,
+    };
+    let mut ended = Vec::new();
+    for (scenario, planned) in plan.scenarios.iter().enumerate() {
+        let mut analysis = InterimAnalysis::new(plan.family(planned.comparisons)?);
+        for key in stopping.open(plan).filter(|key| key.0 == scenario) {
+            if let Some(reason) = questions.end(key, planned.primary, &mut analysis)? {
+                ended.push((key, reason));
+            }
+        }
+    }
+    Ok(ended)
+}
+
+/// Inputs of the decision whether comparisons end at an analysis.
+struct Questions<'a> {
+    plan: &'a Plan,
+    /// Comparisons at the analysis.
+    comparisons: &'a Comparisons,
+    margin: Margin,
+    /// Number of rounds that the analysis includes.
+    rounds: u32,
+    /// Numbers of rounds of the later analyses.
+    later: &'a [u32],
+}
+
+/// Question that a comparison asks about the interval of one metric.
+enum Question {
+    /// Its verdict.
+    Verdict(BetterDirection),
+    /// Whether an expectation is met.
+    Expectation(ExpectedChange),
+}
+
+impl Questions<'_> {
+    /// Reason why the comparison `key`, whose verdict depends on the metric `primary`, ends at this analysis; `None` if it
+    /// goes on.
+    fn end(
+        &self,
+        key: ComparisonKey,
+        primary: Metric,
+        analysis: &mut InterimAnalysis,
+    ) -> Result<Option<EndReason>, StatsError> {
+        let (scenario, size_bytes, arm) = key;
+        let find = |metric| self.comparisons.find(scenario, size_bytes, arm, metric);
+        let Some(comparison) = find(primary) else {
+            return Ok(None);
+        };
+        if has_no_verdict(comparison) {
+            return Ok(Some(EndReason::NoVerdict));
+        }
+        let mut questions: Vec<(Metric, Question)> = Vec::new();
+        if comparison.role == Role::Variant {
+            let direction = BetterDirection::from(primary);
+            questions.push((primary, Question::Verdict(direction)));
+        }
+        for expectation in expectations(self.plan, key) {
+            let expected = expected_change(expectation, self.margin)?;
+            questions.push((expectation.metric, Question::Expectation(expected)));
+        }
+        let answers = questions.iter().map(|(metric, question)| {
+            find(*metric).map_or(Answer::Open, |comparison| {
+                self.answer(question, comparison, analysis)
+            })
+        });
+        Ok(match answers.max() {
+            None | Some(Answer::Decided) => Some(EndReason::Settled),
+            Some(Answer::Futile) => Some(EndReason::Futile),
+            Some(Answer::Open) => None,
+        })
+    }
+
+    fn answer(&self, question: &Question, comparison: &Comparison, analysis: &mut InterimAnalysis) -> Answer {
+        let Some(interval) = &comparison.interval else {
+            return Answer::Open;
+        };
+        let decides = |interval: &Interval| match question {
+            Question::Verdict(direction) => {
+                decide_verdict(interval, self.margin, *direction) != Verdict::Inconclusive
+            }
+            Question::Expectation(expected) => expected.evaluate(interval) != ChangeOutcome::Inconclusive,
+        };
+        // Rounds without a valid case stay missing.
+        let rounds = u32::try_from(comparison.rounds).unwrap_or(u32::MAX);
+        let missing = self.rounds.saturating_sub(rounds);
+        let later = self.later.iter().map(|total| total - missing);
+        analysis.answer(interval, rounds, later, decides)
+    }
+}
+
+/// Whether further rounds cannot lead to a verdict, because of the evidence and not because of the interval. A control
+/// that shows a change does not end the comparison: later rounds may show that it was chance.
+fn has_no_verdict(comparison: &Comparison) -> bool {
+    match &comparison.reason {
+        None
+        | Some(
+            Withheld::NoInterval { .. }
+            | Withheld::ControlViolated { .. }
+            | Withheld::NotPrimary
+            | Withheld::Control
+            | Withheld::Identical { .. },
+        ) => false,
+        Some(Withheld::NotApplicable { .. }) => comparison.role == Role::Variant,
+        Some(
+            Withheld::NotMeasured { .. }
+            | Withheld::NoValidRound { .. }
+            | Withheld::NoCommonRound
+            | Withheld::Contradicted { .. }
+            | Withheld::NotEngaged { .. }
+            | Withheld::DifferentDevices { .. },
+        ) => true,
+    }
+}

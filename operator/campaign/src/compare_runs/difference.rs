@@ -1,0 +1,20 @@
+//! A difference between two runs. Performs no I/O.
+
+use serde::Serialize;
+
+/// A property in which two runs differ although comparable runs must agree on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Difference {
+    /// Name of the property.
+    pub property: String,
+    /// Value in the first run.
+    pub first: String,
+    /// Value in the second run.
+    pub second: String,
+}
+
+/// Joins values, separated by commas.
+pub(super) fn join(values: impl Iterator<Item = String>) -> String {
+    values.collect::<Vec<_>>().join(", ")
+}

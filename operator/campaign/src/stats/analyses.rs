@@ -1,0 +1,115 @@
+//! Interim analyses of a run with several analyses: after how many rounds they take place, and whether they end a
+//! comparison. Performs no I/O.
+
+use super::futility::Futility;
+use super::{Family, Interval};
+
+/// Approximate ratio of the rounds of successive analyses. Each analysis costs a share of the level, so a comparison
+/// that an analysis does not decide is analyzed again only after considerably more rounds.
+const GROWTH: f64 = 1.6;
+
+/// Result of an analysis for one question that a comparison asks about its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Answer {
+    /// The interval decides the question.
+    Decided,
+    /// Later analyses are unlikely to decide the question.
+    Futile,
+    /// More rounds are needed.
+    Open,
+}
+
+/// An analysis of comparisons of one family before the last round.
+pub struct InterimAnalysis {
+    futility: Futility,
+}
+
+impl InterimAnalysis {
+    /// Creates an analysis of comparisons of `family`.
+    pub fn new(family: Family) -> Self {
+        Self {
+            futility: Futility::new(family),
+        }
+    }
+
+    /// Answers a question with the `interval` of `rounds` rounds. `decides` returns whether an interval decides the
+    /// question, and `later` contains the numbers of rounds of the later analyses.
+    pub fn answer(
+        &mut self,
+        interval: &Interval,
+        rounds: u32,
+        later: impl Iterator<Item = u32>,
+        decides: impl Fn(&Interval) -> bool,
+    ) -> Answer {
+        if decides(interval) {
+            Answer::Decided
+        } else if self.futility.is_futile(interval, rounds, later, decides) {
+            Answer::Futile
+        } else {
+            Answer::Open
+        }
+    }
+}
+
+/// Numbers of rounds, in ascending order, after which a run of `rounds` rounds (at least 1) is analyzed. The last is
+/// `rounds`. The first is the recommended number for `largest`, the family with the most comparisons, at the level of
+/// one analysis. Each further number is about [`GROWTH`] times the one before.
+pub fn analysis_rounds(rounds: u32, largest: &Family) -> Vec<u32> {
+    // More analyses need more rounds for the first one, and more rounds for the first one need fewer analyses.
+    let mut count = 1;
+    while analyses_from(first(largest, count), rounds) > count {
+        count += 1;
+    }
+    let first = f64::from(first(largest, count).min(rounds));
+    let growth = f64::from(rounds) / first;
+    let number = |index: usize| {
+        let exponent = index as f64 / (count - 1).max(1) as f64;
+        (first * growth.powf(exponent)).round() as u32
+    };
+    (0..count - 1).map(number).chain([rounds]).collect()
+}
+
+/// Recommended number of rounds for the first of `count` analyses.
+fn first(largest: &Family, count: usize) -> u32 {
+    largest.with_analyses(count).recommended_rounds()
+}
+
+/// Number of analyses from the first, after `first` rounds, to the last, after `rounds` rounds.
+fn analyses_from(first: u32, rounds: u32) -> usize {
+    let steps = (f64::from(rounds) / f64::from(first)).ln() / GROWTH.ln();
+    1 + steps.round().max(0.0) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn analyses(comparisons: u32, rounds: u32) -> Vec<u32> {
+        analysis_rounds(rounds, &Family::new(comparisons, 95.0).unwrap())
+    }
+
+    #[test]
+    fn each_analysis_has_about_1_6_times_as_many_rounds_as_the_one_before() {
+        assert_eq!(analyses(1, 60), [12, 21, 35, 60]);
+        assert_eq!(analyses(6, 60), [14, 23, 37, 60]);
+        assert_eq!(analyses(28, 60), [17, 26, 39, 60]);
+        assert_eq!(analyses(6, 15), [15]);
+        assert_eq!(analyses(6, 3), [3]);
+    }
+
+    proptest! {
+        #[test]
+        fn first_analysis_has_an_interval_and_the_last_has_all_rounds(
+            comparisons in 1u32..5_000,
+            rounds in 1u32..=60,
+        ) {
+            let analyses = analyses(comparisons, rounds);
+            prop_assert_eq!(analyses.last(), Some(&rounds));
+            prop_assert!(analyses.is_sorted_by(|first, second| first < second), "{:?}", analyses);
+            let family = Family::new(comparisons, 95.0).unwrap().with_analyses(analyses.len());
+            prop_assert!(analyses.len() == 1 || analyses[0] >= family.recommended_rounds());
+        }
+    }
+}

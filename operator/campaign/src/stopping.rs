@@ -1,0 +1,141 @@
+//! Which arms a run still has to measure, after the analyses so far. Performs no I/O.
+//!
+//! A run with several analyses is divided into stages. A comparison *asks a question* if it gets a verdict or an
+//! expectation names it. It is *open* until an analysis ends it. In each stage after the first, an arm with its own
+//! question is measured at a size only while its comparison is open; the baseline, the control arms and the arms that
+//! are identical to the baseline are measured at a size while any comparison at that size is open. Blocks and arms that
+//! are not needed are skipped, not missing. A run with a single analysis measures everything.
+
+mod progress;
+mod reduce;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crds::units::Size;
+use crds::v1alpha1::{EndReason, Expectation};
+use serde::Serialize;
+
+use crate::plan::{Plan, Role};
+pub use progress::Progress;
+
+/// Index of the scenario, size in bytes and index of the arm.
+pub type ComparisonKey = (usize, u64, usize);
+
+/// The analyses of a run so far, and the comparisons that they ended.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stopping {
+    analyses: usize,
+    ended: BTreeMap<ComparisonKey, Ended>,
+}
+
+/// End of a comparison at an analysis before the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ended {
+    /// Index of the analysis in [`Plan::analyses`].
+    pub analysis: usize,
+    /// Number of rounds that the analysis includes.
+    pub rounds: u32,
+    /// Reason why the comparison ended.
+    pub reason: EndReason,
+}
+
+impl Stopping {
+    /// Number of completed analyses.
+    pub fn analyses(&self) -> usize {
+        self.analyses
+    }
+
+    /// Adds the next analysis of `plan`, which ends the comparisons in `ended`.
+    pub(crate) fn add_analysis(
+        &mut self,
+        plan: &Plan,
+        ended: impl IntoIterator<Item = (ComparisonKey, EndReason)>,
+    ) {
+        let analysis = self.analyses;
+        let rounds = plan.analyses.get(analysis).copied().unwrap_or(plan.rounds);
+        let ends = ended.into_iter().map(|(key, reason)| {
+            let ended = Ended {
+                analysis,
+                rounds,
+                reason,
+            };
+            (key, ended)
+        });
+        self.ended.extend(ends);
+        self.analyses += 1;
+    }
+
+    /// The end of a comparison; `None` if no analysis ended it before the last round.
+    pub fn ended(&self, key: ComparisonKey) -> Option<Ended> {
+        self.ended.get(&key).copied()
+    }
+
+    /// Last round that the current results of a comparison include: that of the analysis at which it ended, or of the
+    /// last analysis. Rounds after it are not included, because the level of the intervals is divided among the
+    /// analyses only. `None` if the run has a single analysis, which includes all measured rounds, or no analysis is
+    /// complete.
+    pub fn last_round(&self, plan: &Plan, key: ComparisonKey) -> Option<u32> {
+        let last = *plan.analyses.get(self.analyses.checked_sub(1)?)?;
+        Some(self.ended(key).map_or(last, |ended| ended.rounds))
+    }
+
+    /// Whether the run has several analyses, none of which is complete, so that no verdict is allowed yet.
+    pub fn awaits_first_analysis(&self, plan: &Plan) -> bool {
+        plan.analyses.len() > 1 && self.analyses == 0
+    }
+
+    /// Comparisons that ask a question and that no analysis has ended.
+    pub(crate) fn open<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = ComparisonKey> {
+        questions(plan).filter(|key| !self.ended.contains_key(key))
+    }
+
+    /// Cells that are measured in `stage`, in ascending order of their keys. They depend only on the analyses before
+    /// that stage.
+    fn needed(&self, plan: &Plan, stage: usize) -> BTreeSet<ComparisonKey> {
+        let ended_before = |key: &ComparisonKey| self.ended(*key).is_some_and(|ended| ended.analysis < stage);
+        let open: BTreeSet<ComparisonKey> = questions(plan).filter(|key| !ended_before(key)).collect();
+        let is_needed = |(scenario, size_bytes, arm): &ComparisonKey| {
+            let role = plan.cell(*scenario, *size_bytes, *arm).and_then(|cell| cell.role);
+            let of_size = (*scenario, *size_bytes, 0)..=(*scenario, *size_bytes, usize::MAX);
+            match role {
+                _ if stage == 0 => true,
+                Some(Role::Variant) => open.contains(&(*scenario, *size_bytes, *arm)),
+                _ => open.range(of_size).next().is_some(),
+            }
+        };
+        cells(plan).filter(is_needed).collect()
+    }
+}
+
+/// Keys of all cells of `plan`, including those of the baseline.
+fn cells(plan: &Plan) -> impl Iterator<Item = ComparisonKey> {
+    let scenarios = plan.scenarios.iter().enumerate();
+    scenarios.flat_map(|(index, scenario)| {
+        let cells = scenario.cells.iter();
+        cells.map(move |cell| (index, cell.size_bytes, cell.arm))
+    })
+}
+
+/// Comparisons that get a verdict or have an expectation.
+fn questions(plan: &Plan) -> impl Iterator<Item = ComparisonKey> {
+    cells(plan).filter(|key| {
+        let role = plan.cell(key.0, key.1, key.2).and_then(|cell| cell.role);
+        role == Some(Role::Variant) || (role.is_some() && expectations(plan, *key).next().is_some())
+    })
+}
+
+/// Expectations on the comparison `key`, over all metrics.
+pub(crate) fn expectations(plan: &Plan, key: ComparisonKey) -> impl Iterator<Item = &Expectation> {
+    let (scenario, size_bytes, arm) = key;
+    let scenario = plan
+        .scenarios
+        .get(scenario)
+        .map(|scenario| &scenario.assignment.name);
+    let arm = plan.arms.get(arm).map(|arm| &arm.name);
+    plan.expectations.iter().filter(move |expectation| {
+        let sizes = expectation.sizes;
+        (Some(&expectation.scenario), Some(&expectation.variant)) == (scenario, arm)
+            && sizes.is_none_or(|sizes| sizes.contains(Size(size_bytes)))
+    })
+}

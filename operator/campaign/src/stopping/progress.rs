@@ -1,0 +1,112 @@
+//! Which of the needed blocks are measured.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Stopping;
+use crate::collect::Reports;
+use crate::plan::{Leg, Plan};
+
+/// Progress of a run: its blocks, and the part of the plan that it does not need.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// Number of needed blocks that are measured.
+    pub done: u32,
+    /// Number of needed blocks.
+    pub total: u32,
+    /// Number of planned blocks that are not needed.
+    pub skipped: u32,
+    /// Share of the planned cases that are not needed, in percent.
+    pub saved_percent: f64,
+}
+
+impl Stopping {
+    /// Progress of the run with these `reports`.
+    pub fn progress(&self, plan: &Plan, reports: &Reports) -> Progress {
+        if plan.analyses.len() == 1 {
+            return Progress {
+                done: reports.blocks_done(),
+                total: plan.blocks_total,
+                ..Progress::default()
+            };
+        }
+        let measured = MeasuredArms::new(plan, reports);
+        let mut progress = Progress::default();
+        let (mut planned_cases, mut needed_cases) = (0, 0);
+        for leg in &plan.legs {
+            let needed = self.reduce(plan, leg);
+            planned_cases += cases(leg);
+            needed_cases += cases(&needed);
+            progress.total += blocks(&needed);
+            progress.done += measured.finished(&needed).len() as u32;
+        }
+        progress.skipped = plan.blocks_total - progress.total;
+        progress.saved_percent = 100.0 * (planned_cases - needed_cases) as f64 / planned_cases.max(1) as f64;
+        progress
+    }
+
+    /// Numbers of the blocks of `leg` that are measured with all their needed arms.
+    pub fn finished_blocks(&self, plan: &Plan, leg: &Leg, reports: &Reports) -> BTreeSet<u32> {
+        MeasuredArms::new(plan, reports).finished(&self.reduce(plan, leg))
+    }
+
+    /// Whether every needed block of `stage` is measured.
+    pub(crate) fn is_measured(&self, plan: &Plan, reports: &Reports, stage: usize) -> bool {
+        let measured = MeasuredArms::new(plan, reports);
+        let mut legs = plan.legs.iter().filter(|leg| plan.stage_of_leg(leg) == stage);
+        legs.all(|leg| {
+            let needed = self.reduce(plan, leg);
+            measured.finished(&needed).len() == blocks(&needed) as usize
+        })
+    }
+
+    /// Number of needed blocks of each leg of `plan`.
+    pub fn blocks_by_leg(&self, plan: &Plan) -> Vec<u32> {
+        let legs = plan.legs.iter();
+        legs.map(|leg| blocks(&self.reduce(plan, leg))).collect()
+    }
+}
+
+fn blocks(leg: &Leg) -> u32 {
+    leg.rounds.iter().map(|round| round.blocks.len() as u32).sum()
+}
+
+fn cases(leg: &Leg) -> usize {
+    let blocks = leg.rounds.iter().flat_map(|round| &round.blocks);
+    blocks.map(|block| block.order.len()).sum()
+}
+
+/// The measured arms of each block. In the first stage, a block is verified only if it contains all arms of the plan.
+/// In later stages, which arms a block needs depends on the records before it, so its arms are checked here.
+struct MeasuredArms<'a> {
+    reports: &'a Reports,
+    later_stages: BTreeMap<u32, BTreeSet<usize>>,
+}
+
+impl<'a> MeasuredArms<'a> {
+    fn new(plan: &Plan, reports: &'a Reports) -> Self {
+        let mut later_stages: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
+        for case in reports.cases.iter().filter(|case| plan.stage(case.round) > 0) {
+            later_stages.entry(case.block).or_default().insert(case.arm);
+        }
+        Self {
+            reports,
+            later_stages,
+        }
+    }
+
+    /// Numbers of the blocks of `leg` that are verified and contain all its arms.
+    fn finished(&self, leg: &Leg) -> BTreeSet<u32> {
+        let blocks = leg.rounds.iter().flat_map(|round| &round.blocks);
+        let is_finished = |block: &&crds::assignment::BlockAssignment| {
+            let arms = block
+                .order
+                .iter()
+                .filter_map(|position| leg.arms.get(*position as usize));
+            let mut arms = arms.map(|(arm, _)| arm);
+            let measured = self.later_stages.get(&block.block);
+            self.reports.is_done(leg.leg, block.block)
+                && measured.is_none_or(|measured| arms.all(|arm| measured.contains(arm)))
+        };
+        blocks.filter(is_finished).map(|block| block.block).collect()
+    }
+}
